@@ -1,0 +1,73 @@
+package berth
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Forever is the Lease of a hold that never ends by itself. Only a release,
+// by its holder or forced, gives it back: a process that dies keeps it.
+const Forever time.Duration = math.MaxInt64
+
+// Hold is what the handles of all primitives share.
+type Hold interface {
+	// ID is the id of the claim.
+	ID() string
+	// Name is what is held.
+	Name() string
+	// Fence is the number of the grant, strictly rising per name. Pass it on
+	// to whatever the hold protects, and refuse smaller ones there.
+	Fence() int64
+	// Waited is how long the acquiring call took.
+	Waited() time.Duration
+	// Context carries the values of the acquiring context but not its end; it
+	// ends with the hold, and its cause says why.
+	Context() context.Context
+	// Done is closed when the hold has ended.
+	Done() <-chan struct{}
+	// Err is nil while the hold lives, and says why it ended afterwards. It
+	// looks at the clock itself.
+	Err() error
+	// Release gives the hold back. It works after the acquiring context has
+	// ended, and is nil ever after it has succeeded once.
+	Release(ctx context.Context) error
+	// Renew sets the end of the lease anew, counted from now.
+	Renew(ctx context.Context) error
+	// Detach stops renewing and keeps the hold until its lease ends, also
+	// through the client's Close. The token is for Resume.
+	Detach() (Token, error)
+}
+
+// Retry bounds how a call that the server did not answer, or did not run, is
+// repeated. Every script of Berth can be repeated safely.
+type Retry struct {
+	// Attempts is how often a call is sent at the most. Default 5.
+	Attempts int
+	// Within bounds all attempts together. Default 10 s.
+	Within time.Duration
+	// Base is the pause before the second attempt. Default 20 ms.
+	Base time.Duration
+	// Factor multiplies the pause for each further attempt. Default 2.
+	Factor float64
+	// Cap bounds one pause. Default 1 s.
+	Cap time.Duration
+	// Jitter is the share of a pause that is drawn at random, 0 to 1.
+	// Default 0.2; a negative value means none.
+	Jitter float64
+}
+
+type ownerKey struct{}
+
+// WithOwner returns a context whose claims are for the given owner: any text
+// up to 512 bytes. Calls that share the context share its owner. An empty
+// owner makes every call its own owner again.
+func WithOwner(ctx context.Context, owner string) context.Context {
+	return context.WithValue(ctx, ownerKey{}, owner)
+}
+
+// Owner returns the owner that ctx carries, or "".
+func Owner(ctx context.Context) string {
+	owner, _ := ctx.Value(ownerKey{}).(string)
+	return owner
+}

@@ -1,0 +1,14 @@
+// Package berth holds what a user meets in all of Berth's primitives: the
+// errors, the owner of a claim, the token of a detached hold, and the shape
+// that every handle shares.
+//
+// Berth coordinates processes over Redis or Valkey. The primitives live in
+// packages of their own:
+//
+//   - pkg/semaphore: a strict-FIFO counting semaphore;
+//   - pkg/qlock: a queued or random lock with reentrancy strategies;
+//   - pkg/allocator: a pool of named resources with soft binding.
+//
+// All three follow one course: a claim asks for a name, waits in line, holds a
+// lease, and hands on. This package imports nothing but the standard library.
+package berth

@@ -1,0 +1,150 @@
+package berth
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The errors of all primitives. Match them with errors.Is; the data behind
+// them is in *AcquireError and *ConfigError.
+var (
+	// ErrNotAcquired says that a claim did not get what it asked for. The
+	// reason is in *AcquireError. When a context ended the wait, the error
+	// also matches ctx.Err() and context.Cause(ctx).
+	ErrNotAcquired = errors.New("berth: not acquired")
+
+	// ErrNotHeld says that the server does not know the hold, or no longer.
+	ErrNotHeld = errors.New("berth: not held")
+
+	// ErrLost says that a lease ended that was meant to be renewed: the
+	// server could not be reached in time, or it had given the place away.
+	// It matches ErrNotHeld.
+	ErrLost error = &notHeldError{"berth: lease lost"}
+
+	// ErrExpired says that a hold ended by its own limit: its MaxHold, or its
+	// lease where it does not renew by itself. It matches ErrNotHeld.
+	ErrExpired error = &notHeldError{"berth: hold expired"}
+
+	// ErrReleased says that the hold was given back: by Release, by somebody
+	// with the right to force it, or because another process resumed it.
+	ErrReleased = errors.New("berth: released")
+
+	// ErrDeadlock says that a claim would wait for its own owner.
+	ErrDeadlock = errors.New("berth: would wait for its own owner")
+
+	// ErrClosed says that the client is closed.
+	ErrClosed = errors.New("berth: client closed")
+
+	// ErrInvalidConfig says that a value was refused before anything was
+	// sent. The field is in *ConfigError.
+	ErrInvalidConfig = errors.New("berth: invalid configuration")
+
+	// ErrIncompatible says that the server is too old, or that what is stored
+	// under a name was written by a newer release of Berth. Nothing was
+	// written.
+	ErrIncompatible = errors.New("berth: incompatible")
+)
+
+// notHeldError is a sentinel of its own that matches ErrNotHeld too.
+type notHeldError struct{ text string }
+
+func (e *notHeldError) Error() string        { return e.text }
+func (e *notHeldError) Is(target error) bool { return target == ErrNotHeld }
+
+// Reason says why a claim was not acquired.
+type Reason string
+
+// The reasons of an *AcquireError.
+const (
+	// ReasonFull: a call that does not wait found too little free capacity.
+	ReasonFull Reason = "full"
+	// ReasonHeld: a call that does not wait found the lock held.
+	ReasonHeld Reason = "held"
+	// ReasonQueuedAhead: a call that does not wait found others waiting.
+	ReasonQueuedAhead Reason = "queued ahead"
+	// ReasonCancelled: the caller's context was cancelled.
+	ReasonCancelled Reason = "cancelled"
+	// ReasonTimedOut: MaxWait, or the deadline of the caller's context, passed.
+	ReasonTimedOut Reason = "timed out"
+	// ReasonAttempts: the attempts that the call allowed are used up.
+	ReasonAttempts Reason = "attempts used up"
+	// ReasonTooHeavy: the weight is above the stored capacity.
+	ReasonTooHeavy Reason = "too heavy"
+	// ReasonGone: the claim was removed by somebody with the right to.
+	ReasonGone Reason = "gone"
+	// ReasonCapacity: the stored capacity is another one and the client
+	// insists on its own.
+	ReasonCapacity Reason = "capacity differs"
+	// ReasonClosed: the client was closed during the wait.
+	ReasonClosed Reason = "closed"
+	// ReasonFailed: the server could not be reached or refused; see Cause.
+	ReasonFailed Reason = "failed"
+)
+
+// AcquireError tells why a claim did not get what it asked for. It matches
+// ErrNotAcquired, and whatever its Cause matches.
+type AcquireError struct {
+	// Name is what was contended for.
+	Name string
+	// Claim is the id of the claim.
+	Claim string
+	// Reason says why.
+	Reason Reason
+	// Capacity is the stored capacity, 0 where it is not known.
+	Capacity int
+	// Held is how much of the capacity was held when the server answered.
+	Held int
+	// Waiting is how many claims waited when the server answered.
+	Waiting int
+	// Swept is how many expired entries that answer dropped.
+	Swept int
+	// Waited is how long the call took.
+	Waited time.Duration
+	// Cause is the error behind it: the context's, the server's, or nil.
+	Cause error
+}
+
+// Error names the claim's name, the reason and the cause.
+func (e *AcquireError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "berth: %q not acquired: %s", e.Name, e.Reason)
+	switch e.Reason {
+	case ReasonFull, ReasonHeld, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity:
+		fmt.Fprintf(&b, " (capacity %d, held %d, waiting %d)", e.Capacity, e.Held, e.Waiting)
+	case ReasonCancelled, ReasonTimedOut, ReasonAttempts, ReasonClosed:
+		fmt.Fprintf(&b, " after %s", e.Waited.Round(time.Millisecond))
+	}
+	if e.Cause != nil {
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
+	return b.String()
+}
+
+// Is reports whether target is ErrNotAcquired.
+func (e *AcquireError) Is(target error) bool { return target == ErrNotAcquired }
+
+// Unwrap returns the cause.
+func (e *AcquireError) Unwrap() error { return e.Cause }
+
+// ConfigError says which value was refused. It matches ErrInvalidConfig.
+type ConfigError struct {
+	// Field is the name of the field or argument: "Lease", "name".
+	Field string
+	// Problem says what is wrong with it, and what would be right.
+	Problem string
+}
+
+// Error names the field and the problem.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("berth: invalid %s: %s", e.Field, e.Problem)
+}
+
+// Is reports whether target is ErrInvalidConfig.
+func (e *ConfigError) Is(target error) bool { return target == ErrInvalidConfig }
+
+// Invalid returns a *ConfigError for the field.
+func Invalid(field, format string, args ...any) error {
+	return &ConfigError{Field: field, Problem: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,99 @@
+package semaphore
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/zap"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/sketch"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// CapacityPolicy says what happens when the stored capacity of a semaphore is
+// not the one that this client was told.
+type CapacityPolicy int
+
+// The capacity policies.
+const (
+	// CapacityStored: the stored capacity rules, and the difference is logged once.
+	CapacityStored CapacityPolicy = iota
+	// CapacityStrict: the acquire ends with ReasonCapacity.
+	CapacityStrict
+	// CapacityOverride: this client's capacity is written, as by Resize.
+	CapacityOverride
+)
+
+// Config is what all semaphores of a client share.
+type Config struct {
+	// Namespace is the first part of every key, see package keyspace. Default
+	// "berth".
+	Namespace string
+	// Label is a free text of up to 512 bytes that listings show beside this
+	// client's claims. Default "<host>/<program>/<process id>".
+	Label string
+	// Lease is the lease of waiting claims, and of holds whose call names none;
+	// at least 20 ms, whole milliseconds. Default 10 s.
+	Lease time.Duration
+	// Linger is how long an idle name is remembered. Default 60 s.
+	Linger time.Duration
+	// CallTimeout is how long one attempt of a call may go unanswered, also
+	// where ctx has ended meanwhile. Default 3 s.
+	CallTimeout time.Duration
+	// CleanupTimeout bounds what goes on after a ctx has ended: removing a
+	// cancelled claim, Release, Close. Default 2 s.
+	CleanupTimeout time.Duration
+	// Retry bounds how calls are repeated. Default as its fields say.
+	Retry berth.Retry
+	// WarnHeldLongerThan is how long a hold may last before it is reported as
+	// perhaps forgotten; negative for never. Default 5 min.
+	WarnHeldLongerThan time.Duration
+	// AllowEviction makes Check warn, and not fail, where the server may evict
+	// keys. Default false.
+	AllowEviction bool
+	// Logger is told what goes wrong. Default nil, none.
+	Logger *zap.Logger
+	// Observer is told everything that happens. Default nil, none.
+	Observer observe.Observer
+	// CapacityPolicy says whose capacity rules. Default CapacityStored.
+	CapacityPolicy CapacityPolicy
+}
+
+// Client is a node that uses semaphores. Its methods may be called by many
+// goroutines at once.
+type Client struct{}
+
+// New returns a client over redis, which stays the caller's to close. It does
+// no I/O. It returns a *berth.ConfigError for a value that is refused.
+func New(redis rueidis.Client, cfg Config) (*Client, error) { return nil, errSketch }
+
+// Semaphore returns the semaphore of that name. Same name, same semaphore, in
+// every process; capacity, at least 1, is stored by the first claim. It does
+// no I/O.
+func (c *Client) Semaphore(name string, capacity int) (*Semaphore, error) { return nil, errSketch }
+
+// Node is the id of this client.
+func (c *Client) Node() string { return "" }
+
+// Check looks at the server. It returns an error that matches ErrIncompatible
+// if the server is too old, and one if it may evict keys.
+func (c *Client) Check(ctx context.Context) (sketch.Report, error) {
+	return sketch.Report{}, errSketch
+}
+
+// Close ends waits with ErrClosed, releases what is held and not detached, and
+// stops the engine. It works after ctx has ended, for at most CleanupTimeout
+// more; what it could not release ends with its lease. Later calls return nil.
+func (c *Client) Close(ctx context.Context) error { return errSketch }
+
+// Resume takes up a detached hold, whose old handle ends with ErrReleased. It
+// returns ErrNotHeld or ErrExpired if the hold has ended.
+func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
+	return nil, errSketch
+}
+
+// ReleaseByID releases a hold of anybody's, by the id of its claim; its handle
+// ends with ErrReleased. It returns ErrNotHeld if there is none.
+func (c *Client) ReleaseByID(ctx context.Context, name, id string) error { return errSketch }

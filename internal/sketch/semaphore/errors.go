@@ -1,0 +1,31 @@
+package semaphore
+
+import (
+	"errors"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/sketch"
+)
+
+var errSketch = errors.New("sketch: signatures only")
+
+// The errors of all primitives, see package berth.
+var (
+	ErrNotAcquired   = berth.ErrNotAcquired
+	ErrBusy          = sketch.ErrBusy
+	ErrNotHeld       = berth.ErrNotHeld
+	ErrLost          = berth.ErrLost
+	ErrExpired       = berth.ErrExpired
+	ErrReleased      = berth.ErrReleased
+	ErrClosed        = berth.ErrClosed
+	ErrInvalidConfig = berth.ErrInvalidConfig
+	ErrIncompatible  = berth.ErrIncompatible
+)
+
+// What all primitives list.
+type (
+	// Holder is a hold as listings show it.
+	Holder = sketch.Holder
+	// Waiter is a claim that waits in line, as listings show it.
+	Waiter = sketch.Waiter
+)

@@ -1,0 +1,63 @@
+package keyspace
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/berth-go/berth"
+)
+
+// MaxBytes is how long a namespace or a name may be, in bytes.
+const MaxBytes = 512
+
+// The characters that would break what is built from a text.
+const (
+	// braces mark the hash tag. With one inside a name or a namespace, the
+	// keys of a name could lie in several slots.
+	braces = "{}"
+	// globs have a meaning in the pattern of SCAN. A namespace is part of that
+	// pattern; with one inside, a listing would find other namespaces' keys.
+	globs = `*?[]\^`
+)
+
+// CheckNamespace returns a *[berth.ConfigError] for the field "Namespace"
+// unless ns is valid UTF-8 of 1 to [MaxBytes] bytes without braces, control
+// characters and the glob characters * ? [ ] \ ^.
+//
+// A colon is allowed, so that "shop:eu" can be a namespace. It makes no two
+// keys equal: the first brace of a key is the one before the name, because
+// neither part may contain one, and the last text between colons before it is
+// the kind, because no kind contains a colon. What stands before that is the
+// namespace, however many colons it has. A channel is read from its end in the
+// same way: no node id contains a colon.
+func CheckNamespace(ns string) error {
+	return check("Namespace", ns, braces+globs)
+}
+
+// CheckName returns a *[berth.ConfigError] for the field "name" unless name is
+// valid UTF-8 of 1 to [MaxBytes] bytes without braces and control characters.
+// Names are compared byte by byte: nothing is trimmed, folded or normalized.
+func CheckName(name string) error {
+	return check("name", name, braces)
+}
+
+func check(field, text, forbidden string) error {
+	switch {
+	case text == "":
+		return berth.Invalid(field, "must not be empty")
+	case len(text) > MaxBytes:
+		return berth.Invalid(field, "must have at most %d bytes, has %d", MaxBytes, len(text))
+	case !utf8.ValidString(text):
+		return berth.Invalid(field, "must be valid UTF-8, is %q", text)
+	}
+	for i, r := range text {
+		if unicode.IsControl(r) {
+			return berth.Invalid(field, "must have no control characters, has %U at byte %d", r, i)
+		}
+		if strings.ContainsRune(forbidden, r) {
+			return berth.Invalid(field, "must have none of %s, has %q at byte %d", forbidden, r, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package observe
+
+// Kind is what happened.
+//
+// Every comment below ends with the fields that a kind fills beside those that
+// all events have, and with the level of its log line. Those of a claim also
+// have Claim, Owner and Attrs. The comments are what docs/events.md is made of,
+// and a test reads them: keep their form.
+type Kind string
+
+// The course of a claim, the same in all primitives. Every claim that was sent
+// ends its acquire with exactly one of Granted, Reentered, Refused, TimedOut,
+// Cancelled, AttemptsUsedUp, Deadlock and Failed.
+const (
+	// Queued: a claim has its place in line and waits.
+	// Fills: Ahead, Capacity, Weight. Level: debug.
+	Queued Kind = "queued"
+	// Granted: a claim got what it asked for; its call returns the handle.
+	// Fills: Fence, Waited, Lease, Capacity, Weight, Resource. Level: debug.
+	Granted Kind = "granted"
+	// Refused: what the server found turned a claim away. A call that does
+	// not wait found no place, or the claim is too heavy, was removed by an
+	// operator, or insists on another capacity; Reason tells them apart.
+	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
+	Refused Kind = "refused"
+	// TimedOut: MaxWait, or the deadline of the caller's context, passed
+	// during the wait.
+	// Fills: Waited, Capacity, Weight, Reason, Err. Level: info.
+	TimedOut Kind = "timed_out"
+	// Cancelled: the caller left during the wait; its context was cancelled
+	// or its client was closed.
+	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
+	Cancelled Kind = "cancelled"
+	// Failed: the server could not be reached, or answered an acquire with an
+	// error.
+	// Fills: Waited, Weight, Reason, Err. Level: warn.
+	Failed Kind = "failed"
+	// Restored: the server had forgotten a waiting claim (a flush, a
+	// failover), which then asked again with the ticket that it had.
+	// Fills: Waited, Ahead. Level: info.
+	Restored Kind = "restored"
+	// CleanupFailed: a claim whose wait has ended could not be removed within
+	// CleanupTimeout. The server drops it when its wait lease ends.
+	// Fills: Err. Level: warn.
+	CleanupFailed Kind = "cleanup_failed"
+)
+
+// The course of a hold, the same in all primitives. Unless its process or its
+// client ends first, every hold ends with exactly one of Released,
+// ReleasedByOther, Lost, Expired and ReentryEnded.
+const (
+	// RenewFailed: a renewal was not answered. It is repeated until Left is
+	// used up; only then the hold is lost.
+	// Fills: Fence, Held, Lease, Left, Err. Level: warn.
+	RenewFailed Kind = "renew_failed"
+	// HeldLong: a hold has lasted longer than WarnHeldLongerThan and was
+	// perhaps forgotten. Sent once per hold.
+	// Fills: Fence, Held, Lease, Weight, Resource. Level: warn.
+	HeldLong Kind = "held_long"
+	// Detached: a hold is no longer renewed and lives on until its lease ends.
+	// Fills: Fence, Held, Lease, Left, Resource. Level: debug.
+	Detached Kind = "detached"
+	// Resumed: this client took up a detached hold.
+	// Fills: Fence, Lease, Left, Resource. Level: debug.
+	Resumed Kind = "resumed"
+	// Released: a holder gave its hold back.
+	// Fills: Fence, Waited, Held, Lease, Weight, Resource. Level: debug.
+	Released Kind = "released"
+	// ReleasedByOther: a hold of this client was given back by somebody else:
+	// by its id, by force, or because another handle resumed it.
+	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
+	ReleasedByOther Kind = "released_by_other"
+	// Lost: a lease ended that was meant to be renewed. Whoever worked under
+	// it must stop.
+	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: warn.
+	Lost Kind = "lost"
+	// Expired: a hold ended by its own limit: its MaxHold, or its lease where
+	// it does not renew by itself.
+	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
+	Expired Kind = "expired"
+	// ReleaseFailed: a release was not answered. The hold lasts for Left more
+	// at the most, unless the release did run.
+	// Fills: Fence, Held, Left, Err. Level: warn.
+	ReleaseFailed Kind = "release_failed"
+)
+
+// What a client does and finds out, in all primitives.
+const (
+	// ForceReleased: an operator's call on this client, or a release by id,
+	// ended holds of others. Claim is filled when one was named; Count is how
+	// many ended.
+	// Fills: Count. Level: info.
+	ForceReleased Kind = "force_released"
+	// Swept: a script of this client dropped claims whose deadline had passed:
+	// somebody died, or was cut off. Count is how many.
+	// Fills: Count. Level: debug.
+	Swept Kind = "swept"
+	// Repeated: a script was not answered, or did not run, and is sent again.
+	// Detail is its name, Count the number of the attempt that failed, from 1.
+	// Fills: Count, Detail, Err. Level: debug.
+	Repeated Kind = "repeated"
+	// Subscribed: the server confirmed the subscription to this node's wake
+	// channel. Count is how often it has so far: from 2 on, the connection
+	// was broken in between.
+	// Fills: Count. Level: debug.
+	Subscribed Kind = "subscribed"
+)
+
+// What only semaphores have.
+const (
+	// CapacityDiffers: this client was told another capacity than is stored.
+	// Capacity is the stored one, which counts; Count is the client's.
+	// Fills: Capacity, Count. Level: warn.
+	CapacityDiffers Kind = "capacity_differs"
+	// Resized: a call on this client changed the stored capacity. Capacity is
+	// the new one, Count the one before, 0 where there was none.
+	// Fills: Capacity, Count. Level: info.
+	Resized Kind = "resized"
+)
+
+// What only locks have.
+const (
+	// AttemptsUsedUp: the attempts that a call allowed were used up.
+	// Fills: Waited, Reason, Err. Level: info.
+	AttemptsUsedUp Kind = "attempts_used_up"
+	// Deadlock: a claim would have waited for its own owner.
+	// Fills: Waited, Err. Level: info.
+	Deadlock Kind = "deadlock"
+	// Requeued: a waiting claim went to the end of the line, as its QueueTTL
+	// says.
+	// Fills: Waited, Ahead. Level: info.
+	Requeued Kind = "requeued"
+	// Reentered: a claim was granted because its owner holds the lock already.
+	// Lease is by how much it lengthened the outer hold, 0 if it did not.
+	// Fills: Fence, Waited, Lease, Left. Level: debug.
+	Reentered Kind = "reentered"
+	// ReentryEnded: an inner hold was given back; the outer one lasts.
+	// Fills: Fence, Held, Lease. Level: debug.
+	ReentryEnded Kind = "reentry_ended"
+	// Extended: a holder, or an operator by force, lengthened a hold. Lease is
+	// by how much.
+	// Fills: Fence, Lease, Left. Level: debug.
+	Extended Kind = "extended"
+)
+
+// What only a swarm of lock clients has.
+const (
+	// ProbeFailed: this node could not confirm that it lives.
+	// Fills: Left, Err. Level: warn.
+	ProbeFailed Kind = "probe_failed"
+	// Condemned: this node found another one dead; it may never probe again.
+	// Detail is the dead node's id.
+	// Fills: Detail. Level: info.
+	Condemned Kind = "condemned"
+	// Flushed: claims of a dead node were removed from a lock and handed on.
+	// Detail is the dead node's id, Count how many claims it had.
+	// Fills: Count, Detail. Level: info.
+	Flushed Kind = "flushed"
+	// NodeReplaced: this node did not probe in time, or was found dead. Its
+	// handles have ended and it goes on under a new id. Node is the new one,
+	// Detail the old one, Count how many handles ended.
+	// Fills: Count, Detail. Level: warn.
+	NodeReplaced Kind = "node_replaced"
+)
+
+// What only pools of resources have.
+const (
+	// Rested: a resource is set aside for the time in Left. Detail is the
+	// reason that was given.
+	// Fills: Left, Resource, Detail. Level: debug.
+	Rested Kind = "rested"
+	// OpenFailed: Open returned an error; the resource goes back and rests.
+	// Fills: Resource, Err. Level: warn.
+	OpenFailed Kind = "open_failed"
+	// Refreshed: the pool took over what its Source returned. Count is how
+	// many resources that is.
+	// Fills: Count. Level: debug.
+	Refreshed Kind = "refreshed"
+	// RefreshFailed: Source returned an error; the pool stays as it is.
+	// Fills: Err. Level: warn.
+	RefreshFailed Kind = "refresh_failed"
+	// HealthChecked: one run over the free resources ended. Count is how many
+	// it checked; Err is set if that was not all.
+	// Fills: Count, Err. Level: debug.
+	HealthChecked Kind = "health_checked"
+	// Unhealthy: Healthy said no to a resource.
+	// Fills: Resource, Err. Level: info.
+	Unhealthy Kind = "unhealthy"
+)

@@ -1,0 +1,61 @@
+package observe
+
+import (
+	"slices"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/berth-go/berth"
+)
+
+// Kinds returns all kinds, in the order of their constants. The slice is the
+// caller's.
+func Kinds() []Kind {
+	return slices.Concat(
+		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, CleanupFailed},
+		[]Kind{RenewFailed, HeldLong, Detached, Resumed, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
+		[]Kind{ForceReleased, Swept, Repeated, Subscribed},
+		[]Kind{CapacityDiffers, Resized},
+		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
+		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
+		[]Kind{Rested, OpenFailed, Refreshed, RefreshFailed, HealthChecked, Unhealthy},
+	)
+}
+
+// Level returns the level of a kind's log line:
+//
+//   - warn: something needs a look, and may not have reached any caller;
+//   - info: it is rare, and what a caller was told or an operator has done;
+//   - debug: it belongs to the ordinary course, and may come very often.
+//
+// A kind that is not known has level info, so that it is not overlooked.
+func (k Kind) Level() zapcore.Level {
+	switch k {
+	case Failed, CleanupFailed, RenewFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
+		ProbeFailed, NodeReplaced, OpenFailed, RefreshFailed:
+		return zapcore.WarnLevel
+	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
+		Subscribed, Reentered, ReentryEnded, Extended, Rested, Refreshed, HealthChecked:
+		return zapcore.DebugLevel
+	default:
+		return zapcore.InfoLevel
+	}
+}
+
+// ForReason returns the kind of the event for an acquire that ended with the
+// given reason. A reason that is not known gives Failed.
+func ForReason(reason berth.Reason) Kind {
+	switch reason {
+	case berth.ReasonFull, berth.ReasonHeld, berth.ReasonQueuedAhead,
+		berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity:
+		return Refused
+	case berth.ReasonTimedOut:
+		return TimedOut
+	case berth.ReasonCancelled, berth.ReasonClosed:
+		return Cancelled
+	case berth.ReasonAttempts:
+		return AttemptsUsedUp
+	default:
+		return Failed
+	}
+}

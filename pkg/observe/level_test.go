@@ -1,0 +1,67 @@
+package observe_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// A script or a dashboard may rely on the texts, so none may stand for two.
+func TestKindsAreDistinctAndTheSliceIsTheCallers(t *testing.T) {
+	kinds := observe.Kinds()
+	seen := make(map[observe.Kind]bool)
+	for _, kind := range kinds {
+		require.False(t, seen[kind], "%s twice", kind)
+		seen[kind] = true
+	}
+	kinds[0] = "scribbled over"
+	require.Equal(t, observe.Queued, observe.Kinds()[0])
+}
+
+// Sample thins what is debug, so whatever a caller or an operator must not miss
+// has to be above it.
+func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
+	for _, kind := range []observe.Kind{
+		observe.TimedOut, observe.AttemptsUsedUp, observe.Failed, observe.Deadlock,
+		observe.Lost, observe.Expired, observe.RenewFailed, observe.ReleaseFailed,
+		observe.CleanupFailed, observe.HeldLong, observe.CapacityDiffers, observe.Requeued,
+		observe.Flushed, observe.ForceReleased, observe.ReleasedByOther, observe.Restored,
+		observe.NodeReplaced, observe.OpenFailed, observe.RefreshFailed, observe.Unhealthy,
+	} {
+		require.Greater(t, kind.Level(), zapcore.DebugLevel, "%s", kind)
+	}
+	require.Equal(t, zapcore.InfoLevel, observe.Kind("of a later release").Level())
+}
+
+func TestEveryReasonHasItsKind(t *testing.T) {
+	kindOf := map[berth.Reason]observe.Kind{
+		berth.ReasonFull:        observe.Refused,
+		berth.ReasonHeld:        observe.Refused,
+		berth.ReasonQueuedAhead: observe.Refused,
+		berth.ReasonTooHeavy:    observe.Refused,
+		berth.ReasonGone:        observe.Refused,
+		berth.ReasonCapacity:    observe.Refused,
+		berth.ReasonTimedOut:    observe.TimedOut,
+		berth.ReasonCancelled:   observe.Cancelled,
+		berth.ReasonClosed:      observe.Cancelled,
+		berth.ReasonAttempts:    observe.AttemptsUsedUp,
+		berth.ReasonFailed:      observe.Failed,
+	}
+	for reason, kind := range kindOf {
+		require.Equal(t, kind, observe.ForReason(reason), "%s", reason)
+	}
+	require.Equal(t, observe.Failed, observe.ForReason("of a later release"))
+
+	// The reasons of the root package, so that a new one is not forgotten.
+	blocks := constBlocks(parse(t, "../../errors.go"))
+	require.Len(t, blocks, 1)
+	require.Len(t, blocks[0].Specs, len(kindOf))
+	for _, spec := range blocks[0].Specs {
+		name, value := constant(t, spec)
+		require.Contains(t, kindOf, berth.Reason(value), name)
+	}
+}

@@ -1,0 +1,60 @@
+package berth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+)
+
+// Token names a detached hold, so that another goroutine or process can resume
+// it. It is no secret that proves anything: whoever has it, and may reach the
+// server, can resume the hold.
+type Token struct {
+	// Kind is the primitive: "sem", "lock" or "pool".
+	Kind string `json:"kind"`
+	// Namespace is the namespace of the client that made it.
+	Namespace string `json:"namespace"`
+	// Name is what is held.
+	Name string `json:"name"`
+	// Claim is the id of the hold.
+	Claim string `json:"claim"`
+	// Node is the id of the node that detached it.
+	Node string `json:"node"`
+	// Fence is the number of the grant.
+	Fence int64 `json:"fence,string"`
+}
+
+// tokenJSON has the fields of a Token without its methods.
+type tokenJSON Token
+
+// MarshalText encodes the token as URL-safe text.
+func (t Token) MarshalText() ([]byte, error) {
+	raw, err := json.Marshal(tokenJSON(t))
+	if err != nil {
+		return nil, err
+	}
+	return []byte(base64.RawURLEncoding.EncodeToString(raw)), nil
+}
+
+// UnmarshalText decodes what MarshalText wrote. It returns a *ConfigError for
+// anything else.
+func (t *Token) UnmarshalText(text []byte) error {
+	raw, err := base64.RawURLEncoding.DecodeString(string(text))
+	if err != nil {
+		return Invalid("token", "not written by MarshalText: %v", err)
+	}
+	var decoded tokenJSON
+	if err := json.Unmarshal(raw, &decoded); err != nil {
+		return Invalid("token", "not written by MarshalText: %v", err)
+	}
+	*t = Token(decoded)
+	return nil
+}
+
+// String returns the text of MarshalText.
+func (t Token) String() string {
+	text, err := t.MarshalText()
+	if err != nil { // names are checked to be valid text, so never
+		return ""
+	}
+	return string(text)
+}
