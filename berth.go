@@ -35,8 +35,13 @@ type Hold interface {
 	// Renew sets the end of the lease anew, counted from now.
 	Renew(ctx context.Context) error
 	// Detach stops renewing and keeps the hold until its lease ends, also
-	// through the client's Close. The token is for Resume.
-	Detach() (Token, error)
+	// through the client's Close; a Release after it does nothing. The token is
+	// for Resume.
+	Detach(ctx context.Context) (Token, error)
+	// Within returns a context that ends with ctx or with the hold, whichever
+	// comes first, and that carries the owner. Call the CancelFunc when what
+	// runs under it is done.
+	Within(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // Retry bounds how a call that the server did not answer, or did not run, is
@@ -60,8 +65,10 @@ type Retry struct {
 type ownerKey struct{}
 
 // WithOwner returns a context whose claims are for the given owner: any text
-// up to 512 bytes. Calls that share the context share its owner. An empty
-// owner makes every call its own owner again.
+// up to 512 bytes. Calls that share the context share its owner, so it must be
+// unique to the run of work that may re-enter its own holds: two replicas that
+// both call themselves "order:7" would enter each other's. An empty owner makes
+// every call its own owner again.
 func WithOwner(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }

@@ -15,6 +15,13 @@ var (
 	// also matches ctx.Err() and context.Cause(ctx).
 	ErrNotAcquired = errors.New("berth: not acquired")
 
+	// ErrBusy says that a claim was not acquired because others hold, or wait
+	// for, what it asked for: the reasons full, held, queued ahead, timed out
+	// and attempts used up. It never matches where the server was not reached,
+	// the caller cancelled or the client was closed. It comes with
+	// ErrNotAcquired.
+	ErrBusy = errors.New("berth: busy")
+
 	// ErrNotHeld says that the server does not know the hold, or no longer.
 	ErrNotHeld = errors.New("berth: not held")
 
@@ -84,7 +91,8 @@ const (
 )
 
 // AcquireError tells why a claim did not get what it asked for. It matches
-// ErrNotAcquired, and whatever its Cause matches.
+// ErrNotAcquired, ErrBusy where others were the reason, and whatever its Cause
+// matches.
 type AcquireError struct {
 	// Name is what was contended for.
 	Name string
@@ -122,8 +130,17 @@ func (e *AcquireError) Error() string {
 	return b.String()
 }
 
-// Is reports whether target is ErrNotAcquired.
-func (e *AcquireError) Is(target error) bool { return target == ErrNotAcquired }
+// Is reports whether target is ErrNotAcquired, or ErrBusy where the reason is
+// one of its.
+func (e *AcquireError) Is(target error) bool {
+	if target == ErrBusy {
+		switch e.Reason {
+		case ReasonFull, ReasonHeld, ReasonQueuedAhead, ReasonTimedOut, ReasonAttempts:
+			return true
+		}
+	}
+	return target == ErrNotAcquired
+}
 
 // Unwrap returns the cause.
 func (e *AcquireError) Unwrap() error { return e.Cause }

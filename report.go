@@ -12,9 +12,9 @@ type Report struct {
 	// Mode is "standalone", "cluster" or "sentinel"; "" where it could not be
 	// asked.
 	Mode string
-	// EvictionPolicy is the server's maxmemory-policy, "" where it could not
+	// Eviction is the server's maxmemory-policy, "" where it could not
 	// be asked.
-	EvictionPolicy string
+	Eviction string
 	// Latency is the median of some round trips.
 	Latency time.Duration
 	// Warnings are what should be known and is no reason to stop.

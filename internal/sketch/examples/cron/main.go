@@ -71,7 +71,7 @@ func once(ctx context.Context, locks *qlock.Client, tick time.Time) (err error) 
 	if err := report(ctx, tick, lock.Fence()); err != nil {
 		return err // given back: a replica whose clock is behind may try
 	}
-	_, err = lock.Detach() // kept: such a replica must not run it again
+	_, err = lock.Detach(ctx) // kept: such a replica must not run it again
 	return err
 }
 

@@ -1,0 +1,350 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// errMaxWait is the cause of the engine's own end of a wait.
+var errMaxWait = errors.New("engine: MaxWait has passed")
+
+// Acquire takes a claim from its first script to its hold. It returns when the
+// claim is granted or refused, when ctx ends, when maxWait has passed (0 = no
+// limit) or when the engine is closed. Every error is a *berth.AcquireError.
+func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
+	c.start = e.clock.Now()
+	c.signal = make(chan struct{}, 1)
+	c.lease.Claim = c
+	if ctx.Err() != nil {
+		return nil, e.refused(c, e.leaving(ctx, ctx))
+	}
+	if err := e.enter(c); err != nil {
+		return nil, e.refused(c, &berth.AcquireError{Reason: berth.ReasonClosed, Cause: err})
+	}
+	defer e.work.Done()
+
+	wait := ctx
+	if maxWait > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeoutCause(ctx, maxWait, errMaxWait)
+		defer cancel()
+	}
+	refusal := e.ask(wait, c)
+	if refusal == nil {
+		refusal = e.await(wait, c)
+	}
+	if refusal != nil {
+		if refusal.Reason == "" {
+			refusal = e.leaving(ctx, wait)
+			c.blame(refusal)
+		}
+		e.giveUp(c, refusal)
+		return nil, e.refused(c, refusal)
+	}
+	hold := e.handle(ctx, c)
+	if e.isClosing() {
+		// Close may have looked for handles before there was this one.
+		refusal = &berth.AcquireError{Reason: berth.ReasonClosed, Cause: berth.ErrClosed}
+		e.giveUp(c, refusal)
+		hold.cancel(berth.ErrClosed)
+		return nil, e.refused(c, refusal)
+	}
+	e.event(observe.Granted, c, func(ev *observe.Event) {
+		ev.Fence, ev.Waited, ev.Lease = hold.Fence(), hold.waited, c.Record.Lease
+	})
+	return hold, nil
+}
+
+// left is the refusal of a wait that its context or the engine's end cut short;
+// leaving fills it in.
+var left = &berth.AcquireError{}
+
+// leaving says why a wait was cut short: the caller left, MaxWait passed or the
+// engine is closed.
+func (e *Engine) leaving(ctx, wait context.Context) *berth.AcquireError {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &berth.AcquireError{Reason: berth.ReasonTimedOut, Cause: causeOf(ctx)}
+	case ctx.Err() != nil:
+		return &berth.AcquireError{Reason: berth.ReasonCancelled, Cause: causeOf(ctx)}
+	case wait.Err() != nil:
+		return &berth.AcquireError{Reason: berth.ReasonTimedOut}
+	default:
+		return &berth.AcquireError{Reason: berth.ReasonClosed, Cause: berth.ErrClosed}
+	}
+}
+
+// refused completes a refusal and tells the observer.
+func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
+	r.Name, r.Claim, r.Waited = c.Name, c.ID, e.clock.Now()-c.start
+	e.event(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
+		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, r
+	})
+	return r
+}
+
+// ask sends the acquire until the server has answered. The end of ctx ends the
+// repeating, never an attempt: the cancel must not overtake it.
+func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
+	if ctx.Done() == nil {
+		return e.repeatAsk(ctx, c)
+	}
+	reply := make(chan *berth.AcquireError, 1)
+	e.spawn(func() { reply <- e.repeatAsk(ctx, c) })
+	select {
+	case refusal := <-reply:
+		return refusal
+	case <-ctx.Done():
+	case <-e.closing:
+	}
+	return left
+}
+
+// repeatAsk is the sending half of ask. A claim that may wait is asked for
+// until the wait ends, another one as often as Retry allows.
+func (e *Engine) repeatAsk(ctx context.Context, c *Claim) *berth.AcquireError {
+	pace := scriptkit.NewPace(e.cfg.Retry)
+	for {
+		answer, err := e.askOnce(c)
+		switch {
+		case err == nil && answer.Refused != nil && answer.Tide.More:
+			// What is in the way has expired, more of it than one script drops.
+			e.sweep(c.Name)
+			if ctx.Err() != nil {
+				return left
+			}
+			continue
+		case err == nil && answer.Refused != nil:
+			return answer.Refused
+		case err == nil:
+			return nil
+		case !scriptkit.Repeatable(err) || !pace.Next(c.MayWait):
+			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
+		}
+		c.mu.Lock()
+		c.failure = err
+		c.mu.Unlock()
+		if !pace.Pause(ctx, e.closing) {
+			return left
+		}
+	}
+}
+
+// askOnce sends one attempt and takes its answer.
+func (e *Engine) askOnce(c *Claim) (Answer, error) {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	c.mu.Lock()
+	p := c.phase
+	c.asked = c.asked || p == asking
+	c.mu.Unlock()
+	if p != asking {
+		return Answer{Refused: left}, nil // given up before this attempt
+	}
+	epoch := e.hub.Epoch()
+	start := e.clock.Now()
+	answer, err := e.cfg.Scripts.Acquire(context.Background(), c)
+	if err != nil {
+		if scriptkit.MaybeRan(err) {
+			c.mu.Lock()
+			c.lost = true
+			c.mu.Unlock()
+		}
+		return answer, err
+	}
+	c.mu.Lock()
+	c.failure = nil
+	c.mu.Unlock()
+	switch {
+	case answer.Refused != nil:
+	case answer.Granted:
+		c.mu.Lock()
+		c.ticket = answer.Ticket
+		c.mu.Unlock()
+		e.takes(c, grant{fence: answer.Fence, start: start, left: answer.Left, confirmed: answer.Confirmed})
+	default:
+		e.queued(c, start, answer, epoch)
+	}
+	e.tide(c.Name, start, answer.Tide)
+	return answer, nil
+}
+
+// queued takes the answer that the claim waits in line.
+func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
+	c.mu.Lock()
+	if c.phase != asking {
+		c.mu.Unlock()
+		return
+	}
+	c.phase, c.ticket, c.place = waiting, a.Ticket, a.Place
+	c.heard, c.left = start, a.Left
+	pushed := c.pushes > 0
+	c.mu.Unlock()
+	e.joinLine(c)
+	e.beats.Add(&c.lease, c.Name, heartbeat.Spec{
+		Lease:    c.Record.Wait,
+		Deadline: heartbeat.Deadline(start, a.Left, c.Record.Wait),
+		Ended:    func(err error) { e.waitEnded(c, err) },
+	})
+	if p, _ := c.current(); p == ended {
+		e.forget(c) // given up in between
+		return
+	}
+	e.hub.Start()
+	if epoch != e.hub.Epoch() {
+		// A subscription came in between: a push may have been lost before it.
+		e.beats.Kick(c.Name)
+	}
+	if pushed {
+		c.wake()
+	}
+	e.event(observe.Queued, c, func(ev *observe.Event) { ev.Ahead = a.Ahead })
+}
+
+// waitEnded is called when the heartbeat has learned that a waiting claim is
+// over. Whoever said so has ended the claim already.
+func (e *Engine) waitEnded(c *Claim, err error) {
+	var refusal *berth.AcquireError
+	if errors.As(err, &refusal) {
+		c.endWaiting(refusal)
+	}
+}
+
+// await waits until the claim is granted, and returns nil then.
+func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
+	for {
+		p, err := c.current()
+		switch p {
+		case granted:
+			if c.unconfirmed() {
+				break // its own reply brought a grant that has yet to be confirmed
+			}
+			return nil
+		case ended:
+			var refusal *berth.AcquireError
+			if errors.As(err, &refusal) {
+				return refusal
+			}
+			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
+		}
+		if p == granted || e.believes(c) {
+			if refusal := e.confirm(ctx, c); refusal != nil {
+				return refusal
+			}
+			continue
+		}
+		select {
+		case <-c.signal:
+		case <-ctx.Done():
+			return left
+		case <-e.closing:
+			return left
+		}
+	}
+}
+
+// believes looks at a push. It takes the grant where the claim's own last
+// answered call vouches for it, and reports true where a confirming call has to
+// come first.
+func (e *Engine) believes(c *Claim) (confirm bool) {
+	now := e.clock.Now()
+	c.mu.Lock()
+	if c.phase != waiting || c.pushes == c.denied {
+		c.mu.Unlock()
+		return false
+	}
+	if c.bounded() || c.doubt || now-c.heard > c.Record.Wait/2 {
+		c.mu.Unlock()
+		return true
+	}
+	// The deadline stays that of the last own answered call: the hand-off gave
+	// the grant what the claim had left.
+	g := grant{fence: c.pushedFence, start: c.heard, left: c.left}
+	c.mu.Unlock()
+	e.takes(c, g)
+	c.wake()
+	return false
+}
+
+// confirm sends the claimant's confirming call until it is answered, and
+// returns nil when the answer has been taken, whatever it was.
+func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
+	reply := make(chan error, 1)
+	e.spawn(func() { reply <- e.repeatConfirm(ctx, c) })
+	select {
+	case err := <-reply:
+		if err != nil {
+			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
+		}
+		return nil
+	case <-ctx.Done():
+	case <-e.closing:
+	}
+	return left
+}
+
+func (e *Engine) repeatConfirm(ctx context.Context, c *Claim) error {
+	pace := scriptkit.NewPace(e.cfg.Retry)
+	for {
+		err := e.call(c, ModeBeat)
+		if err == nil {
+			return nil
+		}
+		if p, _ := c.current(); p == ended {
+			return nil // await says why
+		}
+		if !scriptkit.Repeatable(err) || !pace.Next(true) || !pace.Pause(ctx, e.closing) {
+			return err
+		}
+	}
+}
+
+// giveUp ends a claim whose caller has got an error, and removes it from the
+// server in whatever state it is there, in the background.
+func (e *Engine) giveUp(c *Claim, refusal *berth.AcquireError) {
+	c.end(refusal)
+	e.forget(c)
+	c.mu.Lock()
+	asked, lost := c.asked, c.lost
+	c.mu.Unlock()
+	if !asked {
+		return
+	}
+	switch refusal.Reason {
+	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonHeld, berth.ReasonQueuedAhead:
+		if !lost {
+			return // the server has just said that it has nothing of this claim
+		}
+	}
+	e.spawn(func() { e.cleanUp(c) })
+}
+
+// cleanUp waits for the claim's call in flight, and then removes the claim. Only
+// where an acquire went unanswered does it leave a tombstone.
+func (e *Engine) cleanUp(c *Claim) {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CleanupTimeout)
+	defer cancel()
+	if _, err := e.sendRelease(ctx, c); err != nil {
+		e.event(observe.CleanupFailed, c, func(ev *observe.Event) { ev.Err = err })
+	}
+}
+
+// sendRelease sends the release. It is called with c.calls held.
+func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
+	c.mu.Lock()
+	lost := c.lost
+	c.mu.Unlock()
+	stays := time.Duration(0)
+	if lost {
+		stays = tombstone
+	}
+	return e.cfg.Scripts.Release(ctx, c, stays)
+}

@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// grant is what is known of a hold: what an own call that began at start said
+// is left. Below 0 is without end.
+type grant struct {
+	fence     int64
+	start     time.Duration
+	left      time.Duration
+	confirmed bool
+}
+
+// takes moves a claim to granted and has its lease kept from now on. It reports
+// false where the claim was granted or has ended already.
+func (e *Engine) takes(c *Claim, g grant) bool {
+	c.mu.Lock()
+	if c.phase >= granted {
+		c.mu.Unlock()
+		return false
+	}
+	c.phase, c.fence, c.confirmed = granted, g.fence, g.confirmed
+	c.mu.Unlock()
+	e.keep(c, g)
+	return true
+}
+
+// keep gives the lease of a hold to the heartbeat.
+func (e *Engine) keep(c *Claim, g grant) {
+	spec := heartbeat.Spec{
+		Ends:   true,
+		Ended:  func(cause error) { e.leaseEnded(c, cause) },
+		Failed: func(err error) { e.renewFailed(c, err) },
+	}
+	if e.cfg.WarnAfter > 0 {
+		spec.Warn = g.start + e.cfg.WarnAfter
+		spec.OnWarn = func() { e.heldLong(c) }
+	}
+	e.time(c, &spec, g)
+	e.mu.Lock()
+	e.leaveLine(c)
+	e.mu.Unlock()
+	e.beats.Add(&c.lease, c.Name, spec)
+	if p, _ := c.current(); p == ended {
+		e.forget(c) // given up in between
+	}
+}
+
+// time sets what a grant says of a hold's deadlines. What is not confirmed has
+// the wait lease, and its margin.
+func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
+	r := &c.Record
+	spec.Renews = !r.NoRenew && r.Lease != berth.Forever && !c.isDetached()
+	// However long the lease, what became of the hold is heard as soon as a
+	// waiter would hear it.
+	spec.Lease, spec.Pace = r.Lease, r.Wait
+	if r.Lease == berth.Forever && r.MaxHold > 0 {
+		spec.Lease = r.MaxHold
+	}
+	margin := spec.Lease
+	if !g.confirmed {
+		margin = r.Wait
+	} else if r.MaxHold > 0 && spec.Limit == 0 {
+		spec.Limit = g.start + r.MaxHold - heartbeat.Margin(spec.Lease)
+	}
+	left := g.left
+	if left < 0 {
+		left = berth.Forever
+	}
+	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
+}
+
+// beat is the heartbeat's batch: the own calls of claims of one name.
+func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Lease) ([]heartbeat.Outcome, error) {
+	claims := make([]*Claim, len(leases))
+	sent := make([]sight, len(leases))
+	for i, l := range leases {
+		claims[i] = l.Claim.(*Claim)
+		sent[i] = claims[i].sight()
+	}
+	start := e.clock.Now() // sighted before, so that nothing since is taken for older
+	round, err := e.cfg.Scripts.Beat(ctx, name, ModeBeat, claims)
+	if err != nil {
+		return nil, err
+	}
+	e.tide(name, start, round.Tide)
+	outcomes := make([]heartbeat.Outcome, len(claims))
+	var unknown []int
+	for i, c := range claims {
+		var forgotten bool
+		outcomes[i], forgotten = e.hear(c, start, sent[i], round.Status[i])
+		if forgotten && c.calls.TryLock() {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return outcomes, nil
+	}
+	defer func() {
+		for _, i := range unknown {
+			claims[i].calls.Unlock()
+		}
+	}()
+	// In the order of their old places, so that none passes another.
+	slices.SortFunc(unknown, func(a, b int) int { return claims[a].compare(claims[b]) })
+	lost := make([]*Claim, len(unknown))
+	for i, at := range unknown {
+		lost[i] = claims[at]
+	}
+	restored, err := e.restore(ctx, name, lost)
+	if err != nil {
+		return nil, err // the batch is repeated, and asks again
+	}
+	for i, at := range unknown {
+		outcomes[at] = restored[i]
+	}
+	return outcomes, nil
+}
+
+// sight is what was known of a claim when a call was sent. The answer is as old
+// as that: a push may have overtaken it.
+type sight struct {
+	pushes int  // how many had come
+	held   bool // it was granted
+}
+
+func (c *Claim) sight() sight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return sight{pushes: c.pushes, held: c.phase == granted}
+}
+
+// compare orders claims by where they stand.
+func (c *Claim) compare(other *Claim) int {
+	a, b := c.standing(), other.standing()
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (c *Claim) standing() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.place
+}
+
+// hear takes what an own call that began at start has learned of a claim; sent
+// is what was known of it then. It reports true for a claim that
+// waits here and that the server does not know any more.
+func (e *Engine) hear(c *Claim, start time.Duration, sent sight, s Status) (out heartbeat.Outcome, forgotten bool) {
+	switch p, _ := c.current(); p {
+	case waiting:
+		return e.hearWaiting(c, start, sent, s)
+	case granted:
+		return e.hearHeld(c, start, sent, s), false
+	default:
+		return heartbeat.Outcome{Skip: true}, false
+	}
+}
+
+func (e *Engine) hearWaiting(c *Claim, start time.Duration, sent sight, s Status) (out heartbeat.Outcome, forgotten bool) {
+	switch s.Word {
+	case WordHeld:
+		e.takes(c, grant{fence: s.Fence, start: start, left: s.Left, confirmed: true})
+		c.wake()
+		return heartbeat.Outcome{Skip: true}, false
+	case WordWaiting:
+		c.mu.Lock()
+		c.heard, c.left = start, s.Left
+		c.denied = max(c.denied, sent.pushes)
+		c.mu.Unlock()
+		return heartbeat.Outcome{Left: s.Left}, false
+	case WordUnknown:
+		return heartbeat.Outcome{Skip: true}, true
+	}
+	refusal := &berth.AcquireError{Reason: berth.ReasonGone}
+	if s.Word == WordTooHeavy {
+		refusal.Reason = berth.ReasonTooHeavy
+	}
+	c.endWaiting(refusal)
+	return heartbeat.Outcome{Gone: refusal}, false
+}
+
+func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) heartbeat.Outcome {
+	switch s.Word {
+	case WordHeld:
+		c.mu.Lock()
+		first := !c.confirmed
+		c.confirmed = true
+		c.mu.Unlock()
+		if first {
+			e.retime(c, grant{start: start, left: s.Left, confirmed: true})
+		}
+		left := s.Left
+		if left < 0 {
+			left = berth.Forever
+		}
+		return heartbeat.Outcome{Left: left}
+	case WordTaken, WordReleased, WordGone:
+		return heartbeat.Outcome{Gone: berth.ErrReleased}
+	case WordWaiting:
+		if !sent.held {
+			return heartbeat.Outcome{Skip: true} // older than the grant
+		}
+		// A false push was believed. The server knows nothing of a hold, and
+		// its place in line is no use to anybody any more.
+		if e.begin() {
+			e.spawn(func() { e.cleanUp(c) })
+			e.work.Done()
+		}
+	}
+	return heartbeat.Outcome{Gone: c.overdue(nil)}
+}
+
+// retime gives the heartbeat a hold's new deadlines.
+func (e *Engine) retime(c *Claim, g grant) {
+	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) { e.time(c, spec, g) })
+}
+
+// restore puts claims that wait here back where they stood. It is called with
+// the calls of all of them held.
+func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]heartbeat.Outcome, error) {
+	outcomes := make([]heartbeat.Outcome, len(claims))
+	var wanted []*Claim
+	var at []int
+	for i, c := range claims {
+		outcomes[i].Skip = true
+		// Given up since: to put it back would leave a ghost.
+		if p, _ := c.current(); p == waiting {
+			wanted, at = append(wanted, c), append(at, i)
+		}
+	}
+	if len(wanted) == 0 {
+		return outcomes, nil
+	}
+	for _, c := range wanted {
+		// From here on a push may be about the grant that it had before.
+		c.mu.Lock()
+		c.doubt = true
+		c.mu.Unlock()
+	}
+	start := e.clock.Now()
+	round, err := e.cfg.Scripts.Restore(ctx, name, wanted)
+	if err != nil {
+		return nil, err
+	}
+	e.tide(name, start, round.Tide)
+	for i, c := range wanted {
+		outcomes[at[i]] = e.hearRestored(c, start, round.Status[i])
+	}
+	return outcomes, nil
+}
+
+func (e *Engine) hearRestored(c *Claim, start time.Duration, s Status) heartbeat.Outcome {
+	switch s.Word {
+	case WordWaiting:
+		c.mu.Lock()
+		c.heard, c.left = start, c.Record.Wait
+		c.mu.Unlock()
+		e.event(observe.Restored, c, nil)
+		return heartbeat.Outcome{Left: c.Record.Wait}
+	case WordHeld:
+		e.beats.Kick(c.Name) // the next beat says how much is left
+		return heartbeat.Outcome{Skip: true}
+	}
+	out, _ := e.hearWaiting(c, start, sight{}, s)
+	return out
+}
+
+// call sends one own call of a claim and takes its answer.
+func (e *Engine) call(c *Claim, mode Mode) error {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if p, err := c.current(); p == ended {
+		return err
+	}
+	ctx := context.Background() // every attempt has its own limit
+	sent, start := c.sight(), e.clock.Now()
+	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})
+	if err != nil {
+		return err
+	}
+	e.tide(c.Name, start, round.Tide)
+	out, forgotten := e.hear(c, start, sent, round.Status[0])
+	if forgotten {
+		outcomes, err := e.restore(ctx, c.Name, []*Claim{c})
+		if err != nil {
+			return err
+		}
+		out = outcomes[0]
+	}
+	p, _ := c.current()
+	switch {
+	case p != granted:
+	case out.Gone != nil:
+		e.endHold(c, out.Gone)
+	case !out.Skip:
+		e.retime(c, grant{start: start, left: out.Left, confirmed: true})
+	}
+	return nil
+}

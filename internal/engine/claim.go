@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+)
+
+type phase int
+
+// The phases of a claim on this side, in the only order they take.
+const (
+	asking phase = iota
+	waiting
+	granted
+	ended
+)
+
+// Claim is one request for a name, from before its first script until its end.
+// The exported fields do not change after the claim is given to the engine.
+type Claim struct {
+	// ID is <node>.<xid>.
+	ID string
+	// Name is what is contended for.
+	Name string
+	// Record is what the server is to keep of it.
+	Record Record
+	// Text is Record.Text().
+	Text string
+	// MayWait says whether the claim joins the line.
+	MayWait bool
+	// Capacity goes along with the primitives that have one.
+	Capacity int
+	// Attrs goes to the observer.
+	Attrs map[string]any
+
+	start time.Duration // when the call began, on the engine's clock
+	lease heartbeat.Lease
+
+	// calls is held while a script of this claim is in flight, so that they are
+	// sent one after the other. Batched heartbeats do not take it: they decide
+	// nothing that another call could undo.
+	calls sync.Mutex
+
+	inLine bool // guarded by Engine.mu: counted among the waiters of its name
+
+	// signal has room for one: something about this claim has changed.
+	signal chan struct{}
+
+	mu          sync.Mutex
+	phase       phase         // guarded by mu, only ever grows
+	err         error         // guarded by mu: why it ended
+	ticket      int64         // guarded by mu
+	place       int64         // guarded by mu: where it stands, while it waits
+	fence       int64         // guarded by mu: the number of its grant
+	pushedFence int64         // guarded by mu: what the last push said it is
+	confirmed   bool          // guarded by mu: an own call has followed the grant
+	pushes      int           // guarded by mu: how many pushes said that it was granted
+	denied      int           // guarded by mu: how many of them an own call has answered since
+	doubt       bool          // guarded by mu: it was restored, so an older push may still be on its way
+	heard       time.Duration // guarded by mu: start of its last own answered call
+	left        time.Duration // guarded by mu: what that call's answer said is left
+	lost        bool          // guarded by mu: an attempt of its acquire went unanswered
+	failure     error         // guarded by mu: why its acquire is still unanswered, nil once it is answered
+	asked       bool          // guarded by mu: an attempt of its acquire was sent
+	hold        *Hold         // guarded by mu: its handle, once there is one
+
+	detached bool // guarded by mu: nobody renews it any more
+}
+
+// wake signals without blocking.
+func (c *Claim) wake() {
+	select {
+	case c.signal <- struct{}{}:
+	default:
+	}
+}
+
+// end moves the claim to its last phase, once, and ends its handle's context
+// with the cause. It reports whether this call was the one.
+func (c *Claim) end(cause error) bool {
+	c.mu.Lock()
+	if c.phase == ended {
+		c.mu.Unlock()
+		return false
+	}
+	c.phase, c.err = ended, cause
+	hold := c.hold
+	c.mu.Unlock()
+	if hold != nil {
+		hold.cancel(cause)
+	}
+	c.wake()
+	return true
+}
+
+func (c *Claim) current() (phase, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase, c.err
+}
+
+// overdue is the error of a hold whose time has run out: ErrExpired for a limit
+// of its own, ErrLost for a lease that should have been renewed.
+func (c *Claim) overdue(cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Record.NoRenew || c.detached || errors.Is(cause, heartbeat.ErrLimit) {
+		return berth.ErrExpired
+	}
+	return berth.ErrLost
+}
+
+// blame makes a wait that ran out of time a failure where the server had not
+// even answered the acquire: nobody else was in the way.
+func (c *Claim) blame(r *berth.AcquireError) {
+	c.mu.Lock()
+	failure := c.failure
+	c.mu.Unlock()
+	if failure == nil {
+		return
+	}
+	if r.Reason == berth.ReasonTimedOut {
+		r.Reason = berth.ReasonFailed
+	}
+	r.Cause = errors.Join(r.Cause, failure)
+}
+
+// isDetached says whether the hold was detached.
+func (c *Claim) isDetached() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.detached
+}
+
+// endWaiting ends a claim that has no handle yet with a refusal, and reports
+// whether it did.
+func (c *Claim) endWaiting(refusal *berth.AcquireError) bool {
+	c.mu.Lock()
+	if c.phase != asking && c.phase != waiting {
+		c.mu.Unlock()
+		return false
+	}
+	c.phase, c.err = ended, refusal
+	c.mu.Unlock()
+	c.wake()
+	return true
+}
+
+// unconfirmed says whether the grant needs a confirming call before the caller
+// may have it.
+func (c *Claim) unconfirmed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.confirmed && c.bounded()
+}
+
+// bounded says whether the hold has a limit of its own, or none at all: what
+// runs from the claimant's first call after the grant.
+func (c *Claim) bounded() bool { return c.Record.NoRenew || c.Record.MaxHold > 0 }
+
+// causeOf joins what a context says of its end: its error, and its cause where
+// that is another one.
+func causeOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(cause, err) {
+		return cause
+	}
+	return errors.Join(err, cause)
+}
+
+// Standing is where the claim stands in line, and its record with the ticket
+// that it has, for a Restore.
+func (c *Claim) Standing() (place int64, record string) {
+	c.mu.Lock()
+	place, ticket := c.place, c.ticket
+	c.mu.Unlock()
+	r := c.Record
+	r.Ticket = ticket
+	return place, r.Text()
+}

@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/rs/xid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/internal/wake"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// tombstone is how long a removed claim is remembered whose acquire may still
+// be on its way.
+const tombstone = time.Minute
+
+// Config says what an engine works with. All fields are set by the primitive.
+type Config struct {
+	// Redis is the user's client.
+	Redis rueidis.Client
+	// Scripts are the primitive's calls.
+	Scripts Scripts
+	// Node is the id of this client object.
+	Node string
+	// Channel is where the scripts publish for this node.
+	Channel string
+	// Wait is the wait lease.
+	Wait time.Duration
+	// CallTimeout bounds one attempt of a call.
+	CallTimeout time.Duration
+	// CleanupTimeout bounds what goes on after a caller has left.
+	CleanupTimeout time.Duration
+	// WarnAfter is when a hold is reported as forgotten, 0 for never.
+	WarnAfter time.Duration
+	// Retry paces what is repeated.
+	Retry berth.Retry
+	// Observe takes the events. It is never called with a lock held.
+	Observe func(observe.Event)
+	// Clock is the engine's clock.
+	Clock clock.Clock
+}
+
+// Engine carries the claims of one client object.
+type Engine struct {
+	cfg     Config
+	clock   clock.Clock
+	beats   *heartbeat.Engine
+	hub     *wake.Hub
+	closing chan struct{} // closed when Close begins
+
+	mu     sync.Mutex
+	claims map[string]*Claim // guarded by mu: all that are not ended
+	lines  map[string]*line  // guarded by mu: the names on which a claim waits
+	closed bool              // guarded by mu
+	work   sync.WaitGroup    // calls and goroutines; Add only under mu while not closed, or inside one that counts
+}
+
+// NodeID draws the id of a node: 64 random bits.
+func NodeID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+// New returns an engine. It does no I/O and starts nothing.
+func New(cfg Config) *Engine {
+	e := &Engine{
+		cfg:     cfg,
+		clock:   cfg.Clock,
+		closing: make(chan struct{}),
+		claims:  make(map[string]*Claim),
+		lines:   make(map[string]*line),
+	}
+	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beat})
+	e.hub = wake.New(cfg.Redis, cfg.Channel, e.deliver, e.subscribed)
+	return e
+}
+
+// ClaimID returns a new id.
+func (e *Engine) ClaimID() string { return e.cfg.Node + "." + xid.New().String() }
+
+// Tombstone is how long a removed claim is to be remembered.
+func (e *Engine) Tombstone() time.Duration { return tombstone }
+
+// enter registers a claim, so that a wake-up finds it even before the reply of
+// its first script. Whoever enters must call e.work.Done once.
+func (e *Engine) enter(c *Claim) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return berth.ErrClosed
+	}
+	e.work.Add(1)
+	e.claims[c.ID] = c
+	return nil
+}
+
+// forget takes a claim out of the registry, out of the heartbeat and out of the
+// line of its name.
+func (e *Engine) forget(c *Claim) {
+	e.beats.Remove(&c.lease)
+	e.mu.Lock()
+	if e.claims[c.ID] == c {
+		delete(e.claims, c.ID)
+	}
+	e.leaveLine(c)
+	e.mu.Unlock()
+}
+
+// spawn runs f on a goroutine that Close waits for. It may only be called from
+// work that counts already.
+func (e *Engine) spawn(f func()) {
+	e.work.Add(1)
+	go func() {
+		defer e.work.Done()
+		f()
+	}()
+}
+
+// begin counts a piece of work that comes from outside any call, and reports
+// false once the engine is closed.
+func (e *Engine) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.work.Add(1)
+	return true
+}
+
+// find returns the claim of an id, nil if this node does not have it.
+func (e *Engine) find(id string) *Claim {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.claims[id]
+}
+
+// deliver takes a wake-up. It runs on the goroutine that reads the connection,
+// so it only looks a claim up and signals.
+func (e *Engine) deliver(m wake.Message) {
+	switch m.Word {
+	case "next":
+		e.hasten(m.Name, time.Duration(m.Int(0))*time.Millisecond)
+		return
+	case "granted", "too_heavy", "released", "taken":
+	default:
+		return
+	}
+	c := e.find(m.Field(0))
+	if c == nil || c.Name != m.Name {
+		return
+	}
+	switch m.Word {
+	case "granted":
+		c.mu.Lock()
+		c.pushes, c.pushedFence = c.pushes+1, m.Int(1)
+		c.mu.Unlock()
+		c.wake()
+	case "too_heavy":
+		c.endWaiting(&berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: int(m.Int(1))})
+	case "released":
+		if !c.endWaiting(&berth.AcquireError{Reason: berth.ReasonGone}) {
+			e.endHold(c, berth.ErrReleased)
+		}
+	case "taken":
+		e.endHold(c, berth.ErrReleased)
+	}
+}
+
+// subscribed runs after every subscription: what was published before may have
+// been lost, so the state of all who wait is asked for. It runs on the
+// goroutine that reads the connection.
+func (e *Engine) subscribed() {
+	e.mu.Lock()
+	names := make([]string, 0, len(e.lines))
+	for name := range e.lines {
+		names = append(names, name)
+	}
+	e.mu.Unlock()
+	for _, name := range names {
+		e.beats.Kick(name)
+	}
+}
+
+// Close ends all waits with ErrClosed, gives back what is held and not
+// detached, and returns when nothing of the engine runs any more. When ctx ends,
+// or has ended already, it goes on for CleanupTimeout before it returns ctx's
+// error. A later call waits again.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.closed {
+		e.closed = true
+		close(e.closing)
+	}
+	var holds []*Claim
+	for _, c := range e.claims {
+		holds = append(holds, c)
+	}
+	e.stopTimers()
+	e.mu.Unlock()
+
+	done := make(chan error, 1)
+	go func() {
+		err := e.releaseAll(holds)
+		e.work.Wait()
+		e.beats.Stop()
+		e.hub.Stop()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(e.cfg.CleanupTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-patience.C:
+		return causeOf(ctx)
+	}
+}
+
+// releaseAll gives back the holds among the claims, a few at a time.
+func (e *Engine) releaseAll(claims []*Claim) error {
+	const atOnce = 16
+	slots := make(chan struct{}, atOnce)
+	errs := make(chan error, len(claims))
+	count := 0
+	for _, c := range claims {
+		c.mu.Lock()
+		hold, detached := c.hold, c.detached
+		c.mu.Unlock()
+		if hold == nil {
+			continue
+		}
+		if detached {
+			c.end(berth.ErrClosed) // the hold goes on, this handle does not
+			e.forget(c)
+			continue
+		}
+		count++
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CleanupTimeout)
+			defer cancel()
+			errs <- hold.Release(ctx)
+		}()
+	}
+	var all []error
+	for range count {
+		// What had ended before is no failure of Close.
+		if err := <-errs; err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// event fills in what all events of a claim share, and sends it.
+func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
+	if e.cfg.Observe == nil {
+		return
+	}
+	ev := observe.Event{
+		Kind: kind, Name: c.Name, Claim: c.ID, Node: e.cfg.Node, Owner: c.Record.Owner,
+		Weight: c.Record.Weight, Attrs: c.Attrs,
+	}
+	if fill != nil {
+		fill(&ev)
+	}
+	e.cfg.Observe(ev)
+}

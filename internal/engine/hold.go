@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Hold is a granted claim in the caller's hands. The handles of the primitives
+// wrap it. It is safe for concurrent use.
+type Hold struct {
+	e      *Engine
+	c      *Claim
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	waited time.Duration
+	since  time.Duration // on the engine's clock
+
+	mu     sync.Mutex
+	parted bool  // guarded by mu: the server's answer to a release is known
+	result error // guarded by mu: what every Release returns since
+}
+
+// handle makes the hold of a claim that was granted.
+func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
+	h := &Hold{e: e, c: c, since: e.clock.Now()}
+	h.waited = h.since - c.start
+	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(e.owned(ctx, c), heldKey{e, c.Name}, h))
+	c.mu.Lock()
+	c.hold = h
+	p, err := c.phase, c.err
+	c.mu.Unlock()
+	if p == ended {
+		h.cancel(err) // lost before the caller had it
+	}
+	return h
+}
+
+// heldKey is where a context keeps the hold of a name that it was made for.
+type heldKey struct {
+	e    *Engine
+	name string
+}
+
+// Held returns the hold of a name under which ctx was made, nil for none.
+func (e *Engine) Held(ctx context.Context, name string) *Hold {
+	hold, _ := ctx.Value(heldKey{e, name}).(*Hold)
+	return hold
+}
+
+// owned returns ctx without its end and with the claim's owner, which is the
+// claim itself unless one was given.
+func (e *Engine) owned(ctx context.Context, c *Claim) context.Context {
+	owner := c.Record.Owner
+	if owner == "" {
+		owner = c.ID
+	}
+	return berth.WithOwner(context.WithoutCancel(ctx), owner)
+}
+
+// Claim returns the hold's claim.
+func (h *Hold) Claim() *Claim { return h.c }
+
+// Fence is the number of the grant.
+func (h *Hold) Fence() int64 {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	return h.c.fence
+}
+
+// Ticket is when the claim came.
+func (h *Hold) Ticket() int64 {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	return h.c.ticket
+}
+
+// Waited is how long the acquiring call took.
+func (h *Hold) Waited() time.Duration { return h.waited }
+
+// Context ends with the hold.
+func (h *Hold) Context() context.Context {
+	h.Err()
+	return h.ctx
+}
+
+// Err says why the hold ended, nil while it lives. It trusts no timer: after a
+// suspension the clock knows before any timer has fired.
+func (h *Hold) Err() error {
+	p, err := h.c.current()
+	if p == ended {
+		return err
+	}
+	if cause := h.c.lease.Err(h.e.clock.Now()); cause != nil {
+		h.e.leaseEnded(h.c, cause)
+		_, err = h.c.current()
+		return err
+	}
+	return nil
+}
+
+// leaseEnded ends a hold whose deadline has passed, or that the server does not
+// know any more.
+func (e *Engine) leaseEnded(c *Claim, cause error) {
+	if errors.Is(cause, heartbeat.ErrDeadline) || errors.Is(cause, heartbeat.ErrLimit) {
+		cause = c.overdue(cause)
+	}
+	e.endHold(c, cause)
+}
+
+// endHold ends a hold, once, and tells the observer.
+func (e *Engine) endHold(c *Claim, cause error) {
+	if !c.end(cause) {
+		return
+	}
+	e.forget(c)
+	c.mu.Lock()
+	hold := c.hold
+	c.mu.Unlock()
+	if hold == nil {
+		return // its caller has not got it; await says why
+	}
+	kind := observe.Lost
+	switch {
+	case errors.Is(cause, berth.ErrExpired):
+		kind = observe.Expired
+	case errors.Is(cause, berth.ErrReleased):
+		kind = observe.ReleasedByOther
+	}
+	e.holdEvent(kind, hold, cause)
+}
+
+func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
+	e.event(kind, h.c, func(ev *observe.Event) {
+		ev.Fence, ev.Held, ev.Waited, ev.Lease, ev.Err = h.Fence(), e.clock.Now()-h.since, h.waited, h.c.Record.Lease, err
+	})
+}
+
+func (e *Engine) renewFailed(c *Claim, err error) {
+	e.event(observe.RenewFailed, c, func(ev *observe.Event) { ev.Err = err })
+}
+
+func (e *Engine) heldLong(c *Claim) {
+	c.mu.Lock()
+	hold := c.hold
+	c.mu.Unlock()
+	if hold != nil {
+		e.holdEvent(observe.HeldLong, hold, nil)
+	}
+}
+
+// Release gives the hold back. What the caller holds ends before anything is
+// sent. Where ctx has ended already, or ends before the answer, the call goes on
+// in the background for at most CleanupTimeout, and Close waits for it. A hold
+// that was detached is somebody else's to release.
+func (h *Hold) Release(ctx context.Context) error {
+	before := h.Err()
+	if h.c.isDetached() {
+		return nil
+	}
+	if h.c.end(berth.ErrReleased) {
+		h.e.forget(h.c)
+	}
+	if ctx.Done() == nil {
+		return h.release(ctx, before)
+	}
+	if !h.e.begin() {
+		return h.release(context.WithoutCancel(ctx), before) // Close itself, or after it
+	}
+	defer h.e.work.Done()
+	reply := make(chan error, 1)
+	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx), before) })
+	if ctx.Err() == nil {
+		select {
+		case err := <-reply:
+			return err
+		case <-ctx.Done():
+		}
+	}
+	patience := time.NewTimer(h.e.cfg.CleanupTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-reply:
+		return err
+	case <-patience.C:
+		return causeOf(ctx)
+	}
+}
+
+// release sends the release and keeps what the server says of it.
+func (h *Hold) release(ctx context.Context, before error) error {
+	h.c.calls.Lock()
+	defer h.c.calls.Unlock()
+	h.mu.Lock()
+	parted, result := h.parted, h.result
+	h.mu.Unlock()
+	if parted {
+		return result
+	}
+	parting, err := h.e.sendRelease(ctx, h.c)
+	if err != nil {
+		h.e.holdEvent(observe.ReleaseFailed, h, err)
+		return err
+	}
+	if parting.More {
+		h.e.sweepSoon(h.c.Name)
+	}
+	result = h.outcome(parting, before)
+	h.mu.Lock()
+	h.parted, h.result = true, result
+	h.mu.Unlock()
+	if result == nil {
+		h.e.holdEvent(observe.Released, h, nil)
+	}
+	return result
+}
+
+// outcome is what a release returns, by what the server says and by what was
+// known before it was sent.
+func (h *Hold) outcome(p Parting, before error) error {
+	switch p.Word {
+	case GivenBack, LeftLine:
+		return nil
+	case ForceReleased, TakenOver:
+		return berth.ErrReleased
+	case NotHeld:
+		if p.Unanswered && before == nil {
+			return nil // an earlier attempt of this very call has done it
+		}
+	}
+	if before != nil {
+		return before
+	}
+	return h.c.overdue(nil)
+}
+
+// Renew sets the end of the lease anew, counted from now.
+func (h *Hold) Renew(ctx context.Context) error {
+	if err := h.ask(ctx, ModeRenew); err != nil {
+		return err
+	}
+	return h.Err()
+}
+
+// Detach marks the hold as one that nobody renews any more.
+func (h *Hold) Detach(ctx context.Context) error {
+	if err := h.ask(ctx, ModeDetach); err != nil {
+		return err
+	}
+	if err := h.Err(); err != nil {
+		return err
+	}
+	h.c.mu.Lock()
+	h.c.detached = true
+	h.c.mu.Unlock()
+	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) {
+		spec.Renews = false
+	})
+	h.e.holdEvent(observe.Detached, h, nil)
+	return nil
+}
+
+// ask sends an own call of the holder, repeated by Config.Retry.
+func (h *Hold) ask(ctx context.Context, mode Mode) error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return causeOf(ctx)
+	}
+	if !h.e.begin() {
+		return berth.ErrClosed
+	}
+	defer h.e.work.Done()
+	reply := make(chan error, 1)
+	h.e.spawn(func() {
+		pace := scriptkit.NewPace(h.e.cfg.Retry)
+		for {
+			err := h.e.call(h.c, mode)
+			if err == nil || !scriptkit.Repeatable(err) || !pace.Next(false) || !pace.Pause(ctx, h.e.closing) {
+				reply <- err
+				return
+			}
+		}
+	})
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+}
+
+// Adopt takes up a hold that this or another node had detached.
+func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, left time.Duration) (*Hold, error) {
+	c.start = start
+	c.signal = make(chan struct{}, 1)
+	c.lease.Claim = c
+	if old := e.find(c.ID); old != nil {
+		e.endHold(old, berth.ErrReleased)
+	}
+	if err := e.enter(c); err != nil {
+		return nil, err
+	}
+	defer e.work.Done()
+	e.takes(c, grant{fence: fence, start: start, left: left, confirmed: true})
+	return e.handle(ctx, c), nil
+}
+
+// Now is the engine's clock, for the start of a request.
+func (e *Engine) Now() time.Duration { return e.clock.Now() }
+
+// Within returns a context with the hold and its owner that ends with ctx or
+// with the hold, whichever comes first.
+func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner := berth.WithOwner(context.WithValue(ctx, heldKey{h.e, h.c.Name}, h), berth.Owner(h.ctx))
+	inner, cancel := context.WithCancelCause(inner)
+	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
+	return inner, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// Do runs f under the hold and gives it back, also when f panics. Do returns f's
+// error, joined with the hold's where that ended before f did.
+func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error) {
+	inner, cancel := h.Within(ctx)
+	defer func() {
+		cancel()
+		ended := h.Err()
+		released := h.Release(ctx)
+		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
+			ended = released // it had ended, and nobody here had heard of it yet
+		}
+		if ended != nil {
+			err = errors.Join(err, ended)
+		}
+	}()
+	return f(inner)
+}

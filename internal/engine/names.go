@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Names goes through the names of a kind that the server knows, each once. It
+// promises what SCAN promises, on every node of a cluster.
+func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind) iter.Seq2[string, error] {
+	const count = 500
+	return func(yield func(string, error) bool) {
+		seen := make(map[string]bool)
+		for _, node := range client.Nodes() {
+			for cursor := uint64(0); ; {
+				scan := node.B().Scan().Cursor(cursor).Match(space.Match(kind)).Count(count).Build()
+				entry, err := node.Do(ctx, scan).AsScanEntry()
+				if err != nil {
+					if !yield("", err) {
+						return
+					}
+					break
+				}
+				for _, key := range entry.Elements {
+					name, ok := space.NameOf(kind, key)
+					if ok && !seen[name] && !yield(name, nil) {
+						return
+					}
+					seen[name] = true
+				}
+				if cursor = entry.Cursor; cursor == 0 {
+					break
+				}
+			}
+		}
+	}
+}

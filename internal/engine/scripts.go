@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+)
+
+// Scripts is what differs between the primitives: the calls to the server,
+// typed. Every method may be repeated for the same claim. Where an error comes
+// back, and a script may have run without its answer having been read, the
+// error is a *scriptkit.Error that says so.
+type Scripts interface {
+	// Acquire asks for the claim. It makes one attempt.
+	Acquire(ctx context.Context, c *Claim) (Answer, error)
+	// Release gives the claim back, as a hold or out of the line. With stays
+	// above 0 it leaves a tombstone for so long.
+	Release(ctx context.Context, c *Claim, stays time.Duration) (Parting, error)
+	// Beat sends the own calls of claims that wait or are held. All are of one
+	// name. It makes one attempt.
+	Beat(ctx context.Context, name string, mode Mode, claims []*Claim) (Round, error)
+	// Restore puts waiting claims of one name back where they stood. It makes
+	// one attempt.
+	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
+	// Sweep drops what has expired and hands on. It makes one attempt.
+	Sweep(ctx context.Context, name string) (Tide, error)
+}
+
+// Mode says what a call of a holder is for.
+type Mode string
+
+// The modes of a Beat.
+const (
+	// ModeBeat is a heartbeat or a confirmation.
+	ModeBeat Mode = "beat"
+	// ModeRenew sets even a fixed lease anew.
+	ModeRenew Mode = "renew"
+	// ModeDetach marks the hold as one that nobody renews.
+	ModeDetach Mode = "detach"
+)
+
+// Tide is what every reply tells about the line.
+type Tide struct {
+	// Next is the time until a place may become free by itself, below 0 for
+	// never.
+	Next time.Duration
+	// First says that the first in line is of this node.
+	First bool
+	// More says that the script stopped at its bound: sweep again at once.
+	More bool
+}
+
+// still is the tide of a reply that says nothing of the line.
+var still = Tide{Next: -1}
+
+// Answer is what the server says to an acquire.
+type Answer struct {
+	// Granted says that the claim holds; else it waits, unless Refused is set.
+	Granted bool
+	// Refused says why the claim got nothing, nil if it did.
+	Refused *berth.AcquireError
+	// Confirmed says that the grant's deadlines run as the claim asked. A grant
+	// that a hand-off made, or that asks for longer than the wait lease, is
+	// confirmed by the claimant's next call.
+	Confirmed bool
+	// Ticket is when the claim came.
+	Ticket int64
+	// Place is where a waiting claim stands.
+	Place int64
+	// Ahead is how many stand before it.
+	Ahead int
+	// Fence is the number of the grant.
+	Fence int64
+	// Left is the time left of the hold or of the wait lease, below 0 for a
+	// hold without end.
+	Left time.Duration
+	Tide Tide
+}
+
+// Parting is what the server says to a release.
+type Parting struct {
+	Word Released
+	// Unanswered says that an earlier attempt of the same call may have run.
+	Unanswered bool
+	// More says that the script stopped at its bound: sweep at once.
+	More bool
+}
+
+// Released says what became of a claim.
+type Released string
+
+// The answers to a release.
+const (
+	// GivenBack: it was held and is not any more.
+	GivenBack Released = "released"
+	// LeftLine: it was waiting and is not any more.
+	LeftLine Released = "cancelled"
+	// HadExpired: its deadline had passed.
+	HadExpired Released = "expired"
+	// NotHeld: the server does not know it.
+	NotHeld Released = "not_held"
+	// ForceReleased: somebody with the right to had released it.
+	ForceReleased Released = "force_released"
+	// TakenOver: another node has resumed it.
+	TakenOver Released = "taken"
+)
+
+// Round is what the server says to a Beat or a Restore.
+type Round struct {
+	// Status has one entry for each claim, in their order.
+	Status []Status
+	Tide   Tide
+}
+
+// Status is what the server says of one claim.
+type Status struct {
+	Word Word
+	// Left is the time left, below 0 for a hold without end.
+	Left time.Duration
+	// Fence is the number of the grant, 0 while it waits.
+	Fence int64
+}
+
+// Word says what a claim is for the server.
+type Word string
+
+// The words of a Status.
+const (
+	WordHeld     Word = "held"
+	WordWaiting  Word = "waiting"
+	WordUnknown  Word = "unknown"
+	WordTaken    Word = "taken"
+	WordTooHeavy Word = "too_heavy"
+	WordGone     Word = "gone"
+	WordReleased Word = "released"
+)

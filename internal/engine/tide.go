@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// line is a name on which claims of this node wait. It has the node's one timer
+// for it: the time at which a place may become free without anybody's call.
+type line struct {
+	waiters  int           // guarded by Engine.mu
+	timer    *time.Timer   // guarded by Engine.mu, nil until first set
+	sweeping bool          // guarded by Engine.mu: one sweep is in flight
+	again    bool          // guarded by Engine.mu: sweep once more after it
+	due      time.Duration // guarded by Engine.mu: when the timer fires
+	pushed   time.Duration // guarded by Engine.mu: when a push last came
+}
+
+// Those who are not first in line leave the first some time to sweep.
+const (
+	othersAfter  = 10 * time.Millisecond
+	othersSpread = 30 * time.Millisecond
+	sweepPause   = 100 * time.Millisecond
+)
+
+// joinLine counts a waiting claim on its name.
+func (e *Engine) joinLine(c *Claim) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.claims[c.ID] != c || c.inLine {
+		return
+	}
+	c.inLine = true
+	l := e.lines[c.Name]
+	if l == nil {
+		l = &line{}
+		e.lines[c.Name] = l
+	}
+	l.waiters++
+}
+
+// leaveLine takes it off again. It is called with e.mu held.
+func (e *Engine) leaveLine(c *Claim) {
+	if !c.inLine {
+		return
+	}
+	c.inLine = false
+	l := e.lines[c.Name]
+	if l.waiters--; l.waiters > 0 {
+		return
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	delete(e.lines, c.Name)
+}
+
+// stopTimers is called with e.mu held.
+func (e *Engine) stopTimers() {
+	for _, l := range e.lines {
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	}
+}
+
+// tide takes what the reply to a request that began at start told about the line:
+// it sets the name's timer anew, or sweeps at once where the script stopped at
+// its bound.
+func (e *Engine) tide(name string, start time.Duration, t Tide) {
+	if t.More {
+		e.sweepSoon(name)
+		return
+	}
+	if t.Next < 0 {
+		return
+	}
+	wait := max(t.Next, time.Millisecond)
+	if !t.First {
+		wait += othersAfter + rand.N(othersSpread)
+	}
+	e.setTimer(name, wait, start)
+}
+
+// hasten takes a push about an earlier deadline: it never sets the timer later.
+func (e *Engine) hasten(name string, in time.Duration) {
+	if in >= 0 {
+		e.setTimer(name, max(in, time.Millisecond), pushed)
+	}
+}
+
+// pushed stands for the start of a request where a push sets a timer.
+const pushed time.Duration = -1
+
+// setTimer sets the one timer of a name, for what was learned from a request that
+// began at start. A push, and a reply that a push may have overtaken, only set it
+// sooner.
+func (e *Engine) setTimer(name string, in, start time.Duration) {
+	now := e.clock.Now()
+	due := now + in
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lines[name]
+	if l == nil || e.closed {
+		return
+	}
+	if start == pushed {
+		l.pushed = now
+	}
+	if l.timer == nil {
+		l.timer = time.AfterFunc(in, func() { e.sweepSoon(name) })
+	} else if start > l.pushed || due < l.due || l.due <= now {
+		l.timer.Reset(in)
+	} else {
+		return
+	}
+	l.due = due
+}
+
+// sweepSoon sweeps a name on a goroutine of its own. There is at most one sweep
+// of a name in flight.
+func (e *Engine) sweepSoon(name string) {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return
+	}
+	l := e.lines[name]
+	if l != nil && l.sweeping {
+		l.again = true
+		e.mu.Unlock()
+		return
+	}
+	if l != nil {
+		l.sweeping, l.again = true, false
+	}
+	e.work.Add(1)
+	e.mu.Unlock()
+	go func() {
+		defer e.work.Done()
+		e.sweep(name)
+	}()
+}
+
+// sweep drops what has expired until the script says that no more is left.
+func (e *Engine) sweep(name string) {
+	var t Tide
+	var err error
+	var start time.Duration
+	for more := true; more; more = t.More && !e.isClosing() {
+		start = e.clock.Now()
+		if t, err = e.cfg.Scripts.Sweep(context.Background(), name); err != nil {
+			break
+		}
+	}
+	e.mu.Lock()
+	l := e.lines[name]
+	again := false
+	if l != nil {
+		l.sweeping, again = false, l.again
+	}
+	e.mu.Unlock()
+	switch {
+	case err != nil:
+		e.setTimer(name, sweepPause, start) // while anybody waits
+	case again:
+		e.sweepSoon(name)
+	default:
+		e.tide(name, start, t)
+	}
+}
+
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,367 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errGone = errors.New("not held")
+
+func TestFailedBatchIsRepeatedUntilTheDeadline(t *testing.T) {
+	inWorld(t, down, func(w *world) {
+		w.add("a", "k", w.hold(lease))
+		w.until(time.Minute)
+		// Pauses of 300, 600, 1200, and then 1500 ms.
+		want := []time.Duration{3000 * ms, 3300 * ms, 3900 * ms, 5100 * ms, 6600 * ms, 8100 * ms}
+		require.Equal(t, want, w.times())
+		require.Equal(t, want, w.fails["a"])
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
+	})
+}
+
+func TestPauseCountsFromTheFailure(t *testing.T) {
+	inWorld(t, hang, func(w *world) {
+		w.add("a", "k", w.hold(lease))
+		w.until(time.Minute)
+		require.Equal(t, []time.Duration{3000 * ms, 4800 * ms, 6900 * ms}, w.times())
+		require.Equal(t, []time.Duration{4500 * ms, 6300 * ms, 8400 * ms}, w.fails["a"])
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
+	})
+}
+
+func TestPausesBeginAnewAfterAnAnswer(t *testing.T) {
+	inWorld(t, script(down, down, renewAll, down, renewAll), func(w *world) {
+		w.add("a", "k", w.hold(lease))
+		w.until(8 * time.Second)
+		require.Equal(t, []time.Duration{3000 * ms, 3300 * ms, 3900 * ms, 6900 * ms, 7200 * ms}, w.times())
+		w.requireAlive("a")
+	})
+}
+
+func TestHangingKeyDelaysNoOther(t *testing.T) {
+	answer := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		if key == "hangs" {
+			return hang(ctx, key, leases)
+		}
+		return renewAll(ctx, key, leases)
+	}
+	inWorld(t, answer, func(w *world) {
+		w.add("a", "hangs", w.hold(lease))
+		w.add("b", "works", w.hold(lease))
+		w.until(12 * time.Second)
+		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms, 9000 * ms, 12000 * ms}, w.times("works"))
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
+		w.requireAlive("b")
+	})
+}
+
+func TestDeadlinePassesWhileABatchIsInFlight(t *testing.T) {
+	// A Beat that outstays its limit, and is answered well in the end.
+	late := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		time.Sleep(20 * time.Second)
+		return renewAll(ctx, key, leases)
+	}
+	inWorld(t, late, func(w *world) {
+		l := w.add("a", "k", w.hold(lease))
+		w.until(lease - 93*ms)
+		w.requireAlive("a")
+		require.NoError(t, l.Err(w.clock.Now()))
+		w.until(lease - 92*ms)
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
+		w.until(time.Minute)
+		require.Len(t, w.times(), 1)
+		require.Equal(t, lease-92*ms, l.Deadline(), "the late answer is ignored")
+		require.ErrorIs(t, l.Err(0), ErrDeadline)
+	})
+}
+
+func TestAnswerAtTheDeadlineIsTooLate(t *testing.T) {
+	atTheDeadline := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		time.Sleep(lease - 92*ms - 3*time.Second)
+		return renewAll(ctx, key, leases)
+	}
+	inWorld(t, atTheDeadline, func(w *world) {
+		w.add("a", "k", w.hold(lease))
+		w.until(time.Minute)
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
+	})
+}
+
+func TestAnswerDoesNotReviveWhatTheHolderSawEnd(t *testing.T) {
+	inWorld(t, after(time.Second, renewAll), func(w *world) {
+		l := w.add("a", "k", w.hold(lease))
+		w.until(3500 * ms)
+		require.NoError(t, l.Err(l.Deadline()-1))
+		// The holder read a clock that was a moment ahead of the engine's.
+		require.ErrorIs(t, l.Err(l.Deadline()), ErrDeadline)
+		require.ErrorIs(t, l.Err(0), ErrDeadline, "once over, over")
+		require.False(t, w.Update(l, func(*Spec) { t.Error("it is over") }))
+		w.until(4 * time.Second)
+		w.requireEnd("a", 4*time.Second, ErrDeadline)
+		require.Equal(t, lease-92*ms, l.Deadline())
+	})
+}
+
+func TestGoneEndsAtOnce(t *testing.T) {
+	inWorld(t, after(5*ms, always(Outcome{Gone: errGone})), func(w *world) {
+		hold := w.add("hold", "k", w.hold(lease))
+		claim := w.add("claim", "k", w.claim(lease))
+		w.until(time.Minute)
+		w.requireEnd("hold", 3005*ms, errGone)
+		w.requireEnd("claim", 3005*ms, errGone)
+		require.ErrorIs(t, hold.Err(0), errGone)
+		require.ErrorIs(t, claim.Err(0), errGone)
+		require.Len(t, w.times(), 1)
+	})
+}
+
+func TestOutcomesBelongToTheirLeases(t *testing.T) {
+	mixed := func(_ context.Context, _ string, leases []*Lease) ([]Outcome, error) {
+		outcomes := make([]Outcome, len(leases))
+		for i, l := range leases {
+			switch l.Claim {
+			case "gone":
+				outcomes[i].Gone = errGone
+			case "short":
+				outcomes[i].Left = time.Second
+			case "skipped":
+				outcomes[i].Skip = true
+			default:
+				outcomes[i].Left = lease
+			}
+		}
+		return outcomes, nil
+	}
+	inWorld(t, mixed, func(w *world) {
+		w.add("gone", "k", w.hold(lease))
+		w.add("short", "k", w.hold(lease))
+		w.add("skipped", "k", w.hold(lease))
+		w.add("renewed", "k", w.hold(lease))
+		w.until(30 * time.Second)
+		w.requireEnd("gone", 3*time.Second, errGone)
+		w.requireEnd("short", 4*time.Second-92*ms, ErrDeadline)
+		w.requireEnd("skipped", lease-92*ms, ErrDeadline)
+		w.requireAlive("renewed")
+	})
+}
+
+func TestSkippedLeaseHasItsNextTurnAsUsual(t *testing.T) {
+	inWorld(t, script(always(Outcome{Skip: true}), renewAll), func(w *world) {
+		l := w.add("a", "k", w.hold(lease))
+		w.until(3 * time.Second)
+		require.Equal(t, lease-92*ms, l.Deadline())
+		w.until(6 * time.Second)
+		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times())
+		require.Equal(t, 15*time.Second-92*ms, l.Deadline())
+		require.Empty(t, w.fails)
+	})
+}
+
+func TestWrongNumberOfOutcomesIsAFailure(t *testing.T) {
+	none := func(context.Context, string, []*Lease) ([]Outcome, error) { return nil, nil }
+	var failure error
+	inWorld(t, none, func(w *world) {
+		spec := w.hold(lease)
+		spec.Failed = func(err error) { failure = err }
+		w.Add(&Lease{Claim: "a"}, "k", spec)
+		w.until(3 * time.Second)
+		require.EqualError(t, failure, "heartbeat: 0 outcomes for 1 leases")
+	})
+}
+
+func TestLimitEndsAHoldThatRenews(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		spec := w.hold(lease)
+		spec.Limit = 20 * time.Second
+		l := w.add("a", "k", spec)
+		w.until(19 * time.Second)
+		require.Equal(t, 20*time.Second, l.Deadline())
+		require.NoError(t, l.Err(20*time.Second-1))
+		w.until(time.Minute)
+		w.requireEnd("a", 20*time.Second, ErrLimit)
+		require.Len(t, w.times(), 6)
+	})
+}
+
+func TestDeadlineThatTheServersLimitSetIsTheLimit(t *testing.T) {
+	// The maximum hold ends at 10 s; one slow request made the client think
+	// that it is at 10.2 s.
+	bounded := func(l time.Duration) server { return always(Outcome{Left: l}) }
+	inWorld(t, script(bounded(7*time.Second), bounded(4*time.Second), down), func(w *world) {
+		spec := w.hold(lease)
+		spec.Limit = 10200 * ms
+		spec.Warn = 7 * time.Second // makes no difference
+		w.add("a", "k", spec)
+		w.until(time.Minute)
+		w.requireEnd("a", 10*time.Second-92*ms, ErrLimit)
+	})
+}
+
+func TestLimitThatWasMovedNoLongerBounds(t *testing.T) {
+	inWorld(t, script(always(Outcome{Left: 5 * time.Second}), down), func(w *world) {
+		spec := w.hold(lease)
+		spec.Limit = 8 * time.Second
+		l := w.add("a", "k", spec)
+		w.until(4 * time.Second)
+		w.Update(l, func(s *Spec) { s.Limit = time.Hour })
+		w.until(time.Minute)
+		w.requireEnd("a", 8*time.Second-92*ms, ErrDeadline)
+	})
+}
+
+func TestHolderAndCallbackAgreeOnTheCause(t *testing.T) {
+	inWorld(t, after(time.Second, always(Outcome{Gone: errGone})), func(w *world) {
+		l := w.add("a", "k", w.hold(lease))
+		w.until(3500 * ms)
+		require.ErrorIs(t, l.Err(l.Deadline()), ErrDeadline)
+		w.until(time.Minute)
+		w.requireEnd("a", 4*time.Second, ErrDeadline)
+	})
+}
+
+func TestDeadlineOfALostServerIsNotTheLimit(t *testing.T) {
+	inWorld(t, script(renewAll, down), func(w *world) {
+		spec := w.hold(lease)
+		spec.Limit = time.Minute
+		w.add("a", "k", spec)
+		w.until(time.Hour)
+		w.requireEnd("a", 12*time.Second-92*ms, ErrDeadline)
+	})
+}
+
+func TestLimitNoticedLateIsStillTheLimit(t *testing.T) {
+	l := &Lease{}
+	l.begin(Spec{Lease: lease, Ends: true, Deadline: 9 * time.Second, Limit: 8 * time.Second})
+	require.ErrorIs(t, l.Err(time.Hour), ErrLimit)
+	l.begin(Spec{Lease: lease, Ends: true, Deadline: 8 * time.Second, Limit: 9 * time.Second})
+	require.ErrorIs(t, l.Err(time.Hour), ErrDeadline)
+}
+
+func TestWaitingClaimIsBeatenPastItsDeadline(t *testing.T) {
+	inWorld(t, down, func(w *world) {
+		l := w.add("a", "k", w.claim(lease))
+		w.until(time.Hour)
+		require.NoError(t, l.Err(w.clock.Now()))
+		w.requireAlive("a")
+		require.Equal(t, lease-92*ms, l.Deadline())
+		require.InDelta(t, 3600/1.5, len(w.times()), 5, "a sixth of the lease apart")
+	})
+}
+
+func TestWarningComesOnce(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		spec := w.hold(lease)
+		spec.Warn = 5 * time.Minute
+		w.add("held", "k", spec)
+		spec.Ends = false
+		w.add("waits", "k", spec)
+		spec.Ends, spec.Limit = true, 5*time.Minute
+		w.add("over by then", "k", spec)
+		w.until(time.Hour)
+		require.Equal(t, []time.Duration{5 * time.Minute}, w.warns["held"])
+		require.Equal(t, []time.Duration{5 * time.Minute}, w.warns["waits"])
+		require.Empty(t, w.warns["over by then"])
+		w.requireEnd("over by then", 5*time.Minute, ErrLimit)
+	})
+}
+
+func TestDeadlineThatABeatLoweredPassesDuringIt(t *testing.T) {
+	late := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		time.Sleep(20 * time.Second)
+		return renewAll(ctx, key, leases)
+	}
+	inWorld(t, late, func(w *world) {
+		spec := w.hold(lease)
+		spec.Deadline = time.Minute
+		w.add("a", "k", spec)
+		w.until(time.Hour)
+		w.requireEnd("a", 12*time.Second-92*ms, ErrDeadline)
+	})
+}
+
+func TestCallbackThatTakesItsTimeMovesNoDeadline(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		spec := w.hold(lease)
+		spec.Limit = time.Second
+		spec.Ended = func(error) { time.Sleep(10 * ms) }
+		w.Add(&Lease{Claim: "a"}, "k", spec)
+		spec.Limit, spec.Ended = 1100*ms, nil
+		w.add("b", "k", spec)
+		w.until(time.Minute)
+		w.requireEnd("b", 1100*ms, ErrLimit)
+	})
+}
+
+func TestCallbacksMayBeNil(t *testing.T) {
+	inWorld(t, down, func(w *world) {
+		spec := w.hold(lease)
+		spec.Warn = time.Second
+		l := &Lease{Claim: "a"}
+		w.Add(l, "k", spec)
+		w.until(time.Minute)
+		require.ErrorIs(t, l.Err(0), ErrDeadline)
+	})
+}
+
+func TestCallbacksMayCallTheEngine(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		l := &Lease{Claim: "a"}
+		spec := w.hold(lease)
+		spec.Limit = 5 * time.Second
+		spec.Ended = func(error) {
+			w.Kick("")
+			w.Remove(l)
+			w.addTo(l, "k", w.hold(lease))
+		}
+		w.Add(l, "k", spec)
+		w.until(time.Minute)
+		require.NoError(t, l.Err(w.clock.Now()), "added anew, it lives anew")
+		w.requireAlive("a")
+	})
+}
+
+// stoppable is a clock of a machine that can be suspended.
+type stoppable struct {
+	base      time.Time
+	suspended atomic.Int64
+}
+
+func (s *stoppable) Now() time.Duration {
+	return time.Since(s.base) + time.Duration(s.suspended.Load())
+}
+
+func TestAfterASuspensionTheNextCallWakesTheEngine(t *testing.T) {
+	for name, touch := range map[string]func(w *world, l *Lease){
+		"an add":     func(w *world, _ *Lease) { w.add("b", "other", w.claim(time.Hour)) },
+		"a kick":     func(w *world, _ *Lease) { w.Kick("unknown") },
+		"an update":  func(w *world, l *Lease) { w.Update(l, func(*Spec) { w.t.Error("it is over") }) },
+		"the holder": func(_ *world, l *Lease) { _ = l.Err(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				machine := &stoppable{base: time.Now()}
+				w.Engine.clock, w.clock = machine, machine
+				l := w.add("a", "k", w.hold(lease))
+				w.until(time.Second)
+				machine.suspended.Store(int64(time.Hour))
+				touch(w, l)
+				synctest.Wait()
+				require.ErrorIs(t, l.Err(w.clock.Now()), ErrDeadline)
+				if name == "the holder" { // knows at once; the engine's timer is late
+					w.requireAlive("a")
+					time.Sleep(2 * time.Second)
+					synctest.Wait()
+					w.requireEnd("a", time.Hour+3*time.Second, ErrDeadline)
+					return
+				}
+				w.requireEnd("a", time.Hour+time.Second, ErrDeadline)
+			})
+		})
+	}
+}

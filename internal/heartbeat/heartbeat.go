@@ -1,0 +1,154 @@
+// Package heartbeat keeps leases alive and knows when they are lost. It knows
+// nothing of Redis: it is given a function that renews a batch of leases.
+//
+// # Model
+//
+// One Engine serves all leases of a client. Leases of one key are renewed
+// together, in batches, at a third of their lease; a key has at most one batch
+// in flight, and no key waits for another. One goroutine does all timing; a
+// batch has a goroutine while it is in flight, a lease never has one.
+//
+// # Deadlines
+//
+// A lease has a local deadline: the start of the last answered request, plus
+// the time that the server says was left, minus a margin. The holder must not
+// believe in its hold from that moment on. When it passes, the hold ends at
+// that moment, whatever is in flight, and what arrives later is ignored. A
+// claim that still waits never ends by its deadline: it is beaten until it is
+// removed, or until the server says that it is gone.
+//
+// # Failures
+//
+// A batch that fails is repeated after a thirtieth of the lease, then after
+// twice as long each time, up to a sixth, until the local deadlines pass. A
+// batch has a sixth of its shortest lease to be answered in.
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/berth-go/berth/internal/clock"
+)
+
+var (
+	// ErrDeadline ends a hold whose local deadline has passed.
+	ErrDeadline = errors.New("heartbeat: the deadline has passed")
+	// ErrLimit ends a hold whose limit has passed, which renewals never move.
+	ErrLimit = errors.New("heartbeat: the limit has passed")
+)
+
+// Beat renews, or only checks, leases of one key in one call. It runs on a
+// goroutine of its own, at most once at a time per key, and must return when
+// ctx ends: at the latest after a sixth of the shortest lease among them.
+// outcomes[i] belongs to leases[i]; with an error the outcomes do not count.
+// Beat must not change the slice.
+type Beat func(ctx context.Context, key string, leases []*Lease) (outcomes []Outcome, err error)
+
+// Outcome is what the server says about one lease.
+type Outcome struct {
+	// Left is the time left, computed on the server when it answered;
+	// berth.Forever (the largest duration) when nothing bounds it.
+	Left time.Duration
+	// Gone, when not nil, says that the lease is definitely over. The lease
+	// ends with it at once, a claim that still waits included.
+	Gone error
+	// Skip says that nothing is known about this one. Its deadline stays, and
+	// its next turn comes as usual.
+	Skip bool
+}
+
+// Config is what an Engine is made of.
+type Config struct {
+	// Clock is what all deadlines refer to. Required.
+	Clock clock.Clock
+	// Beat renews a batch. Required.
+	Beat Beat
+	// BatchSize is how many leases one call takes at the most. Default 200.
+	BatchSize int
+	// Rand draws the jitter, from 0 up to 1. It is never called twice at a
+	// time. Default math/rand/v2.Float64.
+	Rand func() float64
+}
+
+// Spec says how a lease is kept. Its moments are on Config.Clock. Its
+// callbacks may be nil; they run on an engine goroutine that holds no lock,
+// and must not block nor call Stop.
+type Spec struct {
+	// Lease is how long a renewal makes it last, at least 1 ms; it also
+	// decides the margin. It is beaten at a third of Lease.
+	Lease time.Duration
+	// Pace, when shorter than Lease, takes the place of Lease in everything
+	// that is timed: a hold of an hour, or Forever, may still be checked as
+	// often as one of 10 s. Default 0: as Lease.
+	Pace time.Duration
+	// Ends is true for a hold: it is over when its deadline or its limit has
+	// passed. A claim that waits is only renewed.
+	Ends bool
+	// Deadline is the local deadline, see the function Deadline. 0 is none.
+	Deadline time.Duration
+	// Limit is a second deadline, one that renewals never move. 0 is none.
+	Limit time.Duration
+	// Renews is true when a beat lengthens the lease, false when it only
+	// checks it.
+	Renews bool
+	// Warn is when OnWarn is called, once. 0 is never.
+	Warn time.Duration
+	// Ended is called once, when the lease is over: with ErrDeadline, with
+	// ErrLimit, or with Outcome.Gone.
+	Ended func(cause error)
+	// OnWarn is called at Warn, unless the lease is over by then.
+	OnWarn func()
+	// Failed is called when a batch that contained the lease has failed.
+	Failed func(err error)
+}
+
+// Margin is what a holder gives up of a lease, so that it stops believing in it
+// before anyone else can: 2 ms for the server's rounding and 1 % of the lease
+// for clocks that run at different speeds.
+func Margin(lease time.Duration) time.Duration {
+	return 2*time.Millisecond + lease/100
+}
+
+// Deadline returns the local deadline of a lease of which left was left when
+// the server answered a request that started, its first attempt included, at
+// start. It is 0, for none, when left is berth.Forever or as good as that.
+func Deadline(start, left, lease time.Duration) time.Duration {
+	if left >= never-start {
+		return 0
+	}
+	deadline := start + left - Margin(lease)
+	if deadline == 0 {
+		return -1 // passed just as well, and 0 would be none
+	}
+	return deadline
+}
+
+// never is later than every moment on a clock.
+const never time.Duration = math.MaxInt64
+
+// moment is when something set to d happens, where 0 stands for never.
+func moment(d time.Duration) time.Duration {
+	if d == 0 {
+		return never
+	}
+	return d
+}
+
+// check refuses what would make the engine spin.
+func (s *Spec) check() {
+	if s.Lease < time.Millisecond || s.pace() < time.Millisecond {
+		panic(fmt.Sprintf("heartbeat: Lease %s at Pace %s is below 1 ms", s.Lease, s.Pace))
+	}
+}
+
+// pace is the lease that times the beats.
+func (s *Spec) pace() time.Duration {
+	if s.Pace != 0 {
+		return min(s.Pace, s.Lease)
+	}
+	return s.Lease
+}

@@ -1,0 +1,188 @@
+package heartbeat
+
+import (
+	"sync"
+	"time"
+)
+
+// Lease is one lease as the holder's process knows it. Embed it by value; the
+// zero value is ready for Engine.Add. It belongs to one engine for good.
+type Lease struct {
+	// Claim is the caller's, so that Beat knows whom a lease belongs to. Set
+	// it before Add; the engine never looks at it.
+	Claim any
+
+	// mu guards cause. It is taken after Engine.mu where both are needed.
+	mu sync.Mutex
+	// spec is written under both locks and read under either. After the
+	// lease was removed, or is over, it stays readable.
+	spec Spec
+	// bounded says that the server's last answer left less than a renewal
+	// gives, so that what comes first is the limit and not the deadline.
+	// Locked as spec.
+	bounded bool
+	// cause says why the lease is over. Once set it stays, until the lease is
+	// added again.
+	cause error
+
+	// What follows is guarded by Engine.mu.
+
+	lane *lane // nil while not registered
+	// epoch counts how often the lease was added, removed or over. A batch or
+	// a callback that began under another one is none of its business.
+	epoch uint32
+	fails uint8 // how many beats failed since the last that did not
+	// moved says that Update set the deadline while a beat was in flight.
+	moved     bool
+	due       time.Duration // when the next beat is due
+	event     time.Duration // when the next callback is due
+	dueSlot   int           // in lane.due; 0 in flight
+	eventSlot int           // in Engine.events; 0 when it has no event
+}
+
+// Deadline is the moment on the clock from which the holder must not believe in
+// the lease, its deadline or its limit, whichever comes first; 0 is none. It
+// waits for no engine work.
+func (l *Lease) Deadline() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.over(); at != never {
+		return at
+	}
+	return 0
+}
+
+// Err says why the lease is over at the given moment of the clock, and is nil
+// while it is not. It trusts no timer: a hold whose deadline has passed is over
+// from the first call that sees it, and no answer in flight revives it. The
+// Ended callback follows. A claim that waits is over only when it is gone.
+func (l *Lease) Err(now time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil && l.spec.Ends && l.over() <= now {
+		l.cause = l.reason()
+	}
+	return l.cause
+}
+
+// over is the moment of the deadline or the limit, or never. Either lock is
+// held.
+func (l *Lease) over() time.Duration {
+	return min(moment(l.spec.Deadline), moment(l.spec.Limit))
+}
+
+// reason is why the lease is over when its moment has come, however late that
+// is noticed. mu is held.
+func (l *Lease) reason() error {
+	if l.bounded || moment(l.spec.Limit) <= moment(l.spec.Deadline) {
+		return ErrLimit
+	}
+	return ErrDeadline
+}
+
+// The methods below are called with Engine.mu held.
+
+// begin starts the lease anew.
+func (l *Lease) begin(spec Spec) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spec, l.cause, l.bounded = spec, nil, false
+	l.fails = 0
+}
+
+// put replaces the spec, unless the lease is over.
+func (l *Lease) put(spec Spec, bounded bool) (cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.spec, l.bounded = spec, bounded
+	}
+	return l.cause
+}
+
+// finish sets the cause, unless there is one already, and returns it.
+func (l *Lease) finish(cause error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = cause
+	}
+	return l.cause
+}
+
+// lower brings the deadline down to what a renewal that starts now can set: the
+// server takes back an extension that its clock no longer explains, and that
+// must not be news to the holder.
+func (l *Lease) lower(now time.Duration) {
+	if !l.spec.Renews {
+		return
+	}
+	spec := l.spec
+	spec.Deadline = Deadline(now, spec.Lease, spec.Lease)
+	if spec.Deadline != 0 && spec.Deadline < moment(l.spec.Deadline) {
+		l.put(spec, false)
+	}
+}
+
+// answer sets the deadline that follows from what the server left of a request
+// that began at start. It returns the cause of a lease that is over.
+func (l *Lease) answer(start, left time.Duration) (cause error) {
+	spec := l.spec
+	spec.Deadline = Deadline(start, left, spec.Lease)
+	return l.put(spec, spec.Renews && spec.Limit != 0 && left < spec.Lease)
+}
+
+// warned takes note that OnWarn is being called.
+func (l *Lease) warned() {
+	spec := l.spec
+	spec.Warn = 0
+	l.put(spec, l.bounded)
+}
+
+// next is the moment of the next callback, or never.
+func (l *Lease) next() time.Duration {
+	at := moment(l.spec.Warn)
+	if l.spec.Ends {
+		at = min(at, l.over())
+	}
+	return at
+}
+
+// firstDue is when the lease is due after a request of the caller's own: a
+// third of the lease after it started, which the deadline tells. If it was a
+// shorter lease that the deadline comes from, it is a third of what is left,
+// where a beat can lengthen that.
+func (l *Lease) firstDue(now time.Duration) time.Duration {
+	pace := l.spec.pace()
+	if l.spec.Deadline == 0 {
+		return now + pace/3
+	}
+	started := min(now, l.spec.Deadline+Margin(l.spec.Lease)-l.spec.Lease)
+	if due := started + pace/3; due > now {
+		return due
+	}
+	if left := l.spec.Deadline - now; l.spec.Renews && left < pace {
+		return now + max(0, left)/3
+	}
+	return now + pace/3
+}
+
+// nextDue is when the lease is due after a beat that started at start. early,
+// from 0 to a tenth, is the share of the interval that jitter takes away.
+func (l *Lease) nextDue(start time.Duration, early float64) time.Duration {
+	interval := l.spec.pace() / 3
+	return start + interval - time.Duration(early*float64(interval))
+}
+
+// failed counts a failed beat and returns the pause before the next.
+func (l *Lease) failed() time.Duration {
+	pace := l.spec.pace()
+	pause := min(pace/30<<l.fails, pace/6)
+	if l.fails < 3 { // 8/30 is above a sixth already
+		l.fails++
+	}
+	return pause
+}
+
+// window is how long before it is due a beat may be taken along.
+func (l *Lease) window() time.Duration { return l.spec.pace() / 9 }

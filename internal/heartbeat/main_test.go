@@ -1,0 +1,240 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth/internal/clock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	ms = time.Millisecond
+	// lease is one whose third, sixth, ninth and thirtieth are whole ms.
+	lease = 9 * time.Second
+)
+
+var errDown = errors.New("the server is down")
+
+// sent is one call of Beat.
+type sent struct {
+	at     time.Duration
+	key    string
+	claims []string
+	limit  time.Duration
+}
+
+// world is an engine in virtual time, with what it did.
+type world struct {
+	*Engine
+	t     *testing.T
+	clock clock.Clock
+
+	mu    sync.Mutex
+	sent  []sent
+	ended map[string]end
+	warns map[string][]time.Duration
+	fails map[string][]time.Duration
+}
+
+// end is how a lease was reported over.
+type end struct {
+	at    time.Duration
+	cause error
+}
+
+// server answers a beat. nil stands for one that renews everything.
+type server func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error)
+
+// inWorld runs a test in virtual time, without jitter unless change sets it.
+func inWorld(t *testing.T, answer server, test func(w *world), change ...func(*Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{
+			t: t, clock: clock.New(),
+			ended: map[string]end{},
+			warns: map[string][]time.Duration{},
+			fails: map[string][]time.Duration{},
+		}
+		if answer == nil {
+			answer = renewAll
+		}
+		cfg := Config{Clock: w.clock, Rand: func() float64 { return 0 }}
+		cfg.Beat = func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+			w.record(ctx, key, leases)
+			return answer(ctx, key, leases)
+		}
+		for _, f := range change {
+			f(&cfg)
+		}
+		w.Engine = New(cfg)
+		defer w.Stop()
+		test(w)
+	})
+}
+
+// renewAll gives every lease its full length.
+func renewAll(_ context.Context, _ string, leases []*Lease) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(leases))
+	for i, l := range leases {
+		l.mu.Lock()
+		outcomes[i].Left = l.spec.Lease
+		l.mu.Unlock()
+	}
+	return outcomes, nil
+}
+
+// after lets a server take its time, though no longer than its limit.
+func after(d time.Duration, answer server) server {
+	return func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		select {
+		case <-time.After(d):
+			return answer(ctx, key, leases)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// always answers the same about every lease.
+func always(out Outcome) server {
+	return func(_ context.Context, _ string, leases []*Lease) ([]Outcome, error) {
+		outcomes := make([]Outcome, len(leases))
+		for i := range outcomes {
+			outcomes[i] = out
+		}
+		return outcomes, nil
+	}
+}
+
+// hang answers when its limit has passed.
+func hang(ctx context.Context, _ string, _ []*Lease) ([]Outcome, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func down(context.Context, string, []*Lease) ([]Outcome, error) { return nil, errDown }
+
+// script answers the first calls with the given servers, and all further ones
+// with the last of them.
+func script(servers ...server) server {
+	var mu sync.Mutex
+	return func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		mu.Lock()
+		next := servers[0]
+		if len(servers) > 1 {
+			servers = servers[1:]
+		}
+		mu.Unlock()
+		return next(ctx, key, leases)
+	}
+}
+
+func (w *world) record(ctx context.Context, key string, leases []*Lease) {
+	now := w.clock.Now()
+	call := sent{at: now, key: key}
+	if until, ok := ctx.Deadline(); ok {
+		call.limit = time.Until(until)
+	}
+	for _, l := range leases {
+		call.claims = append(call.claims, l.Claim.(string))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent = append(w.sent, call)
+}
+
+// hold is the spec of a hold that renews and was granted right now.
+func (w *world) hold(lease time.Duration) Spec {
+	return Spec{Lease: lease, Ends: true, Renews: true, Deadline: Deadline(w.clock.Now(), lease, lease)}
+}
+
+// claim is the spec of a claim that waits since right now.
+func (w *world) claim(lease time.Duration) Spec {
+	spec := w.hold(lease)
+	spec.Ends = false
+	return spec
+}
+
+// add registers a lease whose callbacks are recorded under the claim's name.
+func (w *world) add(claim, key string, spec Spec) *Lease {
+	l := &Lease{Claim: claim}
+	w.addTo(l, key, spec)
+	return l
+}
+
+func (w *world) addTo(l *Lease, key string, spec Spec) {
+	name := l.Claim.(string)
+	if spec.Ended == nil {
+		spec.Ended = func(cause error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if _, again := w.ended[name]; again {
+				w.t.Errorf("%s ended twice", name)
+			}
+			w.ended[name] = end{w.clock.Now(), cause}
+		}
+	}
+	spec.OnWarn = func() { w.note(w.warns, name) }
+	spec.Failed = func(error) { w.note(w.fails, name) }
+	w.Add(l, key, spec)
+}
+
+func (w *world) note(in map[string][]time.Duration, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in[name] = append(in[name], w.clock.Now())
+}
+
+// until lets the time pass up to a moment, and all that happens at it happen.
+func (w *world) until(at time.Duration) {
+	time.Sleep(at - w.clock.Now())
+	synctest.Wait()
+}
+
+// calls returns what was sent so far.
+func (w *world) calls() []sent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]sent(nil), w.sent...)
+}
+
+// times returns when something was sent, for all keys or those given.
+func (w *world) times(keys ...string) []time.Duration {
+	var times []time.Duration
+	for _, call := range w.calls() {
+		wanted := len(keys) == 0
+		for _, key := range keys {
+			wanted = wanted || key == call.key
+		}
+		if wanted {
+			times = append(times, call.at)
+		}
+	}
+	return times
+}
+
+func (w *world) requireEnd(claim string, at time.Duration, cause error) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.Contains(w.t, w.ended, claim)
+	require.Equal(w.t, end{at, cause}, w.ended[claim])
+}
+
+func (w *world) requireAlive(claims ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, claim := range claims {
+		require.NotContains(w.t, w.ended, claim)
+	}
+}

@@ -1,0 +1,383 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/clock"
+)
+
+// claimModel is what must be true of one lease.
+type claimModel struct {
+	Lease
+	key    string
+	spec   Spec
+	end    time.Duration // on the server, where nothing renews it
+	change time.Duration // when its deadline or its being a hold last changed
+	since  time.Duration // start of its last beat, or of what set it
+	set    int           // how often its deadline was set by an Update
+	limits bool          // its last answer was bounded by the limit
+	early  bool          // it may be beaten again at any time
+	hurt   bool          // its server once did not answer well
+	gone   bool          // the server no longer knows it
+	over   bool          // Ended was called
+	away   bool          // it was removed
+}
+
+// keyModel is the server of one key.
+type keyModel struct {
+	mode   string // "works", "fails", "hangs", "skips"
+	delay  time.Duration
+	flying bool
+}
+
+// model checks an engine against the rules, call by call.
+type model struct {
+	engine *Engine
+	clock  clock.Clock
+	size   int
+
+	mu     sync.Mutex
+	keys   map[string]*keyModel
+	claims []*claimModel
+	wrong  error // the first rule that was broken
+}
+
+func (m *model) broken(format string, args ...any) {
+	if m.wrong == nil {
+		m.wrong = fmt.Errorf("%s: %s", m.clock.Now(), fmt.Sprintf(format, args...))
+	}
+}
+
+// beat is the server.
+func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+	start := m.clock.Now()
+	k, sets := m.begin(ctx, start, key, leases)
+	switch k.mode {
+	case "hangs":
+		<-ctx.Done()
+	default:
+		time.Sleep(k.delay)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.keys[key].flying = false
+	if k.mode == "fails" || k.mode == "hangs" || ctx.Err() != nil {
+		return nil, errDown
+	}
+	outcomes := make([]Outcome, len(leases))
+	for i, l := range leases {
+		outcomes[i] = m.answer(l.Claim.(*claimModel), k.mode, start, sets[i])
+	}
+	return outcomes, nil
+}
+
+// begin checks a call that starts, and notes what it does to the deadlines.
+func (m *model) begin(ctx context.Context, start time.Duration, key string, leases []*Lease) (keyModel, []int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.keys[key]
+	if k.flying {
+		m.broken("two beats in flight for %s", key)
+	}
+	k.flying = true
+	if len(leases) == 0 || len(leases) > m.size {
+		m.broken("%d leases in a batch", len(leases))
+	}
+	shortest := never
+	sets := make([]int, len(leases))
+	seen := map[*Lease]bool{}
+	for i, l := range leases {
+		c := l.Claim.(*claimModel)
+		if seen[l] || c.over || c.away || c.key != key {
+			m.broken("beat of a lease that is twice there, over, removed, or another key's")
+		}
+		seen[l] = true
+		m.started(c, start)
+		c.hurt = c.hurt || k.mode != "works"
+		c.early = k.mode == "fails" || k.mode == "hangs"
+		shortest = min(shortest, c.spec.pace())
+		sets[i] = c.set
+	}
+	if until, _ := ctx.Deadline(); time.Until(until) != shortest/6 {
+		m.broken("limit %s for a shortest lease of %s", time.Until(until), shortest)
+	}
+	return *k, sets
+}
+
+// started checks that a beat of the claim is due, and lowers its deadline.
+func (m *model) started(c *claimModel, start time.Duration) {
+	third := c.spec.pace() / 3
+	if soonest := c.since + third - third/10 - c.spec.pace()/9; start < soonest-1 && !c.early {
+		m.broken("beat %s too early", soonest-start)
+	}
+	c.since = start
+	if lowered := Deadline(start, c.spec.Lease, c.spec.Lease); c.spec.Renews && lowered < moment(c.spec.Deadline) {
+		c.spec.Deadline, c.limits = lowered, false
+	}
+}
+
+// answer is what the server says about a claim, and what must follow from it.
+func (m *model) answer(c *claimModel, mode string, start time.Duration, set int) Outcome {
+	now := m.clock.Now()
+	if c.gone {
+		return Outcome{Gone: errGone}
+	}
+	if mode == "skips" {
+		return Outcome{Skip: true}
+	}
+	left := c.end - now
+	if c.spec.Renews {
+		left = c.spec.Lease
+	}
+	left = min(left, moment(c.spec.Limit)-now)
+	if late := c.spec.Ends && c.ends() <= now; !c.away && !c.over && !late && c.set == set {
+		c.spec.Deadline, c.change = Deadline(start, left, c.spec.Lease), now
+		c.limits = c.spec.Renews && c.spec.Limit != 0 && left < c.spec.Lease
+	}
+	return Outcome{Left: left}
+}
+
+// ends is when the claim must end, if it is a hold.
+func (c *claimModel) ends() time.Duration {
+	return max(c.change, min(moment(c.spec.Deadline), moment(c.spec.Limit)))
+}
+
+// ended is the Ended callback.
+func (m *model) ended(c *claimModel, cause error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	switch {
+	case c.over || c.away:
+		m.broken("ended again, or after it was removed")
+	case errors.Is(cause, errGone):
+		if !c.gone {
+			m.broken("gone without the server saying so")
+		}
+	case !c.spec.Ends:
+		m.broken("a claim that waits ended by %v", cause)
+	case now != c.ends():
+		m.broken("ended by %v, due at %s", cause, c.ends())
+	case errors.Is(cause, ErrLimit) != (c.limits || moment(c.spec.Limit) <= c.spec.Deadline):
+		m.broken("ended by %v with deadline %s and limit %s", cause, c.spec.Deadline, c.spec.Limit)
+	case errors.Is(cause, ErrDeadline) && c.spec.Renews && !c.hurt:
+		m.broken("ended although every beat succeeded")
+	}
+	c.over = true
+}
+
+// check compares every lease with its model while nothing moves.
+func (m *model) check() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	for _, c := range m.claims {
+		if c.away || c.over {
+			continue
+		}
+		if c.spec.Ends && c.ends() <= now {
+			m.broken("still believed in, over since %s", c.ends())
+		}
+		if got, want := c.Deadline(), min(moment(c.spec.Deadline), moment(c.spec.Limit)); got != want {
+			m.broken("deadline %s, not %s", got, want)
+		}
+		if err := c.Err(now); err != nil {
+			m.broken("over with %v, but nobody was told", err)
+		}
+	}
+	return m.wrong
+}
+
+// The methods below are the steps of the test.
+
+func (m *model) add(t *rapid.T) {
+	m.mu.Lock()
+	now := m.clock.Now()
+	c := &claimModel{
+		key:    rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "key"),
+		change: now, since: now,
+		spec: Spec{
+			Lease:  rapid.SampledFrom([]time.Duration{time.Second, 9 * time.Second, time.Minute}).Draw(t, "lease"),
+			Ends:   rapid.Bool().Draw(t, "hold"),
+			Renews: rapid.IntRange(0, 3).Draw(t, "fixed if 0") > 0,
+		},
+	}
+	if rapid.IntRange(0, 4).Draw(t, "limited if 0") == 0 {
+		c.spec.Limit = now + time.Duration(rapid.IntRange(1, 60_000).Draw(t, "limit"))*ms
+	}
+	c.end = now + c.spec.Lease
+	c.spec.Deadline = Deadline(now, c.spec.Lease, c.spec.Lease)
+	c.spec.Ended = func(cause error) { m.ended(c, cause) }
+	c.Claim = c
+	k := m.keys[c.key]
+	c.hurt = k.flying || k.mode != "works" // a batch that hangs may hold it up
+	m.claims = append(m.claims, c)
+	m.mu.Unlock()
+	m.engine.Add(&c.Lease, c.key, c.spec)
+}
+
+// some draws one of the claims that are left.
+func (m *model) some(t *rapid.T) *claimModel {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var left []*claimModel
+	for _, c := range m.claims {
+		if !c.away && !c.over {
+			left = append(left, c)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return left[rapid.IntRange(0, len(left)-1).Draw(t, "claim")]
+}
+
+func (m *model) remove(c *claimModel) {
+	m.engine.Remove(&c.Lease)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.away = true
+}
+
+func (m *model) forget(c *claimModel) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.gone, c.hurt = true, true
+}
+
+func (m *model) grant(c *claimModel) {
+	m.engine.Update(&c.Lease, func(s *Spec) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		s.Ends, c.spec.Ends = true, true
+		c.change = m.clock.Now()
+	})
+}
+
+func (m *model) extend(c *claimModel, by time.Duration) {
+	m.engine.Update(&c.Lease, func(s *Spec) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		s.Deadline += by
+		c.spec.Deadline, c.change = s.Deadline, m.clock.Now()
+		c.limits, c.early = false, true
+		c.hurt = c.hurt || by < 0 // possibly below what a beat can save
+		c.end += by
+		c.set++
+	})
+}
+
+func (m *model) kick(key string) {
+	m.mu.Lock()
+	for _, c := range m.claims {
+		c.early = c.early || key == "" || key == c.key
+	}
+	m.mu.Unlock()
+	m.engine.Kick(key)
+}
+
+func (m *model) turn(t *rapid.T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "key")
+	k := m.keys[key]
+	k.mode = rapid.SampledFrom([]string{"works", "works", "fails", "hangs", "skips"}).Draw(t, "mode")
+	k.delay = time.Duration(rapid.IntRange(0, 10).Draw(t, "delay")) * ms
+	for _, c := range m.claims {
+		c.hurt = c.hurt || c.key == key && k.mode != "works"
+	}
+}
+
+func (m *model) step(t *rapid.T) {
+	switch op := rapid.IntRange(0, 19).Draw(t, "op"); {
+	case op < 6:
+		m.add(t)
+	case op < 8:
+		m.turn(t)
+	case op == 8:
+		m.kick(rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "kick"))
+	case op < 13:
+		c := m.some(t)
+		if c == nil {
+			return
+		}
+		switch op {
+		case 9:
+			m.remove(c)
+		case 10:
+			m.forget(c)
+		case 11:
+			m.grant(c)
+		case 12:
+			m.extend(c, time.Duration(rapid.IntRange(-5000, 20_000).Draw(t, "by"))*ms)
+		}
+	default:
+		time.Sleep(time.Duration(rapid.IntRange(1, 8000).Draw(t, "sleep")) * ms)
+	}
+}
+
+func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
+		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
+			jitter := rapid.Float64Range(0, 0.999).Draw(t, "jitter")
+			m := &model{
+				clock: clock.New(),
+				size:  rapid.IntRange(1, 5).Draw(t, "batch size"),
+				keys:  map[string]*keyModel{},
+			}
+			for _, key := range []string{"x", "y", "z"} {
+				m.keys[key] = &keyModel{mode: "works"}
+			}
+			m.engine = New(Config{
+				Clock: m.clock, Beat: m.beat, BatchSize: m.size,
+				Rand: func() float64 { return jitter },
+			})
+			defer m.engine.Stop()
+			for range rapid.IntRange(1, 60).Draw(t, "steps") {
+				m.step(t)
+				synctest.Wait()
+				if err := m.check(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+func TestOrderIsAlwaysByTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := order[*Lease]{
+			at:   func(l *Lease) time.Duration { return l.due },
+			slot: func(l *Lease) *int { return &l.dueSlot },
+		}
+		leases := make([]Lease, 10)
+		in := map[*Lease]bool{}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			l := &leases[rapid.IntRange(0, 9).Draw(t, "lease")]
+			if rapid.Bool().Draw(t, "set") {
+				l.due = time.Duration(rapid.IntRange(0, 20).Draw(t, "due"))
+				o.set(l)
+				in[l] = true
+			} else {
+				o.drop(l)
+				delete(in, l)
+			}
+			earliest := never
+			for l := range in {
+				earliest = min(earliest, l.due)
+			}
+			if o.next() != earliest || o.Len() != len(in) {
+				t.Fatalf("next is %s, not %s, of %d", o.next(), earliest, o.Len())
+			}
+		}
+	})
+}

@@ -1,0 +1,147 @@
+// Package settings holds the rules for the values that all primitives take, so
+// that each is checked, and refused with the same words, in one place.
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+const (
+	// MinLease is the shortest lease: below it, a renewal could not come in
+	// time over a network.
+	MinLease = 20 * time.Millisecond
+	// MaxText bounds an owner and a label, in bytes.
+	MaxText = 512
+	// MaxMeta bounds the keys and values of metadata together, in bytes.
+	MaxMeta = 16 << 10
+)
+
+// Common are the settings of every client.
+type Common struct {
+	Namespace          string
+	Label              string
+	Lease              time.Duration
+	Linger             time.Duration
+	CallTimeout        time.Duration
+	CleanupTimeout     time.Duration
+	WarnHeldLongerThan time.Duration
+	Retry              berth.Retry
+}
+
+// WithDefaults fills what is zero.
+func (c Common) WithDefaults() Common {
+	if c.Namespace == "" {
+		c.Namespace = keyspace.DefaultNamespace
+	}
+	if c.Label == "" {
+		c.Label = defaultLabel()
+	}
+	fill(&c.Lease, 10*time.Second)
+	fill(&c.Linger, time.Minute)
+	fill(&c.CallTimeout, 3*time.Second)
+	fill(&c.CleanupTimeout, 2*time.Second)
+	fill(&c.WarnHeldLongerThan, 5*time.Minute)
+	return c
+}
+
+func fill(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// defaultLabel tells processes apart in a listing.
+func defaultLabel() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	label := fmt.Sprintf("%s/%s/%d", host, filepath.Base(os.Args[0]), os.Getpid())
+	return label[:min(len(label), MaxText)]
+}
+
+// Validate returns a *berth.ConfigError for the first value that cannot be.
+func (c Common) Validate() error {
+	if err := keyspace.CheckNamespace(c.Namespace); err != nil {
+		return err
+	}
+	if err := Text("Label", c.Label); err != nil {
+		return err
+	}
+	if err := Lease("Lease", c.Lease); err != nil {
+		return err
+	}
+	if c.Lease == berth.Forever {
+		return berth.Invalid("Lease", "the wait lease must end; a call may ask for berth.Forever")
+	}
+	if err := Duration("Linger", c.Linger); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"Linger", c.Linger}, {"CallTimeout", c.CallTimeout}, {"CleanupTimeout", c.CleanupTimeout}} {
+		if f.value < 0 {
+			return berth.Invalid(f.name, "%s is negative", f.value)
+		}
+	}
+	return scriptkit.Options{Retry: c.Retry}.Validate()
+}
+
+// Duration refuses a duration that the server cannot be told: it counts in
+// whole milliseconds.
+func Duration(field string, d time.Duration) error {
+	switch {
+	case d < 0:
+		return berth.Invalid(field, "%s is negative", d)
+	case d != berth.Forever && d%time.Millisecond != 0:
+		return berth.Invalid(field, "%s is not a whole number of milliseconds", d)
+	}
+	return nil
+}
+
+// Lease refuses a lease that cannot be kept.
+func Lease(field string, d time.Duration) error {
+	if err := Duration(field, d); err != nil {
+		return err
+	}
+	if d < MinLease {
+		return berth.Invalid(field, "%s is below the shortest lease, %s", d, MinLease)
+	}
+	return nil
+}
+
+// Text refuses a text that is too long to be kept in every record.
+func Text(field, text string) error {
+	if len(text) > MaxText {
+		return berth.Invalid(field, "%d bytes are more than %d", len(text), MaxText)
+	}
+	return nil
+}
+
+// Meta refuses metadata that is too large.
+func Meta(field string, meta map[string]string) error {
+	size := 0
+	for key, value := range meta {
+		size += len(key) + len(value)
+	}
+	if size > MaxMeta {
+		return berth.Invalid(field, "%d bytes are more than %d", size, MaxMeta)
+	}
+	return nil
+}
+
+// Priority refuses a priority outside -128 to 127.
+func Priority(field string, priority int) error {
+	if priority < -128 || priority > 127 {
+		return berth.Invalid(field, "%d is not within -128 to 127", priority)
+	}
+	return nil
+}

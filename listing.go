@@ -1,0 +1,56 @@
+package berth
+
+import "time"
+
+// Holder is a hold as listings show it.
+type Holder struct {
+	// ID is the id of the claim.
+	ID string
+	// Node is the id of the client that holds it, Label that client's label.
+	Node, Label string
+	// Owner is whom it is for, "" for none.
+	Owner string
+	// Weight is how much of the capacity it takes; 1 where there is no weight.
+	Weight int
+	// Fence is the number of the grant.
+	Fence int64
+	// Lease is the lease, Forever for none; Left is what is left of it.
+	Lease, Left time.Duration
+	// NoRenew says that it does not renew by itself.
+	NoRenew bool
+	// MaxHold is the bound of the hold, 0 for none.
+	MaxHold time.Duration
+	// Granted is when it was granted, by the server's clock.
+	Granted time.Time
+	// Held is how long it has been held, by the server's clock.
+	Held time.Duration
+	// Detached says that nobody renews it.
+	Detached bool
+	// Meta is what the claim was given.
+	Meta map[string]string
+}
+
+// Waiter is a claim that waits in line, as listings show it.
+type Waiter struct {
+	// ID is the id of the claim.
+	ID string
+	// Node is the id of the client that waits, Label that client's label.
+	Node, Label string
+	// Owner is whom it is for, "" for none.
+	Owner string
+	// Weight is how much of the capacity it asks for; 1 where there is no
+	// weight.
+	Weight int
+	// Priority moves it ahead of lower ones.
+	Priority int
+	// Ahead is how many stand before it.
+	Ahead int
+	// Since is when it came, by the server's clock.
+	Since time.Time
+	// Waited is how long it has waited, by the server's clock.
+	Waited time.Duration
+	// Alive is how long it stays in line if nothing is heard of its process.
+	Alive time.Duration
+	// Meta is what the claim was given.
+	Meta map[string]string
+}

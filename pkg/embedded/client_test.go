@@ -1,0 +1,164 @@
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+)
+
+// An hour of pub/sub, expiry and TIME, exact to the millisecond.
+func TestVirtualTime(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	inBubble(t, func(t *testing.T, client rueidis.Client) {
+		ctx, cancel := context.WithCancel(context.Background())
+		s := subscribe(ctx, client, "minutes")
+		start := time.Now()
+		_, err := eval(client, `redis.call("SET", KEYS[1], "v"); return redis.call("PEXPIREAT", KEYS[1], ARGV[1])`,
+			[]string{"k"}, ms(start.Add(61*time.Minute)))
+		require.NoError(t, err)
+
+		for range 61 {
+			exists, err := client.Do(ctx, client.B().Exists().Key("k").Build()).AsInt64()
+			require.NoError(t, err)
+			require.EqualValues(t, 1, exists)
+			time.Sleep(time.Minute - time.Millisecond)
+			reached, err := publish(client, "minutes", "almost")
+			require.NoError(t, err)
+			require.EqualValues(t, 1, reached)
+			require.Equal(t, "almost", next(t, s))
+			left, err := client.Do(ctx, client.B().Pttl().Key("k").Build()).AsInt64()
+			require.NoError(t, err)
+			require.Equal(t, 61*time.Minute-time.Since(start), time.Duration(left)*time.Millisecond)
+			time.Sleep(time.Millisecond)
+		}
+		exists, err := client.Do(ctx, client.B().Exists().Key("k").Build()).AsInt64()
+		require.NoError(t, err)
+		require.Zero(t, exists)
+
+		now, err := eval(client, `local t = redis.call("TIME"); return t[1] * 1000 + t[2] / 1000`, nil)
+		require.NoError(t, err)
+		require.Equal(t, start.Add(61*time.Minute).UnixMilli(), now)
+		cancel()
+		require.ErrorIs(t, <-s.ended, context.Canceled)
+	})
+	// Seen: 0.2 s, and 0.8 s under the race detector.
+	require.Less(t, time.Since(began), time.Minute)
+}
+
+func TestClientSpeaksRESP2(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, client rueidis.Client) {
+		ctx := context.Background()
+		hello, err := client.Do(ctx, client.B().Hello().Protover(2).Build()).AsMap()
+		require.NoError(t, err)
+		proto := hello["proto"]
+		version, err := proto.ToInt64()
+		require.NoError(t, err)
+		require.EqualValues(t, 2, version)
+	})
+}
+
+func TestHelloThreeIsUnknown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, client rueidis.Client) {
+		err := client.Do(context.Background(), client.B().Hello().Protover(3).Build()).Error()
+		require.EqualError(t, err, "unknown command 'HELLO'")
+	})
+}
+
+func TestCacheNeedsToBeDisabled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := Start()
+		require.NoError(t, err)
+		defer server.Close()
+		_, err = server.Client(func(option *rueidis.ClientOption) { option.DisableCache = false })
+		require.ErrorIs(t, err, rueidis.ErrNoCache)
+	})
+}
+
+// What rueidis sends when it connects, with the options that need an answer.
+func TestConnectingWithOptions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := Start()
+		require.NoError(t, err)
+		defer server.Close()
+		client, err := server.Client(
+			func(option *rueidis.ClientOption) { option.ClientName = "worker" },
+			func(option *rueidis.ClientOption) { option.SelectDB = 3 },
+			func(option *rueidis.ClientOption) { option.ClientSetInfo = []string{"berth", "1"} },
+		)
+		require.NoError(t, err)
+		defer client.Close()
+		ctx := context.Background()
+		name, err := client.Do(ctx, client.B().ClientGetname().Build()).ToString()
+		require.NoError(t, err)
+		require.Equal(t, "worker", name)
+	})
+}
+
+// A broken connection loses the subscription and makes it again, and the
+// bubble ends at once: nothing is left that sleeps.
+func TestReconnects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := Start()
+		require.NoError(t, err)
+		defer server.Close()
+		var conns connections
+		client, err := server.Client(conns.watch)
+		require.NoError(t, err)
+		defer client.Close()
+		ctx, cancel := context.WithCancel(context.Background())
+		s := subscribe(ctx, client, "c")
+		time.Sleep(5 * time.Second) // until the pings keep all connections busy
+
+		conns.closeAll(t)
+		<-s.made
+		reached, err := publish(client, "c", "again")
+		require.NoError(t, err)
+		require.EqualValues(t, 1, reached)
+		require.Equal(t, "again", next(t, s))
+
+		conns.closeAll(t)
+		cancel()
+		require.ErrorIs(t, <-s.ended, context.Canceled)
+	})
+}
+
+// connections records all connections of a client.
+type connections struct {
+	mu   sync.Mutex
+	open []net.Conn // guarded by mu
+}
+
+func (c *connections) watch(option *rueidis.ClientOption) {
+	dial := option.DialCtxFn
+	option.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, cfg *tls.Config) (net.Conn, error) {
+		conn, err := dial(ctx, addr, d, cfg)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open = append(c.open, conn)
+		return conn, err
+	}
+}
+
+func (c *connections) closeAll(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.NotEmpty(t, c.open)
+	for _, conn := range c.open {
+		require.NoError(t, conn.Close())
+	}
+	c.open = nil
+}

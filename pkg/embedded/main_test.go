@@ -1,0 +1,73 @@
+package embedded
+
+import (
+	"context"
+	"os"
+	"testing"
+	"testing/synctest"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(childURL); url != "" {
+		os.Exit(child(url))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// inBubble runs f in virtual time, with a client of a server of its own.
+func inBubble(t *testing.T, f func(t *testing.T, client rueidis.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := Start()
+		require.NoError(t, err)
+		defer server.Close()
+		client, err := server.Client()
+		require.NoError(t, err)
+		defer client.Close()
+		f(t, client)
+	})
+}
+
+// eval runs a script and returns its answer as rueidis.RedisMessage.ToAny does.
+func eval(client rueidis.Client, script string, keys []string, args ...string) (any, error) {
+	return client.Do(context.Background(), client.B().Eval().Script(script).
+		Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()).ToAny()
+}
+
+// subscription is a running Receive on one channel.
+type subscription struct {
+	made     chan struct{} // a value for each time it was made
+	messages chan string
+	ended    chan error
+}
+
+// subscribe starts a Receive that ends with ctx, and waits until it is made.
+func subscribe(ctx context.Context, client rueidis.Client, channel string) *subscription {
+	s := &subscription{
+		made:     make(chan struct{}, 100),
+		messages: make(chan string, 100),
+		ended:    make(chan error, 1),
+	}
+	hooked := rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
+		s.made <- struct{}{}
+	})
+	go func() {
+		s.ended <- client.Receive(hooked, client.B().Subscribe().Channel(channel).Build(),
+			func(m rueidis.PubSubMessage) { s.messages <- m.Message })
+	}()
+	select {
+	case <-s.made:
+	case err := <-s.ended:
+		s.ended <- err
+	}
+	return s
+}
+
+func publish(client rueidis.Client, channel, message string) (int64, error) {
+	return client.Do(context.Background(),
+		client.B().Publish().Channel(channel).Message(message).Build()).AsInt64()
+}

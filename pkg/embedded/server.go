@@ -1,0 +1,139 @@
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/berth-go/berth"
+	"github.com/redis/rueidis"
+)
+
+// Server is an embedded Redis, empty when it starts. Its methods may be called
+// from several goroutines at once.
+type Server struct {
+	mini *miniredis.Miniredis
+	addr string // host:port; a placeholder without a listener
+	url  string // "" without a listener
+
+	mu     sync.Mutex // held while dialing and closing
+	closed bool       // guarded by mu
+}
+
+// errClosed is what a connection to a closed server gets.
+var errClosed = fmt.Errorf("embedded: server: %w", net.ErrClosed)
+
+// Start starts a server that does not listen: only [Server.Client] reaches it.
+// The caller closes it.
+func Start() (*Server, error) {
+	s := &Server{mini: miniredis.NewMiniRedis(), addr: "embedded:0"}
+	s.mini.ClockTTL(true)
+	conn, err := s.mini.Dial() // starts it, without a listener
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	s.mini.Server().SetPreHook(refuse)
+	if err := conn.Close(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	return s, nil
+}
+
+// StartListening starts a server that child processes can reach, too, by its
+// [Server.URL]. The address is a loopback IP or localhost with a port, such as
+// "127.0.0.1:0" for any free port; anything else is an error that matches
+// berth.ErrInvalidConfig. There is no password: every user of this machine can
+// reach it. The caller closes it.
+func StartListening(addr string) (*Server, error) {
+	loopback, err := parseLoopback(addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{mini: miniredis.NewMiniRedis()}
+	s.mini.ClockTTL(true)
+	if err := s.mini.StartAddr(loopback.String()); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	s.mini.Server().SetPreHook(refuse)
+	s.addr = s.mini.Addr()
+	// Without RESP3 rueidis wants to be told that there is no cache.
+	s.url = "redis://" + s.addr + "?client_cache=0"
+	return s, nil
+}
+
+// parseLoopback refuses every address that another machine could reach.
+func parseLoopback(addr string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	var parsed netip.AddrPort
+	if err == nil {
+		parsed, err = netip.ParseAddrPort(net.JoinHostPort(host, port))
+	}
+	if err != nil || !parsed.Addr().IsLoopback() {
+		return netip.AddrPort{}, berth.Invalid("addr",
+			"must be a loopback address with a port, such as 127.0.0.1:0, is %q", addr)
+	}
+	return parsed, nil
+}
+
+// Client returns a client of the server. It connects in memory, also to a
+// listening server. The caller closes it, before the server.
+//
+// Each change is applied to the client's options in order. A change may wrap
+// DialCtxFn, for instance to break connections on purpose.
+//
+// It returns what rueidis.NewClient returns. After Close that is an error that
+// matches net.ErrClosed.
+func (s *Server) Client(changes ...func(*rueidis.ClientOption)) (rueidis.Client, error) {
+	option := rueidis.ClientOption{
+		InitAddress:  []string{s.addr},
+		DisableCache: true, // it needs RESP3
+		// The cluster client, which rueidis tries otherwise, leaves a goroutine
+		// that sleeps up to a second whenever a connection breaks or is
+		// refused. A bubble cannot end with that.
+		ForceSingleClient: true,
+		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+			return s.dial()
+		},
+	}
+	for _, change := range changes {
+		change(&option)
+	}
+	return rueidis.NewClient(option)
+}
+
+// dial connects in memory, unless the server is closed: miniredis starts again
+// when it is dialed after its end, and a client that still reconnects would do
+// just that.
+func (s *Server) dial() (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	return s.mini.Dial()
+}
+
+// URL returns where child processes reach the server, as rueidis.ParseURL
+// understands it: redis://127.0.0.1:port?client_cache=0. It is "" when the
+// server does not listen.
+func (s *Server) URL() string { return s.url }
+
+// Close ends the server, all its connections, and all that it stored. It may
+// be called more than once.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.mini.Close()
+}

@@ -1,0 +1,54 @@
+// Package scriptkit is the only way from Go to the Lua scripts. It composes
+// embedded scripts with their includes, reads their headers and holds the
+// bodies to them, runs scripts, repeats them, reads their replies, and is the
+// one place that turns what a server answers into errors.
+//
+// A script is a file with a header:
+//
+//	--[[
+//	semaphore_acquire: take weight permits, or join the line.
+//	KEYS[1] state (HASH field -> number)    KEYS[2] line (ZSET claim -> place)
+//	ARGV[1] claim id    ARGV[2] lease (ms)
+//	ARGV[3...] x2: claim id, place
+//	RETURNS {"granted", fence, left_ms} | {"queued", ahead, next_ms}
+//	  | {"listed", more, claim, ...}
+//	REPLAY the same claim gets the same answer    COST O(log n)
+//	]]
+//	--- @include "lib/now"
+//
+// Params that share a line stand at least two spaces apart, and " -- " begins a
+// remark. A key names its type first in its parentheses. "ARGV[3...] x2" are
+// groups of two from there on, any number of them. RETURNS names every reply:
+// a status word, then the fields; a trailing "..." says that the fields before
+// it repeat.
+//
+// # How a call is repeated
+//
+// Every script can be replayed, so a call is repeated when the server answers
+// that it did not run it (TRYAGAIN, CLUSTERDOWN, LOADING, MASTERDOWN, READONLY,
+// BUSY, NOREPLICAS), and when nobody answers. Only the second kind leaves doubt,
+// and [Reply.Unanswered] and [Error.MaybeRan] keep it. All other answers are
+// final.
+//
+// Scripts are never marked retryable in rueidis, because then nobody would know
+// which of them may have run unanswered. What rueidis does by itself, as of
+// v1.0.79:
+//
+//   - Its cluster client follows MOVED and ASK, for any command. TRYAGAIN,
+//     CLUSTERDOWN and LOADING it repeats for retryable commands only; for ours it
+//     asks for the slots anew in the background and hands the answer on.
+//   - A connection that outlives ClientOption.ConnLifetime while commands are on
+//     it has them sent again on another one, whatever they are. They were
+//     answered before, unless the server stood still for a second; then a script
+//     may run twice and nobody is told. Leave ConnLifetime unset.
+//   - ErrClosing is answered by a closed client, and also on a connection that a
+//     failover replaced. So it is final only when an attempt that starts two
+//     seconds after the first one gets it too, and nothing else came in between.
+//   - The end of a ctx with a deadline is noticed late if the call is alone on its
+//     connection: at that deadline, even if the ctx is cancelled before.
+//   - A connection takes 1024 commands. If that many are in flight to a server
+//     that does not answer, the next ones wait for room, whatever their ctx says,
+//     until the connection is closed: after ClientOption.Dialer.KeepAlive +
+//     ConnWriteTimeout, 11 s by default (5000 calls at once to a stopped server
+//     took 11.5 s instead of CallTimeout). A shorter ConnWriteTimeout bounds it.
+package scriptkit

@@ -1,0 +1,240 @@
+package scriptkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+)
+
+// Error is what a call failed with.
+type Error struct {
+	// Script is the script's name.
+	Script string
+	// Keys are the keys of the call.
+	Keys []string
+	// Attempts is how often the call was sent.
+	Attempts int
+	// MaybeRan says that an attempt may have run, or may still run, without
+	// its answer having been read. It is false if the server answered every
+	// attempt or was sent none, also where its answer was an error.
+	MaybeRan bool
+	// Repeatable says that the same call may be sent again with a hope that it
+	// succeeds: the server did not run the script, or did not answer.
+	Repeatable bool
+	// Err is what ended the call.
+	Err error
+}
+
+// Error names the script, the first key and the cause, and never an argument.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("berth: ")
+	if e.Script != "" {
+		b.WriteString("script " + e.Script)
+		if len(e.Keys) > 0 {
+			fmt.Fprintf(&b, " on %q", e.Keys[0])
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(strings.TrimPrefix(e.Err.Error(), "berth: "))
+	switch {
+	case e.Attempts > 1 && e.MaybeRan:
+		fmt.Fprintf(&b, " (%d attempts, one may have run)", e.Attempts)
+	case e.Attempts > 1:
+		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
+	case e.MaybeRan:
+		b.WriteString(" (it may have run)")
+	}
+	return b.String()
+}
+
+// Unwrap returns what ended the call.
+func (e *Error) Unwrap() error { return e.Err }
+
+// verdict says what a failed attempt means.
+type verdict struct {
+	repeat     bool // the same call may be sent again
+	mayHaveRun bool // nobody knows whether the script ran
+}
+
+// judge tells what the error of an attempt means that started at the given time.
+func (r *Runner) judge(err error, started time.Time) verdict {
+	if errors.Is(err, rueidis.ErrClosing) {
+		// What was on a connection that is closed may have been sent.
+		return verdict{repeat: !r.closed(started), mayHaveRun: true}
+	}
+	r.answered()
+	var answer *rueidis.RedisError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &answer):
+		return verdict{repeat: didNotRun(answer.Error())}
+	case errors.Is(err, rueidis.ErrNoSlot), errors.As(err, &dial) && dial.Op == "dial":
+		return verdict{repeat: true} // there was no connection to send it on
+	case errors.Is(err, rueidis.ErrNoCache), errors.Is(err, rueidis.ErrNoAddr), errors.Is(err, rueidis.ErrDedicatedClientRecycled):
+		return verdict{} // the client is set up wrong
+	default:
+		return verdict{repeat: true, mayHaveRun: true}
+	}
+}
+
+// closedGrace is for how long ErrClosing is taken for a failover. A rueidis
+// client answers it when it is closed, but also on a connection that it replaced,
+// until it has asked for the topology anew, which takes it up to a second.
+const closedGrace = 2 * time.Second
+
+// closed reports whether ErrClosing, on an attempt that started at the given
+// time, means that the client is closed.
+func (r *Runner) closed(started time.Time) bool {
+	since := r.closedSince.Load()
+	if since == 0 {
+		r.closedSince.CompareAndSwap(0, max(1, int64(time.Since(r.made))))
+		return false
+	}
+	return started.Sub(r.made)-time.Duration(since) >= closedGrace
+}
+
+// answered notes that the client is not closed.
+func (r *Runner) answered() {
+	if r.closedSince.Load() != 0 {
+		r.closedSince.Store(0)
+	}
+}
+
+// didNotRun reports whether a server that answers so has not run the script and
+// may run it soon. Redis answers READONLY and NOREPLICAS from inside a script
+// too, but only at its first write. (rueidis cuts "ERR " off.)
+func didNotRun(answer string) bool {
+	code, _, _ := strings.Cut(answer, " ")
+	switch code {
+	case "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY", "BUSY", "NOREPLICAS",
+		"REDIRECT": // Valkey, while the roles of two servers change
+		return true
+	}
+	return strings.HasPrefix(answer, "max number of clients reached")
+}
+
+// endedError is the end of the caller's context, with what the last attempt met.
+type endedError struct {
+	end  error
+	last error // nil if nothing was sent
+}
+
+func (e *endedError) Error() string {
+	text := strings.ReplaceAll(e.end.Error(), "\n", ": ")
+	if e.last != nil {
+		text += "; the last attempt: " + e.last.Error()
+	}
+	return text
+}
+
+func (e *endedError) Unwrap() []error {
+	if e.last == nil {
+		return []error{e.end}
+	}
+	return []error{e.end, e.last}
+}
+
+// answerError is an error that the server answered, in words that help.
+type answerError struct {
+	text   string
+	answer *rueidis.RedisError
+	is     error // a sentinel that it matches too, or nil
+}
+
+func (e *answerError) Error() string { return e.text }
+
+func (e *answerError) Unwrap() []error {
+	if e.is == nil {
+		return []error{e.answer}
+	}
+	return []error{e.answer, e.is}
+}
+
+// explain turns an attempt's error into one that helps. All errors of Redis and
+// of the network come through here.
+func (r *Runner) explain(ctx context.Context, c *call, v verdict, err error) error {
+	var answer *rueidis.RedisError
+	if errors.As(err, &answer) {
+		return r.explainAnswer(ctx, c.script, c.keys, answer)
+	}
+	if v.mayHaveRun && isContextError(err) {
+		return errNoAnswer
+	}
+	if isContextError(err) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
+// errNoAnswer stands for the end of an attempt. It matches no error of package
+// context: those say that the caller's context ended.
+var errNoAnswer = errors.New("no answer in time")
+
+func isContextError(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// explainAnswer finds words for a server's error.
+func (r *Runner) explainAnswer(ctx context.Context, s *Script, keys []string, answer *rueidis.RedisError) error {
+	e := &answerError{answer: answer}
+	words := serverWords(answer.Error())
+	code, _, _ := strings.Cut(words, " ")
+	switch {
+	case strings.Contains(words, "WRONGTYPE "): // the embedded server puts words before it
+		e.text = r.wrongType(ctx, s, keys)
+	case code == "NOPERM", strings.HasPrefix(words, "The user executing the script can't"),
+		strings.HasPrefix(words, "ACL failure in script"):
+		e.text = "the ACL of this user lacks something that the script needs (EVALSHA, EVAL and what it calls: " +
+			strings.Join(s.Commands, ", ") + "): " + words
+	case code == "OOM":
+		e.text = "the server is full: " + words
+	case strings.HasPrefix(words, "unknown command"), strings.Contains(words, "Unknown Redis command"):
+		e.text = berth.ErrIncompatible.Error() + ": needs Redis 7 or Valkey 7.2: " + words
+		e.is = berth.ErrIncompatible
+	case code == "MOVED" || code == "ASK":
+		e.text = "the server belongs to a Redis Cluster, and this client does not follow it further: " + words
+	default:
+		e.text = words
+	}
+	return e
+}
+
+// serverWords is a server's error without the arguments that some versions
+// repeat, and without the script's hash.
+func serverWords(answer string) string {
+	answer, _, _ = strings.Cut(answer, ", with args beginning with")
+	i := strings.LastIndex(answer, " script: ")
+	if i < 0 {
+		return answer
+	}
+	_, line, ok := strings.Cut(answer[i:], "@user_script:")
+	if !ok {
+		return answer
+	}
+	return strings.TrimSuffix(answer[:i], ".") + " (line " + strings.TrimSuffix(line, ".") + ")"
+}
+
+// wrongType asks which key has another type than the header says. If that cannot
+// be asked, it says what the types should be.
+func (r *Runner) wrongType(ctx context.Context, s *Script, keys []string) string {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
+	defer cancel()
+	var want []string
+	for i, key := range keys {
+		p := &s.Header.Keys[i]
+		has, err := r.client.Do(ctx, r.client.B().Type().Key(key).Build()).ToString()
+		if err == nil && has != "none" && has != p.Type {
+			return fmt.Sprintf("the key %q (%s) holds a %s instead of a %s", key, p.Name, has, p.Type)
+		}
+		want = append(want, fmt.Sprintf("%q (%s) a %s", key, p.Name, p.Type))
+	}
+	return "a key holds something of another type: the script wants " + strings.Join(want, ", ")
+}

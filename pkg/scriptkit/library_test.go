@@ -1,0 +1,107 @@
+package scriptkit
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const okHeader = "--[[\nNAME: x.\nRETURNS {\"ok\"}\nREPLAY yes    COST O(1)\n]]\n"
+
+// okScript is a script called name whose body begins with the given lines.
+func okScript(name, body string) string {
+	return strings.Replace(okHeader, "NAME", name, 1) + body + "\nreturn {\"ok\"}\n"
+}
+
+func TestParseComposesIncludesDepthFirstAndOnce(t *testing.T) {
+	t.Parallel()
+	l, err := Parse(files(
+		"a.lua", okScript("a", "--- @include \"lib/two\"\n--- @include \"lib/three\"\n-- why\nlocal x = 1"),
+		"lib/one.lua", "-- one.\nlocal function one() end\n",
+		"lib/two.lua", "--- @include \"lib/one\"\n-- two.\nlocal function two() one() end\n",
+		"lib/three.lua", "--- @include \"lib/one\"\n-- three.\nlocal function three() one() end\n",
+	))
+	require.NoError(t, err)
+	s := l.Script("a")
+	require.Equal(t, strings.Join([]string{
+		"local function one() end",
+		"local function two() one() end",
+		"local function three() one() end",
+		"local x = 1",
+		`return {"ok"}`,
+		"",
+	}, "\n"), s.Source)
+	sum := sha1.Sum([]byte(s.Source))
+	require.Equal(t, hex.EncodeToString(sum[:]), s.SHA)
+}
+
+func TestParseGivesTheSameSourceForOtherLineEnds(t *testing.T) {
+	t.Parallel()
+	text := okScript("a", "--- @include \"lib/f\"\nlocal x = [[\n]]")
+	lib := "-- f.\nlocal function f() end\n"
+	unix := MustParse(files("a.lua", text, "lib/f.lua", lib))
+	dos := MustParse(files("a.lua", strings.ReplaceAll(text, "\n", "\r\n"), "lib/f.lua", strings.ReplaceAll(lib, "\n", "\r\n")))
+	require.Equal(t, unix.Script("a"), dos.Script("a"))
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"no scripts", []string{"lib/f.lua", "-- f.\nlocal function f() end"}, "no *.lua at the root"},
+		{"no header", []string{"a.lua", "return {\"ok\"}"}, "a.lua: the file does not begin with a header"},
+		{"a line before the header", []string{"a.lua", "\n" + okScript("a", "")}, "a.lua: the file does not begin with a header"},
+		{"a string without an end", []string{"a.lua", okScript("a", "x = 'y")}, "a.lua: line 6: a string has no end"},
+		{"a missing include", []string{"a.lua", okScript("a", `--- @include "lib/f"`)}, `a.lua includes "lib/f.lua", which is no file of lib`},
+		{"an include of a script", []string{"a.lua", okScript("a", `--- @include "b"`), "b.lua", okScript("b", "")}, "which is no file of lib"},
+		{
+			"a circular include",
+			[]string{
+				"a.lua", okScript("a", `--- @include "lib/f"`),
+				"lib/f.lua", "--- @include \"lib/g\"\nlocal function f() end",
+				"lib/g.lua", "--- @include \"lib/f\"\nlocal function g() end",
+			},
+			"circular include: a.lua -> lib/f.lua -> lib/g.lua -> lib/f.lua",
+		},
+		{"an include without quotes", []string{"a.lua", okScript("a", "--- @include lib/f")}, "a.lua: line 6: an include is written"},
+		{"an include with two dashes", []string{"a.lua", okScript("a", `-- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
+		{"an include behind code", []string{"a.lua", okScript("a", `local x = 1 --- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
+		{"an include with something behind it", []string{"a.lua", okScript("a", `--- @include "lib/f" please`)}, "a.lua: line 6: an include is written"},
+		{"a lib file without a comment", []string{"a.lua", okScript("a", ""), "lib/f.lua", "local function f() end"}, "lib/f.lua: the file does not begin with a comment"},
+		{"a lib file without its function", []string{"a.lua", okScript("a", ""), "lib/f.lua", "-- f.\nlocal function g() end"}, "lib/f.lua: the file does not hold local function f"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Parse(files(tt.files...))
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestParseReportsAllFilesAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Parse(files("a.lua", "return 1", "b.lua", okScript("b", "local x = KEYS[1]"), "lib/f.lua", ""))
+	require.ErrorContains(t, err, "scriptkit: a.lua: ")
+	require.ErrorContains(t, err, "scriptkit: b.lua: ")
+	require.ErrorContains(t, err, "scriptkit: lib/f.lua: ")
+}
+
+func TestLibrary(t *testing.T) {
+	t.Parallel()
+	l := MustParse(files("b.lua", okScript("b", ""), "a.lua", okScript("a", ""), "a_b.lua", okScript("a_b", "")))
+	var names []string
+	for _, s := range l.Scripts() {
+		names = append(names, s.Name)
+		require.Same(t, s, l.Script(s.Name))
+	}
+	require.Equal(t, []string{"a", "a_b", "b"}, names)
+	require.PanicsWithValue(t, `scriptkit: no script "c"`, func() { l.Script("c") })
+	require.Panics(t, func() { MustParse(files("a.lua", "")) })
+}

@@ -1,0 +1,89 @@
+package scriptkit
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+)
+
+// clusterOf is a client that knows the given nodes.
+type clusterOf struct {
+	rueidis.Client
+	nodes map[string]rueidis.Client
+}
+
+func (c clusterOf) Nodes() map[string]rueidis.Client { return c.nodes }
+
+func twoScripts(t testing.TB) []*Script {
+	t.Helper()
+	l, err := Parse(files("a.lua", okScript("a", `redis.call("TIME")`), "b.lua", okScript("b", "local x = 1")))
+	require.NoError(t, err)
+	return l.Scripts()
+}
+
+func TestLoadReachesEveryNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, _ := embedded(t)
+		other, _ := embedded(t)
+		scripts := twoScripts(t)
+		runner := NewRunner(clusterOf{nodes: map[string]rueidis.Client{"one": one, "two": other}}, Options{})
+		require.NoError(t, runner.Load(t.Context(), scripts...))
+		for _, node := range []rueidis.Client{one, other} {
+			known, err := node.Do(t.Context(), node.B().ScriptExists().Sha1(scripts[0].SHA, scripts[1].SHA).Build()).AsIntSlice()
+			require.NoError(t, err)
+			require.Equal(t, []int64{1, 1}, known)
+		}
+	})
+}
+
+func TestLoadNamesTheNodesThatFail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		scripts := twoScripts(t)
+		good := func(_ int, command []string) string {
+			for _, s := range scripts {
+				if command[2] == s.Source {
+					return "$40\r\n" + s.SHA + "\r\n"
+				}
+			}
+			return "-ERR another command\r\n"
+		}
+		servers := map[string]*fakeServer{
+			"denying": newFakeServer(t, answers("-NOPERM this user has no permissions to run the 'script|load' command\r\n")),
+			"good":    newFakeServer(t, good),
+			"silent":  newFakeServer(t, answers(hang)),
+			"strange": newFakeServer(t, answers("$3\r\nabc\r\n")),
+		}
+		nodes := make(map[string]rueidis.Client)
+		for name, server := range servers {
+			nodes[name] = server.client(t)
+		}
+		begun := time.Now()
+		err := NewRunner(clusterOf{nodes: nodes}, Options{}).Load(t.Context(), scripts...)
+		require.Equal(t, 3*time.Second, time.Since(begun))
+		require.EqualError(t, err, "berth: script a: SCRIPT LOAD on denying: the ACL of this user lacks something that the script needs "+
+			"(EVALSHA, EVAL and what it calls: TIME): NOPERM this user has no permissions to run the 'script|load' command\n"+
+			"berth: script a: SCRIPT LOAD on silent: no answer in time\n"+
+			"berth: script a: SCRIPT LOAD on strange: the server says its SHA is abc instead of "+scripts[0].SHA)
+		require.Equal(t, []string{"SCRIPT", "SCRIPT"}, servers["good"].seen())
+		require.Equal(t, []string{"SCRIPT"}, servers["denying"].seen())
+	})
+}
+
+func TestLoadEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newFakeServer(t, answers(hang)).client(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := NewRunner(clusterOf{nodes: map[string]rueidis.Client{"one": client}}, Options{}).Load(ctx, twoScripts(t)...)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begun))
+	})
+}

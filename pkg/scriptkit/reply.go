@@ -1,0 +1,132 @@
+package scriptkit
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// Reply is a script's answer: a status word, then fields. Its methods never
+// fail; they return zero for what is not there or has another type, and keep
+// the first such error for Err. Read all fields, then look at Err once. A Reply
+// is for one goroutine.
+type Reply struct {
+	// Unanswered says that an earlier attempt of the same call may have run,
+	// or may still run, without its answer having been read.
+	Unanswered bool
+
+	script   *Script
+	shape    *Return // the reply of the header that has this status
+	elements []rueidis.RedisMessage
+	err      error
+}
+
+// newReply reads the shape of an answer: a table whose first element is one of
+// the statuses of the header.
+func newReply(s *Script, result rueidis.RedisResult) (Reply, error) {
+	elements, err := result.ToArray()
+	if err != nil || len(elements) == 0 {
+		return Reply{}, fmt.Errorf("the answer is no table with a status")
+	}
+	status, err := elements[0].ToString()
+	if err != nil {
+		return Reply{}, fmt.Errorf("the answer does not begin with a status")
+	}
+	for i := range s.Header.Returns {
+		if shape := &s.Header.Returns[i]; shape.Status == status {
+			return Reply{script: s, shape: shape, elements: elements}, nil
+		}
+	}
+	return Reply{}, fmt.Errorf("the answer's status %q is not in RETURNS", status)
+}
+
+// Status is the status word: one of those in RETURNS of the script's header,
+// and "" on a Reply that came with an error.
+func (r *Reply) Status() string {
+	if r.shape == nil {
+		return ""
+	}
+	return r.shape.Status
+}
+
+// Len is the number of elements, the status included.
+func (r *Reply) Len() int { return len(r.elements) }
+
+// Int returns element i as an integer. The status is element 0, so the indices
+// are those of RETURNS. Integers are read, and strings of decimal digits: that
+// is how scripts send fences.
+func (r *Reply) Int(i int) int64 {
+	e := r.element(i)
+	if e == nil {
+		return 0
+	}
+	if e.IsInt64() {
+		v, _ := e.ToInt64()
+		return v
+	}
+	if !e.IsString() {
+		r.fail(i, "is not a number")
+		return 0
+	}
+	text, _ := e.ToString()
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil { // its text may be somebody's data, so it is not shown
+		r.fail(i, "is text that is not a whole number")
+		return 0
+	}
+	return v
+}
+
+// Str returns element i as a string. An integer is returned in decimal.
+func (r *Reply) Str(i int) string {
+	e := r.element(i)
+	if e == nil {
+		return ""
+	}
+	if e.IsInt64() {
+		v, _ := e.ToInt64()
+		return strconv.FormatInt(v, 10)
+	}
+	if !e.IsString() {
+		r.fail(i, "is not text")
+		return ""
+	}
+	text, _ := e.ToString()
+	return text
+}
+
+// Err is an *Error for the first element that was asked for and is missing or
+// has another type. It is nil if there was none.
+func (r *Reply) Err() error { return r.err }
+
+func (r *Reply) element(i int) *rueidis.RedisMessage {
+	if i < 0 || i >= len(r.elements) {
+		r.fail(i, "is missing")
+		return nil
+	}
+	return &r.elements[i]
+}
+
+// fail keeps the first problem.
+func (r *Reply) fail(i int, problem string) {
+	if r.err != nil {
+		return
+	}
+	e := &Error{MaybeRan: r.Unanswered}
+	if r.shape == nil {
+		e.Err = fmt.Errorf("element %d of an empty reply %s", i, problem)
+	} else {
+		e.Script = r.script.Name
+		e.Err = fmt.Errorf("element %d%s of the reply %q %s", i, r.shape.label(i), r.shape.Status, problem)
+	}
+	r.err = e
+}
+
+// label is the name of element i in parentheses, or nothing.
+func (r *Return) label(i int) string {
+	if i < 1 || i > len(r.Fields) {
+		return ""
+	}
+	return " (" + r.Fields[i-1] + ")"
+}

@@ -1,0 +1,203 @@
+package scriptkit
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+)
+
+// Mode says how long a call is repeated.
+type Mode int
+
+const (
+	// Bounded repeats within the limits of Options.Retry.
+	Bounded Mode = iota
+	// UntilDone repeats until the caller's context ends. Its pauses grow to
+	// Retry.Cap.
+	UntilDone
+	// Once does not repeat.
+	Once
+)
+
+// Runner runs scripts on one client. It is safe for concurrent use. It starts no
+// goroutine that outlives a call and need not be closed.
+type Runner struct {
+	client rueidis.Client
+	opts   Options
+	window atomic.Pointer[window]
+	made   time.Time
+	// closedSince is when the client began to answer nothing but ErrClosing,
+	// counted from made; 0 if it does not.
+	closedSince atomic.Int64
+}
+
+// NewRunner returns a Runner. It does no I/O and never closes the client.
+func NewRunner(client rueidis.Client, opts Options) *Runner {
+	return &Runner{client: client, opts: opts.withDefaults(), made: time.Now()}
+}
+
+// Run runs the script and returns its reply. The keys and args must be as many
+// as the header declares, a group any number of times. In Redis Cluster the keys
+// decide the node, and must share a slot.
+//
+// An attempt sends EVALSHA, and EVAL if the server does not know the script. It
+// is given up after CallTimeout (up to a sixteenth earlier, when the limit is
+// shared with other calls). Attempts are repeated as mode says, if the server
+// did not run the script or did not answer; see the package's comment. If ctx
+// ends during a pause, Run returns at once; if it ends during an attempt, Run
+// may return only when the attempt does. A ctx that never ends, like one of
+// context.WithoutCancel, makes calls cheaper.
+//
+// Every error is an *Error. It matches berth.ErrInvalidConfig for a wrong number
+// of keys or args, ctx.Err() and context.Cause(ctx) if ctx ended the call,
+// berth.ErrIncompatible for a server that lacks a command, and
+// rueidis.ErrClosing for a closed client. A *rueidis.RedisError is in it if the
+// server answered with an error.
+func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []string) (Reply, error) {
+	if err := s.checkCounts(len(keys), len(args)); err != nil {
+		return Reply{}, &Error{Script: s.Name, Keys: keys, Err: err}
+	}
+	c := call{runner: r, script: s, mode: mode, keys: keys, args: args, pace: newPace(r.opts.Retry)}
+	return c.run(ctx)
+}
+
+// checkCounts refuses a call with more or fewer keys or args than declared.
+func (s *Script) checkCounts(keys, args int) error {
+	h := &s.Header
+	if keys != len(h.Keys) {
+		return berth.Invalid("keys", "the script takes %d (%s), not %d", len(h.Keys), names(h.Keys), keys)
+	}
+	extra := args - len(h.Args)
+	switch {
+	case len(h.Group) == 0 && extra != 0:
+		return berth.Invalid("args", "the script takes %d (%s), not %d", len(h.Args), names(h.Args), args)
+	case extra < 0 || len(h.Group) > 0 && extra%len(h.Group) != 0:
+		return berth.Invalid("args", "the script takes %d (%s) and groups of %d (%s), not %d",
+			len(h.Args), names(h.Args), len(h.Group), names(h.Group), args)
+	}
+	return nil
+}
+
+func names(params []Param) string {
+	list := make([]string, len(params))
+	for i, p := range params {
+		list[i] = p.Name
+	}
+	return strings.Join(list, ", ")
+}
+
+// call is one Run.
+type call struct {
+	runner     *Runner
+	script     *Script
+	mode       Mode
+	keys, args []string
+	pace       Pace
+
+	unanswered bool // an attempt may have run without its answer being read
+}
+
+func (c *call) run(ctx context.Context) (Reply, error) {
+	if ended(ctx) != nil { // so nothing is sent, and nothing may run
+		return Reply{}, c.fail(ctx, verdict{repeat: true}, nil)
+	}
+	for now := c.pace.started; ; now = time.Now() {
+		result := c.attempt(ctx, now)
+		err := result.Error()
+		if err == nil || rueidis.IsRedisNil(err) {
+			c.runner.answered()
+			return c.reply(result)
+		}
+		v := c.runner.judge(err, now)
+		if c.unanswered = c.unanswered || v.mayHaveRun; !c.again(ctx, v, err) {
+			return Reply{Unanswered: c.unanswered}, c.fail(ctx, v, err)
+		}
+	}
+}
+
+// attempt sends the script once. The commands are never marked retryable.
+func (c *call) attempt(ctx context.Context, now time.Time) rueidis.RedisResult {
+	d := c.runner.opts.CallTimeout
+	if c.mode == Bounded {
+		d = min(d, c.pace.left(now))
+	}
+	ctx, cancel := c.runner.limit(ctx, now, d)
+	defer cancel()
+	client, keys := c.runner.client, int64(len(c.keys))
+	result := client.Do(ctx, client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(c.args...).Build())
+	if answer, ok := rueidis.IsRedisErr(result.Error()); ok && answer.IsNoScript() {
+		result = client.Do(ctx, client.B().Eval().Script(c.script.Source).Numkeys(keys).Key(c.keys...).Arg(c.args...).Build())
+	}
+	return result
+}
+
+func (c *call) reply(result rueidis.RedisResult) (Reply, error) {
+	reply, err := newReply(c.script, result)
+	reply.Unanswered = c.unanswered
+	if err != nil {
+		return reply, c.error(err, false)
+	}
+	return reply, nil
+}
+
+// again reports whether another attempt is due, after it has paused for it.
+func (c *call) again(ctx context.Context, v verdict, err error) bool {
+	due := c.pace.Next(c.mode == UntilDone)
+	if !due || !v.repeat || c.mode == Once || ended(ctx) != nil {
+		return false
+	}
+	if c.runner.opts.OnRetry != nil {
+		c.runner.opts.OnRetry(c.script.Name, c.pace.attempts, c.runner.explain(ctx, c, v, err))
+	}
+	if !c.pace.Pause(ctx, nil) || ended(ctx) != nil {
+		return false
+	}
+	return c.mode != Bounded || c.pace.left(time.Now()) > 0
+}
+
+// error returns the *Error of this call.
+func (c *call) error(err error, repeatable bool) error {
+	return &Error{
+		Script:     c.script.Name,
+		Keys:       c.keys,
+		Attempts:   c.pace.attempts,
+		MaybeRan:   c.unanswered,
+		Repeatable: repeatable,
+		Err:        err,
+	}
+}
+
+// fail returns the *Error that ends this call after an attempt, or before the
+// first one if err is nil.
+func (c *call) fail(ctx context.Context, v verdict, err error) error {
+	var last error
+	if err != nil {
+		last = c.runner.explain(ctx, c, v, err)
+	}
+	end := ended(ctx)
+	if !v.repeat || end == nil {
+		return c.error(last, v.repeat)
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(end, cause) {
+		end = errors.Join(end, cause)
+	}
+	return c.error(&endedError{end, last}, true)
+}
+
+// ended returns the context's error. It looks at the clock too: an attempt that
+// stopped at the context's deadline can be back before the context knows.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

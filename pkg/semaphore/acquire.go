@@ -1,0 +1,141 @@
+package semaphore
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// AcquireOptions are the options of one acquire. A nil pointer means all
+// defaults.
+type AcquireOptions struct {
+	// Weight is how much of the capacity the permit takes, at least 1.
+	// Default 1.
+	Weight int
+	// Priority moves the claim ahead of lower ones in line: -128 to 127.
+	// Default 0.
+	Priority int
+	// Lease is how long the permit lives without being renewed: whole
+	// milliseconds, at least 20 ms, or berth.Forever. Default Config.Lease.
+	Lease time.Duration
+	// NoRenew leaves the renewing to the caller: the permit ends with its lease
+	// unless Renew is called. Default false.
+	NoRenew bool
+	// MaxHold bounds how long the permit may be held, renewed or not: whole
+	// milliseconds. Default 0, no bound.
+	MaxHold time.Duration
+	// MaxWait bounds the wait, beside ctx. Default 0, no bound.
+	MaxWait time.Duration
+	// Meta is stored with the claim and shown in listings: up to 16 KiB.
+	// Default none.
+	Meta map[string]string
+	// Attrs goes to the observer with every event of the claim, and nowhere
+	// else. Default none.
+	Attrs map[string]any
+}
+
+func (o AcquireOptions) withDefaults(cfg Config) AcquireOptions {
+	if o.Weight == 0 {
+		o.Weight = 1
+	}
+	if o.Lease == 0 {
+		o.Lease = cfg.Lease
+	}
+	return o
+}
+
+func (o AcquireOptions) validate() error {
+	if o.Weight < 1 || o.Weight > maxCapacity {
+		return berth.Invalid("Weight", "%d is not within 1 to %d", o.Weight, maxCapacity)
+	}
+	if err := settings.Priority("Priority", o.Priority); err != nil {
+		return err
+	}
+	if err := settings.Lease("Lease", o.Lease); err != nil {
+		return err
+	}
+	if err := settings.Duration("MaxHold", o.MaxHold); err != nil {
+		return err
+	}
+	if o.MaxHold != 0 && o.MaxHold < settings.MinLease {
+		return berth.Invalid("MaxHold", "%s is below the shortest lease, %s", o.MaxHold, settings.MinLease)
+	}
+	if o.MaxWait < 0 {
+		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	return settings.Meta("Meta", o.Meta)
+}
+
+// Acquire waits in line until the permit is granted, ctx ends or MaxWait has
+// passed. Claims of one priority are granted strictly in the order in which the
+// server saw them first.
+//
+// It returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
+// did not get the permit; one that the end of ctx caused also matches ctx.Err()
+// and context.Cause(ctx), and returns at once: what is left of the claim on the
+// server is removed in the background. It returns berth.ErrInvalidConfig for bad
+// options and berth.ErrClosed on a closed client.
+func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
+	return s.acquire(ctx, opts, true)
+}
+
+// TryAcquire takes a permit if one is free and nobody waits for it, and never
+// waits in line itself. The reason in the *berth.AcquireError is ReasonFull or
+// ReasonQueuedAhead where it is not; else as Acquire.
+func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
+	return s.acquire(ctx, opts, false)
+}
+
+func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool) (*Permit, error) {
+	c := s.client
+	if opts == nil {
+		opts = &AcquireOptions{}
+	}
+	o := opts.withDefaults(c.cfg)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	owner := berth.Owner(ctx)
+	if err := settings.Text("owner", owner); err != nil {
+		return nil, err
+	}
+	claim := &engine.Claim{
+		ID: c.engine.ClaimID(), Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
+		Record: engine.Record{
+			Weight: o.Weight, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
+			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
+			Node: c.Node(), Owner: owner, Label: c.cfg.Label, Meta: o.Meta,
+		},
+	}
+	claim.Text = claim.Record.Text()
+	hold, err := c.engine.Acquire(ctx, claim, o.MaxWait)
+	if err != nil {
+		return nil, err
+	}
+	return &Permit{client: c, hold: hold}, nil
+}
+
+// Do acquires a permit, runs f under it and gives it back, also when f panics.
+// The context of f carries the owner; it ends with ctx or with the permit,
+// whichever comes first. Do returns Acquire's error if f did not run; else f's
+// error, joined with berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the
+// permit ended before f did.
+func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
+	permit, err := s.Acquire(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return permit.hold.Do(ctx, f)
+}
+
+// TryDo is Do with TryAcquire in the place of Acquire.
+func (s *Semaphore) TryDo(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
+	permit, err := s.TryAcquire(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return permit.hold.Do(ctx, f)
+}

@@ -1,0 +1,129 @@
+package semaphore
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Permit is what Acquire grants. It is safe for concurrent use. A permit that
+// is neither released nor lost is renewed until the client is closed.
+type Permit struct {
+	client *Client
+	hold   *engine.Hold
+}
+
+var _ berth.Hold = (*Permit)(nil)
+
+// ID is the id of the claim.
+func (p *Permit) ID() string { return p.hold.Claim().ID }
+
+// Name is the semaphore's name.
+func (p *Permit) Name() string { return p.hold.Claim().Name }
+
+// Weight is how much of the capacity the permit takes.
+func (p *Permit) Weight() int { return p.hold.Claim().Record.Weight }
+
+// Fence is the number of the grant, strictly rising per name. Pass it on to
+// whatever the permit protects, and refuse smaller ones there.
+func (p *Permit) Fence() int64 { return p.hold.Fence() }
+
+// Waited is how long the acquire took.
+func (p *Permit) Waited() time.Duration { return p.hold.Waited() }
+
+// Context carries the values of the acquiring context but not its end. It ends
+// with the permit; context.Cause says why: berth.ErrLost, berth.ErrExpired,
+// berth.ErrReleased or berth.ErrClosed.
+func (p *Permit) Context() context.Context { return p.hold.Context() }
+
+// Within returns a context that ends with ctx or with the permit, whichever
+// comes first, and that carries the permit's owner. Call the CancelFunc when what
+// runs under it is done.
+func (p *Permit) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return p.hold.Within(ctx)
+}
+
+// Done is closed when the permit has ended.
+func (p *Permit) Done() <-chan struct{} { return p.hold.Context().Done() }
+
+// Err is nil while the permit lives; afterwards berth.ErrLost, berth.ErrExpired,
+// berth.ErrReleased or berth.ErrClosed. It looks at the clock itself, so it is
+// right even where a timer is late, as after a suspension.
+func (p *Permit) Err() error { return p.hold.Err() }
+
+// Release gives the permit back, to the first in line if somebody waits. The
+// permit's context ends before anything is sent. Release may be called more than
+// once and from several goroutines, and is nil ever after it has succeeded; it
+// works after ctx has ended, then for at most Config.CleanupTimeout.
+//
+// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
+// the permit had ended before; berth.ErrReleased if somebody else had given it
+// back; or the server's error: then the permit ends with its lease, and Release
+// may be called again.
+func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx) }
+
+// Renew sets the end of the lease anew, counted from now. Permits renew by
+// themselves unless NoRenew was set. It returns berth.ErrLost, berth.ErrExpired
+// or berth.ErrReleased if the permit has ended, ctx's error, or the server's.
+func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
+
+// Detach stops renewing and keeps the permit until its lease ends, also through
+// Close of the client. The lease starts anew with the call. Whoever has the
+// token can take the permit up with Client.Resume; then this one ends with
+// berth.ErrReleased, else with berth.ErrExpired at the end of the lease. Release
+// does nothing from then on and returns nil, so that a deferred one may stay.
+//
+// Its errors are those of Renew; after the server's or ctx's error the permit may
+// be detached or not, and ends with its lease if it is.
+func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
+	if err := p.hold.Detach(ctx); err != nil {
+		return berth.Token{}, err
+	}
+	return berth.Token{
+		Kind: string(keyspace.Sem), Namespace: p.client.cfg.Namespace, Name: p.Name(),
+		Claim: p.ID(), Node: p.client.Node(), Fence: p.Fence(),
+	}, nil
+}
+
+// Resume takes up a permit that was detached, in this or another process. It is
+// renewed again if it was before. It returns berth.ErrNotHeld if the permit has
+// ended, berth.ErrReleased if another node has resumed or released it,
+// berth.ErrInvalidConfig for a token of another kind or namespace, or for a
+// permit that is not detached.
+func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
+	if token.Kind != string(keyspace.Sem) {
+		return nil, berth.Invalid("token.Kind", "%q is not a semaphore's", token.Kind)
+	}
+	if token.Namespace != c.cfg.Namespace {
+		return nil, berth.Invalid("token.Namespace", "%q is not this client's, %q", token.Namespace, c.cfg.Namespace)
+	}
+	if err := keyspace.CheckName(token.Name); err != nil {
+		return nil, err
+	}
+	if token.Claim == "" || token.Node == "" {
+		return nil, berth.Invalid("token", "it names no claim or no node")
+	}
+	hold, err := c.calls.resume(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	return &Permit{client: c, hold: hold}, nil
+}
+
+// ReleaseByID ends somebody's permit, or wait, by the id alone: a call for
+// operators. The place is handed on in the same step; the holder's process hears
+// of it and its permit ends with berth.ErrReleased, a wait with ReasonGone. Until
+// it has heard, two may be inside. It returns berth.ErrNotHeld if the id is not
+// known, berth.ErrExpired if its time had passed, or the server's error.
+func (c *Client) ReleaseByID(ctx context.Context, name, id string) error {
+	if err := keyspace.CheckName(name); err != nil {
+		return err
+	}
+	if id == "" {
+		return berth.Invalid("id", "it is empty")
+	}
+	return c.calls.forceRelease(ctx, name, id)
+}

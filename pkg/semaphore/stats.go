@@ -1,0 +1,124 @@
+package semaphore
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Stats is what a semaphore looked like at one moment.
+type Stats struct {
+	// Name is the semaphore's.
+	Name string
+	// Capacity is the stored capacity, 0 for a semaphore that is not known.
+	Capacity int
+	// Held is the weight of all permits together.
+	Held int
+	// Holders is how many permits that is.
+	Holders int
+	// Waiting is how many claims wait in line.
+	Waiting int
+	// Swept is how many expired entries the call has dropped.
+	Swept int
+}
+
+// Available is how much of the capacity is free.
+func (s Stats) Available() int { return max(0, s.Capacity-s.Held) }
+
+// Share is how much of the capacity is held, 0 to 1; above 1 after a resize
+// below what is held.
+func (s Stats) Share() float64 {
+	if s.Capacity == 0 {
+		return 0
+	}
+	return float64(s.Held) / float64(s.Capacity)
+}
+
+// Stats drops what has expired and counts. It returns berth.ErrIncompatible or
+// the server's error.
+func (s *Semaphore) Stats(ctx context.Context) (Stats, error) {
+	return s.client.stats(ctx, s.name)
+}
+
+func (c *Client) stats(ctx context.Context, name string) (Stats, error) {
+	stats, tide, err := c.calls.count(ctx, name, scriptkit.Bounded)
+	for swept := stats.Swept; err == nil && tide.More; swept = stats.Swept {
+		stats, tide, err = c.calls.count(ctx, name, scriptkit.Bounded)
+		stats.Swept += swept
+	}
+	return stats, err
+}
+
+// Stats goes through the named semaphores, or through all of the namespace in
+// which anything is held or waits, in no order. It promises what SCAN promises:
+// a semaphore that is in use from beginning to end is there, once. After an
+// error it goes on where it can; errors are berth.ErrInvalidConfig for a bad
+// name, berth.ErrIncompatible, or the server's.
+func (c *Client) Stats(ctx context.Context, names ...string) iter.Seq2[Stats, error] {
+	return func(yield func(Stats, error) bool) {
+		if len(names) == 0 {
+			c.allStats(ctx, yield)
+			return
+		}
+		for _, name := range names {
+			stats, err := Stats{Name: name}, keyspace.CheckName(name)
+			if err == nil {
+				stats, err = c.stats(ctx, name)
+			}
+			if !yield(stats, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) allStats(ctx context.Context, yield func(Stats, error) bool) {
+	for name, err := range engine.Names(ctx, c.redis, c.space, keyspace.Sem) {
+		if err != nil {
+			if !yield(Stats{}, err) {
+				return
+			}
+			continue
+		}
+		stats, err := c.stats(ctx, name)
+		if err == nil && stats.Holders == 0 && stats.Waiting == 0 {
+			continue
+		}
+		if !yield(stats, err) {
+			return
+		}
+	}
+}
+
+// Top returns the n semaphores of which the largest share is held, the fullest
+// first. Its errors are those of Stats.
+func (c *Client) Top(ctx context.Context, n int) ([]Stats, error) {
+	if n < 1 {
+		return nil, berth.Invalid("n", "%d is below 1", n)
+	}
+	var top []Stats
+	for stats, err := range c.Stats(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		at, _ := slices.BinarySearchFunc(top, stats, func(a, b Stats) int {
+			switch {
+			case a.Share() > b.Share():
+				return -1
+			case a.Share() < b.Share():
+				return 1
+			}
+			return 0
+		})
+		if at < n {
+			top = slices.Insert(top, at, stats)
+			top = top[:min(len(top), n)]
+		}
+	}
+	return top, nil
+}

@@ -1,0 +1,47 @@
+--- @include "lib/bands"
+--- @include "lib/int"
+--- @include "lib/record"
+--- @include "lib/pack"
+--- @include "lib/first"
+--- @include "lib/leave"
+--- @include "lib/wake"
+--- @include "lib/hasten"
+-- handoff grants to the first in line for as long as its weight fits, at most
+-- budget grants and drops, and returns how many those were. A waiter whose
+-- liveness deadline has passed is dropped, one that has become too heavy is
+-- removed and told. A grant keeps the deadline that the waiter had: only its
+-- own call may lengthen it.
+local function handoff(at, st, budget, out)
+  local band, spent, nearest = bands(), 0, nil
+  while st.waiting > 0 and spent < budget do
+    local claim = first(at.line)
+    if not claim then
+      st.waiting = 0
+      break
+    end
+    local text = redis.call("HGET", at.state, "c:" .. claim)
+    local r = text and record(text)
+    local alive = (tonumber(redis.call("ZSCORE", at.line, "a:" .. claim)) or 0) - band.alive
+    if not r or alive <= at.ms then
+      leave(at, st, claim, r, false)
+    elseif r.weight > st.cap then
+      leave(at, st, claim, r, false)
+      wake(out, at.channel .. r.node, "too_heavy", at.name, claim, st.cap)
+    elseif r.weight > st.cap - st.used then
+      hasten(at, st, nearest, out, claim, r, alive)
+      break
+    else
+      st.fence = math.max(st.fence + 1, at.us)
+      st.used = st.used + r.weight
+      st.waiting = st.waiting - 1
+      r.phase, r.fence, r.granted = "g", st.fence, at.ms
+      redis.call("ZREM", at.line, "q:" .. claim, "a:" .. claim)
+      redis.call("ZADD", at.line, int(alive), "h:" .. claim)
+      redis.call("HSET", at.state, "c:" .. claim, pack(r))
+      wake(out, at.channel .. r.node, "granted", at.name, claim, int(st.fence), alive - at.ms)
+      nearest = math.min(nearest or alive, alive)
+    end
+    spent = spent + 1
+  end
+  return spent
+end

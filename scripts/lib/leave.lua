@@ -1,0 +1,26 @@
+--- @include "lib/bands"
+--- @include "lib/int"
+--- @include "lib/endless"
+-- leave takes a claim out of the line and the state, as a hold or as a waiter,
+-- and keeps the counts. With a word given, a tombstone that says it stays for
+-- so many milliseconds. Its first write is a ZREM, so it works on a full
+-- server.
+local function leave(at, st, claim, r, held, word, stays)
+  if held then
+    redis.call("ZREM", at.line, "h:" .. claim)
+    st.used = st.used - r.weight
+    if endless(r) and r.phase ~= "g" then
+      st.forever = st.forever - 1
+    end
+  else
+    redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim)
+    st.waiting = st.waiting - 1
+  end
+  if word then
+    redis.call("HSET", at.state, "c:" .. claim, "!" .. word)
+    redis.call("ZADD", at.line, int(bands().tomb + at.ms + stays), "t:" .. claim)
+    st.gone = st.gone + 1
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+end

@@ -1,0 +1,57 @@
+--- @include "lib/bands"
+--- @include "lib/int"
+--- @include "lib/record"
+-- sweep drops what has expired, at most budget entries: holds, then waiters,
+-- then tombstones. It returns how many it dropped. Its first write is a ZREM,
+-- so it works on a full server.
+local function sweep(at, st, budget)
+  local band, total = bands(), 0
+  local function expired(from)
+    if total >= budget then
+      return {}
+    end
+    return redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms),
+      "LIMIT", 0, budget - total)
+  end
+  local function drop(members, fields)
+    redis.call("ZREM", at.line, unpack(members))
+    redis.call("HDEL", at.state, unpack(fields))
+    total = total + #fields
+  end
+
+  local holds = st.used > 0 and expired(0) or {}
+  if #holds > 0 then
+    local fields = {}
+    for i, member in ipairs(holds) do
+      fields[i] = "c:" .. string.sub(member, 3)
+    end
+    for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+      local r = text and record(text)
+      st.used = st.used - (r and r.weight or 0)
+    end
+    drop(holds, fields)
+  end
+
+  local dead = st.waiting > 0 and expired(band.alive) or {}
+  if #dead > 0 then
+    local fields, members = {}, {}
+    for i, member in ipairs(dead) do
+      local claim = string.sub(member, 3)
+      fields[i] = "c:" .. claim
+      members[2 * i - 1], members[2 * i] = member, "q:" .. claim
+    end
+    st.waiting = st.waiting - #dead
+    drop(members, fields)
+  end
+
+  local stones = st.gone > 0 and expired(band.tomb) or {}
+  if #stones > 0 then
+    local fields = {}
+    for i, member in ipairs(stones) do
+      fields[i] = "c:" .. string.sub(member, 3)
+    end
+    st.gone = st.gone - #stones
+    drop(stones, fields)
+  end
+  return total
+end

@@ -1,0 +1,10 @@
+-- wake appends a message for a node: length-prefixed fields, published by tell
+-- when all is written.
+local function wake(out, channel, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = tostring((select(i, ...)))
+    parts[i] = #field .. ":" .. field
+  end
+  out[#out + 1] = { channel, table.concat(parts) }
+end

@@ -1,0 +1,11 @@
+// Package scripts holds the Lua of all primitives. What a script does, takes
+// and answers is in its header; docs/keys-and-scripts.md lists them all. The
+// package is no part of what compatibility covers.
+package scripts
+
+import "embed"
+
+// FS holds the scripts, <primitive>_<verb>.lua, and under lib what they include.
+//
+//go:embed *.lua lib/*.lua
+var FS embed.FS

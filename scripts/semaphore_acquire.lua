@@ -1,0 +1,125 @@
+--[[
+semaphore_acquire: take weight permits, or join the line.
+KEYS[1] state (HASH field -> number, c:claim -> record)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] claim id    ARGV[2] node    ARGV[3] record, with ticket and fence 0
+ARGV[4] capacity    ARGV[5] policy (stored, strict, override)    ARGV[6] wait (1) or try (0)
+ARGV[7] linger (ms)    ARGV[8] channel prefix    ARGV[9] name
+RETURNS {"granted", ticket, fence, left_ms, confirmed, capacity, more}
+  | {"queued", ticket, place, left_ms, ahead, next_ms, first, capacity, more}
+  | {"full", capacity, held, waiting, swept, more} | {"ahead", capacity, held, waiting, swept, more}
+  | {"too_heavy", capacity, held, waiting} | {"differs", capacity, held, waiting}
+  | {"gone"} | {"foreign"} | {"incompatible", format}
+REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
+]]
+--- @include "lib/open"
+--- @include "lib/int"
+--- @include "lib/bands"
+--- @include "lib/record"
+--- @include "lib/pack"
+--- @include "lib/place"
+--- @include "lib/sweep"
+--- @include "lib/handoff"
+--- @include "lib/leave"
+--- @include "lib/begin"
+--- @include "lib/hasten"
+--- @include "lib/soonest"
+--- @include "lib/first"
+--- @include "lib/tide"
+--- @include "lib/save"
+--- @include "lib/tell"
+local claim, node, capacity, policy, may_wait = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5], ARGV[6] == "1"
+local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[7], ARGV[8], ARGV[9], claim)
+local band, out, budget = bands(), {}, 100
+
+-- Guard.
+if newer then
+  return { "incompatible", newer }
+end
+if known and string.sub(known, 1, 1) == "!" then
+  return { "gone" }
+end
+local r = record(ARGV[3])
+
+local function queued(ticket, standing, alive, more)
+  local next_ms, mine = tide(at, st, node)
+  local ahead = redis.call("ZCOUNT", at.line, int(band.queue), "(" .. int(band.queue + standing))
+  return { "queued", int(ticket), int(standing), alive - at.ms, ahead, next_ms, mine, st.cap, more }
+end
+
+-- The same claim again: the same answer, unless what it got has ended since.
+if known then
+  local was = record(known)
+  if was.node ~= node then
+    return { "foreign" }
+  end
+  local scores = redis.call("ZMSCORE", at.line, "h:" .. claim, "a:" .. claim, "q:" .. claim)
+  local held, alive = tonumber(scores[1]), tonumber(scores[2])
+  if held and held > at.ms then
+    return { "granted", int(was.ticket), int(was.fence), held - at.ms, was.phase == "g" and 0 or 1, st.cap, 0 }
+  elseif alive and alive - band.alive > at.ms then
+    return queued(was.ticket, tonumber(scores[3]) - band.queue, alive - band.alive, 0)
+  end
+  leave(at, st, claim, was, held ~= nil)
+end
+
+-- The stored capacity rules, unless the caller insists on its own.
+if st.cap == 0 then
+  st.cap = capacity
+elseif st.cap ~= capacity and policy == "strict" then
+  return { "differs", st.cap, st.used, st.waiting }
+elseif policy == "override" then
+  st.cap = capacity
+end
+if r.weight > st.cap then
+  return { "too_heavy", st.cap, st.used, st.waiting }
+end
+
+-- Whoever is in the way and has expired goes; whoever waits comes first.
+local swept, spent = 0, 0
+if st.waiting > 0 or st.used + r.weight > st.cap then
+  swept = sweep(at, st, budget)
+  spent = swept + handoff(at, st, budget - swept, out)
+  if not select(2, soonest(at.line)) then
+    st.used = 0 -- a cached sum counts as nothing when nothing is held
+  end
+end
+local more = spent >= budget and 1 or 0
+
+-- Decide.
+local ticket = math.max(st.ticket + 1, at.ms)
+local standing = place(r.priority, ticket)
+local head, head_place = nil, nil
+if st.waiting > 0 then
+  head, head_place = first(at.line)
+end
+local next_in_line = not head or standing < head_place
+local fits = st.used + r.weight <= st.cap
+if not (next_in_line and fits) and not may_wait then
+  save(at, st)
+  tell(out)
+  return { fits and "ahead" or "full", st.cap, st.used, st.waiting, swept, more }
+end
+
+-- Write. A line that is left over from an evicted state is no use to anybody.
+if st.fmt == 0 then
+  redis.call("ZREMRANGEBYRANK", at.line, 0, -1)
+end
+st.ticket, r.ticket = ticket, ticket
+if not (next_in_line and fits) then
+  local alive = band.alive + at.ms + r.wait
+  redis.call("ZADD", at.line, int(alive), "a:" .. claim, int(band.queue + standing), "q:" .. claim)
+  st.waiting = st.waiting + 1
+  save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
+  tell(out)
+  return queued(ticket, standing, at.ms + r.wait, more)
+end
+st.fence = math.max(st.fence + 1, at.us)
+st.used = st.used + r.weight
+r.fence, r.granted = st.fence, at.ms
+local deadline = begin(at, r)
+redis.call("ZADD", at.line, int(deadline), "h:" .. claim)
+save(at, st, deadline, "c:" .. claim, pack(r))
+hasten(at, st, deadline, out)
+tell(out)
+return { "granted", int(ticket), int(r.fence), deadline - at.ms, r.phase == "g" and 0 or 1, st.cap, more }

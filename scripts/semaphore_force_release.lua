@@ -1,0 +1,41 @@
+--[[
+semaphore_force_release: end somebody's hold or wait by its id alone, hand on, and tell its node.
+KEYS[1] state (HASH field -> number, c:claim -> record)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] claim id    ARGV[2] tombstone (ms)
+ARGV[3] linger (ms)    ARGV[4] channel prefix    ARGV[5] name
+RETURNS {"released", more} | {"cancelled", more} | {"expired", more} | {"not_held", word}
+  | {"incompatible", format}
+REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
+]]
+--- @include "lib/open"
+--- @include "lib/record"
+--- @include "lib/leave"
+--- @include "lib/handoff"
+--- @include "lib/wake"
+--- @include "lib/save"
+--- @include "lib/tell"
+local claim, stays = ARGV[1], tonumber(ARGV[2])
+local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[3], ARGV[4], ARGV[5], claim)
+local out, budget = {}, 100
+
+if newer then
+  return { "incompatible", newer }
+end
+local r = known and record(known)
+if not r then
+  return { "not_held", known and string.sub(known, 2) or "" }
+end
+local deadline = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+leave(at, st, claim, r, deadline ~= nil, "released", stays)
+wake(out, at.channel .. r.node, "released", at.name, claim)
+local spent = handoff(at, st, budget, out)
+save(at, st, at.ms + stays)
+tell(out)
+local word = "released"
+if not deadline then
+  word = "cancelled"
+elseif deadline <= at.ms then
+  word = "expired"
+end
+return { word, spent >= budget and 1 or 0 }

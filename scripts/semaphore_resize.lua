@@ -1,0 +1,33 @@
+--[[
+semaphore_resize: set the capacity; what is held stays held, and a rise is handed on.
+KEYS[1] state (HASH field -> number, c:claim -> record)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] capacity    ARGV[2] keep it when idle (1, 0)
+ARGV[3] linger (ms)    ARGV[4] channel prefix    ARGV[5] name
+RETURNS {"resized", before, held, waiting, more} | {"incompatible", format}
+REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and grants
+]]
+--- @include "lib/open"
+--- @include "lib/int"
+--- @include "lib/sweep"
+--- @include "lib/handoff"
+--- @include "lib/save"
+--- @include "lib/tell"
+local at, st, _, newer = open(KEYS[1], KEYS[2], ARGV[3], ARGV[4], ARGV[5])
+local out, budget = {}, 100
+
+if newer then
+  return { "incompatible", newer }
+end
+if st.fmt == 0 then
+  redis.call("ZREMRANGEBYRANK", at.line, 0, -1)
+elseif st.exp > 0 then
+  redis.call("PEXPIREAT", at.state, int(st.exp)) -- needs no memory: a full server must be able to grant
+end
+local before = st.cap
+st.cap, st.keep = tonumber(ARGV[1]), tonumber(ARGV[2])
+local spent = sweep(at, st, budget)
+spent = spent + handoff(at, st, budget - spent, out)
+save(at, st)
+tell(out)
+return { "resized", before, st.used, st.waiting, spent >= budget and 1 or 0 }
