@@ -2,9 +2,11 @@
 semaphore_acquire: take weight permits, or join the line.
 KEYS[1] state (HASH field -> number, c:claim -> record)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
-ARGV[1] claim id    ARGV[2] node    ARGV[3] record, with ticket and fence 0
-ARGV[4] capacity    ARGV[5] policy (stored, strict, override)    ARGV[6] wait (1) or try (0)
-ARGV[7] linger (ms)    ARGV[8] channel prefix    ARGV[9] name
+ARGV[1] claim id    ARGV[2] node    ARGV[3] tail of the record, see lib/record
+ARGV[4] weight    ARGV[5] priority    ARGV[6] wait lease (ms)
+ARGV[7] lease (ms, 0 = forever)    ARGV[8] maximum hold (ms, 0 = none)
+ARGV[9] capacity    ARGV[10] policy (stored, strict, override)    ARGV[11] wait (1) or try (0)
+ARGV[12] linger (ms)    ARGV[13] channel prefix    ARGV[14] name
 RETURNS {"granted", ticket, fence, left_ms, confirmed, capacity, more}
   | {"queued", ticket, place, left_ms, ahead, next_ms, first, capacity, more}
   | {"full", capacity, held, waiting, swept, more} | {"ahead", capacity, held, waiting, swept, more}
@@ -28,9 +30,9 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "lib/tide"
 --- @include "lib/save"
 --- @include "lib/tell"
-local claim, node, capacity, policy, may_wait = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5], ARGV[6] == "1"
-local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[7], ARGV[8], ARGV[9], claim)
-local band, out, budget = bands(), {}, 100
+local claim, node, capacity, policy, may_wait = ARGV[1], ARGV[2], tonumber(ARGV[9]), ARGV[10], ARGV[11] == "1"
+local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[12], ARGV[13], ARGV[14], claim)
+local out, budget = {}, 100
 
 -- Guard.
 if newer then
@@ -39,12 +41,16 @@ end
 if known and string.sub(known, 1, 1) == "!" then
   return { "gone" }
 end
-local r = record(ARGV[3])
+local r = {
+  node = node, phase = "w", fence = "0", granted = 0, limit = 0, tail = ARGV[3], weight = tonumber(ARGV[4]),
+  wait = tonumber(ARGV[6]), lease = tonumber(ARGV[7]), max = tonumber(ARGV[8]),
+}
 
 local function queued(ticket, standing, alive, more)
+  local band = bands()
   local next_ms, mine = tide(at, st, node)
-  local ahead = redis.call("ZCOUNT", at.line, int(band.queue), "(" .. int(band.queue + standing))
-  return { "queued", int(ticket), int(standing), alive - at.ms, ahead, next_ms, mine, st.cap, more }
+  local ahead = redis.call("ZCOUNT", at.line, band.queue, "(" .. int(band.queue + standing))
+  return { "queued", ticket, standing, alive - at.ms, ahead, next_ms, mine, st.cap, more }
 end
 
 -- The same claim again: the same answer, unless what it got has ended since.
@@ -53,12 +59,13 @@ if known then
   if was.node ~= node then
     return { "foreign" }
   end
+  local band = bands()
   local scores = redis.call("ZMSCORE", at.line, "h:" .. claim, "a:" .. claim, "q:" .. claim)
   local held, alive = tonumber(scores[1]), tonumber(scores[2])
   if held and held > at.ms then
-    return { "granted", int(was.ticket), int(was.fence), held - at.ms, was.phase == "g" and 0 or 1, st.cap, 0 }
+    return { "granted", tonumber(was.ticket), tonumber(was.fence), held - at.ms, was.phase == "g" and 0 or 1, st.cap, 0 }
   elseif alive and alive - band.alive > at.ms then
-    return queued(was.ticket, tonumber(scores[3]) - band.queue, alive - band.alive, 0)
+    return queued(tonumber(was.ticket), tonumber(scores[3]) - band.queue, alive - band.alive, 0)
   end
   leave(at, st, claim, was, held ~= nil)
 end
@@ -88,7 +95,7 @@ local more = spent >= budget and 1 or 0
 
 -- Decide.
 local ticket = math.max(st.ticket + 1, at.ms)
-local standing = place(r.priority, ticket)
+local standing = place(ARGV[5], ticket)
 local head, head_place = nil, nil
 if st.waiting > 0 then
   head, head_place = first(at.line)
@@ -96,7 +103,9 @@ end
 local next_in_line = not head or standing < head_place
 local fits = st.used + r.weight <= st.cap
 if not (next_in_line and fits) and not may_wait then
-  save(at, st)
+  if spent > 0 or st.cap ~= at.cap then
+    save(at, st)
+  end
   tell(out)
   return { fits and "ahead" or "full", st.cap, st.used, st.waiting, swept, more }
 end
@@ -107,8 +116,7 @@ if st.fmt == 0 then
 end
 st.ticket, r.ticket = ticket, ticket
 if not (next_in_line and fits) then
-  local alive = band.alive + at.ms + r.wait
-  redis.call("ZADD", at.line, int(alive), "a:" .. claim, int(band.queue + standing), "q:" .. claim)
+  redis.call("ZADD", at.line, bands().alive + at.ms + r.wait, "a:" .. claim, bands().queue + standing, "q:" .. claim)
   st.waiting = st.waiting + 1
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
@@ -116,10 +124,10 @@ if not (next_in_line and fits) then
 end
 st.fence = math.max(st.fence + 1, at.us)
 st.used = st.used + r.weight
-r.fence, r.granted = st.fence, at.ms
+r.fence, r.granted = int(st.fence), at.ms
 local deadline = begin(at, r)
-redis.call("ZADD", at.line, int(deadline), "h:" .. claim)
+redis.call("ZADD", at.line, deadline, "h:" .. claim)
 save(at, st, deadline, "c:" .. claim, pack(r))
 hasten(at, st, deadline, out)
 tell(out)
-return { "granted", int(ticket), int(r.fence), deadline - at.ms, r.phase == "g" and 0 or 1, st.cap, more }
+return { "granted", ticket, st.fence, deadline - at.ms, r.phase == "g" and 0 or 1, st.cap, more }

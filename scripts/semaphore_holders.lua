@@ -17,7 +17,7 @@ if format > 1 then
   return { "incompatible", format }
 end
 local page = redis.call("HSCAN", KEYS[1], ARGV[1], "MATCH", "c:*", "COUNT", ARGV[2])
-local reply = { "page", page[1], int(ms) }
+local reply = { "page", page[1], ms }
 for i = 1, #page[2], 2 do
   local claim = string.sub(page[2][i], 3)
   local deadline = tonumber(redis.call("ZSCORE", KEYS[2], "h:" .. claim))

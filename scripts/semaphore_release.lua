@@ -27,7 +27,7 @@ local r = known and record(known)
 if not r then
   -- Its acquire may still be on its way: what it meets must say so.
   if not known and stays > 0 then
-    redis.call("ZADD", at.line, int(bands().tomb + at.ms + stays), "t:" .. claim)
+    redis.call("ZADD", at.line, bands().tomb + at.ms + stays, "t:" .. claim)
     st.gone = st.gone + 1
     save(at, st, at.ms + stays, "c:" .. claim, "!gone")
   end

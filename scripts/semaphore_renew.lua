@@ -45,7 +45,7 @@ local scores = redis.call("ZMSCORE", at.line, unpack(members))
 
 local scored, changed, furthest, sooner = {}, {}, nil, nil
 local function score(member, value, deadline)
-  scored[#scored + 1], scored[#scored + 2] = int(value), member
+  scored[#scored + 1], scored[#scored + 2] = value, member
   if deadline < band.forever then
     furthest = math.max(furthest or 0, deadline)
   end
@@ -55,9 +55,9 @@ end
 local function renew(claim, mode, text, held, alive)
   local r = text and record(text)
   if not r then
-    return text and string.sub(text, 2) or "unknown", 0, "0"
+    return text and string.sub(text, 2) or "unknown", 0, 0
   elseif r.node ~= node then
-    return "taken", 0, "0"
+    return "taken", 0, 0
   elseif held and held > at.ms then
     local phase = r.phase
     local deadline = lengthen(at, st, r, held, mode)
@@ -70,22 +70,22 @@ local function renew(claim, mode, text, held, alive)
     if deadline < held then
       sooner = math.min(sooner or deadline, deadline)
     end
-    return "held", deadline == band.forever and -1 or deadline - at.ms, int(r.fence)
+    return "held", deadline == band.forever and -1 or deadline - at.ms, tonumber(r.fence)
   elseif alive and alive - band.alive > at.ms then
     if r.weight > st.cap then
       leave(at, st, claim, r, false)
-      return "too_heavy", 0, "0"
+      return "too_heavy", 0, 0
     end
     score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)
-    return "waiting", r.wait, "0"
+    return "waiting", r.wait, 0
   end
-  return "unknown", 0, "0"
+  return "unknown", 0, 0
 end
 
 if st.fmt > 0 then
   -- The first write needs no memory, so that leases live on on a full server.
   if st.exp > 0 then
-    redis.call("PEXPIREAT", at.line, int(st.exp))
+    redis.call("PEXPIREAT", at.line, st.exp)
   else
     redis.call("PERSIST", at.line)
   end

@@ -22,7 +22,7 @@ end
 if st.fmt == 0 then
   redis.call("ZREMRANGEBYRANK", at.line, 0, -1)
 elseif st.exp > 0 then
-  redis.call("PEXPIREAT", at.state, int(st.exp)) -- needs no memory: a full server must be able to grant
+  redis.call("PEXPIREAT", at.state, st.exp) -- needs no memory: a full server must be able to grant
 end
 local before = st.cap
 st.cap, st.keep = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -59,11 +59,11 @@ local function restore(claim, standing, text)
   if r.weight > st.cap then
     return "too_heavy"
   end
-  redis.call("ZADD", at.line, int(band.alive + at.ms + r.wait), "a:" .. claim,
-    int(band.queue + standing), "q:" .. claim)
+  redis.call("ZADD", at.line, band.alive + at.ms + r.wait, "a:" .. claim,
+    band.queue + standing, "q:" .. claim)
   redis.call("HSET", at.state, "c:" .. claim, text)
   st.waiting = st.waiting + 1
-  st.ticket = math.max(st.ticket, r.ticket)
+  st.ticket = math.max(st.ticket, tonumber(r.ticket))
   furthest = math.max(furthest or 0, at.ms + r.wait)
   return "waiting"
 end

@@ -38,7 +38,7 @@ if r.node == from then
   r.node, r.phase = to, "h"
 end
 deadline = lengthen(at, st, r, deadline, "beat")
-redis.call("ZADD", at.line, int(deadline), "h:" .. claim)
+redis.call("ZADD", at.line, deadline, "h:" .. claim)
 save(at, st, deadline < bands().forever and deadline or nil, "c:" .. claim, pack(r))
 tell(out)
 return { "resumed", deadline == bands().forever and -1 or deadline - at.ms,

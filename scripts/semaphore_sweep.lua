@@ -27,11 +27,14 @@ if st.fmt == 0 then
 end
 local dropped = sweep(at, st, budget)
 local spent = dropped + handoff(at, st, budget - dropped, out)
-local holders = redis.call("ZCOUNT", at.line, 0, int(bands().forever))
+local holders = redis.call("ZCOUNT", at.line, 0, bands().forever)
+local used = st.used
 if holders == 0 then
   st.used = 0 -- a cached sum counts as nothing when nothing is held
 end
-save(at, st)
+if spent > 0 or used ~= st.used then
+  save(at, st)
+end
 local next_ms, mine = tide(at, st, node)
 tell(out)
 return { "swept", dropped, st.used, holders, st.waiting, st.cap, next_ms, mine, spent >= budget and 1 or 0 }

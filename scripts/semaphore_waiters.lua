@@ -17,14 +17,14 @@ local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
 if format > 1 then
   return { "incompatible", format }
 end
-local page = redis.call("ZRANGEBYSCORE", KEYS[2], int(band.queue + tonumber(ARGV[1])), int(band.queue_end),
+local page = redis.call("ZRANGEBYSCORE", KEYS[2], band.queue + tonumber(ARGV[1]), band.queue_end,
   "WITHSCORES", "LIMIT", 0, ARGV[2])
-local reply = { "page", int(ms) }
+local reply = { "page", ms }
 for i = 1, #page, 2 do
   local claim = string.sub(page[i], 3)
   local alive = (tonumber(redis.call("ZSCORE", KEYS[2], "a:" .. claim)) or 0) - band.alive
   reply[#reply + 1] = claim
-  reply[#reply + 1] = int(tonumber(page[i + 1]) - band.queue)
+  reply[#reply + 1] = tonumber(page[i + 1]) - band.queue
   reply[#reply + 1] = math.max(alive - ms, 0)
   reply[#reply + 1] = alive > ms and redis.call("HGET", KEYS[1], "c:" .. claim) or ""
 end

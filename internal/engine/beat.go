@@ -62,14 +62,14 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.
 	spec.Lease, spec.Pace = r.Lease, r.Wait
-	if r.Lease == berth.Forever && r.MaxHold > 0 {
-		spec.Lease = r.MaxHold
+	if r.MaxHold > 0 {
+		spec.Lease = min(r.Lease, r.MaxHold) // so that the margin is no larger than it
 	}
 	margin := spec.Lease
 	if !g.confirmed {
 		margin = r.Wait
 	} else if r.MaxHold > 0 && spec.Limit == 0 {
-		spec.Limit = g.start + r.MaxHold - heartbeat.Margin(spec.Lease)
+		spec.Limit = heartbeat.Deadline(g.start, r.MaxHold, spec.Lease)
 	}
 	left := g.left
 	if left < 0 {

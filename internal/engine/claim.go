@@ -29,8 +29,6 @@ type Claim struct {
 	Name string
 	// Record is what the server is to keep of it.
 	Record Record
-	// Text is Record.Text().
-	Text string
 	// MayWait says whether the claim joins the line.
 	MayWait bool
 	// Capacity goes along with the primitives that have one.

@@ -105,6 +105,19 @@ func (h *Hold) Err() error {
 	return nil
 }
 
+// Left is how long the holder may still believe in the hold if nothing renews
+// it; berth.Forever for no end, 0 once it has ended.
+func (h *Hold) Left() time.Duration {
+	if h.Err() != nil {
+		return 0
+	}
+	deadline := h.c.lease.Deadline()
+	if deadline == 0 {
+		return berth.Forever
+	}
+	return max(0, deadline-h.e.clock.Now())
+}
+
 // leaseEnded ends a hold whose deadline has passed, or that the server does not
 // know any more.
 func (e *Engine) leaseEnded(c *Claim, cause error) {

@@ -32,59 +32,72 @@ type Record struct {
 
 // Text writes the record as the scripts read it.
 func (r *Record) Text() string {
-	lease := int64(0)
-	if r.Lease != berth.Forever {
-		lease = r.Lease.Milliseconds()
+	b := appendText(make([]byte, 0, 160), r.Node)
+	b = append(b, r.Phase, ' ')
+	for _, n := range []int64{r.Ticket, r.Fence, millis(r.Granted), millis(r.Limit)} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
+	return string(r.appendTail(b))
+}
+
+// Tail is the part of the record that never changes.
+func (r *Record) Tail() string { return string(r.appendTail(make([]byte, 0, 96))) }
+
+func (r *Record) appendTail(b []byte) []byte {
 	kind := byte('r')
 	if r.NoRenew {
 		kind = 'f'
 	}
-	b := make([]byte, 0, 128)
-	for _, n := range []int64{int64(r.Weight), r.Wait.Milliseconds(), lease, r.MaxHold.Milliseconds()} {
+	b = append(strconv.AppendInt(b, int64(r.Weight), 10), ' ', kind, ' ')
+	for _, n := range []int64{r.Wait.Milliseconds(), r.LeaseMillis(), r.MaxHold.Milliseconds(), int64(r.Priority)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
-	b = append(b, kind, ' ', r.Phase, ' ')
-	for _, n := range []int64{int64(r.Priority), r.Ticket, r.Fence, millis(r.Granted), millis(r.Limit)} {
-		b = append(strconv.AppendInt(b, n, 10), ' ')
-	}
-	b = appendText(b, r.Node)
 	b = appendText(b, r.Owner)
 	b = appendText(b, r.Label)
-	return string(appendText(b, packMeta(r.Meta)))
+	return appendText(b, packMeta(r.Meta))
+}
+
+// LeaseMillis is the lease as the scripts count it: 0 is forever.
+func (r *Record) LeaseMillis() int64 {
+	if r.Lease == berth.Forever {
+		return 0
+	}
+	return r.Lease.Milliseconds()
 }
 
 // ParseRecord reads what Text, or a script, wrote.
 func ParseRecord(text string) (Record, error) {
-	words := strings.SplitN(text, " ", 12)
-	if len(words) != 12 || len(words[4]) != 1 || len(words[5]) != 1 {
+	node, rest, err := cutText(text)
+	if err != nil {
+		return Record{}, err
+	}
+	words := strings.SplitN(rest, " ", 12)
+	if len(words) != 12 || len(words[0]) != 1 || len(words[6]) != 1 {
 		return Record{}, fmt.Errorf("engine: malformed record")
 	}
 	var n [11]int64
 	for i := range n {
-		if i == 4 || i == 5 {
+		if i == 0 || i == 6 {
 			continue
 		}
-		var err error
 		if n[i], err = strconv.ParseInt(words[i], 10, 64); err != nil {
 			return Record{}, fmt.Errorf("engine: malformed record: %w", err)
 		}
 	}
 	texts, err := unpackTexts(words[11])
-	if err != nil || len(texts) < 4 {
+	if err != nil || len(texts) < 3 {
 		return Record{}, fmt.Errorf("engine: malformed texts of a record")
 	}
-	meta, err := unpackMeta(texts[3])
+	meta, err := unpackMeta(texts[2])
 	if err != nil {
 		return Record{}, err
 	}
 	r := Record{
-		Weight: int(n[0]), Wait: ms(n[1]), Lease: ms(n[2]), MaxHold: ms(n[3]),
-		NoRenew: words[4] == "f", Phase: words[5][0],
-		Priority: int(n[6]), Ticket: n[7], Fence: n[8], Granted: instant(n[9]), Limit: instant(n[10]),
-		Node: texts[0], Owner: texts[1], Label: texts[2], Meta: meta,
+		Phase: words[0][0], Ticket: n[1], Fence: n[2], Granted: instant(n[3]), Limit: instant(n[4]),
+		Weight: int(n[5]), NoRenew: words[6] == "f", Wait: ms(n[7]), Lease: ms(n[8]), MaxHold: ms(n[9]),
+		Priority: int(n[10]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
 	}
-	if n[2] == 0 {
+	if n[8] == 0 {
 		r.Lease = berth.Forever
 	}
 	return r, nil
@@ -112,15 +125,24 @@ func appendText(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
+// cutText takes a length-prefixed text off the front.
+func cutText(packed string) (text, rest string, err error) {
+	size, after, found := strings.Cut(packed, ":")
+	n, err := strconv.Atoi(size)
+	if !found || err != nil || n < 0 || n > len(after) {
+		return "", "", fmt.Errorf("engine: malformed length-prefixed text")
+	}
+	return after[:n], after[n:], nil
+}
+
 func unpackTexts(packed string) ([]string, error) {
 	var texts []string
 	for packed != "" {
-		size, after, found := strings.Cut(packed, ":")
-		n, err := strconv.Atoi(size)
-		if !found || err != nil || n < 0 || n > len(after) {
-			return nil, fmt.Errorf("engine: malformed length-prefixed text")
+		text, rest, err := cutText(packed)
+		if err != nil {
+			return nil, err
 		}
-		texts, packed = append(texts, after[:n]), after[n:]
+		texts, packed = append(texts, text), rest
 	}
 	return texts, nil
 }

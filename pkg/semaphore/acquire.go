@@ -110,7 +110,6 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 			Node: c.Node(), Owner: owner, Label: c.cfg.Label, Meta: o.Meta,
 		},
 	}
-	claim.Text = claim.Record.Text()
 	hold, err := c.engine.Acquire(ctx, claim, o.MaxWait)
 	if err != nil {
 		return nil, err

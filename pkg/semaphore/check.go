@@ -29,7 +29,6 @@ func (c *Client) trial(ctx context.Context) error {
 		ID: c.engine.ClaimID(), Name: "berth check " + c.Node(), Capacity: 1,
 		Record: engine.Record{Weight: 1, Wait: c.cfg.Lease, Lease: c.cfg.Lease, Phase: 'w', Node: c.Node(), Label: c.cfg.Label},
 	}
-	claim.Text = claim.Record.Text()
 	if _, err := c.calls.Acquire(ctx, claim); err != nil {
 		return err
 	}

@@ -54,6 +54,11 @@ func (p *Permit) Done() <-chan struct{} { return p.hold.Context().Done() }
 // right even where a timer is late, as after a suspension.
 func (p *Permit) Err() error { return p.hold.Err() }
 
+// Left is how long the holder may still believe in the permit if nothing renews
+// it, by the local deadline: berth.Forever for no end, 0 once it has ended. A
+// renewal lengthens it.
+func (p *Permit) Left() time.Duration { return p.hold.Left() }
+
 // Release gives the permit back, to the first in line if somebody waits. The
 // permit's context ends before anything is sent. Release may be called more than
 // once and from several goroutines, and is nil ever after it has succeeded; it

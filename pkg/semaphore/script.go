@@ -97,6 +97,8 @@ func unexpected(name string, reply *scriptkit.Reply) error {
 	return fmt.Errorf("berth: unexpected status %q for %q", reply.Status(), name)
 }
 
+func millis(n int64) string { return strconv.FormatInt(n, 10) }
+
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // left reads milliseconds that are left, where -1 stands for no end.
@@ -119,8 +121,9 @@ func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 		wait = "1"
 	}
 	r, err := s.run.Run(ctx, s.acquire, scriptkit.Once, s.keys(c.Name), []string{
-		c.ID, s.node, c.Text, strconv.Itoa(c.Capacity), s.client.cfg.CapacityPolicy.String(), wait,
-		s.linger, s.channel, c.Name,
+		c.ID, s.node, c.Record.Tail(), strconv.Itoa(c.Record.Weight), strconv.Itoa(c.Record.Priority),
+		millis(c.Record.Wait.Milliseconds()), millis(c.Record.LeaseMillis()), millis(c.Record.MaxHold.Milliseconds()),
+		strconv.Itoa(c.Capacity), s.client.cfg.CapacityPolicy.String(), wait, s.linger, s.channel, c.Name,
 	})
 	if err != nil {
 		return engine.Answer{}, err

@@ -1,17 +1,16 @@
 -- begin starts a hold with the call of its own claimant that is granted at
 -- once, and returns its deadline (ms). No first grant is longer than the wait
--- lease: a longer fixed lease, and one without end, stay unconfirmed until the
+-- lease: a longer lease, and one without end, stay unconfirmed until the
 -- claimant's next call.
 local function begin(at, r)
-  if r.lease == 0 or (r.kind == "f" and r.lease > r.wait) then
+  if r.lease == 0 or r.lease > r.wait then
     r.phase = "g"
     return at.ms + r.wait
   end
   r.phase = "h"
-  local deadline = at.ms + math.min(r.lease, r.wait)
-  if r.max > 0 then
-    r.limit = at.ms + r.max
-    deadline = math.min(deadline, r.limit)
+  if r.max == 0 then
+    return at.ms + r.lease
   end
-  return deadline
+  r.limit = at.ms + r.max
+  return math.min(at.ms + r.lease, r.limit)
 end

@@ -34,11 +34,14 @@ local function handoff(at, st, budget, out)
       st.fence = math.max(st.fence + 1, at.us)
       st.used = st.used + r.weight
       st.waiting = st.waiting - 1
-      r.phase, r.fence, r.granted = "g", st.fence, at.ms
-      redis.call("ZREM", at.line, "q:" .. claim, "a:" .. claim)
-      redis.call("ZADD", at.line, int(alive), "h:" .. claim)
+      r.phase, r.fence, r.granted = "g", int(st.fence), at.ms
+      -- In this order: a full server refuses a first write that grows, and a
+      -- line that is emptied in between is a new key, which never expires.
+      redis.call("ZREM", at.line, "q:" .. claim)
+      redis.call("ZADD", at.line, alive, "h:" .. claim)
+      redis.call("ZREM", at.line, "a:" .. claim)
       redis.call("HSET", at.state, "c:" .. claim, pack(r))
-      wake(out, at.channel .. r.node, "granted", at.name, claim, int(st.fence), alive - at.ms)
+      wake(out, at.channel .. r.node, "granted", at.name, claim, st.fence, alive - at.ms)
       nearest = math.min(nearest or alive, alive)
     end
     spent = spent + 1

@@ -18,7 +18,7 @@ local function leave(at, st, claim, r, held, word, stays)
   end
   if word then
     redis.call("HSET", at.state, "c:" .. claim, "!" .. word)
-    redis.call("ZADD", at.line, int(bands().tomb + at.ms + stays), "t:" .. claim)
+    redis.call("ZADD", at.line, bands().tomb + at.ms + stays, "t:" .. claim)
     st.gone = st.gone + 1
   else
     redis.call("HDEL", at.state, "c:" .. claim)

@@ -1,16 +1,21 @@
 -- load reads the state of a name and, with a claim given, that claim's record
 -- (false where there is none). A name that was never used reads as all zero.
--- What was read stays in at.was, so that save writes only what has changed.
+-- What save has to compare stays in at.
 local function load(at, claim)
-  local fields = { "fmt", "cap", "used", "waiting", "gone", "forever", "keep", "ticket", "fence", "exp" }
-  local count = #fields
-  fields[count + 1] = claim and "c:" .. claim
-  local values = redis.call("HMGET", at.state, unpack(fields))
-  local st = {}
-  at.was = {}
-  for i = 1, count do
-    local value = tonumber(values[i]) or 0
-    st[fields[i]], at.was[fields[i]] = value, value
-  end
-  return st, values[count + 1]
+  local v = redis.call("HMGET", at.state, "fmt", "cap", "used", "waiting", "ticket", "fence", "exp",
+    "gone", "forever", "keep", "c:" .. (claim or ""))
+  local st = {
+    fmt = v[1] and tonumber(v[1]) or 0,
+    cap = v[2] and tonumber(v[2]) or 0,
+    used = v[3] and tonumber(v[3]) or 0,
+    waiting = v[4] and tonumber(v[4]) or 0,
+    ticket = v[5] and tonumber(v[5]) or 0,
+    fence = v[6] and tonumber(v[6]) or 0,
+    exp = v[7] and tonumber(v[7]) or 0,
+    gone = v[8] and tonumber(v[8]) or 0,
+    forever = v[9] and tonumber(v[9]) or 0,
+    keep = v[10] and tonumber(v[10]) or 0,
+  }
+  at.cap, at.exp, at.gone, at.forever, at.keep = st.cap, st.exp, st.gone, st.forever, st.keep
+  return st, v[11]
 end

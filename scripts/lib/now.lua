@@ -1,6 +1,6 @@
 -- now returns the server's time: whole milliseconds, and microseconds.
 local function now()
   local t = redis.call("TIME")
-  local us = t[1] * 1000000 + t[2]
-  return math.floor(us / 1000), us
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + math.floor(micros / 1000), seconds * 1000000 + micros
 end

@@ -1,9 +1,6 @@
---- @include "lib/int"
--- pack writes a record back; the counterpart of record.
+-- pack writes a record back; the counterpart of record. Its fence is text, as a
+-- number it would be cut.
 local function pack(r)
-  return table.concat({
-    r.weight, r.wait, r.lease, r.max, r.kind, r.phase, r.priority,
-    int(r.ticket), int(r.fence), int(r.granted), int(r.limit),
-    #r.node .. ":" .. r.node .. r.rest,
-  }, " ")
+  return #r.node .. ":" .. r.node .. r.phase .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted
+    .. " " .. r.limit .. " " .. r.tail
 end

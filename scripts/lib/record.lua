@@ -1,37 +1,30 @@
--- record reads a claim's record: eleven words, then length-prefixed texts
--- (node, owner, label, metadata) that stay packed except for the node.
--- It returns nil for a tombstone.
+-- record reads a claim's record. It returns nil for a tombstone. The text is
+--   <size>:<node> then words: phase ticket fence granted limit, and the tail,
+-- which never changes: weight kind wait lease max priority, and the owner, the
+-- label and the metadata as length-prefixed texts.
+--   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached
+--   ticket    when it came
+--   fence     the number of its grant, 0 while it waits
+--   granted   when it was granted (ms), 0 while it waits
+--   limit     the end of its maximum hold (ms), 0 = none or not yet running
 --   weight    what it takes of the capacity
+--   kind      r: renews by itself, f: fixed
 --   wait      wait lease (ms)
 --   lease     lease once it is held (ms), 0 = forever
 --   max       maximum hold (ms), 0 = none
---   kind      r: renews by itself, f: fixed
---   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached
 --   priority  -128 to 127
---   ticket    when it came
---   fence     the number of its grant, 0 while it waits
---   granted   when it was granted (ms)
---   limit     the end of its maximum hold (ms), 0 = none or not yet running
+-- Ticket, fence and granted stay text: nothing is reckoned with them.
 local function record(text)
-  local weight, wait, lease, max, kind, phase, priority, ticket, fence, granted, limit, size, rest = string.match(
-    text, "^(%d+) (%d+) (%d+) (%d+) (%a) (%a) (%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+):(.*)$")
-  if not weight then
+  local size, at = string.match(text, "^(%d+):()")
+  if not size then
     return nil
   end
-  size = tonumber(size)
+  local node = string.sub(text, at, at + size - 1)
+  local phase, ticket, fence, granted, limit, tail, weight, kind, wait, lease, max = string.match(
+    text, "^(%a) (%d+) (%d+) (%d+) (%d+) ((%d+) (%a) (%d+) (%d+) (%d+) .*)$", at + size)
   return {
-    weight = tonumber(weight),
-    wait = tonumber(wait),
-    lease = tonumber(lease),
+    node = node, phase = phase, ticket = ticket, fence = fence, granted = granted, limit = tonumber(limit),
+    tail = tail, weight = tonumber(weight), kind = kind, wait = tonumber(wait), lease = tonumber(lease),
     max = tonumber(max),
-    kind = kind,
-    phase = phase,
-    priority = tonumber(priority),
-    ticket = tonumber(ticket),
-    fence = tonumber(fence),
-    granted = tonumber(granted),
-    limit = tonumber(limit),
-    node = string.sub(rest, 1, size),
-    rest = string.sub(rest, size + 1),
   }
 end

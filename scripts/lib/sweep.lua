@@ -10,7 +10,7 @@ local function sweep(at, st, budget)
     if total >= budget then
       return {}
     end
-    return redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms),
+    return redis.call("ZRANGEBYSCORE", at.line, from, from + at.ms,
       "LIMIT", 0, budget - total)
   end
   local function drop(members, fields)

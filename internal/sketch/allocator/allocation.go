@@ -80,4 +80,6 @@ func (a *Allocation[T]) Renew(ctx context.Context) error { return errSketch }
 // Detach stops renewing and keeps the hold until its lease ends, also through
 // the client's Close. Then the hold is the token's: Release on this handle does
 // nothing and is nil, so that a deferred one need not be taken back.
-func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) { return berth.Token{}, errSketch }
+func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
+	return berth.Token{}, errSketch
+}
