@@ -32,7 +32,7 @@ type Lease struct {
 	// a callback that began under another one is none of its business.
 	epoch uint32
 	fails uint8 // how many beats failed since the last that did not
-	// moved says that Update set the deadline while a beat was in flight.
+	// moved says that Update set the deadline after the last beat began.
 	moved     bool
 	due       time.Duration // when the next beat is due
 	event     time.Duration // when the next callback is due

@@ -267,9 +267,9 @@ func (m *model) extend(c *claimModel, by time.Duration) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		s.Deadline += by
+		c.hurt = c.hurt || by < 0 || c.limits // possibly more than a beat can save
 		c.spec.Deadline, c.change = s.Deadline, m.clock.Now()
 		c.limits, c.early = false, true
-		c.hurt = c.hurt || by < 0 // possibly below what a beat can save
 		c.end += by
 		c.set++
 	})
@@ -317,7 +317,8 @@ func (m *model) step(t *rapid.T) {
 		case 11:
 			m.grant(c)
 		case 12:
-			m.extend(c, time.Duration(rapid.IntRange(-5000, 20_000).Draw(t, "by"))*ms)
+			// Never by nothing, which an Update would not count as a change.
+			m.extend(c, time.Duration(rapid.IntRange(-5000, 20_000).Draw(t, "by"))*ms+1)
 		}
 	default:
 		time.Sleep(time.Duration(rapid.IntRange(1, 8000).Draw(t, "sleep")) * ms)

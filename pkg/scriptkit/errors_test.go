@@ -100,7 +100,6 @@ func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {
 		`redis.call("HGET", KEYS[1], "f") redis.call("ZSCORE", KEYS[2], "m") redis.call("LLEN", KEYS[3]) return {"ok"}`)
 	synctest.Test(t, func(t *testing.T) {
 		client, server := embedded(t)
-		server.HSet("{gpu}:state", "f", "1")
 		require.NoError(t, server.Set("{gpu}:line", "not ours"))
 		_, err := NewRunner(client, Options{}).Run(t.Context(), s, Bounded, []string{"{gpu}:state", "{gpu}:line", "{gpu}:free"}, nil)
 		require.EqualError(t, err, `berth: script s on "{gpu}:state": the key "{gpu}:line" (line) holds a string instead of a zset`)

@@ -145,20 +145,21 @@ func (h *Header) add(item string) error {
 	if innerParam.MatchString(m[3]) {
 		return fmt.Errorf("the header's %q needs two spaces before its second param", item)
 	}
+	return h.addParam(m[1], m[2], parseParam(m[3]))
+}
+
+func (h *Header) addParam(table, index string, p Param) error {
 	params := &h.Args
-	if m[1] == "KEYS" {
+	if table == "KEYS" {
 		params = &h.Keys
-	}
-	if m[2] != strconv.Itoa(len(*params)+1) {
-		return fmt.Errorf("the header's %s[%s] should be %s[%d]", m[1], m[2], m[1], len(*params)+1)
-	}
-	p := parseParam(m[3])
-	if m[1] == "KEYS" {
 		word, _, _ := strings.Cut(p.Note, " ")
 		p.Type = strings.ToLower(word)
 		if word != strings.ToUpper(word) || !slices.Contains(keyTypes, p.Type) {
-			return fmt.Errorf("the header's KEYS[%s] does not name its type first in parentheses, like (HASH ...)", m[2])
+			return fmt.Errorf("the header's KEYS[%s] does not name its type first in parentheses, like (HASH ...)", index)
 		}
+	}
+	if index != strconv.Itoa(len(*params)+1) {
+		return fmt.Errorf("the header's %s[%s] should be %s[%d]", table, index, table, len(*params)+1)
 	}
 	*params = append(*params, p)
 	return nil

@@ -45,7 +45,7 @@ func Parse(fsys fs.FS) (*Library, error) {
 	}
 	l := &Library{}
 	var problems []error
-	for _, p := range slices.Sorted(maps.Keys(sources)) {
+	for _, p := range slices.Sorted(maps.Keys(sources)) { // names sort like paths: "." comes before all they may hold
 		s := sources[p]
 		if strings.Contains(s.path, "/") {
 			problems = append(problems, s.located(s.checkInclude()))
@@ -61,7 +61,6 @@ func Parse(fsys fs.FS) (*Library, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(l.scripts, func(a, b *Script) int { return strings.Compare(a.Name, b.Name) })
 	return l, nil
 }
 

@@ -79,9 +79,11 @@ func TestPauseEndsAtOnce(t *testing.T) {
 			time.AfterFunc(time.Millisecond, func() {
 				if how == "stop" {
 					close(stop)
+				} else {
+					cancel()
 				}
-				cancel()
 			})
+			defer cancel()
 			p := NewPace(berth.Retry{Base: time.Hour, Cap: time.Hour})
 			begun := time.Now()
 			require.False(t, p.Pause(ctx, stop), how)

@@ -16,7 +16,8 @@ import (
 type Mode int
 
 const (
-	// Bounded repeats within the limits of Options.Retry.
+	// Bounded repeats within the limits of Options.Retry. The last attempt may
+	// have less than CallTimeout: Retry.Within ends it too.
 	Bounded Mode = iota
 	// UntilDone repeats until the caller's context ends. Its pauses grow to
 	// Retry.Cap.
@@ -25,8 +26,8 @@ const (
 	Once
 )
 
-// Runner runs scripts on one client. It is safe for concurrent use. It starts no
-// goroutine that outlives a call and need not be closed.
+// Runner runs scripts on one client. It is safe for concurrent use and need not
+// be closed.
 type Runner struct {
 	client rueidis.Client
 	opts   Options

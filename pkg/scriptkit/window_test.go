@@ -44,7 +44,7 @@ func TestAttemptsOfOneWindowShareItsEnd(t *testing.T) {
 	})
 }
 
-func TestAContextThatEndsHasALimitOfItsOwn(t *testing.T) {
+func TestOtherLimitsAreNotShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRunner(nil, Options{})
@@ -54,6 +54,8 @@ func TestAContextThatEndsHasALimitOfItsOwn(t *testing.T) {
 		leave()
 		require.Equal(t, context.Canceled, ctx.Err())
 
+		_, cancel = r.limit(context.Background(), time.Now(), r.opts.CallTimeout)
+		defer cancel()
 		short, cancel := r.limit(context.Background(), time.Now(), time.Second)
 		defer cancel()
 		require.Equal(t, time.Now().Add(time.Second), deadline(short))
