@@ -24,6 +24,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "lib/handoff"
 --- @include "lib/leave"
 --- @include "lib/begin"
+--- @include "lib/fresh"
 --- @include "lib/hasten"
 --- @include "lib/soonest"
 --- @include "lib/first"
@@ -54,20 +55,21 @@ local function queued(ticket, standing, alive, more)
 end
 
 -- The same claim again: the same answer, unless what it got has ended since.
+local was, held, alive
 if known then
-  local was = record(known)
+  was = record(known)
   if was.node ~= node then
     return { "foreign" }
   end
   local band = bands()
   local scores = redis.call("ZMSCORE", at.line, "h:" .. claim, "a:" .. claim, "q:" .. claim)
-  local held, alive = tonumber(scores[1]), tonumber(scores[2])
+  held, alive = tonumber(scores[1]), tonumber(scores[2])
   if held and held > at.ms then
-    return { "granted", tonumber(was.ticket), tonumber(was.fence), held - at.ms, was.phase == "g" and 0 or 1, st.cap, 0 }
+    return { "granted", tonumber(was.ticket), tonumber(was.fence), held - at.ms, was.phase == "g" and 0 or 1,
+      st.cap, 0 }
   elseif alive and alive - band.alive > at.ms then
     return queued(tonumber(was.ticket), tonumber(scores[3]) - band.queue, alive - band.alive, 0)
   end
-  leave(at, st, claim, was, held ~= nil)
 end
 
 -- The stored capacity rules, unless the caller insists on its own.
@@ -84,17 +86,23 @@ end
 
 -- Whoever is in the way and has expired goes; whoever waits comes first.
 local swept, spent = 0, 0
+if was then
+  leave(at, st, claim, was, held ~= nil)
+  spent = 1
+end
 if st.waiting > 0 or st.used + r.weight > st.cap then
   swept = sweep(at, st, budget)
-  spent = swept + handoff(at, st, budget - swept, out)
-  if not select(2, soonest(at.line)) then
+  if st.used > 0 and not select(2, soonest(at.line)) then
     st.used = 0 -- a cached sum counts as nothing when nothing is held
   end
+  spent = spent + swept + handoff(at, st, budget - swept, out)
 end
 local more = spent >= budget and 1 or 0
 
 -- Decide.
-local ticket = math.max(st.ticket + 1, at.ms)
+-- Only a claim that queues moves the last ticket on, so that it does not run
+-- ahead of the clock where nobody waits. A claim that died waiting keeps its own.
+local ticket = alive and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
 local standing = place(ARGV[5], ticket)
 local head, head_place = nil, nil
 if st.waiting > 0 then
@@ -110,14 +118,12 @@ if not (next_in_line and fits) and not may_wait then
   return { fits and "ahead" or "full", st.cap, st.used, st.waiting, swept, more }
 end
 
--- Write. A line that is left over from an evicted state is no use to anybody.
-if st.fmt == 0 then
-  redis.call("ZREMRANGEBYRANK", at.line, 0, -1)
-end
-st.ticket, r.ticket = ticket, ticket
+-- Write.
+fresh(at, st)
+r.ticket = ticket
 if not (next_in_line and fits) then
   redis.call("ZADD", at.line, bands().alive + at.ms + r.wait, "a:" .. claim, bands().queue + standing, "q:" .. claim)
-  st.waiting = st.waiting + 1
+  st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
   return queued(ticket, standing, at.ms + r.wait, more)

@@ -9,7 +9,6 @@ REPLAY reads only    COST O(page)
 -- The cursor is 0 when all have been seen. For each hold three fields follow:
 -- the claim, the milliseconds left (-1 = no end) and the record.
 --- @include "lib/now"
---- @include "lib/int"
 --- @include "lib/bands"
 local ms, forever = now(), bands().forever
 local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0

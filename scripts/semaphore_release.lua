@@ -11,8 +11,8 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "lib/open"
 --- @include "lib/record"
 --- @include "lib/bands"
---- @include "lib/int"
 --- @include "lib/leave"
+--- @include "lib/fresh"
 --- @include "lib/handoff"
 --- @include "lib/save"
 --- @include "lib/tell"
@@ -27,6 +27,8 @@ local r = known and record(known)
 if not r then
   -- Its acquire may still be on its way: what it meets must say so.
   if not known and stays > 0 then
+    fresh(at, st)
+    redis.call("ZREM", at.line, "t:" .. claim) -- needs no memory: the rest works on a full server too
     redis.call("ZADD", at.line, bands().tomb + at.ms + stays, "t:" .. claim)
     st.gone = st.gone + 1
     save(at, st, at.ms + stays, "c:" .. claim, "!gone")

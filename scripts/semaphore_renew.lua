@@ -15,12 +15,12 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 --   too_heavy  it waited and weighs more than the capacity: removed
 --   gone, released    what a tombstone says
 --- @include "lib/open"
---- @include "lib/int"
 --- @include "lib/bands"
 --- @include "lib/record"
 --- @include "lib/pack"
 --- @include "lib/lengthen"
 --- @include "lib/leave"
+--- @include "lib/touch"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/hasten"
@@ -83,16 +83,12 @@ local function renew(claim, mode, text, held, alive)
 end
 
 if st.fmt > 0 then
-  -- The first write needs no memory, so that leases live on on a full server.
-  if st.exp > 0 then
-    redis.call("PEXPIREAT", at.line, st.exp)
-  else
-    redis.call("PERSIST", at.line)
-  end
+  touch(at, st) -- leases live on on a full server
 end
 for i = 5, #ARGV, 2 do
   local n = (i - 3) / 2
-  local word, left, fence = renew(ARGV[i], ARGV[i + 1], records[n], tonumber(scores[2 * n - 1]), tonumber(scores[2 * n]))
+  local held, alive = tonumber(scores[2 * n - 1]), tonumber(scores[2 * n])
+  local word, left, fence = renew(ARGV[i], ARGV[i + 1], records[n], held, alive)
   reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = word, left, fence
 end
 if st.fmt == 0 then

@@ -8,7 +8,8 @@ RETURNS {"resized", before, held, waiting, more} | {"incompatible", format}
 REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and grants
 ]]
 --- @include "lib/open"
---- @include "lib/int"
+--- @include "lib/fresh"
+--- @include "lib/touch"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/save"
@@ -19,10 +20,9 @@ local out, budget = {}, 100
 if newer then
   return { "incompatible", newer }
 end
-if st.fmt == 0 then
-  redis.call("ZREMRANGEBYRANK", at.line, 0, -1)
-elseif st.exp > 0 then
-  redis.call("PEXPIREAT", at.state, st.exp) -- needs no memory: a full server must be able to grant
+fresh(at, st)
+if st.fmt > 0 then
+  touch(at, st) -- a full server must be able to grant
 end
 local before = st.cap
 st.cap, st.keep = tonumber(ARGV[1]), tonumber(ARGV[2])

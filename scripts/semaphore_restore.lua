@@ -11,10 +11,10 @@ REPLAY a claim that is known stays as it is    COST O(log n) a claim + at most 1
 -- For each claim one word follows: waiting, held, gone, released, taken,
 -- too_heavy.
 --- @include "lib/open"
---- @include "lib/int"
 --- @include "lib/bands"
 --- @include "lib/record"
 --- @include "lib/leave"
+--- @include "lib/fresh"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/tide"
@@ -28,9 +28,7 @@ local reply = { "restored", -1, 0, 0, 0 }
 if newer then
   return { "incompatible", newer }
 end
-if st.fmt == 0 then
-  redis.call("ZREMRANGEBYRANK", at.line, 0, -1)
-end
+fresh(at, st)
 if st.cap == 0 then
   st.cap = capacity
 end

@@ -9,7 +9,6 @@ REPLAY drops only what has expired    COST O(log n) + at most 100 drops and gran
 ]]
 --- @include "lib/open"
 --- @include "lib/bands"
---- @include "lib/int"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/tide"
@@ -26,15 +25,15 @@ if st.fmt == 0 then
   return { "swept", 0, 0, 0, 0, 0, -1, 0, 0 }
 end
 local dropped = sweep(at, st, budget)
-local spent = dropped + handoff(at, st, budget - dropped, out)
-local holders = redis.call("ZCOUNT", at.line, 0, bands().forever)
-local used = st.used
-if holders == 0 then
+local stale = st.used > 0 and redis.call("ZCOUNT", at.line, 0, bands().forever) == 0
+if stale then
   st.used = 0 -- a cached sum counts as nothing when nothing is held
 end
-if spent > 0 or used ~= st.used then
+local spent = dropped + handoff(at, st, budget - dropped, out)
+if spent > 0 or stale then
   save(at, st)
 end
+local holders = redis.call("ZCOUNT", at.line, 0, bands().forever)
 local next_ms, mine = tide(at, st, node)
 tell(out)
 return { "swept", dropped, st.used, holders, st.waiting, st.cap, next_ms, mine, spent >= budget and 1 or 0 }

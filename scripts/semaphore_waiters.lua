@@ -10,7 +10,6 @@ REPLAY reads only    COST O(log n + page)
 -- milliseconds until its liveness deadline and the record. A page counts dead
 -- ones too, as a claim with an empty record.
 --- @include "lib/now"
---- @include "lib/int"
 --- @include "lib/bands"
 local ms, band = now(), bands()
 local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0

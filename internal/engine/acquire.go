@@ -184,6 +184,9 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 	}
 	c.phase, c.ticket, c.place = waiting, a.Ticket, a.Place
 	c.heard, c.left = start, a.Left
+	// An earlier attempt that went unanswered may have waited, been granted and
+	// expired since: then a push is not about this place.
+	c.doubt = c.doubt || c.lost
 	pushed := c.pushes > 0
 	c.mu.Unlock()
 	e.joinLine(c)

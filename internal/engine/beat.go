@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // grant is what is known of a hold: what an own call that began at start said
@@ -78,6 +79,9 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
 }
 
+// restorePause is the pause before a restore that failed is tried again.
+const restorePause = 100 * time.Millisecond
+
 // beat is the heartbeat's batch: the own calls of claims of one name.
 func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Lease) ([]heartbeat.Outcome, error) {
 	claims := make([]*Claim, len(leases))
@@ -117,7 +121,9 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 	}
 	restored, err := e.restore(ctx, name, lost)
 	if err != nil {
-		return nil, err // the batch is repeated, and asks again
+		// The others were renewed all the same. These ask again soon.
+		time.AfterFunc(restorePause, func() { e.beats.Kick(name) })
+		return outcomes, nil
 	}
 	for i, at := range unknown {
 		outcomes[at] = restored[i]
@@ -254,6 +260,7 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 	start := e.clock.Now()
 	round, err := e.cfg.Scripts.Restore(ctx, name, wanted)
 	if err != nil {
+		e.unanswered(wanted, err)
 		return nil, err
 	}
 	e.tide(name, start, round.Tide)
@@ -261,6 +268,19 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 		outcomes[at[i]] = e.hearRestored(c, start, round.Status[i])
 	}
 	return outcomes, nil
+}
+
+// unanswered takes note of a restore that may still be on its way: it brings a
+// claim back like a late acquire, so a cancel has to leave a tombstone.
+func (e *Engine) unanswered(claims []*Claim, err error) {
+	if !scriptkit.MaybeRan(err) {
+		return
+	}
+	for _, c := range claims {
+		c.mu.Lock()
+		c.lost = true
+		c.mu.Unlock()
+	}
 }
 
 func (e *Engine) hearRestored(c *Claim, start time.Duration, s Status) heartbeat.Outcome {

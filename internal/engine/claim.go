@@ -59,10 +59,10 @@ type Claim struct {
 	confirmed   bool          // guarded by mu: an own call has followed the grant
 	pushes      int           // guarded by mu: how many pushes said that it was granted
 	denied      int           // guarded by mu: how many of them an own call has answered since
-	doubt       bool          // guarded by mu: it was restored, so an older push may still be on its way
+	doubt       bool          // guarded by mu: it was asked for or restored again, so a push may be about an earlier grant
 	heard       time.Duration // guarded by mu: start of its last own answered call
 	left        time.Duration // guarded by mu: what that call's answer said is left
-	lost        bool          // guarded by mu: an attempt of its acquire went unanswered
+	lost        bool          // guarded by mu: an attempt of its acquire, or a restore, went unanswered
 	failure     error         // guarded by mu: why its acquire is still unanswered, nil once it is answered
 	asked       bool          // guarded by mu: an attempt of its acquire was sent
 	hold        *Hold         // guarded by mu: its handle, once there is one

@@ -159,21 +159,15 @@ func (e *Engine) deliver(m wake.Message) {
 	if c == nil || c.Name != m.Name {
 		return
 	}
-	switch m.Word {
-	case "granted":
-		c.mu.Lock()
-		c.pushes, c.pushedFence = c.pushes+1, m.Int(1)
-		c.mu.Unlock()
-		c.wake()
-	case "too_heavy":
-		c.endWaiting(&berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: int(m.Int(1))})
-	case "released":
-		if !c.endWaiting(&berth.AcquireError{Reason: berth.ReasonGone}) {
-			e.endHold(c, berth.ErrReleased)
-		}
-	case "taken":
-		e.endHold(c, berth.ErrReleased)
+	if m.Word != "granted" {
+		// What ends a claim is for the server to say: a heartbeat asks at once.
+		e.beats.Kick(m.Name)
+		return
 	}
+	c.mu.Lock()
+	c.pushes, c.pushedFence = c.pushes+1, m.Int(1)
+	c.mu.Unlock()
+	c.wake()
 }
 
 // subscribed runs after every subscription: what was published before may have

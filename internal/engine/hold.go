@@ -22,9 +22,11 @@ type Hold struct {
 	waited time.Duration
 	since  time.Duration // on the engine's clock
 
-	mu     sync.Mutex
-	parted bool  // guarded by mu: the server's answer to a release is known
-	result error // guarded by mu: what every Release returns since
+	mu         sync.Mutex
+	own        bool  // guarded by mu: it lived when Release was first called
+	unanswered bool  // guarded by mu: a release may have run without its answer being read
+	parted     bool  // guarded by mu: the server's answer to a release is known
+	result     error // guarded by mu: what every Release returns since
 }
 
 // handle makes the hold of a claim that was granted.
@@ -177,9 +179,13 @@ func (h *Hold) Release(ctx context.Context) error {
 	if h.c.isDetached() {
 		return nil
 	}
-	if h.c.end(berth.ErrReleased) {
-		h.e.forget(h.c)
+	h.mu.Lock()
+	h.own = h.c.end(berth.ErrReleased) || h.own
+	if h.own {
+		before = nil // also for a Release that follows one that got no answer
 	}
+	h.mu.Unlock()
+	h.e.forget(h.c)
 	if ctx.Done() == nil {
 		return h.release(ctx, before)
 	}
@@ -218,14 +224,18 @@ func (h *Hold) release(ctx context.Context, before error) error {
 	}
 	parting, err := h.e.sendRelease(ctx, h.c)
 	if err != nil {
+		h.mu.Lock()
+		h.unanswered = h.unanswered || scriptkit.MaybeRan(err)
+		h.mu.Unlock()
 		h.e.holdEvent(observe.ReleaseFailed, h, err)
 		return err
 	}
 	if parting.More {
 		h.e.sweepSoon(h.c.Name)
 	}
-	result = h.outcome(parting, before)
 	h.mu.Lock()
+	parting.Unanswered = parting.Unanswered || h.unanswered
+	result = h.outcome(parting, before)
 	h.parted, h.result = true, result
 	h.mu.Unlock()
 	if result == nil {
@@ -244,7 +254,7 @@ func (h *Hold) outcome(p Parting, before error) error {
 		return berth.ErrReleased
 	case NotHeld:
 		if p.Unanswered && before == nil {
-			return nil // an earlier attempt of this very call has done it
+			return nil // an earlier attempt to release it has done so
 		}
 	}
 	if before != nil {

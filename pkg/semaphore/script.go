@@ -341,6 +341,10 @@ func (s *calls) resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	}
 	switch r.Status() {
 	case statusResumed:
+	case statusAttached:
+		if !r.Unanswered || token.Node != s.node { // else an earlier attempt has attached it
+			return nil, berth.Invalid("token", "the permit is not detached")
+		}
 	case statusNotHeld:
 		if r.Str(1) == toldReleased {
 			return nil, berth.ErrReleased
@@ -348,8 +352,6 @@ func (s *calls) resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 		return nil, berth.ErrNotHeld
 	case statusTaken:
 		return nil, berth.ErrReleased
-	case statusAttached:
-		return nil, berth.Invalid("token", "the permit is not detached")
 	default:
 		return nil, unexpected(token.Name, &r)
 	}

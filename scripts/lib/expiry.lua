@@ -9,8 +9,10 @@ local function expiry(at, st, furthest)
     return 0
   end
   local wanted = math.ceil(((furthest or at.ms) + at.linger) / 1000) * 1000
-  if st.exp == 0 then
-    -- New, or the last hold without end has gone: look at what is inside.
+  -- A long lease that has ended must not keep the state.
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if st.exp == 0 or idle then
+    -- New, or what kept the expiry away has gone: look at what is inside.
     local band = bands()
     for _, from in ipairs({ 0, band.alive, band.tomb }) do
       local last = st.fmt > 0 and redis.call("ZREVRANGEBYSCORE", at.line, from + band.width - 2, from,
@@ -20,9 +22,6 @@ local function expiry(at, st, furthest)
       end
     end
     return wanted
-  end
-  if st.exp > at.ms + 2 * at.linger and st.used <= 0 and st.waiting <= 0 and st.gone <= 0 then
-    return wanted -- a long lease that has ended must not keep the state
   end
   return math.max(st.exp, wanted)
 end

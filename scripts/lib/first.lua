@@ -1,5 +1,4 @@
 --- @include "lib/bands"
---- @include "lib/int"
 -- first returns the first claim in line and its place, or nil.
 local function first(line)
   local band = bands()

@@ -1,5 +1,4 @@
 --- @include "lib/bands"
---- @include "lib/int"
 --- @include "lib/endless"
 -- leave takes a claim out of the line and the state, as a hold or as a waiter,
 -- and keeps the counts. With a word given, a tombstone that says it stays for

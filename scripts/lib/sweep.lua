@@ -1,5 +1,4 @@
 --- @include "lib/bands"
---- @include "lib/int"
 --- @include "lib/record"
 -- sweep drops what has expired, at most budget entries: holds, then waiters,
 -- then tombstones. It returns how many it dropped. Its first write is a ZREM,
