@@ -29,6 +29,9 @@ type Hold interface {
 	// Err is nil while the hold lives, and says why it ended afterwards. It
 	// looks at the clock itself.
 	Err() error
+	// Left is how long the holder may still believe in the hold if nothing
+	// renews it: Forever for no end, 0 once it has ended.
+	Left() time.Duration
 	// Release gives the hold back. It works after the acquiring context has
 	// ended, and is nil ever after it has succeeded once.
 	Release(ctx context.Context) error

@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/wake"
 )
 
 // pings is how many round trips the latency is the median of.
@@ -185,19 +185,10 @@ func eviction(addr string, fields map[string]string, allowed bool, report *berth
 func subscription(ctx context.Context, o Options, report *berth.Report) error {
 	trial, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	heard := false
-	hooked := rueidis.WithOnSubscriptionHook(trial, func(s rueidis.PubSubSubscription) {
-		heard = heard || s.Kind == "subscribe"
-		cancel()
-	})
-	err := o.Client.Receive(hooked, o.Client.B().Subscribe().Channel(o.Channel).Build(), func(rueidis.PubSubMessage) {})
-	if !heard {
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("berth: no answer to SUBSCRIBE within %s", o.Timeout)
-		}
+	if err := wake.Try(trial, o.Client, o.Channel); err != nil {
 		return fmt.Errorf("berth: subscribing to wake-ups: %w", err)
 	}
-	err = o.Client.Do(ctx, o.Client.B().Publish().Channel(o.Channel).Message("").Build()).Error()
+	err := o.Client.Do(ctx, o.Client.B().Publish().Channel(o.Channel).Message("").Build()).Error()
 	if refused(err) {
 		warn(report, "PUBLISH is refused, so a waiter hears of its grant with its next heartbeat only: %v", err)
 		return nil

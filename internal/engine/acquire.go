@@ -19,7 +19,7 @@ var errMaxWait = errors.New("engine: MaxWait has passed")
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
 	c.start = e.clock.Now()
-	c.signal = make(chan struct{}, 1)
+	c.signal, c.calls = make(chan struct{}, 1), newTurns()
 	c.lease.Claim = c
 	if ctx.Err() != nil {
 		return nil, e.refused(c, e.leaving(ctx, ctx))

@@ -20,18 +20,17 @@ type grant struct {
 	confirmed bool
 }
 
-// takes moves a claim to granted and has its lease kept from now on. It reports
-// false where the claim was granted or has ended already.
-func (e *Engine) takes(c *Claim, g grant) bool {
+// takes moves a claim to granted, unless it was granted or has ended already, and
+// has its lease kept from now on.
+func (e *Engine) takes(c *Claim, g grant) {
 	c.mu.Lock()
 	if c.phase >= granted {
 		c.mu.Unlock()
-		return false
+		return
 	}
 	c.phase, c.fence, c.confirmed = granted, g.fence, g.confirmed
 	c.mu.Unlock()
 	e.keep(c, g)
-	return true
 }
 
 // keep gives the lease of a hold to the heartbeat.

@@ -42,7 +42,7 @@ type Claim struct {
 	// calls is held while a script of this claim is in flight, so that they are
 	// sent one after the other. Batched heartbeats do not take it: they decide
 	// nothing that another call could undo.
-	calls sync.Mutex
+	calls turns
 
 	inLine bool // guarded by Engine.mu: counted among the waiters of its name
 
@@ -68,6 +68,25 @@ type Claim struct {
 	hold        *Hold         // guarded by mu: its handle, once there is one
 
 	detached bool // guarded by mu: nobody renews it any more
+}
+
+// turns is a mutex for what takes as long as the network does. Whoever waits for
+// a sync.Mutex is not idle for testing/synctest, so that virtual time would stand
+// still, and the call that it waits for would never come back.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, 1) }
+
+func (t turns) Lock()   { t <- struct{}{} }
+func (t turns) Unlock() { <-t }
+
+func (t turns) TryLock() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // wake signals without blocking.
@@ -135,18 +154,16 @@ func (c *Claim) isDetached() bool {
 	return c.detached
 }
 
-// endWaiting ends a claim that has no handle yet with a refusal, and reports
-// whether it did.
-func (c *Claim) endWaiting(refusal *berth.AcquireError) bool {
+// endWaiting ends a claim that has no handle yet with a refusal.
+func (c *Claim) endWaiting(refusal *berth.AcquireError) {
 	c.mu.Lock()
 	if c.phase != asking && c.phase != waiting {
 		c.mu.Unlock()
-		return false
+		return
 	}
 	c.phase, c.err = ended, refusal
 	c.mu.Unlock()
 	c.wake()
-	return true
 }
 
 // unconfirmed says whether the grant needs a confirming call before the caller

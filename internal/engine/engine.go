@@ -55,6 +55,8 @@ type Engine struct {
 	beats   *heartbeat.Engine
 	hub     *wake.Hub
 	closing chan struct{} // closed when Close begins
+	gone    chan struct{} // closed when nothing runs any more
+	parting error         // what Close met; written before gone is closed
 
 	mu     sync.Mutex
 	claims map[string]*Claim // guarded by mu: all that are not ended
@@ -76,6 +78,7 @@ func New(cfg Config) *Engine {
 		cfg:     cfg,
 		clock:   cfg.Clock,
 		closing: make(chan struct{}),
+		gone:    make(chan struct{}),
 		claims:  make(map[string]*Claim),
 		lines:   make(map[string]*line),
 	}
@@ -190,39 +193,43 @@ func (e *Engine) subscribed() {
 // or has ended already, it goes on for CleanupTimeout before it returns ctx's
 // error. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	if !e.closed {
-		e.closed = true
-		close(e.closing)
-	}
-	var holds []*Claim
-	for _, c := range e.claims {
-		holds = append(holds, c)
-	}
-	e.stopTimers()
-	e.mu.Unlock()
-
-	done := make(chan error, 1)
-	go func() {
-		err := e.releaseAll(holds)
-		e.work.Wait()
-		e.beats.Stop()
-		e.hub.Stop()
-		done <- err
-	}()
+	e.shut()
 	select {
-	case err := <-done:
-		return err
+	case <-e.gone:
+		return e.parting
 	case <-ctx.Done():
 	}
 	patience := time.NewTimer(e.cfg.CleanupTimeout)
 	defer patience.Stop()
 	select {
-	case err := <-done:
-		return err
+	case <-e.gone:
+		return e.parting
 	case <-patience.C:
 		return causeOf(ctx)
 	}
+}
+
+// shut begins to close the engine, once.
+func (e *Engine) shut() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.closed = true
+	close(e.closing)
+	var holds []*Claim
+	for _, c := range e.claims {
+		holds = append(holds, c)
+	}
+	e.stopTimers()
+	go func() {
+		defer close(e.gone)
+		e.parting = e.releaseAll(holds)
+		e.work.Wait()
+		e.beats.Stop()
+		e.hub.Stop()
+	}()
 }
 
 // releaseAll gives back the holds among the claims, a few at a time.

@@ -88,7 +88,7 @@ func (h *Hold) Waited() time.Duration { return h.waited }
 
 // Context ends with the hold.
 func (h *Hold) Context() context.Context {
-	h.Err()
+	_ = h.Err() // ends it where the clock has seen the end before any timer
 	return h.ctx
 }
 
@@ -323,7 +323,7 @@ func (h *Hold) ask(ctx context.Context, mode Mode) error {
 // Adopt takes up a hold that this or another node had detached.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, left time.Duration) (*Hold, error) {
 	c.start = start
-	c.signal = make(chan struct{}, 1)
+	c.signal, c.calls = make(chan struct{}, 1), newTurns()
 	c.lease.Claim = c
 	if old := e.find(c.ID); old != nil {
 		e.endHold(old, berth.ErrReleased)

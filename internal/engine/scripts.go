@@ -51,9 +51,6 @@ type Tide struct {
 	More bool
 }
 
-// still is the tide of a reply that says nothing of the line.
-var still = Tide{Next: -1}
-
 // Answer is what the server says to an acquire.
 type Answer struct {
 	// Granted says that the claim holds; else it waits, unless Refused is set.

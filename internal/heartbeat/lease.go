@@ -120,7 +120,7 @@ func (l *Lease) lower(now time.Duration) {
 	spec := l.spec
 	spec.Deadline = Deadline(now, spec.Lease, spec.Lease)
 	if spec.Deadline != 0 && spec.Deadline < moment(l.spec.Deadline) {
-		l.put(spec, false)
+		_ = l.put(spec, false) // one that is over stays over
 	}
 }
 
@@ -136,7 +136,7 @@ func (l *Lease) answer(start, left time.Duration) (cause error) {
 func (l *Lease) warned() {
 	spec := l.spec
 	spec.Warn = 0
-	l.put(spec, l.bounded)
+	_ = l.put(spec, l.bounded) // one that is over stays over
 }
 
 // next is the moment of the next callback, or never.

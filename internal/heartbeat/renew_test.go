@@ -205,7 +205,7 @@ func TestExtensionIsTakenBackBeforeABeatIsSent(t *testing.T) {
 
 func TestFixedLeaseIsCheckedAtAThird(t *testing.T) {
 	start := time.Duration(0)
-	rest := func(_ context.Context, _ string, leases []*Lease) ([]Outcome, error) {
+	rest := func(_ context.Context, _ string, _ []*Lease) ([]Outcome, error) {
 		start += 3 * time.Second
 		return []Outcome{{Left: lease - start}}, nil
 	}

@@ -150,7 +150,7 @@ func TestUpdateNeverRevives(t *testing.T) {
 
 		spec := w.hold(lease)
 		spec.Deadline = 1
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l := w.add("a", "k", spec)
 		require.False(t, w.Update(l, never))
 		synctest.Wait()

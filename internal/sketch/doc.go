@@ -1,6 +1,7 @@
 // Package sketch is the checkpoint of the API: the exported signatures of the
-// three primitives, and six programs written against them, so that both can be
-// read and mended before anything is built on them.
+// primitives that are to come, the lock and the allocator, and programs written
+// against them, so that both can be read and mended before anything is built on
+// them. The semaphore has landed: pkg/semaphore, examples/worker.
 //
 // It is signatures only. It compiles and is never run: whatever can return an
 // error returns one that says so, and everything else returns its zero value.

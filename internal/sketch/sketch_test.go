@@ -13,7 +13,7 @@ import (
 
 	"github.com/berth-go/berth/internal/sketch/allocator"
 	"github.com/berth-go/berth/internal/sketch/qlock"
-	"github.com/berth-go/berth/internal/sketch/semaphore"
+	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // settings are the structs that a user fills.
@@ -95,7 +95,7 @@ func TestEverySettingEndsWithItsDefault(t *testing.T) {
 		names[strings.TrimSuffix(settings.Name(), "[string]")] = true
 	}
 	checked := 0
-	for _, dir := range []string{"semaphore", "qlock", "allocator"} {
+	for _, dir := range []string{"qlock", "allocator"} {
 		for _, file := range parse(t, dir) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				spec, ok := n.(*ast.TypeSpec)

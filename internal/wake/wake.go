@@ -22,6 +22,9 @@ import (
 // returned. Rueidis reconnects by itself; this is for what it gives up on.
 const pause = 100 * time.Millisecond
 
+// patience bounds the taking back of a subscription.
+const patience = time.Second
+
 // Message is one wake-up.
 type Message struct {
 	// Word says what happened: "granted", "released", "taken", "too_heavy",
@@ -124,18 +127,15 @@ func (h *Hub) Epoch() int64 { return h.epoch.Load() }
 
 func (h *Hub) receive() {
 	defer close(h.done)
-	ctx := rueidis.WithOnSubscriptionHook(h.ctx, func(s rueidis.PubSubSubscription) {
-		if s.Kind == "subscribe" {
-			h.epoch.Add(1)
-			h.subscribed()
-		}
-	})
+	subscribed := func() {
+		h.epoch.Add(1)
+		h.subscribed()
+	}
 	for {
-		subscribe := h.client.B().Subscribe().Channel(h.channel).Build()
-		err := h.client.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) {
+		err := listen(h.ctx, h.client, h.channel, subscribed, func(payload string) {
 			// A payload that cannot be read is from a stranger or from a
 			// release to come: the heartbeat brings the same news.
-			if message, err := Parse(m.Message); err == nil {
+			if message, err := Parse(payload); err == nil {
 				h.deliver(message)
 			}
 		})
@@ -148,4 +148,42 @@ func (h *Hub) receive() {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// listen subscribes to a channel until ctx ends or rueidis gives up, and takes
+// the subscription back: rueidis only stops to listen, while its connection stays
+// subscribed.
+func listen(ctx context.Context, client rueidis.Client, channel string, subscribed func(), heard func(payload string)) error {
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		if s.Kind == "subscribe" {
+			subscribed()
+		}
+	})
+	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, conn rueidis.CommandClient) error {
+		if ctx.Err() != nil {
+			farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+			defer cancel()
+			// Nothing depends on it: an unsubscribed channel costs nothing.
+			_ = conn.Do(farewell, client.B().Unsubscribe().Channel(channel).Build()).Error()
+		}
+		return err
+	})
+	subscribe := client.B().Subscribe().Channel(channel).Build()
+	return client.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { heard(m.Message) })
+}
+
+// Try subscribes to a channel and takes that back. It returns an error where the
+// server refuses, or does not answer before ctx ends.
+func Try(ctx context.Context, client rueidis.Client, channel string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var heard atomic.Bool
+	err := listen(ctx, client, channel, func() {
+		heard.Store(true)
+		cancel()
+	}, func(string) {})
+	if heard.Load() {
+		return nil
+	}
+	return err
 }

@@ -37,6 +37,7 @@ type fakeServer struct {
 }
 
 func newFakeServer(t testing.TB, answer func(n int, command []string) string) *fakeServer {
+	t.Helper()
 	s := &fakeServer{answer: answer, started: time.Now()}
 	t.Cleanup(s.wg.Wait)
 	return s
@@ -49,6 +50,7 @@ func answers(texts ...string) func(int, []string) string {
 
 // client connects to the server. It is closed at the test's end.
 func (s *fakeServer) client(t testing.TB) rueidis.Client {
+	t.Helper()
 	return connect(t, func() (net.Conn, error) {
 		here, there := net.Pipe()
 		s.wg.Go(func() { s.serve(there) })
@@ -68,7 +70,7 @@ func (s *fakeServer) seen() []string {
 }
 
 func (s *fakeServer) serve(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	r := bufio.NewReader(conn)
 	for {
 		command, err := readCommand(r)
@@ -146,6 +148,7 @@ func table(elements ...string) string {
 
 // connect makes a client over connections in memory.
 func connect(t testing.TB, dial func() (net.Conn, error)) rueidis.Client {
+	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress:       []string{"embedded"},
 		ForceSingleClient: true,
@@ -166,6 +169,7 @@ func connect(t testing.TB, dial func() (net.Conn, error)) rueidis.Client {
 
 // embedded returns a client of a fresh embedded server, and the server.
 func embedded(t testing.TB) (rueidis.Client, *miniredis.Miniredis) {
+	t.Helper()
 	m := miniredis.NewMiniRedis()
 	t.Cleanup(m.Close)
 	return connect(t, m.Dial), m

@@ -185,9 +185,10 @@ func TestManyCallsToASilentServerFailInTime(t *testing.T) {
 		runner := NewRunner(server.client(t), exact())
 		begun := time.Now()
 		errs := make(chan error, 50)
+		script := simple(t)
 		for range 50 {
 			go func() {
-				_, err := run(context.Background(), runner, simple(t), Once)
+				_, err := run(context.Background(), runner, script, Once)
 				errs <- err
 			}()
 		}

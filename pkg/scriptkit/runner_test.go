@@ -15,6 +15,7 @@ func exact() Options { return Options{Retry: berth.Retry{Jitter: -1}} }
 
 // simple takes one key and one argument and answers ok.
 func simple(t testing.TB) *Script {
+	t.Helper()
 	return script(t, "KEYS[1] state (HASH)\nARGV[1] value\nRETURNS {\"ok\", value}",
 		`redis.call("HSET", KEYS[1], "f", ARGV[1]) return {"ok", redis.call("HGET", KEYS[1], "f")}`)
 }

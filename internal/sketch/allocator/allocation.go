@@ -41,6 +41,10 @@ func (a *Allocation[T]) Holder() Holder { return Holder{} }
 // not the ctx's end; it ends with the hold, and its cause says why.
 func (a *Allocation[T]) Context() context.Context { return context.Background() }
 
+// Left is how long the holder may still believe in the allocation if nothing renews
+// it: berth.Forever for no end, 0 once it has ended.
+func (a *Allocation[T]) Left() time.Duration { return 0 }
+
 // Within returns a ctx that ends with ctx or with the hold, whichever comes
 // first, and whose cause then says why; cancel it when it is not needed any
 // more. It carries the claim's owner. Do runs its function within the hold.

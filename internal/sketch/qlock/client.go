@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/sketch"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -67,8 +66,8 @@ func (c *Client) Node() string { return "" }
 
 // Check looks at the server. It returns an error that matches ErrIncompatible
 // if the server is too old, and one if it may evict keys.
-func (c *Client) Check(ctx context.Context) (sketch.Report, error) {
-	return sketch.Report{}, errSketch
+func (c *Client) Check(ctx context.Context) (berth.Report, error) {
+	return berth.Report{}, errSketch
 }
 
 // Close ends waits with ErrClosed, releases what is held and not detached, and

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/sketch"
 )
 
 var errSketch = errors.New("sketch: signatures only")
@@ -12,7 +11,7 @@ var errSketch = errors.New("sketch: signatures only")
 // The errors of all primitives, see package berth.
 var (
 	ErrNotAcquired   = berth.ErrNotAcquired
-	ErrBusy          = sketch.ErrBusy
+	ErrBusy          = berth.ErrBusy
 	ErrNotHeld       = berth.ErrNotHeld
 	ErrLost          = berth.ErrLost
 	ErrExpired       = berth.ErrExpired
@@ -26,7 +25,7 @@ var (
 // What all primitives list.
 type (
 	// Holder is a hold as listings show it.
-	Holder = sketch.Holder
+	Holder = berth.Holder
 	// Waiter is a claim that waits in line, as listings show it.
-	Waiter = sketch.Waiter
+	Waiter = berth.Waiter
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth/internal/sketch/semaphore"
+	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 func main() {
@@ -78,11 +78,23 @@ func work(ctx context.Context, renderers *semaphore.Semaphore, page int) {
 }
 
 // render stands for the work. It ends early if ctx does.
-func render(ctx context.Context, page int) error { return ctx.Err() }
+func render(ctx context.Context, page int) error {
+	slog.Info("rendered", "page", page)
+	return ctx.Err()
+}
 
 // pages stands for a queue that is drained until ctx ends.
 func pages(ctx context.Context) <-chan int {
 	todo := make(chan int)
-	close(todo)
+	go func() {
+		defer close(todo)
+		for page := range 20 {
+			select {
+			case todo <- page:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	return todo
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// generate returns all sections.
+func generate(scripts []*scriptkit.Script) []section {
+	return []section{
+		{file: "docs/keys-and-scripts.md", name: "scripts", text: scriptTable(scripts) + scriptDetails(scripts)},
+		{file: "docs/operations.md", name: "smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```"},
+	}
+}
+
+// scriptTable is one line a script.
+func scriptTable(scripts []*scriptkit.Script) string {
+	var b strings.Builder
+	b.WriteString("| script | what it does | cost |\n|---|---|---|\n")
+	for _, s := range scripts {
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", s.Name, s.Name,
+			cell(strings.TrimSuffix(s.Header.Summary, ".")), cell(s.Header.Cost))
+	}
+	return b.String()
+}
+
+// cell escapes what would end a table's cell.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+func scriptDetails(scripts []*scriptkit.Script) string {
+	var b strings.Builder
+	for _, s := range scripts {
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", s.Name, sentence(s.Header.Summary))
+		b.WriteString("| | |\n|---|---|\n")
+		for i, key := range s.Header.Keys {
+			fmt.Fprintf(&b, "| `KEYS[%d]` | %s |\n", i+1, cell(paramText(key)))
+		}
+		for i, arg := range s.Header.Args {
+			fmt.Fprintf(&b, "| `ARGV[%d]` | %s |\n", i+1, cell(paramText(arg)))
+		}
+		if len(s.Header.Group) > 0 {
+			fmt.Fprintf(&b, "| `ARGV[%d...]` | any number of times: %s |\n", s.Header.GroupStart, cell(groupText(s.Header.Group)))
+		}
+		for _, r := range s.Header.Returns {
+			fmt.Fprintf(&b, "| returns | %s |\n", cell(replyText(r)))
+		}
+		fmt.Fprintf(&b, "| replay | %s |\n", cell(s.Header.Replay))
+		fmt.Fprintf(&b, "| commands | %s |\n", strings.Join(s.Commands, " "))
+	}
+	return b.String()
+}
+
+func sentence(text string) string {
+	text = strings.ToUpper(text[:1]) + text[1:]
+	return strings.TrimSuffix(text, ".") + "."
+}
+
+func paramText(p scriptkit.Param) string {
+	if p.Note == "" {
+		return p.Name
+	}
+	return fmt.Sprintf("%s (%s)", p.Name, p.Note)
+}
+
+func groupText(group []scriptkit.Param) string {
+	names := make([]string, len(group))
+	for i, p := range group {
+		names[i] = paramText(p)
+	}
+	return strings.Join(names, ", ")
+}
+
+func replyText(r scriptkit.Return) string {
+	text := "**" + r.Status + "**"
+	if len(r.Fields) > 0 {
+		text += " " + strings.Join(r.Fields, ", ")
+	}
+	if r.Repeats {
+		text += ", ..."
+	}
+	return text
+}
+
+// aclClient is what a node sends beside the scripts' own commands: the scripts
+// themselves, the subscription of its wake-ups, and the client's sign of life.
+// HELLO and AUTH need no permission.
+var aclClient = []string{"evalsha", "eval", "script|load", "subscribe", "unsubscribe", "ping"}
+
+// smallestACL is a line for users.acl, or behind ACL SETUSER, with all that a
+// client of the library needs and nothing else.
+func smallestACL(scripts []*scriptkit.Script) string {
+	var commands []string
+	for _, s := range scripts {
+		for _, command := range s.Commands {
+			commands = append(commands, strings.ToLower(command))
+		}
+	}
+	slices.Sort(commands)
+	words := []string{"user", "berth", "on", ">PASSWORD", "~berth:*", "&berth:wake:*"}
+	for _, command := range append(slices.Clone(aclClient), slices.Compact(commands)...) {
+		words = append(words, "+"+command)
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,59 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+)
+
+// SmallestUser makes a user on the server with the rules that docs/operations.md
+// gives as the smallest, written for this namespace, and returns what makes a
+// client log in as that user. The server must be private.
+func (s *Server) SmallestUser(t testing.TB, namespace string) func(*rueidis.ClientOption) {
+	t.Helper()
+	if s.engine == nil {
+		t.Fatalf("no users on the Redis at %s: BERTH_TEST_REDIS is shared; use harness.Start", s.Addr)
+	}
+	const user, password = "smallest", "secret"
+	line := documentedACL(t)
+	line = strings.NewReplacer(
+		"user berth", user,
+		"PASSWORD", password,
+		"~berth:", "~"+namespace+":",
+		"&berth:", "&"+namespace+":",
+	).Replace(line)
+	admin := s.Client(t)
+	command := append([]string{"ACL", "SETUSER"}, strings.Fields(line)...)
+	if err := admin.Do(t.Context(), admin.B().Arbitrary(command...).Build()).Error(); err != nil {
+		t.Fatalf("the Redis at %s does not take the documented ACL: %v", s.Addr, err)
+	}
+	return func(o *rueidis.ClientOption) { o.Username, o.Password = user, password }
+}
+
+// documentedACL is the line between its markers in docs/operations.md.
+func documentedACL(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "docs", "operations.md"))
+		if err == nil {
+			_, rest, _ := strings.Cut(string(text), "<!-- begin smallest ACL")
+			block, _, _ := strings.Cut(rest, "<!-- end smallest ACL")
+			for line := range strings.Lines(block) {
+				if strings.HasPrefix(line, "user ") {
+					return strings.TrimSpace(line)
+				}
+			}
+			t.Fatalf("docs/operations.md does not give the smallest ACL: run `make docs`")
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no docs/operations.md above the test's folder")
+		}
+	}
+}

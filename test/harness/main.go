@@ -1,0 +1,41 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Main runs the tests of a package, ends the server of [Shared], and fails if a
+// goroutine is left over. It is for TestMain:
+//
+//	func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func Main(m *testing.M) int {
+	code := m.Run()
+	if err := shared.end(); err != nil {
+		fmt.Fprintf(os.Stderr, "ending the shared Redis: %v\n", err)
+		code = max(code, 1)
+	}
+	if code != 0 {
+		return code // leaks of failed tests tell nothing
+	}
+	if err := goleak.Find(leftByLibraries()...); err != nil {
+		fmt.Fprintf(os.Stderr, "goroutines left after the tests: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// leftByLibraries names what is nobody's leak here. testcontainers keeps idle
+// connections to Docker. toxiproxy never ends the goroutines of a connection
+// that broke with data on its way.
+func leftByLibraries() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+	}
+}

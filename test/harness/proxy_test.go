@@ -1,0 +1,139 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRepliesComeLate(t *testing.T) {
+	t.Parallel()
+	p := Proxy(t, Start(t))
+	client := p.Client(t)
+	require.NoError(t, set(t, client, "k", "v"))
+
+	for _, d := range []time.Duration{60 * time.Millisecond, 150 * time.Millisecond} {
+		p.AddLatency(t, d)
+		require.GreaterOrEqual(t, took(t, client), d)
+	}
+	p.AddRequestLatency(t, 100*time.Millisecond)
+	require.GreaterOrEqual(t, took(t, client), 250*time.Millisecond)
+
+	p.Heal(t)
+	require.Less(t, took(t, client), 60*time.Millisecond)
+}
+
+func TestDroppedRepliesAreThoseOfCommandsThatRan(t *testing.T) {
+	t.Parallel()
+	s := Start(t)
+	p := Proxy(t, s)
+	client, direct := p.Client(t, oneConnection), s.Client(t)
+	require.NoError(t, set(t, client, "warm", "up"))
+
+	p.DropReplies(t)
+	require.ErrorIs(t, incr(t, client), context.DeadlineExceeded)
+	n, err := get(t, direct, "n")
+	require.NoError(t, err)
+	require.Equal(t, "1", n, "the request reached the server")
+
+	p.Heal(t)
+	require.Eventually(t, func() bool { return incr(t, client) == nil }, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestABlackHoleLosesRequestsToo(t *testing.T) {
+	t.Parallel()
+	s := Start(t)
+	p := Proxy(t, s)
+	client, direct := p.Client(t, oneConnection), s.Client(t)
+	require.NoError(t, set(t, client, "warm", "up"))
+
+	p.BlackHole(t)
+	require.ErrorIs(t, incr(t, client), context.DeadlineExceeded)
+	_, err := get(t, direct, "n")
+	require.True(t, rueidis.IsRedisNil(err), "the request reached the server: %v", err)
+
+	p.Heal(t)
+	require.Eventually(t, func() bool { return incr(t, client) == nil }, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestACutRefusesConnectionsUntilItHeals(t *testing.T) {
+	t.Parallel()
+	p := Proxy(t, Start(t))
+	conn := dial(t, p.Addr)
+
+	p.Cut(t)
+	requireBroken(t, conn)
+	_, err := net.Dial("tcp", p.Addr)
+	require.Error(t, err)
+
+	p.Heal(t)
+	dial(t, p.Addr)
+}
+
+func TestAResetBreaksWhatIsOpenAndAcceptsWhatComes(t *testing.T) {
+	t.Parallel()
+	p := Proxy(t, Start(t))
+	conn := dial(t, p.Addr)
+
+	p.Reset(t)
+	requireBroken(t, conn)
+	dial(t, p.Addr)
+}
+
+func TestTheProxysURLKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	s, err := parse("redis://user:pass@127.0.0.1:7/2")
+	require.NoError(t, err)
+	p := &Proxied{Addr: "127.0.0.1:9", server: s}
+	require.Equal(t, "redis://user:pass@127.0.0.1:9/2", p.URL())
+}
+
+// oneConnection keeps the client from sending a command over a connection that
+// is still to be made, where the replies to its greeting are lost first.
+func oneConnection(o *rueidis.ClientOption) {
+	o.DisableRetry = true
+	o.PipelineMultiplex = -1
+}
+
+// took is how long one command needs.
+func took(t *testing.T, c rueidis.Client) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	require.NoError(t, c.Do(within(t, 10*time.Second), c.B().Ping().Build()).Error())
+	return time.Since(begin)
+}
+
+func incr(t *testing.T, c rueidis.Client) error {
+	t.Helper()
+	return c.Do(within(t, 300*time.Millisecond), c.B().Incr().Key("n").Build()).Error()
+}
+
+// dial opens a connection and makes sure that a server answers on it.
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	_, err = io.WriteString(conn, "PING\r\n")
+	require.NoError(t, err)
+	reply := make([]byte, len("+PONG\r\n"))
+	_, err = io.ReadFull(conn, reply)
+	require.NoError(t, err)
+	require.Equal(t, "+PONG\r\n", string(reply))
+	return conn
+}
+
+func requireBroken(t *testing.T, conn net.Conn) {
+	t.Helper()
+	_, err := conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	var timeout net.Error
+	require.False(t, errors.As(err, &timeout) && timeout.Timeout(), "the connection is still open")
+}

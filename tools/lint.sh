@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# lint.sh go MODULE... | lint.sh fmt MODULE... | lint.sh lua
+# Check or format the Go code of the modules, or check the composed Lua scripts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source tools/lib.sh
+
+# golangci COMMAND MODULE...
+golangci() {
+  local command=$1 module
+  shift
+  for module in "$@"; do
+    say "golangci-lint $command in $module"
+    (cd "$module" && "$golangci_lint" "$command" --config "$OLDPWD/.golangci.yml" ./...)
+  done
+}
+
+# In a test of the library sleeping is only right where time is virtual: in a
+# package whose tests use testing/synctest.
+check_sleeps() {
+  local file
+  while read -r file; do
+    grep -q '"testing/synctest"' "$(dirname "$file")"/*_test.go ||
+      die "$file: time.Sleep in a package without virtual time: wait for a signal"
+  done < <(grep -rl --include='*_test.go' --exclude-dir=test --exclude-dir=.cache 'time\.Sleep(' .)
+}
+
+lint_lua() {
+  local dir
+  dir=$(mktemp -d)
+  # shellcheck disable=SC2064 # the value of now is meant
+  trap "rm -rf '$dir'" EXIT
+  go run ./internal/tools/compose -out "$dir"
+  luacheck --config .luacheckrc --no-color --quiet "$dir"
+}
+
+what=$1
+shift
+case $what in
+go)
+  check_sleeps
+  golangci run "$@"
+  ;;
+fmt) golangci fmt "$@" ;;
+lua) lint_lua ;;
+*) die "unknown: $what" ;;
+esac
