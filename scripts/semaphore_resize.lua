@@ -22,6 +22,7 @@ if newer then
 end
 fresh(at, st)
 if st.fmt > 0 then
+  redis.call("ZCARD", at.line) -- what is of another type fails here, before any write
   touch(at, st) -- a full server must be able to grant
 end
 local before = st.cap

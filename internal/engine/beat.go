@@ -226,7 +226,8 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 			e.work.Done()
 		}
 	}
-	return heartbeat.Outcome{Gone: c.overdue(nil)}
+	// Its own limit has not passed here, which it would have by now.
+	return heartbeat.Outcome{Gone: berth.ErrLost}
 }
 
 // retime gives the heartbeat a hold's new deadlines.

@@ -257,10 +257,13 @@ func (h *Hold) outcome(p Parting, before error) error {
 			return nil // an earlier attempt to release it has done so
 		}
 	}
-	if before != nil {
+	switch {
+	case before != nil:
 		return before
+	case p.Word == HadExpired:
+		return h.c.overdue(nil)
 	}
-	return h.c.overdue(nil)
+	return berth.ErrLost // forgotten before its time
 }
 
 // Renew sets the end of the lease anew, counted from now.

@@ -1,0 +1,40 @@
+package semaphore_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// See who holds a semaphore, and end somebody's permit by its id alone.
+func ExampleClient_ReleaseByID() {
+	sems, done := open(semaphore.Config{Label: "host-1/render/4711"})
+	defer done()
+	gpu, err := sems.Semaphore("gpu", 2)
+	if err != nil {
+		panic(err)
+	}
+
+	ctx := context.Background()
+	permit, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{"job": "42"}})
+	if err != nil {
+		panic(err)
+	}
+	for holder, err := range gpu.Holders(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(holder.Label, "holds", holder.Weight, "for job", holder.Meta["job"])
+		if err := sems.ReleaseByID(ctx, "gpu", holder.ID); err != nil {
+			panic(err)
+		}
+	}
+
+	// The holder's process is told at once if it has ever had to wait; else with
+	// its next heartbeat, or its next call.
+	fmt.Println(permit.Release(ctx))
+	// Output:
+	// host-1/render/4711 holds 1 for job 42
+	// berth: released
+}

@@ -1,0 +1,36 @@
+package semaphore_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// Change the capacity while it is in use. Nobody loses a permit; below what is
+// held, grants pause.
+func ExampleSemaphore_Resize() {
+	sems, done := open(semaphore.Config{})
+	defer done()
+	workers, err := sems.Semaphore("workers", 2)
+	if err != nil {
+		panic(err)
+	}
+
+	ctx := context.Background()
+	for range 2 {
+		if _, err := workers.Acquire(ctx, nil); err != nil {
+			panic(err)
+		}
+	}
+	for _, capacity := range []int{1, 3} {
+		if err := workers.Resize(ctx, capacity, nil); err != nil {
+			panic(err)
+		}
+		stats, err := workers.Stats(ctx)
+		fmt.Println(stats.Held, "of", stats.Capacity, "held,", stats.Available(), "free", err)
+	}
+	// Output:
+	// 2 of 1 held, 0 free <nil>
+	// 2 of 3 held, 1 free <nil>
+}

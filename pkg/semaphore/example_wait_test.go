@@ -1,0 +1,43 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// Wait for a bounded time, and tell apart the ways in which a wait ends.
+func ExampleSemaphore_Acquire_wait() {
+	sems, done := open(semaphore.Config{})
+	defer done()
+	gpu, err := sems.Semaphore("gpu", 1)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := gpu.Acquire(context.Background(), nil); err != nil {
+		panic(err)
+	}
+
+	try := func(ctx context.Context) {
+		_, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: 30 * time.Millisecond})
+		switch {
+		case errors.Is(err, context.Canceled):
+			fmt.Println("left:", context.Cause(ctx))
+		case errors.Is(err, semaphore.ErrBusy):
+			fmt.Println("others were in the way for too long")
+		case errors.Is(err, semaphore.ErrNotAcquired):
+			fmt.Println("not acquired:", err)
+		}
+	}
+	try(context.Background())
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("the service shuts down"))
+	try(ctx)
+	// Output:
+	// others were in the way for too long
+	// left: the service shuts down
+}

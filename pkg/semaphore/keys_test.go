@@ -1,0 +1,421 @@
+package semaphore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// roundUp is when keys expire whose furthest deadline is at d: the linger is a
+// minute, and a bubble begins on a whole second.
+func roundUp(d time.Duration) time.Duration {
+	return (d + time.Minute + time.Second - 1).Truncate(time.Second)
+}
+
+func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.advance(1700 * ms)
+		p := n.take(1, nil)
+		require.Equal(t, roundUp(w.now()+lease), w.expiry())
+		require.Equal(t, 68*time.Second, w.expiry())
+		w.advance(2 * time.Second) // renewed
+		require.Equal(t, 70*time.Second, w.expiry())
+		q := n.queue(1, &semaphore.AcquireOptions{Lease: time.Minute, NoRenew: true})
+		require.Equal(t, 70*time.Second, w.expiry())
+
+		require.NoError(t, p.Release(context.Background()))
+		second := q.granted(3700 * ms)
+		require.Equal(t, roundUp(3700*ms+time.Minute), w.expiry(), "confirmed for a minute")
+		require.NoError(t, second.Release(context.Background()))
+		require.Equal(t, []string{stateKey}, w.keys(), "only the state stays")
+		w.until(w.expiry() - ms)
+		require.Equal(t, []string{stateKey}, w.keys())
+		w.advance(ms)
+		require.Empty(t, w.keys())
+	})
+}
+
+func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q := b.queue(1, nil)
+		b.Deafen(true)
+		b.Stall()
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, 66*time.Second, w.expiry())
+		b.Flow()
+		b.Deafen(false)
+		<-q.done
+	})
+}
+
+// Every step that a script can take, and the expiry after each.
+func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		check := func(want time.Duration) {
+			t.Helper()
+			require.Equal(t, want, w.expiry())
+		}
+		s := a.gpu(2)
+		require.NoError(t, s.Resize(ctx, 3, nil))
+		check(time.Minute)
+		require.NoError(t, s.Resize(ctx, 2, nil))
+		forever := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever, Weight: 2})
+		check(-1)
+		q := b.queue(2, nil)
+		check(-1)
+		w.advance(10 * time.Second)
+		check(-1)
+		require.NoError(t, s.Resize(ctx, 4, nil))
+		check(-1)
+		second := q.granted(10 * time.Second)
+		check(-1)
+		w.advance(10 * time.Second)
+		require.NoError(t, forever.Release(ctx))
+		left, _ := w.leftOf(second.ID())
+		check(roundUp(w.now() + left))
+		require.NoError(t, second.Release(ctx))
+		check(roundUp(w.now() - lease + 2*lease)) // nothing moves it nearer but time
+
+		again := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever})
+		check(-1)
+		require.NoError(t, b.ReleaseByID(ctx, gpu, again.ID()))
+		check(roundUp(w.now() + time.Minute)) // the tombstone
+		w.advance(2 * time.Minute)
+		require.Empty(t, w.keys())
+	})
+}
+
+func TestKeepRemembersTheCapacityForGood(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		s := n.gpu(1)
+		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Keep: true}))
+		require.NoError(t, n.take(1, nil).Release(ctx))
+		require.Equal(t, time.Duration(-1), w.expiry())
+		w.advance(100 * time.Hour)
+		require.Equal(t, 5, w.stats().Capacity)
+		require.NoError(t, s.Resize(ctx, 5, nil))
+		require.Equal(t, roundUp(w.now()), w.expiry())
+		w.advance(time.Minute)
+		require.Empty(t, w.keys())
+		require.Zero(t, w.stats().Capacity)
+	})
+}
+
+func TestALongLeaseThatHasEndedDoesNotKeepTheState(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: 24 * time.Hour})
+		require.Equal(t, roundUp(24*time.Hour), w.expiry())
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, roundUp(0), w.expiry())
+	})
+}
+
+func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		dialed := n.Open()
+		for _, ctx := range []context.Context{context.Background(), t.Context()} {
+			for range 10 {
+				n.Reset()
+				p, err := n.gpu(1).Acquire(ctx, nil)
+				require.NoError(t, err)
+				require.Equal(t, map[string]int{"semaphore_acquire": 1}, n.Counts())
+				require.NoError(t, p.Release(ctx))
+				require.Equal(t, map[string]int{"semaphore_acquire": 1, "semaphore_release": 1}, n.Counts())
+			}
+		}
+		require.Equal(t, dialed, n.Open(), "nothing waited, so nothing is subscribed")
+		w.requireIdle()
+	})
+}
+
+func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		first := b.queue(1, nil) // subscribes
+		require.NoError(t, p.Release(context.Background()))
+		p = first.granted(0)
+		a.Reset()
+		b.Reset()
+		q := b.queue(1, nil)
+		require.NoError(t, p.Release(context.Background()))
+		q.granted(0)
+		require.Equal(t, map[string]int{"semaphore_acquire": 1, "semaphore_release": 1}, b.Counts())
+		require.Empty(t, a.Counts())
+	})
+}
+
+func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		dialed := n.Open()
+		n.take(1, nil)
+		const waiters = 250
+		for range waiters {
+			n.queue(1, nil)
+		}
+		require.Equal(t, dialed+1, n.Open(), "the subscription")
+		n.Reset()
+		w.advance(time.Minute)
+		// 251 claims in two batches, every third of the lease, jitter and what
+		// rides along included.
+		counts := n.Counts()
+		require.LessOrEqual(t, counts["semaphore_renew"], 30*3)
+		delete(counts, "semaphore_renew")
+		require.Empty(t, counts, "nothing else is sent while nothing happens")
+		require.Equal(t, waiters, w.stats().Waiting)
+	})
+}
+
+func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		s := n.gpu(1)
+		w.do("HSET", stateKey, "fmt", "2", "cap", "1", "used", "1")
+		w.do("ZADD", lineKey, "1", "h:theirs")
+		before := w.dump()
+		_, err := s.Acquire(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorContains(t, err, "format 2")
+		_, err = s.TryAcquire(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		require.ErrorIs(t, s.Resize(ctx, 3, nil), berth.ErrIncompatible)
+		require.ErrorIs(t, n.ReleaseByID(ctx, gpu, "theirs"), berth.ErrIncompatible)
+		_, err = s.Stats(ctx)
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		for _, err := range s.Holders(ctx) {
+			require.ErrorIs(t, err, berth.ErrIncompatible)
+		}
+		for _, err := range s.Waiters(ctx) {
+			require.ErrorIs(t, err, berth.ErrIncompatible)
+		}
+		_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"})
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		for _, r := range []struct {
+			script string
+			args   []string
+		}{
+			{"semaphore_release", []string{"theirs", "x", "60000", "60000", "c", gpu}},
+			{"semaphore_renew", []string{"x", "60000", "c", gpu, "theirs", "renew"}},
+			{"semaphore_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", (&engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: "x"}).Text()}},
+		} {
+			reply := w.call(r.script, r.args...)
+			require.Equal(t, "incompatible", reply.Status(), r.script)
+		}
+		n.close()
+		require.Equal(t, before, w.dump())
+		require.EqualValues(t, -1, w.int("PTTL", stateKey))
+	})
+}
+
+func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
+	for key, words := range map[string][]string{
+		stateKey: {"SET", stateKey, "theirs"},
+		lineKey:  {"HSET", lineKey, "their", "own"},
+	} {
+		t.Run(key, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				w.do(words...)
+				_, err := n.gpu(1).Acquire(context.Background(), nil)
+				require.ErrorIs(t, err, berth.ErrNotAcquired)
+				require.ErrorContains(t, err, key)
+				n.close()
+				require.Equal(t, []string{key}, w.keys(), "nothing is written")
+			})
+		})
+	}
+}
+
+func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		refuse := func(field string, err error) {
+			t.Helper()
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			var bad *berth.ConfigError
+			require.ErrorAs(t, err, &bad)
+			require.Equal(t, field, bad.Field)
+			require.ErrorContains(t, err, field)
+		}
+		for _, name := range []string{"", strings.Repeat("x", 513), "a{b", "a}b", "a\x00b", "a\nb", "\xff"} {
+			_, err := n.Semaphore(name, 1)
+			refuse("name", err)
+			refuse("name", n.ReleaseByID(ctx, name, "x"))
+			_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: name, Claim: "c", Node: "n"})
+			refuse("name", err)
+			for _, err := range n.Stats(ctx, name) {
+				refuse("name", err)
+			}
+		}
+		for _, capacity := range []int{0, -1, 1<<40 + 1} {
+			_, err := n.Semaphore(gpu, capacity)
+			refuse("capacity", err)
+			refuse("capacity", n.gpu(1).Resize(ctx, capacity, nil))
+		}
+		refuse("id", n.ReleaseByID(ctx, gpu, ""))
+		_, err := n.Top(ctx, 0)
+		refuse("n", err)
+		for _, bad := range []struct {
+			field string
+			opts  semaphore.AcquireOptions
+		}{
+			{"Weight", semaphore.AcquireOptions{Weight: -1}},
+			{"Weight", semaphore.AcquireOptions{Weight: 1<<40 + 1}},
+			{"Priority", semaphore.AcquireOptions{Priority: 128}},
+			{"Priority", semaphore.AcquireOptions{Priority: -129}},
+			{"Lease", semaphore.AcquireOptions{Lease: 19 * ms}},
+			{"Lease", semaphore.AcquireOptions{Lease: 20*ms + ms/2}},
+			{"Lease", semaphore.AcquireOptions{Lease: -time.Second}},
+			{"MaxHold", semaphore.AcquireOptions{MaxHold: 19 * ms}},
+			{"MaxHold", semaphore.AcquireOptions{MaxHold: 20*ms + 1}},
+			{"MaxHold", semaphore.AcquireOptions{MaxHold: -time.Second}},
+			{"MaxWait", semaphore.AcquireOptions{MaxWait: -1}},
+			{"Meta", semaphore.AcquireOptions{Meta: map[string]string{"k": strings.Repeat("x", 16<<10)}}},
+		} {
+			_, err := n.gpu(1).Acquire(ctx, &bad.opts)
+			refuse(bad.field, err)
+			_, err = n.gpu(1).TryAcquire(ctx, &bad.opts)
+			refuse(bad.field, err)
+		}
+		_, err = n.gpu(1).Acquire(berth.WithOwner(ctx, strings.Repeat("x", 513)), nil)
+		refuse("owner", err)
+		token := berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "c", Node: "n"}
+		for field, change := range map[string]func(*berth.Token){
+			"token.Kind":      func(t *berth.Token) { t.Kind = "lock" },
+			"token.Namespace": func(t *berth.Token) { t.Namespace = "other" },
+			"token":           func(t *berth.Token) { t.Claim = "" },
+		} {
+			bad := token
+			change(&bad)
+			_, err := n.Resume(ctx, bad)
+			refuse(field, err)
+		}
+		for command := range n.Counts() {
+			require.Contains(t, []string{"CLIENT", "HELLO", "PING"}, command, "no more than the connection's own")
+		}
+		require.Empty(t, w.keys())
+
+		_, err = n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Weight: 2})
+		refuse("Weight", err) // only the server knows the capacity
+		var refusal *berth.AcquireError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, berth.ReasonTooHeavy, refusal.Reason)
+		n.close()
+		require.Empty(t, w.keys())
+	})
+}
+
+func TestABadConfigIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for field, cfg := range map[string]semaphore.Config{
+			"Namespace":      {Namespace: "a*"},
+			"Label":          {Label: strings.Repeat("x", 513)},
+			"Lease":          {Lease: 20*ms + ms/2},
+			"Linger":         {Linger: -ms},
+			"CallTimeout":    {CallTimeout: -1},
+			"CleanupTimeout": {CleanupTimeout: -1},
+			"Retry.Attempts": {Retry: berth.Retry{Attempts: -1}},
+			"Retry.Factor":   {Retry: berth.Retry{Factor: 0.5}},
+			"CapacityPolicy": {CapacityPolicy: 3},
+		} {
+			_, err := semaphore.New(w.redis, cfg)
+			var bad *berth.ConfigError
+			require.ErrorAs(t, err, &bad)
+			require.Equal(t, field, bad.Field)
+		}
+		for _, lease := range []time.Duration{19 * ms, berth.Forever, -time.Second} {
+			_, err := semaphore.New(w.redis, semaphore.Config{Lease: lease})
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		}
+		_, err := semaphore.New(nil, semaphore.Config{})
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
+
+// Owners, labels and metadata are free bytes, and none may break a record.
+func TestARecordKeepsFreeBytes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		odd := "0 1:\x00\xff\r\n \"%d\u2028🙂"
+		n := w.node(semaphore.Config{Label: odd})
+		ctx := berth.WithOwner(context.Background(), odd)
+		_, err := n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{odd: odd, "": "", "x": "1:y"}})
+		require.NoError(t, err)
+		n.queueOn(ctx, n.gpu(1), nil)
+		w.advance(2 * time.Second) // rewritten by a renewal
+		h := collect(t, n.gpu(1).Holders(ctx))[0]
+		require.Equal(t, odd, h.Owner)
+		require.Equal(t, odd, h.Label)
+		require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
+		require.Equal(t, odd, collect(t, n.gpu(1).Waiters(ctx))[0].Owner)
+	})
+}
+
+// A state that was evicted or deleted leaves a line behind that nobody may be
+// counted by.
+func TestALineWithoutItsStateCountsForNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.do("ZADD", lineKey, "9999999999999", "h:ghost")
+		p := n.take(1, nil)
+		require.Equal(t, 1, w.stats().Holders)
+		require.Equal(t, 66*time.Second, w.expiry())
+		require.NoError(t, p.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+// What a name's state keeps as a sum counts as nothing when nothing is held.
+func TestALeakedSumIsForgottenWhenNothingIsHeld(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		require.NoError(t, n.take(2, nil).Release(context.Background()))
+		w.do("HSET", stateKey, "used", "2")
+		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, w.field("used"))
+	})
+}
+
+// An acquire that runs again after its hold has ended, and is then refused, must
+// not leave that hold counted for good.
+func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
+	for name, policy := range map[string]semaphore.CapacityPolicy{
+		"differs": semaphore.CapacityStrict, "too_heavy": semaphore.CapacityStored,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				heavy := func(r *engine.Record) { r.Weight = 2 }
+				w.acquireScript("a", "a.1", 3, semaphore.CapacityStored, heavy)
+				w.acquireScript("b", "b.1", 3, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
+				w.call("semaphore_resize", "1", "0", "60000", "c", gpu)
+				w.advance(lease)
+				r := w.acquireScript("a", "a.1", 3, policy, heavy)
+				require.Equal(t, name, r.Status())
+				require.Equal(t, 1, w.stats().Held)
+				require.EqualValues(t, 1, w.field("used"))
+			})
+		})
+	}
+}

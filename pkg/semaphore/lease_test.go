@@ -1,0 +1,191 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestAPermitIsRenewedAtAThirdOfItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, nil)
+		w.until(2*time.Second - ms)
+		require.Zero(t, n.Count("semaphore_renew"))
+		left, _ := w.leftOf(p.ID())
+		require.Equal(t, 4*time.Second+ms, left)
+		w.until(2 * time.Second)
+		require.Equal(t, 1, n.Count("semaphore_renew"))
+		left, _ = w.leftOf(p.ID())
+		require.Equal(t, lease, left)
+		w.until(time.Hour)
+		require.NoError(t, p.Err())
+		// Jitter takes away up to a tenth.
+		require.InDelta(t, 1800*1.05, n.Count("semaphore_renew"), 1800*0.06)
+		require.NoError(t, p.Release(context.Background()))
+		require.NoError(t, p.Release(context.Background()), "nil ever after")
+		require.ErrorIs(t, p.Err(), berth.ErrReleased)
+		require.ErrorIs(t, context.Cause(p.Context()), berth.ErrReleased)
+		w.requireIdle()
+	})
+}
+
+// end is when a permit's context ended, and why.
+type end struct {
+	at    time.Duration
+	cause error
+}
+
+// ends watches a permit.
+func (w *world) ends(p *semaphore.Permit) <-chan end {
+	ch := make(chan end, 1)
+	go func() {
+		<-p.Done()
+		ch <- end{w.now(), context.Cause(p.Context())}
+	}()
+	return ch
+}
+
+// requireWithin compares a local deadline. One that comes from a request in the
+// middle of a millisecond is up to one later: the server counts whole ones.
+func requireWithin(t *testing.T, want, got time.Duration) {
+	t.Helper()
+	require.GreaterOrEqual(t, got, want)
+	require.Less(t, got, want+ms)
+}
+
+func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
+	for name, opts := range map[string]semaphore.AcquireOptions{
+		"the default lease":           {},
+		"a shorter one":               {Lease: 300 * ms},
+		"one longer than the default": {Lease: time.Minute},
+		"one a thousand times longer": {Lease: 100 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				p := n.take(1, &opts)
+				w.advance(10 * time.Second)
+				require.NoError(t, p.Err())
+				ended := w.ends(p)
+				synctest.Wait()
+				n.Cut()
+				left, ok := w.leftOf(p.ID())
+				require.True(t, ok)
+				deadline := w.now() + left
+				length := opts.Lease
+				if length == 0 {
+					length = lease
+				}
+				e := <-ended
+				require.ErrorIs(t, e.cause, berth.ErrLost)
+				require.ErrorIs(t, e.cause, berth.ErrNotHeld)
+				requireWithin(t, deadline-2*ms-length/100, e.at)
+				require.ErrorIs(t, p.Renew(context.Background()), berth.ErrLost)
+			})
+		})
+	}
+}
+
+func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.Delay(func() time.Duration { return 50 * ms })
+		start := w.now()
+		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true})
+		require.Equal(t, start+100*ms, w.now())
+		e := <-w.ends(p)
+		requireWithin(t, start+lease-margin, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+	})
+}
+
+func TestAPermitThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
+	for _, length := range []time.Duration{20 * ms, 100 * ms, lease, time.Minute, 100 * time.Minute} {
+		t.Run(length.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: length})
+				e := <-w.ends(p)
+				requireWithin(t, length-2*ms-length/100, e.at)
+				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				require.ErrorIs(t, p.Err(), berth.ErrNotHeld)
+				w.until(length - ms)
+				require.Equal(t, 1, w.stats().Held)
+				w.until(length)
+				require.Equal(t, 0, w.stats().Held)
+				require.ErrorIs(t, p.Release(context.Background()), berth.ErrExpired)
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+		ended := w.ends(p)
+		for range 10 {
+			w.advance(900 * ms)
+			require.NoError(t, p.Renew(context.Background()))
+			left, _ := w.leftOf(p.ID())
+			require.Equal(t, time.Second, left)
+		}
+		requireWithin(t, 10*time.Second-12*ms, (<-ended).at)
+	})
+}
+
+func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
+	for name, opts := range map[string]semaphore.AcquireOptions{
+		"longer than the lease":                 {MaxHold: 20 * time.Second},
+		"as long as the lease":                  {MaxHold: lease},
+		"shorter than the lease":                {MaxHold: time.Second},
+		"shorter than the lease's margin":       {MaxHold: 50 * ms},
+		"of a permit that does not renew":       {MaxHold: 20 * time.Second, NoRenew: true},
+		"of a permit without end":               {MaxHold: 20 * time.Second, Lease: berth.Forever},
+		"of a lease longer than the wait lease": {MaxHold: 3 * time.Minute, Lease: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				p := n.take(1, &opts)
+				ended := w.ends(p)
+				limit := opts.MaxHold
+				for w.now() < limit*9/10 {
+					w.advance(limit / 20)
+					require.NoError(t, p.Renew(context.Background()))
+				}
+				e := <-ended
+				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				length := opts.Lease
+				if length == 0 {
+					length = lease
+				}
+				requireWithin(t, limit-2*ms-min(length, limit)/100, e.at)
+				w.until(limit - ms)
+				require.Equal(t, 1, w.stats().Held)
+				w.until(limit)
+				require.Zero(t, w.stats().Held)
+			})
+		})
+	}
+}
+
+func TestAMaxHoldWithoutEndIsNone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.advance(time.Second)
+		p := n.take(1, &semaphore.AcquireOptions{MaxHold: berth.Forever})
+		w.advance(time.Hour)
+		require.NoError(t, p.Err())
+		require.NoError(t, p.Release(context.Background()))
+	})
+}
