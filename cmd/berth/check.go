@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var eviction bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "See whether the server will do",
+		Long: `See whether the server will do for Berth, and how fast it answers: its version
+(Redis 7.0 or Valkey 7.2, or newer), that it does not evict keys, and that this
+user may do what Berth does, by taking and giving back a permit.
+
+Exit codes: 0 it will do, maybe with warnings; 1 it will not; 69 it cannot be
+reached, or refuses.`,
+		Args: cobra.NoArgs,
+		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
+			return a.withServer(cmd.Context(), semaphore.Config{AllowEviction: eviction}, a.check)
+		}),
+	}
+	cmd.Flags().BoolVar(&eviction, "allow-eviction", false, "let a server pass that may evict keys, and permits with them")
+	return cmd
+}
+
+// checkDocument is the JSON document of check. Its field names are promised.
+type checkDocument struct {
+	OK        bool     `json:"ok"`
+	Problem   string   `json:"problem"` // "" where ok
+	Address   string   `json:"address"`
+	Server    string   `json:"server"`
+	Version   string   `json:"version"`
+	Mode      string   `json:"mode"`
+	Eviction  string   `json:"eviction"`
+	LatencyMs float64  `json:"latencyMs"`
+	Warnings  []string `json:"warnings"`
+}
+
+func (a *app) check(ctx context.Context, c *connection) error {
+	report, err := c.sems.Check(ctx)
+	unfit := errors.Is(err, berth.ErrIncompatible) || errors.Is(err, berth.ErrInvalidConfig)
+	if err != nil && !unfit {
+		return err
+	}
+	if unfit {
+		err = &exitError{exitFailed, err}
+	}
+	if a.json {
+		return errors.Join(a.checkJSON(c, report, err), err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.printReport(c, report)
+}
+
+func (a *app) checkJSON(c *connection, report berth.Report, problem error) error {
+	document := checkDocument{
+		OK: problem == nil, Address: c.address, Server: report.Server, Version: report.Version,
+		Mode: report.Mode, Eviction: report.Eviction, Warnings: append([]string{}, report.Warnings...),
+		LatencyMs: float64(report.Latency.Microseconds()) / 1000,
+	}
+	if problem != nil {
+		document.Problem = problem.Error()
+	}
+	return printJSON(a.out, document)
+}
+
+func (a *app) printReport(c *connection, report berth.Report) error {
+	server := report.Server
+	if server != "" && report.Version != "" {
+		server += " " + report.Version
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, line := range [][2]string{
+		{"address", c.address},
+		{"server", server},
+		{"mode", report.Mode},
+		{"eviction", report.Eviction},
+		{"latency", human(report.Latency)},
+	} {
+		value := line[1]
+		if value == "" {
+			value = "not told"
+		}
+		fmt.Fprintf(w, "%s\t%s\n", line[0], value)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, warning := range report.Warnings {
+		fmt.Fprintf(a.out, "warning: %s\n", warning)
+	}
+	_, err := fmt.Fprintln(a.out, "The server will do.")
+	return err
+}

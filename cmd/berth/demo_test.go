@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheDemoInAPipe(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	got := call(t, closedPort(t), "demo")
+	require.Zero(t, got.code, got.out+got.err)
+	require.Less(t, time.Since(started), 20*time.Second)
+	require.Empty(t, got.err)
+	require.NotContains(t, got.out, "\x1b", "no colors, no cursor")
+	require.NotContains(t, got.out, "WRONG")
+	require.Equal(t, 5, strings.Count(got.out, "\n  ok     "), got.out)
+	for _, line := range []string{
+		"Berth demo: a semaphore between processes\n",
+		"worker 1 asks, and gets a free place at once\n",
+		"worker 3 asks, finds no free place and stands in line, as the first\n",
+		"worker 3 is killed with SIGKILL; its lease has ",
+		"Never more than 2 were inside at once.\n",
+		"All 8 were granted a place in the order in which they asked; 6 of",
+		"Everything was given back: nothing is held, nobody waits.\n",
+		"  berth run --sem workshop --capacity 1 -- sleep 10\n",
+	} {
+		require.Contains(t, got.out, line)
+	}
+}
+
+func TestTheDemoEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "", "demo")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	var said bytes.Buffer
+	for !strings.Contains(said.String(), "worker 2 asks") {
+		chunk := make([]byte, 1000)
+		n, err := out.Read(chunk)
+		require.NoError(t, err)
+		said.Write(chunk[:n])
+	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	_, err = said.ReadFrom(out) // ends when no worker is left either
+	require.NoError(t, err)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
+}
+
+func TestADemoThatCannotBePlayedFails(t *testing.T) {
+	var out, errs bytes.Buffer
+	a := &app{out: &out, err: &errs}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.Equal(t, exitFailed, codeOf(a.demo(ctx, false)))
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/berth-go/berth"
+)
+
+// The exit codes, as in sysexits.h and, from 126 on, as of shells.
+const (
+	exitFailed      = 1   // something is not as it should be: check, demo, show
+	exitUsage       = 64  // EX_USAGE: flags or arguments are wrong
+	exitUnavailable = 69  // EX_UNAVAILABLE: the server cannot be reached, or refuses
+	exitNotAcquired = 75  // EX_TEMPFAIL: not acquired, try again later
+	exitLost        = 76  // EX_PROTOCOL: the lease was lost while the command ran
+	exitCannotRun   = 126 // the command is no program that can be run
+	exitNoCommand   = 127 // there is no such command
+	exitSignal      = 128 // + n: signal n ended the wait, or the command
+)
+
+// exitError ends the program with a code. Without an err nothing is printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage is the error for wrong flags or arguments.
+func usage(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// codeOf is the exit code for an error.
+func codeOf(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.Is(err, berth.ErrInvalidConfig):
+		return exitUsage
+	default:
+		return exitUnavailable
+	}
+}
+
+// secrets finds what stands before the @ of a URL.
+var secrets = regexp.MustCompile(`://\S*@`)
+
+// redact takes user names and passwords of URLs out of a text, wherever it
+// comes from.
+func redact(text string) string { return secrets.ReplaceAllString(text, "://***@") }
+
+// oneLine is how an error is printed: in one line, without a password, and with
+// the program's name once.
+func oneLine(text string) string {
+	text = redact(strings.Join(strings.Fields(text), " "))
+	return "berth: " + strings.TrimPrefix(text, "berth: ")
+}

@@ -1,0 +1,218 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestExitCodesOfRun(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	held := semOf(t, s, "held", 1)
+	_, err := held.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	notExecutable := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(notExecutable, []byte("#!/bin/true\n"), 0o600))
+	notAProgram := filepath.Join(t.TempDir(), "noise")
+	require.NoError(t, os.WriteFile(notAProgram, []byte("\x00\x01\x02"), 0o700))
+
+	run := func(args ...string) []string {
+		return append([]string{"run", "--sem", "gpu", "--capacity", "2"}, args...)
+	}
+	busy := func(args ...string) []string {
+		return append([]string{"run", "--sem", "held", "--capacity", "2"}, args...)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		url  string
+		code int
+		err  string // part of stderr; "" for none at all
+	}{
+		"the command's own":      {args: run("--", "sh", "-c", "exit 7"), code: 7},
+		"success":                {args: run("true"), code: 0},
+		"flags of the command":   {args: run("sh", "-c", "exit 9"), code: 9},
+		"a signal's":             {args: run("--", "sh", "-c", "kill -9 $$"), code: 137},
+		"unreachable":            {args: run("--", "true"), url: closedPort(t), code: 69, err: "cannot reach the server at 127.0.0.1:"},
+		"not in time":            {args: busy("--wait", "100ms", "--", "true"), code: 75, err: "timed out after 1"},
+		"not at once":            {args: busy("--try", "--", "true"), code: 75, err: "full (capacity 1, held 1"},
+		"heavier than stored":    {args: busy("--weight", "2", "--", "true"), code: 75, err: "too heavy"},
+		"no such command":        {args: run("--", "no-such-command-anywhere"), code: 127, err: "not found"},
+		"not executable":         {args: run("--", notExecutable), code: 126, err: "permission denied"},
+		"not a program":          {args: run("--", notAProgram), code: 126, err: "exec format error"},
+		"no command":             {args: run(), code: 64, err: "no command to run is given"},
+		"no flags":               {args: []string{"run", "true"}, code: 64, err: `required flag(s) "capacity", "sem" not set`},
+		"unknown flag":           {args: run("--ttl", "3s", "--", "true"), code: 64, err: "unknown flag: --ttl"},
+		"not a number":           {args: []string{"run", "--sem", "a", "--capacity", "two", "true"}, code: 64, err: `invalid argument "two" for "--capacity"`},
+		"capacity 0":             {args: []string{"run", "--sem", "a", "--capacity", "0", "true"}, code: 64, err: "invalid --capacity: 0 is below 1"},
+		"name with braces":       {args: []string{"run", "--sem", "a{b}", "--capacity", "1", "true"}, code: 64, err: "invalid --sem: must have none of {}"},
+		"weight above capacity":  {args: run("--weight", "3", "--", "true"), code: 64, err: "invalid --weight: 3 is not within 1 and the capacity, 2"},
+		"priority":               {args: run("--priority", "128", "--", "true"), code: 64, err: "invalid --priority"},
+		"lease too short":        {args: run("--lease", "19ms", "--", "true"), code: 64, err: "invalid --lease: 19ms is below the shortest lease, 20ms"},
+		"lease in microseconds":  {args: run("--lease", "20.5ms", "--", "true"), code: 64, err: "invalid --lease: 20.5ms is not a whole number"},
+		"lease without end":      {args: run("--lease", berth.Forever.String(), "--", "true"), code: 64, err: "invalid --lease: it must end"},
+		"wait 0":                 {args: run("--wait", "0s", "--", "true"), code: 64, err: "invalid --wait: 0s is not above 0; to not wait at all there is --try"},
+		"wait and try":           {args: run("--wait", "1s", "--try", "--", "true"), code: 64, err: "[try wait]"},
+		"grace above a third":    {args: run("--lease", "3s", "--grace", "1001ms", "--", "true"), code: 64, err: "invalid --grace: 1.001s is not above 0 and at most a third of the lease, 1s"},
+		"grace 0":                {args: run("--grace", "0s", "--", "true"), code: 64, err: "invalid --grace"},
+		"max-hold below 0":       {args: run("--max-hold", "-1s", "--", "true"), code: 64, err: "invalid --max-hold"},
+		"max-hold 0":             {args: run("--max-hold", "0s", "--", "true"), code: 64, err: "invalid --max-hold"},
+		"max-hold below grace":   {args: run("--max-hold", "2s", "--", "true"), code: 64, err: "invalid --max-hold: 2s is below"},
+		"namespace with a glob":  {args: run("--namespace", "a*", "--", "true"), code: 64, err: "invalid --namespace"},
+		"json":                   {args: run("--json", "--", "true"), code: 64, err: "--json is not for 'berth run'"},
+		"usage before server":    {args: run("--lease", "1ms", "--", "true"), url: closedPort(t), code: 64, err: "--lease"},
+		"a URL that is none":     {args: run("--redis", "http://127.0.0.1", "--", "true"), code: 64, err: "--redis is not a URL"},
+		"a variable that is not": {args: run("--", "true"), url: "127.0.0.1:6379", code: 64, err: "BERTH_REDIS is not a URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := test.url
+			if url == "" {
+				url = s.URL()
+			}
+			got := call(t, url, test.args...)
+			require.Equal(t, test.code, got.code, got.err)
+			require.Contains(t, got.err, test.err)
+			if test.err == "" {
+				require.Empty(t, got.err)
+			}
+			require.Empty(t, got.out)
+		})
+	}
+}
+
+func TestExitCodesOfTheOthers(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	gone := closedPort(t)
+	for name, test := range map[string]struct {
+		args []string
+		url  string
+		code int
+		err  string
+	}{
+		"help":                    {args: []string{"--help"}, url: gone},
+		"nothing":                 {args: nil, url: gone},
+		"version":                 {args: []string{"--version"}, url: gone},
+		"sem":                     {args: []string{"sem"}, url: gone},
+		"completion":              {args: []string{"completion", "bash"}, url: gone},
+		"unknown":                 {args: []string{"lock"}, code: 64, err: `unknown command "lock" for "berth"`},
+		"unknown below sem":       {args: []string{"sem", "rm"}, code: 64, err: `unknown command "rm" for "berth sem"`},
+		"ls with an argument":     {args: []string{"sem", "ls", "x"}, code: 64, err: "unknown command"},
+		"show without a name":     {args: []string{"sem", "show"}, code: 64, err: "accepts 1 arg(s)"},
+		"show a bad name":         {args: []string{"sem", "show", "a{"}, code: 64, err: "invalid NAME"},
+		"show an unknown one":     {args: []string{"sem", "show", "x"}, code: 1, err: `no semaphore "x" in namespace "berth"`},
+		"resize to 0":             {args: []string{"sem", "resize", "x", "0"}, code: 64, err: "invalid CAPACITY"},
+		"resize to text":          {args: []string{"sem", "resize", "x", "many"}, code: 64, err: "invalid CAPACITY"},
+		"resize to far too much":  {args: []string{"sem", "resize", "x", "99999999999999"}, code: 64, err: "invalid CAPACITY"},
+		"ls":                      {args: []string{"sem", "ls"}},
+		"check":                   {args: []string{"check"}},
+		"ls, unreachable":         {args: []string{"sem", "ls"}, url: gone, code: 69, err: "cannot reach the server at 127.0.0.1:"},
+		"show, unreachable":       {args: []string{"sem", "show", "x"}, url: gone, code: 69, err: "connection refused"},
+		"resize, unreachable":     {args: []string{"sem", "resize", "x", "1"}, url: gone, code: 69, err: "cannot reach"},
+		"check, unreachable":      {args: []string{"check"}, url: gone, code: 69, err: "cannot reach"},
+		"check --json":            {args: []string{"check", "--json"}, url: gone, code: 69, err: "cannot reach"},
+		"the flag counts first":   {args: []string{"check", "--redis", s.URL()}, url: gone},
+		"demo has nothing to say": {args: []string{"demo", "--json"}, code: 64, err: "--json is not for 'berth demo'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := test.url
+			if url == "" {
+				url = s.URL()
+			}
+			got := call(t, url, test.args...)
+			require.Equal(t, test.code, got.code, got.err)
+			require.Contains(t, got.err, test.err)
+			if test.code != 0 && test.code != 64 {
+				require.Equal(t, 1, strings.Count(got.err, "\n"), "one line: %s", got.err)
+			}
+			if test.code == 69 {
+				require.Empty(t, got.out)
+			}
+		})
+	}
+}
+
+func TestAnUnknownErrorIsTheServers(t *testing.T) {
+	require.Equal(t, 0, codeOf(nil))
+	require.Equal(t, exitUnavailable, codeOf(errors.New("anything")))
+	require.Equal(t, exitUsage, codeOf(berth.Invalid("Lease", "no")))
+	require.Equal(t, exitFailed, codeOf(&exitError{exitFailed, berth.Invalid("Lease", "no")}))
+}
+
+func TestThePasswordIsNeverPrinted(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	addr := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "redis://"), "?client_cache=0")
+	urls := []string{
+		closedPort(t),
+		"redis://user:s3cret@" + addr, // the server knows no AUTH
+		"redis://:s3c%ret@127.0.0.1:1",
+		"redis://user:s3/s3cret@127.0.0.1:1",
+		"redis://user:s3cret@127.0.0.1:1/one/two",
+		"redis://user:s3cret@127.0.0.1:port",
+		"http://user:s3cret@127.0.0.1",
+		"user:s3cret@127.0.0.1",
+		"s3cret",
+	}
+	for _, url := range urls {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			for _, args := range [][]string{
+				{"check"}, {"sem", "ls"}, {"sem", "show", "gpu"}, {"sem", "resize", "gpu", "2"}, {"check", "--help"},
+				{"run", "--sem", "gpu", "--capacity", "1", "--try", "true"}, {"__complete", "sem", "show", ""},
+			} {
+				var out, errs bytes.Buffer
+				execute(append([]string{"--redis", url}, args...), &out, &errs)
+				if args[0] != "__complete" { // it repeats what is being typed
+					execute(append([]string{"-redis=" + url}, args...), &out, &errs)
+				}
+				require.NotContains(t, out.String()+errs.String(), "s3c")
+			}
+			for _, args := range [][]string{{"check"}, {"--help"}} {
+				got := call(t, url, args...)
+				require.NotContains(t, got.out+got.err, "s3c")
+			}
+		})
+	}
+}
+
+func TestRedact(t *testing.T) {
+	require.Equal(t, `dial "redis://***@h:1" and rediss://***@i`, redact(`dial "redis://u:p@ss@h:1" and rediss://:x@i`))
+	require.Equal(t, "redis://h:1 is a@b", redact("redis://h:1 is a@b"))
+	require.Equal(t, "berth: one line", oneLine("berth: one\n  line"))
+}
+
+func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	require.NoError(t, semOf(t, s, "gpu", 3).Resize(context.Background(), 3, nil))
+	got := call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
+	require.Equal(t, 0, got.code)
+	require.Equal(t, "berth: warning: the capacity of \"gpu\" is 3, and not 2; the stored one counts\n", got.err)
+}
+
+func TestARunUsesItsNamespace(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	other, err := clientOf(t, s, semaphore.Config{Namespace: "other"}).Semaphore("gpu", 1)
+	require.NoError(t, err)
+	_, err = other.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.Equal(t, 0, call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--try", "true").code)
+	require.Equal(t, 75, call(t, s.URL(), "--namespace", "other", "run", "--sem", "gpu", "--capacity", "1", "--try", "true").code)
+}

@@ -1,0 +1,164 @@
+package demo
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func ms(n int) moment {
+	d := time.Duration(n) * time.Millisecond
+	return &d
+}
+
+// good is the evidence of a demo with four workers in which all is well: the
+// third is killed, and the fourth gets its place.
+func good() *evidence {
+	s := newStory(4, 2)
+	*s.turns[0] = turn{worker: 1, asked: ms(0), granted: ms(1), handed: ms(1), fence: 11, leaving: ms(1000), exited: ms(1001)}
+	*s.turns[1] = turn{worker: 2, asked: ms(100), granted: ms(101), handed: ms(101), fence: 12, leaving: ms(4000), exited: ms(4001)}
+	*s.turns[2] = turn{
+		worker: 3, asked: ms(200), queued: ms(201), granted: ms(1003), handed: ms(1001), fence: 13,
+		killed: ms(1500), over: ms(3000), exited: ms(1501), failure: "signal: killed",
+	}
+	*s.turns[3] = turn{
+		worker: 4, asked: ms(300), queued: ms(301), ahead: 1, granted: ms(3012), handed: ms(3010), fence: 14,
+		leaving: ms(3900), exited: ms(3901),
+	}
+	return &evidence{story: s}
+}
+
+func TestFactsOfAGoodStory(t *testing.T) {
+	var texts []string
+	for _, f := range good().facts() {
+		require.True(t, f.ok, f.text)
+		texts = append(texts, f.text)
+	}
+	require.Equal(t, []string{
+		"Never more than 2 were inside at once.",
+		"All 4 were granted a place in the order in which they asked; 2 of them had to wait.",
+		"A place that was given back went to the next in line: 3.0 ms later it was inside (at most 3.0 ms).",
+		"Worker 3 was killed; its lease ended 1.50 s later, and 10 ms after that worker 4 had its place. Nobody had to clean up.",
+		"Everything was given back: nothing is held, nobody waits.",
+	}, texts)
+}
+
+func TestEveryFactCanBeWrong(t *testing.T) {
+	const inside, order, handed, recovery, back = 0, 1, 2, 3, 4
+	for name, test := range map[string]struct {
+		breaks func(e *evidence, turns []*turn)
+		fact   int
+		text   string
+	}{
+		"three inside": {
+			func(_ *evidence, turns []*turn) { turns[2].granted = ms(999) },
+			inside, "3 were inside at once, with a capacity of 2",
+		},
+		"never two": {
+			func(_ *evidence, turns []*turn) {
+				turns[0].leaving = ms(50)
+				turns[2].granted, turns[3].granted = nil, nil
+			},
+			inside, "never more than 1 were inside",
+		},
+		"out of order": {
+			func(_ *evidence, turns []*turn) { turns[2].fence, turns[3].fence = 14, 13 },
+			order, "worker 4 was granted a place ahead of worker 3",
+		},
+		"equal fences": {
+			func(_ *evidence, turns []*turn) { turns[3].fence = 13 },
+			order, "workers 3 and 4 have the same fence, 13",
+		},
+		"never granted": {
+			func(_ *evidence, turns []*turn) { turns[3].granted, turns[3].fence = nil, 15 },
+			order, "worker 4 asked and was never granted a place",
+		},
+		"nobody waited": {
+			func(_ *evidence, turns []*turn) { turns[2].queued = nil },
+			order, "only 1 had to wait",
+		},
+		"granted before it was free": {
+			func(_ *evidence, turns []*turn) { turns[2].handed = ms(997) },
+			handed, "worker 3 was granted the place of worker 1 3.0 ms too early",
+		},
+		"nothing handed on": {
+			func(_ *evidence, turns []*turn) { turns[2].queued, turns[3].queued = nil, nil },
+			handed, "no place was handed on",
+		},
+		"recovered late": {
+			func(e *evidence, turns []*turn) { turns[3].handed, e.late = ms(3054), 3*time.Millisecond },
+			recovery, "not within 53ms",
+		},
+		"recovered early": {
+			func(_ *evidence, turns []*turn) { turns[3].handed = ms(2997) },
+			recovery, "too early",
+		},
+		"longer than the lease": {
+			func(_ *evidence, turns []*turn) {
+				turns[2].over, turns[3].handed, turns[3].granted = ms(3501), ms(3502), ms(3503)
+			},
+			recovery, "that is more than the lease, 2s",
+		},
+		"never recovered": {
+			func(_ *evidence, turns []*turn) { turns[2].over = nil },
+			recovery, "was never granted again",
+		},
+		"still there": {
+			func(_ *evidence, turns []*turn) { turns[3].exited = nil },
+			back, "worker 4 has not ended",
+		},
+		"badly ended": {
+			func(_ *evidence, turns []*turn) { turns[3].failure = "exit status 1" },
+			back, "worker 4: exit status 1",
+		},
+		"survived": {
+			func(_ *evidence, turns []*turn) { turns[2].failure = "" },
+			back, "worker 3 was killed and ended well all the same",
+		},
+		"something held": {
+			func(e *evidence, _ []*turn) { e.stats = semaphore.Stats{Held: 1, Holders: 1} },
+			back, "left behind: 1 held by 1, 0 waiting",
+		},
+		"somebody waits": {
+			func(e *evidence, _ []*turn) { e.stats = semaphore.Stats{Waiting: 1} },
+			back, "left behind: 0 held by 0, 1 waiting",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := good()
+			test.breaks(e, e.story.turns)
+			f := e.facts()[test.fact]
+			require.False(t, f.ok, f.text)
+			require.Contains(t, f.text, test.text)
+		})
+	}
+}
+
+func TestABusyMachineMayBeLate(t *testing.T) {
+	e := good()
+	e.story.turns[3].handed, e.late = ms(3054), 5*time.Millisecond
+	require.True(t, e.facts()[3].ok)
+}
+
+func TestShort(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0.4 ms": 412 * time.Microsecond,
+		"23 ms":  23400 * time.Microsecond,
+		"1.87 s": 1874 * time.Millisecond,
+	} {
+		require.Equal(t, want, short(d))
+	}
+}
+
+func TestLatenessIsMeasured(t *testing.T) {
+	var l lateness
+	l.stop() // nothing was started
+	l.start()
+	for l.quit == nil {
+	}
+	l.stop()
+	require.GreaterOrEqual(t, l.worst(), time.Duration(0))
+}

@@ -1,0 +1,117 @@
+// Package demo shows with real processes what Berth does, and checks what it
+// shows. It needs no server: the processes share the embedded one.
+//
+// The demo is a list of acts, one for each primitive. An act starts a crew of
+// worker processes, directs them, lets a view show what happens, and returns
+// facts: what it has checked from what the workers reported. To show another
+// primitive, write another act, and a worker that plays in it.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/berth-go/berth/pkg/embedded"
+)
+
+// limit bounds the whole demo.
+const limit = 18 * time.Second
+
+// ErrFailed says that a fact turned out to be none. What failed is printed.
+var ErrFailed = errors.New("demo: what it shows is not so")
+
+// Options say how the demo is shown. All fields are required.
+type Options struct {
+	// Out takes the text.
+	Out io.Writer
+	// Live redraws one picture over and over, as a terminal allows; else there
+	// is a line for everything that happens.
+	Live bool
+	// Color uses colors.
+	Color bool
+	// Width is the number of columns that the text may have.
+	Width int
+	// Worker makes the command of a worker process, which calls Work.
+	Worker func() *exec.Cmd
+}
+
+// act is one part of the demo.
+type act struct {
+	title string // one line
+	about string // some lines: what will be seen
+	next  string // some lines: what to try next
+	play  func(ctx context.Context, s *stage) ([]fact, error)
+}
+
+// acts are played one after the other. All together end within the limit.
+var acts = []act{semaphoreAct}
+
+// fact is something that was checked.
+type fact struct {
+	ok   bool
+	text string
+}
+
+// Run plays the demo. It returns ErrFailed if a fact is none, the end of ctx, or
+// why the demo could not be played.
+func Run(ctx context.Context, opts Options) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("demo: not over after %s", limit))
+	defer cancel()
+	var failed error
+	for _, a := range acts {
+		if err := perform(ctx, opts, a); errors.Is(err, ErrFailed) {
+			failed = err
+		} else if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// perform plays one act on a stage of its own.
+func perform(ctx context.Context, opts Options, a act) error {
+	server, err := embedded.StartListening("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	s := &stage{opts: opts, server: server, paint: paint(opts.Color)}
+	defer s.clear()
+
+	fmt.Fprintf(opts.Out, "%s\n\n%s\n", s.paint(bold, a.title), a.about)
+	facts, err := a.play(ctx, s)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(opts.Out, "\n%s\n", s.paint(bold, "What was checked"))
+	for _, f := range facts {
+		mark := s.paint(green, "ok   ")
+		if !f.ok {
+			mark, err = s.paint(red, "WRONG"), ErrFailed
+		}
+		fmt.Fprintf(opts.Out, "  %s  %s\n", mark, strings.Join(wrap(f.text, opts.Width-12), "\n         "))
+	}
+	if err == nil {
+		fmt.Fprintf(opts.Out, "\n%s\n", a.next)
+	}
+	return err
+}
+
+// wrap breaks a text into lines of at most width characters, at its spaces.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}

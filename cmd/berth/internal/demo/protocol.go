@@ -1,0 +1,44 @@
+package demo
+
+import "time"
+
+// urlVariable tells a worker process where the server is.
+const urlVariable = "BERTH_DEMO_URL"
+
+// order is what a worker is told, one JSON document a line on its stdin. The end
+// of stdin is the order to leave.
+type order struct {
+	// Work is how long the worker is to stay inside.
+	Work time.Duration `json:"work"`
+}
+
+// kind is what a worker reports.
+type kind string
+
+const (
+	ready   kind = "ready"   // the process is up
+	queued  kind = "queued"  // the server has put the claim into the line
+	granted kind = "granted" // the worker is inside
+	leaving kind = "leaving" // it is about to give its place back
+	gone    kind = "gone"    // it has
+	trouble kind = "trouble" // something went wrong, see Text
+
+	// What the director finds out by itself.
+	exited   kind = "exited"    // the process has ended, see Text
+	leaseEnd kind = "lease end" // the lease of a worker that was killed is over
+)
+
+// report is what a worker says, one JSON document a line on its stdout.
+type report struct {
+	Kind kind `json:"kind"`
+	// At is when, by the clock of the machine.
+	At time.Time `json:"at"`
+	// Ahead is how many stand before a queued claim.
+	Ahead int `json:"ahead,omitempty"`
+	// Claim is the id of a granted claim, Fence the number of its grant.
+	Claim string `json:"claim,omitempty"`
+	Fence int64  `json:"fence,omitempty"`
+	Text  string `json:"text,omitempty"`
+
+	worker int // who said it; not sent
+}

@@ -1,0 +1,112 @@
+package demo
+
+import (
+	"slices"
+	"time"
+)
+
+// story is what has happened so far in an act: one turn for each worker. Its
+// moments count from its begin. One goroutine owns it.
+type story struct {
+	begin    time.Time // by the machine's clock, which all workers share
+	capacity int
+	turns    []*turn
+}
+
+// turn is the one claim of a worker.
+type turn struct {
+	worker  int
+	process int
+	asked   moment
+	queued  moment // unset if it was granted at once
+	ahead   int
+	granted moment // the worker was inside, by its own clock
+	handed  moment // the server granted, by the server's clock
+	fence   int64
+	leaving moment // the worker was about to give its place back
+	killed  moment
+	over    moment // the lease of a worker that was killed ended
+	exited  moment
+	failure string // how the process ended, "" for well
+}
+
+// moment is a time in a story, nil when it has not come.
+type moment *time.Duration
+
+func newStory(workers, capacity int) *story {
+	s := &story{capacity: capacity}
+	for number := 1; number <= workers; number++ {
+		s.turns = append(s.turns, &turn{worker: number})
+	}
+	return s
+}
+
+// at turns a time of the machine's clock into a moment.
+func (s *story) at(t time.Time) moment {
+	d := t.Round(0).Sub(s.begin.Round(0)) // the wall clock: processes share no other
+	return &d
+}
+
+// turn returns the turn of a worker.
+func (s *story) turn(worker int) *turn { return s.turns[worker-1] }
+
+// left is when a worker was inside no more: it was about to give its place
+// back, or was killed.
+func (t *turn) left() moment {
+	if t.leaving != nil {
+		return t.leaving
+	}
+	return t.killed
+}
+
+// freed is when a worker's place could go to the next: it began to give it back,
+// or its lease ended.
+func (t *turn) freed() moment {
+	if t.leaving != nil {
+		return t.leaving
+	}
+	return t.over
+}
+
+// inside returns the workers inside at a moment, in the order of their grants.
+func (s *story) inside(at time.Duration) []int {
+	var in []*turn
+	for _, t := range s.turns {
+		if t.granted != nil && *t.granted <= at && (t.left() == nil || at < *t.left()) {
+			in = append(in, t)
+		}
+	}
+	slices.SortFunc(in, func(a, b *turn) int { return int(a.fence - b.fence) })
+	workers := make([]int, len(in))
+	for i, t := range in {
+		workers[i] = t.worker
+	}
+	return workers
+}
+
+// handOff is a place that came free, and who got it.
+type handOff struct {
+	from, to *turn
+	took     time.Duration // until the next one was inside
+}
+
+// handOffs pairs the places that came free with those who waited: the first to
+// come free with the first that was granted, and so on.
+func (s *story) handOffs() []handOff {
+	var from, to []*turn
+	for _, t := range s.turns {
+		if t.freed() != nil {
+			from = append(from, t)
+		}
+		if t.queued != nil && t.granted != nil {
+			to = append(to, t)
+		}
+	}
+	slices.SortFunc(from, func(a, b *turn) int { return int(*a.freed() - *b.freed()) })
+	slices.SortFunc(to, func(a, b *turn) int { return int(a.fence - b.fence) })
+	pairs := make([]handOff, min(len(from), len(to)))
+	for i := range pairs {
+		pairs[i] = handOff{from[i], to[i], *to[i].granted - *from[i].freed()}
+	}
+	return pairs
+}

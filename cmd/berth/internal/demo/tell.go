@@ -1,0 +1,61 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+)
+
+// take writes one report into the story, and tells it.
+func (d *director) take(r report) {
+	t := d.story.turn(r.worker)
+	at := d.story.at(r.At)
+	switch r.Kind {
+	case queued:
+		t.queued, t.ahead = at, r.Ahead
+		d.view.tell(*at, t, "asks, finds no free place and stands in line, "+place(r.Ahead))
+	case granted:
+		t.granted, t.fence = at, r.Fence
+		t.handed = d.story.at(time.UnixMicro(r.Fence))
+		d.view.tell(*at, t, d.entrance(t))
+		if r.worker == victim {
+			due := *at + killAfter
+			d.killAt, d.victim = &due, r.Claim
+		}
+	case leaving:
+		t.leaving = at
+		d.view.tell(*at, t, "has done its work and gives its place back")
+	case gone:
+		d.stage.member(r.worker).dismiss()
+	case leaseEnd:
+		t.over = at
+		d.view.tell(*at, t, "is forgotten: its lease ends, its place comes free")
+	case trouble:
+		d.view.tell(*at, t, "is in trouble: "+r.Text)
+	case exited:
+		t.exited, t.failure = at, r.Text
+		if t.killed == nil && t.failure != "" {
+			d.view.tell(*at, t, "has ended: "+t.failure)
+		}
+	}
+}
+
+// place is where somebody stands in line.
+func place(ahead int) string {
+	if ahead == 0 {
+		return "as the first"
+	}
+	return fmt.Sprintf("behind %d", ahead)
+}
+
+// entrance is how a worker got in.
+func (d *director) entrance(t *turn) string {
+	if t.queued == nil {
+		return "asks, and gets a free place at once"
+	}
+	for _, h := range d.story.handOffs() {
+		if h.to == t {
+			return fmt.Sprintf("is inside, %s later, after %s in line", short(max(0, h.took)), short(*t.granted-*t.queued))
+		}
+	}
+	return fmt.Sprintf("is inside, after %s in line", short(*t.granted-*t.queued))
+}

@@ -1,0 +1,8 @@
+// Command berth shares limited things between processes: it runs commands under
+// a semaphore, shows and resizes semaphores, looks at the server, and shows in a
+// demo without any server what all this is about. See berth --help.
+package main
+
+import "os"
+
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }

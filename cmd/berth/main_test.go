@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth/internal/supervise"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+const (
+	// berthVariable makes this test binary the program under test.
+	berthVariable = "BERTH_TEST_IS_BERTH"
+	// rolePrefix begins the argument that makes it a command that berth runs. It
+	// has the variable too: berth passes its environment on.
+	rolePrefix = "play:"
+	// patience bounds what a test waits for.
+	patience = 30 * time.Second
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix):
+		play(strings.TrimPrefix(os.Args[1], rolePrefix))
+	case os.Getenv(berthVariable) != "":
+		main()
+	default:
+		_ = os.Unsetenv("BERTH_REDIS")
+		// Rueidis leaves it behind where a server is not a cluster, for up to a
+		// second.
+		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	}
+}
+
+// play is what the commands do that berth runs: each says what it finds, and a
+// line for every signal.
+func play(role string) {
+	signals := make(chan os.Signal, 100)
+	signal.Notify(signals, supervise.Interrupts()...)
+	signal.Notify(signals, supervise.Others()...)
+	fmt.Println("ready", os.Getpid(), os.Getenv("BERTH_NAME"), os.Getenv("BERTH_CLAIM"), os.Getenv("BERTH_FENCE"))
+	for sig := range signals {
+		fmt.Println("got", sig)
+		if role == "polite" {
+			os.Exit(3)
+		}
+	}
+}
+
+// server starts a server that child processes can reach.
+func server(t *testing.T) *embedded.Server {
+	t.Helper()
+	s, err := embedded.StartListening("127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// clientOf returns a client of its own on the server.
+func clientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore.Client {
+	t.Helper()
+	redis, err := s.Client()
+	require.NoError(t, err)
+	client, err := semaphore.New(redis, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = client.Close(ctx) // some tests close the server first
+		redis.Close()
+	})
+	return client
+}
+
+// semOf returns a semaphore on a client of its own.
+func semOf(t *testing.T, s *embedded.Server, name string, capacity int) *semaphore.Semaphore {
+	t.Helper()
+	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore(name, capacity)
+	require.NoError(t, err)
+	return sem
+}
+
+// closedPort is the URL of a server that is gone, with a password.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	s, err := embedded.StartListening("127.0.0.1:0")
+	require.NoError(t, err)
+	s.Close()
+	return strings.Replace(s.URL(), "://", "://user:s3cret@", 1)
+}
+
+// program is this test binary as berth, with the server in its environment.
+func program(t *testing.T, url string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	// By default the race detector lets every process linger for a second.
+	cmd.Env = append(os.Environ(), berthVariable+"=1", "BERTH_REDIS="+url, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// outcome is what a run of the program left.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+// call runs the program to its end.
+func call(t *testing.T, url string, args ...string) outcome {
+	t.Helper()
+	return finish(t, program(t, url, args...))
+}
+
+func finish(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// runArgs are the arguments of a run of a role, with more flags before it.
+func runArgs(role string, flags ...string) []string {
+	args := append([]string{"run", "--sem", "gpu", "--capacity", "1"}, flags...)
+	return append(args, "--", os.Args[0], rolePrefix+role)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// notes prints lines for the user without ever blocking whoever has one: a
+// renewal or a kill may be due, and whoever reads our stderr may not.
+type notes struct {
+	out  io.Writer
+	done chan struct{} // closed when the last line is printed
+
+	mu     sync.Mutex
+	lines  chan string // guarded by mu
+	closed bool        // guarded by mu
+}
+
+func newNotes(out io.Writer) *notes {
+	n := &notes{out: out, lines: make(chan string, 64), done: make(chan struct{})}
+	go func() {
+		defer close(n.done)
+		for line := range n.lines {
+			fmt.Fprintln(n.out, line)
+		}
+	}()
+	return n
+}
+
+// say prints a line, or drops it where too many wait to be read.
+func (n *notes) say(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	select {
+	case n.lines <- oneLine(fmt.Sprintf(format, args...)):
+	default:
+	}
+}
+
+// close prints what has been said, unless nobody reads it.
+func (n *notes) close() {
+	n.mu.Lock()
+	if !n.closed {
+		n.closed = true
+		close(n.lines)
+	}
+	n.mu.Unlock()
+	select {
+	case <-n.done:
+	case <-time.After(time.Second):
+	}
+}
+
+// quiet is how long after a failed renewal the next ones are not worth a line.
+const quiet = 5 * time.Second
+
+// observer says of a client's events what the user of one command has to know.
+func (n *notes) observer() observe.Observer {
+	watched := isTerminal(n.out)
+	var mu sync.Mutex
+	var failed time.Time // guarded by mu: when a failed renewal was last told
+	return observe.Func(func(e observe.Event) {
+		switch e.Kind {
+		case observe.Queued:
+			if watched {
+				n.say("waiting for %q, %d ahead in line", e.Name, e.Ahead)
+			}
+		case observe.CapacityDiffers:
+			n.say("warning: the capacity of %q is %d, and not %d; the stored one counts", e.Name, e.Capacity, e.Count)
+		case observe.RenewFailed:
+			mu.Lock()
+			again := time.Since(failed) < quiet
+			if !again {
+				failed = time.Now()
+			}
+			mu.Unlock()
+			if !again {
+				n.say("warning: a renewal of %q was not answered, it is repeated: %v", e.Name, e.Err)
+			}
+		}
+	})
+}
+
+// isTerminal reports whether somebody looks at what is written there.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// app is one run of the program.
+type app struct {
+	out, err io.Writer
+
+	url       string // --redis
+	namespace string // --namespace
+	json      bool   // --json
+	began     bool   // a command has begun: what is wrong now is no usage
+}
+
+// execute runs the program and returns its exit code.
+func execute(args []string, out, errs io.Writer) int {
+	a := &app{out: out, err: errs}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	cmd, err := root.ExecuteContextC(context.Background())
+	if err == nil {
+		return 0
+	}
+	if !a.began {
+		err = usage("%w", err)
+	}
+	code := codeOf(err)
+	if exit := (*exitError)(nil); !errors.As(err, &exit) || exit.err != nil {
+		fmt.Fprintln(errs, oneLine(err.Error()))
+	}
+	if code == exitUsage {
+		fmt.Fprintf(errs, "See '%s --help'.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+// runs wraps what a command does: an error before it is about usage.
+func (a *app) runs(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.began = true
+		return f(cmd, args)
+	}
+}
+
+const rootHelp = `Berth shares limited things between processes, over a Redis or Valkey server.
+
+A semaphore has a name and a capacity. Whoever wants a place asks for it, waits
+in line, first come, first served, holds it under a lease that is renewed, and
+gives it back. The place of a process that dies goes to the next in line when
+its lease ends.
+
+New here? 'berth demo' shows it, and needs no server.`
+
+const rootExamples = `  berth demo
+  berth run --sem gpu --capacity 2 -- python train.py
+  berth sem ls
+  berth check --redis rediss://user:password@redis.example.com:6380`
+
+const redisHelp = `The server is given by --redis or, better for passwords, by the variable
+BERTH_REDIS; the flag counts first. The password is never printed.
+
+  redis://[user:password@]host[:port][/db]     also valkey://
+  rediss://...                                 TLS; also valkeys://
+  redis://host:6379?addr=host2:6379            Cluster: any of its nodes, also just one
+  redis://host:26379?master_set=mymaster&addr=host2:26379   Sentinel
+  unix:///path/to/redis.sock?db=1
+
+Further parameters: db, dial_timeout and write_timeout (such as 2s), client_name,
+protocol=2 (RESP2), skip_verify (TLS without checking the certificate). Special
+characters in a password are percent-encoded: @ is %40, / is %2F.
+
+Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 69 the server
+cannot be reached or refuses; those of run are in 'berth run --help'.
+`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "berth",
+		Short:         "Share limited things between processes, over Redis or Valkey",
+		Long:          rootHelp,
+		Example:       rootExamples,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if shorthand := (*pflag.NotExistError)(nil); errors.As(err, &shorthand) && shorthand.GetSpecifiedShortnames() != "" {
+			// What follows a single - is not repeated: it may be -redis=URL.
+			return fmt.Errorf("unknown flag -%s; long flags begin with --", shorthand.GetSpecifiedName())
+		}
+		return err
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
+	flags.StringVar(&a.namespace, "namespace", "berth", "first part of all keys; only one namespace is seen")
+	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem and check)")
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
+	root.AddCommand(a.runCommand(), a.semCommand(), a.checkCommand(), a.demoCommand(), a.demoWorkerCommand())
+	return root
+}
+
+// version is the module's, as the build has it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// noJSON refuses --json where a command prints nothing of its own to put there.
+func (a *app) noJSON(cmd *cobra.Command) error {
+	if a.json {
+		return usage("--json is not for '%s'", cmd.CommandPath())
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+const runHelp = `Wait in line for a permit of a semaphore, run the command under it, and give the
+permit back when the command ends.
+
+The capacity is that of the semaphore as a whole. The first to use a name sets
+it; when another one is stored, that one counts and a warning says so. To change
+it, use 'berth sem resize'.
+
+The command finds in its environment:
+  BERTH_NAME    the semaphore's name
+  BERTH_CLAIM   the id of its claim
+  BERTH_FENCE   the number of its grant, higher than all before; pass it on to
+                what the semaphore protects, and refuse lower ones there
+
+The permit is a lease that berth renews while the command runs. When no renewal
+has succeeded until the lease is almost over, the command gets SIGTERM at its end
+less the grace, and SIGKILL at its end, so that it has ended before anybody else
+is let in. When the server says that the permit is not held any more, or when
+somebody else has released it, SIGTERM comes at once and SIGKILL after the grace.
+The same goes for --max-hold.
+
+The command has a process group of its own, and these signals reach the whole
+group, so what the command has started as well. SIGINT, SIGTERM, SIGHUP and
+SIGQUIT are passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command
+alone. Ctrl-C and Ctrl-Z work as usual; a job that is stopped for longer than its
+lease is killed when it is continued. If berth itself is killed (SIGKILL), so is
+the command on Linux; elsewhere it goes on, and only its fence tells.
+The permit is given back when the command ends, even if something that it has
+put into the background goes on.
+
+Exit codes:
+  that of the command, or 128+n if signal n ended it
+  64    wrong usage
+  69    the server cannot be reached or refuses; the command did not run
+  75    not acquired in time, or not at all; the command did not run
+  76    the lease was lost while the command ran, or was about to be and berth
+        told the command to end; it takes precedence over the command's code
+  126   the command cannot be run
+  127   there is no such command
+  128+n signal n ended the wait for the permit; the command did not run`
+
+const runExamples = `  # at most two trainings at a time, over all machines
+  berth run --sem gpu --capacity 2 -- python train.py
+
+  # a nightly job that gives up if the last one still runs after a minute
+  berth run --sem nightly --capacity 1 --wait 1m -- ./nightly.sh
+
+  # not at all if somebody is at it
+  berth run --sem nightly --capacity 1 --try -- ./nightly.sh`
+
+// runOptions are the flags of run.
+type runOptions struct {
+	name     string
+	capacity int
+	weight   int
+	priority int
+	lease    time.Duration
+	grace    time.Duration
+	maxHold  time.Duration
+	wait     time.Duration
+	try      bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:     "run --sem NAME --capacity N [flags] -- COMMAND [ARG]...",
+		Short:   "Run a command under a semaphore",
+		Long:    runHelp,
+		Example: runExamples,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no command to run is given")
+			}
+			return nil
+		},
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			if err := a.noJSON(cmd); err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags()); err != nil {
+				return err
+			}
+			return a.run(o, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows COMMAND is the command's
+	flags.StringVar(&o.name, "sem", "", "`NAME` of the semaphore")
+	flags.IntVar(&o.capacity, "capacity", 0, "how much may be held at once, all together")
+	flags.IntVar(&o.weight, "weight", 1, "how much of the capacity the command takes")
+	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
+	flags.DurationVar(&o.lease, "lease", 10*time.Second, "how long the permit outlives a berth that has died")
+	flags.DurationVar(&o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth)")
+	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held the permit so long (default no bound)")
+	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long (default wait as long as it takes)")
+	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait")
+	_ = cmd.MarkFlagRequired("sem") // both exist
+	_ = cmd.MarkFlagRequired("capacity")
+	cmd.MarkFlagsMutuallyExclusive("wait", "try")
+	_ = cmd.RegisterFlagCompletionFunc("sem", a.completeNames)
+	return cmd
+}
+
+// validate looks at the flags before anything is sent, and fills in the grace.
+func (o *runOptions) validate(flags *pflag.FlagSet) error {
+	if err := keyspace.CheckName(o.name); err != nil {
+		return inFlags(err, "name", "--sem")
+	}
+	switch {
+	case o.capacity < 1:
+		return berth.Invalid("--capacity", "%d is below 1", o.capacity)
+	case o.weight < 1 || o.weight > o.capacity:
+		return berth.Invalid("--weight", "%d is not within 1 and the capacity, %d", o.weight, o.capacity)
+	case o.lease == berth.Forever:
+		return berth.Invalid("--lease", "it must end")
+	case o.maxHold < 0 || (o.maxHold == 0 && flags.Changed("max-hold")):
+		return berth.Invalid("--max-hold", "%s is not above 0", o.maxHold)
+	case o.wait < 0 || (o.wait == 0 && flags.Changed("wait")):
+		return berth.Invalid("--wait", "%s is not above 0; to not wait at all there is --try", o.wait)
+	}
+	if err := errors.Join(
+		settings.Priority("--priority", o.priority),
+		settings.Lease("--lease", o.lease),
+		settings.Duration("--max-hold", o.maxHold),
+	); err != nil {
+		return err
+	}
+	if err := o.fillGrace(flags.Changed("grace")); err != nil {
+		return err
+	}
+	if o.maxHold != 0 && o.maxHold < max(settings.MinLease, 2*o.grace) {
+		return berth.Invalid("--max-hold", "%s is below %s or twice the grace, %s", o.maxHold, settings.MinLease, 2*o.grace)
+	}
+	return nil
+}
+
+// fillGrace refuses a grace that leaves renewals no time.
+func (o *runOptions) fillGrace(given bool) error {
+	if !given {
+		o.grace = o.lease / 6
+	}
+	if o.grace <= 0 || o.grace > o.lease/3 {
+		return berth.Invalid("--grace", "%s is not above 0 and at most a third of the lease, %s", o.grace, o.lease/3)
+	}
+	return nil
+}
+
+// lookUp finds the command before anybody waits for it.
+func lookUp(args []string) (*exec.Cmd, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	switch {
+	case cmd.Err == nil:
+		return cmd, nil
+	case errors.Is(cmd.Err, os.ErrPermission):
+		return nil, &exitError{exitCannotRun, cmd.Err}
+	default:
+		return nil, &exitError{exitNoCommand, cmd.Err}
+	}
+}
+
+// label is what listings show of the command: where it runs and what it is, but
+// not its arguments, which may be secret.
+func label(command string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	text := host + "/" + filepath.Base(command) + "/" + itoa(os.Getpid())
+	return text[:min(len(text), settings.MaxText)]
+}
+
+// completeNames completes the name of a semaphore that is in use.
+func (a *app) completeNames(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	names, err := a.names(ctx, prefix)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

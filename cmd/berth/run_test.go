@@ -1,0 +1,324 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// running is a berth run that goes on, and the command under it.
+type running struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	said    *bufio.Scanner // what the command says
+	errs    *bytes.Buffer  // to be read after end
+	command int            // its process id
+	claim   string
+	fence   string
+}
+
+// begin starts a run of a role and waits until its command is ready.
+func begin(t *testing.T, url, role string, flags ...string) *running {
+	t.Helper()
+	r := &running{t: t, cmd: program(t, url, runArgs(role, flags...)...), errs: &bytes.Buffer{}}
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	r.cmd.Stdout, r.cmd.Stderr = write, r.errs
+	require.NoError(t, r.cmd.Start())
+	require.NoError(t, write.Close())
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(patience)))
+	r.said = bufio.NewScanner(read)
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		if r.command != 0 {
+			_ = syscall.Kill(-r.command, syscall.SIGKILL)
+		}
+		_, _ = io.Copy(io.Discard, read)
+		_ = read.Close()
+		if r.cmd.ProcessState == nil {
+			_ = r.cmd.Wait()
+		}
+	})
+	words := strings.Fields(r.line())
+	require.Len(t, words, 5, "ready, process, name, claim, fence")
+	require.Equal(t, "gpu", words[2])
+	r.command, err = strconv.Atoi(words[1])
+	require.NoError(t, err)
+	r.claim, r.fence = words[3], words[4]
+	return r
+}
+
+// line is the next one that the command says.
+func (r *running) line() string {
+	r.t.Helper()
+	require.True(r.t, r.said.Scan(), "the command has ended: %s", r.errs)
+	return r.said.Text()
+}
+
+// silent requires that the command says nothing more, and waits until it and
+// all that holds its output has ended.
+func (r *running) silent() {
+	r.t.Helper()
+	require.False(r.t, r.said.Scan(), "it said %q", r.said.Text())
+	require.NoError(r.t, r.said.Err(), "it goes on")
+}
+
+func (r *running) signal(sig os.Signal) {
+	r.t.Helper()
+	require.NoError(r.t, r.cmd.Process.Signal(sig))
+}
+
+// end waits for berth and returns its exit code.
+func (r *running) end() int {
+	r.t.Helper()
+	err := r.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(r.t, err)
+	}
+	return r.cmd.ProcessState.ExitCode()
+}
+
+func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "polite", "--weight", "1")
+	for holder, err := range semOf(t, s, "gpu", 1).Holders(context.Background()) {
+		require.NoError(t, err)
+		require.Equal(t, holder.ID, r.claim)
+		require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
+		require.Equal(t, 10*time.Second, holder.Lease)
+		require.Contains(t, holder.Label, "/berth.test/")
+		require.True(t, strings.HasSuffix(holder.Label, "/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
+	}
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 3, r.end(), "the command's own code")
+	require.Empty(t, r.errs.String())
+	requireFree(t, s.URL())
+}
+
+// requireFree requires that the permit of gpu was given back.
+func requireFree(t *testing.T, url string) {
+	t.Helper()
+	got := call(t, url, "run", "--sem", "gpu", "--capacity", "1", "--try", "true")
+	require.Equal(t, 0, got.code, got.err)
+}
+
+func TestSignalsArePassedOnOnce(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "stubborn")
+	for _, sig := range []syscall.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGWINCH, syscall.SIGINT,
+	} {
+		r.signal(sig)
+		require.Equal(t, "got "+sig.String(), r.line())
+	}
+	require.NoError(t, syscall.Kill(r.command, syscall.SIGKILL))
+	r.silent()
+	require.Equal(t, 128+9, r.end())
+	requireFree(t, s.URL())
+}
+
+func TestASignalEndsTheWait(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			s := server(t)
+			sem := semOf(t, s, "gpu", 1)
+			_, err := sem.Acquire(context.Background(), nil)
+			require.NoError(t, err)
+			cmd := program(t, s.URL(), runArgs("polite")...)
+			var out, errs bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &errs
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool { return waiting(t, sem) == 1 }, patience, 5*time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1), "which is for a command, and there is none")
+			require.NoError(t, cmd.Process.Signal(sig))
+			require.Error(t, cmd.Wait())
+			require.Equal(t, 128+int(sig), cmd.ProcessState.ExitCode())
+			require.Equal(t, "berth: ended by signal: "+sig.String()+"\n", errs.String())
+			require.Empty(t, out.String())
+			require.Zero(t, waiting(t, sem), "it has left the line")
+		})
+	}
+}
+
+func TestASignalThatIsIgnoredStaysIgnored(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	// As nohup does; sh runs berth in its own place.
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, os.Args[0]}, runArgs("stubborn")...)...)
+	cmd.Env = program(t, s.URL()).Env
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	said := bufio.NewScanner(out)
+	require.True(t, said.Scan())
+	command, err := strconv.Atoi(strings.Fields(said.Text())[1])
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1))
+	require.True(t, said.Scan())
+	require.Equal(t, "got user defined signal 1", said.Text())
+	require.NoError(t, syscall.Kill(-command, syscall.SIGKILL))
+	require.Error(t, cmd.Wait())
+}
+
+// within requires that something took about so long: never less, and as much
+// more as a busy machine may need.
+func within(t *testing.T, want, got time.Duration) {
+	t.Helper()
+	require.GreaterOrEqual(t, got, want-50*time.Millisecond)
+	require.LessOrEqual(t, got, want+400*time.Millisecond)
+}
+
+func TestWithoutTheServerTermThenKill(t *testing.T) {
+	t.Parallel()
+	const lease, grace = 1800 * time.Millisecond, 500 * time.Millisecond
+	s := server(t)
+	r := begin(t, s.URL(), "stubborn", "--lease", lease.String(), "--grace", grace.String())
+	gone := time.Now()
+	s.Close()
+	require.Equal(t, "got terminated", r.line())
+	term := time.Now()
+	r.silent()
+	killed := time.Now()
+	require.Equal(t, exitLost, r.end())
+	within(t, grace, killed.Sub(term))
+	require.Less(t, killed.Sub(gone), lease+200*time.Millisecond, "the last renewal was before")
+	require.Contains(t, r.errs.String(), `"gpu": no renewal in time: SIGTERM sent, SIGKILL follows in`)
+	require.Contains(t, r.errs.String(), `"gpu": the lease is lost: SIGKILL sent`)
+	require.Contains(t, r.errs.String(), `the lease of "gpu", fence `+r.fence+` was lost while the command ran`)
+}
+
+func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "900ms", "--grace", "300ms")
+	s.Close()
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, exitLost, r.end(), "and not the command's own 3")
+	require.Contains(t, r.errs.String(), "was told to end before the lease")
+}
+
+func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	const grace = 500 * time.Millisecond
+	for role, killed := range map[string]bool{"polite": false, "stubborn": true} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			s := server(t)
+			client := clientOf(t, s, semaphore.Config{})
+			r := begin(t, s.URL(), role, "--lease", "3s", "--grace", grace.String())
+			started := time.Now()
+			require.NoError(t, client.ReleaseByID(context.Background(), "gpu", r.claim))
+			require.Equal(t, "got terminated", r.line())
+			term := time.Now()
+			require.Less(t, term.Sub(started), 1500*time.Millisecond, "a third of the lease and a bit, at the latest")
+			r.silent()
+			if killed {
+				within(t, grace, time.Since(term))
+			}
+			require.Equal(t, exitLost, r.end())
+			require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent, SIGKILL follows in 500ms`)
+			require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
+			requireFree(t, s.URL())
+		})
+	}
+}
+
+func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "1h")
+	// Berth does not hear of it before its next renewal.
+	require.NoError(t, clientOf(t, s, semaphore.Config{}).ReleaseByID(context.Background(), "gpu", r.claim))
+	r.signal(syscall.SIGINT)
+	require.Equal(t, "got interrupt", r.line())
+	require.Equal(t, exitLost, r.end())
+	require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
+}
+
+func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "stubborn", "--lease", "3s", "--grace", "200ms", "--max-hold", "600ms")
+	started := time.Now()
+	require.Equal(t, "got terminated", r.line())
+	r.silent()
+	require.Less(t, time.Since(started), 1500*time.Millisecond)
+	require.Equal(t, exitLost, r.end())
+	require.Contains(t, r.errs.String(), "was held as long as it may")
+	requireFree(t, s.URL())
+}
+
+func TestALongLeaseIsThereFromTheStart(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "1h", "--grace", "20m")
+	for holder, err := range semOf(t, s, "gpu", 1).Holders(context.Background()) {
+		require.NoError(t, err)
+		require.Greater(t, holder.Left, 59*time.Minute)
+	}
+	r.signal(syscall.SIGINT)
+	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
+	require.Equal(t, 3, r.end())
+}
+
+func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := begin(t, s.URL(), "stubborn", "--lease", "600ms")
+	r.signal(syscall.SIGSTOP)
+	// Somebody else gets the permit when the lease has ended.
+	permit, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	fence, err := strconv.ParseInt(r.fence, 10, 64)
+	require.NoError(t, err)
+	require.Greater(t, permit.Fence(), fence)
+	require.NoError(t, syscall.Kill(r.command, 0), "the command does not know")
+	r.signal(syscall.SIGCONT)
+	r.silent() // no SIGTERM: there is no time for it
+	require.Equal(t, exitLost, r.end())
+	require.Contains(t, r.errs.String(), "SIGKILL sent")
+	require.NoError(t, permit.Err())
+}
+
+func TestTheNextInLineGetsThePlaceOfACommandThatEnds(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	first := begin(t, s.URL(), "polite")
+	sem := semOf(t, s, "gpu", 1)
+	next := program(t, s.URL(), runArgs("polite")...)
+	out, err := next.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, next.Start())
+	require.Eventually(t, func() bool { return waiting(t, sem) == 1 }, patience, 5*time.Millisecond)
+	first.signal(syscall.SIGTERM)
+	require.Equal(t, 3, first.end())
+	said := bufio.NewScanner(out)
+	require.True(t, said.Scan())
+	require.Contains(t, said.Text(), "ready")
+	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
+	require.Error(t, next.Wait())
+	require.Equal(t, 3, next.ProcessState.ExitCode())
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// scenery is a server with a semaphore that one holds and two wait for, and one
+// with a permit that has no end.
+func scenery(t *testing.T) (url string) {
+	t.Helper()
+	s := server(t)
+	client := clientOf(t, s, semaphore.Config{Label: "host/one/1"})
+	gpu, err := client.Semaphore("gpu", 4)
+	require.NoError(t, err)
+	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
+	_, err = gpu.Acquire(owned, &semaphore.AcquireOptions{
+		Weight: 3, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
+	})
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(context.Background())
+	t.Cleanup(leave)
+	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
+		before := waiting(t, gpu)
+		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
+		require.Eventually(t, func() bool { return waiting(t, gpu) == before+1 }, patience, time.Millisecond)
+	}
+	disk, err := client.Semaphore("a disk", 1)
+	require.NoError(t, err)
+	_, err = disk.Acquire(context.Background(), &semaphore.AcquireOptions{Lease: berth.Forever})
+	require.NoError(t, err)
+	return s.URL()
+}
+
+func waiting(t *testing.T, sem *semaphore.Semaphore) int {
+	t.Helper()
+	stats, err := sem.Stats(context.Background())
+	require.NoError(t, err)
+	return stats.Waiting
+}
+
+// changing finds what is never the same twice.
+var changing = regexp.MustCompile(`\d{16}|"[0-9a-f]{16}"|[0-9a-f]{16}\.[0-9a-v]{20}|"\d{4}-[^"]*Z"|("(?:left|held|waited|alive)Ms": )\d+|\d+(\.\d+)?(µs|ms|s)\b`)
+
+// settled replaces it.
+func settled(text string) string {
+	return changing.ReplaceAllStringFunc(text, func(found string) string {
+		if key, _, ok := strings.Cut(found, ": "); ok {
+			return key + ": 0"
+		}
+		return "*"
+	})
+}
+
+func TestSemLs(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	got := call(t, url, "sem", "ls")
+	require.Equal(t, outcome{0, strings.TrimLeft(`
+NAME     CAPACITY   HELD   FREE   HOLDERS   WAITING
+a disk   1          1      0      1         0
+gpu      4          3      1      1         2
+`, "\n"), ""}, got)
+
+	require.JSONEq(t, `{
+		"namespace": "berth",
+		"semaphores": [
+			{"name": "a disk", "capacity": 1, "held": 1, "free": 0, "holders": 1, "waiting": 0},
+			{"name": "gpu", "capacity": 4, "held": 3, "free": 1, "holders": 1, "waiting": 2}
+		]
+	}`, call(t, url, "sem", "ls", "--json").out)
+}
+
+func TestSemLsOfNothing(t *testing.T) {
+	t.Parallel()
+	url := server(t).URL()
+	require.Equal(t, outcome{0, "No semaphore is in use in namespace shop.\n", ""}, call(t, url, "sem", "ls", "--namespace", "shop"))
+	require.Equal(t, outcome{0, "{\n  \"namespace\": \"berth\",\n  \"semaphores\": []\n}\n", ""}, call(t, url, "sem", "ls", "--json"))
+}
+
+func TestSemShow(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	got := call(t, url, "sem", "show", "gpu")
+	require.Zero(t, got.code)
+	lines := strings.Split(got.out, "\n")
+	require.Equal(t, "gpu: capacity 4, held 3, free 1, waiting 2", lines[0])
+	require.Equal(t, "Held by", lines[2])
+	require.Equal(t, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[3]))
+	require.Regexp(t, `^\d{16} +3 +\d+ms +10s, at most 1h00m +\d+(\.\d)?s +"order 66\\x1b\[2J" +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
+	require.Equal(t, "Waiting in line", lines[6])
+	require.Equal(t, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[7]))
+	require.Regexp(t, `^0 +4 +7 +\d+(\.\d+)?ms +\d+(\.\d)?s +- +host/one/1 +\S+$`, lines[8])
+	require.Regexp(t, `^1 +2 +0 +\d+(\.\d+)?ms +\d+(\.\d)?s +- +host/one/1 +\S+$`, lines[9])
+
+	forever := call(t, url, "sem", "show", "a disk")
+	require.Regexp(t, `\n\d{16} +1 +\d+(\.\d+)?ms +forever fixed +forever +- `, forever.out)
+	require.NotContains(t, forever.out, "Waiting")
+}
+
+func TestSemShowInJSON(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	require.Equal(t, strings.TrimLeft(`
+{
+  "namespace": "berth",
+  "name": "gpu",
+  "capacity": 4,
+  "held": 3,
+  "free": 1,
+  "holders": [
+    {
+      "id": "*",
+      "node": *,
+      "label": "host/one/1",
+      "owner": "order 66\u001b[2J",
+      "weight": 3,
+      "fence": *,
+      "leaseMs": 10000,
+      "leftMs": 0,
+      "noRenew": false,
+      "maxHoldMs": 3600000,
+      "granted": *,
+      "heldMs": 0,
+      "detached": false,
+      "meta": {
+        "step": "render"
+      }
+    }
+  ],
+  "waiters": [
+    {
+      "id": "*",
+      "node": *,
+      "label": "host/one/1",
+      "owner": "",
+      "weight": 4,
+      "priority": 7,
+      "ahead": 0,
+      "since": *,
+      "waitedMs": 0,
+      "aliveMs": 0,
+      "meta": {}
+    },
+    {
+      "id": "*",
+      "node": *,
+      "label": "host/one/1",
+      "owner": "",
+      "weight": 2,
+      "priority": 0,
+      "ahead": 1,
+      "since": *,
+      "waitedMs": 0,
+      "aliveMs": 0,
+      "meta": {}
+    }
+  ]
+}
+`, "\n"), settled(call(t, url, "sem", "show", "gpu", "--json").out))
+
+	var forever showDocument
+	require.NoError(t, json.Unmarshal([]byte(call(t, url, "--json", "sem", "show", "a disk").out), &forever))
+	require.Nil(t, forever.Holders[0].LeaseMs, "no end")
+	require.Nil(t, forever.Holders[0].LeftMs)
+}
+
+func TestSemResize(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	for _, step := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"3"}, "gpu: capacity 3, was not known\n"},
+		{[]string{"5"}, "gpu: capacity 5, was 3\n"},
+		{[]string{"5", "--keep"}, "gpu: capacity 5, kept for good\n"},
+		{[]string{"2", "--keep"}, "gpu: capacity 2, was 5, kept for good\n"},
+		{[]string{"4", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 4,\n  \"before\": 2,\n  \"kept\": false\n}\n"},
+	} {
+		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
+		require.Equal(t, outcome{0, step.says, ""}, got)
+	}
+	stats, err := semOf(t, s, "gpu", 1).Stats(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, 4, stats.Capacity)
+	require.Equal(t, "gpu: capacity 4, held 0, free 4, waiting 0\n", call(t, s.URL(), "sem", "show", "gpu").out)
+}
+
+func TestCompletionKnowsTheNames(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	for _, args := range [][]string{
+		{"sem", "show", ""}, {"sem", "resize", ""}, {"run", "--sem", ""},
+	} {
+		got := call(t, url, append([]string{"__complete"}, args...)...)
+		require.Equal(t, "a disk\ngpu\n:4\n", got.out)
+	}
+	require.Equal(t, "gpu\n:4\n", call(t, url, "__complete", "sem", "show", "g").out)
+	require.Equal(t, ":4\n", call(t, url, "__complete", "sem", "show", "gpu", "").out)
+	require.Equal(t, ":1\n", call(t, closedPort(t), "__complete", "sem", "show", "").out, "no server, no names")
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// The JSON documents. Their field names are promised; durations are whole
+// milliseconds, null for one without end, and moments are the server's.
+type (
+	semDocument struct {
+		Name     string `json:"name"`
+		Capacity int    `json:"capacity"`
+		Held     int    `json:"held"`
+		Free     int    `json:"free"`
+		Holders  int    `json:"holders"`
+		Waiting  int    `json:"waiting"`
+	}
+	listDocument struct {
+		Namespace  string        `json:"namespace"`
+		Semaphores []semDocument `json:"semaphores"`
+	}
+	showDocument struct {
+		Namespace string           `json:"namespace"`
+		Name      string           `json:"name"`
+		Capacity  int              `json:"capacity"`
+		Held      int              `json:"held"`
+		Free      int              `json:"free"`
+		Holders   []holderDocument `json:"holders"`
+		Waiters   []waiterDocument `json:"waiters"`
+	}
+	holderDocument struct {
+		ID        string            `json:"id"`
+		Node      string            `json:"node"`
+		Label     string            `json:"label"`
+		Owner     string            `json:"owner"`
+		Weight    int               `json:"weight"`
+		Fence     int64             `json:"fence"`
+		LeaseMs   *int64            `json:"leaseMs"`
+		LeftMs    *int64            `json:"leftMs"`
+		NoRenew   bool              `json:"noRenew"`
+		MaxHoldMs int64             `json:"maxHoldMs"`
+		Granted   time.Time         `json:"granted"`
+		HeldMs    int64             `json:"heldMs"`
+		Detached  bool              `json:"detached"`
+		Meta      map[string]string `json:"meta"`
+	}
+	waiterDocument struct {
+		ID       string            `json:"id"`
+		Node     string            `json:"node"`
+		Label    string            `json:"label"`
+		Owner    string            `json:"owner"`
+		Weight   int               `json:"weight"`
+		Priority int               `json:"priority"`
+		Ahead    int               `json:"ahead"`
+		Since    time.Time         `json:"since"`
+		WaitedMs int64             `json:"waitedMs"`
+		AliveMs  int64             `json:"aliveMs"`
+		Meta     map[string]string `json:"meta"`
+	}
+	resizeDocument struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Capacity  int    `json:"capacity"`
+		Before    int    `json:"before"`
+		Kept      bool   `json:"kept"`
+	}
+)
+
+func (a *app) printList(all []semaphore.Stats) error {
+	if a.json {
+		document := listDocument{Namespace: a.namespace, Semaphores: []semDocument{}}
+		for _, s := range all {
+			document.Semaphores = append(document.Semaphores,
+				semDocument{s.Name, s.Capacity, s.Held, s.Available(), s.Holders, s.Waiting})
+		}
+		return printJSON(a.out, document)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintf(a.out, "No semaphore is in use in namespace %s.\n", plain(a.namespace))
+		return err
+	}
+	rows := make([][]string, 0, len(all))
+	for _, s := range all {
+		rows = append(rows, []string{
+			plain(s.Name), itoa(s.Capacity), itoa(s.Held), itoa(s.Available()), itoa(s.Holders), itoa(s.Waiting),
+		})
+	}
+	return table(a.out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows)
+}
+
+func (a *app) printSemaphore(s semaphore.Stats, holders []semaphore.Holder, waiters []semaphore.Waiter) error {
+	if a.json {
+		return printJSON(a.out, a.showDocument(s, holders, waiters))
+	}
+	fmt.Fprintf(a.out, "%s: capacity %d, held %d, free %d, waiting %d\n",
+		plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
+	if len(holders) > 0 {
+		fmt.Fprintln(a.out, "\nHeld by")
+		if err := table(a.out, holderHeading, holderRows(holders)); err != nil {
+			return err
+		}
+	}
+	if len(waiters) > 0 {
+		fmt.Fprintln(a.out, "\nWaiting in line")
+		return table(a.out, waiterHeading, waiterRows(waiters))
+	}
+	return nil
+}
+
+var (
+	holderHeading = []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}
+	waiterHeading = []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}
+)
+
+func holderRows(holders []semaphore.Holder) [][]string {
+	rows := make([][]string, 0, len(holders))
+	for _, h := range holders {
+		lease := human(h.Lease)
+		switch {
+		case h.Detached:
+			lease += " detached"
+		case h.NoRenew:
+			lease += " fixed"
+		}
+		if h.MaxHold != 0 {
+			lease += ", at most " + human(h.MaxHold)
+		}
+		rows = append(rows, []string{
+			strconv.FormatInt(h.Fence, 10), itoa(h.Weight), human(h.Held), lease, human(h.Left),
+			plain(h.Owner), plain(h.Label), h.ID,
+		})
+	}
+	return rows
+}
+
+func waiterRows(waiters []semaphore.Waiter) [][]string {
+	rows := make([][]string, 0, len(waiters))
+	for _, w := range waiters {
+		rows = append(rows, []string{
+			itoa(w.Ahead), itoa(w.Weight), itoa(w.Priority), human(w.Waited), human(w.Alive),
+			plain(w.Owner), plain(w.Label), w.ID,
+		})
+	}
+	return rows
+}
+
+func (a *app) showDocument(s semaphore.Stats, holders []semaphore.Holder, waiters []semaphore.Waiter) showDocument {
+	document := showDocument{
+		Namespace: a.namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
+		Holders: []holderDocument{}, Waiters: []waiterDocument{},
+	}
+	for _, h := range holders {
+		document.Holders = append(document.Holders, holderDocument{
+			ID: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
+			LeaseMs: millis(h.Lease), LeftMs: millis(h.Left), NoRenew: h.NoRenew,
+			MaxHoldMs: h.MaxHold.Milliseconds(), Granted: h.Granted.UTC(), HeldMs: h.Held.Milliseconds(),
+			Detached: h.Detached, Meta: meta(h.Meta),
+		})
+	}
+	for _, w := range waiters {
+		document.Waiters = append(document.Waiters, waiterDocument{
+			ID: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Weight: w.Weight, Priority: w.Priority,
+			Ahead: w.Ahead, Since: w.Since.UTC(), WaitedMs: w.Waited.Milliseconds(),
+			AliveMs: w.Alive.Milliseconds(), Meta: meta(w.Meta),
+		})
+	}
+	return document
+}
+
+// meta is never null.
+func meta(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
+
+func (a *app) printResized(name string, before, capacity int, kept bool) error {
+	if a.json {
+		return printJSON(a.out, resizeDocument{a.namespace, name, capacity, before, kept})
+	}
+	text := fmt.Sprintf("%s: capacity %d", plain(name), capacity)
+	switch {
+	case before == 0:
+		text += ", was not known"
+	case before != capacity:
+		text += fmt.Sprintf(", was %d", before)
+	}
+	if kept {
+		text += ", kept for good"
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}
