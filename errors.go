@@ -124,8 +124,8 @@ func (e *AcquireError) Error() string {
 	case ReasonCancelled, ReasonTimedOut, ReasonAttempts, ReasonClosed:
 		fmt.Fprintf(&b, " after %s", e.Waited.Round(time.Millisecond))
 	}
-	if e.Cause != nil {
-		fmt.Fprintf(&b, ": %v", e.Cause)
+	if e.Cause != nil { // joined errors stand on lines of their own
+		b.WriteString(": " + strings.ReplaceAll(e.Cause.Error(), "\n", "; "))
 	}
 	return b.String()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -67,7 +66,7 @@ func (a *app) demo(ctx context.Context, plain bool) error {
 		return &exitError{exitFailed, err}
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, supervise.Interrupts()...)
+	relay(signals, supervise.Interrupts())
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,7 +77,7 @@ func (a *app) demo(ctx context.Context, plain bool) error {
 	case err == nil, errors.As(err, &exit):
 		return err
 	default:
-		return &exitError{exitFailed, fmt.Errorf("demo: %w", err)}
+		return &exitError{exitFailed, err}
 	}
 }
 

@@ -44,8 +44,8 @@ func TestExitCodesOfRun(t *testing.T) {
 		"success":                {args: run("true"), code: 0},
 		"flags of the command":   {args: run("sh", "-c", "exit 9"), code: 9},
 		"a signal's":             {args: run("--", "sh", "-c", "kill -9 $$"), code: 137},
-		"unreachable":            {args: run("--", "true"), url: closedPort(t), code: 69, err: "cannot reach the server at 127.0.0.1:"},
-		"not in time":            {args: busy("--wait", "100ms", "--", "true"), code: 75, err: "timed out after 1"},
+		"unreachable":            {args: run("--", "true"), url: nobody, code: 69, err: "cannot reach the server at 127.0.0.1:1: "},
+		"not in time":            {args: busy("--wait", "100ms", "--", "true"), code: 75, err: "timed out after "},
 		"not at once":            {args: busy("--try", "--", "true"), code: 75, err: "full (capacity 1, held 1"},
 		"heavier than stored":    {args: busy("--weight", "2", "--", "true"), code: 75, err: "too heavy"},
 		"no such command":        {args: run("--", "no-such-command-anywhere"), code: 127, err: "not found"},
@@ -71,7 +71,7 @@ func TestExitCodesOfRun(t *testing.T) {
 		"max-hold below grace":   {args: run("--max-hold", "2s", "--", "true"), code: 64, err: "invalid --max-hold: 2s is below"},
 		"namespace with a glob":  {args: run("--namespace", "a*", "--", "true"), code: 64, err: "invalid --namespace"},
 		"json":                   {args: run("--json", "--", "true"), code: 64, err: "--json is not for 'berth run'"},
-		"usage before server":    {args: run("--lease", "1ms", "--", "true"), url: closedPort(t), code: 64, err: "--lease"},
+		"usage before server":    {args: run("--lease", "1ms", "--", "true"), url: nobody, code: 64, err: "--lease"},
 		"a URL that is none":     {args: run("--redis", "http://127.0.0.1", "--", "true"), code: 64, err: "--redis is not a URL"},
 		"a variable that is not": {args: run("--", "true"), url: "127.0.0.1:6379", code: 64, err: "BERTH_REDIS is not a URL"},
 	} {
@@ -95,18 +95,17 @@ func TestExitCodesOfRun(t *testing.T) {
 func TestExitCodesOfTheOthers(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	gone := closedPort(t)
 	for name, test := range map[string]struct {
 		args []string
 		url  string
 		code int
 		err  string
 	}{
-		"help":                    {args: []string{"--help"}, url: gone},
-		"nothing":                 {args: nil, url: gone},
-		"version":                 {args: []string{"--version"}, url: gone},
-		"sem":                     {args: []string{"sem"}, url: gone},
-		"completion":              {args: []string{"completion", "bash"}, url: gone},
+		"help":                    {args: []string{"--help"}, url: nobody},
+		"nothing":                 {args: nil, url: nobody},
+		"version":                 {args: []string{"--version"}, url: nobody},
+		"sem":                     {args: []string{"sem"}, url: nobody},
+		"completion":              {args: []string{"completion", "bash"}, url: nobody},
 		"unknown":                 {args: []string{"lock"}, code: 64, err: `unknown command "lock" for "berth"`},
 		"unknown below sem":       {args: []string{"sem", "rm"}, code: 64, err: `unknown command "rm" for "berth sem"`},
 		"ls with an argument":     {args: []string{"sem", "ls", "x"}, code: 64, err: "unknown command"},
@@ -118,12 +117,12 @@ func TestExitCodesOfTheOthers(t *testing.T) {
 		"resize to far too much":  {args: []string{"sem", "resize", "x", "99999999999999"}, code: 64, err: "invalid CAPACITY"},
 		"ls":                      {args: []string{"sem", "ls"}},
 		"check":                   {args: []string{"check"}},
-		"ls, unreachable":         {args: []string{"sem", "ls"}, url: gone, code: 69, err: "cannot reach the server at 127.0.0.1:"},
-		"show, unreachable":       {args: []string{"sem", "show", "x"}, url: gone, code: 69, err: "connection refused"},
-		"resize, unreachable":     {args: []string{"sem", "resize", "x", "1"}, url: gone, code: 69, err: "cannot reach"},
-		"check, unreachable":      {args: []string{"check"}, url: gone, code: 69, err: "cannot reach"},
-		"check --json":            {args: []string{"check", "--json"}, url: gone, code: 69, err: "cannot reach"},
-		"the flag counts first":   {args: []string{"check", "--redis", s.URL()}, url: gone},
+		"ls, unreachable":         {args: []string{"sem", "ls"}, url: nobody, code: 69, err: "cannot reach the server at 127.0.0.1:1: "},
+		"show, unreachable":       {args: []string{"sem", "show", "x"}, url: nobody, code: 69, err: "connection refused"},
+		"resize, unreachable":     {args: []string{"sem", "resize", "x", "1"}, url: nobody, code: 69, err: "cannot reach"},
+		"check, unreachable":      {args: []string{"check"}, url: nobody, code: 69, err: "cannot reach"},
+		"check --json":            {args: []string{"check", "--json"}, url: nobody, code: 69, err: "cannot reach"},
+		"the flag counts first":   {args: []string{"check", "--redis", s.URL()}, url: nobody},
 		"demo has nothing to say": {args: []string{"demo", "--json"}, code: 64, err: "--json is not for 'berth demo'"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +158,7 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 	require.NoError(t, err)
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "redis://"), "?client_cache=0")
 	urls := []string{
-		closedPort(t),
+		nobody,
 		"redis://user:s3cret@" + addr, // the server knows no AUTH
 		"redis://:s3c%ret@127.0.0.1:1",
 		"redis://user:s3/s3cret@127.0.0.1:1",
@@ -173,8 +172,13 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel()
 			for _, args := range [][]string{
-				{"check"}, {"sem", "ls"}, {"sem", "show", "gpu"}, {"sem", "resize", "gpu", "2"}, {"check", "--help"},
-				{"run", "--sem", "gpu", "--capacity", "1", "--try", "true"}, {"__complete", "sem", "show", ""},
+				{"check"},
+				{"sem", "ls"},
+				{"sem", "show", "gpu"},
+				{"sem", "resize", "gpu", "2"},
+				{"check", "--help"},
+				{"run", "--sem", "gpu", "--capacity", "1", "--try", "true"},
+				{"__complete", "sem", "show", ""},
 			} {
 				var out, errs bytes.Buffer
 				execute(append([]string{"--redis", url}, args...), &out, &errs)

@@ -30,8 +30,8 @@ func (a *app) run(o runOptions, args []string) error {
 		return err
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, supervise.Interrupts()...)
-	signal.Notify(signals, supervise.Others()...)
+	relay(signals, supervise.Interrupts())
+	relay(signals, supervise.Others())
 	defer signal.Stop(signals)
 	notes := newNotes(a.err)
 	defer notes.close()
@@ -53,6 +53,13 @@ func (a *app) run(o runOptions, args []string) error {
 		return err
 	}
 	return a.hold(cmd, permit, o, signals, notes)
+}
+
+// relay is signal.Notify, to which an empty list means all signals.
+func relay(to chan<- os.Signal, list []os.Signal) {
+	if len(list) > 0 {
+		signal.Notify(to, list...)
+	}
 }
 
 // config is that of a client that asks for one permit.
@@ -142,10 +149,10 @@ func (a *app) hold(cmd *exec.Cmd, permit *semaphore.Permit, o runOptions, signal
 	cmd.Env = append(os.Environ(),
 		"BERTH_NAME="+permit.Name(), "BERTH_CLAIM="+permit.ID(),
 		"BERTH_FENCE="+strconv.FormatInt(permit.Fence(), 10))
-	signal.Notify(signals, supervise.Stops()...)
+	relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
-		release(permit, notes)
+		_ = release(permit, notes) // nothing ran under it
 		return &exitError{exitCannotRun, err}
 	}
 	err = supervise.Wait(supervise.Config{

@@ -92,14 +92,9 @@ func semOf(t *testing.T, s *embedded.Server, name string, capacity int) *semapho
 	return sem
 }
 
-// closedPort is the URL of a server that is gone, with a password.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	s, err := embedded.StartListening("127.0.0.1:0")
-	require.NoError(t, err)
-	s.Close()
-	return strings.Replace(s.URL(), "://", "://user:s3cret@", 1)
-}
+// nobody is a URL, with a password, at which nobody listens: the port is one of
+// those that only root could open, and is never given out.
+const nobody = "redis://user:s3cret@127.0.0.1:1"
 
 // program is this test binary as berth, with the server in its environment.
 func program(t *testing.T, url string, args ...string) *exec.Cmd {

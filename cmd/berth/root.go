@@ -73,12 +73,15 @@ BERTH_REDIS; the flag counts first. The password is never printed.
   redis://[user:password@]host[:port][/db]     also valkey://
   rediss://...                                 TLS; also valkeys://
   redis://host:6379?addr=host2:6379            Cluster: any of its nodes, also just one
-  redis://host:26379?master_set=mymaster&addr=host2:26379   Sentinel
+  redis://host:26379?master_set=mymaster&addr=host2:26379
+                                               Sentinel: user and password are those
+                                               of the server behind it
   unix:///path/to/redis.sock?db=1
 
-Further parameters: db, dial_timeout and write_timeout (such as 2s), client_name,
-protocol=2 (RESP2), skip_verify (TLS without checking the certificate). Special
-characters in a password are percent-encoded: @ is %40, / is %2F.
+Further parameters: db, dial_timeout (default 5s) and write_timeout, client_name,
+protocol=2 (RESP2), skip_verify (TLS without checking the certificate; to trust
+one more authority, set SSL_CERT_FILE). Special characters in a password are
+percent-encoded: @ is %40, / is %2F.
 
 Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 69 the server
 cannot be reached or refuses; those of run are in 'berth run --help'.

@@ -66,7 +66,11 @@ func begin(t *testing.T, url, role string, flags ...string) *running {
 // line is the next one that the command says.
 func (r *running) line() string {
 	r.t.Helper()
-	require.True(r.t, r.said.Scan(), "the command has ended: %s", r.errs)
+	if !r.said.Scan() {
+		_ = r.cmd.Process.Kill()
+		_ = r.cmd.Wait() // only now the buffer is ours
+		require.FailNow(r.t, "the command has ended", "%s", r.errs)
+	}
 	return r.said.Text()
 }
 
@@ -188,12 +192,12 @@ func TestASignalThatIsIgnoredStaysIgnored(t *testing.T) {
 func within(t *testing.T, want, got time.Duration) {
 	t.Helper()
 	require.GreaterOrEqual(t, got, want-50*time.Millisecond)
-	require.LessOrEqual(t, got, want+400*time.Millisecond)
+	require.LessOrEqual(t, got, want+time.Second)
 }
 
 func TestWithoutTheServerTermThenKill(t *testing.T) {
 	t.Parallel()
-	const lease, grace = 1800 * time.Millisecond, 500 * time.Millisecond
+	const lease, grace = 3 * time.Second, 500 * time.Millisecond
 	s := server(t)
 	r := begin(t, s.URL(), "stubborn", "--lease", lease.String(), "--grace", grace.String())
 	gone := time.Now()
@@ -213,7 +217,7 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := begin(t, s.URL(), "polite", "--lease", "900ms", "--grace", "300ms")
+	r := begin(t, s.URL(), "polite", "--lease", "3s", "--grace", "1s")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, exitLost, r.end(), "and not the command's own 3")
@@ -233,7 +237,7 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 			require.NoError(t, client.ReleaseByID(context.Background(), "gpu", r.claim))
 			require.Equal(t, "got terminated", r.line())
 			term := time.Now()
-			require.Less(t, term.Sub(started), 1500*time.Millisecond, "a third of the lease and a bit, at the latest")
+			require.Less(t, term.Sub(started), 2400*time.Millisecond, "by a renewal, not by the end of the lease")
 			r.silent()
 			if killed {
 				within(t, grace, time.Since(term))
@@ -265,7 +269,7 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 	started := time.Now()
 	require.Equal(t, "got terminated", r.line())
 	r.silent()
-	require.Less(t, time.Since(started), 1500*time.Millisecond)
+	require.Less(t, time.Since(started), 2400*time.Millisecond, "not by the end of the lease")
 	require.Equal(t, exitLost, r.end())
 	require.Contains(t, r.errs.String(), "was held as long as it may")
 	requireFree(t, s.URL())
@@ -287,7 +291,7 @@ func TestALongLeaseIsThereFromTheStart(t *testing.T) {
 func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := begin(t, s.URL(), "stubborn", "--lease", "600ms")
+	r := begin(t, s.URL(), "stubborn", "--lease", "2s")
 	r.signal(syscall.SIGSTOP)
 	// Somebody else gets the permit when the lease has ended.
 	permit, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)

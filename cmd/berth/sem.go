@@ -201,4 +201,3 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, keep boo
 		return a.printResized(name, before, capacity, keep)
 	})
 }
-

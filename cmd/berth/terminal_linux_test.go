@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -139,7 +140,7 @@ func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 		a.stopped()
 		require.Equal(t, "T", state(t, a.role))
 		require.NoError(t, a.cmd.Process.Signal(syscall.SIGCONT))
-		require.Eventually(t, func() bool { return a.foreground() == a.role }, patience, 1e6)
+		require.Eventually(t, func() bool { return a.foreground() == a.role }, patience, time.Millisecond)
 		a.press(ctrlC)
 		a.until("got interrupt")
 	}
@@ -148,7 +149,7 @@ func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	a := beginAtTerminal(t, s.URL(), "--lease", "600ms")
+	a := beginAtTerminal(t, s.URL(), "--lease", "2s")
 	a.press(ctrlZ)
 	a.stopped()
 	_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
@@ -164,8 +165,9 @@ func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 	t.Parallel()
 	r := begin(t, server(t).URL(), "stubborn", "--lease", "1h")
 	r.signal(syscall.SIGTSTP) // as Ctrl-Z does where berth keeps the foreground
-	require.Eventually(t, func() bool { return state(t, r.cmd.Process.Pid) == "T" }, patience, 1e6)
-	require.Equal(t, "T", state(t, r.command))
+	require.Eventually(t, func() bool {
+		return state(t, r.cmd.Process.Pid) == "T" && state(t, r.command) == "T"
+	}, patience, time.Millisecond)
 	r.signal(syscall.SIGCONT)
 	r.signal(syscall.SIGINT)
 	require.Equal(t, "got interrupt", r.line())

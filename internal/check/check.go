@@ -5,6 +5,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +32,7 @@ type Options struct {
 	Trial func(ctx context.Context) error
 	// AllowEviction makes a server that evicts a warning.
 	AllowEviction bool
-	// Timeout bounds the trial of the subscription.
+	// Timeout bounds the trial of the subscription, and four times it the whole.
 	Timeout time.Duration
 }
 
@@ -39,7 +40,23 @@ type Options struct {
 // that matches berth.ErrIncompatible for a server that is too old, a
 // *berth.ConfigError for one that evicts, and the server's error where it cannot
 // be reached or the user may not do what the scripts need.
+//
+// Rueidis repeats what only reads for as long as it may, so the whole is bounded:
+// by four times Options.Timeout.
 func Server(ctx context.Context, o Options) (berth.Report, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, 4*o.Timeout, errSilent)
+	defer cancel()
+	report, err := look(ctx, o)
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		err = errors.Join(errSilent, err)
+	}
+	return report, err
+}
+
+// errSilent says that the check was given up.
+var errSilent = errors.New("berth: the server does not answer")
+
+func look(ctx context.Context, o Options) (berth.Report, error) {
 	var report berth.Report
 	var err error
 	if report.Latency, err = latency(ctx, o.Client); err != nil {

@@ -56,7 +56,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		return nil, e.refused(c, refusal)
 	}
 	e.event(observe.Granted, c, func(ev *observe.Event) {
-		ev.Fence, ev.Waited, ev.Lease = hold.Fence(), hold.waited, c.Record.Lease
+		ev.Fence, ev.Waited, ev.Lease, ev.Capacity = hold.Fence(), hold.waited, c.Record.Lease, c.capacity()
 	})
 	return hold, nil
 }
@@ -83,6 +83,9 @@ func (e *Engine) leaving(ctx, wait context.Context) *berth.AcquireError {
 // refused completes a refusal and tells the observer.
 func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	r.Name, r.Claim, r.Waited = c.Name, c.ID, e.clock.Now()-c.start
+	if r.Capacity == 0 {
+		r.Capacity = c.capacity()
+	}
 	e.event(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
 		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, r
 	})
@@ -110,7 +113,7 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 // until the wait ends, another one as often as Retry allows.
 func (e *Engine) repeatAsk(ctx context.Context, c *Claim) *berth.AcquireError {
 	pace := scriptkit.NewPace(e.cfg.Retry)
-	for {
+	for attempt := 1; ; attempt++ {
 		answer, err := e.askOnce(c)
 		switch {
 		case err == nil && answer.Refused != nil && answer.Tide.More:
@@ -130,6 +133,7 @@ func (e *Engine) repeatAsk(ctx context.Context, c *Claim) *berth.AcquireError {
 		c.mu.Lock()
 		c.failure = err
 		c.mu.Unlock()
+		e.repeats(c, attempt, err)
 		if !pace.Pause(ctx, e.closing) {
 			return left
 		}
@@ -159,7 +163,7 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 		return answer, err
 	}
 	c.mu.Lock()
-	c.failure = nil
+	c.failure, c.stored = nil, answer.Capacity
 	c.mu.Unlock()
 	switch {
 	case answer.Refused != nil:
@@ -207,7 +211,7 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 	if pushed {
 		c.wake()
 	}
-	e.event(observe.Queued, c, func(ev *observe.Event) { ev.Ahead = a.Ahead })
+	e.event(observe.Queued, c, func(ev *observe.Event) { ev.Ahead, ev.Capacity = a.Ahead, a.Capacity })
 }
 
 // waitEnded is called when the heartbeat has learned that a waiting claim is
@@ -294,7 +298,7 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 
 func (e *Engine) repeatConfirm(ctx context.Context, c *Claim) error {
 	pace := scriptkit.NewPace(e.cfg.Retry)
-	for {
+	for attempt := 1; ; attempt++ {
 		err := e.call(c, ModeBeat)
 		if err == nil {
 			return nil
@@ -302,7 +306,11 @@ func (e *Engine) repeatConfirm(ctx context.Context, c *Claim) error {
 		if p, _ := c.current(); p == ended {
 			return nil // await says why
 		}
-		if !scriptkit.Repeatable(err) || !pace.Next(true) || !pace.Pause(ctx, e.closing) {
+		if !scriptkit.Repeatable(err) || !pace.Next(true) {
+			return err
+		}
+		e.repeats(c, attempt, err)
+		if !pace.Pause(ctx, e.closing) {
 			return err
 		}
 	}

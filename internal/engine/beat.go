@@ -289,7 +289,7 @@ func (e *Engine) hearRestored(c *Claim, start time.Duration, s Status) heartbeat
 		c.mu.Lock()
 		c.heard, c.left = start, c.Record.Wait
 		c.mu.Unlock()
-		e.event(observe.Restored, c, nil)
+		e.event(observe.Restored, c, func(ev *observe.Event) { ev.Waited = e.clock.Now() - c.start })
 		return heartbeat.Outcome{Left: c.Record.Wait}
 	case WordHeld:
 		e.beats.Kick(c.Name) // the next beat says how much is left

@@ -10,6 +10,9 @@ import (
 	"github.com/berth-go/berth/internal/heartbeat"
 )
 
+// errNoAnswer is why a wait failed whose acquire is still on its way.
+var errNoAnswer = errors.New("berth: the server has not answered yet")
+
 type phase int
 
 // The phases of a claim on this side, in the only order they take.
@@ -53,6 +56,7 @@ type Claim struct {
 	phase       phase         // guarded by mu, only ever grows
 	err         error         // guarded by mu: why it ended
 	ticket      int64         // guarded by mu
+	stored      int           // guarded by mu: the capacity that the server last named, 0 for none
 	place       int64         // guarded by mu: where it stands, while it waits
 	fence       int64         // guarded by mu: the number of its grant
 	pushedFence int64         // guarded by mu: what the last push said it is
@@ -137,6 +141,9 @@ func (c *Claim) overdue(cause error) error {
 func (c *Claim) blame(r *berth.AcquireError) {
 	c.mu.Lock()
 	failure := c.failure
+	if failure == nil && c.phase == asking && c.asked && r.Reason == berth.ReasonTimedOut {
+		failure = errNoAnswer
+	}
 	c.mu.Unlock()
 	if failure == nil {
 		return
@@ -145,6 +152,13 @@ func (c *Claim) blame(r *berth.AcquireError) {
 		r.Reason = berth.ReasonFailed
 	}
 	r.Cause = errors.Join(r.Cause, failure)
+}
+
+// capacity is the stored one, 0 where it is not known.
+func (c *Claim) capacity() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stored
 }
 
 // isDetached says whether the hold was detached.

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/internal/wake"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // tombstone is how long a removed claim is remembered whose acquire may still
@@ -186,6 +187,9 @@ func (e *Engine) subscribed() {
 	for _, name := range names {
 		e.beats.Kick(name)
 	}
+	if e.cfg.Observe != nil {
+		e.cfg.Observe(observe.Event{Kind: observe.Subscribed, Node: e.cfg.Node, Count: int(e.hub.Epoch())})
+	}
 }
 
 // Close ends all waits with ErrClosed, gives back what is held and not
@@ -267,6 +271,16 @@ func (e *Engine) releaseAll(claims []*Claim) error {
 		}
 	}
 	return errors.Join(all...)
+}
+
+// repeats reports a call of a claim that is about to be repeated.
+func (e *Engine) repeats(c *Claim, attempt int, err error) {
+	e.event(observe.Repeated, c, func(ev *observe.Event) {
+		ev.Count, ev.Err = attempt, err
+		if failed, ok := errors.AsType[*scriptkit.Error](err); ok {
+			ev.Detail = failed.Script
+		}
+	})
 }
 
 // event fills in what all events of a claim share, and sends it.

@@ -113,6 +113,11 @@ func (h *Hold) Left() time.Duration {
 	if h.Err() != nil {
 		return 0
 	}
+	return h.left()
+}
+
+// left is how long the lease lasts, also after the hold has ended.
+func (h *Hold) left() time.Duration {
 	deadline := h.c.lease.Deadline()
 	if deadline == 0 {
 		return berth.Forever
@@ -154,19 +159,23 @@ func (e *Engine) endHold(c *Claim, cause error) {
 func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
 	e.event(kind, h.c, func(ev *observe.Event) {
 		ev.Fence, ev.Held, ev.Waited, ev.Lease, ev.Err = h.Fence(), e.clock.Now()-h.since, h.waited, h.c.Record.Lease, err
+		switch kind {
+		case observe.RenewFailed, observe.Detached, observe.Resumed, observe.ReleaseFailed:
+			ev.Left = h.left()
+		}
 	})
 }
 
-func (e *Engine) renewFailed(c *Claim, err error) {
-	e.event(observe.RenewFailed, c, func(ev *observe.Event) { ev.Err = err })
-}
+func (e *Engine) renewFailed(c *Claim, err error) { e.heldEvent(observe.RenewFailed, c, err) }
+func (e *Engine) heldLong(c *Claim)               { e.heldEvent(observe.HeldLong, c, nil) }
 
-func (e *Engine) heldLong(c *Claim) {
+// heldEvent is for a hold whose caller has it already.
+func (e *Engine) heldEvent(kind observe.Kind, c *Claim, err error) {
 	c.mu.Lock()
 	hold := c.hold
 	c.mu.Unlock()
 	if hold != nil {
-		e.holdEvent(observe.HeldLong, hold, nil)
+		e.holdEvent(kind, hold, err)
 	}
 }
 
@@ -307,9 +316,14 @@ func (h *Hold) ask(ctx context.Context, mode Mode) error {
 	reply := make(chan error, 1)
 	h.e.spawn(func() {
 		pace := scriptkit.NewPace(h.e.cfg.Retry)
-		for {
+		for attempt := 1; ; attempt++ {
 			err := h.e.call(h.c, mode)
-			if err == nil || !scriptkit.Repeatable(err) || !pace.Next(false) || !pace.Pause(ctx, h.e.closing) {
+			if err == nil || !scriptkit.Repeatable(err) || !pace.Next(false) {
+				reply <- err
+				return
+			}
+			h.e.repeats(h.c, attempt, err)
+			if !pace.Pause(ctx, h.e.closing) {
 				reply <- err
 				return
 			}
@@ -336,7 +350,9 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	}
 	defer e.work.Done()
 	e.takes(c, grant{fence: fence, start: start, left: left, confirmed: true})
-	return e.handle(ctx, c), nil
+	h := e.handle(ctx, c)
+	e.holdEvent(observe.Resumed, h, nil)
+	return h, nil
 }
 
 // Now is the engine's clock, for the start of a request.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -10,15 +11,19 @@ import (
 )
 
 // Names goes through the names of a kind that the server knows, each once. It
-// promises what SCAN promises, on every node of a cluster.
-func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind) iter.Seq2[string, error] {
+// promises what SCAN promises, on every node of a cluster. timeout bounds each of
+// its calls.
+func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind, timeout time.Duration) iter.Seq2[string, error] {
 	const count = 500
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)
 		for _, node := range client.Nodes() {
 			for cursor := uint64(0); ; {
 				scan := node.B().Scan().Cursor(cursor).Match(space.Match(kind)).Count(count).Build()
-				entry, err := node.Do(ctx, scan).AsScanEntry()
+				// Rueidis repeats what only reads for as long as it may.
+				limited, cancel := context.WithTimeout(ctx, timeout)
+				entry, err := node.Do(limited, scan).AsScanEntry()
+				cancel()
 				if err != nil {
 					if !yield("", err) {
 						return

@@ -67,6 +67,8 @@ type Answer struct {
 	Place int64
 	// Ahead is how many stand before it.
 	Ahead int
+	// Capacity is the stored one, 0 where the primitive has none.
+	Capacity int
 	// Fence is the number of the grant.
 	Fence int64
 	// Left is the time left of the hold or of the wait lease, below 0 for a

@@ -160,7 +160,7 @@ type scene struct {
 // The script runs beside it.
 func inScene(t *testing.T, left time.Duration, script func(s *scene)) (s *scene, err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		c := clock.New()
 		s = &scene{
 			hold:    newHold(c, left),

@@ -37,7 +37,7 @@ const (
 	Failed Kind = "failed"
 	// Restored: the server had forgotten a waiting claim (a flush, a
 	// failover), which then asked again with the ticket that it had.
-	// Fills: Waited, Ahead. Level: info.
+	// Fills: Waited. Level: info.
 	Restored Kind = "restored"
 	// CleanupFailed: a claim whose wait has ended could not be removed within
 	// CleanupTimeout. The server drops it when its wait lease ends.

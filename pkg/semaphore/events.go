@@ -17,6 +17,13 @@ func (c *Client) repeated(script string, attempt int, err error) {
 	c.event(observe.Event{Kind: observe.Repeated, Detail: script, Count: attempt, Err: err})
 }
 
+// swept reports what a script dropped.
+func (c *Client) swept(name string, dropped int) {
+	if dropped > 0 {
+		c.event(observe.Event{Kind: observe.Swept, Name: name, Count: dropped})
+	}
+}
+
 // stored compares the stored capacity with the claim's, and reports another one
 // once.
 func (c *Client) stored(claim *engine.Claim, capacity int) {

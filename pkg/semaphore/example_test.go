@@ -28,7 +28,6 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer sems.Close(ctx)
 
 	gpu, err := sems.Semaphore("gpu", 4)
 	if err != nil {
@@ -38,11 +37,15 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer permit.Release(ctx)
-
 	stats, err := gpu.Stats(ctx)
 	fmt.Println(stats.Held, "held,", stats.Available(), "free", err)
-	// Output: 1 held, 3 free <nil>
+
+	fmt.Println(permit.Release(ctx))
+	fmt.Println(sems.Close(ctx))
+	// Output:
+	// 1 held, 3 free <nil>
+	// <nil>
+	// <nil>
 }
 
 // open is how the other examples begin: a client on an embedded server of its

@@ -85,8 +85,9 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 		require.NoError(t, forever.Release(ctx))
 		left, _ := w.leftOf(second.ID())
 		check(roundUp(w.now() + left))
+		before := w.expiry()
 		require.NoError(t, second.Release(ctx))
-		check(roundUp(w.now() - lease + 2*lease)) // nothing moves it nearer but time
+		check(before) // nothing brings it nearer, so that it seldom moves
 
 		again := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever})
 		check(-1)
@@ -148,10 +149,11 @@ func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
+		b.connect()
 		p := a.take(1, nil)
 		first := b.queue(1, nil) // subscribes
 		require.NoError(t, p.Release(context.Background()))
-		p = first.granted(0)
+		p = first.granted(w.now())
 		a.Reset()
 		b.Reset()
 		q := b.queue(1, nil)
@@ -211,13 +213,14 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 		}
 		_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"})
 		require.ErrorIs(t, err, berth.ErrIncompatible)
+		theirs := record("x")
 		for _, r := range []struct {
 			script string
 			args   []string
 		}{
 			{"semaphore_release", []string{"theirs", "x", "60000", "60000", "c", gpu}},
 			{"semaphore_renew", []string{"x", "60000", "c", gpu, "theirs", "renew"}},
-			{"semaphore_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", (&engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: "x"}).Text()}},
+			{"semaphore_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", theirs.Text()}},
 		} {
 			reply := w.call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)
@@ -251,6 +254,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
+		n.Reset()
 		refuse := func(field string, err error) {
 			t.Helper()
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
@@ -312,9 +316,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			_, err := n.Resume(ctx, bad)
 			refuse(field, err)
 		}
-		for command := range n.Counts() {
-			require.Contains(t, []string{"CLIENT", "HELLO", "PING"}, command, "no more than the connection's own")
-		}
+		require.Empty(t, n.Counts(), "nothing was sent")
 		require.Empty(t, w.keys())
 
 		_, err = n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Weight: 2})
@@ -399,7 +401,7 @@ func TestALeakedSumIsForgottenWhenNothingIsHeld(t *testing.T) {
 }
 
 // An acquire that runs again after its hold has ended, and is then refused, must
-// not leave that hold counted for good.
+// have given that hold back.
 func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 	for name, policy := range map[string]semaphore.CapacityPolicy{
 		"differs": semaphore.CapacityStrict, "too_heavy": semaphore.CapacityStored,
@@ -414,7 +416,6 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 				r := w.acquireScript("a", "a.1", 3, policy, heavy)
 				require.Equal(t, name, r.Status())
 				require.Equal(t, 1, w.stats().Held)
-				require.EqualValues(t, 1, w.field("used"))
 			})
 		})
 	}

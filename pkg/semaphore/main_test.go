@@ -135,9 +135,17 @@ func (n *node) close() {
 // connect makes all of the client's connections for calls.
 func (n *node) connect() {
 	n.w.t.Helper()
+	s, err := n.Semaphore("connect", 1)
+	require.NoError(n.w.t, err)
 	for range 32 {
-		require.NoError(n.w.t, n.take(1, nil).Release(context.Background()))
+		p, err := s.Acquire(context.Background(), nil)
+		require.NoError(n.w.t, err)
+		require.NoError(n.w.t, p.Release(context.Background()))
 	}
+	n.w.do("DEL", "berth:sem:{connect}:state")
+	n.mu.Lock()
+	n.events = nil
+	n.mu.Unlock()
 	n.Reset()
 }
 
@@ -219,6 +227,17 @@ func (a *wait) granted(at time.Duration) *semaphore.Permit {
 	return a.permit
 }
 
+// grantedBy waits for the permit, and fails if it came before at, or more than
+// 50 ms after it.
+func (a *wait) grantedBy(at time.Duration) *semaphore.Permit {
+	a.w.t.Helper()
+	<-a.done
+	require.NoError(a.w.t, a.err)
+	require.GreaterOrEqual(a.w.t, a.at, at)
+	require.LessOrEqual(a.w.t, a.at, at+50*ms)
+	return a.permit
+}
+
 // refused waits for the error, and fails if it came at another time or for
 // another reason.
 func (a *wait) refused(at time.Duration, reason berth.Reason) *berth.AcquireError {
@@ -260,19 +279,26 @@ func (w *world) call(script string, args ...string) scriptkit.Reply {
 	return r
 }
 
-// acquireScript sends semaphore_acquire as node would, under a policy and with
-// weight 1 unless change sets it, and returns its reply.
-func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
-	w.t.Helper()
+// record is what a node asks for with weight 1, unless change says otherwise.
+func record(node string, change ...func(*engine.Record)) engine.Record {
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
 	for _, f := range change {
 		f(&r)
 	}
-	millis := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return r
+}
+
+// acquireScript sends semaphore_acquire as node would, under a policy, and
+// returns its reply.
+func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
+	w.t.Helper()
+	r := record(node, change...)
 	return w.call("semaphore_acquire", claim, node, r.Tail(), strconv.Itoa(r.Weight), strconv.Itoa(r.Priority),
 		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()),
 		strconv.Itoa(capacity), policy.String(), "1", "60000", "berth:wake:", gpu)
 }
+
+func millis(n int64) string { return strconv.FormatInt(n, 10) }
 
 // do runs a command on the server, and returns its answer.
 func (w *world) do(words ...string) rueidis.RedisResult {

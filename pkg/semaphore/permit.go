@@ -65,7 +65,7 @@ func (p *Permit) Left() time.Duration { return p.hold.Left() }
 // works after ctx has ended, then for at most Config.CleanupTimeout.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
-// the permit had ended before; berth.ErrReleased if somebody else had given it
+// the server had ended the permit before; berth.ErrReleased if somebody else had given it
 // back; or the server's error: then the permit ends with its lease, and Release
 // may be called again.
 func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx) }
@@ -76,7 +76,8 @@ func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx)
 func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 
 // Detach stops renewing and keeps the permit until its lease ends, also through
-// Close of the client. The lease starts anew with the call. Whoever has the
+// Close of the client. A lease that renews by itself starts anew with the call, a
+// fixed one goes on. Whoever has the
 // token can take the permit up with Client.Resume; then this one ends with
 // berth.ErrReleased, else with berth.ErrExpired at the end of the lease. Release
 // does nothing from then on and returns nil, so that a deferred one may stay.

@@ -132,15 +132,18 @@ func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	switch r.Status() {
 	case statusGranted:
 		a.Granted, a.Ticket, a.Fence, a.Left, a.Confirmed = true, r.Int(1), r.Int(2), left(r.Int(3)), r.Int(4) == 1
-		s.client.stored(c, int(r.Int(5)))
+		a.Capacity = int(r.Int(5))
+		s.client.stored(c, a.Capacity)
 		a.Tide.More = r.Int(6) == 1
 	case statusQueued:
 		a.Ticket, a.Place, a.Left, a.Ahead = r.Int(1), r.Int(2), ms(r.Int(3)), int(r.Int(4))
-		s.client.stored(c, int(r.Int(7)))
+		a.Capacity = int(r.Int(7))
+		s.client.stored(c, a.Capacity)
 		a.Tide = tideAt(&r, 5, 8)
 	case statusFull, statusAhead:
 		a.Refused = refusal(berth.ReasonFull, &r)
 		a.Refused.Swept = int(r.Int(4))
+		s.client.swept(c.Name, a.Refused.Swept)
 		a.Tide.More = r.Int(5) == 1
 		if r.Status() == statusAhead {
 			a.Refused.Reason = berth.ReasonQueuedAhead
@@ -255,6 +258,7 @@ func (s *calls) count(ctx context.Context, name string, mode scriptkit.Mode) (St
 		Name: name, Swept: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)),
 		Waiting: int(r.Int(4)), Capacity: int(r.Int(5)),
 	}
+	s.client.swept(name, stats.Swept)
 	tide := tideAt(&r, 6, 8)
 	return stats, tide, r.Err()
 }
@@ -323,7 +327,7 @@ func (s *calls) forceRelease(ctx context.Context, name, id string) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	s.client.event(observe.Event{Kind: observe.ForceReleased, Name: name, Claim: id, Detail: r.Status()})
+	s.client.event(observe.Event{Kind: observe.ForceReleased, Name: name, Claim: id, Count: 1, Detail: r.Status()})
 	if err := s.sweepOn(ctx, name, more); err != nil {
 		return err
 	}

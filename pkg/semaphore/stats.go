@@ -78,7 +78,7 @@ func (c *Client) Stats(ctx context.Context, names ...string) iter.Seq2[Stats, er
 }
 
 func (c *Client) allStats(ctx context.Context, yield func(Stats, error) bool) {
-	for name, err := range engine.Names(ctx, c.redis, c.space, keyspace.Sem) {
+	for name, err := range engine.Names(ctx, c.redis, c.space, keyspace.Sem, c.cfg.CallTimeout) {
 		if err != nil {
 			if !yield(Stats{}, err) {
 				return

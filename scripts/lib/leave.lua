@@ -1,19 +1,21 @@
 --- @include "lib/bands"
 --- @include "lib/endless"
 -- leave takes a claim out of the line and the state, as a hold or as a waiter,
--- and keeps the counts. With a word given, a tombstone that says it stays for
+-- and keeps the counts, of what was in the line. With a word given, a tombstone that says it stays for
 -- so many milliseconds. Its first write is a ZREM, so it works on a full
 -- server.
 local function leave(at, st, claim, r, held, word, stays)
   if held then
-    redis.call("ZREM", at.line, "h:" .. claim)
-    st.used = st.used - r.weight
+    if redis.call("ZREM", at.line, "h:" .. claim) > 0 then
+      st.used = st.used - r.weight
+    end
     if endless(r) and r.phase ~= "g" then
       st.forever = st.forever - 1
     end
   else
-    redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim)
-    st.waiting = st.waiting - 1
+    if redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim) > 0 then
+      st.waiting = st.waiting - 1
+    end
   end
   if word then
     redis.call("HSET", at.state, "c:" .. claim, "!" .. word)

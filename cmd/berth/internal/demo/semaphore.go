@@ -59,8 +59,8 @@ type director struct {
 	pending []report // not old enough to be told yet
 	next    int      // the worker that asks next
 	askAt   time.Duration
-	killAt  moment // when the victim is to be killed
-	victim  string // the victim's claim
+	killAt  moment   // when the victim is to be killed
+	victim  string   // the victim's claim
 	late    lateness // of this machine's timers since the victim was killed
 }
 

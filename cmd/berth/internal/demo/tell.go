@@ -12,7 +12,7 @@ func (d *director) take(r report) {
 	switch r.Kind {
 	case queued:
 		t.queued, t.ahead = at, r.Ahead
-		d.view.tell(*at, t, "asks, finds no free place and stands in line, "+place(r.Ahead))
+		d.view.tell(*at, t, "asks, finds no free place, stands in line "+place(r.Ahead))
 	case granted:
 		t.granted, t.fence = at, r.Fence
 		t.handed = d.story.at(time.UnixMicro(r.Fence))

@@ -1,0 +1,30 @@
+package demo
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNobodyAsksBeforeTheOneBeforeHasAnAnswer(t *testing.T) {
+	d := &director{story: newStory(3, 2), next: 1}
+	require.True(t, d.answered(), "there is none before the first")
+	d.next = 2
+	d.story.turns[0].asked = ms(0)
+	require.False(t, d.answered())
+	d.story.turns[0].granted = ms(1)
+	require.True(t, d.answered())
+	d.next = 3
+	require.False(t, d.answered())
+	d.story.turns[1].queued = ms(2)
+	require.True(t, d.answered())
+}
+
+func TestAllThatHappensIsTold(t *testing.T) {
+	d := &director{story: newStory(1, 1)}
+	require.False(t, d.over())
+	d.story.turns[0].exited = ms(1)
+	require.True(t, d.over())
+	d.pending = []report{{Kind: leaseEnd}}
+	require.False(t, d.over())
+}

@@ -1,0 +1,194 @@
+package model
+
+import (
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+)
+
+// check compares what the server has with the laws and with the model.
+func (m *machine) check(t *rapid.T) {
+	m.Settle(func() bool { return true })
+	v := m.look(t)
+	v.whole(t, linger.Milliseconds())
+	m.stored(t, &v)
+	for id := range v.records {
+		if m.known[id] == nil {
+			t.Fatalf("nobody made the claim %s", id)
+		}
+	}
+	m.grants(t, &v)
+	for _, c := range m.claims {
+		switch c.phase {
+		case asking:
+			m.joined(t, &v, c)
+		case waiting:
+			m.waits(t, &v, c)
+		case held:
+			m.holds(t, &v, c)
+		case gone:
+			if m.Exact && max(v.holds[c.id], v.alive[c.id]) > v.now {
+				t.Fatalf("%s is a ghost", c.id)
+			}
+		}
+	}
+	for _, o := range m.orphans {
+		if m.Exact && v.now > o.by && !o.on.dead && o.permit.Err() == nil {
+			t.Fatalf("a handle does not know that %s was taken away", o.permit.ID())
+		}
+	}
+	m.served(t, &v)
+	m.last, m.flushed = v, false
+}
+
+// stored checks the capacity: only a resize moves it, and only at its expiry, or
+// by a flush, is it forgotten.
+func (m *machine) stored(t *rapid.T, v *view) {
+	if v.state["fmt"] == 0 {
+		if exp := m.last.state["exp"]; m.last.state["fmt"] > 0 && !m.flushed && (exp == 0 || exp > v.now) {
+			t.Fatalf("the state is gone before its expiry")
+		}
+		m.capacity, m.ticket = 0, 0
+		return
+	}
+	if m.capacity == 0 {
+		m.capacity = capacity
+	}
+	same(t, "the stored capacity and the model's", v.state["cap"], int64(m.capacity))
+	for _, c := range m.claims {
+		if c.least = min(c.least, m.capacity); c.least == 0 {
+			c.least = m.capacity
+		}
+	}
+}
+
+// joined takes a claim into the line that stands there for the first time.
+func (m *machine) joined(t *rapid.T, v *view, c *claim) {
+	r, ok := v.records[c.id]
+	if !ok {
+		if m.Exact {
+			t.Fatalf("%s neither holds nor waits", c.id)
+		}
+		return
+	}
+	same(t, "the place and that of the ticket", v.places[c.id], place(c.opts.Priority, r.Ticket))
+	if r.Ticket <= m.ticket {
+		t.Fatalf("ticket %d after %d", r.Ticket, m.ticket)
+	}
+	m.ticket, c.place, c.phase = r.Ticket, v.places[c.id], waiting
+}
+
+// waits checks a claim that waits.
+func (m *machine) waits(t *rapid.T, v *view, c *claim) {
+	alive, ok := v.alive[c.id]
+	switch {
+	case c.returned() && c.err != nil:
+		if reason(c.err) != berth.ReasonTooHeavy || c.opts.Weight <= c.least {
+			t.Fatalf("a wait ended: %v", c.err)
+		}
+		c.phase = gone
+	case c.on.dead && !ok:
+		if c.ends > v.now && c.opts.Weight <= c.least {
+			t.Fatalf("%s is gone before its deadline", c.id)
+		}
+		c.phase = gone
+	case !ok:
+		if m.Exact && !c.lost {
+			t.Fatalf("%s lives and has lost its place", c.id)
+		}
+		c.lost = true
+	case m.Exact && c.on.dead:
+		same(t, "the liveness of a dead waiter and what it had", alive, c.ends)
+	case m.Exact && (alive <= v.now || alive > v.now+c.on.lease.Milliseconds()):
+		t.Fatalf("a living waiter has %d ms", alive-v.now)
+	default:
+		c.lost = false
+	}
+}
+
+// holds checks a claim that holds.
+func (m *machine) holds(t *rapid.T, v *view, c *claim) {
+	deadline, ok := v.holds[c.id]
+	if c.permit == nil && !c.on.dead {
+		m.Settle(c.returned)
+		if c.permit = c.got; c.permit == nil {
+			t.Fatalf("%s holds, and its acquire ended: %v", c.id, c.err)
+		}
+	}
+	if c.permit != nil && deadline <= v.now && c.permit.Err() == nil {
+		t.Fatalf("%s still believes in its hold, %d ms after its end", c.id, v.now-deadline)
+	}
+	until := c.ends
+	if !c.fixed {
+		until = forever
+		if c.limit > 0 {
+			until = c.limit
+		}
+	}
+	switch lives := until > v.now; {
+	case !m.Exact:
+		if !ok {
+			c.phase = gone
+		}
+	case !lives:
+		if deadline > v.now {
+			t.Fatalf("%s holds %d ms longer than it may", c.id, deadline-until)
+		}
+		c.phase = gone
+	case !ok:
+		t.Fatalf("%s has lost its hold %d ms too soon", c.id, until-v.now)
+	case c.fixed:
+		same(t, "a hold's deadline and the model's", deadline, until)
+	default:
+		r := v.records[c.id]
+		if longest := v.now + max(r.Lease, r.Wait).Milliseconds(); deadline <= v.now || deadline > min(longest, until) {
+			t.Fatalf("a renewed hold has %d ms", deadline-v.now)
+		}
+		if c.permit == nil || c.limit == 0 && c.permit.Err() != nil {
+			t.Fatalf("%s lives, and its holder does not know", c.id)
+		}
+	}
+}
+
+// served checks that the first in line does not wait for what is free. What
+// expires is found by those who wait: their timers have grace.
+func (m *machine) served(t *rapid.T, v *view) {
+	idle, since := m.unserved(v)
+	if !idle {
+		return
+	}
+	grace := int64(50)
+	if m.died {
+		grace += m.Lease.Milliseconds() / 2 // news for the first in line may have gone to a dead node
+	}
+	if since == 0 || m.Exact && v.now-since > grace {
+		t.Fatalf("the first in line waits for what is free; the last end was at %d, now it is %d", since, v.now)
+	}
+	m.Settle(func() bool {
+		v := m.look(t)
+		idle, _ := m.unserved(&v)
+		return !idle
+	})
+}
+
+// unserved says whether the first in line fits, and since when at the latest: 0
+// where no deadline had to pass for it.
+func (m *machine) unserved(v *view) (idle bool, since int64) {
+	line := v.line(v.now)
+	if len(line) == 0 || v.records[line[0]].Weight > m.capacity-v.used(v.now) {
+		return false, 0
+	}
+	for _, band := range []map[string]int64{v.holds, v.alive} {
+		for _, deadline := range band {
+			if deadline <= v.now {
+				since = max(since, deadline)
+			}
+		}
+	}
+	for id := range v.alive {
+		if c := m.known[id]; c != nil && !c.on.dead {
+			return true, since
+		}
+	}
+	return since == 0, since
+}

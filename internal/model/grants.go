@@ -1,0 +1,72 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+// grants checks what was granted since the last check: fences rise, within the
+// capacity, and in the order of the line.
+func (m *machine) grants(t *rapid.T, v *view) {
+	fence := map[*claim]int64{}
+	var news []*claim
+	for _, c := range m.claims {
+		if c.phase > waiting || c.id == "" {
+			continue
+		}
+		if _, ok := v.holds[c.id]; ok {
+			fence[c] = v.records[c.id].Fence
+		} else if c.returned() && c.got != nil {
+			fence[c] = c.got.Fence() // it has ended since, too
+		} else {
+			continue
+		}
+		news = append(news, c)
+	}
+	slices.SortFunc(news, func(a, b *claim) int { return int(fence[a] - fence[b]) })
+	if used := v.used(math.MinInt64); used > m.capacity && (len(news) > 0 || used > m.last.used(math.MinInt64)) {
+		t.Fatalf("%d of %d held after a grant", used, m.capacity)
+	}
+	for i, c := range news {
+		if fence[c] <= m.fence {
+			t.Fatalf("fence %d after %d", fence[c], m.fence)
+		}
+		m.fence = fence[c]
+		if r, ok := v.records[c.id]; ok && c.phase == asking {
+			c.place = place(r.Priority, r.Ticket)
+		}
+		for _, w := range m.claims {
+			late := slices.Contains(news[i+1:], w)
+			if w.phase != waiting || !late && (v.alive[w.id] <= v.now || slices.Contains(news, w)) {
+				continue
+			}
+			if w.place < c.place && !m.excused(w) && !m.excused(c) {
+				t.Fatalf("%s was granted before %s, which lived and stood ahead of it", c.id, w.id)
+			}
+		}
+	}
+	for _, c := range news {
+		c.phase = held
+		if r, ok := v.records[c.id]; ok && !c.fixed {
+			c.begin(r.Granted.UnixMilli())
+		} else if !ok {
+			if m.Exact && !c.never() && c.opts.MaxHold == 0 {
+				t.Fatalf("%s was granted, and has lost its hold", c.id)
+			}
+			c.ends, c.fixed = v.now, true
+		}
+	}
+}
+
+func place(priority int, ticket int64) int64 { return int64(127-priority)*width + ticket }
+
+// begin sets the deadlines of a grant whose claimant has confirmed it.
+func (c *claim) begin(granted int64) {
+	if c.opts.MaxHold > 0 {
+		c.limit = granted + c.opts.MaxHold.Milliseconds()
+	}
+	c.extend(granted)
+	c.fixed = c.never()
+}

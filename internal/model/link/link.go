@@ -1,0 +1,295 @@
+package link
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// errCut is what dialing a link that is cut returns. It is no timeout, so that
+// rueidis does not wait.
+var errCut = &net.OpError{Op: "dial", Net: "link", Err: errors.New("the link is cut")}
+
+// Command is one command on its way to the server.
+type Command struct {
+	// Name is the command in upper case. For EVALSHA and EVAL it is what names
+	// made of the script's SHA-1, if that is not empty.
+	Name string
+	// Args are its arguments, without the name.
+	Args []string
+}
+
+// Fate is what happens to one command. The zero value lets it pass.
+type Fate struct {
+	kind  kind
+	delay time.Duration
+}
+
+type kind int
+
+const (
+	pass kind = iota
+	loseRequest
+	loseReply
+	late
+)
+
+var (
+	// Pass lets the command and its reply pass.
+	Pass = Fate{}
+	// LoseRequest breaks the connection before the server has the command.
+	LoseRequest = Fate{kind: loseRequest}
+	// LoseReply breaks the connection when the server has run the command.
+	LoseReply = Fate{kind: loseReply}
+	// Late breaks the connection, and the server gets the command when
+	// DeliverLate is called.
+	Late = Fate{kind: late}
+)
+
+// Slow lets the reply, and all behind it on that connection, come later by d.
+func Slow(d time.Duration) Fate { return Fate{delay: d} }
+
+// Link is all connections of one client. The zero value is not ready; see New.
+type Link struct {
+	names func(sha string) string
+	dial  func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
+
+	mu     sync.Mutex
+	fate   func(Command) Fate
+	delay  func() time.Duration
+	deaf   bool
+	cut    bool
+	flow   chan struct{} // closed while data flows
+	conns  map[*conn]bool
+	dialed int
+	counts map[string]int
+	late   [][]byte
+}
+
+// New returns a link on which everything passes. names gives scripts their
+// names by their SHA-1; it may be nil.
+func New(names func(sha string) string) *Link {
+	flow := make(chan struct{})
+	close(flow)
+	return &Link{names: names, flow: flow, conns: make(map[*conn]bool), counts: make(map[string]int)}
+}
+
+// Wrap makes a client use the link. It is an option of embedded.Server.Client.
+func (l *Link) Wrap(option *rueidis.ClientOption) {
+	l.dial = option.DialCtxFn
+	option.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, cfg *tls.Config) (net.Conn, error) {
+		l.mu.Lock()
+		cut := l.cut
+		l.mu.Unlock()
+		if cut {
+			return nil, errCut
+		}
+		far, err := l.dial(ctx, addr, d, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return l.open(far), nil
+	}
+}
+
+// OnCommand decides about every command from now on. f runs on the goroutine
+// that carries the command.
+func (l *Link) OnCommand(f func(Command) Fate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fate = f
+}
+
+// Once gives the next command of that name a fate, and lets all others pass.
+func (l *Link) Once(name string, fate Fate) {
+	var once sync.Once
+	l.OnCommand(func(c Command) (f Fate) {
+		if c.Name == name {
+			once.Do(func() { f = fate })
+		}
+		return f
+	})
+}
+
+// Delay makes everything take time, in both directions: d is asked for each
+// command and each reply.
+func (l *Link) Delay(d func() time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay = d
+}
+
+// Deafen drops what is published to the client, or lets it pass again.
+func (l *Link) Deafen(deaf bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = deaf
+}
+
+// Cut breaks all connections, and lets no new one be made until Mend.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	l.cut = true
+	l.mu.Unlock()
+	l.Break()
+}
+
+// Mend lets connections be made again.
+func (l *Link) Mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
+// Break breaks all connections. The client may make new ones.
+func (l *Link) Break() {
+	l.mu.Lock()
+	conns := make([]*conn, 0, len(l.conns))
+	for c := range l.conns {
+		conns = append(conns, c)
+	}
+	l.mu.Unlock()
+	for _, c := range conns {
+		c.close()
+	}
+}
+
+// Stall holds back everything, in both directions, until Flow.
+func (l *Link) Stall() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.flow:
+		l.flow = make(chan struct{})
+	default:
+	}
+}
+
+// Flow lets pass what Stall held back, in its order.
+func (l *Link) Flow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.flow:
+	default:
+		close(l.flow)
+	}
+}
+
+// DeliverLate gives the server the commands whose fate was Late, one after the
+// other, and returns how many those were. Nobody reads their replies.
+func (l *Link) DeliverLate() (int, error) {
+	l.mu.Lock()
+	commands := l.late
+	l.late = nil
+	l.mu.Unlock()
+	for _, raw := range commands {
+		far, err := l.dial(context.Background(), "", nil, nil)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := far.Write(raw); err != nil {
+			return 0, err
+		}
+		if _, _, err := readReply(newReader(far)); err != nil {
+			return 0, err
+		}
+		if err := far.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return len(commands), nil
+}
+
+// Count is how many commands of that name have been sent since the last Reset.
+func (l *Link) Count(name string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts[name]
+}
+
+// Counts is how many commands have been sent since the last Reset, by name.
+func (l *Link) Counts() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := make(map[string]int, len(l.counts))
+	for name, n := range l.counts {
+		counts[name] = n
+	}
+	return counts
+}
+
+// Reset begins to count anew.
+func (l *Link) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.counts)
+}
+
+// Open is how many connections there are.
+func (l *Link) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.conns)
+}
+
+// command reads a command's name, counts it and asks for its fate.
+func (l *Link) command(words []string, raw []byte) (string, Fate) {
+	c := Command{Name: strings.ToUpper(words[0]), Args: words[1:]}
+	if (c.Name == "EVALSHA" || c.Name == "EVAL") && l.names != nil && len(c.Args) > 0 {
+		sha := c.Args[0]
+		if c.Name == "EVAL" {
+			sum := sha1.Sum([]byte(sha))
+			sha = hex.EncodeToString(sum[:])
+		}
+		if name := l.names(sha); name != "" {
+			c.Name = name
+		}
+	}
+	l.mu.Lock()
+	l.counts[c.Name]++
+	decide := l.fate
+	l.mu.Unlock()
+	fate := Pass
+	if decide != nil {
+		fate = decide(c)
+	}
+	if fate.kind == late {
+		l.mu.Lock()
+		l.late = append(l.late, raw)
+		l.mu.Unlock()
+	}
+	return c.Name, fate
+}
+
+// lag is how long the next frame takes.
+func (l *Link) lag() time.Duration {
+	l.mu.Lock()
+	delay := l.delay
+	l.mu.Unlock()
+	if delay == nil {
+		return 0
+	}
+	return delay()
+}
+
+// flowing is closed while data flows.
+func (l *Link) flowing() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flow
+}
+
+func (l *Link) isDeaf() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deaf
+}

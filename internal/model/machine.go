@@ -1,0 +1,222 @@
+package model
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// World is where the model runs.
+type World struct {
+	// Redis looks on, and forgets on purpose.
+	Redis rueidis.Client
+	// Namespace and Name are a semaphore that nobody has used yet.
+	Namespace, Name string
+	// Lease is the longest wait lease of the clients.
+	Lease time.Duration
+	// Connect makes the connections of one process, on a link of their own.
+	Connect func() (rueidis.Client, *link.Link)
+	// Advance lets time pass, and what happens then.
+	Advance func(d time.Duration)
+	// Settle returns when all that was begun has come to rest: in virtual time by
+	// itself, else when done says so.
+	Settle func(done func() bool)
+	// Exact says that time is virtual.
+	Exact bool
+}
+
+const (
+	linger = 30 * time.Second
+	// capacity is what the clients name; what is stored may differ.
+	capacity = 4
+	nodes    = 3
+)
+
+// client is one process.
+type client struct {
+	*semaphore.Client
+	sem   *semaphore.Semaphore
+	link  *link.Link
+	redis rueidis.Client
+	lease time.Duration
+	dead  bool
+}
+
+// phase is what the model takes a claim for.
+type phase int
+
+const (
+	asking phase = iota
+	waiting
+	held
+	gone
+)
+
+// claim is what the model knows of a claim.
+type claim struct {
+	id     string
+	on     *client // who waits or holds
+	opts   semaphore.AcquireOptions
+	phase  phase
+	place  int64
+	ends   int64 // where nobody renews it: its deadline, ms by the server's clock
+	limit  int64 // the end of its maximum hold, 0 = none
+	fixed  bool  // nobody renews it
+	lost   bool  // it waits, and the server was made to forget it
+	least  int   // the lowest capacity since it came
+	permit *semaphore.Permit
+	token  berth.Token
+	parked bool // detached
+
+	cancel context.CancelFunc
+	done   chan struct{} // closed when its acquire has returned, with:
+	got    *semaphore.Permit
+	err    error
+}
+
+// orphan is the handle of a hold that is somebody else's, or nobody's.
+type orphan struct {
+	permit *semaphore.Permit
+	on     *client
+	by     int64 // when it must have heard
+}
+
+// machine is one run.
+type machine struct {
+	World
+	clients  []*client // the living come first
+	claims   []*claim
+	orphans  []orphan
+	known    map[string]*claim
+	last     view // what the last check saw
+	capacity int  // 0 = none stored
+	ticket   int64
+	fence    int64
+	died     bool // a client has
+	flushed  bool // the server was made to forget since the last check
+
+	mu       sync.Mutex
+	restored map[string]bool // guarded by mu: claims that have asked for their place again
+}
+
+// Run takes the semaphore through one random history, and to its end.
+func Run(t *rapid.T, w World) {
+	m := &machine{World: w, known: map[string]*claim{}, restored: map[string]bool{}}
+	defer m.close()
+	for range nodes {
+		m.clients = append(m.clients, m.start(t))
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"":        m.check,
+		"acquire": m.acquire, "acquire more": m.acquire, "cancel": m.cancel, "release": m.release,
+		"renew": m.renew, "detach": m.detach, "resume": m.resume, "resize": m.resize, "force": m.force,
+		"advance": m.advance, "kill": m.kill, "flush": m.flush,
+	})
+	m.finish(t)
+}
+
+// Checks makes n the number of histories that rapid.Check runs, unless the command
+// line names another one.
+func Checks(n int) error {
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return nil
+	}
+	return f.Value.Set(strconv.Itoa(n))
+}
+
+// start starts a client.
+func (m *machine) start(t *rapid.T) *client {
+	c := &client{lease: m.Lease / time.Duration(rapid.IntRange(1, 2).Draw(t, "lease by"))}
+	c.redis, c.link = m.Connect()
+	var err error
+	c.Client, err = semaphore.New(c.redis, semaphore.Config{
+		Namespace: m.Namespace, Lease: c.lease, Linger: linger,
+		Observer: observe.Func(func(e observe.Event) {
+			if e.Kind == observe.Restored {
+				m.mu.Lock()
+				m.restored[e.Claim] = true
+				m.mu.Unlock()
+			}
+		}),
+	})
+	must(t, err)
+	c.sem, err = c.Semaphore(m.Name, capacity)
+	must(t, err)
+	return c
+}
+
+// excused says that a claim has been forgotten by the server, which is the one
+// thing that may cost a waiter its turn.
+func (m *machine) excused(c *claim) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return c.lost || m.restored[c.id]
+}
+
+// close ends all clients, also those that cannot reach the server any more.
+func (m *machine) close() {
+	var all sync.WaitGroup
+	for _, c := range m.clients {
+		all.Go(func() {
+			_ = c.Close(context.Background()) // permits of the dead cannot be given back
+			c.redis.Close()
+		})
+	}
+	for _, c := range m.claims {
+		c.cancel()
+		<-c.done
+	}
+	all.Wait()
+}
+
+// finish gives everything back, lets the rest expire, and checks that nothing is
+// left and the capacity is whole.
+func (m *machine) finish(t *rapid.T) {
+	for _, c := range m.claims {
+		switch {
+		case c.phase == waiting && !c.on.dead:
+			m.leave(t, c)
+		case c.phase == held && !c.on.dead && !c.parked:
+			m.giveBack(t, c)
+		case c.phase == held && m.last.holds[c.id] == forever:
+			must(t, m.clients[0].ReleaseByID(context.Background(), m.Name, c.id))
+			m.take(c)
+		}
+		m.check(t)
+	}
+	s := m.clients[0]
+	empty := func() bool {
+		stats, err := s.sem.Stats(context.Background())
+		must(t, err)
+		return stats.Holders+stats.Waiting == 0
+	}
+	if m.Exact {
+		m.Advance(2 * time.Minute) // tombstones stay for one
+	}
+	m.Settle(empty)
+	if !empty() {
+		t.Fatalf("somebody still holds or waits")
+	}
+	m.check(t)
+	if v := m.last; m.Exact && len(v.tombs)+len(v.records)+len(v.stones) > 0 {
+		t.Fatalf("something is left: %+v", v)
+	}
+	whole := m.capacity
+	if whole == 0 {
+		whole = capacity
+	}
+	p, err := s.sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
+	must(t, err)
+	must(t, p.Release(context.Background()))
+}

@@ -1,0 +1,306 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// detach detaches a permit, and sends the token through its text.
+func detach(t *testing.T, p *semaphore.Permit) berth.Token {
+	t.Helper()
+	token, err := p.Detach(context.Background())
+	require.NoError(t, err)
+	text, err := token.MarshalText()
+	require.NoError(t, err)
+	var read berth.Token
+	require.NoError(t, read.UnmarshalText(text))
+	require.Equal(t, token, read)
+	return read
+}
+
+func TestADetachedPermitEndsWithItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, nil)
+		w.advance(time.Second)
+		detach(t, p)
+		left, _ := w.leftOf(p.ID())
+		require.Equal(t, lease, left, "the lease starts anew with the call")
+		w.advance(3 * time.Second)
+		left, _ = w.leftOf(p.ID())
+		require.Equal(t, 3*time.Second, left, "nobody renews it")
+		require.NoError(t, p.Err())
+		e := <-w.ends(p)
+		requireWithin(t, time.Second+lease-margin, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		require.NoError(t, p.Release(context.Background()), "a deferred one may stay")
+		w.until(time.Second + lease)
+		require.Zero(t, w.stats().Held)
+	})
+}
+
+func TestADetachedPermitOutlivesItsClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		token := detach(t, p)
+		require.NoError(t, a.Client.Close(context.Background()))
+		<-p.Done()
+		require.ErrorIs(t, p.Err(), berth.ErrClosed)
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, 1, w.stats().Held)
+		w.advance(5 * time.Second)
+		q, err := b.Resume(context.Background(), token)
+		require.NoError(t, err)
+		require.Equal(t, p.Fence(), q.Fence())
+		require.Equal(t, p.ID(), q.ID())
+		require.Equal(t, p.Weight(), q.Weight())
+		w.advance(time.Minute)
+		require.NoError(t, q.Err(), "it renews again")
+		require.NoError(t, q.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestResumeOnAnotherNodeEndsTheOldHandle(t *testing.T) {
+	for name, deaf := range map[string]bool{"told by a push": false, "told by the heartbeat": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				a, b := w.node(), w.node()
+				p := a.take(1, nil)
+				a.queue(1, nil) // subscribes
+				token := detach(t, p)
+				a.Deafen(deaf)
+				w.advance(time.Second)
+				at := w.now()
+				q, err := b.Resume(ctx, token)
+				require.NoError(t, err)
+				e := <-w.ends(p)
+				require.ErrorIs(t, e.cause, berth.ErrReleased)
+				if !deaf {
+					require.Equal(t, at, e.at)
+				}
+				require.LessOrEqual(t, e.at, at+lease/3)
+				require.NoError(t, p.Release(ctx))
+				require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
+				require.NoError(t, q.Err())
+				require.Equal(t, b.Node(), collect(t, b.gpu(1).Holders(ctx))[0].Node)
+
+				_, err = a.Resume(ctx, token)
+				require.ErrorIs(t, err, berth.ErrReleased)
+				again, err := b.Resume(ctx, token)
+				require.NoError(t, err, "the node that has it may ask again")
+				require.ErrorIs(t, q.Err(), berth.ErrReleased)
+				require.NoError(t, again.Release(ctx))
+				_, err = b.Resume(ctx, token)
+				require.ErrorIs(t, err, berth.ErrNotHeld)
+			})
+		})
+	}
+}
+
+// The push that tells the old node must not end the new handle, and the old
+// handle's release must not touch it.
+func TestResumeOnTheSameNodeGoesOnWithANewHandle(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		p := n.take(1, nil)
+		n.queue(1, nil) // subscribes
+		for range 5 {
+			n.Delay(func() time.Duration { return 10 * ms })
+			token := detach(t, p)
+			q, err := n.Resume(ctx, token)
+			require.NoError(t, err)
+			n.Delay(nil)
+			require.ErrorIs(t, p.Err(), berth.ErrReleased)
+			require.NoError(t, p.Release(ctx))
+			w.advance(time.Minute)
+			require.NoError(t, q.Err())
+			_, err = n.Resume(ctx, token)
+			require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached any more")
+			require.NoError(t, q.Err())
+			p = q
+		}
+	})
+}
+
+func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
+	for name, same := range map[string]bool{"on the same node": true, "on another node": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := w.node()
+				b := a
+				if !same {
+					b = w.node()
+				}
+				token := detach(t, a.take(1, nil))
+				b.Reset()
+				b.Once("semaphore_resume", link.LoseReply)
+				q, err := b.Resume(context.Background(), token)
+				require.NoError(t, err)
+				require.Equal(t, 2, b.Count("semaphore_resume"))
+				w.advance(time.Minute)
+				require.NoError(t, q.Err())
+			})
+		})
+	}
+}
+
+func TestAnOldTokenDoesNotTakeUpWhatWasDetachedAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		old := detach(t, a.take(1, nil))
+		p, err := b.Resume(ctx, old)
+		require.NoError(t, err)
+		token := detach(t, p)
+		for _, n := range []*node{a, b} {
+			_, err = n.Resume(ctx, old)
+			require.ErrorIs(t, err, berth.ErrReleased)
+		}
+		q, err := a.Resume(ctx, token)
+		require.NoError(t, err)
+		w.advance(time.Minute)
+		require.NoError(t, q.Err())
+	})
+}
+
+func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		max, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{MaxHold: 20 * time.Second})))
+		require.NoError(t, err)
+		fixed, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Second})))
+		require.NoError(t, err)
+		forever, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{Lease: berth.Forever})))
+		require.NoError(t, err)
+		late := a.take(9, &semaphore.AcquireOptions{MaxHold: 25 * time.Second})
+		w.advance(10 * time.Second)
+		late, err = b.Resume(ctx, detach(t, late))
+		require.NoError(t, err)
+		endOfMax, endOfFixed, endOfLate := w.ends(max), w.ends(fixed), w.ends(late)
+		a.close()
+		e := <-endOfMax
+		requireWithin(t, 20*time.Second-margin, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		e = <-endOfLate
+		requireWithin(t, 25*time.Second-margin, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		e = <-endOfFixed
+		requireWithin(t, 30*time.Second-302*ms, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		w.advance(time.Minute)
+		require.NoError(t, forever.Err())
+		require.Equal(t, 1, w.stats().Held)
+		require.NoError(t, forever.Release(ctx))
+		w.requireIdle()
+	})
+}
+
+func TestADetachWhoseReplyIsLostCountsTheLeaseOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, nil)
+		n.Once("semaphore_renew", link.LoseReply)
+		at := w.now()
+		detach(t, p)
+		left, _ := w.leftOf(p.ID())
+		require.Equal(t, at+lease, w.now()+left)
+	})
+}
+
+func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		expired := detach(t, a.take(3, nil))
+		w.advance(lease)
+		_, err := b.Resume(ctx, expired)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+
+		forced := detach(t, a.take(3, nil))
+		require.NoError(t, b.ReleaseByID(ctx, gpu, forced.Claim))
+		_, err = b.Resume(ctx, forced)
+		require.ErrorIs(t, err, berth.ErrReleased)
+
+		p := a.take(3, nil)
+		_, err = b.Resume(ctx, berth.Token{
+			Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: a.Node(), Fence: p.Fence(),
+		})
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached")
+		require.NoError(t, p.Err())
+	})
+}
+
+func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
+	for name, deaf := range map[string]bool{"told by a push": false, "told by the heartbeat": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				a, b, operator := w.node(), w.node(), w.node()
+				p := a.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
+				q := b.queue(1, nil)
+				last := a.queue(1, nil) // subscribes
+				a.Deafen(deaf)
+				ended := w.ends(p)
+				require.NoError(t, operator.ReleaseByID(ctx, gpu, p.ID()))
+				q.granted(0)
+				e := <-ended
+				require.ErrorIs(t, e.cause, berth.ErrReleased)
+				if !deaf {
+					require.Zero(t, e.at)
+				}
+				require.LessOrEqual(t, e.at, lease/3)
+				require.ErrorIs(t, p.Release(ctx), berth.ErrReleased)
+				require.ErrorIs(t, operator.ReleaseByID(ctx, gpu, p.ID()), berth.ErrNotHeld)
+				require.ErrorIs(t, operator.ReleaseByID(ctx, gpu, "nobody.1"), berth.ErrNotHeld)
+
+				waiting := collect(t, b.gpu(1).Waiters(ctx))
+				require.Len(t, waiting, 1)
+				at := w.now()
+				require.NoError(t, operator.ReleaseByID(ctx, gpu, waiting[0].ID))
+				<-last.done
+				require.LessOrEqual(t, last.at, at+lease/3)
+				last.refused(last.at, berth.ReasonGone)
+				require.Zero(t, w.stats().Waiting)
+			})
+		})
+	}
+}
+
+func TestReleaseByIDOfWhatHasExpiredSaysSo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
+		w.advance(lease)
+		require.ErrorIs(t, w.node().ReleaseByID(context.Background(), gpu, "dead.1"), berth.ErrExpired)
+		require.Zero(t, w.stats().Held)
+	})
+}
+
+func TestReleaseByIDThatMeetsALostAcquireRefusesIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(semaphore.Config{Retry: berth.Retry{Base: time.Second}})
+		n.connect()
+		n.take(1, nil)
+		n.queue(1, nil) // subscribes
+		n.Once("semaphore_acquire", link.LoseReply)
+		q := n.queue(1, nil)
+		synctest.Wait()
+		waiting := collect(t, n.gpu(1).Waiters(context.Background()))
+		require.Len(t, waiting, 2)
+		require.NoError(t, w.node().ReleaseByID(context.Background(), gpu, waiting[1].ID))
+		<-q.done
+		q.refused(q.at, berth.ReasonGone)
+	})
+}

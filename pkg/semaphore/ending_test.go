@@ -1,0 +1,346 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// requireCallerLeft fails unless the error says that the caller left, in every
+// way in which one may ask.
+func requireCallerLeft(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, berth.ErrNotAcquired)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errMine)
+	require.NotErrorIs(t, err, berth.ErrBusy)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// requireIdleAfter fails unless the semaphore is idle once its holder has released.
+func (w *world) requireIdleAfter(p *semaphore.Permit) {
+	w.t.Helper()
+	require.NoError(w.t, p.Release(context.Background()))
+	w.requireIdle()
+}
+
+func TestACancelAtAnyMomentOfAWaitReturnsAtOnce(t *testing.T) {
+	for name, meet := range map[string]func(a, b *node, held *semaphore.Permit){
+		"while it waits": func(a, b *node, held *semaphore.Permit) {},
+		"while its node is cut off": func(a, b *node, held *semaphore.Permit) {
+			b.Stall()
+		},
+		"when the grant has not been heard of": func(a, b *node, held *semaphore.Permit) {
+			b.Stall()
+			_ = held.Release(context.Background())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				held := a.take(1, nil)
+				q := b.queue(1, nil)
+				next := a.queue(1, nil)
+				w.advance(time.Second)
+				meet(a, b, held)
+				q.cancel(errMine)
+				requireCallerLeft(t, q.refused(time.Second, berth.ReasonCancelled))
+				b.Flow()
+				w.advance(0)
+				if held.Err() == nil {
+					release(t, held)
+				}
+				w.requireIdleAfter(next.granted(time.Second))
+			})
+		})
+	}
+}
+
+func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
+	for _, delay := range []time.Duration{0, ms, 5 * ms, 9 * ms, 10 * ms, 11 * ms, 15 * ms, 20 * ms, 25 * ms} {
+		t.Run(delay.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				held := a.take(1, nil)
+				q := b.queue(1, nil)
+				b.Delay(func() time.Duration { return 10 * ms })
+				go func() { _ = held.Release(context.Background()) }()
+				w.advance(delay)
+				q.cancel(errMine)
+				w.advance(0)
+				require.False(t, q.pending(), "it returns at once")
+				if q.err == nil {
+					release(t, q.permit)
+				} else {
+					requireCallerLeft(t, q.err)
+				}
+				w.advance(100 * ms)
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "semaphore_acquire" {
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		q := n.queue(1, nil)
+		w.advance(time.Second)
+		w.requirePending(q)
+		require.Equal(t, 1, w.stats().Held, "it ran all the same")
+		q.cancel(errMine)
+		err := q.refused(time.Second, berth.ReasonCancelled)
+		requireCallerLeft(t, err)
+		w.advance(ms)
+		require.Equal(t, 0, w.stats().Held)
+		require.Equal(t, "!gone", w.record(err.Claim))
+		late := w.acquireScript(n.Node(), err.Claim, 1, semaphore.CapacityStored)
+		require.Equal(t, "gone", late.Status())
+		w.advance(time.Minute)
+		w.call("semaphore_sweep", "looks-on", "60000", "berth:wake:", gpu)
+		w.requireIdle()
+	})
+}
+
+// record is what the state has of a claim.
+func (w *world) record(claim string) string {
+	w.t.Helper()
+	text, err := w.do("HGET", stateKey, "c:"+claim).ToString()
+	require.NoError(w.t, err)
+	return text
+}
+
+func TestACancelOfAnAnsweredAcquireLeavesNoTombstone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(1, nil)
+		q := b.queue(1, nil)
+		q.cancel(errMine)
+		q.refused(0, berth.ReasonCancelled)
+		w.requireIdleAfter(held)
+	})
+}
+
+func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(1, nil)
+		err := b.queue(1, &semaphore.AcquireOptions{MaxWait: 1500 * ms}).refused(1500*ms, berth.ReasonTimedOut)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1500*ms, err.Waited)
+		w.requireIdleAfter(held)
+	})
+}
+
+func TestADeadlineOfTheCallerMatchesBusyAndTheContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(1, nil)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 1500*ms, errMine)
+		defer cancel()
+		err := b.queueOn(ctx, b.gpu(1), &semaphore.AcquireOptions{MaxWait: time.Hour}).refused(1500*ms, berth.ReasonTimedOut)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errMine)
+		w.requireIdleAfter(held)
+	})
+}
+
+func TestAServerThatIsDownForTheWholeWaitIsNoBusySemaphore(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.Cut()
+		err := n.queue(1, &semaphore.AcquireOptions{MaxWait: 20 * time.Second}).refused(20*time.Second, berth.ReasonFailed)
+		require.NotErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.Error(t, err.Cause)
+		require.ErrorContains(t, err, "the link is cut")
+	})
+}
+
+func TestCloseEndsWaitsReleasesHoldsAndMayBeCalledAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		p := n.take(1, nil)
+		q := n.queue(1, nil)
+		require.NoError(t, n.Close(ctx))
+		err := q.refused(0, berth.ReasonClosed)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.NotErrorIs(t, err, berth.ErrBusy)
+		require.Error(t, p.Err())
+		w.requireIdle()
+		n.Reset()
+		require.NoError(t, n.Close(ctx))
+		n.queue(1, nil).refused(0, berth.ReasonClosed)
+		_, tried := n.gpu(1).TryAcquire(ctx, nil)
+		require.ErrorIs(t, tried, berth.ErrClosed)
+		require.Empty(t, n.Counts(), "nothing is sent by a closed client")
+	})
+}
+
+func TestCloseOnAnEndedContextStillReleases(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.take(1, nil)
+		n.Delay(func() time.Duration { return 500 * ms })
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, n.Close(ctx))
+		require.Less(t, w.now(), 2*time.Second, "CleanupTimeout")
+		w.requireIdle()
+	})
+}
+
+func TestDoJoinsWhatEndedThePermitToTheErrorOfTheFunction(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts semaphore.AcquireOptions
+		end  func(w *world, n *node, ctx context.Context)
+		want error
+	}{
+		"lost":    {end: func(w *world, n *node, _ context.Context) { n.Cut() }, want: berth.ErrLost},
+		"expired": {opts: semaphore.AcquireOptions{MaxHold: time.Second}, want: berth.ErrExpired},
+		"released by an operator": {want: berth.ErrReleased, end: func(w *world, n *node, ctx context.Context) {
+			for h, err := range n.gpu(1).Holders(ctx) {
+				require.NoError(w.t, err)
+				require.NoError(w.t, n.ReleaseByID(ctx, gpu, h.ID))
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				s := n.gpu(1)
+				err := s.Do(berth.WithOwner(context.Background(), "me"), &test.opts, func(ctx context.Context) error {
+					require.Equal(t, "me", berth.Owner(ctx))
+					require.NotZero(t, s.Fence(ctx))
+					require.Zero(t, s.Fence(context.Background()))
+					if test.end != nil {
+						test.end(w, n, ctx)
+					}
+					<-ctx.Done()
+					require.ErrorIs(t, context.Cause(ctx), test.want)
+					return errMine
+				})
+				require.ErrorIs(t, err, errMine)
+				require.ErrorIs(t, err, test.want)
+				require.NotErrorIs(t, err, berth.ErrNotAcquired)
+			})
+		})
+	}
+}
+
+func TestAPanicUnderTryDoReleasesAndTheCallersEndReachesTheFunction(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		require.PanicsWithValue(t, "mine", func() {
+			_ = n.gpu(1).TryDo(context.Background(), nil, func(context.Context) error { panic("mine") })
+		})
+		w.requireIdle()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		err := n.gpu(1).TryDo(ctx, nil, func(inner context.Context) error {
+			require.ErrorIs(t, n.gpu(1).TryDo(ctx, nil, nil), berth.ErrBusy)
+			cancel(errMine)
+			<-inner.Done()
+			return context.Cause(inner)
+		})
+		require.Equal(t, errMine, err, "the permit had not ended")
+		w.requireIdle()
+	})
+}
+
+func TestReleasesTogetherAreOneRelease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		p := n.take(1, nil)
+		n.Delay(func() time.Duration { return 10 * ms })
+		n.Reset()
+		var all sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			all.Go(func() { errs[i] = p.Release(context.Background()) })
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, 1, n.Count("semaphore_release"))
+		w.requireIdle()
+	})
+}
+
+func TestAReleaseOnAnEndedContextReleases(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, p.Release(ctx))
+		w.requireIdle()
+	})
+}
+
+func TestAReleaseAfterExpiryLeavesTheSuccessorAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, &semaphore.AcquireOptions{NoRenew: true})
+		successor := b.queue(1, nil)
+		w.until(lease)
+		held := successor.grantedWithin(lease, ms)
+		before := w.dump()
+		for range 2 {
+			err := p.Release(context.Background())
+			require.ErrorIs(t, err, berth.ErrNotHeld)
+			require.ErrorIs(t, err, berth.ErrExpired)
+		}
+		require.Equal(t, before, w.dump())
+		require.NoError(t, held.Err())
+		w.requireIdleAfter(held)
+	})
+}
+
+func TestWithinEndsWithThePermitOrTheCallerAndCarriesBoth(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		s := n.gpu(1)
+		p, err := s.Acquire(berth.WithOwner(context.Background(), "me"), nil)
+		require.NoError(t, err)
+		caller, leave := context.WithCancelCause(t.Context())
+		first, stop := p.Within(caller)
+		defer stop()
+		second, stopToo := p.Within(t.Context())
+		defer stopToo()
+		third, stopThird := p.Within(t.Context())
+		require.Equal(t, "me", berth.Owner(first))
+		require.Equal(t, p.Fence(), s.Fence(first))
+		leave(errMine)
+		stopThird()
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(first), errMine)
+		require.Error(t, third.Err())
+		require.NoError(t, second.Err())
+		require.NoError(t, p.Err())
+		release(t, p)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(second), berth.ErrReleased)
+	})
+}

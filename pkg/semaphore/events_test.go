@@ -1,0 +1,261 @@
+package semaphore_test
+
+import (
+	"context"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// promised are the kinds that docs/events.md says a semaphore sends, and the
+// fields that each fills.
+func promised(t *testing.T) map[observe.Kind][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/events.md")
+	require.NoError(t, err)
+	kinds := make(map[observe.Kind][]string)
+	for line := range strings.Lines(string(text)) {
+		columns := strings.Split(line, "|")
+		if len(columns) < 7 || !strings.HasPrefix(strings.TrimSpace(columns[5]), "semaphore") {
+			continue
+		}
+		var fields []string
+		for _, field := range strings.Split(columns[3], ",") {
+			if field = strings.TrimSpace(field); field != "Resource" {
+				fields = append(fields, field)
+			}
+		}
+		kinds[observe.Kind(strings.Trim(columns[1], " `"))] = fields
+	}
+	require.Greater(t, len(kinds), 20)
+	return kinds
+}
+
+// scenarios make a client, whose events are looked at, send each kind at least
+// once, in a way that leaves no promised field zero.
+var scenarios = map[observe.Kind]func(w *world, n *node){
+	"queued": func(w *world, n *node) {
+		n.take(1, nil)
+		w.node().queue(1, nil)
+		n.queue(1, &semaphore.AcquireOptions{Weight: 1, Attrs: map[string]any{"a": 1}})
+	},
+	"granted": func(w *world, n *node) {
+		p := w.node().take(1, nil)
+		q := n.queue(1, nil)
+		w.advance(time.Second)
+		require.NoError(w.t, p.Release(context.Background()))
+		<-q.done
+	},
+	"refused": func(w *world, n *node) {
+		n.connect()
+		n.take(1, nil)
+		n.Delay(func() time.Duration { return ms })
+		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
+		require.Error(w.t, err)
+	},
+	"timed_out": func(w *world, n *node) {
+		n.take(1, nil)
+		<-n.queue(1, &semaphore.AcquireOptions{MaxWait: time.Second}).done
+	},
+	"cancelled": func(w *world, n *node) {
+		n.take(1, nil)
+		q := n.queue(1, nil)
+		w.advance(time.Second)
+		q.cancel(nil)
+		<-q.done
+	},
+	"failed": func(w *world, n *node) {
+		n.Cut()
+		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
+		require.Error(w.t, err)
+		n.Mend()
+	},
+	"restored": func(w *world, n *node) {
+		n.take(1, nil)
+		n.queue(1, nil)
+		n.queue(1, nil)
+		w.do("FLUSHALL")
+		w.node().take(1, nil)
+		w.advance(lease)
+	},
+	"cleanup_failed": func(w *world, n *node) {
+		n.take(1, nil)
+		q := n.queue(1, nil)
+		n.Cut()
+		q.cancel(nil)
+		<-q.done
+		w.advance(time.Minute)
+		n.Mend()
+	},
+	"renew_failed": func(w *world, n *node) {
+		n.take(1, nil)
+		n.Cut()
+		w.advance(lease)
+		n.Mend()
+	},
+	"held_long": func(w *world, n *node) {
+		n.take(1, nil)
+		w.advance(10 * time.Minute)
+	},
+	"detached": func(w *world, n *node) {
+		p := n.take(1, nil)
+		w.advance(time.Second)
+		detach(w.t, p)
+	},
+	"resumed": func(w *world, n *node) {
+		_, err := n.Resume(context.Background(), detach(w.t, w.node().take(1, nil)))
+		require.NoError(w.t, err)
+	},
+	"released": func(w *world, n *node) {
+		p := w.node().take(1, nil)
+		q := n.queue(1, nil)
+		w.advance(time.Second)
+		require.NoError(w.t, p.Release(context.Background()))
+		<-q.done
+		w.advance(time.Second)
+		require.NoError(w.t, q.permit.Release(context.Background()))
+	},
+	"released_by_other": func(w *world, n *node) {
+		p := n.take(1, nil)
+		w.advance(time.Second)
+		require.NoError(w.t, w.node().ReleaseByID(context.Background(), gpu, p.ID()))
+		<-p.Done()
+	},
+	"lost": func(w *world, n *node) {
+		p := n.take(1, nil)
+		w.do("FLUSHALL")
+		<-p.Done()
+	},
+	"expired": func(w *world, n *node) {
+		<-n.take(1, &semaphore.AcquireOptions{NoRenew: true}).Done()
+	},
+	"release_failed": func(w *world, n *node) {
+		p := n.take(1, nil)
+		w.advance(time.Second)
+		n.Cut()
+		require.Error(w.t, p.Release(context.Background()))
+		n.Mend()
+	},
+	"force_released": func(w *world, n *node) {
+		p := w.node().take(1, nil)
+		require.NoError(w.t, n.ReleaseByID(context.Background(), gpu, p.ID()))
+	},
+	"swept": func(w *world, n *node) {
+		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
+		<-n.queue(1, nil).done
+	},
+	"repeated": func(w *world, n *node) {
+		n.Once("semaphore_acquire", link.LoseReply)
+		n.take(1, nil)
+	},
+	"subscribed": func(w *world, n *node) {
+		n.take(1, nil)
+		n.queue(1, nil)
+	},
+	"capacity_differs": func(w *world, n *node) {
+		w.node().take(1, nil)
+		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
+		require.Error(w.t, err)
+	},
+	"resized": func(w *world, n *node) {
+		n.take(1, nil)
+		require.NoError(w.t, n.gpu(1).Resize(context.Background(), 2, nil))
+	},
+}
+
+func TestEveryEventThatTheDocsPromiseIsSentWithItsFields(t *testing.T) {
+	t.Parallel()
+	for kind, fields := range promised(t) {
+		t.Run(string(kind), func(t *testing.T) {
+			require.Contains(t, scenarios, kind)
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				w.advance(time.Second)
+				scenarios[kind](w, n)
+				synctest.Wait()
+				require.Contains(t, n.kinds(), kind)
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				for i := len(n.events) - 1; i >= 0; i-- {
+					if e := n.events[i]; e.Kind == kind {
+						checkEvent(t, n, e, fields)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// checkEvent looks at the fields that are promised of a kind, and of all.
+func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
+	t.Helper()
+	require.Equal(t, "sem", e.Primitive)
+	require.Equal(t, "berth", e.Namespace)
+	require.Equal(t, n.Node(), e.Node)
+	require.False(t, e.At.IsZero())
+	if e.Kind != observe.Subscribed && e.Kind != observe.Repeated {
+		require.Equal(t, gpu, e.Name)
+	}
+	for _, field := range fields {
+		require.False(t, reflect.ValueOf(e).FieldByName(field).IsZero(), "%s of %+v", field, e)
+	}
+}
+
+// Every claim that was sent ends its acquire with one event, and every hold with
+// one.
+func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		attrs := map[string]any{"request": 7}
+		n := w.node()
+		opts := &semaphore.AcquireOptions{Attrs: attrs}
+		owned := berth.WithOwner(ctx, "me")
+		p, err := n.gpu(1).Acquire(owned, opts)
+		require.NoError(t, err)
+		_, err = n.gpu(1).TryAcquire(owned, opts)
+		require.Error(t, err)
+		q := n.queueOn(owned, n.gpu(1), opts)
+		gone := n.queueOn(owned, n.gpu(1), opts)
+		gone.cancel(nil)
+		<-gone.done
+		require.NoError(t, p.Release(ctx))
+		require.NoError(t, p.Release(ctx))
+		<-q.done
+		w.do("FLUSHALL")
+		<-q.permit.Done()
+		require.Error(t, q.permit.Release(ctx))
+		n.close()
+
+		begins := map[observe.Kind]int{"granted": 1, "refused": 1, "cancelled": 1, "timed_out": 1, "failed": 1}
+		ends := map[observe.Kind]int{"released": 1, "lost": 1, "expired": 1, "released_by_other": 1}
+		began, ended := make(map[string]int), make(map[string]int)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, e := range n.events {
+			if e.Claim == "" {
+				continue
+			}
+			began[e.Claim] += begins[e.Kind]
+			ended[e.Claim] += ends[e.Kind]
+			require.Equal(t, "me", e.Owner, e.Kind)
+			require.Equal(t, attrs, e.Attrs, e.Kind)
+		}
+		require.Len(t, began, 4)
+		for claim, n := range began {
+			require.Equal(t, 1, n, claim)
+		}
+		require.Equal(t, 1, ended[p.ID()])
+		require.Equal(t, 1, ended[q.permit.ID()])
+	})
+}

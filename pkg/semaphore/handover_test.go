@@ -1,0 +1,119 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts semaphore.AcquireOptions
+		left time.Duration // on the server, right after a Detach at 1 s
+	}{
+		"renewing":     {semaphore.AcquireOptions{}, lease},
+		"fixed":        {semaphore.AcquireOptions{NoRenew: true}, lease - time.Second},
+		"maximum hold": {semaphore.AcquireOptions{MaxHold: 3 * time.Second}, 2 * time.Second},
+		"long":         {semaphore.AcquireOptions{Lease: time.Minute}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				n := w.node()
+				p := n.take(1, &c.opts)
+				w.until(time.Second)
+				token, err := p.Detach(ctx)
+				require.NoError(t, err)
+				require.Equal(t, berth.Token{
+					Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: n.Node(), Fence: p.Fence(),
+				}, token)
+				left, ok := w.leftOf(p.ID())
+				require.True(t, ok)
+				require.Equal(t, c.left, left)
+				n.Reset()
+				require.NoError(t, p.Release(ctx))
+				require.Empty(t, n.Counts(), "a Release does nothing any more")
+				require.NoError(t, p.Err())
+				q := n.queue(1, nil)
+				e := <-w.ends(p)
+				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				require.Less(t, e.at, time.Second+c.left, "the handle ends before the server hands on")
+				q.grantedBy(time.Second + c.left)
+			})
+		})
+	}
+}
+
+func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts   semaphore.AcquireOptions
+		renews bool
+		ends   time.Duration // 0 = never
+	}{
+		"renewing":     {semaphore.AcquireOptions{}, true, 0},
+		"fixed":        {semaphore.AcquireOptions{NoRenew: true, Lease: 20 * time.Second}, false, 20*time.Second - 202*ms},
+		"maximum hold": {semaphore.AcquireOptions{MaxHold: 30 * time.Second}, true, 30*time.Second - margin},
+		"without end":  {semaphore.AcquireOptions{Lease: berth.Forever}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				a, b := w.node(), w.node()
+				w.advance(0)
+				p := a.take(1, &c.opts)
+				w.until(time.Second)
+				token, err := p.Detach(ctx)
+				require.NoError(t, err)
+				w.until(4 * time.Second)
+				q, err := b.Resume(ctx, token)
+				require.NoError(t, err)
+				require.Equal(t, p.Fence(), q.Fence())
+				require.Equal(t, !c.renews, collect(t, b.gpu(1).Holders(ctx))[0].NoRenew)
+				ended := w.ends(q)
+				synctest.Wait()
+				if c.ends == 0 {
+					w.until(time.Hour)
+					require.NoError(t, q.Err())
+					return
+				}
+				e := <-ended
+				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				requireWithin(t, c.ends, e.at)
+			})
+		})
+	}
+}
+
+func TestReleaseByIDOfAWaiterRefusesItAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, operator := w.node(), w.node()
+		p := a.take(2, nil)
+		heavy := a.queue(2, &semaphore.AcquireOptions{Weight: 2})
+		light := a.queue(2, nil)
+		w.until(500 * ms)
+		require.NoError(t, operator.ReleaseByID(ctx, gpu, collect(t, a.gpu(2).Waiters(ctx))[0].ID))
+		require.ErrorIs(t, heavy.refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
+		light.granted(500 * ms)
+		require.NoError(t, p.Err())
+	})
+}
+
+func TestAHolderThatNeverWaitedHearsOfAForcedReleaseWithItsHeartbeat(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, operator := w.node(), w.node()
+		p := a.take(1, nil)
+		ended := w.ends(p)
+		w.until(500 * ms)
+		require.NoError(t, operator.ReleaseByID(context.Background(), gpu, p.ID()))
+		e := <-ended
+		require.Equal(t, 2*time.Second, e.at, "it has no subscription")
+		require.ErrorIs(t, e.cause, berth.ErrReleased)
+	})
+}

@@ -1,0 +1,169 @@
+package semaphore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestAHigherPriorityThatFitsPassesAHeadThatDoesNot(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.take(2, nil)
+		heavy := n.queue(2, &semaphore.AcquireOptions{Weight: 2})
+		n.queue(2, &semaphore.AcquireOptions{Priority: 1}).granted(0)
+		require.True(t, heavy.pending())
+		require.True(t, n.queue(2, nil).pending())
+	})
+}
+
+func TestTryAcquireSweepsEverythingInItsWay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for i := range 250 {
+			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 250, semaphore.CapacityStored)
+		}
+		w.advance(lease)
+		p, err := w.node().gpu(250).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 250})
+		require.NoError(t, err)
+		require.Equal(t, 250, p.Weight())
+	})
+}
+
+func TestADeadHoldersPlaceIsGrantedThoughItsRenewalsMovedTheEnd(t *testing.T) {
+	for i := range 20 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				p := a.take(1, nil)
+				q := b.queue(1, nil)
+				w.advance(time.Duration(i) * 1777 * ms)
+				a.die()
+				left, _ := w.leftOf(p.ID())
+				at := w.now() + left
+				q.grantedBy(at)
+			})
+		})
+	}
+}
+
+func TestADeadHeavyHeadIsSkippedWhenItExpires(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		a.take(3, nil)
+		b.queue(3, &semaphore.AcquireOptions{Weight: 3})
+		q := c.queue(3, &semaphore.AcquireOptions{Weight: 2})
+		b.die()
+		q.grantedBy(lease)
+	})
+}
+
+// The holder has a short fixed lease, which its waiters hear of through a push:
+// their last reply said that the place would be held for long.
+func TestAnEarlierEndIsPushedToTheFirstInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		short := a.queue(1, &semaphore.AcquireOptions{NoRenew: true, Lease: 300 * ms})
+		q := b.queue(1, nil)
+		w.advance(500 * ms)
+		require.NoError(t, p.Release(context.Background()))
+		short.granted(500 * ms)
+		a.die()
+		q.granted(800 * ms)
+	})
+}
+
+// The same, where the one that is granted at once stands before the head.
+func TestAnEarlierEndOfADirectGrantIsPushedToTheFirstInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(2, nil)
+		q := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
+		w.advance(100 * ms)
+		p := a.take(2, &semaphore.AcquireOptions{Priority: 1, NoRenew: true, Lease: 300 * ms})
+		require.ErrorIs(t, (<-w.ends(p)).cause, berth.ErrExpired)
+		w.until(400 * ms)
+		require.True(t, q.pending())
+		require.Equal(t, int64(1), w.field("used"), "its node swept at that very instant")
+	})
+}
+
+func TestAClaimIsRefusedOnceItsIDIsOnRecordForAnotherNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		require.Equal(t, "granted", w.acquireScriptStatus("a", "a.1"))
+		require.Equal(t, "foreign", w.acquireScriptStatus("b", "a.1"))
+		require.Equal(t, 1, w.stats().Holders)
+	})
+}
+
+func (w *world) acquireScriptStatus(node, claim string) string {
+	w.t.Helper()
+	r := w.acquireScript(node, claim, 1, semaphore.CapacityStored)
+	return r.Status()
+}
+
+func TestAnAcquireThatRunsAgainGetsTheSameAnswer(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		text := func(claim string) string {
+			r := w.acquireScript("a", claim, 1, semaphore.CapacityStored)
+			var all string
+			for i := range r.Len() {
+				all += r.Str(i) + " "
+			}
+			return all
+		}
+		held, waiting := text("a.1"), text("a.2")
+		require.Equal(t, held, text("a.1"))
+		require.Equal(t, waiting, text("a.2"))
+		require.Equal(t, 1, w.stats().Holders)
+		require.Equal(t, 1, w.stats().Waiting)
+		require.EqualValues(t, 1, w.field("used"))
+	})
+}
+
+// Fences rise through an idle name that was forgotten, and through a flush.
+func TestFencesRiseThroughEverything(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		var last int64
+		for i := range 5 {
+			p := n.take(1, nil)
+			require.Greater(t, p.Fence(), last)
+			last = p.Fence()
+			if i%2 == 0 {
+				w.do("FLUSHALL")
+				w.advance(ms)
+				require.Error(t, p.Release(context.Background()))
+			} else {
+				require.NoError(t, p.Release(context.Background()))
+				w.advance(2 * time.Minute)
+				require.Empty(t, w.keys())
+			}
+		}
+		for range 10 { // in one instant
+			p := n.take(1, nil)
+			require.Greater(t, p.Fence(), last)
+			last = p.Fence()
+			require.NoError(t, p.Release(context.Background()))
+		}
+	})
+}
+
+func TestAClaimThatCannotBeReadIsNobodysConcern(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, nil)
+		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
+		q := n.queue(1, nil)
+		w.do("HDEL", stateKey, "c:dead.1")
+		require.NoError(t, p.Release(context.Background()))
+		q.granted(0)
+	})
+}

@@ -1,0 +1,354 @@
+package semaphore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestAHolderIsListedWithAllThatItAskedFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node(semaphore.Config{Label: "worker 7"})
+		w.advance(time.Second)
+		p, err := n.gpu(5).Acquire(berth.WithOwner(ctx, "order:7"), &semaphore.AcquireOptions{
+			Weight: 3, Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: map[string]string{"job": "42"},
+		})
+		require.NoError(t, err)
+		granted := time.UnixMilli(time.Now().UnixMilli())
+		w.advance(1500 * ms)
+		want := semaphore.Holder{
+			ID: p.ID(), Node: n.Node(), Label: "worker 7", Owner: "order:7", Weight: 3, Fence: p.Fence(),
+			Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute, Granted: granted,
+			Held: 1500 * ms, Meta: map[string]string{"job": "42"},
+		}
+		require.Equal(t, []semaphore.Holder{want}, collect(t, n.gpu(5).Holders(ctx)))
+
+		_, err = p.Detach(ctx)
+		require.NoError(t, err)
+		want.Detached = true
+		require.Equal(t, []semaphore.Holder{want}, collect(t, n.gpu(5).Holders(ctx)))
+		w.advance(3500 * ms)
+		require.Empty(t, collect(t, n.gpu(5).Holders(ctx)), "what has expired is not held, swept or not")
+	})
+}
+
+func TestAHolderWithoutEndIsListedAsSuch(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
+		h := collect(t, n.gpu(1).Holders(context.Background()))
+		require.Len(t, h, 1)
+		require.Equal(t, berth.Forever, h[0].Lease)
+		require.Equal(t, berth.Forever, h[0].Left)
+	})
+}
+
+func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(semaphore.Config{Label: "a"}), w.node(semaphore.Config{Label: "b"})
+		a.take(1, nil)
+		queue := func(n *node, owner string, priority int) {
+			n.queueOn(berth.WithOwner(ctx, owner), n.gpu(1), &semaphore.AcquireOptions{Priority: priority})
+			w.advance(10 * ms)
+		}
+		queue(a, "third", 0)
+		queue(b, "fourth", 0)
+		queue(a, "first", 9)
+		queue(b, "last", -128)
+		queue(b, "second", 1)
+		var order []string
+		for i, waiter := range collect(t, a.gpu(1).Waiters(ctx)) {
+			require.Equal(t, i, waiter.Ahead)
+			order = append(order, waiter.Owner)
+		}
+		require.Equal(t, []string{"first", "second", "third", "fourth", "last"}, order)
+	})
+}
+
+func TestAWaiterIsListedWithAllThatItAskedFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node(semaphore.Config{Label: "worker 7"})
+		n.take(3, &semaphore.AcquireOptions{Weight: 2})
+		w.advance(time.Second)
+		since := time.UnixMilli(time.Now().UnixMilli())
+		n.queueOn(berth.WithOwner(ctx, "order:7"), n.gpu(3), &semaphore.AcquireOptions{
+			Weight: 2, Priority: 4, Meta: map[string]string{"job": "42"},
+		})
+		w.advance(1500 * ms)
+		waiters := collect(t, n.gpu(3).Waiters(ctx))
+		require.Len(t, waiters, 1)
+		// The hold's heartbeat, at 2 s, takes it along if it is due soon: it is
+		// not, so nothing was heard of it since it came.
+		require.Contains(t, waiters[0].ID, n.Node()+".")
+		waiters[0].ID = ""
+		require.Equal(t, semaphore.Waiter{
+			Node: n.Node(), Label: "worker 7", Owner: "order:7", Weight: 2, Priority: 4, Ahead: 0, Since: since,
+			Waited: 1500 * ms, Alive: lease - 1500*ms, Meta: map[string]string{"job": "42"},
+		}, waiters[0])
+	})
+}
+
+func TestADeadWaiterIsNotListed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.acquireScript("h", "h.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
+		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
+		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
+		owners := func() (ids []string) {
+			for _, waiter := range collect(t, n.gpu(1).Waiters(context.Background())) {
+				require.Equal(t, len(ids), waiter.Ahead)
+				ids = append(ids, waiter.ID)
+			}
+			return ids
+		}
+		w.until(lease - ms)
+		require.Equal(t, []string{"dead.1", "alive.1"}, owners())
+		w.until(lease)
+		require.Equal(t, []string{"alive.1"}, owners())
+	})
+}
+
+// A page is about 100 entries.
+func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		const many = 250
+		for i := range many {
+			w.acquireScript("h", fmt.Sprintf("h.%d", i), many, semaphore.CapacityStored)
+		}
+		for i := range many {
+			w.acquireScript("w", fmt.Sprintf("w.%d", i), many, semaphore.CapacityStored)
+		}
+		s := n.gpu(many)
+		held := make(map[string]bool)
+		for _, h := range collect(t, s.Holders(ctx)) {
+			require.False(t, held[h.ID], "%s is there twice", h.ID)
+			held[h.ID] = true
+		}
+		require.Len(t, held, many)
+		for i := range many {
+			require.True(t, held[fmt.Sprintf("h.%d", i)])
+		}
+		n.Reset()
+		waiters := collect(t, s.Waiters(ctx))
+		require.Len(t, waiters, many)
+		for i, waiter := range waiters {
+			require.Equal(t, fmt.Sprintf("w.%d", i), waiter.ID)
+			require.Equal(t, i, waiter.Ahead)
+		}
+		require.Equal(t, 3, n.Count("semaphore_waiters"))
+		seen := 0
+		for range s.Waiters(ctx) {
+			if seen++; seen == 3 {
+				break
+			}
+		}
+		require.Equal(t, 4, n.Count("semaphore_waiters"), "no page beyond what is asked for")
+		for range s.Holders(ctx) {
+			break
+		}
+	})
+}
+
+// A whole page of dead waiters at the head must not end the listing.
+func TestWaitersBehindAPageOfDeadOnesAreListed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.acquireScript("h", "h.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
+		for i := range 150 {
+			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 1, semaphore.CapacityStored)
+		}
+		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
+		w.advance(lease)
+		waiters := collect(t, n.gpu(1).Waiters(context.Background()))
+		require.Len(t, waiters, 1)
+		require.Equal(t, "alive.1", waiters[0].ID)
+		require.Zero(t, waiters[0].Ahead)
+	})
+}
+
+func TestAListingEndsWithTheServersError(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(semaphore.Config{Retry: berth.Retry{Attempts: 1}})
+		n.take(1, nil)
+		n.Cut()
+		count := 0
+		for _, err := range n.gpu(1).Holders(context.Background()) {
+			require.Error(t, err)
+			count++
+		}
+		for _, err := range n.gpu(1).Waiters(context.Background()) {
+			require.Error(t, err)
+			count++
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		for _, err := range n.Stats(ctx) {
+			require.Error(t, err)
+			count++
+		}
+		require.Equal(t, 3, count)
+	})
+}
+
+// named acquires on a semaphore of another name.
+func (n *node) named(name string, capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
+	n.w.t.Helper()
+	s, err := n.Semaphore(name, capacity)
+	require.NoError(n.w.t, err)
+	p, err := s.Acquire(context.Background(), opts)
+	require.NoError(n.w.t, err)
+	return p
+}
+
+func TestStatsCountWhatIsHeldAndWhoWaits(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		s := n.gpu(5)
+		stats, err := s.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, semaphore.Stats{Name: gpu}, stats, "not known")
+		require.Zero(t, stats.Share())
+		require.Empty(t, w.keys(), "and a question does not make it known")
+
+		n.take(5, &semaphore.AcquireOptions{Weight: 3})
+		n.take(5, nil)
+		n.queue(5, &semaphore.AcquireOptions{Weight: 2})
+		stats, err = s.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 5, Held: 4, Holders: 2, Waiting: 1}, stats)
+		require.Equal(t, 1, stats.Available())
+		require.InDelta(t, 0.8, stats.Share(), 1e-9)
+
+		require.NoError(t, s.Resize(ctx, 2, nil))
+		stats, err = s.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, stats.Available(), "not below zero")
+		require.InDelta(t, 2, stats.Share(), 1e-9)
+	})
+}
+
+func TestStatsSweepAllThatHasExpired(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		const many = 250
+		for i := range many {
+			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), many, semaphore.CapacityStored)
+		}
+		w.advance(lease)
+		stats, err := n.gpu(many).Stats(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many, Swept: many}, stats)
+		require.Equal(t, 3, n.Count("semaphore_sweep"), "at most 100 in one script")
+		w.requireIdle()
+	})
+}
+
+func TestStatsOfAllNamesSkipIdleOnes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, other := w.node(), w.node(semaphore.Config{Namespace: "other"})
+		n.named("held", 2, nil)
+		require.NoError(t, n.named("idle", 2, nil).Release(ctx))
+		n.named("odd *", 1, nil)
+		other.named("elsewhere", 1, nil)
+		byName := func(stats []semaphore.Stats) map[string]semaphore.Stats {
+			m := make(map[string]semaphore.Stats)
+			for _, s := range stats {
+				require.NotContains(t, m, s.Name)
+				m[s.Name] = s
+			}
+			return m
+		}
+		require.Equal(t, map[string]semaphore.Stats{
+			"held":  {Name: "held", Capacity: 2, Held: 1, Holders: 1},
+			"odd *": {Name: "odd *", Capacity: 1, Held: 1, Holders: 1},
+		}, byName(collect(t, n.Stats(ctx))))
+		require.Equal(t, map[string]semaphore.Stats{
+			"idle": {Name: "idle", Capacity: 2}, "never": {Name: "never"},
+		}, byName(collect(t, n.Stats(ctx, "idle", "never"))), "those that are named are there")
+	})
+}
+
+func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.named("a", 1, nil)
+		n.named("b", 1, nil)
+		w.do("HSET", "berth:sem:{newer}:state", "fmt", "2")
+		good, bad := 0, 0
+		for stats, err := range n.Stats(context.Background()) {
+			if err != nil {
+				require.ErrorIs(t, err, berth.ErrIncompatible)
+				bad++
+				continue
+			}
+			require.Contains(t, []string{"a", "b"}, stats.Name)
+			good++
+		}
+		require.Equal(t, 2, good)
+		require.Equal(t, 1, bad)
+	})
+}
+
+func TestTopReturnsTheFullestFirst(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		n.named("half", 4, &semaphore.AcquireOptions{Weight: 2})
+		n.named("full", 1, nil)
+		n.named("third", 3, nil)
+		n.named("tenth", 10, nil)
+		require.NoError(t, n.named("idle", 1, nil).Release(ctx))
+		list := func(count int) (top []string) {
+			all, err := n.Top(ctx, count)
+			require.NoError(t, err)
+			for _, stats := range all {
+				top = append(top, stats.Name)
+			}
+			return top
+		}
+		require.Equal(t, []string{"full"}, list(1))
+		require.Equal(t, []string{"full", "half", "third"}, list(3))
+		require.Equal(t, []string{"full", "half", "third", "tenth"}, list(100))
+	})
+}
+
+func TestLeftIsTheLocalDeadline(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		p := n.take(9, nil)
+		require.Equal(t, lease-margin, p.Left())
+		w.advance(1500 * ms)
+		require.Equal(t, lease-margin-1500*ms, p.Left())
+		w.advance(500 * ms)
+		require.Equal(t, lease-margin, p.Left(), "renewed")
+		require.NoError(t, p.Release(ctx))
+		require.Zero(t, p.Left())
+
+		forever := n.take(9, &semaphore.AcquireOptions{Lease: berth.Forever})
+		require.Equal(t, berth.Forever, forever.Left())
+
+		bounded := n.take(9, &semaphore.AcquireOptions{Lease: 3 * time.Second, MaxHold: 3500 * ms})
+		require.Equal(t, 3*time.Second-32*ms, bounded.Left())
+		w.advance(time.Second) // renewed
+		synctest.Wait()
+		require.Equal(t, 2500*ms-32*ms, bounded.Left(), "the maximum hold comes first")
+		w.advance(2500*ms - 32*ms)
+		require.Zero(t, bounded.Left())
+	})
+}

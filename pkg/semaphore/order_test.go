@@ -1,0 +1,477 @@
+package semaphore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// grantedWithin waits for the permit, and fails unless it came at that moment or
+// less than slack later.
+func (a *wait) grantedWithin(at, slack time.Duration) *semaphore.Permit {
+	a.w.t.Helper()
+	<-a.done
+	require.NoError(a.w.t, a.err)
+	require.GreaterOrEqual(a.w.t, a.at, at, "when it was granted")
+	require.Less(a.w.t, a.at, at+slack, "when it was granted")
+	return a.permit
+}
+
+// requirePending fails unless all of them still wait.
+func (w *world) requirePending(waits ...*wait) {
+	w.t.Helper()
+	synctest.Wait()
+	for i, a := range waits {
+		require.True(w.t, a.pending(), "wait %d has returned", i)
+	}
+}
+
+// heavy is a record's change to a weight.
+func heavy(weight int) func(*engine.Record) {
+	return func(r *engine.Record) { r.Weight = weight }
+}
+
+// lasting is a record's change to leases that outlast a test.
+func lasting(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour }
+
+func release(t *testing.T, p *semaphore.Permit) {
+	t.Helper()
+	require.NoError(t, p.Release(context.Background()))
+}
+
+func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		nodes := []*node{w.node(), w.node(), w.node(), w.node()}
+		held := nodes[0].take(1, nil)
+		var line []*wait
+		for i := range 24 {
+			line = append(line, nodes[i*3%4].queue(1, nil))
+			w.advance(time.Duration(i%3) * 300 * ms) // some in one millisecond, some heartbeats apart
+		}
+		fence, ticket := held.Fence(), int64(0) // nobody queued before
+		for i, next := range line {
+			w.requirePending(line[i:]...)
+			w.advance(time.Duration(i%5) * time.Second)
+			release(t, held)
+			held = next.granted(w.now())
+			require.Greater(t, held.Ticket(), ticket)
+			require.Greater(t, held.Fence(), fence)
+			fence, ticket = held.Fence(), held.Ticket()
+		}
+		release(t, held)
+		w.requireIdle()
+	})
+}
+
+func TestFencesRiseInTheOrderOfTheTicketsAlsoWithinOneHandOff(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		all := a.take(8, &semaphore.AcquireOptions{Weight: 8})
+		var line []*wait
+		for i := range 10 {
+			line = append(line, []*node{a, b}[i%2].queue(8, nil))
+		}
+		w.advance(time.Second)
+		release(t, all)
+		fence, ticket := all.Fence(), int64(0)
+		for _, next := range line[:8] {
+			p := next.granted(time.Second)
+			require.Greater(t, p.Ticket(), ticket)
+			require.Greater(t, p.Fence(), fence)
+			fence, ticket = p.Fence(), p.Ticket()
+		}
+		w.requirePending(line[8:]...)
+	})
+}
+
+func TestAHeavyClaimAtTheHeadIsNotPassedByLighterOnes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		first, second := a.take(3, nil), a.take(3, nil)
+		heavy := a.queue(3, &semaphore.AcquireOptions{Weight: 3})
+		light := b.queue(3, nil) // would fit
+		lighter := b.queue(3, nil)
+		w.requirePending(heavy, light, lighter)
+		release(t, first)
+		w.advance(time.Minute)
+		w.requirePending(heavy, light, lighter)
+		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 3, Capacity: 3}, w.stats())
+		release(t, second)
+		p := heavy.granted(time.Minute)
+		w.requirePending(light, lighter)
+		w.advance(time.Second)
+		release(t, p)
+		light.granted(time.Minute + time.Second)
+		lighter.granted(time.Minute + time.Second)
+	})
+}
+
+func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(1, nil)
+		at := func(priority int, n *node) *wait {
+			w.advance(ms)
+			return n.queue(1, &semaphore.AcquireOptions{Priority: priority})
+		}
+		low, zero, high := at(-128, a), at(0, b), at(127, a)
+		zeroToo, one, highToo := at(0, a), at(1, b), at(127, b)
+		line := []*wait{high, highToo, one, zero, zeroToo, low}
+		for i, next := range line {
+			w.requirePending(line[i:]...)
+			w.advance(time.Second)
+			release(t, held)
+			held = next.granted(w.now())
+		}
+	})
+}
+
+func TestAnArrivalNeverPassesAWaiter(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(3, &semaphore.AcquireOptions{Weight: 2})
+		heavy := a.queue(3, &semaphore.AcquireOptions{Weight: 2})
+		arrival := b.queue(3, nil) // one is free
+		_, err := b.gpu(3).TryAcquire(context.Background(), nil)
+		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonQueuedAhead, Capacity: 3, Held: 2, Waiting: 2})
+		w.requirePending(heavy, arrival)
+
+		urgent := b.queue(3, &semaphore.AcquireOptions{Priority: 1})
+		release(t, urgent.granted(0)) // nobody of its priority is ahead
+		w.requirePending(heavy, arrival)
+		release(t, held)
+		heavy.granted(0)
+		arrival.granted(0)
+	})
+}
+
+// requireRefused compares what a call that does not wait says.
+func requireRefused(t *testing.T, err error, want berth.AcquireError) {
+	t.Helper()
+	var refusal *berth.AcquireError
+	require.ErrorAs(t, err, &refusal)
+	require.ErrorIs(t, err, berth.ErrNotAcquired)
+	require.ErrorIs(t, err, berth.ErrBusy)
+	require.NotEmpty(t, refusal.Claim)
+	want.Name, want.Claim, want.Waited = gpu, refusal.Claim, refusal.Waited
+	require.Equal(t, want, *refusal)
+}
+
+func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		n.connect()
+		try := func(weight int) error {
+			_, err := n.gpu(4).TryAcquire(ctx, &semaphore.AcquireOptions{Weight: weight, MaxWait: time.Hour})
+			return err
+		}
+		require.NoError(t, n.gpu(4).Resize(ctx, 4, nil))
+		w.acquireScript("a", "a.1", 4, semaphore.CapacityStored, heavy(2), lasting)
+		w.acquireScript("dead", "dead.1", 4, semaphore.CapacityStored)
+		w.acquireScript("dead", "dead.2", 4, semaphore.CapacityStored)
+		before := w.dump()
+		n.Reset()
+		requireRefused(t, try(1), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 4})
+		require.Equal(t, map[string]int{"semaphore_acquire": 1}, n.Counts())
+		require.Zero(t, w.now(), "it does not wait")
+		require.Equal(t, before, w.dump())
+
+		w.until(lease - ms)
+		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 4})
+		w.until(lease)
+		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2, Swept: 2})
+		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2})
+
+		w.acquireScript("b", "b.1", 4, semaphore.CapacityStored, heavy(4))
+		requireRefused(t, try(2), berth.AcquireError{Reason: berth.ReasonQueuedAhead, Capacity: 4, Held: 2, Waiting: 1})
+		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2, Waiting: 1})
+		w.until(2 * lease)
+		require.NoError(t, try(2), "nobody alive is ahead")
+		require.Equal(t, semaphore.Stats{Held: 4, Holders: 2, Capacity: 4}, w.stats())
+	})
+}
+
+func TestADeadWaiterAtTheHeadIsPassedWhenItExpires(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		held := a.take(2, nil)
+		dead := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
+		live := c.queue(2, nil)
+		b.die()
+		w.until(lease - ms)
+		w.requirePending(dead, live)
+		// Its node is not that of the first in line, which it leaves some time.
+		p := live.grantedWithin(lease, 50*ms)
+		release(t, p)
+		release(t, held)
+		b.close()
+		w.requireIdle()
+	})
+}
+
+func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T) {
+	for name, short := range map[string]time.Duration{
+		"its lease is the others'":                          lease,
+		"its lease is shorter, and the next has to be told": 900 * ms,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b, c := w.node(), w.node(semaphore.Config{Lease: short}), w.node()
+				held := a.take(1, nil)
+				b.queue(1, nil)
+				live := c.queue(1, nil)
+				b.die()
+				w.advance(100 * ms)
+				release(t, held) // to the dead one, that nobody knows to be dead
+				require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
+				live.grantedWithin(short, ms)
+			})
+		})
+	}
+}
+
+func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		holder, waiter semaphore.Config
+		opts           semaphore.AcquireOptions
+		alive          time.Duration // how long the holder lives
+	}{
+		"at once":                            {},
+		"after some renewals":                {alive: 33 * time.Second},
+		"with a short lease":                 {opts: semaphore.AcquireOptions{Lease: 200 * ms}, alive: 5 * time.Second},
+		"with a long lease":                  {opts: semaphore.AcquireOptions{Lease: 10 * time.Minute}, alive: time.Minute},
+		"of a client with a longer lease":    {holder: semaphore.Config{Lease: time.Minute}, alive: 5 * time.Second},
+		"and the waiter's heartbeats rarely": {waiter: semaphore.Config{Lease: time.Hour}, alive: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(test.holder), w.node(test.waiter)
+				p := a.take(1, &test.opts)
+				next := b.queue(1, nil)
+				w.advance(test.alive)
+				a.die()
+				left, ok := w.leftOf(p.ID())
+				require.True(t, ok)
+				next.grantedWithin(w.now()+left, ms)
+			})
+		})
+	}
+}
+
+func TestADeadHoldersPlaceIsGrantedThoughTheFirstInLineDiedToo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		a.take(1, nil)
+		b.queue(1, nil)
+		next := c.queue(1, nil)
+		a.die()
+		b.die()
+		next.grantedWithin(lease, 50*ms)
+	})
+}
+
+// Those that died in line take a number of scripts to drop, and no time beyond
+// that.
+func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
+	const dead = 350 // more than three scripts may drop
+	crowd := func(w *world) {
+		w.acquireScript("dead", "dead.0", 1, semaphore.CapacityStored)
+		for i := range dead {
+			r := w.acquireScript("dead", fmt.Sprint("dead.", i+1), 1, semaphore.CapacityStored)
+			require.Equal(w.t, "queued", r.Status())
+		}
+		require.Equal(w.t, dead, w.stats().Waiting)
+	}
+	t.Run("who waits behind them", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			crowd(w)
+			n := w.node()
+			live := n.queue(1, nil)
+			live.grantedWithin(lease, 50*ms)
+			require.LessOrEqual(t, n.Count("semaphore_sweep"), dead/100+2)
+			require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
+		})
+	})
+	t.Run("who comes then and does not wait", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			crowd(w)
+			n := w.node()
+			w.until(lease)
+			_, err := n.gpu(1).TryAcquire(context.Background(), nil)
+			require.NoError(t, err)
+			require.Equal(t, lease, w.now())
+		})
+	})
+}
+
+func (n *node) differences() (events []observe.Event) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range n.events {
+		if e.Kind == observe.CapacityDiffers {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(2, nil)
+		b.take(5, nil)
+		_, err := b.gpu(5).TryAcquire(context.Background(), nil)
+		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonFull, Capacity: 2, Held: 2})
+		b.queue(5, nil)
+		require.Equal(t, 2, w.stats().Capacity)
+		require.Empty(t, a.differences())
+		require.Len(t, b.differences(), 1)
+		e := b.differences()[0]
+		require.Equal(t, gpu, e.Name)
+		require.Equal(t, 2, e.Capacity)
+		require.Equal(t, 5, e.Count)
+
+		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
+		b.queue(5, nil)
+		b.queue(5, nil)
+		require.Len(t, b.differences(), 2, "another one is told again")
+	})
+}
+
+func TestAStrictClientRefusesAnotherCapacity(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityStrict})
+		a.take(2, nil)
+		before := w.dump()
+		refusal := b.queue(3, nil).refused(0, berth.ReasonCapacity)
+		require.Equal(t, 2, refusal.Capacity)
+		require.Equal(t, 1, refusal.Held)
+		require.ErrorIs(t, refusal, berth.ErrInvalidConfig)
+		require.NotErrorIs(t, refusal, berth.ErrBusy)
+		require.Equal(t, before, w.dump())
+		b.take(2, nil)
+	})
+}
+
+func TestAnOverridingClientStoresItsCapacityAndHandsOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityOverride})
+		a.take(1, nil)
+		first, second := a.queue(1, nil), a.queue(1, nil)
+		w.advance(time.Second)
+		last := b.queue(2, nil)
+		first.granted(time.Second)
+		w.requirePending(second, last)
+		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 2, Capacity: 2}, w.stats())
+		require.Empty(t, b.differences())
+	})
+}
+
+func TestAResizeUpGrantsAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(1, nil)
+		first, second, third := b.queue(1, nil), b.queue(1, nil), b.queue(1, nil)
+		w.advance(time.Second)
+		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
+		first.granted(time.Second)
+		second.granted(time.Second)
+		w.requirePending(third)
+		require.Equal(t, semaphore.Stats{Held: 3, Holders: 3, Waiting: 1, Capacity: 3}, w.stats())
+	})
+}
+
+func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := []*semaphore.Permit{a.take(3, nil), a.take(3, nil), a.take(3, nil)}
+		next := b.queue(3, nil)
+		require.NoError(t, a.gpu(3).Resize(context.Background(), 1, nil))
+		w.advance(time.Minute)
+		for i, p := range held {
+			require.NoError(t, p.Err())
+			w.requirePending(next)
+			require.Equal(t, semaphore.Stats{Held: 3 - i, Holders: 3 - i, Waiting: 1, Capacity: 1}, w.stats())
+			release(t, p)
+		}
+		next.granted(time.Minute)
+	})
+}
+
+func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		held := a.take(4, &semaphore.AcquireOptions{Weight: 2})
+		head := b.queue(4, &semaphore.AcquireOptions{Weight: 4})
+		fits := a.queue(4, &semaphore.AcquireOptions{Weight: 2})
+		behind := b.queue(4, &semaphore.AcquireOptions{Weight: 3})
+		w.advance(time.Second)
+		require.NoError(t, a.gpu(4).Resize(ctx, 2, nil))
+		refusal := head.refused(time.Second, berth.ReasonTooHeavy)
+		require.NotErrorIs(t, refusal, berth.ErrBusy)
+		// The push kicked its node's heartbeat, which asked for both.
+		behind.refused(time.Second, berth.ReasonTooHeavy)
+		w.requirePending(fits)
+		release(t, held)
+		release(t, fits.granted(time.Second))
+		w.requireIdle()
+	})
+}
+
+func TestAWaitThatIsTooHeavyHearsOfItByItsHeartbeatToo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(4, &semaphore.AcquireOptions{Weight: 2})
+		head := b.queue(4, &semaphore.AcquireOptions{Weight: 4})
+		b.Deafen(true)
+		w.advance(time.Second)
+		require.NoError(t, a.gpu(4).Resize(context.Background(), 2, nil))
+		<-head.done
+		head.refused(head.at, berth.ReasonTooHeavy)
+		require.Greater(t, head.at, time.Second, "not by the push")
+		require.LessOrEqual(t, head.at, 2*time.Second, "a third of the wait lease")
+	})
+}
+
+func TestClientsWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		short, long := w.node(semaphore.Config{Lease: 300 * ms}), w.node(semaphore.Config{Lease: time.Minute})
+		a := long.take(4, nil)
+		b := short.take(4, nil)
+		bound := short.take(4, &semaphore.AcquireOptions{MaxHold: time.Second})
+		c := long.take(4, &semaphore.AcquireOptions{MaxHold: time.Hour})
+		waits := long.queue(4, &semaphore.AcquireOptions{Weight: 4})
+		impatient := short.queue(4, nil)
+		left := func(p *semaphore.Permit) time.Duration {
+			d, ok := w.leftOf(p.ID())
+			require.True(t, ok)
+			return d
+		}
+		require.Equal(t, []time.Duration{time.Minute, 300 * ms, 300 * ms, time.Minute},
+			[]time.Duration{left(a), left(b), left(bound), left(c)})
+		short.die()
+		w.until(300*ms - ms)
+		require.Equal(t, semaphore.Stats{Held: 4, Holders: 4, Waiting: 2, Capacity: 4}, w.stats())
+		w.until(300 * ms)
+		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
+		long.die()
+		w.until(time.Minute - ms)
+		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
+		w.requirePending(waits, impatient)
+		w.until(time.Minute)
+		require.Equal(t, semaphore.Stats{Capacity: 4}, w.stats())
+		require.ErrorIs(t, a.Err(), berth.ErrLost)
+		require.ErrorIs(t, b.Err(), berth.ErrLost)
+	})
+}

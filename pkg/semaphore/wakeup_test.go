@@ -1,0 +1,270 @@
+package semaphore_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// publish wakes a node up as scripts/lib/wake.lua does.
+func (w *world) publish(to *node, fields ...string) {
+	w.t.Helper()
+	payload := ""
+	for _, field := range fields {
+		payload += strconv.Itoa(len(field)) + ":" + field
+	}
+	w.do("PUBLISH", "berth:wake:"+to.Node(), payload)
+	synctest.Wait()
+}
+
+// phaseOf is the phase of a claim's record on the server, 0 for none.
+func (w *world) phaseOf(claim string) byte {
+	w.t.Helper()
+	text, err := w.do("HGET", stateKey, "c:"+claim).ToString()
+	if err != nil {
+		return 0
+	}
+	record, err := engine.ParseRecord(text)
+	require.NoError(w.t, err)
+	return record.Phase
+}
+
+// occupy takes all of the semaphore for an hour, without a client.
+func (w *world) occupy(node string) {
+	w.t.Helper()
+	reply := w.acquireScript(node, node+".1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
+	require.Equal(w.t, "granted", reply.Status())
+}
+
+// vacate gives that back.
+func (w *world) vacate(node string) {
+	w.t.Helper()
+	reply := w.call("semaphore_release", node+".1", node, "0", "60000", "berth:wake:", gpu)
+	require.Equal(w.t, "released", reply.Status())
+	synctest.Wait()
+}
+
+func TestWithoutPushesEveryGrantIsHeardOfWithinAThirdOfTheLease(t *testing.T) {
+	for _, after := range []time.Duration{ms, 1999 * ms, 2 * time.Second, 7 * time.Second, time.Minute} {
+		t.Run(after.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				b := w.node()
+				w.occupy("other")
+				b.subscribe(t) // a subscription that comes later asks at once
+				q := b.queue(1, nil)
+				b.Deafen(true)
+				w.until(after)
+				w.vacate("other")
+				<-q.done
+				require.NoError(t, q.err)
+				require.LessOrEqual(t, q.at-after, lease/3)
+				if after < 2*time.Second {
+					require.Equal(t, 2*time.Second, q.at, "the first heartbeat has no jitter")
+				}
+				require.Equal(t, byte('h'), w.phaseOf(q.permit.ID()), "that call has confirmed it")
+				require.Equal(t, lease-margin, q.permit.Left(), "and its lease counts from there")
+			})
+		})
+	}
+}
+
+func TestAGrantThatAPushTellsEndsWithTheLastAnsweredCall(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		b := w.node()
+		w.occupy("other")
+		q := b.queue(1, nil)
+		w.until(1500 * ms)
+		b.Reset()
+		w.vacate("other")
+		p := q.granted(1500 * ms)
+		require.Empty(t, b.Counts(), "no script beyond the two")
+		require.Equal(t, lease-margin-1500*ms, p.Left())
+		require.Equal(t, byte('g'), w.phaseOf(p.ID()))
+		require.Equal(t, w.field("fence"), p.Fence())
+		w.until(2 * time.Second)
+		require.Equal(t, lease-margin, p.Left())
+		require.Equal(t, byte('h'), w.phaseOf(p.ID()))
+	})
+}
+
+func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		b := w.node()
+		w.occupy("other")
+		b.subscribe(t)
+		b.Reset()
+		b.Once("semaphore_acquire", link.Slow(700*ms))
+		q := b.queue(1, nil)
+		w.until(300 * ms)
+		w.vacate("other")
+		require.True(t, q.pending(), "nothing is believed of a claim that may not wait at all")
+		p := q.granted(700 * ms)
+		require.Equal(t, 1, b.Count("semaphore_acquire"))
+		require.Zero(t, b.Count("semaphore_renew"))
+		require.Equal(t, lease-margin-700*ms, p.Left(), "counted from the start of the acquire")
+	})
+}
+
+func TestAForgedPushIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		b := w.node()
+		w.occupy("other")
+		q := b.queue(1, nil)
+		claim := collect(t, b.gpu(1).Waiters(context.Background()))[0].ID
+		w.until(500 * ms)
+		w.publish(b, "granted", gpu, claim, "9007199254740993", "3600000")
+		p := q.granted(500 * ms)
+		require.Equal(t, lease-margin-500*ms, p.Left(), "whatever the push says is left")
+		e := <-w.ends(p)
+		require.Equal(t, 2*time.Second, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrLost)
+		synctest.Wait()
+		require.Zero(t, w.phaseOf(claim))
+		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
+		require.ErrorIs(t, p.Release(context.Background()), berth.ErrLost)
+		w.vacate("other")
+		w.requireIdle()
+	})
+}
+
+func TestAWaiterConfirmsAGrantOnceHalfItsLeaseHasPassedUnheard(t *testing.T) {
+	for at, confirms := range map[time.Duration]bool{lease / 2: false, lease/2 + ms: true} {
+		t.Run(at.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				b := w.node()
+				w.occupy("other")
+				q := b.queue(1, nil)
+				// No heartbeat arrives.
+				b.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == "semaphore_renew" {
+						return link.LoseRequest
+					}
+					return link.Pass
+				})
+				w.until(at)
+				b.OnCommand(nil)
+				b.Reset()
+				w.vacate("other")
+				p := q.granted(at)
+				if confirms {
+					require.Equal(t, 1, b.Count("semaphore_renew"))
+					require.Equal(t, byte('h'), w.phaseOf(p.ID()))
+					require.Equal(t, lease-margin, p.Left())
+				} else {
+					require.Zero(t, b.Count("semaphore_renew"))
+					require.Equal(t, byte('g'), w.phaseOf(p.ID()))
+					require.Equal(t, lease/2-margin, p.Left())
+				}
+			})
+		})
+	}
+}
+
+func TestAHandedOnPermitWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts semaphore.AcquireOptions
+		left time.Duration
+	}{
+		"fixed":              {semaphore.AcquireOptions{NoRenew: true}, lease - margin},
+		"fixed and short":    {semaphore.AcquireOptions{NoRenew: true, Lease: 100 * ms}, 97 * ms},
+		"fixed and long":     {semaphore.AcquireOptions{NoRenew: true, Lease: time.Hour}, time.Hour - 36002*ms},
+		"maximum hold":       {semaphore.AcquireOptions{MaxHold: 3 * time.Second}, 3*time.Second - 32*ms},
+		"long maximum hold":  {semaphore.AcquireOptions{MaxHold: time.Hour}, lease - margin},
+		"without end":        {semaphore.AcquireOptions{Lease: berth.Forever}, berth.Forever},
+		"without end, bound": {semaphore.AcquireOptions{Lease: berth.Forever, MaxHold: time.Minute}, time.Minute - 602*ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				b := w.node()
+				w.occupy("other")
+				q := b.queue(1, &c.opts)
+				w.until(time.Second)
+				b.Reset()
+				w.vacate("other")
+				p := q.granted(time.Second)
+				require.Equal(t, 1, b.Count("semaphore_renew"))
+				require.Equal(t, byte('h'), w.phaseOf(p.ID()))
+				require.Equal(t, c.left, p.Left(), "it runs from that call")
+			})
+		})
+	}
+}
+
+func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		b := w.node()
+		w.occupy("other")
+		b.subscribe(t) // a subscription that comes later asks at once
+		b.queue(1, nil)
+		waiting := func() time.Duration {
+			waiters := collect(t, w.node().gpu(1).Waiters(context.Background()))
+			require.Len(t, waiters, 1)
+			return waiters[0].Alive
+		}
+		require.Equal(t, lease, waiting())
+		w.until(2*time.Second - ms)
+		require.Equal(t, 4*time.Second+ms, waiting())
+		w.until(2 * time.Second)
+		require.Equal(t, lease, waiting())
+		for range 30 {
+			w.advance(2 * time.Second)
+			require.GreaterOrEqual(t, waiting(), lease*2/3)
+		}
+		dies := w.now() + waiting()
+		b.die()
+		w.until(dies - ms)
+		require.Equal(t, 1, w.stats().Waiting)
+		w.until(dies)
+		require.Zero(t, w.stats().Waiting)
+	})
+}
+
+func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
+	for name, forget := range map[string]func(w *world, b *node){
+		"a flush": func(w *world, _ *node) { w.do("FLUSHALL") },
+		"a server that stood still longer than the lease": func(w *world, b *node) {
+			b.Stall()
+			w.advance(lease + time.Second)
+			b.Flow()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				b, c := w.node(), w.node()
+				w.occupy("other")
+				q := b.queueOn(berth.WithOwner(ctx, "old"), b.gpu(1), nil)
+				since := collect(t, b.gpu(1).Waiters(ctx))[0].Since
+				w.advance(time.Second)
+				forget(w, b)
+				if w.int("EXISTS", stateKey) == 0 {
+					w.occupy("other")
+				}
+				late := c.queueOn(berth.WithOwner(ctx, "late"), c.gpu(1), nil)
+				w.advance(lease / 2)
+				require.Contains(t, b.kinds(), observe.Restored)
+				waiters := collect(t, c.gpu(1).Waiters(ctx))
+				require.Len(t, waiters, 2)
+				require.Equal(t, "old", waiters[0].Owner)
+				require.Equal(t, since, waiters[0].Since, "with the ticket that it had")
+				require.Equal(t, "late", waiters[1].Owner)
+				at := w.now()
+				w.vacate("other")
+				p := q.granted(at)
+				require.Equal(t, byte('h'), w.phaseOf(p.ID()), "confirmed: a push may be about an earlier grant")
+				require.NoError(t, p.Release(ctx))
+				late.granted(at)
+			})
+		})
+	}
+}
