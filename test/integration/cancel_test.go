@@ -1,0 +1,210 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// storm is many goroutines whose acquires are cancelled at random moments:
+// before the acquire is sent, on its way, while it waits, while it is granted.
+// It seeks the moment at which one in three gets through.
+type storm struct {
+	*bed
+	sems    []*semaphore.Semaphore
+	spread  atomic.Int64 // acquires are cancelled within so many ns
+	cancels atomic.Int64
+	grants  atomic.Int64
+	failed  atomic.Int64 // cancelled claims that could not be removed
+	inside  *live
+}
+
+func (b *bed) storm(capacity int) *storm {
+	s := &storm{bed: b, inside: newLive(capacity)}
+	s.spread.Store(int64(time.Millisecond))
+	return s
+}
+
+// add gives the storm a client on a connection with 2^pipelines pipelines.
+func (s *storm) add(connect func(testing.TB, ...func(*rueidis.ClientOption)) rueidis.Client, pipelines int, cfg semaphore.Config) {
+	cfg.Observer = observe.Func(func(e observe.Event) {
+		if e.Kind == observe.CleanupFailed {
+			s.failed.Add(1)
+		}
+	})
+	redis := connect(s.T, func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines })
+	s.sems = append(s.sems, s.sem(s.clientOn(redis, cfg), "gpu", s.inside.capacity))
+}
+
+// rage goes on until so many acquires were cancelled.
+func (s *storm) rage(workers int, cancels int64) {
+	s.Helper()
+	var all sync.WaitGroup
+	for i := range workers {
+		all.Go(func() {
+			for s.cancels.Load() < cancels && !s.Failed() {
+				s.once(s.sems[i%len(s.sems)])
+			}
+		})
+	}
+	all.Wait()
+}
+
+// least is the shortest spread, in ns.
+const least = 100_000
+
+func (s *storm) once(sem *semaphore.Semaphore) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	spread := s.spread.Load()
+	defer time.AfterFunc(rand.N(time.Duration(spread)), cancel).Stop()
+	began := time.Now()
+	p, err := sem.Acquire(ctx, nil)
+	switch {
+	case err == nil:
+		s.grants.Add(1)
+		if s.spread.Add(-2*spread/100) < least {
+			s.spread.Store(least)
+		}
+		s.inside.enter(p)
+		if err := p.Renew(ctx); err != nil && !errors.Is(err, context.Canceled) && !scriptkit.MaybeRan(err) {
+			s.Errorf("renew: %v", err)
+		}
+		// Many release with a context that ends, or has ended.
+		if err := p.Release(ctx); err != nil && !errors.Is(err, context.Canceled) && !scriptkit.MaybeRan(err) {
+			s.Errorf("release: %v", err)
+		}
+		s.inside.leave(p)
+	case errors.Is(err, context.Canceled) && errors.Is(err, semaphore.ErrNotAcquired):
+		s.cancels.Add(1)
+		s.spread.Add(spread / 100)
+	default:
+		s.Errorf("acquire, after %v: %v", time.Since(began), err)
+	}
+}
+
+// settled checks that nothing is left of all that, long before any lease ends.
+func (s *storm) settled(name string) {
+	s.Helper()
+	began := time.Now()
+	s.await("the cancelled claims are gone", func() bool {
+		v := s.look(name)
+		return len(v.holds)+len(v.alive) == 0
+	})
+	s.Logf("%d cancels, %d grants, clean %v after the last; at most %d inside; %d clean-ups failed",
+		s.cancels.Load(), s.grants.Load(), time.Since(began).Round(time.Millisecond), s.inside.most, s.failed.Load())
+	s.inside.check(s.bed)
+	s.whole(name)
+	require.Less(s, time.Since(began), 5*time.Second)
+	require.NotZero(s, s.grants.Load(), "no acquire got through")
+}
+
+func TestTenThousandCancels(t *testing.T) {
+	const cancels = 10000
+	for _, test := range []struct {
+		name     string
+		latency  time.Duration
+		capacity int
+	}{{"directly", 0, 3}, {"with late replies", 10 * time.Millisecond, 20}} {
+		t.Run(test.name, func(t *testing.T) {
+			b := shared(t)
+			// A ghost would live for the whole lease, and no call is so slow
+			// that it counts as unanswered.
+			cfg := semaphore.Config{Lease: 2 * time.Minute, CallTimeout: 20 * time.Second, CleanupTimeout: 20 * time.Second}
+			s := b.storm(test.capacity)
+			connect := b.server.Client
+			if test.latency > 0 {
+				proxy := harness.Proxy(t, b.server)
+				proxy.AddLatency(t, test.latency)
+				connect = proxy.Client
+			}
+			for _, pipelines := range []int{1, 3, 5} {
+				s.add(connect, pipelines, cfg)
+			}
+			s.rage(60, cancels)
+			s.settled("gpu")
+			require.Greater(t, s.grants.Load(), int64(cancels/50), "hardly any acquire got through")
+			require.Zero(t, s.failed.Load())
+			b.idle("gpu") // without a tombstone: every acquire was answered
+			stats, err := s.sems[0].Stats(b.within(patience))
+			require.NoError(t, err)
+			require.Zero(t, stats.Held)
+			require.Zero(t, stats.Waiting)
+		})
+	}
+}
+
+// Here replies are often later than the limit of an attempt, so acquires count as
+// unanswered: they run again, or only after their cancel.
+func TestCancelsOfUnansweredAcquires(t *testing.T) {
+	b := shared(t)
+	const cancels, capacity = 1000, 3
+	proxy := harness.Proxy(t, b.server)
+	cfg := semaphore.Config{Lease: 2 * time.Minute, CallTimeout: 100 * time.Millisecond}
+	s := b.storm(capacity)
+	for _, pipelines := range []int{1, 3} {
+		s.add(proxy.Client, pipelines, cfg)
+	}
+	for _, sem := range s.sems {
+		b.busy(sem) // opens all pipelines, while that is fast
+	}
+	proxy.AddLatency(t, 150*time.Millisecond)
+	stop := make(chan struct{})
+	var weather sync.WaitGroup
+	weather.Go(func() {
+		tick := time.NewTicker(250 * time.Millisecond) // a change lets what is on its way through
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				proxy.AddLatency(t, 60*time.Millisecond+rand.N(140*time.Millisecond)) // about the limit of an attempt
+			}
+		}
+	})
+	s.rage(40, cancels)
+	close(stop)
+	weather.Wait()
+	proxy.AddLatency(t, 0)
+	s.settled("gpu")
+	require.NotZero(t, b.tombstones("gpu"), "every acquire was answered")
+}
+
+// tombstones counts those of a name, and checks that nothing is left when they
+// have had their time.
+func (b *bed) tombstones(name string) int {
+	b.Helper()
+	v := b.whole(name)
+	b.Logf("%d tombstones", len(v.stones))
+	for claim, until := range v.tombs {
+		require.LessOrEqual(b, until, v.now+time.Minute.Milliseconds(), "the tombstone of %s stays too long", claim)
+	}
+	b.age(name, v)
+	_, err := b.sem(b.client(semaphore.Config{}), name, 1).Stats(b.within(patience))
+	require.NoError(b, err)
+	b.idle(name)
+	return len(v.stones)
+}
+
+// age makes all tombstones of a name as old as they get.
+func (b *bed) age(name string, v view) {
+	b.Helper()
+	const script = `return redis.call("ZADD", KEYS[1], 260 * 2^44 + ARGV[1], "t:" .. ARGV[2])`
+	for claim := range v.tombs {
+		b.do("EVAL", script, "1", b.lineKey(name), fmt.Sprint(v.now), claim)
+	}
+}

@@ -1,0 +1,301 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// childSpec is the variable that makes the test binary a child process: a client
+// that does what its standard input says, and ends with it.
+const childSpec = "BERTH_INTEGRATION_CHILD"
+
+// spec is what a child is.
+type spec struct {
+	URL       string
+	Namespace string
+	Lease     time.Duration
+}
+
+// order is one thing for a child to do. All orders run at the same time.
+type order struct {
+	ID       int
+	Do       string // acquire, crowd, err, context, renew, release
+	Name     string // of the semaphore
+	Capacity int
+	Lease    time.Duration
+	Count    int // for crowd
+}
+
+// answer is what came of it.
+type answer struct {
+	ID    int
+	Claim string
+	Fence int64
+	Err   string
+	Is    []string // the sentinels that the error matches
+}
+
+// sentinels are the errors that an answer tells apart.
+var sentinels = map[string]error{
+	"lost": berth.ErrLost, "expired": berth.ErrExpired, "not held": berth.ErrNotHeld,
+	"released": berth.ErrReleased, "not acquired": berth.ErrNotAcquired,
+}
+
+func beChild(text string) int {
+	var s spec
+	err := json.Unmarshal([]byte(text), &s)
+	if err == nil {
+		err = obey(s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		return 1
+	}
+	return 0
+}
+
+// servant is the child.
+type servant struct {
+	client *semaphore.Client
+
+	mu      sync.Mutex
+	permits map[string]*semaphore.Permit // guarded by mu, by name
+	out     *json.Encoder                // guarded by mu
+}
+
+func obey(s spec) error {
+	option, err := rueidis.ParseURL(s.URL)
+	if err != nil {
+		return err
+	}
+	option.DisableCache = true
+	redis, err := rueidis.NewClient(option)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Lease: s.Lease})
+	if err != nil {
+		return err
+	}
+	c := &servant{client: client, permits: map[string]*semaphore.Permit{}, out: json.NewEncoder(os.Stdout)}
+	in := json.NewDecoder(bufio.NewReader(os.Stdin))
+	for {
+		var o order
+		if in.Decode(&o) != nil {
+			return nil // the parent has gone, and nothing here matters any more
+		}
+		go c.serve(o)
+	}
+}
+
+func (c *servant) serve(o order) {
+	a := answer{ID: o.ID}
+	if err := c.carryOut(o, &a); err != nil {
+		a.Err = err.Error()
+		for word, sentinel := range sentinels {
+			if errors.Is(err, sentinel) {
+				a.Is = append(a.Is, word)
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.out.Encode(a) // a parent that has gone does not read
+}
+
+func (c *servant) carryOut(o order, a *answer) error {
+	ctx := context.Background()
+	c.mu.Lock()
+	p := c.permits[o.Name]
+	c.mu.Unlock()
+	switch o.Do {
+	case "acquire":
+		return c.acquire(ctx, o, a)
+	case "crowd":
+		return c.crowd(ctx, o)
+	case "err":
+		return p.Err()
+	case "context":
+		if p.Context().Err() == nil {
+			return nil
+		}
+		return context.Cause(p.Context())
+	case "renew":
+		return p.Renew(ctx)
+	case "release":
+		return p.Release(ctx)
+	}
+	return fmt.Errorf("no such order: %q", o.Do)
+}
+
+func (c *servant) acquire(ctx context.Context, o order, a *answer) error {
+	sem, err := c.client.Semaphore(o.Name, o.Capacity)
+	if err != nil {
+		return err
+	}
+	p, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: o.Lease})
+	if err != nil {
+		return err
+	}
+	a.Claim, a.Fence = p.ID(), p.Fence()
+	c.mu.Lock()
+	c.permits[o.Name] = p
+	c.mu.Unlock()
+	return nil
+}
+
+// crowd begins many acquires that nobody waits for.
+func (c *servant) crowd(ctx context.Context, o order) error {
+	sem, err := c.client.Semaphore(o.Name, o.Capacity)
+	if err != nil {
+		return err
+	}
+	for range o.Count {
+		go func() { _, _ = sem.Acquire(ctx, nil) }()
+	}
+	return nil
+}
+
+// child is a child process as its parent sees it.
+type child struct {
+	b   *bed
+	cmd *exec.Cmd
+
+	mu      sync.Mutex
+	in      *json.Encoder       // guarded by mu
+	last    int                 // guarded by mu: the id of the last order
+	answers map[int]chan answer // guarded by mu: of those not yet answered
+	ended   chan struct{}       // closed when the process has been waited for
+}
+
+// spawn starts a child on the bed's server. It is killed when the test ends.
+func (b *bed) spawn(lease time.Duration) *child {
+	b.Helper()
+	text, err := json.Marshal(spec{URL: b.server.URL(), Namespace: b.ns, Lease: lease})
+	require.NoError(b, err)
+	c := &child{b: b, cmd: exec.Command(os.Args[0]), answers: map[int]chan answer{}, ended: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), childSpec+"="+string(text))
+	c.cmd.Stderr = os.Stderr
+	in, err := c.cmd.StdinPipe()
+	require.NoError(b, err)
+	out, err := c.cmd.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, c.cmd.Start())
+	c.in = json.NewEncoder(in)
+	go c.read(json.NewDecoder(out))
+	b.Cleanup(c.kill)
+	return c
+}
+
+func (c *child) read(out *json.Decoder) {
+	defer close(c.ended)
+	for {
+		var a answer
+		if out.Decode(&a) != nil {
+			_ = c.cmd.Wait() // it was killed
+			return
+		}
+		c.mu.Lock()
+		to := c.answers[a.ID]
+		c.mu.Unlock()
+		to <- a
+	}
+}
+
+// send gives an order; its answer comes on the channel.
+func (c *child) send(o order) <-chan answer {
+	c.b.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	o.ID = c.last
+	to := make(chan answer, 1)
+	c.answers[o.ID] = to
+	require.NoError(c.b, c.in.Encode(o))
+	return to
+}
+
+// ask gives an order and waits for the answer.
+func (c *child) ask(o order) answer {
+	c.b.Helper()
+	return c.hear(c.send(o))
+}
+
+func (c *child) hear(from <-chan answer) answer {
+	c.b.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case a := <-from:
+		return a
+	case <-c.ended:
+		require.FailNow(c.b, "the child has ended")
+	case <-timer.C:
+		require.FailNow(c.b, "the child does not answer")
+	}
+	return answer{}
+}
+
+// acquire has the child take a permit.
+func (c *child) acquire(name string, capacity int) answer {
+	c.b.Helper()
+	a := c.ask(order{Do: "acquire", Name: name, Capacity: capacity})
+	require.Empty(c.b, a.Err)
+	return a
+}
+
+// queue has the child begin an acquire, and returns when so many wait.
+func (c *child) queue(name string, capacity, waiting int) <-chan answer {
+	c.b.Helper()
+	from := c.send(order{Do: "acquire", Name: name, Capacity: capacity})
+	c.b.await("the child stands in line", func() bool {
+		v := c.b.look(name)
+		return v.waiting() >= waiting
+	})
+	return from
+}
+
+func (c *child) signal(sig syscall.Signal) {
+	c.b.Helper()
+	require.NoError(c.b, c.cmd.Process.Signal(sig))
+}
+
+// stop halts the child, and returns when it stands still.
+func (c *child) stop() {
+	c.b.Helper()
+	c.signal(syscall.SIGSTOP)
+	c.b.await("the child has stopped", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
+		require.NoError(c.b, err)
+		return stopped(string(stat))
+	})
+}
+
+// kill ends the child at once and waits until it is gone.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // it may have ended
+	<-c.ended
+}
+
+// stopped reads the state of a process out of /proc/<pid>/stat: the letter after
+// the name, which is in brackets and may contain anything.
+func stopped(stat string) bool {
+	_, after, _ := strings.Cut(stat[strings.LastIndexByte(stat, ')'):], " ")
+	return strings.HasPrefix(after, "T")
+}

@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// grant is what the server's record says of a permit while it is held.
+type grant struct{ ticket, fence int64 }
+
+func TestAThousandGoroutinesOnCapacityTen(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		clients int
+	}{{"of one client", 1}, {"of five clients", 5}} {
+		t.Run(test.name, func(t *testing.T) {
+			b := shared(t)
+			const many, capacity = 1000, 10
+			sems := make([]*semaphore.Semaphore, test.clients)
+			for i := range sems {
+				sems[i] = b.sem(b.client(semaphore.Config{Linger: 500 * time.Millisecond}), "gpu", capacity)
+			}
+			start := time.Now()
+			inside, grants := b.crowd(sems, many, capacity)
+			t.Logf("%d grants in %v, at most %d inside", len(grants), time.Since(start).Round(time.Millisecond), inside.most)
+
+			inside.check(b)
+			require.Equal(t, capacity, inside.most, "the capacity was never used")
+			require.Len(t, grants, many, "some were lost")
+			// Grants without a wait, in one millisecond, have one ticket.
+			slices.SortFunc(grants, func(a, b grant) int {
+				return cmp.Or(cmp.Compare(a.ticket, b.ticket), cmp.Compare(a.fence, b.fence))
+			})
+			for i := 1; i < many; i++ {
+				require.Less(t, grants[i-1].fence, grants[i].fence, "a later ticket has a lower fence")
+			}
+			b.idle("gpu")
+			require.Len(t, b.keys(), 1, "only the state may be left")
+		})
+	}
+}
+
+// crowd has many goroutines take a permit each, on the semaphores in turn.
+func (b *bed) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []grant) {
+	b.Helper()
+	inside := newLive(capacity)
+	var mu sync.Mutex
+	var grants []grant
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			p, err := sems[i%len(sems)].Acquire(b.within(patience), nil)
+			if err != nil {
+				b.Errorf("acquire: %v", err)
+				return
+			}
+			inside.enter(p)
+			g := b.granted(p)
+			mu.Lock()
+			grants = append(grants, g)
+			mu.Unlock()
+			inside.leave(p)
+			if err := p.Release(b.within(patience)); err != nil {
+				b.Errorf("release: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	return inside, grants
+}
+
+// granted reads the record of a permit that is held.
+func (b *bed) granted(p *semaphore.Permit) grant {
+	key := b.stateKey(p.Name())
+	text, err := b.admin.Do(b.within(patience), b.admin.B().Hget().Key(key).Field("c:"+p.ID()).Build()).ToString()
+	if err != nil {
+		b.Errorf("the record of a held permit: %v", err)
+		return grant{}
+	}
+	r, err := engine.ParseRecord(text)
+	if err != nil || r.Fence != p.Fence() {
+		b.Errorf("the record says fence %d, the permit %d: %v", r.Fence, p.Fence(), err)
+	}
+	return grant{r.Ticket, r.Fence}
+}
+
+func TestNothingIsLeftAfterLinger(t *testing.T) {
+	b := shared(t)
+	cfg := semaphore.Config{Linger: 200 * time.Millisecond, Lease: 500 * time.Millisecond}
+	s := b.sem(b.client(cfg), "gpu", 1)
+	p := b.take(s, nil)
+	w := b.queue(s, nil, 1)
+	require.Len(t, b.keys(), 2)
+	require.NoError(t, p.Release(b.within(patience)))
+	require.NoError(t, w.got(b).Release(b.within(patience)))
+	b.idle("gpu")
+	b.await("the last key has expired", func() bool { return len(b.keys()) == 0 })
+}

@@ -1,0 +1,117 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// graveyard is a line of waiters whose process was killed, behind a hold of
+// theirs. They all expire in one instant, which is as bad as it gets.
+type graveyard struct {
+	*bed
+	lag    *lag
+	expire int64 // ms
+}
+
+const (
+	dead = 10000
+	// deadLease is long, so that ten thousand waiters stay alive on a slow
+	// machine for as long as they shall.
+	deadLease = time.Minute
+	// passBy is how long it may take to pass all dead by: a hundred a heartbeat
+	// would take minutes.
+	passBy = 500 * time.Millisecond
+)
+
+// bury kills a child with many waiters, after whoever is to stand behind them
+// has been placed there, and has them expire soon.
+func bury(t *testing.T, behind func(b *bed)) *graveyard {
+	b := private(t)
+	g := &graveyard{bed: b, lag: b.measure()}
+	crowd := b.spawn(deadLease)
+	crowd.acquire("gpu", 1)
+	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: dead})
+	b.await("all wait", func() bool { return b.waiting("gpu") == dead })
+	node := b.look("gpu").node()
+	behind(b)
+	crowd.kill()
+	g.expire = b.now() + 1500
+	b.setDeadlines("gpu", node, g.expire)
+	g.lag.reset()
+	return g
+}
+
+// setDeadlines moves the deadlines of all claims of a node.
+func (b *bed) setDeadlines(name, node string, at int64) {
+	b.Helper()
+	const script = `
+local from = { h = 0, a = 2^44 }
+for _, member in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+  local band = from[string.sub(member, 1, 1)]
+  if band and string.sub(member, 3, 2 + #ARGV[1]) == ARGV[1] then
+    redis.call("ZADD", KEYS[1], string.format("%.0f", band + ARGV[2]), member)
+  end
+end`
+	b.do("EVAL", script, "1", b.lineKey(name), node, fmt.Sprint(at))
+}
+
+// node is the node of the first in line.
+func (v view) node() string { return v.records[v.inLine()[0]].Node }
+
+// waiting is the count of those who wait.
+func (b *bed) waiting(name string) int {
+	b.Helper()
+	n, err := b.do("HGET", b.stateKey(name), "waiting").AsInt64()
+	require.NoError(b, err)
+	return int(n)
+}
+
+func (g *graveyard) wait() {
+	g.Helper()
+	g.await("all have expired", func() bool { return g.now() > g.expire })
+}
+
+// check is told how long it took.
+func (g *graveyard) check(took time.Duration, p *semaphore.Permit) {
+	g.Helper()
+	g.Logf("past %d dead within %v; bare timers were up to %v late",
+		dead, took.Round(time.Millisecond), g.lag.most().Round(time.Millisecond))
+	require.Less(g, took, passBy+g.lag.most())
+	require.NoError(g, p.Release(g.within(patience)))
+	g.idle("gpu")
+}
+
+func TestTenThousandDeadWaitersAhead(t *testing.T) {
+	var w *taking
+	g := bury(t, func(b *bed) {
+		// Its heartbeats, every half second, hear of the deadlines.
+		w = b.begin(b.sem(b.client(semaphore.Config{Lease: 1500 * time.Millisecond}), "gpu", 1), nil)
+		b.await("the live one waits", func() bool { return b.waiting("gpu") == dead+1 })
+	})
+	p := w.got(g.bed)
+	granted := g.look("gpu").records[p.ID()].Granted.UnixMilli()
+	require.GreaterOrEqual(t, granted, g.expire, "the dead still had their time")
+	g.check(time.Duration(granted-g.expire)*time.Millisecond, p)
+}
+
+// Whoever comes when all are dead, and nobody has swept them, passes them by too,
+// even where it does not wait.
+func TestTenThousandDeadWaitersThatNobodySwept(t *testing.T) {
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			g := bury(t, func(*bed) {})
+			g.wait()
+			require.Equal(t, dead, g.waiting("gpu"))
+			s := g.sem(g.client(semaphore.Config{}), "gpu", 1)
+			start := time.Now()
+			p, err := ask(g.bed, s)
+			require.NoError(t, err)
+			g.check(time.Since(start), p)
+		})
+	}
+}

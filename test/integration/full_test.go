@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// fill makes a private server so full that it refuses whatever needs memory, and
+// goes on to do so when a little is freed.
+func (b *bed) fill() {
+	b.Helper()
+	used, err := strconv.Atoi(b.info("memory", "used_memory"))
+	require.NoError(b, err)
+	b.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+4<<20))
+	junk := strings.Repeat("x", 64<<10)
+	var full error
+	for i := 0; full == nil; i++ {
+		full = b.admin.Do(b.within(patience), b.admin.B().Set().Key(fmt.Sprint("junk", i)).Value(junk).Build()).Error()
+	}
+	require.ErrorContains(b, full, "OOM")
+	b.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+2<<20))
+}
+
+// drained makes room again.
+func (b *bed) drained() {
+	b.Helper()
+	b.do("CONFIG", "SET", "maxmemory", "0")
+}
+
+// fullHouse is a server that is about to be full, and two clients of it.
+type fullHouse struct {
+	*bed
+	here, there *semaphore.Client
+}
+
+const fullLease = 900 * time.Millisecond
+
+// held takes the one place of a name.
+func (f *fullHouse) held(name string, opts *semaphore.AcquireOptions) *semaphore.Permit {
+	f.Helper()
+	return f.take(f.sem(f.here, name, 1), opts)
+}
+
+// waits stands in line for the one place of a name.
+func (f *fullHouse) waits(name string, opts *semaphore.AcquireOptions) *taking {
+	f.Helper()
+	return f.queue(f.sem(f.there, name, 1), opts, 1)
+}
+
+func (f *fullHouse) release(p *semaphore.Permit) {
+	f.Helper()
+	require.NoError(f, p.Release(f.within(patience)))
+}
+
+// inFullHouse are things that must work where nothing may grow. Each prepares,
+// while there is room, a name of its own, and returns what is to happen then.
+var inFullHouse = map[string]func(f *fullHouse, name string) func(){
+	"an acquire is refused": func(f *fullHouse, name string) func() {
+		return func() {
+			for _, ask := range asks {
+				_, err := ask(f.bed, f.sem(f.here, name, 1))
+				require.ErrorIs(f, err, semaphore.ErrNotAcquired)
+				require.NotErrorIs(f, err, semaphore.ErrBusy)
+				require.ErrorContains(f, err, "the server is full")
+				require.Empty(f, f.look(name).expires, "it left keys")
+			}
+		}
+	},
+	"an acquire is refused in a name that is in use": func(f *fullHouse, name string) func() {
+		p, w := f.held(name, nil), f.waits(name, nil)
+		return func() {
+			for _, ask := range asks {
+				_, err := ask(f.bed, f.sem(f.here, name, 1))
+				require.ErrorIs(f, err, semaphore.ErrNotAcquired)
+				v := f.whole(name)
+				require.Len(f, v.holds, 1)
+				require.Len(f, v.alive, 1)
+			}
+			f.release(p)
+			f.release(w.got(f.bed))
+		}
+	},
+	"heartbeats keep holds and waiters": func(f *fullHouse, name string) func() {
+		p, w := f.held(name, nil), f.waits(name, nil)
+		return func() {
+			f.pass(2 * fullLease)
+			require.NoError(f, p.Err())
+			require.False(f, w.over())
+			f.whole(name)
+			f.release(p)
+			f.release(w.got(f.bed))
+		}
+	},
+	"a fixed lease is renewed": func(f *fullHouse, name string) func() {
+		p := f.held(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute})
+		return func() {
+			require.NoError(f, p.Renew(f.within(patience)))
+			require.Greater(f, f.look(name).holds[p.ID()]-f.now(), int64(58000))
+			f.release(p)
+		}
+	},
+	"a waiter leaves": func(f *fullHouse, name string) func() {
+		p := f.held(name, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		w := f.beginWith(ctx, f.sem(f.there, name, 1), nil)
+		f.await("it waits", func() bool { return f.look(name).waiting() == 1 })
+		return func() {
+			cancel()
+			f.signalled("the caller to be let go", w.done)
+			f.await("it has left the line", func() bool { return f.look(name).waiting() == 0 })
+			f.release(p)
+		}
+	},
+	"a grant is confirmed": func(f *fullHouse, name string) func() {
+		p, w := f.held(name, nil), f.waits(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute})
+		return func() {
+			f.release(p)
+			p = w.got(f.bed)
+			require.Greater(f, f.look(name).holds[p.ID()]-f.now(), int64(58000), "its own lease does not run")
+			f.release(p)
+		}
+	},
+	"a dead holder is swept": func(f *fullHouse, name string) func() {
+		holder := f.spawn(fullLease)
+		holder.acquire(name, 1)
+		w := f.waits(name, nil)
+		return func() {
+			holder.kill()
+			f.release(w.got(f.bed))
+		}
+	},
+	"a resize grants": func(f *fullHouse, name string) func() {
+		p, w := f.held(name, nil), f.waits(name, nil)
+		return func() {
+			require.NoError(f, f.sem(f.here, name, 1).Resize(f.within(patience), 2, nil))
+			f.release(w.got(f.bed))
+			f.release(p)
+		}
+	},
+	"an operator releases": func(f *fullHouse, name string) func() {
+		p, w := f.held(name, nil), f.waits(name, nil)
+		return func() {
+			require.NoError(f, f.here.ReleaseByID(f.within(patience), name, p.ID()))
+			f.release(w.got(f.bed))
+			f.signalled("the holder to hear", p.Done())
+			require.ErrorIs(f, p.Err(), semaphore.ErrReleased)
+		}
+	},
+	"a hold is resumed elsewhere": func(f *fullHouse, name string) func() {
+		p := f.held(name, nil)
+		return func() {
+			token, err := p.Detach(f.within(patience))
+			require.NoError(f, err)
+			p, err := f.there.Resume(f.within(patience), token)
+			require.NoError(f, err)
+			f.release(p)
+		}
+	},
+}
+
+func TestAFullServer(t *testing.T) {
+	for what, prepare := range inFullHouse {
+		t.Run(what, func(t *testing.T) {
+			f := &fullHouse{bed: private(t)}
+			cfg := semaphore.Config{Lease: fullLease}
+			f.here, f.there = f.client(cfg), f.client(cfg)
+			then := prepare(f, "gpu")
+			f.fill()
+			then()
+			f.drained()
+			f.release(f.held("gpu", nil))
+			f.age("gpu", f.look("gpu"))
+			_, err := f.sem(f.here, "gpu", 1).Stats(f.within(patience))
+			require.NoError(t, err)
+			f.idle("gpu")
+		})
+	}
+}
+
+// asks are the ways to ask for a permit.
+var asks = map[string]func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, error){
+	"acquire": func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, error) {
+		return s.Acquire(b.within(patience), nil)
+	},
+	"try": func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, error) {
+		return s.TryAcquire(b.within(patience), nil)
+	},
+}
+
+// A line that a full server has forgotten stands again as soon as there is room.
+func TestALineForgottenByAFullServer(t *testing.T) {
+	b := private(t)
+	q := b.queueOf(2, 20, 1, time.Second)
+	b.fill()
+	for _, part := range []string{b.stateKey("gpu"), b.lineKey("gpu")} {
+		b.do("DEL", part)
+	}
+	q.lost()
+	b.pass(q.lease)
+	require.Empty(t, b.keys())
+	for _, w := range q.waits {
+		require.False(t, w.over(), "a wait ended: %v", w.err)
+	}
+	b.drained()
+	q.standsAgain()
+	q.drain()
+}

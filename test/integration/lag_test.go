@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// lag is how much a bare timer and a bare round trip were late while a test ran:
+// what the machine, and not Berth, took. Bounds of time are given that much more.
+type lag struct {
+	done chan struct{}
+
+	mu    sync.Mutex
+	worst time.Duration // guarded by mu
+}
+
+// measure starts the measuring; it ends with the test.
+func (b *bed) measure() *lag {
+	b.Helper()
+	l := &lag{done: make(chan struct{})}
+	redis := b.server.Client(b.T)
+	ctx, cancel := context.WithCancel(context.Background())
+	go l.run(ctx, redis)
+	b.Cleanup(func() {
+		cancel()
+		<-l.done
+	})
+	return l
+}
+
+func (l *lag) run(ctx context.Context, redis rueidis.Client) {
+	defer close(l.done)
+	const tick = 5 * time.Millisecond
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	for {
+		start := time.Now()
+		timer.Reset(tick)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if redis.Do(ctx, redis.B().Ping().Build()).Error() != nil {
+			return
+		}
+		l.mu.Lock()
+		l.worst = max(l.worst, time.Since(start)-tick)
+		l.mu.Unlock()
+	}
+}
+
+// reset forgets what was measured.
+func (l *lag) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.worst = 0
+}
+
+// most is the worst since the last reset.
+func (l *lag) most() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.worst
+}

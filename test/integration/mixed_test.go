@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// guest is a client with settings of its own on a name that all share.
+type guest struct {
+	what string
+	cfg  semaphore.Config
+	cap  int
+	opts semaphore.AcquireOptions
+}
+
+// guests differ in all that a client may set. They hold for longer than the test
+// looks, or until their own limit.
+var guests = []guest{
+	{"short", semaphore.Config{Lease: 300 * time.Millisecond, Linger: time.Millisecond}, 2, semaphore.AcquireOptions{}},
+	{"long", semaphore.Config{Lease: 20 * time.Second, Linger: time.Minute}, 7, semaphore.AcquireOptions{}},
+	{"fixed", semaphore.Config{Lease: time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Second}},
+	{"bounded", semaphore.Config{Lease: 500 * time.Millisecond}, 100, semaphore.AcquireOptions{MaxHold: 20 * time.Second}},
+	{"heavy", semaphore.Config{Lease: 2 * time.Second}, 3, semaphore.AcquireOptions{Weight: 2}},
+	{"short fixed", semaphore.Config{Lease: 15 * time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 10 * time.Second}},
+}
+
+// watch checks, each time it is called, that no claim's deadline has come nearer
+// and that no claim has gone.
+type watch struct {
+	b     *bed
+	holds map[string]int64
+}
+
+func (w *watch) look(claims map[string]string) {
+	w.b.Helper()
+	v := w.b.whole("shared")
+	for claim, what := range claims {
+		deadline, held := v.holds[claim]
+		require.True(w.b, held, "%s is gone", what)
+		require.GreaterOrEqual(w.b, deadline, w.holds[claim], "the deadline of %s came nearer", what)
+		w.holds[claim] = deadline
+	}
+}
+
+func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
+	b := shared(t)
+	const capacity = 7
+	host := b.sem(b.client(semaphore.Config{Linger: 5 * time.Second}), "shared", capacity)
+	require.NoError(t, host.Resize(b.within(patience), capacity, nil))
+	w := &watch{b: b, holds: map[string]int64{}}
+	claims := map[string]string{}
+	var sems []*semaphore.Semaphore
+	var permits []*semaphore.Permit
+	for _, g := range guests {
+		s := b.sem(b.client(g.cfg), "shared", g.cap)
+		p := b.take(s, &g.opts)
+		if g.opts.NoRenew {
+			require.NoError(t, p.Renew(b.within(patience))) // its whole lease runs
+		}
+		sems, permits = append(sems, s), append(permits, p)
+		claims[p.ID()] = g.what
+		w.look(claims)
+	}
+	require.EqualValues(t, capacity, b.look("shared").state["used"])
+	w.jostle(sems, claims)
+
+	// The shortest lease ends many times over; all renew by themselves or last.
+	start := b.now()
+	b.await("time goes by", func() bool {
+		w.look(claims)
+		return b.now()-start > 2000
+	})
+	for i, p := range permits {
+		require.NoError(t, p.Err(), guests[i].what)
+		require.NoError(t, p.Release(b.within(patience)), guests[i].what)
+		delete(claims, p.ID())
+		w.look(claims)
+	}
+	b.idle("shared")
+	require.EqualValues(t, capacity, b.look("shared").state["cap"], "somebody's capacity replaced the stored one")
+}
+
+// jostle has every guest do what touches the name: ask and be refused, wait and
+// leave, count, list.
+func (w *watch) jostle(sems []*semaphore.Semaphore, claims map[string]string) {
+	b := w.b
+	b.Helper()
+	for _, s := range sems {
+		_, err := s.TryAcquire(b.within(patience), nil)
+		require.ErrorIs(b, err, semaphore.ErrBusy)
+		w.look(claims)
+		ctx, cancel := context.WithCancel(context.Background())
+		waits := b.beginWith(ctx, s, &semaphore.AcquireOptions{Priority: 9})
+		b.await("it waits", func() bool { return b.look("shared").waiting() == 1 })
+		w.look(claims)
+		cancel()
+		b.signalled("the caller to be let go", waits.done)
+		b.await("it has left", func() bool { return b.look("shared").waiting() == 0 })
+		w.look(claims)
+		stats, err := s.Stats(b.within(patience))
+		require.NoError(b, err)
+		require.Equal(b, 7, stats.Held)
+		for _, err := range s.Holders(b.within(patience)) {
+			require.NoError(b, err)
+		}
+		w.look(claims)
+	}
+}
+
+// A hold that ends by a limit of its own ends then, among others that do not.
+func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
+	b := shared(t)
+	c := b.client(semaphore.Config{Lease: 5 * time.Second})
+	s := b.sem(c, "gpu", 3)
+	lag := b.measure()
+	endless := b.take(s, &semaphore.AcquireOptions{Lease: berth.Forever})
+	long := b.take(s, nil)
+	short := b.take(s, &semaphore.AcquireOptions{MaxHold: 600 * time.Millisecond})
+	deadline := b.look("gpu").holds[short.ID()]
+	w := b.queue(b.sem(b.client(semaphore.Config{Lease: time.Second}), "gpu", 99), nil, 1)
+	p := w.got(b)
+	granted := b.look("gpu").records[p.ID()].Granted.UnixMilli()
+	require.GreaterOrEqual(t, granted, deadline)
+	require.LessOrEqual(t, granted-deadline, (slack + lag.most()).Milliseconds())
+	require.ErrorIs(t, short.Err(), semaphore.ErrExpired)
+	require.NoError(t, endless.Err())
+	require.NoError(t, long.Err())
+	v := b.look("gpu")
+	require.Contains(t, v.holds, endless.ID())
+	require.Contains(t, v.holds, long.ID())
+	require.Equal(t, []int64{-1, -1}, v.expires, "a hold without end must not expire with its keys")
+	for _, p := range []*semaphore.Permit{endless, long, p} {
+		require.NoError(t, p.Release(b.within(patience)))
+	}
+	require.ErrorIs(t, short.Release(b.within(patience)), semaphore.ErrExpired)
+	b.idle("gpu")
+}

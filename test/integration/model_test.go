@@ -1,0 +1,58 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/model"
+	modellink "github.com/berth-go/berth/internal/model/link"
+)
+
+const modelLease = 1200 * time.Millisecond
+
+// The same model as on the embedded server, in real time: fewer histories, and no
+// exact deadlines.
+func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
+	require.NoError(t, model.Checks(3))
+	for lane := range 4 {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			b := shared(t)
+			runs := 0
+			rapid.Check(t, func(rt *rapid.T) {
+				runs++
+				model.Run(rt, model.World{
+					Redis: b.admin, Namespace: b.ns, Name: fmt.Sprint("gpu", runs), Lease: modelLease,
+					Connect: func() (rueidis.Client, *modellink.Link) {
+						l := modellink.New(nil)
+						redis, err := rueidis.NewClient(linked(b, l))
+						require.NoError(b, err)
+						return redis, l
+					},
+					Advance: b.pass,
+					Settle:  func(done func() bool) { b.await("all has settled", done) },
+				})
+			})
+		})
+	}
+}
+
+// linked are the options of a client whose connections go through a link, which
+// reads RESP2.
+func linked(b *bed, l *modellink.Link) rueidis.ClientOption {
+	option := rueidis.ClientOption{
+		InitAddress: []string{b.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
+		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", addr)
+		},
+	}
+	l.Wrap(&option)
+	return option
+}

@@ -1,0 +1,193 @@
+package integration
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// view is what the server keeps of a name, in one instant, by claim.
+type view struct {
+	now     int64            // ms
+	state   map[string]int64 // the scalars
+	records map[string]engine.Record
+	stones  map[string]string // what tombstones say
+	holds   map[string]int64  // deadline, ms
+	alive   map[string]int64  // liveness deadline of those who wait, ms
+	places  map[string]int64  // of those who wait
+	tombs   map[string]int64  // when a tombstone may be forgotten, ms
+	expires []int64           // PEXPIRETIME of the keys that exist
+}
+
+// look reads it all. The line's bands are those of scripts/lib/bands.lua.
+func (b *bed) look(name string) view {
+	b.Helper()
+	const script = `
+local t = redis.call("TIME")
+local reply = { t[1] * 1000 + math.floor(t[2] / 1000), redis.call("HGETALL", KEYS[1]),
+  redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES") }
+for _, key in ipairs(KEYS) do
+  local at = redis.call("PEXPIRETIME", key)
+  if at ~= -2 then reply[#reply + 1] = at end
+end
+return reply`
+	reply, err := b.do("EVAL", script, "2", b.stateKey(name), b.lineKey(name)).ToArray()
+	require.NoError(b, err)
+	v := view{
+		state: map[string]int64{}, records: map[string]engine.Record{}, stones: map[string]string{},
+		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]int64{}, tombs: map[string]int64{},
+	}
+	v.now, err = reply[0].AsInt64()
+	require.NoError(b, err)
+	fields, err := reply[1].AsStrMap()
+	require.NoError(b, err)
+	for field, value := range fields {
+		v.field(b, field, value)
+	}
+	line, err := reply[2].AsStrSlice()
+	require.NoError(b, err)
+	for i := 0; i < len(line); i += 2 {
+		v.member(b, line[i], line[i+1])
+	}
+	for _, at := range reply[3:] {
+		ms, err := at.AsInt64()
+		require.NoError(b, err)
+		v.expires = append(v.expires, ms)
+	}
+	return v
+}
+
+func (v *view) field(b *bed, field, value string) {
+	b.Helper()
+	claim, isClaim := strings.CutPrefix(field, "c:")
+	word, isStone := strings.CutPrefix(value, "!")
+	var err error
+	switch {
+	case !isClaim:
+		v.state[field], err = strconv.ParseInt(value, 10, 64)
+	case isStone:
+		v.stones[claim] = word
+	default:
+		v.records[claim], err = engine.ParseRecord(value)
+	}
+	require.NoError(b, err, field)
+}
+
+func (v *view) member(b *bed, member, score string) {
+	b.Helper()
+	const width = int64(1) << 44
+	at, err := strconv.ParseFloat(score, 64)
+	require.NoError(b, err)
+	bands := map[string]struct {
+		into map[string]int64
+		from int64
+	}{"h": {v.holds, 0}, "a": {v.alive, width}, "q": {v.places, 2 * width}, "t": {v.tombs, 260 * width}}
+	letter, claim, _ := strings.Cut(member, ":")
+	band, ok := bands[letter]
+	require.True(b, ok, "the line has %q", member)
+	band.into[claim] = int64(at) - band.from
+}
+
+func (v view) waiting() int { return len(v.alive) }
+
+// inLine are those who wait, the first in line first.
+func (v view) inLine() []string {
+	var claims []string
+	for claim := range v.places {
+		claims = append(claims, claim)
+	}
+	slices.SortFunc(claims, func(a, b string) int { return int(v.places[a] - v.places[b]) })
+	return claims
+}
+
+// holder is the one claim that holds.
+func (b *bed) holder(name string) (claim string, deadline int64) {
+	b.Helper()
+	v := b.look(name)
+	require.Len(b, v.holds, 1)
+	for claim, deadline = range v.holds {
+	}
+	return claim, deadline
+}
+
+// whole checks that what is counted is what is there, and that all keys end
+// together.
+func (b *bed) whole(name string) view {
+	b.Helper()
+	v := b.look(name)
+	held := 0
+	for claim := range v.holds {
+		held += v.records[claim].Weight
+	}
+	require.EqualValues(b, held, v.state["used"], "used is not the sum of the weights")
+	require.EqualValues(b, len(v.alive), v.state["waiting"], "waiting is not how many wait")
+	require.EqualValues(b, len(v.tombs), v.state["gone"], "gone is not how many tombstones there are")
+	require.Empty(b, missing(v.holds, v.records), "holds without a record")
+	require.Empty(b, missing(v.alive, v.records), "waiters without a record")
+	require.Empty(b, missing(v.alive, v.places), "waiters without a place")
+	require.Empty(b, missing(v.places, v.alive), "places of nobody")
+	require.Empty(b, missing(v.stones, v.tombs), "tombstones without an end")
+	require.Len(b, v.records, len(v.holds)+len(v.alive), "records of nothing")
+	b.endTogether(v)
+	return v
+}
+
+// missing are the keys of one map that another lacks.
+func missing[V, W any](of map[string]V, in map[string]W) (keys []string) {
+	for key := range of {
+		if _, ok := in[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// endTogether checks that the keys expire, in one instant, and not before
+// anything inside.
+func (b *bed) endTogether(v view) {
+	b.Helper()
+	last := int64(0)
+	for _, inside := range []map[string]int64{v.holds, v.alive, v.tombs} {
+		for _, deadline := range inside {
+			last = max(last, deadline)
+		}
+	}
+	for _, at := range v.expires {
+		require.Equal(b, v.expires[0], at, "the keys of a name end apart: %v", v.expires)
+		require.Greater(b, at, last, "a key without an end, or one that ends before what is inside")
+	}
+}
+
+// idle checks that nothing is left but the state, which expires.
+func (b *bed) idle(name string) {
+	b.Helper()
+	v := b.whole(name)
+	require.Empty(b, v.holds)
+	require.Empty(b, v.alive)
+	require.Empty(b, v.stones)
+	require.LessOrEqual(b, len(v.expires), 1, "an idle name has one key")
+}
+
+// keys are all keys of the namespace.
+func (b *bed) keys() []string {
+	b.Helper()
+	var all []string
+	for cursor := uint64(0); ; {
+		scan := b.admin.B().Scan().Cursor(cursor).Match(b.ns + ":*").Count(1000).Build()
+		page, err := b.admin.Do(b.within(patience), scan).AsScanEntry()
+		require.NoError(b, err)
+		all = append(all, page.Elements...)
+		if cursor = page.Cursor; cursor == 0 {
+			return all
+		}
+	}
+}
+
+func (b *bed) stateKey(name string) string { return b.space.State(keyspace.Sem, name) }
+
+func (b *bed) lineKey(name string) string { return b.space.Line(keyspace.Sem, name) }
