@@ -179,7 +179,7 @@ func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		a, b := w.node(), w.node()
-		max, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{MaxHold: 20 * time.Second})))
+		bounded, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{MaxHold: 20 * time.Second})))
 		require.NoError(t, err)
 		fixed, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Second})))
 		require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
 		w.advance(10 * time.Second)
 		late, err = b.Resume(ctx, detach(t, late))
 		require.NoError(t, err)
-		endOfMax, endOfFixed, endOfLate := w.ends(max), w.ends(fixed), w.ends(late)
+		endOfMax, endOfFixed, endOfLate := w.ends(bounded), w.ends(fixed), w.ends(late)
 		a.close()
 		e := <-endOfMax
 		requireWithin(t, 20*time.Second-margin, e.at)

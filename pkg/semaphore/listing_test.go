@@ -150,13 +150,15 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 		}
 		require.Equal(t, 3, n.Count("semaphore_waiters"))
 		seen := 0
-		for range s.Waiters(ctx) {
+		for _, err := range s.Waiters(ctx) {
+			require.NoError(t, err)
 			if seen++; seen == 3 {
 				break
 			}
 		}
 		require.Equal(t, 4, n.Count("semaphore_waiters"), "no page beyond what is asked for")
-		for range s.Holders(ctx) {
+		for _, err := range s.Holders(ctx) {
+			require.NoError(t, err)
 			break
 		}
 	})

@@ -32,6 +32,7 @@ type crash struct {
 }
 
 func newCrash(t *testing.T, beats int) *crash {
+	t.Helper()
 	b := shared(t)
 	c := &crash{bed: b, lag: b.measure(), client: b.client(semaphore.Config{Lease: crashLease}), beats: beats}
 	c.sem = b.sem(c.client, "gpu", 1)

@@ -31,6 +31,7 @@ const (
 // bury kills a child with many waiters, after whoever is to stand behind them
 // has been placed there, and has them expire soon.
 func bury(t *testing.T, behind func(b *bed)) *graveyard {
+	t.Helper()
 	b := private(t)
 	g := &graveyard{bed: b, lag: b.measure()}
 	crowd := b.spawn(deadLease)

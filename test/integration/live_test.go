@@ -59,10 +59,3 @@ func (l *live) check(b *bed) {
 	defer l.mu.Unlock()
 	require.Empty(b, l.worst, "%d inside at once on capacity %d", l.most, l.capacity)
 }
-
-// entered is how many have been inside so far.
-func (l *live) entered() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.total
-}

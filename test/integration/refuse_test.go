@@ -72,6 +72,9 @@ var refusals = []struct {
 	}},
 	{"statistics of a bad name", "name", func(b *bed) (err error) {
 		for _, err = range b.client(semaphore.Config{}).Stats(b.within(patience), "a{") {
+			if err != nil {
+				break
+			}
 		}
 		return err
 	}},
@@ -184,11 +187,17 @@ var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semapho
 	},
 	"Holders": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) (err error) {
 		for _, err = range s.Holders(ctx) {
+			if err != nil {
+				break
+			}
 		}
 		return err
 	},
 	"Waiters": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) (err error) {
 		for _, err = range s.Waiters(ctx) {
+			if err != nil {
+				break
+			}
 		}
 		return err
 	},

@@ -110,9 +110,10 @@ func (b *bed) holder(name string) (claim string, deadline int64) {
 	b.Helper()
 	v := b.look(name)
 	require.Len(b, v.holds, 1)
-	for claim, deadline = range v.holds {
+	for claim, deadline := range v.holds {
+		return claim, deadline
 	}
-	return claim, deadline
+	return "", 0
 }
 
 // whole checks that what is counted is what is there, and that all keys end

@@ -69,7 +69,6 @@ type Link struct {
 	cut    bool
 	flow   chan struct{} // closed while data flows
 	conns  map[*conn]bool
-	dialed int
 	counts map[string]int
 	late   [][]byte
 }
