@@ -38,7 +38,7 @@ func (m *machine) check(t *rapid.T) {
 		}
 	}
 	m.served(t, &v)
-	m.last, m.flushed = v, false
+	m.last, m.flushed, m.before = v, false, 0
 }
 
 // stored checks the capacity: only a resize moves it, and only at its expiry, or

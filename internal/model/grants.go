@@ -26,8 +26,9 @@ func (m *machine) grants(t *rapid.T, v *view) {
 		news = append(news, c)
 	}
 	slices.SortFunc(news, func(a, b *claim) int { return int(fence[a] - fence[b]) })
-	if used := v.used(math.MinInt64); used > m.capacity && (len(news) > 0 || used > m.last.used(math.MinInt64)) {
-		t.Fatalf("%d of %d held after a grant", used, m.capacity)
+	room := max(m.capacity, m.before)
+	if used := v.used(math.MinInt64); used > room && (len(news) > 0 || used > m.last.used(math.MinInt64)) {
+		t.Fatalf("%d of %d held after a grant", used, room)
 	}
 	for i, c := range news {
 		if fence[c] <= m.fence {

@@ -100,6 +100,7 @@ type machine struct {
 	known    map[string]*claim
 	last     view // what the last check saw
 	capacity int  // 0 = none stored
+	before   int  // the capacity until the resize of this step, in real time
 	ticket   int64
 	fence    int64
 	died     bool // a client has

@@ -9,7 +9,7 @@ import (
 )
 
 // lag is how much a bare timer and a bare round trip were late while a test ran:
-// what the machine, and not Berth, took. Bounds of time are given that much more.
+// what the machine, and not Berth, took. Bounds of time are given more by that.
 type lag struct {
 	done chan struct{}
 
@@ -58,6 +58,12 @@ func (l *lag) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.worst = 0
+}
+
+// allow is a bound of time plus what so many steps, one after the other, may be
+// late by no fault of Berth's.
+func (l *lag) allow(bound time.Duration, steps int) time.Duration {
+	return bound + time.Duration(steps)*l.most()
 }
 
 // most is the worst since the last reset.

@@ -18,7 +18,6 @@ type live struct {
 	mu     sync.Mutex
 	inside map[*semaphore.Permit]bool // guarded by mu
 	most   int                        // guarded by mu: inside at once
-	total  int                        // guarded by mu: how many have entered
 	worst  []string                   // guarded by mu: who was inside when there were too many
 }
 
@@ -30,7 +29,6 @@ func (l *live) enter(p *semaphore.Permit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inside[p] = true
-	l.total++
 	var valid []string
 	for other := range l.inside {
 		if other.Err() == nil {
