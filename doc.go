@@ -3,12 +3,9 @@
 // that every handle shares.
 //
 // Berth coordinates processes over Redis or Valkey. The primitives live in
-// packages of their own:
+// packages of their own; so far there is pkg/semaphore, a strict-FIFO counting
+// semaphore. A queued lock and a pool of named resources are to follow.
 //
-//   - pkg/semaphore: a strict-FIFO counting semaphore;
-//   - pkg/qlock: a queued or random lock with reentrancy strategies;
-//   - pkg/allocator: a pool of named resources with soft binding.
-//
-// All three follow one course: a claim asks for a name, waits in line, holds a
+// All follow one course: a claim asks for a name, waits in line, holds a
 // lease, and hands on. This package imports nothing but the standard library.
 package berth

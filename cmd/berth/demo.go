@@ -93,7 +93,7 @@ func (a *app) demoOptions(self string, plain bool) demo.Options {
 		return o
 	}
 	width, height, err := term.GetSize(int(file.Fd()))
-	if err != nil {
+	if err != nil || width == 0 { // a terminal that nobody has measured
 		return o
 	}
 	o.Width = min(width, 120)

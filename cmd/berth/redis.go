@@ -112,7 +112,6 @@ func unreachable(address string, err error) error {
 	switch {
 	case errors.As(err, &answer):
 		what = "refused by the server at "
-		err = answer
 	case errors.As(err, &dial):
 		err = dial.Err // the address need not be said twice
 	}

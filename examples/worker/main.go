@@ -79,8 +79,13 @@ func work(ctx context.Context, renderers *semaphore.Semaphore, page int) {
 
 // render stands for the work. It ends early if ctx does.
 func render(ctx context.Context, page int) error {
-	slog.Info("rendered", "page", page)
-	return ctx.Err()
+	slog.Info("rendering", "page", page)
+	select {
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // pages stands for a queue that is drained until ctx ends.

@@ -370,6 +370,20 @@ func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
+// part gives back a hold that has ended here and that the server may still count.
+// Nothing is protected by it any more, so nobody has to wait for the answer.
+func (h *Hold) part(ended error) {
+	if !h.e.begin() {
+		return
+	}
+	defer h.e.work.Done()
+	h.e.spawn(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), h.e.cfg.CleanupTimeout)
+		defer cancel()
+		_ = h.release(ctx, ended) // the observer is told where it fails
+	})
+}
+
 // Do runs f under the hold and gives it back, also when f panics. Do returns f's
 // error, joined with the hold's where that ended before f did.
 func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error) {
@@ -377,8 +391,9 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 	defer func() {
 		cancel()
 		ended := h.Err()
-		released := h.Release(ctx)
-		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
+		if ended != nil {
+			h.part(ended)
+		} else if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
 			ended = released // it had ended, and nobody here had heard of it yet
 		}
 		if ended != nil {

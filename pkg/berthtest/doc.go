@@ -8,7 +8,9 @@
 //	func TestNightlyJob(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
 //			redis := berthtest.Redis(t) // the t of the bubble
-//			locks, err := qlock.New(redis, qlock.Config{})
+//			sems, err := semaphore.New(redis, semaphore.Config{})
+//			require.NoError(t, err)
+//			defer sems.Close(t.Context())
 //			...
 //			time.Sleep(61 * time.Minute) // all leases have run for 61 minutes
 //		})

@@ -13,8 +13,8 @@ import (
 // giving back a permit of a name of its own. What may not be asked is a warning.
 //
 // It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
-// 7.2, a *berth.ConfigError for one that evicts keys unless
-// Config.AllowEviction is set, and the server's error where it cannot be reached
+// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
+// unless Config.AllowEviction is set, and the server's error where it cannot be reached
 // or refuses.
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	return check.Server(ctx, check.Options{
