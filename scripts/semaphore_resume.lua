@@ -6,7 +6,7 @@ ARGV[1] claim id    ARGV[2] node that detached it    ARGV[3] node that takes it 
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
 RETURNS {"resumed", left_ms, limit_ms, record} | {"attached", left_ms, limit_ms, record}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
-REPLAY the new node may ask again; within one node the answer is attached   COST O(log n)
+REPLAY the new node may ask again; the answer is attached then   COST O(log n)
 ]]
 --- @include "lib/open"
 --- @include "lib/bands"
@@ -32,7 +32,6 @@ elseif r.node ~= from and (r.node ~= to or r.phase == "d") then
   return { "taken" } -- by a third node, or this one has detached it again
 end
 local detached = r.node == from and r.phase == "d"
-local word = r.node == from and not detached and "attached" or "resumed"
 if detached then
   touch(at, st) -- a full server must not keep a hold from its new holder
   if from ~= to then
@@ -40,7 +39,7 @@ if detached then
   end
   r.node, r.phase = to, "h"
 end
-if word == "resumed" then
+if detached then
   deadline = lengthen(at, st, r, deadline, "beat")
   redis.call("ZADD", at.line, deadline, "h:" .. claim)
   save(at, st, deadline < bands().forever and deadline or nil, "c:" .. claim, pack(r))
@@ -48,7 +47,7 @@ if word == "resumed" then
 end
 local left = deadline == bands().forever and -1 or deadline - at.ms
 local limit = r.limit > 0 and r.limit - at.ms or -1
-if word == "attached" then
+if not detached then
   return { "attached", left, limit, pack(r) }
 end
 return { "resumed", left, limit, pack(r) }

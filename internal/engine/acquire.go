@@ -198,6 +198,7 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 		Lease:    c.Record.Wait,
 		Deadline: heartbeat.Deadline(start, a.Left, c.Record.Wait),
 		Ended:    func(err error) { e.waitEnded(c, err) },
+		Failed:   func(err error) { e.waitFailed(c, err) },
 	})
 	if p, _ := c.current(); p == ended {
 		e.forget(c) // given up in between
@@ -220,6 +221,14 @@ func (e *Engine) waitEnded(c *Claim, err error) {
 	var refusal *berth.AcquireError
 	if errors.As(err, &refusal) {
 		c.endWaiting(refusal)
+	}
+}
+
+// waitFailed is called when a heartbeat of a waiting claim has failed. Network
+// errors are waited out; what the server refuses for good ends the wait.
+func (e *Engine) waitFailed(c *Claim, err error) {
+	if !scriptkit.Repeatable(err) {
+		c.endWaiting(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
 	}
 }
 

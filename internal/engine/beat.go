@@ -78,7 +78,7 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
 }
 
-// restorePause is the pause before a restore that failed is tried again.
+// restorePause is the shortest pause before a restore that failed is tried again.
 const restorePause = 100 * time.Millisecond
 
 // beat is the heartbeat's batch: the own calls of claims of one name.
@@ -121,7 +121,7 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 	restored, err := e.restore(ctx, name, lost)
 	if err != nil {
 		// The others were renewed all the same. These ask again soon.
-		time.AfterFunc(restorePause, func() { e.beats.Kick(name) })
+		time.AfterFunc(max(restorePause, e.cfg.Wait/30), func() { e.beats.Kick(name) })
 		return outcomes, nil
 	}
 	for i, at := range unknown {
@@ -215,9 +215,12 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 		return heartbeat.Outcome{Left: left}
 	case WordTaken, WordReleased, WordGone:
 		return heartbeat.Outcome{Gone: berth.ErrReleased}
-	case WordWaiting:
+	case WordWaiting, WordUnknown, WordTooHeavy:
 		if !sent.held {
 			return heartbeat.Outcome{Skip: true} // older than the grant
+		}
+		if s.Word != WordWaiting {
+			break
 		}
 		// A false push was believed. The server knows nothing of a hold, and
 		// its place in line is no use to anybody any more.
@@ -299,6 +302,17 @@ func (e *Engine) hearRestored(c *Claim, start time.Duration, s Status) heartbeat
 	return out
 }
 
+// lower brings a hold's local deadline down to what a call that begins at start
+// will leave of it on the server, at the least: the answer may be lost.
+func (e *Engine) lower(c *Claim, start time.Duration) {
+	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) {
+		least := heartbeat.Deadline(start, spec.Lease, spec.Lease)
+		if least != 0 && (spec.Deadline == 0 || least < spec.Deadline) {
+			spec.Deadline = least
+		}
+	})
+}
+
 // call sends one own call of a claim and takes its answer.
 func (e *Engine) call(c *Claim, mode Mode) error {
 	c.calls.Lock()
@@ -308,6 +322,9 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	}
 	ctx := context.Background() // every attempt has its own limit
 	sent, start := c.sight(), e.clock.Now()
+	if sent.held && mode != ModeBeat {
+		e.lower(c, start)
+	}
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})
 	if err != nil {
 		return err

@@ -161,6 +161,15 @@ func (c *Claim) capacity() int {
 	return c.stored
 }
 
+// Mode is what a call of the claim is for: the heartbeat of a detached hold only
+// checks.
+func (c *Claim) Mode(mode Mode) Mode {
+	if mode == ModeBeat && c.isDetached() {
+		return ModeCheck
+	}
+	return mode
+}
+
 // isDetached says whether the hold was detached.
 func (c *Claim) isDetached() bool {
 	c.mu.Lock()

@@ -187,8 +187,12 @@ func (e *Engine) subscribed() {
 	for _, name := range names {
 		e.beats.Kick(name)
 	}
-	if e.cfg.Observe != nil {
-		e.cfg.Observe(observe.Event{Kind: observe.Subscribed, Node: e.cfg.Node, Count: int(e.hub.Epoch())})
+	if e.cfg.Observe != nil && e.begin() {
+		epoch := int(e.hub.Epoch())
+		e.spawn(func() { // an observer has no business on the connection's goroutine
+			e.cfg.Observe(observe.Event{Kind: observe.Subscribed, Node: e.cfg.Node, Count: epoch})
+		})
+		e.work.Done()
 	}
 }
 
@@ -260,7 +264,12 @@ func (e *Engine) releaseAll(claims []*Claim) error {
 			defer func() { <-slots }()
 			ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CleanupTimeout)
 			defer cancel()
-			errs <- hold.Release(ctx)
+			mine, before := hold.retire()
+			if !mine {
+				errs <- nil
+				return
+			}
+			errs <- hold.release(ctx, before)
 		}()
 	}
 	var all []error

@@ -180,28 +180,22 @@ func (e *Engine) heldEvent(kind observe.Kind, c *Claim, err error) {
 }
 
 // Release gives the hold back. What the caller holds ends before anything is
-// sent. Where ctx has ended already, or ends before the answer, the call goes on
-// in the background for at most CleanupTimeout, and Close waits for it. A hold
-// that was detached is somebody else's to release.
+// sent. Where ctx has ended already, or ends before the answer, Release waits for
+// CleanupTimeout at most; the call goes on in the background for as long as
+// Config.Retry allows, and Close waits for it. A hold that was detached, or that
+// somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
-	before := h.Err()
-	if h.c.isDetached() {
-		return nil
+	mine, before := h.retire()
+	if !mine {
+		return before
 	}
-	h.mu.Lock()
-	h.own = h.c.end(berth.ErrReleased) || h.own
-	if h.own {
-		before = nil // also for a Release that follows one that got no answer
+	counts := h.e.begin()
+	if counts {
+		defer h.e.work.Done()
 	}
-	h.mu.Unlock()
-	h.e.forget(h.c)
-	if ctx.Done() == nil {
-		return h.release(ctx, before)
+	if !counts || ctx.Done() == nil {
+		return h.release(context.WithoutCancel(ctx), before)
 	}
-	if !h.e.begin() {
-		return h.release(context.WithoutCancel(ctx), before) // Close itself, or after it
-	}
-	defer h.e.work.Done()
 	reply := make(chan error, 1)
 	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx), before) })
 	if ctx.Err() == nil {
@@ -219,6 +213,25 @@ func (h *Hold) Release(ctx context.Context) error {
 	case <-patience.C:
 		return causeOf(ctx)
 	}
+}
+
+// retire ends what the caller holds before a release is sent, and returns why it
+// had ended before, nil if it lived. mine is false where there is nothing for
+// this handle to release: then the error is what Release returns.
+func (h *Hold) retire() (mine bool, before error) {
+	before = h.Err()
+	if h.c.isDetached() {
+		return false, nil
+	}
+	h.mu.Lock()
+	h.own = h.c.end(berth.ErrReleased) || h.own
+	own := h.own
+	h.mu.Unlock()
+	h.e.forget(h.c)
+	if own {
+		return true, nil // also for a Release that follows one that got no answer
+	}
+	return !errors.Is(before, berth.ErrReleased), before
 }
 
 // release sends the release and keeps what the server says of it.
@@ -337,18 +350,38 @@ func (h *Hold) ask(ctx context.Context, mode Mode) error {
 	}
 }
 
-// Adopt takes up a hold that this or another node had detached.
+// Begin counts a call that Adopt is to follow, and reports false on a closed
+// engine. End must follow it.
+func (e *Engine) Begin() bool { return e.begin() }
+
+// End ends what Begin has begun.
+func (e *Engine) End() { e.work.Done() }
+
+// MayAdopt reports whether a hold that is attached to this node already may be
+// taken up here: no handle keeps it.
+func (e *Engine) MayAdopt(id string) bool {
+	c := e.find(id)
+	return c == nil || c.isDetached()
+}
+
+// Adopt takes up a hold that this or another node had detached, between Begin and
+// End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, left time.Duration) (*Hold, error) {
 	c.start = start
 	c.signal, c.calls = make(chan struct{}, 1), newTurns()
 	c.lease.Claim = c
-	if old := e.find(c.ID); old != nil {
+	e.mu.Lock()
+	old := e.claims[c.ID]
+	e.claims[c.ID] = c
+	e.mu.Unlock()
+	if old != nil {
 		e.endHold(old, berth.ErrReleased)
 	}
-	if err := e.enter(c); err != nil {
-		return nil, err
+	if e.isClosing() {
+		e.forget(c)
+		e.spawn(func() { e.cleanUp(c) }) // Close gives back what is held
+		return nil, berth.ErrClosed
 	}
-	defer e.work.Done()
 	e.takes(c, grant{fence: fence, start: start, left: left, confirmed: true})
 	h := e.handle(ctx, c)
 	e.holdEvent(observe.Resumed, h, nil)

@@ -62,7 +62,8 @@ func (p *Permit) Left() time.Duration { return p.hold.Left() }
 // Release gives the permit back, to the first in line if somebody waits. The
 // permit's context ends before anything is sent. Release may be called more than
 // once and from several goroutines, and is nil ever after it has succeeded; it
-// works after ctx has ended, then for at most Config.CleanupTimeout.
+// works after ctx has ended, and then waits for at most Config.CleanupTimeout; what
+// is not answered by then goes on in the background.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
 // the server had ended the permit before; berth.ErrReleased if somebody else had given it

@@ -198,7 +198,7 @@ func (s *calls) Beat(ctx context.Context, name string, mode engine.Mode, claims 
 	args := make([]string, 0, 4+2*len(claims))
 	args = append(args, s.node, s.linger, s.channel, name)
 	for _, c := range claims {
-		args = append(args, c.ID, string(mode))
+		args = append(args, c.ID, string(c.Mode(mode)))
 	}
 	r, err := s.run.Run(ctx, s.renew, scriptkit.Once, s.keys(name), args)
 	if err != nil {
@@ -336,6 +336,10 @@ func (s *calls) forceRelease(ctx context.Context, name, id string) error {
 
 // resume sends semaphore_resume, and has the hold kept from now on.
 func (s *calls) resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
+	if !s.client.engine.Begin() {
+		return nil, berth.ErrClosed
+	}
+	defer s.client.engine.End()
 	start := s.client.engine.Now()
 	r, err := s.run.Run(ctx, s.resuming, scriptkit.Bounded, s.keys(token.Name), []string{
 		token.Claim, token.Node, s.node, s.linger, s.channel, token.Name,
@@ -345,10 +349,7 @@ func (s *calls) resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	}
 	switch r.Status() {
 	case statusResumed:
-	case statusAttached:
-		if !r.Unanswered || token.Node != s.node { // else an earlier attempt has attached it
-			return nil, berth.Invalid("token", "the permit is not detached")
-		}
+	case statusAttached: // by an attempt of this call or of an earlier one, or still in use
 	case statusNotHeld:
 		if r.Str(1) == toldReleased {
 			return nil, berth.ErrReleased
@@ -366,6 +367,9 @@ func (s *calls) resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.Status() == statusAttached && (record.Node != s.node || !r.Unanswered && !s.client.engine.MayAdopt(token.Claim)) {
+		return nil, berth.Invalid("token", "the permit is not detached")
 	}
 	if limit > 0 {
 		record.MaxHold = ms(limit) // what is left of it, from this call on

@@ -43,7 +43,6 @@ local function handoff(at, st, budget, out)
       redis.call("HSET", at.state, "c:" .. claim, pack(r))
       wake(out, at.channel .. r.node, "granted", at.name, claim, st.fence, alive - at.ms)
       nearest = math.min(nearest or alive, alive)
-      at.refilled = true
     end
     spent = spent + 1
   end

@@ -1,7 +1,7 @@
 --- @include "lib/bands"
 --- @include "lib/endless"
 -- leave takes a claim out of the line and the state, as a hold or as a waiter,
--- and keeps the counts, of what was in the line. With a word given, a tombstone that says it stays for
+-- and lowers the counts by what was there. With a word given, a tombstone that says it stays for
 -- so many milliseconds. Its first write is a ZREM, so it works on a full
 -- server.
 local function leave(at, st, claim, r, held, word, stays)

@@ -22,7 +22,7 @@ local function save(at, st, furthest, ...)
   if moved then
     redis.call("PEXPIREAT", at.state, exp)
   end
-  if moved or furthest or at.refilled then
+  if moved or furthest then
     redis.call("PEXPIREAT", at.line, exp) -- an emptied line is a new key
   end
 end

@@ -146,6 +146,40 @@ func TestAPushForAnEarlierAttemptIsNotBelieved(t *testing.T) {
 	require.NoError(t, p.Release(b.within(patience)))
 }
 
+// A push that comes so late that the grant may be over is not believed: the
+// claimant asks first.
+func TestALatePushIsNotBelieved(t *testing.T) {
+	b := shared(t)
+	const lease = 600 * time.Millisecond
+	m := b.meddler()
+	cfg := semaphore.Config{Lease: lease, CallTimeout: lease}
+	first, third := b.sem(b.client(cfg), "gpu", 1), b.sem(b.client(cfg), "gpu", 1)
+	client := b.clientOn(m, cfg)
+	b.subscribe(client)
+	p := b.take(first, nil)
+	w := b.queue(b.sem(client, "gpu", 1), nil, 1)
+	last := b.queue(third, nil, 2)
+	deliver := m.hold()
+	defer deliver()
+	m.always("semaphore_renew", deferred) // no heartbeat arrives either
+	require.NoError(t, p.Release(b.within(patience)))
+	inside := newLive(1)
+	p = last.got(b) // second's grant is over
+	inside.enter(p)
+	deliver()
+	calls := m.meddled("semaphore_renew")
+	b.await("more calls", func() bool { return w.over() || m.meddled("semaphore_renew") >= calls+3 })
+	require.False(t, w.over(), "it believed")
+	m.always("semaphore_renew", passed)
+	b.await("it stands in line again", func() bool { return b.look("gpu").waiting() == 1 })
+	require.NoError(t, p.Err())
+	require.NoError(t, p.Release(b.within(patience)))
+	p = w.got(b)
+	inside.enter(p)
+	inside.check(b)
+	require.NoError(t, p.Release(b.within(patience)))
+}
+
 // subscribe has a client subscribe to its wake-ups, which it does when it first
 // has to wait.
 func (b *bed) subscribe(c *semaphore.Client) {

@@ -27,6 +27,8 @@ type meddler struct {
 
 	mu   sync.Mutex
 	plan map[string][]fate // guarded by mu: by script, for its next calls
+	rule map[string]fate   // guarded by mu: by script, for those after
+	gate chan struct{}     // guarded by mu: pushes wait until it is closed
 	late []func()          // guarded by mu: the calls that are deferred
 	met  map[string]int    // guarded by mu: how many calls had a fate other than passed
 	runs map[string]int    // guarded by mu: how many calls went through as they were
@@ -39,7 +41,7 @@ func (b *bed) meddler() *meddler {
 	for _, s := range library.Scripts() {
 		b.do("SCRIPT", "LOAD", s.Source)
 	}
-	return &meddler{Client: b.server.Client(b.T), plan: map[string][]fate{}, met: map[string]int{}, runs: map[string]int{}}
+	return &meddler{Client: b.server.Client(b.T), plan: map[string][]fate{}, rule: map[string]fate{}, met: map[string]int{}, runs: map[string]int{}}
 }
 
 var library = scriptkit.MustParse(scripts.FS)
@@ -58,6 +60,40 @@ func (m *meddler) next(script string, fates ...fate) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.plan[script] = append(m.plan[script], fates...)
+}
+
+// from now on all calls of a script meet this, after those that next names.
+func (m *meddler) always(script string, f fate) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rule[script] = f
+}
+
+// hold keeps pushes back until the function that it returns is called.
+func (m *meddler) hold() (free func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	gate := make(chan struct{})
+	m.gate = gate
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// Receive is what wake calls.
+func (m *meddler) Receive(ctx context.Context, cmd rueidis.Completed, deliver func(rueidis.PubSubMessage)) error {
+	return m.Client.Receive(ctx, cmd, func(message rueidis.PubSubMessage) {
+		m.mu.Lock()
+		gate := m.gate
+		m.mu.Unlock()
+		if gate == nil {
+			deliver(message)
+			return
+		}
+		// Not here: this goroutine reads the connection.
+		go func() {
+			<-gate
+			deliver(message)
+		}()
+	})
 }
 
 // meddled is how many calls of a script have met their fate.
@@ -121,13 +157,12 @@ func (m *meddler) fate(words []string) fate {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	script := names[words[1]]
-	plan := m.plan[script]
-	if len(plan) == 0 {
-		return passed
+	f := m.rule[script]
+	if plan := m.plan[script]; len(plan) > 0 {
+		f, m.plan[script] = plan[0], plan[1:]
 	}
-	m.plan[script] = plan[1:]
-	if plan[0] != passed {
+	if f != passed {
 		m.met[script]++
 	}
-	return plan[0]
+	return f
 }

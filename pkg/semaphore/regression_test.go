@@ -1,0 +1,112 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// A token serves once: the handle that somebody has keeps its hold.
+func TestASecondResumeTakesNothingAway(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		token, err := a.take(1, nil).Detach(ctx)
+		require.NoError(t, err)
+		first, err := b.Resume(ctx, token)
+		require.NoError(t, err)
+		_, err = b.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.NoError(t, first.Err())
+		require.Equal(t, 1, w.stats().Held)
+		require.NoError(t, first.Release(ctx))
+		w.requireIdle()
+	})
+}
+
+// The process that detached a permit has resumed it, and has not heard so: it
+// may ask again, and its old handle keeps nothing alive.
+func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a := w.node()
+		old := a.take(1, nil)
+		token, err := old.Detach(ctx)
+		require.NoError(t, err)
+		r := w.call("semaphore_resume", token.Claim, token.Node, token.Node, "60000", "berth:wake:", gpu)
+		require.Equal(t, "resumed", r.Status(), "as an attempt does whose answer is lost")
+		p, err := a.Resume(ctx, token)
+		require.NoError(t, err)
+		w.advance(3 * lease)
+		require.NoError(t, p.Err())
+		require.ErrorIs(t, old.Err(), berth.ErrReleased)
+		require.NoError(t, p.Release(ctx))
+		w.requireIdle()
+	})
+}
+
+func TestAnUnheardResumeThatNobodyRepeatsEndsWithItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.node()
+		old := a.take(1, nil)
+		token, err := old.Detach(context.Background())
+		require.NoError(t, err)
+		r := w.call("semaphore_resume", token.Claim, token.Node, token.Node, "60000", "berth:wake:", gpu)
+		require.Equal(t, "resumed", r.Status())
+		w.advance(lease + ms)
+		require.Zero(t, w.stats().Held)
+	})
+}
+
+// Renew shortens what a grant by hand-off had left of the wait lease. Its answer
+// may be lost: the handle must not believe in the old deadline any longer.
+func TestARenewThatIsNotAnsweredLowersTheLocalDeadlineFirst(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q := b.queue(1, &semaphore.AcquireOptions{Lease: time.Second})
+		require.NoError(t, p.Release(ctx))
+		held := q.granted(w.now())
+		require.Greater(t, held.Left(), 5*time.Second, "it has what the wait had left")
+		b.Cut()
+		limited, cancel := context.WithTimeout(ctx, 100*ms)
+		defer cancel()
+		require.Error(t, held.Renew(limited))
+		require.LessOrEqual(t, held.Left(), time.Second)
+	})
+}
+
+// What the server refuses for good ends a wait, which else nobody would hear of.
+func TestAWaitThatIsRefusedForGoodEnds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(1, nil)
+		q := b.queue(1, nil)
+		w.do("HSET", stateKey, "fmt", "2")
+		<-q.done
+		require.ErrorIs(t, q.err, berth.ErrIncompatible)
+		require.LessOrEqual(t, q.at, lease/3)
+		w.do("HSET", stateKey, "fmt", "1")
+	})
+}
+
+func TestResumeOnAClosedClientTakesNothingUp(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b, c := w.node(), w.node(), w.node()
+		token, err := a.take(1, nil).Detach(ctx)
+		require.NoError(t, err)
+		b.close()
+		_, err = b.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		p, err := c.Resume(ctx, token)
+		require.NoError(t, err)
+		require.NoError(t, p.Release(ctx))
+	})
+}
