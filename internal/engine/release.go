@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Release gives the hold back. What the caller holds ends before anything is
+// sent. Where ctx has ended already, or ends before the answer, Release waits for
+// CleanupTimeout at most; the call goes on in the background for as long as
+// Config.Retry allows, and Close waits for it. A hold that was detached, or that
+// somebody else has released or taken up, is not this handle's to release.
+func (h *Hold) Release(ctx context.Context) error {
+	mine, before := h.retire()
+	if !mine {
+		return before
+	}
+	counts := h.e.begin()
+	if counts {
+		defer h.e.work.Done()
+	}
+	if !counts || ctx.Done() == nil {
+		return h.release(context.WithoutCancel(ctx), before)
+	}
+	reply := make(chan error, 1)
+	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx), before) })
+	if ctx.Err() == nil {
+		select {
+		case err := <-reply:
+			return err
+		case <-ctx.Done():
+		}
+	}
+	patience := time.NewTimer(h.e.cfg.CleanupTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-reply:
+		return err
+	case <-patience.C:
+		return causeOf(ctx)
+	}
+}
+
+// retire ends what the caller holds before a release is sent, and returns why it
+// had ended before, nil if it lived. mine is false where there is nothing for
+// this handle to release: then the error is what Release returns.
+func (h *Hold) retire() (mine bool, before error) {
+	before = h.Err()
+	if h.c.isDetached() {
+		return false, nil
+	}
+	h.mu.Lock()
+	h.own = h.c.end(berth.ErrReleased) || h.own
+	own := h.own
+	h.mu.Unlock()
+	h.e.forget(h.c)
+	if own {
+		return true, nil // also for a Release that follows one that got no answer
+	}
+	return !errors.Is(before, berth.ErrReleased), before
+}
+
+// release sends the release and keeps what the server says of it.
+func (h *Hold) release(ctx context.Context, before error) error {
+	h.c.calls.Lock()
+	defer h.c.calls.Unlock()
+	h.mu.Lock()
+	parted, result := h.parted, h.result
+	h.mu.Unlock()
+	if parted {
+		return result
+	}
+	parting, err := h.e.sendRelease(ctx, h.c)
+	if err != nil {
+		h.mu.Lock()
+		h.unanswered = h.unanswered || scriptkit.MaybeRan(err)
+		h.mu.Unlock()
+		h.e.holdEvent(observe.ReleaseFailed, h, err)
+		return err
+	}
+	if parting.More {
+		h.e.sweepSoon(h.c.Name)
+	}
+	h.mu.Lock()
+	parting.Unanswered = parting.Unanswered || h.unanswered
+	result = h.outcome(parting, before)
+	h.parted, h.result = true, result
+	h.mu.Unlock()
+	if result == nil {
+		h.e.holdEvent(observe.Released, h, nil)
+	}
+	return result
+}
+
+// outcome is what a release returns, by what the server says and by what was
+// known before it was sent.
+func (h *Hold) outcome(p Parting, before error) error {
+	switch p.Word {
+	case GivenBack, LeftLine:
+		return nil
+	case ForceReleased, TakenOver:
+		return berth.ErrReleased
+	case NotHeld:
+		if p.Unanswered && before == nil {
+			return nil // an earlier attempt to release it has done so
+		}
+	}
+	switch {
+	case before != nil:
+		return before
+	case p.Word == HadExpired:
+		return h.c.overdue(nil)
+	}
+	return berth.ErrLost // forgotten before its time
+}
+
+// part gives back a hold that has ended here and that the server may still count.
+// Nothing is protected by it any more, so nobody has to wait for the answer.
+func (h *Hold) part(ended error) {
+	if !h.e.begin() {
+		return
+	}
+	defer h.e.work.Done()
+	h.e.spawn(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), h.e.cfg.CleanupTimeout)
+		defer cancel()
+		_ = h.release(ctx, ended) // the observer is told where it fails
+	})
+}
