@@ -84,6 +84,9 @@ const (
 	// ReasonCapacity: the stored capacity is another one and the client
 	// insists on its own.
 	ReasonCapacity Reason = "capacity differs"
+	// ReasonDeadlock: the claim would have waited for its own owner. The error
+	// matches ErrDeadlock.
+	ReasonDeadlock Reason = "deadlock"
 	// ReasonClosed: the client was closed during the wait.
 	ReasonClosed Reason = "closed"
 	// ReasonFailed: the server could not be reached or refused; see Cause.
@@ -110,6 +113,10 @@ type AcquireError struct {
 	Swept int
 	// Waited is how long the call took.
 	Waited time.Duration
+	// Holders are those who held it shortly after, and Waiters the first in
+	// line then, where the client was asked for details; else nil.
+	Holders []Holder
+	Waiters []Waiter
 	// Cause is the error behind it: the context's, the server's, or nil.
 	Cause error
 }
@@ -123,6 +130,14 @@ func (e *AcquireError) Error() string {
 		fmt.Fprintf(&b, " (capacity %d, held %d, waiting %d)", e.Capacity, e.Held, e.Waiting)
 	case ReasonCancelled, ReasonTimedOut, ReasonAttempts, ReasonClosed:
 		fmt.Fprintf(&b, " after %s", e.Waited.Round(time.Millisecond))
+	}
+	if len(e.Holders) > 0 {
+		h := e.Holders[0]
+		fmt.Fprintf(&b, "; held by %s (%s) for %s", h.ID, h.Label, h.Held.Round(time.Millisecond))
+	}
+	if len(e.Waiters) > 0 {
+		w := e.Waiters[0]
+		fmt.Fprintf(&b, "; first in line is %s (%s)", w.ID, w.Label)
 	}
 	if e.Cause != nil { // joined errors stand on lines of their own
 		b.WriteString(": " + strings.ReplaceAll(e.Cause.Error(), "\n", "; "))

@@ -5,7 +5,8 @@ package scripts
 
 import "embed"
 
-// FS holds the scripts, <primitive>_<verb>.lua, and under lib what they include.
+// FS holds the scripts, <primitive>_<verb>.lua, claim_<verb>.lua for those that do not
+// care whose claims they are, and under lib what they include.
 //
 //go:embed *.lua lib/*.lua
 var FS embed.FS

@@ -11,16 +11,21 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// errMaxWait is the cause of the engine's own end of a wait.
-var errMaxWait = errors.New("engine: MaxWait has passed")
+// The causes of the engine's own ends of a wait.
+var (
+	errMaxWait  = errors.New("engine: MaxWait has passed")
+	errAttempts = errors.New("engine: the attempts are used up")
+)
+
+// ErrReplaced is the cause of a refusal by an engine that was abandoned: what was
+// not acquired here may be asked for under the next node.
+var ErrReplaced = errors.New("berth: the node was replaced")
 
 // Acquire takes a claim from its first script to its hold. It returns when the
 // claim is granted or refused, when ctx ends, when maxWait has passed (0 = no
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
-	c.start = e.clock.Now()
-	c.signal, c.calls = make(chan struct{}, 1), newTurns()
-	c.lease.Claim = c
+	c.begins(e.clock.Now())
 	if ctx.Err() != nil {
 		return nil, e.refused(c, e.leaving(ctx, ctx))
 	}
@@ -29,12 +34,9 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 	}
 	defer e.work.Done()
 
-	wait := ctx
-	if maxWait > 0 {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeoutCause(ctx, maxWait, errMaxWait)
-		defer cancel()
-	}
+	wait, cancel := patience(ctx, maxWait, c.Attempts)
+	defer cancel()
+	e.noteSiblings(c)
 	refusal := e.ask(wait, c)
 	if refusal == nil {
 		refusal = e.await(wait, c)
@@ -48,17 +50,43 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		return nil, e.refused(c, refusal)
 	}
 	hold := e.handle(ctx, c)
-	if e.isClosing() {
+	if e.isClosing() || e.outdated() {
 		// Close may have looked for handles before there was this one.
-		refusal = &berth.AcquireError{Reason: berth.ReasonClosed, Cause: berth.ErrClosed}
+		refusal = &berth.AcquireError{Reason: berth.ReasonClosed, Cause: e.closedBy()}
 		e.giveUp(c, refusal)
-		hold.cancel(berth.ErrClosed)
+		hold.cancel(refusal.Cause)
 		return nil, e.refused(c, refusal)
 	}
-	e.event(observe.Granted, c, func(ev *observe.Event) {
-		ev.Fence, ev.Waited, ev.Lease, ev.Capacity = hold.Fence(), hold.waited, c.Record.Lease, c.capacity()
-	})
+	e.granted(hold)
 	return hold, nil
+}
+
+// granted tells the observer of a grant, and the owner's other entries of what it
+// lengthened.
+func (e *Engine) granted(h *Hold) {
+	c := h.c
+	entry := c.reentry()
+	if entry == nil {
+		e.event(observe.Granted, c, func(ev *observe.Event) {
+			ev.Fence, ev.Waited, ev.Lease, ev.Capacity = h.Fence(), h.waited, c.Record.Lease, c.capacity()
+		})
+		return
+	}
+	e.lengthenSiblings(c, entry)
+	e.event(observe.Reentered, c, func(ev *observe.Event) {
+		ev.Fence, ev.Waited, ev.Lease, ev.Left = h.Fence(), h.waited, entry.Extends, h.left()
+	})
+}
+
+// patience bounds a wait by what comes first.
+func patience(ctx context.Context, maxWait, attempts time.Duration) (context.Context, context.CancelFunc) {
+	switch {
+	case attempts > 0 && (maxWait == 0 || attempts < maxWait):
+		return context.WithTimeoutCause(ctx, attempts, errAttempts)
+	case maxWait > 0:
+		return context.WithTimeoutCause(ctx, maxWait, errMaxWait)
+	}
+	return ctx, func() {}
 }
 
 // left is the refusal of a wait that its context or the engine's end cut short;
@@ -73,10 +101,12 @@ func (e *Engine) leaving(ctx, wait context.Context) *berth.AcquireError {
 		return &berth.AcquireError{Reason: berth.ReasonTimedOut, Cause: causeOf(ctx)}
 	case ctx.Err() != nil:
 		return &berth.AcquireError{Reason: berth.ReasonCancelled, Cause: causeOf(ctx)}
+	case errors.Is(context.Cause(wait), errAttempts):
+		return &berth.AcquireError{Reason: berth.ReasonAttempts}
 	case wait.Err() != nil:
 		return &berth.AcquireError{Reason: berth.ReasonTimedOut}
 	default:
-		return &berth.AcquireError{Reason: berth.ReasonClosed, Cause: berth.ErrClosed}
+		return &berth.AcquireError{Reason: berth.ReasonClosed, Cause: e.closedBy()}
 	}
 }
 
@@ -151,6 +181,9 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 	if p != asking {
 		return Answer{Refused: left}, nil // given up before this attempt
 	}
+	if e.outdated() {
+		return Answer{Refused: &berth.AcquireError{Reason: berth.ReasonClosed, Cause: ErrReplaced}}, nil
+	}
 	epoch := e.hub.Epoch()
 	start := e.clock.Now()
 	answer, err := e.cfg.Scripts.Acquire(context.Background(), c)
@@ -170,6 +203,9 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 	case answer.Granted:
 		c.mu.Lock()
 		c.ticket = answer.Ticket
+		if answer.Entry != nil {
+			c.entry, c.terms, c.replied = answer.Entry, answer.Entry.Terms, e.clock.Now()
+		}
 		c.mu.Unlock()
 		e.takes(c, grant{fence: answer.Fence, start: start, left: answer.Left, confirmed: answer.Confirmed})
 	default:
@@ -234,6 +270,12 @@ func (e *Engine) waitFailed(c *Claim, err error) {
 
 // await waits until the claim is granted, and returns nil then.
 func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
+	var turn <-chan time.Time
+	if c.QueueTTL > 0 {
+		ticker := time.NewTicker(c.QueueTTL)
+		defer ticker.Stop()
+		turn = ticker.C
+	}
 	for {
 		p, err := c.current()
 		switch p {
@@ -257,12 +299,45 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		}
 		select {
 		case <-c.signal:
+		case <-turn:
+			e.spawn(func() { e.requeue(c) })
 		case <-ctx.Done():
 			return left
 		case <-e.closing:
 			return left
 		}
 	}
+}
+
+// requeue sends a waiting claim to the end of the line. Where that fails, the
+// next period tries again.
+func (e *Engine) requeue(c *Claim) {
+	c.calls.Lock()
+	answer, ok := e.requeueOnce(c)
+	c.calls.Unlock()
+	if ok {
+		e.event(observe.Requeued, c, func(ev *observe.Event) { ev.Waited, ev.Ahead = e.clock.Now()-c.start, answer.Ahead })
+	}
+}
+
+func (e *Engine) requeueOnce(c *Claim) (answer Answer, ok bool) {
+	if p, _ := c.current(); p != waiting {
+		return answer, false
+	}
+	start := e.clock.Now()
+	answer, ok, err := e.cfg.Scripts.(Requeuer).Requeue(context.Background(), c)
+	if err != nil {
+		e.repeats(c, 1, err)
+		return answer, false
+	}
+	if !ok {
+		return answer, false
+	}
+	c.mu.Lock()
+	c.ticket, c.place, c.heard, c.left = answer.Ticket, answer.Place, start, answer.Left
+	c.mu.Unlock()
+	e.tide(c.Name, start, answer.Tide)
+	return answer, true
 }
 
 // believes looks at a push. It takes the grant where the claim's own last
@@ -337,7 +412,8 @@ func (e *Engine) giveUp(c *Claim, refusal *berth.AcquireError) {
 		return
 	}
 	switch refusal.Reason {
-	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonHeld, berth.ReasonQueuedAhead:
+	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonHeld,
+		berth.ReasonQueuedAhead, berth.ReasonDeadlock:
 		if !lost {
 			return // the server has just said that it has nothing of this claim
 		}
@@ -352,7 +428,8 @@ func (e *Engine) cleanUp(c *Claim) {
 	defer c.calls.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CleanupTimeout)
 	defer cancel()
-	if _, err := e.sendRelease(ctx, c); err != nil {
+	_, err := e.sendRelease(ctx, c)
+	if err != nil {
 		e.event(observe.CleanupFailed, c, func(ev *observe.Event) { ev.Err = err })
 	}
 }
@@ -366,5 +443,8 @@ func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 	if lost {
 		stays = tombstone
 	}
-	return e.cfg.Scripts.Release(ctx, c, stays)
+	rise := e.lowerSiblings(c)
+	parting, err := e.cfg.Scripts.Release(ctx, c, stays)
+	rise(err)
+	return parting, err
 }

@@ -29,6 +29,9 @@ func (e *Engine) takes(c *Claim, g grant) {
 		return
 	}
 	c.phase, c.fence, c.confirmed = granted, g.fence, g.confirmed
+	if g.confirmed {
+		c.renewed = g.start
+	}
 	c.mu.Unlock()
 	e.keep(c, g)
 }
@@ -57,20 +60,19 @@ func (e *Engine) keep(c *Claim, g grant) {
 // time sets what a grant says of a hold's deadlines. What is not confirmed has
 // the wait lease, and its margin.
 func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
-	r := &c.Record
+	r := c.goesBy()
 	spec.Renews = !r.NoRenew && r.Lease != berth.Forever && !c.isDetached()
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.
-	spec.Lease, spec.Pace = r.Lease, r.Wait
+	spec.Lease, spec.Pace = r.Lease, c.Record.Wait
 	if r.MaxHold > 0 {
 		spec.Lease = min(r.Lease, r.MaxHold) // so that the margin is no larger than it
 	}
 	margin := spec.Lease
 	if !g.confirmed {
-		margin = r.Wait
-	} else if r.MaxHold > 0 && spec.Limit == 0 {
-		spec.Limit = heartbeat.Deadline(g.start, r.MaxHold, spec.Lease)
+		margin = c.Record.Wait
 	}
+	spec.Limit = c.limited(g, spec.Lease)
 	left := g.left
 	if left < 0 {
 		left = berth.Forever
@@ -203,7 +205,7 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 	case WordHeld:
 		c.mu.Lock()
 		first := !c.confirmed
-		c.confirmed = true
+		c.confirmed, c.renewed = true, max(c.renewed, start)
 		c.mu.Unlock()
 		if first {
 			e.retime(c, grant{start: start, left: s.Left, confirmed: true})
@@ -322,7 +324,7 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	}
 	ctx := context.Background() // every attempt has its own limit
 	sent, start := c.sight(), e.clock.Now()
-	if sent.held && mode != ModeBeat {
+	if sent.held && (mode == ModeRenew || mode == ModeDetach) {
 		e.lower(c, start)
 	}
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})

@@ -38,6 +38,14 @@ type Claim struct {
 	Capacity int
 	// Attrs goes to the observer.
 	Attrs map[string]any
+	// Attempts ends the wait with ReasonAttempts, 0 for never.
+	Attempts time.Duration
+	// QueueTTL sends a claim that waits to the end of the line once each such
+	// period, 0 for never.
+	QueueTTL time.Duration
+	// Extends is by how much the claim lengthens what its owner holds already, if
+	// it does; 0 for a claim that would not.
+	Extends time.Duration
 
 	start time.Duration // when the call began, on the engine's clock
 	lease heartbeat.Lease
@@ -72,6 +80,56 @@ type Claim struct {
 	hold        *Hold         // guarded by mu: its handle, once there is one
 
 	detached bool // guarded by mu: nobody renews it any more
+
+	terms    Terms                    // guarded by mu: what its hold goes by
+	entry    *Entry                   // guarded by mu: not nil for an entry of an owner that held already
+	replied  time.Duration            // guarded by mu: when the answer that made it an entry was read
+	limit    time.Duration            // guarded by mu: the local end of its maximum hold, 0 for none
+	ceilings map[*Claim]time.Duration // guarded by mu: what entries in the middle of their release may leave of it
+	renewed  time.Duration            // guarded by mu: start of the last call that renewed it
+	lowered  time.Duration            // guarded by mu: when the last of them was answered
+	before   map[*Claim]time.Duration // deadlines of its siblings before it was sent; of the goroutine that asks
+}
+
+// Terms are what the deadlines of a hold go by: those of its claim's record, or,
+// for an entry of an owner that held the name already, the outermost one's.
+type Terms struct {
+	Lease   time.Duration // berth.Forever for none
+	NoRenew bool
+	MaxHold time.Duration // 0 for none
+}
+
+// Entry is what the server says of a claim whose owner held the name already.
+type Entry struct {
+	Terms
+	// Extends is by how much the claim lengthens the common deadline, confirmed
+	// or not.
+	Extends time.Duration
+	// Common is what is left of the common deadline, below 0 for no end.
+	Common time.Duration
+}
+
+// owner is whom the claim is for: itself where nobody was given.
+func (c *Claim) owner() string {
+	if c.Record.Owner == "" {
+		return c.ID
+	}
+	return c.Record.Owner
+}
+
+// goesBy returns the terms.
+func (c *Claim) goesBy() Terms {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.terms
+}
+
+// begins sets what is known of a claim when its course begins.
+func (c *Claim) begins(now time.Duration) {
+	c.start = now
+	c.signal, c.calls = make(chan struct{}, 1), newTurns()
+	c.lease.Claim = c
+	c.terms = Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}
 }
 
 // turns is a mutex for what takes as long as the network does. Whoever waits for
@@ -130,7 +188,7 @@ func (c *Claim) current() (phase, error) {
 func (c *Claim) overdue(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Record.NoRenew || c.detached || errors.Is(cause, heartbeat.ErrLimit) {
+	if c.terms.NoRenew || c.detached || errors.Is(cause, heartbeat.ErrLimit) {
 		return berth.ErrExpired
 	}
 	return berth.ErrLost
@@ -141,14 +199,15 @@ func (c *Claim) overdue(cause error) error {
 func (c *Claim) blame(r *berth.AcquireError) {
 	c.mu.Lock()
 	failure := c.failure
-	if failure == nil && c.phase == asking && c.asked && r.Reason == berth.ReasonTimedOut {
+	outOfTime := r.Reason == berth.ReasonTimedOut || r.Reason == berth.ReasonAttempts
+	if failure == nil && c.phase == asking && c.asked && outOfTime {
 		failure = errNoAnswer
 	}
 	c.mu.Unlock()
 	if failure == nil {
 		return
 	}
-	if r.Reason == berth.ReasonTimedOut {
+	if outOfTime {
 		r.Reason = berth.ReasonFailed
 	}
 	r.Cause = errors.Join(r.Cause, failure)
@@ -194,12 +253,13 @@ func (c *Claim) endWaiting(refusal *berth.AcquireError) {
 func (c *Claim) unconfirmed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.confirmed && c.bounded()
+	return !c.confirmed && (c.bounded() || c.entry != nil)
 }
 
 // bounded says whether the hold has a limit of its own, or none at all: what
-// runs from the claimant's first call after the grant.
-func (c *Claim) bounded() bool { return c.Record.NoRenew || c.Record.MaxHold > 0 }
+// runs from the claimant's first call after the grant. It is called with c.mu
+// held.
+func (c *Claim) bounded() bool { return c.terms.NoRenew || c.terms.MaxHold > 0 }
 
 // causeOf joins what a context says of its end: its error, and its cause where
 // that is another one.

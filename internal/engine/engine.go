@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -47,6 +48,9 @@ type Config struct {
 	Observe func(observe.Event)
 	// Clock is the engine's clock.
 	Clock clock.Clock
+	// Horizon is the moment on Clock from which this node must not believe in
+	// anything that it holds, 0 for none; nil where there is never one.
+	Horizon func() time.Duration
 }
 
 // Engine carries the claims of one client object.
@@ -58,6 +62,8 @@ type Engine struct {
 	closing chan struct{} // closed when Close begins
 	gone    chan struct{} // closed when nothing runs any more
 	parting error         // what Close met; written before gone is closed
+
+	replaced atomic.Bool // Abandon has closed it
 
 	mu     sync.Mutex
 	claims map[string]*Claim // guarded by mu: all that are not ended
@@ -201,7 +207,7 @@ func (e *Engine) subscribed() {
 // or has ended already, it goes on for CleanupTimeout before it returns ctx's
 // error. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.shut()
+	e.shut(nil)
 	select {
 	case <-e.gone:
 		return e.parting
@@ -217,8 +223,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// shut begins to close the engine, once.
-func (e *Engine) shut() {
+// shut begins to close the engine, once. Holds that have ended here already, and
+// are to be given back all the same, come along.
+func (e *Engine) shut(more []*Hold) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -226,22 +233,48 @@ func (e *Engine) shut() {
 	}
 	e.closed = true
 	close(e.closing)
-	var holds []*Claim
+	holds := make([]*Claim, 0, len(e.claims)+len(more))
 	for _, c := range e.claims {
 		holds = append(holds, c)
+	}
+	for _, h := range more {
+		holds = append(holds, h.c)
 	}
 	e.stopTimers()
 	go func() {
 		defer close(e.gone)
-		e.parting = e.releaseAll(holds)
+		e.parting = errors.Join(e.releaseAll(holds)...)
 		e.work.Wait()
 		e.beats.Stop()
 		e.hub.Stop()
 	}()
 }
 
-// releaseAll gives back the holds among the claims, a few at a time.
-func (e *Engine) releaseAll(claims []*Claim) error {
+// ReleaseAll gives back all holds that are not detached, and returns how many
+// those were. What waits goes on.
+func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
+	if !e.begin() {
+		return 0, berth.ErrClosed
+	}
+	defer e.work.Done()
+	holds := e.holds()
+	claims := make([]*Claim, len(holds))
+	for i, h := range holds {
+		claims[i] = h.c
+	}
+	reply := make(chan []error, 1)
+	e.spawn(func() { reply <- e.releaseAll(claims) })
+	select {
+	case errs := <-reply:
+		return len(holds) - len(errs), errors.Join(errs...)
+	case <-ctx.Done():
+		return 0, causeOf(ctx)
+	}
+}
+
+// releaseAll gives back the holds among the claims, a few at a time, and returns
+// the errors of those that it could not.
+func (e *Engine) releaseAll(claims []*Claim) []error {
 	const atOnce = 16
 	slots := make(chan struct{}, atOnce)
 	errs := make(chan error, len(claims))
@@ -279,7 +312,7 @@ func (e *Engine) releaseAll(claims []*Claim) error {
 			all = append(all, err)
 		}
 	}
-	return errors.Join(all...)
+	return all
 }
 
 // repeats reports a call of a claim that is about to be repeated.

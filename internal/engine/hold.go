@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/xid"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/observe"
@@ -59,11 +61,7 @@ func (e *Engine) Held(ctx context.Context, name string) *Hold {
 // owned returns ctx without its end and with the claim's owner, which is the
 // claim itself unless one was given.
 func (e *Engine) owned(ctx context.Context, c *Claim) context.Context {
-	owner := c.Record.Owner
-	if owner == "" {
-		owner = c.ID
-	}
-	return berth.WithOwner(context.WithoutCancel(ctx), owner)
+	return berth.WithOwner(context.WithoutCancel(ctx), c.owner())
 }
 
 // Claim returns the hold's claim.
@@ -101,6 +99,11 @@ func (h *Hold) Err() error {
 	}
 	if cause := h.c.lease.Err(h.e.clock.Now()); cause != nil {
 		h.e.leaseEnded(h.c, cause)
+		_, err = h.c.current()
+		return err
+	}
+	if h.e.outdated() && !h.c.isDetached() {
+		h.e.endHold(h.c, berth.ErrLost)
 		_, err = h.c.current()
 		return err
 	}
@@ -158,7 +161,7 @@ func (e *Engine) endHold(c *Claim, cause error) {
 
 func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
 	e.event(kind, h.c, func(ev *observe.Event) {
-		ev.Fence, ev.Held, ev.Waited, ev.Lease, ev.Err = h.Fence(), e.clock.Now()-h.since, h.waited, h.c.Record.Lease, err
+		ev.Fence, ev.Held, ev.Waited, ev.Lease, ev.Err = h.Fence(), e.clock.Now()-h.since, h.waited, h.c.goesBy().Lease, err
 		switch kind {
 		case observe.RenewFailed, observe.Detached, observe.Resumed, observe.ReleaseFailed:
 			ev.Left = h.left()
@@ -185,6 +188,19 @@ func (h *Hold) Renew(ctx context.Context) error {
 		return err
 	}
 	return h.Err()
+}
+
+// Extend moves the end of the lease further off, once.
+func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
+	if err := h.ask(ctx, modeExtend(by, xid.New().String())); err != nil {
+		return err
+	}
+	if err := h.Err(); err != nil {
+		return err
+	}
+	h.e.beats.Kick(h.c.Name) // for the owner's other entries
+	h.e.event(observe.Extended, h.c, func(ev *observe.Event) { ev.Fence, ev.Lease, ev.Left = h.Fence(), by, h.left() })
+	return nil
 }
 
 // Detach marks the hold as one that nobody renews any more.
@@ -258,9 +274,8 @@ func (e *Engine) MayAdopt(id string) bool {
 // Adopt takes up a hold that this or another node had detached, between Begin and
 // End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, left time.Duration) (*Hold, error) {
-	c.start = start
-	c.signal, c.calls = make(chan struct{}, 1), newTurns()
-	c.lease.Claim = c
+	c.begins(start)
+	c.entry = &Entry{Terms: c.terms} // it may be one: then others renew it
 	e.mu.Lock()
 	old := e.claims[c.ID]
 	e.claims[c.ID] = c
@@ -271,7 +286,7 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	if e.isClosing() {
 		e.forget(c)
 		e.spawn(func() { e.cleanUp(c) }) // Close gives back what is held
-		return nil, berth.ErrClosed
+		return nil, e.closedBy()
 	}
 	e.takes(c, grant{fence: fence, start: start, left: left, confirmed: true})
 	h := e.handle(ctx, c)

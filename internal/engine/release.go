@@ -67,34 +67,48 @@ func (h *Hold) retire() (mine bool, before error) {
 
 // release sends the release and keeps what the server says of it.
 func (h *Hold) release(ctx context.Context, before error) error {
+	kind, err := h.releaseOnce(ctx, before)
+	switch kind {
+	case "":
+	case observe.ReleaseFailed:
+		h.e.holdEvent(kind, h, err)
+	default:
+		h.e.holdEvent(kind, h, nil)
+	}
+	return err
+}
+
+// releaseOnce also says which event is to be sent.
+func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, error) {
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()
 	h.mu.Lock()
 	parted, result := h.parted, h.result
 	h.mu.Unlock()
 	if parted {
-		return result
+		return "", result
 	}
 	parting, err := h.e.sendRelease(ctx, h.c)
 	if err != nil {
 		h.mu.Lock()
 		h.unanswered = h.unanswered || scriptkit.MaybeRan(err)
 		h.mu.Unlock()
-		h.e.holdEvent(observe.ReleaseFailed, h, err)
-		return err
+		return observe.ReleaseFailed, err
 	}
 	if parting.More {
 		h.e.sweepSoon(h.c.Name)
 	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	parting.Unanswered = parting.Unanswered || h.unanswered
-	result = h.outcome(parting, before)
-	h.parted, h.result = true, result
-	h.mu.Unlock()
-	if result == nil {
-		h.e.holdEvent(observe.Released, h, nil)
+	h.parted, h.result = true, h.outcome(parting, before)
+	switch {
+	case h.result != nil:
+		return "", h.result
+	case parting.Entries > 0:
+		return observe.ReentryEnded, nil
 	}
-	return result
+	return observe.Released, nil
 }
 
 // outcome is what a release returns, by what the server says and by what was

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -27,6 +28,13 @@ type Scripts interface {
 	Sweep(ctx context.Context, name string) (Tide, error)
 }
 
+// Requeuer is the Scripts of a primitive whose claims may have a QueueTTL.
+type Requeuer interface {
+	// Requeue sends a waiting claim to the end of the line. It makes one
+	// attempt. ok is false for a claim that does not wait there any more.
+	Requeue(ctx context.Context, c *Claim) (answer Answer, ok bool, err error)
+}
+
 // Mode says what a call of a holder is for.
 type Mode string
 
@@ -42,6 +50,11 @@ const (
 	// ModeDetach marks the hold as one that nobody renews.
 	ModeDetach Mode = "detach"
 )
+
+// modeExtend moves the deadline further off by so much, once: the call has an id.
+func modeExtend(by time.Duration, call string) Mode {
+	return Mode(fmt.Sprintf("extend %d %s", by.Milliseconds(), call))
+}
 
 // Tide is what every reply tells about the line.
 type Tide struct {
@@ -77,7 +90,9 @@ type Answer struct {
 	// Left is the time left of the hold or of the wait lease, below 0 for a
 	// hold without end.
 	Left time.Duration
-	Tide Tide
+	// Entry is set where the owner held the name already.
+	Entry *Entry
+	Tide  Tide
 }
 
 // Parting is what the server says to a release.
@@ -87,6 +102,8 @@ type Parting struct {
 	Unanswered bool
 	// More says that the script stopped at its bound: sweep at once.
 	More bool
+	// Entries is how many entries of the owner the name is still held by.
+	Entries int
 }
 
 // Released says what became of a claim.

@@ -55,6 +55,8 @@ func ForReason(reason berth.Reason) Kind {
 		return Cancelled
 	case berth.ReasonAttempts:
 		return AttemptsUsedUp
+	case berth.ReasonDeadlock:
+		return Deadlock
 	default:
 		return Failed
 	}

@@ -49,6 +49,7 @@ func TestEveryReasonHasItsKind(t *testing.T) {
 		berth.ReasonCancelled:   observe.Cancelled,
 		berth.ReasonClosed:      observe.Cancelled,
 		berth.ReasonAttempts:    observe.AttemptsUsedUp,
+		berth.ReasonDeadlock:    observe.Deadlock,
 		berth.ReasonFailed:      observe.Failed,
 	}
 	for reason, kind := range kindOf {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/check"
-	"github.com/berth-go/berth/internal/engine"
 )
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
@@ -19,22 +18,9 @@ import (
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	return check.Server(ctx, check.Options{
 		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: c.trial,
+		AllowEviction: c.cfg.AllowEviction,
+		Trial: func(ctx context.Context) error {
+			return c.calls.Trial(ctx, c.calls, c.cfg.Lease, c.cfg.Label)
+		},
 	})
-}
-
-// trial goes through the scripts of an uncontended permit.
-func (c *Client) trial(ctx context.Context) error {
-	claim := &engine.Claim{
-		ID: c.engine.ClaimID(), Name: "berth check " + c.Node(), Capacity: 1,
-		Record: engine.Record{Weight: 1, Wait: c.cfg.Lease, Lease: c.cfg.Lease, Phase: 'w', Node: c.Node(), Label: c.cfg.Label},
-	}
-	if _, err := c.calls.Acquire(ctx, claim); err != nil {
-		return err
-	}
-	if _, err := c.calls.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
-		return err
-	}
-	_, err := c.calls.Release(ctx, claim, 0)
-	return err
 }

@@ -113,7 +113,7 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 		late := w.acquireScript(n.Node(), err.Claim, 1, semaphore.CapacityStored)
 		require.Equal(t, "gone", late.Status())
 		w.advance(time.Minute)
-		w.call("semaphore_sweep", "looks-on", "60000", "berth:wake:", gpu)
+		w.call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
 		w.requireIdle()
 	})
 }
@@ -202,7 +202,7 @@ func TestCloseOnAnEndedContextStillReleases(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(1, nil)
-		n.Delay(func() time.Duration { return 500 * ms })
+		n.Delay(func() time.Duration { return 100 * ms }) // a release on a connection that has yet to be made takes several replies
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.NoError(t, n.Close(ctx))

@@ -171,7 +171,7 @@ func TestARestoreThatIsLostIsRepeatedOrForgotten(t *testing.T) {
 				q := b.queue(1, nil)
 				w.do("FLUSHALL")
 				a.take(1, nil)
-				b.Once("semaphore_restore", fate)
+				b.Once("claim_restore", fate)
 				w.advance(lease / 2)
 				require.Equal(t, 1, w.stats().Waiting)
 				q.cancel(nil)

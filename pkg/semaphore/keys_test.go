@@ -220,7 +220,7 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 		}{
 			{"semaphore_release", []string{"theirs", "x", "60000", "60000", "c", gpu}},
 			{"semaphore_renew", []string{"x", "60000", "c", gpu, "theirs", "renew"}},
-			{"semaphore_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", theirs.Text()}},
+			{"claim_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", theirs.Text()}},
 		} {
 			reply := w.call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)

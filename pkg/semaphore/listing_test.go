@@ -148,7 +148,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("w.%d", i), waiter.ID)
 			require.Equal(t, i, waiter.Ahead)
 		}
-		require.Equal(t, 3, n.Count("semaphore_waiters"))
+		require.Equal(t, 3, n.Count("claim_waiters"))
 		seen := 0
 		for _, err := range s.Waiters(ctx) {
 			require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 				break
 			}
 		}
-		require.Equal(t, 4, n.Count("semaphore_waiters"), "no page beyond what is asked for")
+		require.Equal(t, 4, n.Count("claim_waiters"), "no page beyond what is asked for")
 		for _, err := range s.Holders(ctx) {
 			require.NoError(t, err)
 			break
@@ -254,7 +254,7 @@ func TestStatsSweepAllThatHasExpired(t *testing.T) {
 		stats, err := n.gpu(many).Stats(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many, Swept: many}, stats)
-		require.Equal(t, 3, n.Count("semaphore_sweep"), "at most 100 in one script")
+		require.Equal(t, 3, n.Count("claim_sweep"), "at most 100 in one script")
 		w.requireIdle()
 	})
 }

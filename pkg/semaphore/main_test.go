@@ -352,7 +352,7 @@ func (w *world) expiry() time.Duration {
 // stats are the counts, read by a script.
 func (w *world) stats() semaphore.Stats {
 	w.t.Helper()
-	r := w.call("semaphore_sweep", "looks-on", "60000", "berth:wake:", gpu)
+	r := w.call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
 	return semaphore.Stats{
 		Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Capacity: int(r.Int(5)),
 	}

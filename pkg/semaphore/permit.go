@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Permit is what Acquire grants. It is safe for concurrent use. A permit that
@@ -86,13 +85,7 @@ func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 // Its errors are those of Renew; after the server's or ctx's error the permit may
 // be detached or not, and ends with its lease if it is.
 func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
-	if err := p.hold.Detach(ctx); err != nil {
-		return berth.Token{}, err
-	}
-	return berth.Token{
-		Kind: string(keyspace.Sem), Namespace: p.client.cfg.Namespace, Name: p.Name(),
-		Claim: p.ID(), Node: p.client.Node(), Fence: p.Fence(),
-	}, nil
+	return p.client.calls.Detach(ctx, p.hold)
 }
 
 // Resume takes up a permit that was detached, in this or another process. It is
@@ -101,19 +94,7 @@ func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
 // berth.ErrInvalidConfig for a token of another kind or namespace, or for a
 // permit that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
-	if token.Kind != string(keyspace.Sem) {
-		return nil, berth.Invalid("token.Kind", "%q is not a semaphore's", token.Kind)
-	}
-	if token.Namespace != c.cfg.Namespace {
-		return nil, berth.Invalid("token.Namespace", "%q is not this client's, %q", token.Namespace, c.cfg.Namespace)
-	}
-	if err := keyspace.CheckName(token.Name); err != nil {
-		return nil, err
-	}
-	if token.Claim == "" || token.Node == "" {
-		return nil, berth.Invalid("token", "it names no claim or no node")
-	}
-	hold, err := c.calls.resume(ctx, token)
+	hold, err := c.calls.Resume(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +107,5 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error)
 // it has heard, two may be inside. It returns berth.ErrNotHeld if the id is not
 // known, berth.ErrExpired if its time had passed, or the server's error.
 func (c *Client) ReleaseByID(ctx context.Context, name, id string) error {
-	if err := keyspace.CheckName(name); err != nil {
-		return err
-	}
-	if id == "" {
-		return berth.Invalid("id", "it is empty")
-	}
-	return c.calls.forceRelease(ctx, name, id)
+	return c.calls.ForceRelease(ctx, name, id, "")
 }

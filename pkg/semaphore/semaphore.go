@@ -9,13 +9,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
 
 // CapacityPolicy says what happens when a client names another capacity than
@@ -111,9 +110,6 @@ func (c Config) validate() error {
 	return nil
 }
 
-// library composes the scripts once, when the first client is made.
-var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.MustParse(scripts.FS) })
-
 // Client makes semaphores on one Redis. It is safe for concurrent use.
 type Client struct {
 	cfg    Config
@@ -121,7 +117,7 @@ type Client struct {
 	redis  rueidis.Client
 	calls  *calls
 	engine *engine.Engine
-	tell   func(observe.Event)
+	tell   claims.Teller
 
 	// differs has, by name, the stored capacity that was last reported as
 	// another than this client's.
@@ -145,31 +141,19 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis}
 	node := engine.NodeID()
-	c.tell = teller(cfg, node)
+	c.tell = claims.NewTeller(keyspace.Sem, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
 	c.calls = newCalls(c, node)
 	c.engine = engine.New(engine.Config{
 		Redis: redis, Scripts: c.calls, Node: node, Channel: space.Wake(node),
 		Wait: cfg.Lease, CallTimeout: cfg.CallTimeout, CleanupTimeout: cfg.CleanupTimeout,
 		WarnAfter: max(cfg.WarnHeldLongerThan, 0), Retry: cfg.Retry, Observe: c.tell, Clock: clock.New(),
 	})
+	c.calls.Engine = c.engine
 	return c, nil
 }
 
-// teller completes events and sends them to the logger and the observer; nil
-// where there is neither.
-func teller(cfg Config, node string) func(observe.Event) {
-	if cfg.Logger == nil && cfg.Observer == nil {
-		return nil
-	}
-	observer := observe.Multi(observe.Zap(cfg.Logger), cfg.Observer)
-	return func(ev observe.Event) {
-		ev.Primitive, ev.Namespace, ev.Node, ev.At = string(keyspace.Sem), cfg.Namespace, node, time.Now() //nolint:forbidigo // a wall clock's time, for people
-		observer.Observe(ev)
-	}
-}
-
 // Node is the id of this client: it carries 64 random bits.
-func (c *Client) Node() string { return c.calls.node }
+func (c *Client) Node() string { return c.calls.Node }
 
 // Semaphore returns the semaphore of a name with a capacity of at least 1. The
 // same name is the same semaphore, in every process. It does no I/O. Its errors

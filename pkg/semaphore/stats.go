@@ -8,7 +8,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Stats is what a semaphore looked like at one moment.
@@ -46,12 +45,13 @@ func (s *Semaphore) Stats(ctx context.Context) (Stats, error) {
 }
 
 func (c *Client) stats(ctx context.Context, name string) (Stats, error) {
-	stats, tide, err := c.calls.count(ctx, name, scriptkit.Bounded)
-	for swept := stats.Swept; err == nil && tide.More; swept = stats.Swept {
-		stats, tide, err = c.calls.count(ctx, name, scriptkit.Bounded)
-		stats.Swept += swept
+	n, err := c.calls.Count(ctx, name)
+	if err != nil {
+		return Stats{}, err
 	}
-	return stats, err
+	return Stats{
+		Name: name, Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting, Swept: n.Dropped,
+	}, nil
 }
 
 // Stats goes through the named semaphores, or through all of the namespace in

@@ -67,23 +67,39 @@ func source(t *testing.T, path string) string {
 	return string(raw)
 }
 
-func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
-	t.Parallel()
-	var declared []string
+// declared are the statuses of the scripts whose names begin so, sorted.
+func declared(prefixes ...string) []string {
+	var words []string
 	for _, script := range semaphore.Library().Scripts() {
-		if !strings.HasPrefix(script.Name, "semaphore_") {
+		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(script.Name, p) }) {
 			continue
 		}
 		for _, reply := range script.Header.Returns {
-			declared = append(declared, reply.Status)
+			words = append(words, reply.Status)
 		}
 	}
-	declared = set(declared)
-	require.Equal(t, declared, constants(t, "script.go", func(name, _ string) bool { return strings.HasPrefix(name, "status") }))
-	require.Equal(t, declared, semaphore.Statuses(t))
+	return set(words)
 }
 
-// wordOf is the type of the words that renew and restore say of one claim.
+// statuses are the values of a file's constants status..., sorted.
+func statuses(t *testing.T, file string) []string {
+	t.Helper()
+	return constants(t, file, func(name, _ string) bool { return strings.HasPrefix(name, "status") })
+}
+
+func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
+	t.Parallel()
+	shared, own := statuses(t, "../../internal/claims/status.go"), statuses(t, "script.go")
+	require.Subset(t, shared, declared("claim_"))
+	require.Equal(t, declared("claim_", "semaphore_release", "semaphore_renew", "semaphore_resume"), shared,
+		"of the shared scripts, and of those whose reply is read in one place")
+	require.Equal(t, declared("claim_", "semaphore_"), set(slices.Concat(shared, own)))
+	for _, word := range own {
+		require.NotContains(t, shared, word, "each is declared once")
+	}
+}
+
+// engineWords are the values of the engine's constants of a type.
 func engineWords(t *testing.T, kind string) []string {
 	t.Helper()
 	return constants(t, "../../internal/engine/scripts.go", func(_, k string) bool { return k == kind })
@@ -115,7 +131,7 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 
 func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	raw := source(t, "semaphore_restore.lua")
+	raw := source(t, "claim_restore.lua")
 	comment := regexp.MustCompile(`(?s)-- For each claim one word follows: (.*?)\.\n`).FindStringSubmatch(raw)
 	require.NotNil(t, comment)
 	var words []string
@@ -141,7 +157,7 @@ func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 func tombstones(t *testing.T) []string {
 	t.Helper()
 	var words []string
-	for _, script := range []string{"semaphore_release.lua", "semaphore_force_release.lua"} {
+	for _, script := range []string{"semaphore_release.lua", "claim_force_release.lua"} {
 		raw := source(t, script)
 		for _, pattern := range []string{`"!(\w+)"`, `leave\([^\n]*"(\w+)"[^\n]*stays\)`} {
 			for _, word := range regexp.MustCompile(pattern).FindAllStringSubmatch(raw, -1) {
@@ -177,7 +193,7 @@ func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	err := fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || (!strings.HasPrefix(path, "lib/") && !strings.HasPrefix(path, "semaphore_")) {
+		if err != nil || entry.IsDir() || !regexp.MustCompile(`^(lib/|claim_|semaphore_)`).MatchString(path) {
 			return err
 		}
 		for _, call := range regexp.MustCompile(`wake\(out, [^,\n]+, "(\w+)", at\.name`).FindAllStringSubmatch(source(t, path), -1) {

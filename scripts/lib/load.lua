@@ -1,9 +1,9 @@
 -- load reads the state of a name and, with a claim given, that claim's record
--- (false where there is none). A name that was never used reads as all zero.
--- What save has to compare stays in at.
-local function load(at, claim)
+-- and one more field (false where there is none). A name that was never used
+-- reads as all zero. What save has to compare stays in at.
+local function load(at, claim, field)
   local v = redis.call("HMGET", at.state, "fmt", "cap", "used", "waiting", "ticket", "fence", "exp",
-    "gone", "forever", "keep", "c:" .. (claim or ""))
+    "gone", "forever", "keep", "c:" .. (claim or ""), field or "c:")
   local st = {
     fmt = v[1] and tonumber(v[1]) or 0,
     cap = v[2] and tonumber(v[2]) or 0,
@@ -17,5 +17,5 @@ local function load(at, claim)
     keep = v[10] and tonumber(v[10]) or 0,
   }
   at.cap, at.exp, at.gone, at.forever, at.keep = st.cap, st.exp, st.gone, st.forever, st.keep
-  return st, v[11]
+  return st, v[11], v[12]
 end

@@ -1,0 +1,157 @@
+// Package claims runs the scripts that do not care what a claim is for: a line
+// of claims has the same two keys and the same records for every primitive
+// that has one. It also has what the primitives tell and check alike.
+//
+// A primitive embeds [Calls] in the type that runs its own scripts. Acquire and
+// Release are the primitive's; with them, it is an engine.Scripts.
+package claims
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+// library composes the scripts once, when the first client is made.
+var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.MustParse(scripts.FS) })
+
+// Library has the scripts of all primitives.
+func Library() *scriptkit.Library { return library() }
+
+// Config says whose calls they are. All fields are set by the primitive.
+type Config struct {
+	// Runner runs the scripts.
+	Runner *scriptkit.Runner
+	// Space builds the keys.
+	Space keyspace.Space
+	// Kind is the primitive's kind of keys.
+	Kind keyspace.Kind
+	// Node is the id under which the calls are made.
+	Node string
+	// Linger is how long an idle name is remembered.
+	Linger time.Duration
+	// Renew is the primitive's script for own calls. It takes and answers what
+	// semaphore_renew does.
+	Renew *scriptkit.Script
+	// Resume is the primitive's script that takes up a detached hold. It takes
+	// and answers what semaphore_resume does.
+	Resume *scriptkit.Script
+	// Tell takes the events that no claim of this node is behind; nil for none.
+	Tell Teller
+}
+
+// Calls are the calls of one node: typed arguments in, typed results out. A
+// client whose node changes makes new ones.
+type Calls struct {
+	// Engine carries the claims of the node. It stands on these calls, so the
+	// primitive sets it once it is made, before the first call.
+	Engine *engine.Engine
+	// Node, Linger and Channel are arguments of most scripts: the node's id, the
+	// linger in milliseconds, and what the scripts put before a node's id.
+	Node, Linger, Channel string
+	// Tell takes the events of this node.
+	Tell Teller
+
+	space keyspace.Space
+	kind  keyspace.Kind
+	run   *scriptkit.Runner
+
+	renew, resume, restore, sweep, force, holders, waiters *scriptkit.Script
+}
+
+// New returns calls without an engine. It does no I/O.
+func New(cfg Config) *Calls {
+	lib := Library()
+	return &Calls{
+		Node:    cfg.Node,
+		Linger:  Decimal(cfg.Linger.Milliseconds()),
+		Channel: cfg.Space.Wake(""),
+		space:   cfg.Space,
+		kind:    cfg.Kind,
+		run:     cfg.Runner,
+		Tell:    cfg.Tell.from(cfg.Node),
+		renew:   cfg.Renew,
+		resume:  cfg.Resume,
+		restore: lib.Script("claim_restore"),
+		sweep:   lib.Script("claim_sweep"),
+		force:   lib.Script("claim_force_release"),
+		holders: lib.Script("claim_holders"),
+		waiters: lib.Script("claim_waiters"),
+	}
+}
+
+// Run runs a script on the keys of a name.
+func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
+	keys := []string{s.space.State(s.kind, name), s.space.Line(s.kind, name)}
+	return s.run.Run(ctx, script, mode, keys, args)
+}
+
+// Beat sends the primitive's script for own calls, once.
+func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	args := make([]string, 0, 4+2*len(claims))
+	args = append(args, s.Node, s.Linger, s.Channel, name)
+	for _, c := range claims {
+		args = append(args, c.ID, string(c.Mode(mode)))
+	}
+	r, err := s.Run(ctx, s.renew, scriptkit.Once, name, args...)
+	if err != nil {
+		return engine.Round{}, err
+	}
+	if r.Status() != statusRenewed {
+		return engine.Round{}, Unexpected(name, &r)
+	}
+	const fixed, each = 5, 3
+	round := engine.Round{Tide: Tide(&r, 1, 4), Status: make([]engine.Status, len(claims))}
+	for i := range claims {
+		at := fixed + each*i
+		round.Status[i] = engine.Status{Word: engine.Word(r.Str(at)), Left: Left(r.Int(at + 1)), Fence: r.Int(at + 2)}
+	}
+	return round, r.Err()
+}
+
+// Restore sends claim_restore once.
+func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
+	args := make([]string, 0, 5+3*len(claims))
+	args = append(args, s.Node, strconv.Itoa(claims[0].Capacity), s.Linger, s.Channel, name)
+	for _, c := range claims {
+		place, text := c.Standing()
+		args = append(args, c.ID, Decimal(place), text)
+	}
+	r, err := s.Run(ctx, s.restore, scriptkit.Once, name, args...)
+	if err != nil {
+		return engine.Round{}, err
+	}
+	if r.Status() != statusRestored {
+		return engine.Round{}, Unexpected(name, &r)
+	}
+	const fixed = 5
+	round := engine.Round{Tide: Tide(&r, 1, 4), Status: make([]engine.Status, len(claims))}
+	for i := range claims {
+		round.Status[i] = engine.Status{Word: engine.Word(r.Str(fixed + i))}
+	}
+	return round, r.Err()
+}
+
+// Parting reads the reply of a release. What a primitive's script says beyond
+// it, the primitive reads itself.
+func Parting(name string, r *scriptkit.Reply) (engine.Parting, error) {
+	p := engine.Parting{Word: engine.Released(r.Status()), Unanswered: r.Unanswered}
+	switch r.Status() {
+	case statusReleased, statusCancelled, statusExpired:
+		p.More = r.Int(1) == 1
+	case statusNotHeld:
+		if r.Str(1) == toldReleased {
+			p.Word = engine.ForceReleased
+		}
+	case statusTaken:
+	default:
+		return p, Unexpected(name, r)
+	}
+	return p, r.Err()
+}

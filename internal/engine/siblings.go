@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// An owner may hold one name by several entries, with one deadline in common. An
+// entry that extends it moves the deadline of the others further off, and back
+// again by what is unused when it ends. What follows keeps the others honest:
+// their local deadlines are lengthened once the extension is confirmed, and
+// lowered before the release that takes it back is sent.
+
+// siblings are the other holds of the claim's owner on its name, on this node.
+func (e *Engine) siblings(c *Claim) []*Claim {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var found []*Claim
+	for _, other := range e.claims {
+		if other != c && other.Name == c.Name && other.owner() == c.owner() {
+			if p, _ := other.current(); p == granted {
+				found = append(found, other)
+			}
+		}
+	}
+	return found
+}
+
+// reentry is what the server said of an entry of an owner that held already, nil
+// for any other claim.
+func (c *Claim) reentry() *Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entry
+}
+
+// noteSiblings keeps the deadlines of the others as they are without the claim:
+// should nothing be heard of what became of it, its removal leaves at least those.
+func (e *Engine) noteSiblings(c *Claim) {
+	if c.Extends == 0 {
+		return
+	}
+	c.before = make(map[*Claim]time.Duration)
+	for _, other := range e.siblings(c) {
+		c.before[other] = other.lease.Deadline()
+	}
+}
+
+// lengthenSiblings moves the deadlines of the others to what the entry's grant
+// has made of them, unless something has been taken back since it was sent.
+func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
+	if entry.Extends == 0 || entry.Common < 0 {
+		return
+	}
+	c.mu.Lock()
+	start := c.start
+	c.mu.Unlock()
+	// What was confirmed by a later call is above the first grant by the rest.
+	common := entry.Common + entry.Extends - min(entry.Extends, c.Record.Wait)
+	for _, other := range e.siblings(c) {
+		other.mu.Lock()
+		stale := len(other.ceilings) > 0 || other.lowered >= start && other.lowered > 0
+		other.mu.Unlock()
+		if stale {
+			continue
+		}
+		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
+			if further := heartbeat.Deadline(start, common, spec.Lease); spec.Deadline != 0 && further > spec.Deadline {
+				spec.Deadline = further
+			}
+		})
+	}
+	e.beats.Kick(c.Name)
+}
+
+// lowerSiblings brings the deadlines of the others down to what the removal of
+// the claim leaves of them at the least, before it is sent, and keeps them there.
+// The function that it returns takes the answer: it lifts that again, and has the
+// server asked for what is left.
+func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
+	if !c.mayExtend() {
+		return func(error) {}
+	}
+	var lowered []*Claim
+	for _, other := range e.siblings(c) {
+		if e.lowerSibling(c, other) {
+			lowered = append(lowered, other)
+		}
+	}
+	return func(err error) {
+		if err != nil && scriptkit.MaybeRan(err) {
+			return // it may run yet: believe no more than what it leaves
+		}
+		for _, other := range lowered {
+			e.liftSibling(c, other)
+		}
+		e.beats.Kick(c.Name)
+	}
+}
+
+// lowerSibling lowers one, and reports false where nothing bounds it.
+func (e *Engine) lowerSibling(c, other *Claim) bool {
+	now := e.clock.Now()
+	return e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
+		if spec.Deadline == 0 {
+			return
+		}
+		least := spec.Deadline - c.unused(now)
+		if before, known := c.before[other]; known && !c.answered() {
+			least = max(least, before)
+		}
+		least = max(least, other.renewedUntil(spec))
+		spec.Deadline = min(spec.Deadline, least)
+		other.mu.Lock()
+		if other.ceilings == nil {
+			other.ceilings = make(map[*Claim]time.Duration)
+		}
+		other.ceilings[c] = least
+		spec.Limit = other.bound()
+		other.mu.Unlock()
+	})
+}
+
+func (e *Engine) liftSibling(c, other *Claim) {
+	e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
+		other.mu.Lock()
+		delete(other.ceilings, c)
+		other.lowered = e.clock.Now()
+		spec.Limit = other.bound()
+		other.mu.Unlock()
+		if spec.Deadline != 0 {
+			spec.Deadline-- // changed, so that a beat that is under way no longer moves it
+		}
+	})
+}
+
+// unused is the most that the removal of the claim can take back.
+func (c *Claim) unused(now time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entry == nil {
+		return c.Extends
+	}
+	return max(0, c.entry.Extends-max(0, now-c.replied))
+}
+
+// mayExtend says whether the claim has lengthened what its owner holds, as far as
+// is known.
+func (c *Claim) mayExtend() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Extends > 0 && (c.entry != nil || c.lost)
+}
+
+// answered says whether it is known what became of the claim.
+func (c *Claim) answered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entry != nil
+}
+
+// renewedUntil is what the claim's own last renewal gives it, whatever others
+// extended: only for the outermost entry, whose renewals count.
+func (c *Claim) renewedUntil(spec *heartbeat.Spec) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entry != nil || !spec.Renews || !c.confirmed || c.renewed == 0 {
+		return math.MinInt64
+	}
+	return heartbeat.Deadline(c.renewed, spec.Lease, spec.Lease)
+}
+
+// limited is the local end of a hold's maximum, which runs from its first
+// confirmed call, and of what others are taking back.
+func (c *Claim) limited(g grant, lease time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g.confirmed && c.terms.MaxHold > 0 && c.limit == 0 {
+		c.limit = heartbeat.Deadline(g.start, c.terms.MaxHold, lease)
+	}
+	return c.bound()
+}
+
+// bound is the earliest of the claim's limit and its ceilings, 0 for none. It is
+// called with c.mu held.
+func (c *Claim) bound() time.Duration {
+	at := c.limit
+	for _, ceiling := range c.ceilings {
+		if at == 0 || ceiling < at {
+			at = ceiling
+		}
+	}
+	return at
+}
+
+// outdated says whether the node has outlived its time in a swarm: whatever it
+// holds may have been given to others.
+func (e *Engine) outdated() bool {
+	if e.cfg.Horizon == nil {
+		return false
+	}
+	at := e.cfg.Horizon()
+	return at != 0 && e.clock.Now() >= at
+}
+
+// closedBy is why nothing can be acquired here any more.
+func (e *Engine) closedBy() error {
+	if e.replaced.Load() || e.outdated() {
+		return ErrReplaced
+	}
+	return berth.ErrClosed
+}
+
+// Abandon closes an engine whose node must not be believed any more, and does not
+// wait: its handles end with ErrLost at once, its waits with ErrReplaced, and what
+// it held is given back in the background. It returns how many handles ended.
+func (e *Engine) Abandon() int {
+	e.replaced.Store(true)
+	holds := e.holds()
+	for _, h := range holds {
+		e.endHold(h.c, berth.ErrLost)
+	}
+	e.shut(holds)
+	return len(holds)
+}
+
+// holds are the handles that live and are not detached.
+func (e *Engine) holds() []*Hold {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var holds []*Hold
+	for _, c := range e.claims {
+		c.mu.Lock()
+		if c.hold != nil && c.phase == granted && !c.detached {
+			holds = append(holds, c.hold)
+		}
+		c.mu.Unlock()
+	}
+	return holds
+}

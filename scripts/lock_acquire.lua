@@ -1,0 +1,168 @@
+--[[
+lock_acquire: take a lock, join the line, or enter once more what the owner holds.
+KEYS[1] state (HASH field -> number, c:claim -> record, stem)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] claim id    ARGV[2] node    ARGV[3] tail of the record, see lib/record
+ARGV[4] owner ("" = the claim)    ARGV[5] conflict (fail, wait, work, extend)
+ARGV[6] access (queued, random, lifo)    ARGV[7] priority    ARGV[8] draw (0 up to 2^32)
+ARGV[9] wait lease (ms)    ARGV[10] lease (ms, 0 = forever)    ARGV[11] maximum hold (ms, 0 = none)
+ARGV[12] wait (0 = try, 1 = until an end, 2 = without end)
+ARGV[13] linger (ms)    ARGV[14] channel prefix    ARGV[15] name
+RETURNS {"granted", ticket, fence, left_ms, confirmed, more}
+  | {"reentered", ticket, fence, left_ms, confirmed, more, lease_ms, kind, limit_ms, extended_ms, group_ms}
+  | {"queued", ticket, place, left_ms, ahead, next_ms, first, more}
+  | {"held", held, waiting, swept, more} | {"ahead", held, waiting, swept, more}
+  | {"crowded", held, waiting} | {"deadlock", held, waiting}
+  | {"gone"} | {"foreign"} | {"incompatible", format}
+REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at most 100 drops and grants
+]]
+--- @include "lib/open"
+--- @include "lib/int"
+--- @include "lib/bands"
+--- @include "lib/record"
+--- @include "lib/pack"
+--- @include "lib/stand"
+--- @include "lib/sweep"
+--- @include "lib/handoff"
+--- @include "lib/leave"
+--- @include "lib/begin"
+--- @include "lib/fresh"
+--- @include "lib/hasten"
+--- @include "lib/soonest"
+--- @include "lib/first"
+--- @include "lib/tide"
+--- @include "lib/owner"
+--- @include "lib/group"
+--- @include "lib/entry"
+--- @include "lib/reenter"
+--- @include "lib/span"
+--- @include "lib/save"
+--- @include "lib/tell"
+local claim, node, wait = ARGV[1], ARGV[2], ARGV[12]
+local at, st, known, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[13], ARGV[14], ARGV[15], claim, "stem")
+local out, budget = {}, 100
+
+-- Guard.
+if newer then
+  return { "incompatible", newer }
+end
+if known and string.sub(known, 1, 1) == "!" then
+  return { "gone" }
+end
+local r = {
+  node = node, phase = "w", fence = "0", granted = 0, limit = 0, tail = ARGV[3], weight = 1,
+  wait = tonumber(ARGV[9]), lease = tonumber(ARGV[10]), max = tonumber(ARGV[11]),
+}
+
+local function queued(ticket, standing, alive, more)
+  local band = bands()
+  local next_ms, mine = tide(at, st, node)
+  local ahead = redis.call("ZCOUNT", at.line, band.queue, "(" .. int(band.queue + standing))
+  return { "queued", ticket, standing, alive - at.ms, ahead, next_ms, mine, more }
+end
+
+local function reentered(s, e, more)
+  return { "reentered", tonumber(e.r.ticket), tonumber(e.r.fence), span(at, e.held), e.pending == 0 and 1 or 0, more,
+    e.r.lease, e.r.kind, e.r.limit > 0 and e.r.limit - at.ms or -1, e.ext + e.pending, span(at, s.deadline) }
+end
+
+-- The same claim again: the same answer, unless what it got has ended since.
+local was, held, alive
+if known then
+  was = record(known)
+  if was.node ~= node then
+    return { "foreign" }
+  end
+  local band = bands()
+  local scores = redis.call("ZMSCORE", at.line, "h:" .. claim, "a:" .. claim, "q:" .. claim)
+  held, alive = tonumber(scores[1]), tonumber(scores[2])
+  if held and held > at.ms then
+    local s = group(at, st, stem_text)
+    local e = entry(s, claim)
+    if e and e.kind ~= "o" then
+      return reentered(s, e, 0)
+    end
+    return { "granted", tonumber(was.ticket), tonumber(was.fence), span(at, held), was.phase == "g" and 0 or 1, 0 }
+  elseif alive and alive - band.alive > at.ms then
+    return queued(tonumber(was.ticket), tonumber(scores[3]) - band.queue, alive - band.alive, 0)
+  end
+end
+
+-- Whoever is in the way and has expired goes; whoever waits comes first.
+st.cap = 1
+local swept, spent = 0, 0
+if was then
+  leave(at, st, claim, was, held ~= nil)
+  spent = 1
+end
+if st.waiting > 0 or st.used > 0 then
+  swept = sweep(at, st, budget)
+  if st.used > 0 and not select(2, soonest(at.line)) then
+    st.used = 0 -- a cached sum counts as nothing when nothing is held
+  end
+  spent = spent + swept + handoff(at, st, budget - swept, out)
+end
+local more = spent >= budget and 1 or 0
+local s = st.used > 0 and group(at, st, stem_text) or nil
+
+-- refuse saves what the way here has changed; nothing is written for the claim.
+local function refuse()
+  if spent > 0 then
+    save(at, st)
+  end
+  tell(out)
+end
+
+-- Only a claim that queues moves the last ticket on. A claim that died waiting
+-- keeps its own.
+local ticket = alive and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
+r.ticket = ticket
+
+-- The owner holds the lock already.
+local outer = s and ARGV[4] ~= "" and owner(s.entries[1].claim, s.entries[1].r) == ARGV[4] and s.entries[1].r
+if outer and (ARGV[5] == "work" or ARGV[5] == "extend") then
+  if #s.entries >= 100 then
+    refuse()
+    return { "crowded", st.used, st.waiting }
+  end
+  local e = reenter(at, st, s, claim, r, ARGV[5] == "extend")
+  tell(out)
+  return reentered(s, e, more)
+end
+local stays = outer and outer.max == 0 and (outer.lease == 0 or outer.kind == "r" and outer.phase ~= "d")
+if outer and (ARGV[5] == "fail" or stays and wait == "2") then
+  refuse()
+  return { "deadlock", st.used, st.waiting }
+end
+
+-- Decide.
+local standing = stand(at.line, ARGV[6], ARGV[7], ticket, tonumber(ARGV[8]))
+local head, head_place = nil, nil
+if st.waiting > 0 then
+  head, head_place = first(at.line)
+end
+local next_in_line = not head or standing < head_place
+local fits = st.used == 0
+if not (next_in_line and fits) and wait == "0" then
+  refuse()
+  return { fits and "ahead" or "held", st.used, st.waiting, swept, more }
+end
+
+-- Write.
+fresh(at, st)
+if not (next_in_line and fits) then
+  redis.call("ZADD", at.line, bands().alive + at.ms + r.wait, "a:" .. claim, bands().queue + standing, "q:" .. claim)
+  st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
+  save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
+  tell(out)
+  return queued(ticket, standing, at.ms + r.wait, more)
+end
+st.fence = math.max(st.fence + 1, at.us)
+st.used = st.used + 1
+r.fence, r.granted = int(st.fence), at.ms
+local deadline = begin(at, r)
+redis.call("ZADD", at.line, deadline, "h:" .. claim)
+save(at, st, deadline, "c:" .. claim, pack(r))
+hasten(at, st, deadline, out)
+tell(out)
+return { "granted", ticket, st.fence, deadline - at.ms, r.phase == "g" and 0 or 1, more }

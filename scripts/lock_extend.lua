@@ -1,0 +1,40 @@
+--[[
+lock_extend: move the deadline of a hold, whoever has it, further off.
+KEYS[1] state (HASH field -> number, c:claim -> record, stem)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] by how much (ms)    ARGV[2] id of this call
+ARGV[3] linger (ms)    ARGV[4] channel prefix    ARGV[5] name
+RETURNS {"extended", left_ms, fence} | {"not_held"} | {"incompatible", format}
+REPLAY the same call id adds nothing    COST O(log n) + O(entries)
+]]
+--- @include "lib/open"
+--- @include "lib/bands"
+--- @include "lib/group"
+--- @include "lib/move"
+--- @include "lib/span"
+--- @include "lib/touch"
+--- @include "lib/save"
+local more, call = tonumber(ARGV[1]), ARGV[2]
+local at, st, _, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[3], ARGV[4], ARGV[5], nil, "stem")
+
+if newer then
+  return { "incompatible", newer }
+end
+local s = st.used > 0 and group(at, st, stem_text)
+if not s then
+  return { "not_held" }
+end
+touch(at, st)
+if s.call ~= call and s.deadline < bands().forever then
+  s.own, s.deadline, s.more, s.call = s.own + more, s.deadline + more, s.more + more, call
+  local scores, fields, furthest = move(st, s)
+  if #scores > 0 then
+    redis.call("ZADD", at.line, unpack(scores))
+  end
+  save(at, st, furthest, unpack(fields))
+end
+local furthest = 0
+for _, e in ipairs(s.entries) do
+  furthest = math.max(furthest, e.held)
+end
+return { "extended", span(at, furthest), tonumber(s.entries[1].r.fence) }

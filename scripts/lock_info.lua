@@ -1,0 +1,32 @@
+--[[
+lock_info: a lock as it is now: its entries, the outermost first, and what re-entries did.
+KEYS[1] state (HASH field -> number, c:claim -> record, stem)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+RETURNS {"info", now_ms, waiting, count, worked_at, extended_ms, last_ms, extended_at, ...} | {"incompatible", format}
+REPLAY reads only    COST O(log n) + O(entries)
+]]
+-- For each entry four fields follow: the claim, the milliseconds left (-1 = no
+-- end), o, w or e (see lib/stem), and the record.
+--- @include "lib/now"
+--- @include "lib/load"
+--- @include "lib/bands"
+--- @include "lib/group"
+--- @include "lib/pack"
+--- @include "lib/span"
+local at = { state = KEYS[1], line = KEYS[2], ms = now() }
+local st, _, stem_text = load(at, nil, "stem")
+if st.fmt > 1 then
+  return { "incompatible", st.fmt }
+end
+local alive = bands().alive
+local waiting = redis.call("ZCOUNT", at.line, alive + at.ms + 1, bands().queue - 1)
+local s = group(at, st, stem_text)
+if not s then
+  return { "info", at.ms, waiting, 0, 0, 0, 0, 0 }
+end
+local reply = { "info", at.ms, waiting, s.count, s.worked_at, s.extended, s.last, s.extended_at }
+for _, e in ipairs(s.entries) do
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = e.claim, span(at, e.held), e.kind, pack(e.r)
+end
+return reply
