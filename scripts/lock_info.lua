@@ -5,8 +5,8 @@ KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 RETURNS {"info", now_ms, waiting, count, worked_at, extended_ms, last_ms, extended_at, ...} | {"incompatible", format}
 REPLAY reads only    COST O(log n) + O(entries)
 ]]
--- For each entry four fields follow: the claim, the milliseconds left (-1 = no
--- end), o, w or e (see lib/stem), and the record.
+-- For each entry three fields follow: the claim, the milliseconds left (-1 = no
+-- end) and the record.
 --- @include "lib/now"
 --- @include "lib/load"
 --- @include "lib/bands"
@@ -27,6 +27,6 @@ end
 local reply = { "info", at.ms, waiting, s.count, s.worked_at, s.extended, s.last, s.extended_at }
 for _, e in ipairs(s.entries) do
   local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = e.claim, span(at, e.held), e.kind, pack(e.r)
+  reply[n + 1], reply[n + 2], reply[n + 3] = e.claim, span(at, e.held), pack(e.r)
 end
 return reply

@@ -88,22 +88,32 @@ func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []be
 	next = r.Str(1)
 	now := time.UnixMilli(r.Int(2))
 	for i := 3; i < r.Len(); i += 3 {
-		record, err := engine.ParseRecord(r.Str(i + 2))
+		h, err := Holder(r.Str(i), now, r.Int(i+1), r.Str(i+2))
 		if err != nil {
 			return nil, "", err
-		}
-		h := berth.Holder{
-			ID: r.Str(i), Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
-			Fence: record.Fence, Lease: record.Lease, Left: Left(r.Int(i + 1)), NoRenew: record.NoRenew,
-			MaxHold: record.MaxHold, Granted: record.Granted, Held: now.Sub(record.Granted),
-			Detached: record.Phase == 'd', Meta: record.Meta,
-		}
-		if h.Left < 0 {
-			h.Left = berth.Forever
 		}
 		page = append(page, h)
 	}
 	return page, next, r.Err()
+}
+
+// Holder reads what the server tells of a hold: its claim's id, the milliseconds
+// left (-1 = no end) and the record.
+func Holder(id string, now time.Time, left int64, text string) (berth.Holder, error) {
+	record, err := engine.ParseRecord(text)
+	if err != nil {
+		return berth.Holder{}, err
+	}
+	h := berth.Holder{
+		ID: id, Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
+		Fence: record.Fence, Lease: record.Lease, Left: Left(left), NoRenew: record.NoRenew,
+		MaxHold: record.MaxHold, Granted: record.Granted, Held: now.Sub(record.Granted),
+		Detached: record.Phase == 'd', Meta: record.Meta,
+	}
+	if h.Left < 0 {
+		h.Left = berth.Forever
+	}
+	return h, nil
 }
 
 // waiterPage is what one claim_waiters has read.

@@ -38,6 +38,8 @@ type Claim struct {
 	Capacity int
 	// Attrs goes to the observer.
 	Attrs map[string]any
+	// Request is what only the primitive's own acquire needs.
+	Request any
 	// Attempts ends the wait with ReasonAttempts, 0 for never.
 	Attempts time.Duration
 	// QueueTTL sends a claim that waits to the end of the line once each such
@@ -269,6 +271,13 @@ func causeOf(ctx context.Context) error {
 		return cause
 	}
 	return errors.Join(err, cause)
+}
+
+// Ticket is when the claim came, as far as is known.
+func (c *Claim) Ticket() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ticket
 }
 
 // Standing is where the claim stands in line, and its record with the ticket

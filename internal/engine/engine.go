@@ -48,9 +48,9 @@ type Config struct {
 	Observe func(observe.Event)
 	// Clock is the engine's clock.
 	Clock clock.Clock
-	// Horizon is the moment on Clock from which this node must not believe in
-	// anything that it holds, 0 for none; nil where there is never one.
-	Horizon func() time.Duration
+	// Passed says whether the node has outlived its time, so that it must not
+	// believe in anything that it holds; nil where that cannot be. It never waits.
+	Passed func() bool
 }
 
 // Engine carries the claims of one client object.

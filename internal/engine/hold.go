@@ -35,7 +35,7 @@ type Hold struct {
 func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
 	h := &Hold{e: e, c: c, since: e.clock.Now()}
 	h.waited = h.since - c.start
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(e.owned(ctx, c), heldKey{e, c.Name}, h))
+	h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(ctx)))
 	c.mu.Lock()
 	c.hold = h
 	p, err := c.phase, c.err
@@ -58,12 +58,6 @@ func (e *Engine) Held(ctx context.Context, name string) *Hold {
 	return hold
 }
 
-// owned returns ctx without its end and with the claim's owner, which is the
-// claim itself unless one was given.
-func (e *Engine) owned(ctx context.Context, c *Claim) context.Context {
-	return berth.WithOwner(context.WithoutCancel(ctx), c.owner())
-}
-
 // Claim returns the hold's claim.
 func (h *Hold) Claim() *Claim { return h.c }
 
@@ -75,11 +69,10 @@ func (h *Hold) Fence() int64 {
 }
 
 // Ticket is when the claim came.
-func (h *Hold) Ticket() int64 {
-	h.c.mu.Lock()
-	defer h.c.mu.Unlock()
-	return h.c.ticket
-}
+func (h *Hold) Ticket() int64 { return h.c.Ticket() }
+
+// Reentered says whether the owner held the name already.
+func (h *Hold) Reentered() bool { return h.c.reentry() != nil }
 
 // Waited is how long the acquiring call took.
 func (h *Hold) Waited() time.Duration { return h.waited }
@@ -297,11 +290,15 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 // Now is the engine's clock, for the start of a request.
 func (e *Engine) Now() time.Duration { return e.clock.Now() }
 
+// Mark returns a context with the hold and its owner.
+func (h *Hold) Mark(ctx context.Context) context.Context {
+	return berth.WithOwner(context.WithValue(ctx, heldKey{h.e, h.c.Name}, h), h.c.owner())
+}
+
 // Within returns a context with the hold and its owner that ends with ctx or
 // with the hold, whichever comes first.
 func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc) {
-	inner := berth.WithOwner(context.WithValue(ctx, heldKey{h.e, h.c.Name}, h), berth.Owner(h.ctx))
-	inner, cancel := context.WithCancelCause(inner)
+	inner, cancel := context.WithCancelCause(h.Mark(ctx))
 	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
 	return inner, func() {
 		stop()

@@ -133,6 +133,13 @@ func (h *Hold) outcome(p Parting, before error) error {
 	return berth.ErrLost // forgotten before its time
 }
 
+// Drop ends a hold whose caller has left, and gives it back in the background.
+func (h *Hold) Drop() {
+	if mine, before := h.retire(); mine {
+		h.part(before)
+	}
+}
+
 // part gives back a hold that has ended here and that the server may still count.
 // Nothing is protected by it any more, so nobody has to wait for the answer.
 func (h *Hold) part(ended error) {

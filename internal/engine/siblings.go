@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -195,50 +194,4 @@ func (c *Claim) bound() time.Duration {
 		}
 	}
 	return at
-}
-
-// outdated says whether the node has outlived its time in a swarm: whatever it
-// holds may have been given to others.
-func (e *Engine) outdated() bool {
-	if e.cfg.Horizon == nil {
-		return false
-	}
-	at := e.cfg.Horizon()
-	return at != 0 && e.clock.Now() >= at
-}
-
-// closedBy is why nothing can be acquired here any more.
-func (e *Engine) closedBy() error {
-	if e.replaced.Load() || e.outdated() {
-		return ErrReplaced
-	}
-	return berth.ErrClosed
-}
-
-// Abandon closes an engine whose node must not be believed any more, and does not
-// wait: its handles end with ErrLost at once, its waits with ErrReplaced, and what
-// it held is given back in the background. It returns how many handles ended.
-func (e *Engine) Abandon() int {
-	e.replaced.Store(true)
-	holds := e.holds()
-	for _, h := range holds {
-		e.endHold(h.c, berth.ErrLost)
-	}
-	e.shut(holds)
-	return len(holds)
-}
-
-// holds are the handles that live and are not detached.
-func (e *Engine) holds() []*Hold {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var holds []*Hold
-	for _, c := range e.claims {
-		c.mu.Lock()
-		if c.hold != nil && c.phase == granted && !c.detached {
-			holds = append(holds, c.hold)
-		}
-		c.mu.Unlock()
-	}
-	return holds
 }

@@ -118,6 +118,17 @@ func Lease(field string, d time.Duration) error {
 	return nil
 }
 
+// MaxHold refuses a bound of a hold that cannot be kept; 0 is none.
+func MaxHold(field string, d time.Duration) error {
+	if err := Duration(field, d); err != nil {
+		return err
+	}
+	if d != 0 && d < MinLease {
+		return berth.Invalid(field, "%s is below the shortest lease, %s", d, MinLease)
+	}
+	return nil
+}
+
 // Text refuses a text that is too long to be kept in every record.
 func Text(field, text string) error {
 	if len(text) > MaxText {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/sketch/allocator"
-	"github.com/berth-go/berth/internal/sketch/qlock"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 

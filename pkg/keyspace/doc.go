@@ -10,8 +10,8 @@
 //
 // The braces are the hash tag of Redis Cluster: only what stands between them
 // is hashed, so all keys of a name lie in one slot, and one script may use
-// them all. Semaphore, lock and pool of one name share a slot, too, but no
-// key.
+// them all. Semaphore, lock, pool and guard of one name share a slot, too, but
+// no key.
 //
 // No string of a user reaches a key unchecked: [New] checks the namespace, and
 // whoever calls [Space.Key] has checked the name with [CheckName] before.

@@ -18,17 +18,23 @@ const (
 	Pool Kind = "pool"
 	// Swarm is for the nodes that watch each other.
 	Swarm Kind = "swarm"
+	// Fence is for guards that remember the greatest fence of a name.
+	Fence Kind = "fence"
 )
 
 // The parts of a name's keys, the last part of a key.
 const (
 	// StatePart is what is known about a name and its holds. While anything
 	// is held or waits it exists, and some time (Linger) afterwards, so that
-	// a listing of the state keys finds every name in use.
+	// a listing of the state keys finds every name in use. A guard's never
+	// expires.
 	StatePart = "state"
 	// LinePart is all deadlines and places of a name: its holds, who waits for
 	// it. It exists while anything is held or waits.
 	LinePart = "line"
+	// ProbesPart is when each node of a swarm has probed last, and which of
+	// them are condemned. It exists while there are any.
+	ProbesPart = "probes"
 )
 
 // Space builds the keys and channels of one namespace. Make one with [New];
@@ -64,6 +70,11 @@ func (s Space) State(kind Kind, name string) string {
 // Line returns the key of a name's deadlines and places, see [LinePart].
 func (s Space) Line(kind Kind, name string) string {
 	return s.Key(kind, name, LinePart)
+}
+
+// Probes returns the key of a swarm's probes, see [ProbesPart].
+func (s Space) Probes(name string) string {
+	return s.Key(Swarm, name, ProbesPart)
 }
 
 // Wake returns the channel on which a node is told of grants and losses:

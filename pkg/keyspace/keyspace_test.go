@@ -9,7 +9,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-var kinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Swarm}
+var kinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Swarm, keyspace.Fence}
 
 func newSpace(t *testing.T, ns string) keyspace.Space {
 	t.Helper()
@@ -32,6 +32,8 @@ func TestTheKeysAndChannels(t *testing.T) {
 		{berth.Line(keyspace.Lock, "invoice:42"), "berth:lock:{invoice:42}:line"},
 		{berth.State(keyspace.Pool, "proxies"), "berth:pool:{proxies}:state"},
 		{berth.Key(keyspace.Swarm, "nodes", keyspace.StatePart), "berth:swarm:{nodes}:state"},
+		{berth.Probes("nodes"), "berth:swarm:{nodes}:probes"},
+		{berth.State(keyspace.Fence, "invoice:42"), "berth:fence:{invoice:42}:state"},
 		{shop.State(keyspace.Sem, "a b"), "shop:eu:sem:{a b}:state"},
 		{shop.State(keyspace.Sem, "*"), "shop:eu:sem:{*}:state"},
 		{berth.Wake("0123456789abcdef"), "berth:wake:0123456789abcdef"},
@@ -99,6 +101,9 @@ func TestNoTwoNamesShareAKey(t *testing.T) {
 				claim(space.State(kind, name), by+" state")
 				claim(space.Line(kind, name), by+" line")
 			}
+		}
+		for _, name := range texts {
+			claim(space.Probes(name), fmt.Sprintf("(%q, swarm, %q) probes", ns, name))
 		}
 		for _, node := range []string{"a", "wake", "0123456789abcdef"} {
 			claim(space.Wake(node), fmt.Sprintf("(%q, node %q)", ns, node))

@@ -55,6 +55,7 @@ func TestAllKeysOfANameLieInItsSlot(t *testing.T) {
 				require.Equal(t, slot(name), slot(space.Line(kind, name)))
 				require.Equal(t, slot(name), slot(space.Key(kind, name, "any")))
 			}
+			require.Equal(t, slot(name), slot(space.Probes(name)))
 		}
 	}
 }

@@ -57,11 +57,8 @@ func (o AcquireOptions) validate() error {
 	if err := settings.Lease("Lease", o.Lease); err != nil {
 		return err
 	}
-	if err := settings.Duration("MaxHold", o.MaxHold); err != nil {
+	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
 		return err
-	}
-	if o.MaxHold != 0 && o.MaxHold < settings.MinLease {
-		return berth.Invalid("MaxHold", "%s is below the shortest lease, %s", o.MaxHold, settings.MinLease)
 	}
 	if o.MaxWait < 0 {
 		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)

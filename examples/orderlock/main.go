@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth/internal/sketch/qlock"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
 type server struct {

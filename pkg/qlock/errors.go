@@ -1,14 +1,8 @@
 package qlock
 
-import (
-	"errors"
+import "github.com/berth-go/berth"
 
-	"github.com/berth-go/berth"
-)
-
-var errSketch = errors.New("sketch: signatures only")
-
-// The errors of all primitives, see package berth.
+// The errors of this package, which are those of all primitives.
 var (
 	ErrNotAcquired   = berth.ErrNotAcquired
 	ErrBusy          = berth.ErrBusy
@@ -20,12 +14,4 @@ var (
 	ErrClosed        = berth.ErrClosed
 	ErrInvalidConfig = berth.ErrInvalidConfig
 	ErrIncompatible  = berth.ErrIncompatible
-)
-
-// What all primitives list.
-type (
-	// Holder is a hold as listings show it.
-	Holder = berth.Holder
-	// Waiter is a claim that waits in line, as listings show it.
-	Waiter = berth.Waiter
 )

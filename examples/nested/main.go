@@ -15,7 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/sketch/qlock"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
 type bank struct{ locks *qlock.Client }

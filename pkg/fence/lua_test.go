@@ -1,0 +1,85 @@
+package fence_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/fence"
+)
+
+// pay adds to a balance under a fence, and answers what admit says.
+func pay(t *testing.T, redis rueidis.Client, key, number string) (bool, string) {
+	t.Helper()
+	script := rueidis.NewLuaScript(fence.Lua() + `
+		local ok, greatest = admit(KEYS[1], ARGV[1])
+		if ok then
+			redis.call("HINCRBY", KEYS[1], "balance", 10)
+		end
+		return { ok and 1 or 0, greatest }`)
+	reply, err := script.Exec(t.Context(), redis, []string{key}, []string{number}).ToArray()
+	require.NoError(t, err)
+	ok, err := reply[0].ToInt64()
+	require.NoError(t, err)
+	greatest, err := reply[1].ToString()
+	require.NoError(t, err)
+	return ok == 1, greatest
+}
+
+func TestAScriptOfOnesOwnChecksAndWrites(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	const account = "account:{7}"
+	balance := int64(0)
+	for _, step := range []struct {
+		fence    string
+		ok       bool
+		greatest string
+	}{
+		{"5", true, "0"},
+		{"5", true, "5"},
+		{"4", false, "5"},
+		{"10", true, "5"},
+		{"9", false, "10"},
+		{"9007199254740993", true, "10"}, // 2^53 + 1
+		{"9007199254740992", false, "9007199254740993"},
+		{"9007199254740994", true, "9007199254740993"},
+		{"0", false, "9007199254740994"},
+		{"", false, "9007199254740994"},
+		{"-1", false, "9007199254740994"},
+		{"9.1e+15", false, "9007199254740994"},
+		{" 9007199254740995", false, "9007199254740994"},
+		{"09007199254740995", false, "9007199254740994"},
+	} {
+		ok, greatest := pay(t, redis, account, step.fence)
+		require.Equal(t, step.ok, ok, step.fence)
+		require.Equal(t, step.greatest, greatest, step.fence)
+		if ok {
+			balance += 10
+		}
+		require.Equal(t, balance, number(t, redis, "HGET", account, "balance"))
+	}
+}
+
+// What is paid for by a script and what is admitted by a call is one line.
+func TestAScriptMayShareTheKeyOfAGuard(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	g := newRedis(t, redis)
+	key, err := g.Key(invoice)
+	require.NoError(t, err)
+
+	require.NoError(t, g.Admit(t.Context(), invoice, micros))
+	ok, greatest := pay(t, redis, key, strconv.Itoa(micros-1))
+	require.False(t, ok)
+	require.Equal(t, strconv.Itoa(micros), greatest)
+	ok, _ = pay(t, redis, key, strconv.Itoa(micros+1))
+	require.True(t, ok)
+	requireStale(t, g.Admit(t.Context(), invoice, micros), invoice, micros, micros+1)
+
+	require.NoError(t, g.Forget(t.Context(), invoice, micros+1))
+	require.Equal(t, int64(10), number(t, redis, "HGET", key, "balance"), "what else is in the hash stays")
+}

@@ -1,0 +1,181 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/fence"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	invoice    = "invoice:42"
+	invoiceKey = "berth:fence:{invoice:42}:state"
+)
+
+var errMine = errors.New("my own reason")
+
+// guard is what both guards are.
+type guard interface {
+	Admit(ctx context.Context, name string, fence int64) error
+	Forget(ctx context.Context, name string, fence int64) error
+}
+
+// onBoth runs a test on a guard of each kind.
+func onBoth(t *testing.T, test func(t *testing.T, g guard)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		test(t, new(fence.Memory))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		test(t, newRedis(t, berthtest.Redis(t)))
+	})
+}
+
+func newRedis(t *testing.T, redis rueidis.Client) *fence.Redis {
+	t.Helper()
+	g, err := fence.NewRedis(redis, fence.RedisConfig{})
+	require.NoError(t, err)
+	return g
+}
+
+// requireStale fails unless err says that a fence was refused after a greater one.
+func requireStale(t *testing.T, err error, name string, refused, greatest int64) {
+	t.Helper()
+	require.ErrorIs(t, err, fence.ErrStale)
+	var stale *fence.StaleError
+	require.ErrorAs(t, err, &stale)
+	require.Equal(t, fence.StaleError{Name: name, Fence: refused, Greatest: greatest}, *stale)
+}
+
+// micros is a fence as they are: the server's time in microseconds.
+const micros = 1_795_222_663_450_890
+
+func TestOlderFencesAreRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, g guard) {
+		const exact = 1 << 53 // from here on a double skips numbers
+		var greatest int64
+		for _, step := range []struct {
+			fence int64
+			ok    bool
+		}{
+			{1, true},
+			{1, true},
+			{9, true},
+			{8, false},
+			{10, true}, // as text "10" comes before "9"
+			{9, false},
+			{micros, true},
+			{micros - 1, false},
+			{10, false},
+			{micros, true},
+			{micros + 1, true},
+			{exact - 2, true},
+			{exact - 1, true},
+			{exact - 2, false},
+			{exact - 1, true},
+			{exact, true},
+			{exact + 1, true},
+			{exact, false},
+			{exact + 2, true},
+			{exact + 1, false},
+			{math.MaxInt64 - 1, true},
+			{math.MaxInt64, true},
+			{math.MaxInt64 - 1, false},
+			{math.MaxInt64, true},
+		} {
+			err := g.Admit(t.Context(), invoice, step.fence)
+			if step.ok {
+				require.NoError(t, err, step.fence)
+				greatest = step.fence
+				continue
+			}
+			requireStale(t, err, invoice, step.fence, greatest)
+		}
+	})
+}
+
+func TestWhatIsNoFenceIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, g guard) {
+		for _, number := range []int64{0, -1, math.MinInt64} {
+			requireStale(t, g.Admit(t.Context(), invoice, number), invoice, number, 0)
+			requireStale(t, g.Forget(t.Context(), invoice, number), invoice, number, 0)
+		}
+		require.NoError(t, g.Admit(t.Context(), invoice, 1))
+	})
+}
+
+func TestNamesAreApart(t *testing.T) {
+	onBoth(t, func(t *testing.T, g guard) {
+		require.NoError(t, g.Admit(t.Context(), "a", 5))
+		require.NoError(t, g.Admit(t.Context(), "b", 4))
+		requireStale(t, g.Admit(t.Context(), "a", 4), "a", 4, 5)
+	})
+}
+
+func TestBadNamesAreRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, g guard) {
+		for _, call := range []func(context.Context, string, int64) error{g.Admit, g.Forget} {
+			err := call(t.Context(), "a{b", 1)
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			var refused *berth.ConfigError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, "name", refused.Field)
+		}
+	})
+}
+
+func TestAContextThatHasEndedAdmitsNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, g guard) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errMine)
+		for range 20 { // where a select tosses a coin
+			err := g.Admit(ctx, invoice, 7)
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, errMine)
+			require.NotErrorIs(t, err, fence.ErrStale)
+		}
+		require.NoError(t, g.Admit(t.Context(), invoice, 6), "7 was not admitted")
+	})
+}
+
+func TestForget(t *testing.T) {
+	onBoth(t, func(t *testing.T, g guard) {
+		ctx := t.Context()
+		require.NoError(t, g.Forget(ctx, invoice, 3), "nothing is known")
+		require.NoError(t, g.Admit(ctx, invoice, 5))
+		requireStale(t, g.Forget(ctx, invoice, 4), invoice, 4, 5)
+		requireStale(t, g.Admit(ctx, invoice, 4), invoice, 4, 5)
+		require.NoError(t, g.Forget(ctx, invoice, 5))
+		require.NoError(t, g.Admit(ctx, invoice, 1), "all is forgotten")
+		require.NoError(t, g.Forget(ctx, invoice, 9), "a later hold may forget, too")
+		require.NoError(t, g.Admit(ctx, invoice, 1))
+	})
+}
+
+func TestWhatTheErrorSays(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  fence.StaleError
+		want string
+	}{
+		{fence.StaleError{Name: invoice, Fence: 7, Greatest: 9}, `berth: stale fence for "invoice:42": 7, after 9 was admitted`},
+		{fence.StaleError{Name: "a\nb", Fence: 0}, `berth: stale fence for "a\nb": 0 is not above 0`},
+	} {
+		require.EqualError(t, &test.err, test.want)
+		require.ErrorIs(t, &test.err, fence.ErrStale)
+		require.NotErrorIs(t, &test.err, berth.ErrNotHeld)
+	}
+}

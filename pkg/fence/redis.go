@@ -1,0 +1,134 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+// library holds the scripts, composed once.
+var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.MustParse(scripts.FS) })
+
+// The statuses of the scripts; a test compares them with the headers.
+const (
+	statusAdmitted     = "admitted"
+	statusForgotten    = "forgotten"
+	statusStale        = "stale"
+	statusIncompatible = "incompatible"
+)
+
+// RedisConfig is what a Redis works with. The zero value is valid.
+type RedisConfig struct {
+	// Namespace is the first part of every key: UTF-8 text of up to 512 bytes
+	// without braces, control and glob characters. Default "berth".
+	Namespace string
+	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
+	CallTimeout time.Duration
+	// Retry bounds how calls are repeated that the server did not answer or
+	// did not run. Default: see berth.Retry.
+	Retry berth.Retry
+}
+
+// Redis is a guard that remembers in Redis, for what several processes write and
+// that has no check of its own. It is safe for concurrent use.
+//
+// It keeps one hash of one field per name, <namespace>:fence:{<name>}:state, that
+// never expires, because a guard that has forgotten admits everything; Forget
+// drops it. All calls are exact for every positive int64, on Redis, Valkey and
+// the embedded server.
+//
+// It has no Do: what follows an Admit is another step, and no call to Redis can
+// make it the same. See the package's comment for what that leaves open.
+type Redis struct {
+	space         keyspace.Space
+	run           *scriptkit.Runner
+	admit, forget *scriptkit.Script
+}
+
+// NewRedis returns a guard on a rueidis client, which stays the caller's. It does
+// no I/O. Its errors are *berth.ConfigError.
+func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
+	if redis == nil {
+		return nil, berth.Invalid("redis", "a client is needed")
+	}
+	if cfg.Namespace == "" {
+		cfg.Namespace = keyspace.DefaultNamespace
+	}
+	space, err := keyspace.New(cfg.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	options := scriptkit.Options{Retry: cfg.Retry, CallTimeout: cfg.CallTimeout}
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	return &Redis{
+		space: space, run: scriptkit.NewRunner(redis, options),
+		admit: library().Script("fence_admit"), forget: library().Script("fence_forget"),
+	}, nil
+}
+
+// Admit returns nil if no greater fence was admitted for the name before, and
+// from then on no smaller one is, in any process. A call that was not answered may
+// be repeated; if it did run, nothing but older holds is refused.
+//
+// Its errors are a *StaleError, which matches ErrStale; a *berth.ConfigError for a
+// name that keyspace.CheckName refuses; berth.ErrIncompatible for a key in which
+// something else is kept than this release keeps; and those of scriptkit.Runner:
+// the server's, the network's, and ctx's. Whatever it returns but nil, do not write.
+func (g *Redis) Admit(ctx context.Context, name string, fence int64) error {
+	return g.call(ctx, g.admit, statusAdmitted, name, fence)
+}
+
+// Forget drops the name's key, unless a greater fence than the given one was
+// admitted. After it every fence is admitted, as before the first: forget a name
+// when what it guards is gone for good, or no older hold can still be on its way.
+//
+// Its errors are those of Admit.
+func (g *Redis) Forget(ctx context.Context, name string, fence int64) error {
+	return g.call(ctx, g.forget, statusForgotten, name, fence)
+}
+
+// Key returns the key of a name, for a script of your own that begins with [Lua]
+// and shares this guard. In Cluster its other keys must have the hash tag {<name>}.
+// The error is a *berth.ConfigError for a name that keyspace.CheckName refuses.
+func (g *Redis) Key(name string) (string, error) {
+	if err := keyspace.CheckName(name); err != nil {
+		return "", err
+	}
+	return g.space.State(keyspace.Fence, name), nil
+}
+
+// call runs a script of one key and one fence.
+func (g *Redis) call(ctx context.Context, s *scriptkit.Script, done, name string, fence int64) error {
+	if err := check(name, fence); err != nil {
+		return err
+	}
+	keys := []string{g.space.State(keyspace.Fence, name)}
+	r, err := g.run.Run(ctx, s, scriptkit.Bounded, keys, []string{strconv.FormatInt(fence, 10)})
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case done:
+		return nil
+	case statusStale:
+		stale := &StaleError{Name: name, Fence: fence, Greatest: r.Int(1)}
+		if err := r.Err(); err != nil {
+			return err
+		}
+		return stale
+	case statusIncompatible:
+		return fmt.Errorf("%w: the guard of %q keeps something that is no fence of this release", berth.ErrIncompatible, name)
+	}
+	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
+}

@@ -1,0 +1,259 @@
+package fence_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/fence"
+)
+
+// do runs a command, and returns its answer.
+func do(t *testing.T, redis rueidis.Client, words ...string) rueidis.RedisResult {
+	t.Helper()
+	r := redis.Do(context.Background(), redis.B().Arbitrary(words...).Build())
+	if err := r.Error(); !rueidis.IsRedisNil(err) {
+		require.NoError(t, err)
+	}
+	return r
+}
+
+func number(t *testing.T, redis rueidis.Client, words ...string) int64 {
+	t.Helper()
+	n, err := do(t, redis, words...).AsInt64()
+	require.NoError(t, err)
+	return n
+}
+
+// contents is what a key holds.
+func contents(t *testing.T, redis rueidis.Client, key string) any {
+	t.Helper()
+	kind, err := do(t, redis, "TYPE", key).ToString()
+	require.NoError(t, err)
+	read := map[string][]string{"string": {"GET", key}, "list": {"LRANGE", key, "0", "-1"}, "hash": {"HGETALL", key}}
+	all, err := do(t, redis, read[kind]...).ToAny()
+	require.NoError(t, err)
+	return all
+}
+
+func TestTheGuardIsOneKeyThatNeverExpires(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	g := newRedis(t, redis)
+	require.NoError(t, g.Admit(t.Context(), invoice, micros))
+	keys, err := do(t, redis, "KEYS", "*").AsStrSlice()
+	require.NoError(t, err)
+	require.Equal(t, []string{invoiceKey}, keys)
+	require.Equal(t, int64(-1), number(t, redis, "PTTL", invoiceKey))
+	require.Equal(t, int64(micros), number(t, redis, "HGET", invoiceKey, "fence"))
+
+	key, err := g.Key(invoice)
+	require.NoError(t, err)
+	require.Equal(t, invoiceKey, key)
+	_, err = g.Key("{}")
+	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+
+	require.NoError(t, g.Forget(t.Context(), invoice, micros))
+	require.Zero(t, number(t, redis, "DBSIZE"))
+}
+
+func TestGuardsOfOneNamespaceAreOne(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	here, there := newRedis(t, redis), newRedis(t, redis)
+	other, err := fence.NewRedis(redis, fence.RedisConfig{Namespace: "shop"})
+	require.NoError(t, err)
+	require.NoError(t, here.Admit(t.Context(), invoice, 5))
+	requireStale(t, there.Admit(t.Context(), invoice, 4), invoice, 4, 5)
+	require.NoError(t, other.Admit(t.Context(), invoice, 4))
+}
+
+func TestNewRedisRefusesBadConfig(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	for _, test := range []struct {
+		field string
+		redis rueidis.Client
+		cfg   fence.RedisConfig
+	}{
+		{"redis", nil, fence.RedisConfig{}},
+		{"Namespace", redis, fence.RedisConfig{Namespace: "a*"}},
+		{"CallTimeout", redis, fence.RedisConfig{CallTimeout: -1}},
+		{"Retry.Attempts", redis, fence.RedisConfig{Retry: berth.Retry{Attempts: -1}}},
+	} {
+		g, err := fence.NewRedis(test.redis, test.cfg)
+		require.Nil(t, g)
+		var refused *berth.ConfigError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, test.field, refused.Field)
+	}
+}
+
+// Whatever else the key holds, nothing is admitted and nothing written.
+func TestAKeyOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, problem string
+		make          []string
+		foreign       bool // not of this release
+	}{
+		{"a string", "holds a string instead of a hash", []string{"SET", invoiceKey, "3"}, false},
+		{"a list", "holds a list instead of a hash", []string{"RPUSH", invoiceKey, "3"}, false},
+		{"text", "keeps something", []string{"HSET", invoiceKey, "fence", "three"}, true},
+		{"no text", "keeps something", []string{"HSET", invoiceKey, "fence", ""}, true},
+		{"a fraction", "keeps something", []string{"HSET", invoiceKey, "fence", "1.79e+15"}, true},
+		{"less than 0", "keeps something", []string{"HSET", invoiceKey, "fence", "-3"}, true},
+		{"a number of another look", "keeps something", []string{"HSET", invoiceKey, "fence", "03"}, true},
+		{"more than an int64", "not a whole number", []string{"HSET", invoiceKey, "fence", "9223372036854775808"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redis := berthtest.Redis(t)
+			g := newRedis(t, redis)
+			do(t, redis, test.make...)
+			before := contents(t, redis, invoiceKey)
+			for _, call := range []func(context.Context, string, int64) error{g.Admit, g.Forget} {
+				err := call(t.Context(), invoice, micros)
+				require.ErrorContains(t, err, test.problem)
+				require.NotErrorIs(t, err, fence.ErrStale)
+				require.Equal(t, test.foreign, errors.Is(err, berth.ErrIncompatible))
+			}
+			require.Equal(t, before, contents(t, redis, invoiceKey))
+		})
+	}
+}
+
+func TestManyProcessesAdmitInTheOrderOfFences(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	const workers, turns = 8, 50
+	var wg sync.WaitGroup
+	for worker := range workers {
+		g := newRedis(t, redis)
+		wg.Go(func() {
+			for turn := range turns {
+				number := int64(micros + turn*workers + worker)
+				if err := g.Admit(t.Context(), invoice, number); err != nil && !isStale(err) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, int64(micros+workers*turns-1), number(t, redis, "HGET", invoiceKey, "fence"))
+}
+
+// lossy is a guard on a link of its own, and a client that looks on.
+func lossy(t *testing.T) (*fence.Redis, *link.Link, rueidis.Client) {
+	t.Helper()
+	server, err := embedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	names := map[string]string{}
+	for _, s := range fence.Library().Scripts() {
+		names[s.SHA] = s.Name
+	}
+	l := link.New(func(sha string) string { return names[sha] })
+	redis, err := server.Client(l.Wrap)
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	looker, err := server.Client()
+	require.NoError(t, err)
+	t.Cleanup(looker.Close)
+	g := newRedis(t, redis)
+	require.NoError(t, g.Admit(t.Context(), "connect", 1)) // the scripts are known
+	require.NoError(t, g.Forget(t.Context(), "connect", 1))
+	l.Reset()
+	return g, l, looker
+}
+
+func TestALostReply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, l, redis := lossy(t)
+		l.Once("fence_admit", link.LoseReply)
+		require.NoError(t, g.Admit(t.Context(), invoice, 5))
+		require.Equal(t, 2, l.Count("fence_admit"))
+
+		l.Once("fence_admit", link.LoseReply)
+		requireStale(t, g.Admit(t.Context(), invoice, 4), invoice, 4, 5)
+
+		l.Once("fence_forget", link.LoseReply)
+		require.NoError(t, g.Forget(t.Context(), invoice, 5))
+		require.Equal(t, 2, l.Count("fence_forget"))
+		require.Zero(t, number(t, redis, "EXISTS", invoiceKey))
+	})
+}
+
+// A hold that comes while a call is repeated is not undone by the repetition.
+func TestAGreaterFenceBetweenACallAndItsRepetition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, l, redis := lossy(t)
+		successor := newRedis(t, redis)
+		for _, call := range []struct {
+			script string
+			run    func(context.Context, string, int64) error
+			fence  int64
+		}{
+			{"fence_admit", g.Admit, 5},
+			{"fence_forget", g.Forget, 7},
+		} {
+			l.Once(call.script, link.LoseReply)
+			ended := make(chan error)
+			go func() { ended <- call.run(t.Context(), invoice, call.fence) }()
+			synctest.Wait() // in the pause, at least 16 ms
+			require.Equal(t, 1, l.Count(call.script))
+			require.NoError(t, successor.Admit(t.Context(), invoice, call.fence+1))
+			requireStale(t, <-ended, invoice, call.fence, call.fence+1)
+			require.Equal(t, call.fence+1, number(t, redis, "HGET", invoiceKey, "fence"))
+		}
+	})
+}
+
+func TestNothingIsAdmittedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, l, _ := lossy(t)
+		l.Cut()
+		begun := time.Now()
+		err := g.Admit(t.Context(), invoice, 5)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, fence.ErrStale)
+		require.LessOrEqual(t, time.Since(begun), 10*time.Second+3*time.Second)
+	})
+}
+
+func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{
+		"fence_admit":  {"admitted", "incompatible", "stale"},
+		"fence_forget": {"forgotten", "incompatible", "stale"},
+	}
+	for _, s := range fence.Library().Scripts() {
+		if !strings.HasPrefix(s.Name, "fence_") {
+			continue
+		}
+		var got []string
+		for _, r := range s.Header.Returns {
+			got = append(got, r.Status)
+		}
+		slices.SortFunc(got, cmp.Compare[string])
+		require.Equal(t, want[s.Name], got)
+		delete(want, s.Name)
+	}
+	require.Empty(t, want)
+}

@@ -1,0 +1,186 @@
+package qlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/xid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// The calls of this file are for operators: they ask nobody who holds a lock.
+// The holders' processes hear of it; until then two may be inside.
+
+// ForceRelease ends a lock's hold with all its entries, whoever has it: the first
+// in line gets it in the same step, and the handles end with berth.ErrReleased. It
+// returns berth.ErrNotHeld if the lock is free, berth.ErrInvalidConfig for a bad
+// name, or the server's error.
+func (c *Client) ForceRelease(ctx context.Context, name string) error {
+	info, err := c.Info(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !info.Held() {
+		return berth.ErrNotHeld
+	}
+	return c.seat.Load().forceRelease(ctx, name, info.Fence)
+}
+
+// ForceReleaseAll does so with every lock of the namespace that is held, and
+// returns how many that were, also beside an error.
+func (c *Client) ForceReleaseAll(ctx context.Context) (int, error) {
+	count := 0
+	var errs []error
+	for info, err := range c.Locks(ctx) {
+		if err == nil {
+			err = c.seat.Load().forceRelease(ctx, info.Name, info.Fence)
+		}
+		switch {
+		case err == nil:
+			count++
+		case !errors.Is(err, berth.ErrNotHeld):
+			errs = append(errs, err)
+		}
+	}
+	return count, errors.Join(errs...)
+}
+
+// ForceReleaseNode ends everything that a node holds, detached or not, and removes
+// what it has waiting. It returns how many claims that were, also beside an error.
+func (c *Client) ForceReleaseNode(ctx context.Context, node string) (int, error) {
+	if node == "" {
+		return 0, berth.Invalid("node", "it is empty")
+	}
+	count := 0
+	var errs []error
+	end := func(name, claim string) {
+		switch err := c.seat.Load().ForceRelease(ctx, name, claim, node); {
+		case err == nil:
+			count++
+		case !errors.Is(err, berth.ErrNotHeld):
+			errs = append(errs, err)
+		}
+	}
+	for name, err := range c.names(ctx) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, c.ofNode(ctx, name, node, end))
+	}
+	return count, errors.Join(errs...)
+}
+
+// ofNode calls end for every claim of a node on a name: those that wait first, so
+// that none of them is granted what the holds leave.
+func (c *Client) ofNode(ctx context.Context, name, node string, end func(name, claim string)) error {
+	seat := c.seat.Load()
+	for w, err := range seat.Waiters(ctx, name) {
+		if err != nil {
+			return err
+		}
+		if w.Node == node {
+			end(name, w.ID)
+		}
+	}
+	for h, err := range seat.Holders(ctx, name) {
+		if err != nil {
+			return err
+		}
+		if h.Node == node {
+			end(name, h.ID)
+		}
+	}
+	return nil
+}
+
+// ForceExtend moves the deadline of a lock's hold further off by so much, whoever
+// has it: whole milliseconds, above 0. It never shortens, and MaxHold still bounds
+// it. The holder's handle hears of it with its next heartbeat. It returns
+// berth.ErrNotHeld if the lock is free, berth.ErrInvalidConfig, or the server's
+// error.
+func (c *Client) ForceExtend(ctx context.Context, name string, by time.Duration) error {
+	if err := keyspace.CheckName(name); err != nil {
+		return err
+	}
+	if err := checkExtension(by); err != nil {
+		return err
+	}
+	return c.seat.Load().forceExtend(ctx, name, by)
+}
+
+// SweepWaiters drops what has expired from all locks of the namespace, and returns
+// how much that was, also beside an error. It drops out by itself when somebody
+// comes; this is for a tidy listing.
+func (c *Client) SweepWaiters(ctx context.Context) (int, error) {
+	count := 0
+	var errs []error
+	for name, err := range c.names(ctx) {
+		if err == nil {
+			var counts claims.Counts
+			counts, err = c.seat.Load().Count(ctx, name)
+			count += counts.Dropped
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return count, errors.Join(errs...)
+}
+
+// forceRelease sends lock_force_release for the hold with that fence: a repeated
+// call must not end that of the next in line.
+func (s *calls) forceRelease(ctx context.Context, name string, fence int64) error {
+	stays := claims.Decimal(s.Engine.Tombstone().Milliseconds())
+	r, err := s.Run(ctx, s.force, scriptkit.Bounded, name, claims.Decimal(fence), stays, s.Linger, s.Channel, name)
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusReleased:
+	case statusNotHeld, statusOther:
+		if r.Unanswered {
+			return nil // an earlier attempt of this very call, or its holder
+		}
+		return berth.ErrNotHeld
+	default:
+		return claims.Unexpected(name, &r)
+	}
+	more, entries := r.Int(1) == 1, int(r.Int(3))
+	if r.Err() != nil {
+		return r.Err()
+	}
+	s.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: name, Count: entries, Detail: r.Status()})
+	return s.SweepOn(ctx, name, more)
+}
+
+// forceExtend sends lock_extend.
+func (s *calls) forceExtend(ctx context.Context, name string, by time.Duration) error {
+	r, err := s.Run(ctx, s.extend, scriptkit.Bounded, name,
+		claims.Decimal(by.Milliseconds()), xid.New().String(), s.Linger, s.Channel, name)
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusExtended:
+	case statusNotHeld:
+		return berth.ErrNotHeld
+	default:
+		return claims.Unexpected(name, &r)
+	}
+	left, fence := claims.Left(r.Int(1)), r.Int(2)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	if left < 0 {
+		left = berth.Forever
+	}
+	s.Tell.Send(observe.Event{Kind: observe.Extended, Name: name, Fence: fence, Lease: by, Left: left})
+	return nil
+}

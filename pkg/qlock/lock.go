@@ -1,0 +1,129 @@
+package qlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// Process says how a lock was acquired.
+type Process string
+
+// The ways to acquire a lock.
+const (
+	// Granted: the owner did not hold the lock before.
+	Granted Process = "granted"
+	// Reentered: by WorkThrough.
+	Reentered Process = "reentered"
+	// ReenteredExtended: by ExtendAndWorkThrough.
+	ReenteredExtended Process = "reentered and extended"
+	// Resumed: by Resume.
+	Resumed Process = "resumed"
+)
+
+// Lock is what a claim holds: one entry of its owner, with a release of its own.
+// The lock is free when the last entry has ended. It is safe for concurrent use.
+// One that is neither released nor lost is renewed until the client is closed.
+type Lock struct {
+	seat    *calls
+	hold    *engine.Hold
+	process Process
+}
+
+var _ berth.Hold = (*Lock)(nil)
+
+// ID is the id of the claim.
+func (l *Lock) ID() string { return l.hold.Claim().ID }
+
+// Name is the lock's name.
+func (l *Lock) Name() string { return l.hold.Claim().Name }
+
+// Owner is whom the lock is for: the claim's id where no owner was given.
+func (l *Lock) Owner() string { return berth.Owner(l.hold.Context()) }
+
+// Fence is the number of the grant, strictly rising per name; all entries of one
+// owner have the same. Pass it on to whatever the lock protects, and refuse
+// smaller ones there: see package fence.
+func (l *Lock) Fence() int64 { return l.hold.Fence() }
+
+// Waited is how long the acquiring call took.
+func (l *Lock) Waited() time.Duration { return l.hold.Waited() }
+
+// Process says how the lock was acquired.
+func (l *Lock) Process() Process { return l.process }
+
+// Context carries the values of the acquiring context and the owner, but not its
+// end. It ends with the hold; context.Cause says why: berth.ErrLost,
+// berth.ErrExpired, berth.ErrReleased or berth.ErrClosed.
+func (l *Lock) Context() context.Context { return l.hold.Context() }
+
+// Within returns a context that ends with ctx or with the hold, whichever comes
+// first, and that carries the owner. Call the CancelFunc when what runs under it
+// is done.
+func (l *Lock) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return l.hold.Within(ctx)
+}
+
+// Done is closed when the hold has ended.
+func (l *Lock) Done() <-chan struct{} { return l.hold.Context().Done() }
+
+// Err is nil while the hold lives; afterwards berth.ErrLost, berth.ErrExpired,
+// berth.ErrReleased or berth.ErrClosed. It looks at the clock itself, so it is
+// right even where a timer is late, as after a suspension.
+func (l *Lock) Err() error { return l.hold.Err() }
+
+// Left is how long the holder may still believe in the lock if nothing renews it,
+// by the local deadline: berth.Forever for no end, 0 once it has ended.
+func (l *Lock) Left() time.Duration { return l.hold.Left() }
+
+// Release ends this entry; the last one to end gives the lock to the first in
+// line if somebody waits. The hold's context ends before anything is sent. Release
+// may be called more than once and from several goroutines, and is nil ever after
+// it has succeeded; it works after ctx has ended, and then waits for at most
+// Config.CleanupTimeout; what is not answered by then goes on in the background.
+//
+// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
+// the server had ended the hold before; berth.ErrReleased if somebody else had
+// released it; or the server's error: then the hold ends with its lease, and
+// Release may be called again. It never touches the lock of a successor.
+func (l *Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
+
+// Extend moves the end of the lease further off by so much, once, for all entries
+// of the owner: whole milliseconds, above 0. MaxHold still bounds it. A renewal
+// never brings it nearer. Its errors are those of Renew, and
+// berth.ErrInvalidConfig.
+func (l *Lock) Extend(ctx context.Context, by time.Duration) error {
+	if err := checkExtension(by); err != nil {
+		return err
+	}
+	return l.hold.Extend(ctx, by)
+}
+
+func checkExtension(by time.Duration) error {
+	if by <= 0 || by == berth.Forever {
+		return berth.Invalid("by", "%s is no time to extend by", by)
+	}
+	return settings.Duration("by", by)
+}
+
+// Renew sets the end of the lease anew, counted from now, unless it is further off
+// already. Locks renew by themselves unless NoRenew was set. An entry that is not
+// the outermost follows that one: Renew renews it for all. It returns
+// berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the hold has ended,
+// ctx's error, or the server's.
+func (l *Lock) Renew(ctx context.Context) error { return l.hold.Renew(ctx) }
+
+// Detach stops renewing and keeps the hold until its lease ends, also through
+// Close of the client. A lease that renews by itself starts anew with the call, a
+// fixed one goes on. Whoever has the token can take the hold up with
+// Client.Resume; then this one ends with berth.ErrReleased, else with
+// berth.ErrExpired at the end of the lease. Release does nothing from then on and
+// returns nil, so that a deferred one may stay. An entry that has extended its
+// owner's hold no longer gives anything back.
+//
+// Its errors are those of Renew; after the server's or ctx's error the hold may be
+// detached or not, and ends with its lease if it is.
+func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.seat.Detach(ctx, l.hold) }

@@ -1,0 +1,314 @@
+package qlock
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+)
+
+// LockSet is what LockAll holds: several locks as one. It ends when the first of
+// them does. It is safe for concurrent use.
+type LockSet struct {
+	locks  []*Lock
+	waited time.Duration
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// LockAll locks all the names or none, in an order that is the same for every
+// caller, so that two that share names never wait for each other. Names that
+// repeat count once. What it holds already is renewed while it waits for the rest,
+// NoRenew or not; a fixed lease starts once all are held. MaxWait and MaxAttempts
+// bound all waits together. All locks have one owner: that of ctx, or one made for
+// them.
+//
+// Its errors are those of Lock, for the name that was not acquired. On ctx's end
+// it returns at once, and what it had is released in the background.
+func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
+	return c.lockAll(ctx, names, opts, true)
+}
+
+// TryLockAll is LockAll that never waits.
+func (c *Client) TryLockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
+	return c.lockAll(ctx, names, opts, false)
+}
+
+// DoAll is Do with LockAll in the place of Lock.
+func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
+	set, err := c.LockAll(ctx, names, opts)
+	if err != nil {
+		return err
+	}
+	return set.do(ctx, f)
+}
+
+// TryDoAll is Do with TryLockAll in the place of Lock.
+func (c *Client) TryDoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
+	set, err := c.TryLockAll(ctx, names, opts)
+	if err != nil {
+		return err
+	}
+	return set.do(ctx, f)
+}
+
+// order is the names, each once, in the order in which everybody locks them.
+func order(names []string) []string {
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+func (c *Client) lockAll(ctx context.Context, names []string, opts *LockOptions, wait bool) (*LockSet, error) {
+	if len(names) == 0 {
+		return nil, berth.Invalid("names", "there is none")
+	}
+	names = order(names)
+	var o LockOptions
+	for _, name := range names {
+		var err error
+		if o, err = c.options(name, opts, wait); err != nil {
+			return nil, err
+		}
+	}
+	owner := berth.Owner(ctx)
+	if owner == "" {
+		owner = c.seat.Load().Engine.ClaimID()
+	}
+	g := &gathering{c: c, o: o, owner: owner, wait: wait, start: c.clock.Now(), bound: o.attempts()}
+	if err := g.gather(ctx, names); err != nil {
+		g.drop(ctx)
+		return nil, err
+	}
+	return g.set(ctx), nil
+}
+
+// gathering is a Lock or a LockAll on its way.
+type gathering struct {
+	c     *Client
+	o     LockOptions
+	owner string
+	wait  bool
+	start time.Duration // on the client's clock
+	bound time.Duration // of all attempts together, 0 for none
+
+	mu    sync.Mutex
+	locks []*Lock // guarded by mu
+}
+
+// gather locks one name after the other.
+func (g *gathering) gather(ctx context.Context, names []string) error {
+	stop := g.keep()
+	defer stop()
+	for _, name := range names {
+		lock, err := g.lock(ctx, name)
+		if err != nil {
+			return err
+		}
+		g.mu.Lock()
+		g.locks = append(g.locks, lock)
+		g.mu.Unlock()
+	}
+	stop()
+	for _, lock := range g.locks {
+		err := lock.Err()
+		if err == nil && g.o.NoRenew && g.o.Lease != berth.Forever {
+			err = lock.Renew(ctx) // fixed leases run from here on
+		}
+		if err != nil {
+			return g.c.lostMeanwhile(ctx, lock, g.c.clock.Now()-g.start, err)
+		}
+	}
+	return nil
+}
+
+// lostMeanwhile is the error of a LockAll that lost a lock while it waited for
+// another.
+func (c *Client) lostMeanwhile(ctx context.Context, lock *Lock, waited time.Duration, err error) error {
+	refusal := &berth.AcquireError{Name: lock.Name(), Claim: lock.ID(), Reason: berth.ReasonFailed, Waited: waited, Cause: err}
+	if ctx.Err() != nil {
+		refusal.Reason, refusal.Cause = berth.ReasonCancelled, errors.Join(ctx.Err(), context.Cause(ctx))
+	}
+	return refusal
+}
+
+// left is what is left of the bounds that all waits share, at least a millisecond:
+// 0 is none.
+func (g *gathering) left() (maxWait, attempts time.Duration) {
+	passed := g.c.clock.Now() - g.start
+	if g.o.MaxWait > 0 {
+		maxWait = max(g.o.MaxWait-passed, time.Millisecond)
+	}
+	if g.bound > 0 {
+		attempts = max(g.bound-passed, time.Millisecond)
+	}
+	return maxWait, attempts
+}
+
+// keep renews the fixed leases of what is held while the rest is waited for; the
+// others renew themselves. The function that it returns stops that and waits for
+// it; it may be called twice.
+func (g *gathering) keep() (stop func()) {
+	if !g.o.NoRenew || g.o.Lease == berth.Forever {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		ticker := time.NewTicker(min(g.o.Lease, g.c.cfg.Lease) / 3)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+			g.mu.Lock()
+			held := slices.Clone(g.locks)
+			g.mu.Unlock()
+			for _, lock := range held {
+				_ = lock.Renew(ctx) // what it does not keep, gather finds lost
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// drop releases what was locked, the last first; on ctx's end in the background.
+func (g *gathering) drop(ctx context.Context) {
+	for _, lock := range slices.Backward(g.locks) {
+		if ctx.Err() != nil {
+			lock.hold.Drop()
+		} else {
+			_ = lock.Release(ctx) // it ends with its lease otherwise; the observer is told
+		}
+	}
+}
+
+// set makes the handle.
+func (g *gathering) set(ctx context.Context) *LockSet {
+	s := &LockSet{locks: g.locks, waited: g.c.clock.Now() - g.start}
+	under := context.WithoutCancel(ctx)
+	for _, lock := range s.locks {
+		under = lock.hold.Mark(under)
+	}
+	s.ctx, s.cancel = context.WithCancelCause(under)
+	for _, lock := range s.locks {
+		ended := lock.hold.Context()
+		context.AfterFunc(ended, func() { s.cancel(context.Cause(ended)) })
+	}
+	return s
+}
+
+// Locks are the locks, in the order of Names. Releasing one ends the set.
+func (s *LockSet) Locks() []*Lock { return slices.Clone(s.locks) }
+
+// Names are the names, each once, in the order in which they were locked.
+func (s *LockSet) Names() []string {
+	names := make([]string, len(s.locks))
+	for i, lock := range s.locks {
+		names[i] = lock.Name()
+	}
+	return names
+}
+
+// Fences are the fences by name.
+func (s *LockSet) Fences() map[string]int64 {
+	return maps.Collect(func(yield func(string, int64) bool) {
+		for _, lock := range s.locks {
+			if !yield(lock.Name(), lock.Fence()) {
+				return
+			}
+		}
+	})
+}
+
+// Waited is how long the acquiring call took.
+func (s *LockSet) Waited() time.Duration { return s.waited }
+
+// Context carries the values of the acquiring context and the owner, but not its
+// end. It ends with the first of the holds; context.Cause says why.
+func (s *LockSet) Context() context.Context {
+	_ = s.Err()
+	return s.ctx
+}
+
+// Within returns a context that ends with ctx or with the first of the holds,
+// whichever comes first, and that carries the owner. Call the CancelFunc when what
+// runs under it is done.
+func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	for _, lock := range s.locks {
+		ctx = lock.hold.Mark(ctx)
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	return inner, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// Done is closed when the first of the holds has ended.
+func (s *LockSet) Done() <-chan struct{} { return s.Context().Done() }
+
+// Err is nil while all holds live; then it says why one of them ended.
+func (s *LockSet) Err() error {
+	for _, lock := range s.locks {
+		if err := lock.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release releases all locks, the last first, as Lock.Release does, and joins the
+// errors.
+func (s *LockSet) Release(ctx context.Context) error {
+	errs := make([]error, 0, len(s.locks))
+	for _, lock := range slices.Backward(s.locks) {
+		errs = append(errs, lock.Release(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Renew renews all locks, as Lock.Renew does, and joins the errors.
+func (s *LockSet) Renew(ctx context.Context) error {
+	return s.each(func(lock *Lock) error { return lock.Renew(ctx) })
+}
+
+// Extend extends all locks, as Lock.Extend does, and joins the errors.
+func (s *LockSet) Extend(ctx context.Context, by time.Duration) error {
+	return s.each(func(lock *Lock) error { return lock.Extend(ctx, by) })
+}
+
+func (s *LockSet) each(do func(*Lock) error) error {
+	errs := make([]error, 0, len(s.locks))
+	for _, lock := range s.locks {
+		errs = append(errs, do(lock))
+	}
+	return errors.Join(errs...)
+}
+
+// do runs f under all locks and releases them, also when f panics.
+func (s *LockSet) do(ctx context.Context, f func(context.Context) error) (err error) {
+	inner, cancel := s.Within(ctx)
+	defer func() {
+		cancel()
+		ended := s.Err()
+		released := s.Release(ctx)
+		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
+			ended = released // one had ended, and nobody here had heard of it yet
+		}
+		if ended != nil {
+			err = errors.Join(err, ended)
+		}
+	}()
+	return f(inner)
+}

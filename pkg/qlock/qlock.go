@@ -1,0 +1,213 @@
+package qlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/zap"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/check"
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Config is what a client works with. The zero value is valid.
+type Config struct {
+	// Namespace is the first part of every key: UTF-8 text of up to 512 bytes
+	// without braces, control and glob characters. Default "berth".
+	Namespace string
+	// Label is shown in listings of holders and waiters: up to 512 bytes.
+	// Default "<host>/<program>/<process id>".
+	Label string
+	// Lease is the wait lease, within which a waiting process must be heard of,
+	// and the lease of locks whose options name none: whole milliseconds, at
+	// least 20 ms. Default 5 s.
+	Lease time.Duration
+	// Linger is how long an idle lock is remembered: whole milliseconds.
+	// Default 1 min.
+	Linger time.Duration
+	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
+	CallTimeout time.Duration
+	// CleanupTimeout bounds what goes on in the background for a caller who
+	// has left. Default 2 s.
+	CleanupTimeout time.Duration
+	// Retry bounds how calls are repeated that the server did not answer or
+	// did not run; a wait is not bounded by it. Default: see berth.Retry.
+	Retry berth.Retry
+	// WarnHeldLongerThan is when a lock is reported as perhaps forgotten;
+	// below 0 never. Default 5 min.
+	WarnHeldLongerThan time.Duration
+	// Access is how claims stand in line whose options say nothing. Default
+	// Queued.
+	Access Access
+	// DetailedErrors adds who holds, and who waits, to every *AcquireError for
+	// which others are the reason: two more calls. Default false.
+	DetailedErrors bool
+	// Swarm is about nodes that watch each other. Default: see SwarmConfig.
+	Swarm SwarmConfig
+	// AllowEviction lets Check pass on a server that may evict keys. Default
+	// false.
+	AllowEviction bool
+	// Logger takes every event, at a level by its kind. Default none.
+	Logger *zap.Logger
+	// Observer takes every event too. It must not block. Default none.
+	Observer observe.Observer
+}
+
+// common are the settings that all primitives share.
+func (c Config) common() settings.Common {
+	return settings.Common{
+		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
+		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
+		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry,
+	}
+}
+
+// defaultLease is that of locks, which is shorter than that of other primitives.
+const defaultLease = 5 * time.Second
+
+func (c Config) withDefaults() Config {
+	if c.Lease == 0 {
+		c.Lease = defaultLease
+	}
+	s := c.common().WithDefaults()
+	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
+	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
+	if c.Access == 0 {
+		c.Access = Queued
+	}
+	c.Swarm = c.Swarm.withDefaults()
+	return c
+}
+
+func (c Config) validate() error {
+	if err := c.common().Validate(); err != nil {
+		return err
+	}
+	if !c.Access.valid() {
+		return berth.Invalid("Access", "%d is no way to stand in line", int(c.Access))
+	}
+	return c.Swarm.validate()
+}
+
+// Client is a node that uses locks on one Redis. It is safe for concurrent use.
+type Client struct {
+	cfg   Config
+	space keyspace.Space
+	redis rueidis.Client
+	run   *scriptkit.Runner
+	tell  claims.Teller
+	clock clock.Clock
+	swarm *Swarm
+
+	seat atomic.Pointer[calls] // the node that the client is now
+
+	mu     sync.Mutex
+	former []*calls // guarded by mu: the nodes that it was, in a swarm
+	closed bool     // guarded by mu
+}
+
+// New returns a client on a rueidis client, which stays the caller's and must
+// not be closed before the returned client is. New does no I/O; Check does. Its
+// errors are *berth.ConfigError.
+func New(redis rueidis.Client, cfg Config) (*Client, error) {
+	if redis == nil {
+		return nil, berth.Invalid("redis", "a client is needed")
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	space, err := keyspace.New(cfg.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, space: space, redis: redis, clock: clock.New()}
+	c.tell = claims.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.run = scriptkit.NewRunner(redis, scriptkit.Options{
+		Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, OnRetry: c.tell.Repeated,
+	})
+	if c.swarm, err = newSwarm(c); err != nil {
+		return nil, err
+	}
+	c.seat.Store(newCalls(c))
+	if cfg.Swarm.Auto {
+		c.swarm.auto()
+	}
+	return c, nil
+}
+
+// Node is the id of this client: it carries 64 random bits. In a swarm it changes
+// when the node was found dead.
+func (c *Client) Node() string { return c.seat.Load().Node }
+
+// Check looks at the server, every node of a cluster: version, eviction policy,
+// latency, and whether this user may do what the scripts need, by taking and
+// giving back a lock of a name of its own. What may not be asked is a warning.
+//
+// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
+// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
+// unless Config.AllowEviction is set, and the server's error where it cannot be
+// reached or refuses.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) {
+	seat := c.seat.Load()
+	return check.Server(ctx, check.Options{
+		Client: c.redis, Channel: c.space.Wake(seat.Node), Timeout: c.cfg.CallTimeout,
+		AllowEviction: c.cfg.AllowEviction,
+		Trial:         func(ctx context.Context) error { return seat.Trial(ctx, seat, c.cfg.Lease, c.cfg.Label) },
+	})
+}
+
+// Close ends all waits with berth.ErrClosed, releases the locks that are held and
+// not detached, takes the node out of its swarm, and returns when nothing of the
+// client runs any more, or with ctx's error: Config.CleanupTimeout after ctx has
+// ended. Its other errors are of locks that could not be released; they end with
+// their lease. It does not close the rueidis client.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		close(c.seat.Load().over) // replace has closed those of the former
+	}
+	seats := append([]*calls{c.seat.Load()}, c.former...)
+	c.mu.Unlock()
+	errs := make([]error, len(seats))
+	for i, seat := range seats {
+		errs[i] = seat.Engine.Close(ctx)
+	}
+	return errors.Join(append(errs, c.swarm.stop(ctx))...)
+}
+
+// ReleaseAll releases all locks that this client holds and has not detached, and
+// returns how many entries that were. What waits goes on. Its errors are of locks
+// that could not be released.
+func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
+	return c.seat.Load().Engine.ReleaseAll(ctx)
+}
+
+// replace gives the client another node than it has, and ends all that the former
+// one held. It reports false on a closed client.
+func (c *Client) replace() bool {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return false
+	}
+	former := c.seat.Load()
+	c.seat.Store(newCalls(c))
+	c.former = append(c.former, former)
+	c.mu.Unlock()
+	close(former.over)
+	ended := former.Engine.Abandon()
+	c.tell.Send(observe.Event{Kind: observe.NodeReplaced, Node: c.Node(), Detail: former.Node, Count: ended})
+	return true
+}

@@ -1,0 +1,231 @@
+package qlock
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/swarm"
+)
+
+// SwarmConfig is how a client takes part in a swarm: nodes of a namespace that
+// watch each other, so that holds which do not renew end when their node has died.
+type SwarmConfig struct {
+	// Auto starts the swarm with the client, in the background. Default false.
+	Auto bool
+	// ProbeEvery is how often this node says that it lives: at least 1 ms.
+	// Default 2 s.
+	ProbeEvery time.Duration
+	// ZombieAfter is how old a node's last probe must be for the node to count as
+	// dead: whole milliseconds, at least twice ProbeEvery, at most 24 h, and the
+	// same on all nodes of a namespace. Default 15 s.
+	ZombieAfter time.Duration
+	// FlushEvery is how often this node removes what dead nodes hold; below 0
+	// never. Default 10 s.
+	FlushEvery time.Duration
+}
+
+func (c SwarmConfig) withDefaults() SwarmConfig {
+	fill := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	fill(&c.ProbeEvery, 2*time.Second)
+	fill(&c.ZombieAfter, 15*time.Second)
+	fill(&c.FlushEvery, 10*time.Second)
+	return c
+}
+
+func (c SwarmConfig) validate() error {
+	return swarm.Config{ProbeEvery: c.ProbeEvery, ZombieAfter: c.ZombieAfter, FlushEvery: c.FlushEvery}.Validate()
+}
+
+// SwarmStatus is this node's part in the swarm.
+type SwarmStatus struct {
+	// Running says whether the swarm is started, and not being stopped.
+	Running bool
+	// Node is the id under which it runs.
+	Node string
+	// ProbedAt is the start of the last probe that was confirmed, by the clock of
+	// this process; zero for none.
+	ProbedAt time.Time
+	// FlushedAt is when the last flush ended, by that clock; zero for none.
+	FlushedAt time.Time
+	// Err is the error of the last probe, or else of the last flush, or nil.
+	Err error
+}
+
+// SwarmNode is a node of the swarm.
+type SwarmNode struct {
+	// Node is its id.
+	Node string
+	// Label is its Config.Label.
+	Label string
+	// ProbedAt is when its last probe came, by the server's clock, to the ms.
+	ProbedAt time.Time
+	// Zombie says whether that is longer ago than ZombieAfter.
+	Zombie bool
+	// Condemned says whether what it holds is removed; it never probes again.
+	Condemned bool
+}
+
+// Zombies is what dead nodes have left behind.
+type Zombies struct {
+	// Nodes are the ids of the dead nodes, sorted.
+	Nodes []string
+	// Owners are the owners that hold or wait there, sorted.
+	Owners []string
+	// Locks are the names of the locks that they hold, each once.
+	Locks []string
+	// Waiters are their waiting claims.
+	Waiters []Waiter
+}
+
+// Flushed is what a flush did.
+type Flushed struct {
+	// Nodes is how many nodes it condemned.
+	Nodes int
+	// Locks is how many holds it ended.
+	Locks int
+	// Waiters is how many waiting claims it removed.
+	Waiters int
+}
+
+// Swarm is a client's part in the swarm of its namespace. While it runs, the
+// client's handles end with berth.ErrLost when no probe was confirmed for
+// ZombieAfter, less 2 ms and 1 %, and the client goes on under a new node id: what
+// the former one held may be given to others from then on. Holds of a node that
+// has never started a swarm are never flushed, and detached ones neither. It is
+// safe for concurrent use.
+type Swarm struct {
+	c *Client
+	s *swarm.Swarm
+
+	cancel context.CancelFunc // ends starting, nil without Auto
+	work   sync.WaitGroup
+}
+
+// newSwarm makes the part of a client whose configuration is valid.
+func newSwarm(c *Client) (*Swarm, error) {
+	s := &Swarm{c: c}
+	cfg := c.cfg.Swarm
+	var err error
+	s.s, err = swarm.New(swarm.Config{
+		Runner: c.run, Space: c.space, Label: c.cfg.Label,
+		ProbeEvery: cfg.ProbeEvery, ZombieAfter: cfg.ZombieAfter, FlushEvery: cfg.FlushEvery,
+		Clock: c.clock, Node: c.Node, Replace: s.replace, Line: line{c}, Observe: c.tell.Send,
+	})
+	return s, err
+}
+
+// Swarm returns the client's part in the swarm, always the same one. It serves
+// nothing until it is started.
+func (c *Client) Swarm() *Swarm { return c.swarm }
+
+// Start probes once, and goes on in the background. It does nothing if the swarm
+// runs. It returns the error of the first probe, or ctx's; then it does not run.
+func (s *Swarm) Start(ctx context.Context) error { return s.s.Start(ctx) }
+
+// Stop ends probing and flushing, waits for both, and takes the node out of the
+// swarm, so that nobody flushes it. It does nothing if the swarm does not run.
+// Where it cannot be learned whether the node is out, the handles of the client end
+// with berth.ErrLost, and Stop returns the error.
+func (s *Swarm) Stop(ctx context.Context) error { return s.s.Stop(ctx) }
+
+// Status tells this node's part, without asking the server.
+func (s *Swarm) Status() SwarmStatus { return SwarmStatus(s.s.Status()) }
+
+// Info goes through the nodes of the swarm, in no order, whether this one runs or
+// not. It ends after an error: berth.ErrIncompatible or the server's.
+func (s *Swarm) Info(ctx context.Context) iter.Seq2[SwarmNode, error] {
+	return func(yield func(SwarmNode, error) bool) {
+		for n, err := range s.s.Info(ctx) {
+			if !yield(SwarmNode{Node: n.ID, Label: n.Label, ProbedAt: n.ProbedAt, Zombie: n.Zombie, Condemned: n.Condemned}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Zombies finds what dead nodes have left behind, and changes nothing.
+func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
+	found, err := s.s.Zombies(ctx)
+	z := Zombies{Nodes: found.Nodes, Owners: found.Owners}
+	names := make([]string, len(found.Holds))
+	for i, h := range found.Holds {
+		names[i] = h.Name
+	}
+	z.Locks = order(names)
+	for _, w := range found.Waiters {
+		z.Waiters = append(z.Waiters, w.Waiter)
+	}
+	return z, err
+}
+
+// ProbeNow probes once. It returns berth.ErrClosed if the swarm does not run, or
+// the error of the probe or of ctx.
+func (s *Swarm) ProbeNow(ctx context.Context) error { return s.s.ProbeNow(ctx) }
+
+// FlushNow flushes once, whether the swarm runs or not: it condemns the nodes whose
+// last probe is too old, and removes what condemned nodes hold and have waiting.
+// What one name or node refuses does not keep it from the others; the errors are
+// joined.
+func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
+	done, err := s.s.FlushNow(ctx)
+	return Flushed(done), err
+}
+
+// auto starts the swarm in the background, and tries again until that succeeds.
+func (s *Swarm) auto() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.work.Go(func() {
+		for s.s.Start(ctx) != nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(s.c.cfg.Swarm.ProbeEvery):
+			}
+		}
+	})
+}
+
+// stop ends it with its client.
+func (s *Swarm) stop(ctx context.Context) error {
+	if s.cancel != nil {
+		s.cancel()
+		s.work.Wait()
+	}
+	return s.s.Stop(ctx)
+}
+
+// passed says whether a node of the client has outlived its time.
+func (s *Swarm) passed(node string) bool { return s.s != nil && s.s.Passed(node) }
+
+// replace gives the client another node.
+func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
+	if !s.c.replace() {
+		return ""
+	}
+	return s.c.Node()
+}
+
+// line is what a swarm flushes: the locks of the namespace.
+type line struct{ c *Client }
+
+func (l line) Names(ctx context.Context) iter.Seq2[string, error] { return l.c.names(ctx) }
+
+func (l line) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
+	return l.c.seat.Load().Holders(ctx, name)
+}
+
+func (l line) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
+	return l.c.seat.Load().Waiters(ctx, name)
+}
+
+func (l line) ForceRelease(ctx context.Context, name, claim, node string) error {
+	return l.c.seat.Load().ForceRelease(ctx, name, claim, node)
+}
