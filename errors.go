@@ -126,8 +126,12 @@ func (e *AcquireError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "berth: %q not acquired: %s", e.Name, e.Reason)
 	switch e.Reason {
-	case ReasonFull, ReasonHeld, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity:
-		fmt.Fprintf(&b, " (capacity %d, held %d, waiting %d)", e.Capacity, e.Held, e.Waiting)
+	case ReasonFull, ReasonHeld, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity, ReasonDeadlock:
+		b.WriteString(" (")
+		if e.Capacity > 0 { // locks have none
+			fmt.Fprintf(&b, "capacity %d, ", e.Capacity)
+		}
+		fmt.Fprintf(&b, "held %d, waiting %d)", e.Held, e.Waiting)
 	case ReasonCancelled, ReasonTimedOut, ReasonAttempts, ReasonClosed:
 		fmt.Fprintf(&b, " after %s", e.Waited.Round(time.Millisecond))
 	}

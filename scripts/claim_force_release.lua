@@ -11,6 +11,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "lib/open"
 --- @include "lib/record"
 --- @include "lib/leave"
+--- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/wake"
 --- @include "lib/save"
@@ -31,7 +32,8 @@ end
 local deadline = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
 leave(at, st, claim, r, deadline ~= nil, "released", stays)
 wake(out, at.channel .. r.node, "released", at.name, claim)
-local spent = handoff(at, st, budget, out)
+local spent = st.used > 0 and sweep(at, st, budget) or 0
+spent = spent + handoff(at, st, budget - spent, out)
 save(at, st, at.ms + stays)
 tell(out)
 local word = "released"

@@ -36,6 +36,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at mo
 --- @include "lib/entry"
 --- @include "lib/reenter"
 --- @include "lib/span"
+--- @include "lib/told"
 --- @include "lib/save"
 --- @include "lib/tell"
 local claim, node, wait = ARGV[1], ARGV[2], ARGV[12]
@@ -62,8 +63,9 @@ local function queued(ticket, standing, alive, more)
 end
 
 local function reentered(s, e, more)
-  return { "reentered", tonumber(e.r.ticket), tonumber(e.r.fence), span(at, e.held), e.pending == 0 and 1 or 0, more,
-    e.r.lease, e.r.kind, e.r.limit > 0 and e.r.limit - at.ms or -1, e.ext + e.pending, span(at, s.deadline) }
+  local confirmed = e.pending == 0 and 1 or 0
+  return { "reentered", tonumber(e.r.ticket), tonumber(e.r.fence), told(at, s, e), confirmed, more, e.r.lease,
+    e.r.kind, e.r.limit > 0 and e.r.limit - at.ms or -1, e.ext + e.pending, span(at, s.deadline) }
 end
 
 -- The same claim again: the same answer, unless what it got has ended since.

@@ -2,9 +2,9 @@
 lock_extend: move the deadline of a hold, whoever has it, further off.
 KEYS[1] state (HASH field -> number, c:claim -> record, stem)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
-ARGV[1] by how much (ms)    ARGV[2] id of this call
-ARGV[3] linger (ms)    ARGV[4] channel prefix    ARGV[5] name
-RETURNS {"extended", left_ms, fence} | {"not_held"} | {"incompatible", format}
+ARGV[1] by how much (ms)    ARGV[2] id of this call    ARGV[3] fence (0 = any)
+ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
+RETURNS {"extended", left_ms, fence} | {"not_held"} | {"other", fence} | {"incompatible", format}
 REPLAY the same call id adds nothing    COST O(log n) + O(entries)
 ]]
 --- @include "lib/open"
@@ -15,7 +15,7 @@ REPLAY the same call id adds nothing    COST O(log n) + O(entries)
 --- @include "lib/touch"
 --- @include "lib/save"
 local more, call = tonumber(ARGV[1]), ARGV[2]
-local at, st, _, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[3], ARGV[4], ARGV[5], nil, "stem")
+local at, st, _, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], nil, "stem")
 
 if newer then
   return { "incompatible", newer }
@@ -23,6 +23,9 @@ end
 local s = st.used > 0 and group(at, st, stem_text)
 if not s then
   return { "not_held" }
+end
+if ARGV[3] ~= "0" and ARGV[3] ~= s.entries[1].r.fence then
+  return { "other", tonumber(s.entries[1].r.fence) }
 end
 touch(at, st)
 if s.call ~= call and s.deadline < bands().forever then

@@ -13,6 +13,7 @@ REPLAY with the fence that it answered first    COST O(log n) + O(entries) + at 
 --- @include "lib/int"
 --- @include "lib/group"
 --- @include "lib/leave"
+--- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/wake"
 --- @include "lib/save"
@@ -37,7 +38,8 @@ for _, e in ipairs(s.entries) do
   wake(out, at.channel .. e.r.node, "released", at.name, e.claim)
 end
 redis.call("HDEL", at.state, "stem")
-local spent = handoff(at, st, budget, out)
+local spent = st.used > 0 and sweep(at, st, budget) or 0
+spent = spent + handoff(at, st, budget - spent, out)
 save(at, st, at.ms + stays)
 tell(out)
 return { "released", spent >= budget and 1 or 0, tonumber(fence), #s.entries }

@@ -19,6 +19,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 
 --- @include "lib/group"
 --- @include "lib/entry"
 --- @include "lib/move"
+--- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/hasten"
 --- @include "lib/save"
@@ -72,7 +73,11 @@ if e and s.entries[1] then
 elseif deadline and stem_text and st.used <= 0 then
   redis.call("HDEL", at.state, "stem")
 end
-local spent = handoff(at, st, budget, out)
+local spent = 0
+if deadline and st.used > 0 and not (s and s.entries[1]) then
+  spent = sweep(at, st, budget) -- inner entries that ended before the outermost one
+end
+spent = spent + handoff(at, st, budget - spent, out)
 save(at, st, stays > 0 and at.ms + stays, unpack(changes))
 hasten(at, st, sooner, out)
 tell(out)

@@ -17,7 +17,7 @@ REPLAY a lease is counted from now; an extension is added once    COST O(log n) 
 --- @include "lib/entry"
 --- @include "lib/prolong"
 --- @include "lib/move"
---- @include "lib/span"
+--- @include "lib/told"
 --- @include "lib/touch"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
@@ -84,7 +84,7 @@ if s then
     local at_reply = 6 + (i - 5) / 2 * 3
     if reply[at_reply] == "held" then
       local e = entry(s, ARGV[i])
-      reply[at_reply + 1], reply[at_reply + 2] = span(at, e.held), tonumber(e.r.fence)
+      reply[at_reply + 1], reply[at_reply + 2] = told(at, s, e), tonumber(e.r.fence)
     end
   end
 end

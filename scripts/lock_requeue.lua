@@ -14,6 +14,7 @@ REPLAY a claim that has another ticket stays where it is    COST O(log n) + at m
 --- @include "lib/record"
 --- @include "lib/pack"
 --- @include "lib/place"
+--- @include "lib/touch"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/tide"
@@ -37,6 +38,7 @@ if r.ticket == ticket then
   r.ticket = math.max(st.ticket + 1, at.ms)
   st.ticket, standing = r.ticket, place(ARGV[4], r.ticket)
 end
+touch(at, st)
 redis.call("ZADD", at.line, band.alive + at.ms + r.wait, "a:" .. claim, band.queue + standing, "q:" .. claim)
 redis.call("HSET", at.state, "c:" .. claim, pack(r)) -- before the hand-off, which may grant it
 local spent = sweep(at, st, budget)

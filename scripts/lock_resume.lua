@@ -15,7 +15,7 @@ REPLAY the new node may ask again; the answer is attached then   COST O(log n) +
 --- @include "lib/entry"
 --- @include "lib/prolong"
 --- @include "lib/move"
---- @include "lib/span"
+--- @include "lib/told"
 --- @include "lib/touch"
 --- @include "lib/wake"
 --- @include "lib/save"
@@ -52,4 +52,4 @@ if detached then
   save(at, st, furthest, unpack(fields))
   tell(out)
 end
-return { detached and "resumed" or "attached", span(at, e.held), r.limit > 0 and r.limit - at.ms or -1, pack(r) }
+return { detached and "resumed" or "attached", told(at, s, e), r.limit > 0 and r.limit - at.ms or -1, pack(r) }

@@ -205,6 +205,9 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 		c.ticket = answer.Ticket
 		if answer.Entry != nil {
 			c.entry, c.terms, c.replied = answer.Entry, answer.Entry.Terms, e.clock.Now()
+			if !answer.Confirmed {
+				c.entry.rest = max(0, c.entry.Extends-c.Record.Wait)
+			}
 		}
 		c.mu.Unlock()
 		e.takes(c, grant{fence: answer.Fence, start: start, left: answer.Left, confirmed: answer.Confirmed})

@@ -109,6 +109,8 @@ type Entry struct {
 	Extends time.Duration
 	// Common is what is left of the common deadline, below 0 for no end.
 	Common time.Duration
+
+	rest time.Duration // what its claimant's confirming call adds
 }
 
 // owner is whom the claim is for: itself where nobody was given.

@@ -106,7 +106,7 @@ func (e *Engine) enter(c *Claim) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return berth.ErrClosed
+		return e.closedBy()
 	}
 	e.work.Add(1)
 	e.claims[c.ID] = c

@@ -58,8 +58,7 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 	c.mu.Lock()
 	start := c.start
 	c.mu.Unlock()
-	// What was confirmed by a later call is above the first grant by the rest.
-	common := entry.Common + entry.Extends - min(entry.Extends, c.Record.Wait)
+	common := entry.Common + entry.rest
 	for _, other := range e.siblings(c) {
 		other.mu.Lock()
 		stale := len(other.ceilings) > 0 || other.lowered >= start && other.lowered > 0

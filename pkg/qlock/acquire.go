@@ -70,12 +70,16 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 // berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
 // that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
-	seat := c.seat.Load()
-	hold, err := seat.Resume(ctx, token)
-	if err != nil {
-		return nil, err
+	for {
+		seat := c.seat.Load()
+		hold, err := seat.Resume(ctx, token)
+		if err == nil {
+			return &Lock{seat: seat, hold: hold, process: Resumed}, nil
+		}
+		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.replaced(ctx, seat) {
+			return nil, c.ended(ctx, err)
+		}
 	}
-	return &Lock{seat: seat, hold: hold, process: Resumed}, nil
 }
 
 func (c *Client) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Lock, error) {
@@ -125,8 +129,26 @@ func (g *gathering) lock(ctx context.Context, name string) (*Lock, error) {
 		if errors.Is(err, engine.ErrReplaced) && g.c.replaced(ctx, seat) {
 			continue
 		}
-		return nil, g.c.detailed(ctx, name, g.o, err)
+		return nil, g.c.detailed(ctx, name, g.o, g.c.ended(ctx, err))
 	}
+}
+
+// ended says why a call did not go on under the next node: ctx or the client has
+// ended. Other errors stay what they are.
+func (c *Client) ended(ctx context.Context, err error) error {
+	if !errors.Is(err, engine.ErrReplaced) {
+		return err
+	}
+	reason, cause := berth.ReasonClosed, berth.ErrClosed
+	if ctx.Err() != nil {
+		reason, cause = berth.ReasonCancelled, errors.Join(ctx.Err(), context.Cause(ctx))
+	}
+	var refusal *berth.AcquireError
+	if errors.As(err, &refusal) {
+		refusal.Reason, refusal.Cause = reason, cause
+		return err
+	}
+	return cause
 }
 
 // replaced waits until the client has another node than it had, and reports false

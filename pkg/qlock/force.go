@@ -19,7 +19,8 @@ import (
 
 // ForceRelease ends a lock's hold with all its entries, whoever has it: the first
 // in line gets it in the same step, and the handles end with berth.ErrReleased. It
-// returns berth.ErrNotHeld if the lock is free, berth.ErrInvalidConfig for a bad
+// ends the hold that it finds when it is called, and no later one. It returns
+// berth.ErrNotHeld if the lock is free, or that hold has ended by itself, berth.ErrInvalidConfig for a bad
 // name, or the server's error.
 func (c *Client) ForceRelease(ctx context.Context, name string) error {
 	info, err := c.Info(ctx, name)
@@ -112,7 +113,14 @@ func (c *Client) ForceExtend(ctx context.Context, name string, by time.Duration)
 	if err := checkExtension(by); err != nil {
 		return err
 	}
-	return c.seat.Load().forceExtend(ctx, name, by)
+	info, err := c.Info(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !info.Held() {
+		return berth.ErrNotHeld
+	}
+	return c.seat.Load().forceExtend(ctx, name, info.Fence, by)
 }
 
 // SweepWaiters drops what has expired from all locks of the namespace, and returns
@@ -160,21 +168,21 @@ func (s *calls) forceRelease(ctx context.Context, name string, fence int64) erro
 	return s.SweepOn(ctx, name, more)
 }
 
-// forceExtend sends lock_extend.
-func (s *calls) forceExtend(ctx context.Context, name string, by time.Duration) error {
+// forceExtend sends lock_extend for the hold with that fence.
+func (s *calls) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
 	r, err := s.Run(ctx, s.extend, scriptkit.Bounded, name,
-		claims.Decimal(by.Milliseconds()), xid.New().String(), s.Linger, s.Channel, name)
+		claims.Decimal(by.Milliseconds()), xid.New().String(), claims.Decimal(fence), s.Linger, s.Channel, name)
 	if err != nil {
 		return err
 	}
 	switch r.Status() {
 	case statusExtended:
-	case statusNotHeld:
+	case statusNotHeld, statusOther:
 		return berth.ErrNotHeld
 	default:
 		return claims.Unexpected(name, &r)
 	}
-	left, fence := claims.Left(r.Int(1)), r.Int(2)
+	left := claims.Left(r.Int(1))
 	if r.Err() != nil {
 		return r.Err()
 	}

@@ -14,7 +14,7 @@ local function group(at, st, text)
     end
     s = {
       count = 0, worked_at = 0, extended = 0, last = 0, extended_at = 0, more = 0, call = "-",
-      entries = { { claim = string.sub(sole, 3), kind = "o", ext = 0, at = 0, pending = 0 } },
+      entries = { { claim = string.sub(sole, 3), kind = "o", ext = 0, at = 0, pending = 0, call = "-" } },
     }
   end
   local members, fields, live = {}, {}, {}

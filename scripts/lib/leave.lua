@@ -1,5 +1,5 @@
 --- @include "lib/bands"
---- @include "lib/endless"
+--- @include "lib/counted"
 -- leave takes a claim out of the line and the state, as a hold or as a waiter,
 -- and lowers the counts by what was there. With a word given, a tombstone that says it stays for
 -- so many milliseconds. Its first write is a ZREM, so it works on a full
@@ -9,14 +9,12 @@ local function leave(at, st, claim, r, held, word, stays)
     if redis.call("ZREM", at.line, "h:" .. claim) > 0 then
       st.used = st.used - r.weight
     end
-    if endless(r) and r.phase ~= "g" then
-      st.forever = st.forever - 1
-    end
   else
     if redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim) > 0 then
       st.waiting = st.waiting - 1
     end
   end
+  st.forever = st.forever - (r and counted(r) or 0)
   if word then
     redis.call("HSET", at.state, "c:" .. claim, "!" .. word)
     redis.call("ZADD", at.line, bands().tomb + at.ms + stays, "t:" .. claim)

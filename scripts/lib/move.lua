@@ -7,6 +7,10 @@
 -- those that have come nearer (nil for none). It writes nothing.
 local function move(st, s)
   local scores, fields, furthest, sooner = {}, {}, nil, nil
+  local forever = bands().forever
+  if s.deadline > forever then -- further off than there are deadlines
+    s.own, s.deadline = math.min(s.own, forever - 1), forever - 1
+  end
   for _, e in ipairs(s.entries) do
     local ends = e.r.limit > 0 and math.min(s.deadline, e.r.limit) or s.deadline
     if ends < e.held then
@@ -16,14 +20,14 @@ local function move(st, s)
       scores[#scores + 1], scores[#scores + 2] = ends, "h:" .. e.claim
       e.held = ends
     end
-    if ends < bands().forever then
+    if ends < forever then
       furthest = math.max(furthest or 0, ends)
     end
     if e.changed then
       fields[#fields + 1], fields[#fields + 2] = "c:" .. e.claim, pack(e.r)
     end
   end
-  if s.count > 0 or s.call ~= "-" then
+  if s.count > 0 or s.more > 0 then
     fields[#fields + 1], fields[#fields + 2] = "stem", stemtext(s, st.fence)
   end
   return scores, fields, furthest, sooner

@@ -1,6 +1,5 @@
 --- @include "lib/bands"
---- @include "lib/endless"
---- @include "lib/terms"
+--- @include "lib/counted"
 -- prolong takes a call of the own of an entry e of a group s: it confirms what
 -- was granted, adds what is still to be added, and moves the common deadline.
 -- Only the outermost entry's beat renews; a renewal lowers nothing, but for what
@@ -13,18 +12,18 @@ local function prolong(at, st, s, e, mode)
     return
   end
   local starts = e == outer and r.phase == "g"
-  local anew = starts or mode == "renew" or (e == outer and r.kind == "r" and r.phase ~= "d")
+  -- Nothing long before the outermost one has spoken.
+  local anew = starts or (mode == "renew" and r.phase ~= "g") or (e == outer and r.kind == "r" and r.phase ~= "d")
   if starts then
-    local limit = r.max > 0 and at.ms + r.max or 0
     for _, f in ipairs(s.entries) do
-      if limit > 0 and (f.r.limit == 0 or f.r.limit > limit) then
-        f.r.limit = limit
-        terms(f.r, r.kind, r.lease, f.r.max > 0 and f.r.max or r.max)
+      st.forever = st.forever - counted(f.r)
+      if f.r.max > 0 and f.r.limit == 0 then
+        f.r.limit = at.ms + f.r.max
       end
       if f.r.phase == "g" then
         f.r.phase = "h"
-        st.forever = st.forever + (endless(f.r) and 1 or 0)
       end
+      st.forever = st.forever + counted(f.r)
       f.changed = true
     end
   end
@@ -36,15 +35,20 @@ local function prolong(at, st, s, e, mode)
     s.deadline = math.min(math.max(s.deadline, own), own + s.more)
   end
   local more, call = string.match(mode, "^extend (%d+) (%S+)$")
-  more = call and call ~= s.call and tonumber(more) or 0
+  more = call and call ~= e.call and tonumber(more) or 0
   if s.deadline < forever then
     s.own, s.deadline = s.own + more, s.deadline + more + e.pending
     s.more = s.more + more + e.pending
     e.ext, s.extended = e.ext + e.pending, s.extended + e.pending
   end
-  s.call, e.pending = call or s.call, 0
+  e.call, e.pending = call or e.call, 0
   if mode == "detach" then
     -- Who takes it up knows nothing of what it extended: that stays.
+    st.forever = st.forever - counted(e.r)
+    if e.r.max > 0 and e.r.limit == 0 then
+      e.r.limit = at.ms + e.r.max -- detached before the outermost one has spoken
+    end
     e.r.phase, e.changed, e.ext = "d", true, 0
+    st.forever = st.forever + counted(e.r)
   end
 end

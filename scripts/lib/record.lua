@@ -2,7 +2,8 @@
 --   <size>:<node> then words: phase ticket fence granted limit, and the tail,
 -- which never changes: weight kind wait lease max priority, and the owner, the
 -- label and the metadata as length-prefixed texts.
---   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached
+--   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached; an
+--             entry within one that is not yet confirmed is g too
 --   ticket    when it came
 --   fence     the number of its grant, 0 while it waits
 --   granted   when it was granted (ms), 0 while it waits

@@ -1,5 +1,5 @@
 --- @include "lib/bands"
---- @include "lib/endless"
+--- @include "lib/counted"
 --- @include "lib/pack"
 --- @include "lib/terms"
 --- @include "lib/move"
@@ -11,13 +11,19 @@
 -- longer waits for its claimant's next call.
 local function reenter(at, st, s, claim, r, extends)
   local outer = s.entries[1].r
-  local e = { claim = claim, kind = extends and "e" or "w", ext = 0, at = at.ms, pending = 0, r = r, held = 0 }
+  local e = {
+    claim = claim, kind = extends and "e" or "w", ext = 0, at = at.ms, pending = 0, call = "-",
+    r = r, held = 0, changed = true,
+  }
   local limit = r.max > 0 and at.ms + r.max or 0
   if outer.limit > 0 and (limit == 0 or outer.limit < limit) then
     limit = outer.limit
   end
   if extends and s.deadline < bands().forever then
-    local whole = r.max > 0 and math.min(r.lease, r.max) or r.lease
+    local whole = r.lease
+    if r.max > 0 and (whole == 0 or r.max < whole) then
+      whole = r.max
+    end
     e.ext = math.min(whole, r.wait)
     e.pending = whole - e.ext
     s.deadline, s.more, s.extended = s.deadline + e.ext, s.more + e.ext, s.extended + e.ext
@@ -28,13 +34,10 @@ local function reenter(at, st, s, claim, r, extends)
     s.worked_at = at.ms
   end
   s.count = s.count + 1
-  s.entries[#s.entries + 1], e.changed = e, true
-  terms(r, outer.kind, outer.lease, limit > 0 and math.max(limit - at.ms, 1) or 0)
-  r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, "h"
-  if endless(r) then
-    r.phase = outer.phase == "g" and "g" or "h"
-    st.forever = st.forever + (r.phase == "h" and 1 or 0)
-  end
+  s.entries[#s.entries + 1] = e
+  terms(r, outer.kind, outer.lease, limit > 0 and math.max(limit - at.ms, 1) or outer.phase == "g" and outer.max or 0)
+  r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, outer.phase == "g" and "g" or "h"
+  st.forever = st.forever + counted(r)
   st.used = st.used + 1
   local scores, fields, furthest = move(st, s)
   redis.call("ZADD", at.line, unpack(scores))

@@ -5,7 +5,8 @@ local function stemtext(s, fence)
     int(fence), s.count, s.worked_at, s.extended, s.last, s.extended_at, s.more, int(s.own), int(s.deadline), s.call,
   }
   for _, e in ipairs(s.entries) do
-    w[#w + 1], w[#w + 2], w[#w + 3], w[#w + 4], w[#w + 5] = e.claim, e.kind, e.ext, e.at, e.pending
+    local n = #w
+    w[n + 1], w[n + 2], w[n + 3], w[n + 4], w[n + 5], w[n + 6] = e.claim, e.kind, e.ext, e.at, e.pending, e.call
   end
   return table.concat(w, " ")
 end

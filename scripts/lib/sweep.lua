@@ -1,5 +1,6 @@
 --- @include "lib/bands"
 --- @include "lib/record"
+--- @include "lib/counted"
 -- sweep drops what has expired, at most budget entries: holds, then waiters,
 -- then tombstones. It returns how many it dropped. Its first write is a ZREM,
 -- so it works on a full server.
@@ -27,6 +28,7 @@ local function sweep(at, st, budget)
     for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
       local r = text and record(text)
       st.used = st.used - (r and r.weight or 0)
+      st.forever = st.forever - (r and counted(r) or 0)
     end
     drop(holds, fields)
   end
