@@ -199,6 +199,11 @@ func (s *Swarm) stop(ctx context.Context) error {
 		s.cancel()
 		s.work.Wait()
 	}
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), s.c.cfg.CleanupTimeout)
+		defer cancel()
+	}
 	return s.s.Stop(ctx)
 }
 

@@ -1,0 +1,223 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Flushed is what a flush did.
+type Flushed struct {
+	// Nodes is how many nodes it condemned.
+	Nodes int
+	// Locks is how many holds it ended.
+	Locks int
+	// Waiters is how many waiting claims it removed.
+	Waiters int
+}
+
+// calmest is the longest pause between two passes over all names while the
+// background finds nothing.
+const calmest = time.Hour
+
+// flushes are what is known of flushes before. A pass over all names costs two
+// scripts a name, and condemned ids are covered for a day: so the background leaves
+// out the names, for twice as long each time, while every id has been covered by a
+// pass without error that found nothing.
+type flushes struct {
+	at    time.Time // when the last one ended
+	err   error
+	clean map[string]bool // the ids that a pass without error has covered
+	again time.Duration   // when the background covers them again
+	calm  time.Duration   // how long it waited before
+}
+
+// FlushNow flushes once, whether the swarm runs or not. It condemns all nodes whose
+// last probe is too old. Then it goes through all names, and removes what ids that
+// were condemned in the last 24 hours have there: waiting claims, and holds that
+// are not detached. An error with one node or name does not keep it from the others;
+// the error joins them all, the first ones in full.
+func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
+	return s.flush(ctx, true)
+}
+
+// flushOn flushes until ctx ends.
+func (s *Swarm) flushOn(ctx context.Context) {
+	for {
+		// Nodes that started together must not flush together.
+		pause := time.Duration(float64(s.cfg.FlushEvery) * (0.9 + 0.2*s.cfg.Rand()))
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		_, _ = s.flush(ctx, false) // Status tells the error
+	}
+}
+
+func (s *Swarm) flush(ctx context.Context, always bool) (Flushed, error) {
+	p := &pass{s: s, ids: make(map[string]bool)}
+	p.condemn(ctx)
+	names := len(p.ids) > 0 && (always || s.flushDue(p.ids))
+	if names {
+		p.names(ctx)
+	}
+	err := p.problems.err()
+	if always || ctx.Err() == nil {
+		s.flushed(p, names, err)
+	}
+	return p.out, err
+}
+
+// flushDue reports whether the background should go through all names.
+func (s *Swarm) flushDue(ids map[string]bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range ids {
+		if !s.flushes.clean[id] {
+			return true
+		}
+	}
+	return s.cfg.Clock.Now() >= s.flushes.again
+}
+
+// flushed takes down a flush that has ended.
+func (s *Swarm) flushed(p *pass, names bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.flushes
+	f.at, f.err = time.Now(), err
+	if !names || err != nil {
+		return
+	}
+	calm := p.out.Locks == 0 && p.out.Waiters == 0
+	for id := range p.ids {
+		calm = calm && f.clean[id]
+	}
+	f.calm = min(2*f.calm, calmest)
+	if !calm || f.calm == 0 {
+		f.calm = max(s.cfg.FlushEvery, time.Millisecond)
+	}
+	f.clean, f.again = p.ids, s.cfg.Clock.Now()+f.calm
+}
+
+// pass is one flush.
+type pass struct {
+	s        *Swarm
+	ids      map[string]bool // who is flushed
+	out      Flushed
+	problems problems
+}
+
+// condemn condemns who is overdue, and gathers the ids that are condemned.
+func (p *pass) condemn(ctx context.Context) {
+	from := int64(0)
+	for {
+		page, err := p.s.calls.Dead(ctx, from)
+		if err != nil {
+			p.problems.add(err)
+			return
+		}
+		for _, id := range page.condemned {
+			p.ids[id] = true
+		}
+		got := len(page.condemned) > 0
+		for _, id := range page.overdue {
+			condemned, mine, err := p.s.calls.Condemn(ctx, id)
+			p.problems.add(err)
+			if condemned {
+				got = true
+				p.ids[id] = true
+			}
+			if mine {
+				p.out.Nodes++
+				p.s.cfg.Observe(observe.Event{Kind: observe.Condemned, Node: p.s.cfg.Node(), Detail: id})
+			}
+		}
+		if !page.more || !got || ctx.Err() != nil {
+			return
+		}
+		from = page.from
+	}
+}
+
+// names goes through all names.
+func (p *pass) names(ctx context.Context) {
+	for name, err := range p.s.cfg.Line.Names(ctx) {
+		if err == nil {
+			err = p.name(ctx, name)
+		}
+		p.problems.add(err)
+		if ctx.Err() != nil {
+			p.problems.add(ended(ctx)) // the pass has not seen all
+			return
+		}
+	}
+}
+
+// name flushes one name: those who wait first, so that nothing is handed to them.
+func (p *pass) name(ctx context.Context, name string) error {
+	left, err := p.s.leftBehind(ctx, name, p.ids)
+	problems := problems{}
+	problems.add(err)
+	removed := make(map[string]int)
+	for _, w := range left.waiters {
+		if p.remove(ctx, name, w.ID, w.Node, &problems) {
+			p.out.Waiters++
+			removed[w.Node]++
+		}
+	}
+	for _, h := range left.holders {
+		if p.remove(ctx, name, h.ID, h.Node, &problems) {
+			p.out.Locks++
+			removed[h.Node]++
+		}
+	}
+	for node, count := range removed {
+		p.s.cfg.Observe(observe.Event{
+			Kind: observe.Flushed, Name: name, Node: p.s.cfg.Node(), Detail: node, Count: count,
+		})
+	}
+	return problems.err()
+}
+
+// remove ends a claim, and reports whether it was there to end.
+func (p *pass) remove(ctx context.Context, name, claim, node string, problems *problems) bool {
+	err := p.s.cfg.Line.ForceRelease(ctx, name, claim, node)
+	if err != nil && !errors.Is(err, berth.ErrNotHeld) {
+		problems.add(fmt.Errorf("%q: %w", name, err))
+	}
+	return err == nil
+}
+
+// problems joins errors, a bounded number of them.
+type problems struct {
+	first []error
+	more  int
+}
+
+// most is how many errors are kept.
+const most = 8
+
+func (p *problems) add(err error) {
+	switch {
+	case err == nil:
+	case len(p.first) < most:
+		p.first = append(p.first, err)
+	default:
+		p.more++
+	}
+}
+
+func (p *problems) err() error {
+	if p.more > 0 {
+		return errors.Join(append(p.first[:most:most], fmt.Errorf("berth: and %d more errors", p.more))...)
+	}
+	return errors.Join(p.first...)
+}

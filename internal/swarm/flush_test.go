@@ -1,0 +1,282 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node("a").start(), w.node("b").start()
+		w.line.hold("x", "a.1", "a", false)
+		w.line.wait("x", "b.1", "b")
+		w.line.wait("x", "a.2", "a")
+		w.line.hold("y", "a.3", "a", true)
+		w.line.hold("y", "c.1", "c", false) // never in the swarm
+		w.line.wait("z", "a.4", "a")
+		a.Cut()
+
+		w.until(limit - ms)
+		z, err := b.Zombies(ctx)
+		require.NoError(t, err)
+		require.Empty(t, z.Nodes)
+		out, err := b.FlushNow(ctx)
+		require.NoError(t, err)
+		require.Zero(t, out)
+
+		w.until(limit)
+		z, err = b.Zombies(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a"}, z.Nodes)
+		require.Equal(t, []string{"owner of a.1"}, z.Owners)
+		require.Len(t, z.Holds, 1)
+		require.Equal(t, "x", z.Holds[0].Name)
+		require.Equal(t, "a.1", z.Holds[0].ID)
+		require.Len(t, z.Waiters, 2)
+		require.Empty(t, w.line.ended(), "that changed nothing")
+
+		out, err = b.FlushNow(ctx)
+		require.NoError(t, err)
+		require.Equal(t, Flushed{Nodes: 1, Locks: 1, Waiters: 2}, out)
+		require.Equal(t, []string{"x/a.2", "x/a.1", "z/a.4"}, w.line.ended(), "waiters first")
+		require.Equal(t, "b.1", w.line.holders["x"][0].ID, "handed on")
+		require.Len(t, w.line.holders["y"], 2)
+
+		condemned := b.told(observe.Condemned)
+		require.Len(t, condemned, 1)
+		require.Equal(t, observe.Event{Kind: observe.Condemned, Node: "b", Detail: "a"}, condemned[0])
+		require.Equal(t, []observe.Event{
+			{Kind: observe.Flushed, Name: "x", Node: "b", Detail: "a", Count: 2},
+			{Kind: observe.Flushed, Name: "z", Node: "b", Detail: "a", Count: 1},
+		}, b.told(observe.Flushed))
+		require.Equal(t, time.Now(), b.Status().FlushedAt)
+
+		a.heal()
+		require.Equal(t, []string{"p:b", "p:a-1", "c:a"}, w.members())
+	})
+}
+
+func TestEveryPassCoversWhoWasCondemnedWithinADay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		require.Equal(t, "probed", w.probe("dead", 1))
+		b := w.node("b")
+		w.advance(limit)
+		out, err := b.FlushNow(ctx) // its swarm is not started
+		require.NoError(t, err)
+		require.Equal(t, Flushed{Nodes: 1}, out)
+		w.line.hold("x", "dead.1", "dead", false) // it came late
+		w.advance(24*time.Hour - ms)
+		out, err = b.FlushNow(ctx)
+		require.NoError(t, err)
+		require.Equal(t, Flushed{Locks: 1}, out)
+		w.line.hold("x", "dead.2", "dead", false)
+		w.advance(ms)
+		out, err = b.FlushNow(ctx)
+		require.NoError(t, err)
+		require.Zero(t, out)
+		require.Len(t, b.told(observe.Condemned), 1)
+	})
+}
+
+func TestAnErrorWithOneDoesNotStopTheOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.probe("dead", 1)
+		b := w.node("b")
+		for i := range 20 {
+			w.line.hold(fmt.Sprintf("n%d", i), "dead.1", "dead", false)
+			w.line.hold(fmt.Sprintf("n%d", i), "dead.2", "dead", false)
+		}
+		for i := range 10 {
+			w.line.fail(fmt.Sprintf("n%d", i), errMine)
+		}
+		w.line.fail("n19/dead.1", fmt.Errorf("another reason"))
+		w.line.fail("n18/dead.1", berth.ErrExpired)
+		w.advance(limit)
+		out, err := b.FlushNow(ctx)
+		require.ErrorIs(t, err, errMine)
+		require.ErrorContains(t, err, "and 3 more errors")
+		require.ErrorIs(t, b.Status().Err, errMine)
+		require.Equal(t, Flushed{Nodes: 1, Locks: 38}, out)
+		for i := range 10 {
+			w.line.fail(fmt.Sprintf("n%d", i), nil)
+		}
+		w.line.fail("n19/dead.1", nil)
+		w.line.fail("n18/dead.1", nil)
+		w.line.fail("*", errMine)
+		_, err = b.Zombies(ctx)
+		require.ErrorIs(t, err, errMine)
+		out, err = b.FlushNow(ctx)
+		require.ErrorIs(t, err, errMine)
+		require.Equal(t, Flushed{Locks: 2}, out)
+		w.line.fail("*", nil)
+		out, err = b.FlushNow(ctx)
+		require.NoError(t, err)
+		require.Zero(t, out)
+		require.NoError(t, b.Status().Err)
+	})
+}
+
+func TestAPassThatIsCutShortSaysSo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.probe("dead", 1)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		b := w.node("b", func(c *Config) {
+			c.Observe = func(e observe.Event) {
+				if e.Kind == observe.Flushed {
+					cancel(errMine)
+				}
+			}
+		})
+		w.line.hold("x", "dead.1", "dead", false)
+		w.line.hold("y", "dead.2", "dead", false)
+		w.advance(limit)
+		out, err := b.FlushNow(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errMine)
+		require.Equal(t, Flushed{Nodes: 1, Locks: 1}, out)
+	})
+}
+
+func TestTwoMayFlushAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		for i := range 250 {
+			w.probe(fmt.Sprintf("dead%d", i), 1)
+			w.line.hold(fmt.Sprintf("n%d", i), "1", fmt.Sprintf("dead%d", i), false)
+		}
+		w.advance(limit)
+		nodes := []*node{w.node("a"), w.node("b")}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var sum Flushed
+		for _, n := range nodes {
+			all.Go(func() {
+				out, err := n.FlushNow(ctx)
+				require.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				sum.Nodes += out.Nodes
+				sum.Locks += out.Locks
+			})
+		}
+		all.Wait()
+		require.Equal(t, Flushed{Nodes: 250, Locks: 250}, sum)
+		require.Len(t, w.line.ended(), 250)
+
+		// All were condemned in one ms, and none is missed.
+		for i := range 250 {
+			w.line.hold(fmt.Sprintf("n%d", i), "2", fmt.Sprintf("dead%d", i), false)
+		}
+		out, err := nodes[0].FlushNow(ctx)
+		require.NoError(t, err)
+		require.Equal(t, Flushed{Locks: 250}, out)
+	})
+}
+
+// The first attempt condemned the node, and nobody heard of it.
+func TestACondemnationWhoseReplyIsLostIsCounted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.probe("dead", 1)
+		b := w.node("b")
+		w.advance(limit)
+		b.Once("swarm_condemn", link.LoseReply)
+		out, err := b.FlushNow(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, Flushed{Nodes: 1}, out)
+		require.Equal(t, 2, b.Count("swarm_condemn"))
+		require.Len(t, b.told(observe.Condemned), 1)
+	})
+}
+
+func TestTheBackgroundFlushes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node("a", func(c *Config) { c.FlushEvery, c.ProbeEvery = 0, 7*time.Second }).start() // the default
+		w.probe("dead", 1)
+		w.line.hold("x", "dead.1", "dead", false)
+		w.until(20*time.Second - ms)
+		require.Empty(t, w.line.ended())
+		w.until(20 * time.Second)
+		require.Equal(t, []string{"x/dead.1"}, w.line.ended())
+		require.Equal(t, time.Now(), n.Status().FlushedAt)
+		w.line.hold("x", "dead.2", "dead", false) // it came late
+		w.advance(10 * time.Second)
+		require.Len(t, w.line.ended(), 2)
+
+		// While it finds nothing, it reads the names less and less often.
+		w.advance(time.Hour)
+		require.Less(t, w.line.passed(), 15)
+		w.line.hold("x", "dead.3", "dead", false)
+		w.advance(time.Hour)
+		require.Len(t, w.line.ended(), 3)
+		w.probe("next", 1)
+		w.line.hold("x", "next.1", "next", false)
+		w.advance(limit + 10*time.Second)
+		require.Len(t, w.line.ended(), 4, "another one is dead: at once")
+		require.NoError(t, n.Stop(context.Background()))
+		n.Reset()
+		w.advance(time.Hour)
+		require.Zero(t, n.Count("swarm_dead"))
+	})
+}
+
+func TestAPassThatFailedIsDoneAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node("a", func(c *Config) { c.FlushEvery = 10 * time.Second }).start()
+		w.probe("dead", 1)
+		w.line.hold("x", "dead.1", "dead", false)
+		w.line.fail("x/dead.1", errMine)
+		w.until(20 * time.Second)
+		require.ErrorIs(t, n.Status().Err, errMine)
+		w.until(50 * time.Second)
+		require.Equal(t, 4, w.line.passed(), "each time")
+		w.line.fail("x/dead.1", nil)
+		w.advance(10 * time.Second)
+		require.Len(t, w.line.ended(), 1)
+		require.NoError(t, n.Status().Err)
+	})
+}
+
+func TestInfoListsTheNodes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node("a").start()
+		w.probe("dead", 1)
+		w.advance(limit)
+		out, err := n.FlushNow(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, out.Nodes)
+		w.until(30 * time.Second)
+		w.probe("late", 1)
+		w.advance(limit)
+		all := make(map[string]Node)
+		for node, err := range n.Info(ctx) {
+			require.NoError(t, err)
+			all[node.ID] = node
+		}
+		require.Equal(t, map[string]Node{
+			"a":    {ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.began.Add(44 * time.Second).UnixMilli())},
+			"dead": {ID: "dead", Label: "l", ProbedAt: time.UnixMilli(w.began.UnixMilli()), Zombie: true, Condemned: true},
+			"late": {ID: "late", Label: "l", ProbedAt: time.UnixMilli(w.began.Add(30 * time.Second).UnixMilli()), Zombie: true},
+		}, all)
+		for _, err := range n.Info(ctx) {
+			require.NoError(t, err)
+			break
+		}
+		n.Cut()
+		for _, err := range n.Info(ctx) {
+			require.Error(t, err)
+		}
+	})
+}

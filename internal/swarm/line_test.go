@@ -1,0 +1,126 @@
+package swarm
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/berth-go/berth"
+)
+
+// line is a Line in memory.
+type line struct {
+	mu       sync.Mutex
+	names    []string
+	holders  map[string][]berth.Holder
+	waiters  map[string][]berth.Waiter
+	broken   map[string]error // what a name answers with
+	released []string         // name/claim, in order
+	passes   int              // how often the names were asked for
+}
+
+func newLine() *line {
+	return &line{
+		holders: make(map[string][]berth.Holder), waiters: make(map[string][]berth.Waiter), broken: make(map[string]error),
+	}
+}
+
+func (l *line) name(name string) {
+	if !slices.Contains(l.names, name) {
+		l.names = append(l.names, name)
+	}
+}
+
+func (l *line) hold(name, claim, node string, detached bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name(name)
+	l.holders[name] = append(l.holders[name], berth.Holder{ID: claim, Node: node, Owner: "owner of " + claim, Detached: detached})
+}
+
+func (l *line) wait(name, claim, node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name(name)
+	l.waiters[name] = append(l.waiters[name], berth.Waiter{ID: claim, Node: node})
+}
+
+// fail makes a name, one claim of it ("name/claim"), or all of the names ("*") fail,
+// or work again.
+func (l *line) fail(what string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.broken, what)
+		return
+	}
+	l.broken[what] = err
+}
+
+func (l *line) ended() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.released)
+}
+
+func (l *line) passed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.passes
+}
+
+func (l *line) Names(context.Context) iter.Seq2[string, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passes++
+	return each(slices.Clone(l.names), l.broken["*"])
+}
+
+func (l *line) Holders(_ context.Context, name string) iter.Seq2[berth.Holder, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.holders[name]), nil)
+}
+
+func (l *line) Waiters(_ context.Context, name string) iter.Seq2[berth.Waiter, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.waiters[name]), l.broken[name])
+}
+
+// ForceRelease hands what is freed to the first waiter.
+func (l *line) ForceRelease(_ context.Context, name, claim, node string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.broken[name+"/"+claim]; err != nil {
+		return err
+	}
+	waiters, holders := len(l.waiters[name]), len(l.holders[name])
+	l.waiters[name] = slices.DeleteFunc(l.waiters[name], func(w berth.Waiter) bool { return w.ID == claim && w.Node == node })
+	l.holders[name] = slices.DeleteFunc(l.holders[name], func(h berth.Holder) bool { return h.ID == claim && h.Node == node })
+	if len(l.waiters[name]) == waiters && len(l.holders[name]) == holders {
+		return berth.ErrNotHeld
+	}
+	l.released = append(l.released, name+"/"+claim)
+	if len(l.holders[name]) == 0 && len(l.waiters[name]) > 0 {
+		first := l.waiters[name][0]
+		l.waiters[name] = l.waiters[name][1:]
+		l.holders[name] = append(l.holders[name], berth.Holder{ID: first.ID, Node: first.Node})
+	}
+	return nil
+}
+
+func each[T any](all []T, err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range all {
+			if !yield(one, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var zero T
+			yield(zero, err)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// name is whose keys a swarm has: there is one in a namespace.
+const name = "nodes"
+
+// pageSize is about how many nodes one script of a listing reads.
+const pageSize = 100
+
+// The statuses of the scripts; a test compares them with the headers.
+const (
+	statusProbed       = "probed"
+	statusCondemned    = "condemned"
+	statusLeft         = "left"
+	statusAlive        = "alive"
+	statusUnknown      = "unknown"
+	statusPage         = "page"
+	statusIncompatible = "incompatible"
+)
+
+// calls is the only place that runs the swarm's scripts.
+type calls struct {
+	run                                *scriptkit.Runner
+	keys                               []string
+	label, limit, memory               string
+	probe, condemn, leave, nodes, dead *scriptkit.Script
+}
+
+func newCalls(cfg *Config) *calls {
+	lib := claims.Library()
+	return &calls{
+		run:     cfg.Runner,
+		keys:    []string{cfg.Space.State(keyspace.Swarm, name), cfg.Space.Probes(name)},
+		label:   cfg.Label,
+		limit:   millis(cfg.ZombieAfter),
+		memory:  millis(memory),
+		probe:   lib.Script("swarm_probe"),
+		condemn: lib.Script("swarm_condemn"),
+		leave:   lib.Script("swarm_leave"),
+		nodes:   lib.Script("swarm_nodes"),
+		dead:    lib.Script("swarm_dead"),
+	}
+}
+
+func millis(d time.Duration) string { return claims.Decimal(d.Milliseconds()) }
+
+// said is what a node's own call was told.
+type said struct {
+	status     string
+	more       bool // more could be dropped
+	unanswered bool // an attempt may still run
+	err        error
+}
+
+// Probe sends swarm_probe.
+func (c *calls) Probe(ctx context.Context, mode scriptkit.Mode, node string, run int64) said {
+	r, err := c.run.Run(ctx, c.probe, mode, c.keys, []string{node, claims.Decimal(run), c.label, c.limit, c.memory})
+	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
+	if err != nil {
+		return s
+	}
+	switch r.Status() {
+	case statusProbed, statusCondemned:
+		s.more = r.Int(1) == 1
+		s.err = r.Err()
+	default: // left as well: the run that probes has not
+		s.err = unexpected(&r)
+	}
+	return s
+}
+
+// Leave sends swarm_leave once, with a tombstone if a probe may still run.
+func (c *calls) Leave(ctx context.Context, node string, run int64, doubt bool) said {
+	stays := time.Duration(0)
+	if doubt {
+		stays = tombstone
+	}
+	r, err := c.run.Run(ctx, c.leave, scriptkit.Once, c.keys,
+		[]string{node, claims.Decimal(run), c.limit, millis(stays), c.memory})
+	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
+	if err == nil && s.status != statusLeft && s.status != statusCondemned {
+		s.err = unexpected(&r)
+	}
+	return s
+}
+
+// Condemn sends swarm_condemn until nothing more is to be dropped. mine says that
+// this call was the one that condemned the node.
+func (c *calls) Condemn(ctx context.Context, node string) (condemned, mine bool, err error) {
+	for {
+		r, err := c.run.Run(ctx, c.condemn, scriptkit.Bounded, c.keys, []string{node, c.limit, c.memory})
+		if err != nil {
+			return condemned, mine, err
+		}
+		switch r.Status() {
+		case statusCondemned:
+		case statusAlive, statusUnknown: // it has probed since, or has left
+			return condemned, mine, nil
+		default:
+			return condemned, mine, unexpected(&r)
+		}
+		// An attempt of this very call may have done it without an answer.
+		condemned, mine = true, mine || r.Int(1) == 1 || r.Unanswered
+		if more := r.Int(2) == 1; !more || r.Err() != nil {
+			return condemned, mine, r.Err()
+		}
+	}
+}
+
+// deadPage is what one swarm_dead has read.
+type deadPage struct {
+	overdue, condemned []string
+	from               int64
+	more               bool
+}
+
+// Dead sends swarm_dead.
+func (c *calls) Dead(ctx context.Context, from int64) (page deadPage, err error) {
+	r, err := c.run.Run(ctx, c.dead, scriptkit.Bounded, c.keys,
+		[]string{c.limit, c.memory, claims.Decimal(from), strconv.Itoa(pageSize)})
+	if err != nil {
+		return page, err
+	}
+	if r.Status() != statusPage {
+		return page, unexpected(&r)
+	}
+	page.from, page.more = r.Int(1), r.Int(2) == 1
+	for i := 3; i < r.Len(); i += 2 {
+		if r.Int(i+1) == 1 {
+			page.condemned = append(page.condemned, r.Str(i))
+		} else {
+			page.overdue = append(page.overdue, r.Str(i))
+		}
+	}
+	return page, r.Err()
+}
+
+// Nodes sends swarm_nodes. The cursor is "0" to begin with, and when all have been
+// seen.
+func (c *calls) Nodes(ctx context.Context, cursor string, limit time.Duration) (page []Node, next string, err error) {
+	r, err := c.run.Run(ctx, c.nodes, scriptkit.Bounded, c.keys, []string{cursor, strconv.Itoa(pageSize)})
+	if err != nil {
+		return nil, "", err
+	}
+	if r.Status() != statusPage {
+		return nil, "", unexpected(&r)
+	}
+	next, now := r.Str(1), time.UnixMilli(r.Int(2))
+	for i := 3; i < r.Len(); i += 4 {
+		probed := time.UnixMilli(r.Int(i + 2))
+		page = append(page, Node{
+			ID: r.Str(i), Label: r.Str(i + 1), ProbedAt: probed,
+			Zombie: now.Sub(probed) >= limit, Condemned: r.Int(i+3) != 0,
+		})
+	}
+	return page, next, r.Err()
+}
+
+// unexpected is the error for a reply that is none of those which the caller
+// reads.
+func unexpected(r *scriptkit.Reply) error {
+	if r.Status() == statusIncompatible {
+		return fmt.Errorf("%w: the swarm has format %d, which this release does not know", berth.ErrIncompatible, r.Int(1))
+	}
+	return fmt.Errorf("berth: unexpected status %q of the swarm", r.Status())
+}

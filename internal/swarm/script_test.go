@@ -1,0 +1,213 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
+)
+
+func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
+	t.Parallel()
+	var declared []string
+	for _, script := range claims.Library().Scripts() {
+		for _, reply := range script.Header.Returns {
+			if strings.HasPrefix(script.Name, "swarm_") {
+				declared = append(declared, reply.Status)
+			}
+		}
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), "script.go", nil, 0)
+	require.NoError(t, err)
+	var known []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if value, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(value.Names[0].Name, "status") {
+			word, err := strconv.Unquote(value.Values[0].(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			known = append(known, word)
+		}
+		return true
+	})
+	slices.Sort(declared)
+	slices.Sort(known)
+	require.Equal(t, slices.Compact(declared), known)
+}
+
+func TestAProbeIsADeadlineThatNobodyRevives(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		require.Equal(t, "probed", w.probe("a", 1))
+		require.Equal(t, "probed", w.probe("b", 1))
+		w.advance(limit - ms)
+		status, age := w.condemn("a")
+		require.Equal(t, "alive", status)
+		require.EqualValues(t, 14999, age)
+		require.Equal(t, "probed", w.probe("a", 1))
+		require.Equal(t, []string{"p:b", "p:a"}, w.members())
+		w.advance(ms)
+		require.Equal(t, "condemned", w.probe("b", 1), "it is late")
+		require.Equal(t, "condemned", w.probe("b", 2), "for good")
+		w.advance(limit - ms)
+		require.Equal(t, []string{"p:a", "c:b"}, w.members())
+		status, fresh := w.condemn("a")
+		require.Equal(t, "condemned", status)
+		require.EqualValues(t, 1, fresh)
+		status, fresh = w.condemn("a")
+		require.Equal(t, "condemned", status, "again")
+		require.Zero(t, fresh)
+		status, _ = w.condemn("c")
+		require.Equal(t, "unknown", status)
+	})
+}
+
+func TestWhoIsOverdueCannotLeave(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.probe("a", 1)
+		w.advance(limit)
+		require.Equal(t, "condemned", w.leave("a", 1, 0))
+		require.Equal(t, "condemned", w.leave("a", 1, 0))
+		require.Equal(t, []string{"c:a"}, w.members())
+	})
+}
+
+func TestALeaveOfAnEarlierRunChangesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.probe("a", 1)
+		require.Equal(t, "left", w.leave("a", 1, 0))
+		require.Equal(t, "left", w.leave("a", 1, 0), "again")
+		require.Equal(t, "probed", w.probe("a", 2))
+		require.Equal(t, "left", w.leave("a", 1, 60000))
+		require.Equal(t, []string{"p:a"}, w.members())
+		require.Equal(t, "left", w.probe("a", 1), "nor does a probe")
+		require.Equal(t, "left", w.leave("a", 2, 60000))
+		require.Equal(t, "left", w.probe("a", 2))
+		require.Equal(t, []string{"t:a"}, w.members())
+		require.Equal(t, 24*time.Hour+time.Minute, w.expiry())
+	})
+}
+
+func TestTheIdsOfADayAreForgottenInBoundedSteps(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for i := range 250 {
+			w.probe(fmt.Sprintf("dead%d", i), 1)
+			require.Equal(t, "left", w.leave(fmt.Sprintf("gone%d", i), 1, 60000))
+		}
+		w.advance(limit)
+		for i := range 250 {
+			status, _ := w.condemn(fmt.Sprintf("dead%d", i))
+			require.Equal(t, "condemned", status)
+		}
+		w.advance(24*time.Hour - ms)
+		n := w.node("a").start() // drops the tombstones, in several runs
+		w.advance(0)
+		require.Len(t, w.members(), 251)
+		w.advance(300 * ms) // no two were condemned in one ms
+		r := w.call("swarm_probe", "b", "1", "l", limitMS, memoryMS)
+		require.EqualValues(t, 1, r.Int(1), "more")
+		require.Len(t, w.members(), 152)
+		require.NoError(t, n.ProbeNow(context.Background()))
+		w.advance(0)
+		require.ElementsMatch(t, []string{"p:a", "p:b"}, w.members())
+		fields, err := w.do("HKEYS", stateKey).AsStrSlice()
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"fmt", "n:a", "n:b"}, fields)
+	})
+}
+
+func TestTheKeysEndTogetherADayAfterTheLastWord(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const day = 24*time.Hour + time.Minute
+		w.probe("a", 1)
+		require.Equal(t, day, w.expiry())
+		w.advance(1500 * ms)
+		w.probe("b", 1)
+		require.Equal(t, day+2*time.Second, w.expiry())
+		w.probe("a", 1)
+		require.Equal(t, day+2*time.Second, w.expiry())
+		w.advance(time.Second)
+		w.probe("a", 1)
+		require.Equal(t, day+3*time.Second, w.expiry(), "each probe moves it")
+		w.advance(time.Minute)
+		w.condemn("a")
+		require.Equal(t, day+63*time.Second, w.expiry())
+		w.condemn("b") // the last one that probes
+		require.Equal(t, day+63*time.Second, w.expiry())
+		require.Equal(t, []string{probesKey, stateKey}, w.keys())
+		w.until(day + 63*time.Second - ms)
+		require.Len(t, w.keys(), 2)
+		w.advance(ms)
+		require.Empty(t, w.keys())
+	})
+}
+
+func TestALabelMayHaveAnyBytes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		label := "1 2 \n\x00\xff "
+		n := w.node("a", func(c *Config) { c.Label = label }).start()
+		for range 2 {
+			for node, err := range n.Info(context.Background()) {
+				require.NoError(t, err)
+				require.Equal(t, label, node.Label)
+			}
+			w.advance(time.Minute)
+			require.NoError(t, n.Stop(context.Background()))
+			w.call("swarm_probe", "a", "5", label, limitMS, memoryMS)
+			w.advance(limit)
+			w.condemn("a")
+		}
+	})
+}
+
+func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node("a").start()
+		w.do("HSET", stateKey, "fmt", "2")
+		dump := func() string {
+			fields, err := w.do("HGETALL", stateKey).AsStrMap()
+			require.NoError(t, err)
+			return fmt.Sprint(fields, w.members(), w.expiry())
+		}
+		before := dump()
+		require.ErrorIs(t, n.ProbeNow(ctx), berth.ErrIncompatible)
+		_, err := n.FlushNow(ctx)
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		_, err = n.Zombies(ctx)
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		_, _, err = n.calls.Condemn(ctx, "a")
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		require.ErrorIs(t, n.Stop(ctx), berth.ErrIncompatible)
+		require.ErrorContains(t, n.Start(ctx), "format 2")
+		require.Equal(t, before, dump())
+		require.Equal(t, []replaced{{last, "a", ReasonSilent}}, n.ends(), "it could not leave")
+	})
+}
+
+// Of a state that was evicted, what is left is of use.
+func TestANodeWhoseRecordIsGoneProbesOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node("a").start()
+		for _, key := range []string{stateKey, probesKey} {
+			w.do("DEL", key)
+			require.NoError(t, n.ProbeNow(context.Background()))
+			require.Equal(t, 24*time.Hour+time.Minute, w.expiry())
+			require.Equal(t, []string{"p:a"}, w.members())
+		}
+		w.do("DEL", stateKey)
+		w.advance(1)
+		status, _ := w.condemn("a")
+		require.Equal(t, "alive", status)
+		require.NoError(t, n.Stop(context.Background()))
+		require.Empty(t, w.keys())
+	})
+}

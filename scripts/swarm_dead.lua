@@ -1,0 +1,33 @@
+--[[
+swarm_dead: some of the nodes that are to be flushed, or may be.
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+ARGV[1] zombie limit (ms)    ARGV[2] memory (ms)    ARGV[3] from (0 to begin)    ARGV[4] how many of each
+RETURNS {"page", from, more, ...} | {"incompatible", format}
+REPLAY reads only    COST O(log n + page)
+]]
+-- For each node two fields follow: its id, and 1 if it was condemned within the
+-- memory, or 0 if it has not probed within the limit. The latter are those that
+-- have not for the longest time, whatever from says.
+--- @include "lib/watch"
+local limit, memory, from, many = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local at, newer = watch(KEYS[1], KEYS[2])
+
+if newer then
+  return { "incompatible", newer }
+end
+local overdue = redis.call("ZRANGEBYSCORE", at.probes, 0, at.ms - limit, "LIMIT", 0, many)
+local first = math.max(at.condemned + at.ms - memory + 1, from)
+local condemned = redis.call("ZRANGEBYSCORE", at.probes, first, at.left - 1, "WITHSCORES", "LIMIT", 0, many)
+local reply = { "page", from, 0 }
+for _, member in ipairs(overdue) do
+  reply[#reply + 1], reply[#reply + 2] = string.sub(member, 3), 0
+end
+for i = 1, #condemned, 2 do
+  reply[#reply + 1], reply[#reply + 2] = string.sub(condemned[i], 3), 1
+  reply[2] = tonumber(condemned[i + 1]) + 1
+end
+if #overdue >= many or #condemned >= 2 * many then
+  reply[3] = 1
+end
+return reply

@@ -1,0 +1,45 @@
+--[[
+swarm_leave: a node goes, and nobody is to flush what it holds.
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+ARGV[1] node    ARGV[2] run that ends    ARGV[3] zombie limit (ms)
+ARGV[4] tombstone (ms, 0 = none)    ARGV[5] memory (ms)
+RETURNS {"left"} | {"condemned"} | {"incompatible", format}
+REPLAY who has left has left; a later run of the node stays    COST O(log n)
+]]
+-- With the tombstone, a probe of this run that comes later counts nothing. A node
+-- whose limit has passed cannot leave any more: it is condemned.
+--- @include "lib/watch"
+--- @include "lib/member"
+--- @include "lib/endure"
+--- @include "lib/condemn"
+local node, run, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local stays, memory = tonumber(ARGV[4]), tonumber(ARGV[5])
+local at, newer = watch(KEYS[1], KEYS[2])
+
+if newer then
+  return { "incompatible", newer }
+end
+local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
+local m, probed = member(redis.call("HGET", at.state, "n:" .. node)), tonumber(scores[1])
+if scores[2] then
+  return { "condemned" }
+elseif m and tonumber(m.run) > tonumber(run) then
+  return { "left" }
+elseif probed and at.ms - probed >= limit then
+  condemn(at, node, m, probed)
+  endure(at, memory)
+  return { "condemned" }
+end
+if m or probed then
+  redis.call("ZREM", at.probes, "p:" .. node)
+  redis.call("HDEL", at.state, "n:" .. node)
+end
+if stays > 0 then
+  redis.call("HSET", at.state, "fmt", 1, "t:" .. node, run)
+  redis.call("ZADD", at.probes, at.left + at.ms + stays, "t:" .. node)
+  endure(at, memory)
+elseif redis.call("EXISTS", at.probes) == 0 and redis.call("EXISTS", at.state) == 1 then
+  redis.call("UNLINK", at.state) -- it was the last one
+end
+return { "left" }

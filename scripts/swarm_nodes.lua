@@ -1,0 +1,30 @@
+--[[
+swarm_nodes: some of the nodes of a swarm, in no order.
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+ARGV[1] cursor (0 to begin)    ARGV[2] about how many
+RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
+REPLAY reads only    COST O(page)
+]]
+-- The cursor is 0 when all have been seen. For each node four fields follow: its
+-- id, its label, its last probe (ms) and when it was condemned (ms, 0 = it is not).
+--- @include "lib/watch"
+--- @include "lib/member"
+local at, newer = watch(KEYS[1], KEYS[2])
+
+if newer then
+  return { "incompatible", newer }
+end
+local page = redis.call("HSCAN", at.state, ARGV[1], "MATCH", "n:*", "COUNT", ARGV[2])
+local reply = { "page", page[1], at.ms }
+for i = 1, #page[2], 2 do
+  local node, m = string.sub(page[2][i], 3), member(page[2][i + 1])
+  local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
+  local probed, condemned = tonumber(scores[1]), tonumber(scores[2])
+  if m and (probed or condemned) then
+    reply[#reply + 1], reply[#reply + 2] = node, m.label
+    reply[#reply + 1] = probed or m.probed
+    reply[#reply + 1] = condemned and condemned - at.condemned or 0
+  end
+end
+return reply

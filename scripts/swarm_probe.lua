@@ -1,0 +1,49 @@
+--[[
+swarm_probe: a node says that it lives.
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+ARGV[1] node    ARGV[2] run, which rises with each start of the node    ARGV[3] label
+ARGV[4] zombie limit (ms)    ARGV[5] memory (ms)
+RETURNS {"probed", more} | {"condemned", more} | {"left", more} | {"incompatible", format}
+REPLAY a probe counts from now; one of a run that has left counts nothing    COST O(log n) + at most 100 drops
+]]
+-- A probe that comes when the limit has passed revives nobody: it condemns.
+--- @include "lib/watch"
+--- @include "lib/member"
+--- @include "lib/endure"
+--- @include "lib/condemn"
+--- @include "lib/fade"
+local node, run, limit, memory = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+local at, newer = watch(KEYS[1], KEYS[2])
+
+if newer then
+  return { "incompatible", newer }
+end
+local known = redis.call("HMGET", at.state, "n:" .. node, "t:" .. node)
+local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
+local m, probed = member(known[1]), tonumber(scores[1])
+local ended = math.max(m and tonumber(m.run) - 1 or 0, tonumber(known[2]) or 0)
+local status = "probed"
+
+if scores[2] then
+  status = "condemned"
+elseif tonumber(run) <= ended then
+  status = "left"
+elseif probed and at.ms - probed >= limit then
+  status = "condemned"
+  condemn(at, node, m, probed)
+  endure(at, memory)
+else
+  local text = run .. " 0 " .. ARGV[3]
+  if probed then
+    endure(at, memory) -- nodes live on on a full server
+  end
+  if text ~= known[1] then
+    redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
+  end
+  redis.call("ZADD", at.probes, at.ms, "p:" .. node)
+  if not probed or text ~= known[1] then
+    endure(at, memory) -- a key may be new
+  end
+end
+return { status, fade(at, memory) }
