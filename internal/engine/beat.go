@@ -64,10 +64,7 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	spec.Renews = !r.NoRenew && r.Lease != berth.Forever && !c.isDetached()
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.
-	spec.Lease, spec.Pace = r.Lease, c.Record.Wait
-	if r.MaxHold > 0 {
-		spec.Lease = min(r.Lease, r.MaxHold) // so that the margin is no larger than it
-	}
+	spec.Lease, spec.Pace = r.lease(), c.Record.Wait
 	margin := spec.Lease
 	if !g.confirmed {
 		margin = c.Record.Wait
@@ -78,6 +75,9 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 		left = berth.Forever
 	}
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
+	c.mu.Lock()
+	c.told = spec.Deadline
+	c.mu.Unlock()
 }
 
 // restorePause is the shortest pause before a restore that failed is tried again.
@@ -204,15 +204,22 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 	switch s.Word {
 	case WordHeld:
 		c.mu.Lock()
+		if start < c.lowered {
+			c.mu.Unlock()
+			// It may be from before an extension was taken back, which the
+			// server is asked about since.
+			return heartbeat.Outcome{Skip: true}
+		}
 		first := !c.confirmed
 		c.confirmed, c.renewed = true, max(c.renewed, start)
-		c.mu.Unlock()
-		if first {
-			e.retime(c, grant{start: start, left: s.Left, confirmed: true})
-		}
 		left := s.Left
 		if left < 0 {
 			left = berth.Forever
+		}
+		c.told = heartbeat.Deadline(start, left, c.terms.lease())
+		c.mu.Unlock()
+		if first {
+			e.retime(c, grant{start: start, left: s.Left, confirmed: true})
 		}
 		return heartbeat.Outcome{Left: left}
 	case WordTaken, WordReleased, WordGone:
@@ -248,19 +255,16 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 	var at []int
 	for i, c := range claims {
 		outcomes[i].Skip = true
-		// Given up since: to put it back would leave a ghost.
-		if p, _ := c.current(); p == waiting {
+		c.mu.Lock()
+		// Given up, or granted, since: to put it back would leave a ghost.
+		if c.phase == waiting {
+			c.doubt = true // from here on a push may be about the grant that it had before
 			wanted, at = append(wanted, c), append(at, i)
 		}
+		c.mu.Unlock()
 	}
 	if len(wanted) == 0 {
 		return outcomes, nil
-	}
-	for _, c := range wanted {
-		// From here on a push may be about the grant that it had before.
-		c.mu.Lock()
-		c.doubt = true
-		c.mu.Unlock()
 	}
 	start := e.clock.Now()
 	round, err := e.cfg.Scripts.Restore(ctx, name, wanted)
@@ -345,6 +349,8 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	case p != granted:
 	case out.Gone != nil:
 		e.endHold(c, out.Gone)
+	case out.Skip && sent.held:
+		e.beats.Kick(c.Name) // the answer was too old
 	case !out.Skip:
 		e.retime(c, grant{start: start, left: out.Left, confirmed: true})
 	}

@@ -88,6 +88,7 @@ type Claim struct {
 	replied  time.Duration            // guarded by mu: when the answer that made it an entry was read
 	limit    time.Duration            // guarded by mu: the local end of its maximum hold, 0 for none
 	ceilings map[*Claim]time.Duration // guarded by mu: what entries in the middle of their release may leave of it
+	told     time.Duration            // guarded by mu: the local deadline by the last answer; a call under way may have lowered it
 	renewed  time.Duration            // guarded by mu: start of the last call that renewed it
 	lowered  time.Duration            // guarded by mu: when the last of them was answered
 	before   map[*Claim]time.Duration // deadlines of its siblings before it was sent; of the goroutine that asks
@@ -126,6 +127,15 @@ func (c *Claim) goesBy() Terms {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.terms
+}
+
+// lease is what a renewal gives, within the maximum hold, so that the margin is no
+// larger than it.
+func (t Terms) lease() time.Duration {
+	if t.MaxHold > 0 {
+		return min(t.Lease, t.MaxHold)
+	}
+	return t.Lease
 }
 
 // begins sets what is known of a claim when its course begins.

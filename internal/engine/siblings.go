@@ -69,6 +69,9 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 			if further := heartbeat.Deadline(start, common, spec.Lease); spec.Deadline != 0 && further > spec.Deadline {
 				spec.Deadline = further
+				other.mu.Lock()
+				other.told = further
+				other.mu.Unlock()
 			}
 		})
 	}
@@ -100,39 +103,51 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 	}
 }
 
-// lowerSibling lowers one, and reports false where nothing bounds it.
+// lowerSibling lowers one, and reports false where nothing bounds it. A call under
+// way may have lowered it already, but not by what the claim extended.
 func (e *Engine) lowerSibling(c, other *Claim) bool {
 	now := e.clock.Now()
 	return e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 		if spec.Deadline == 0 {
 			return
 		}
-		least := spec.Deadline - c.unused(now)
+		other.mu.Lock()
+		defer other.mu.Unlock()
+		least := max(spec.Deadline, other.told) - c.unused(now)
 		if before, known := c.before[other]; known && !c.answered() {
 			least = max(least, before)
 		}
 		least = max(least, other.renewedUntil(spec))
+		if ceiling, again := other.ceilings[c]; again {
+			least = max(least, ceiling) // lowered for an earlier attempt already
+		}
 		spec.Deadline = min(spec.Deadline, least)
-		other.mu.Lock()
 		if other.ceilings == nil {
 			other.ceilings = make(map[*Claim]time.Duration)
 		}
 		other.ceilings[c] = least
 		spec.Limit = other.bound()
-		other.mu.Unlock()
 	})
 }
 
+// liftSibling takes the ceiling away again. What was answered while it was there
+// may be from before the removal.
 func (e *Engine) liftSibling(c, other *Claim) {
 	e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 		other.mu.Lock()
+		defer other.mu.Unlock()
+		ceiling, low := other.ceilings[c]
 		delete(other.ceilings, c)
 		other.lowered = e.clock.Now()
 		spec.Limit = other.bound()
-		other.mu.Unlock()
-		if spec.Deadline != 0 {
-			spec.Deadline-- // changed, so that a beat that is under way no longer moves it
+		if spec.Deadline == 0 {
+			return
 		}
+		spec.Deadline-- // changed, so that a beat that is under way no longer moves it
+		if low {
+			spec.Deadline = min(spec.Deadline, max(ceiling, other.renewedUntil(spec)))
+		}
+		other.told = spec.Deadline
 	})
 }
 
@@ -162,10 +177,9 @@ func (c *Claim) answered() bool {
 }
 
 // renewedUntil is what the claim's own last renewal gives it, whatever others
-// extended: only for the outermost entry, whose renewals count.
+// extended: only for the outermost entry, whose renewals count. It is called with
+// c.mu held.
 func (c *Claim) renewedUntil(spec *heartbeat.Spec) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.entry != nil || !spec.Renews || !c.confirmed || c.renewed == 0 {
 		return math.MinInt64
 	}

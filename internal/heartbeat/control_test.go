@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 )
 
@@ -32,6 +34,24 @@ func TestKickMakesEveryLeaseOfTheKeyDue(t *testing.T) {
 		w.until(5 * time.Second)
 		require.Equal(t, 4500*ms, w.times("k")[2], "a third after the kick")
 	}, func(cfg *Config) { cfg.BatchSize = 2 })
+}
+
+func TestKickReachesAllLanesOfAKey(t *testing.T) {
+	paces := []time.Duration{ms, 900 * ms, lease, 40 * time.Hour, berth.Forever}
+	inWorld(t, after(ms/10, always(Outcome{Skip: true})), func(w *world) {
+		w.Kick("k")
+		for i, pace := range paces {
+			w.add(fmt.Sprint(i), "k", Spec{Lease: pace})
+			w.add(fmt.Sprint("other", i), "other", Spec{Lease: pace})
+		}
+		w.Kick("k")
+		synctest.Wait()
+		require.Len(t, w.times("k"), len(paces))
+		require.Empty(t, w.times("other"))
+		w.Kick("k") // all are in flight
+		w.until(ms / 10)
+		require.Len(t, w.times("k"), 2*len(paces))
+	})
 }
 
 func TestKickKeepsTheOrderOfWhatIsOverdue(t *testing.T) {
@@ -100,7 +120,7 @@ func TestStopMayComeBeforeAnythingAndMoreThanOnce(t *testing.T) {
 		w.until(time.Minute)
 		w.requireAlive("a")
 		require.Empty(t, w.times())
-		require.Empty(t, w.lanes)
+		w.requireNothingLeft()
 		require.Equal(t, spec.Deadline, l.Deadline())
 		require.ErrorIs(t, l.Err(w.clock.Now()), ErrDeadline)
 		w.Remove(l)
@@ -264,7 +284,7 @@ func BenchmarkRenew(b *testing.B) {
 		engine.Add(new(Lease), "k", spec)
 	}
 	engine.Stop() // only by hand from here on
-	ln := engine.lanes["k"]
+	ln := engine.lanes[trackOf("k", spec.pace())]
 	now, rounds := time.Duration(0), 0
 	for b.Loop() {
 		if rounds++; rounds%size != 0 {

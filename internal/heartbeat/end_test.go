@@ -61,6 +61,36 @@ func TestHangingKeyDelaysNoOther(t *testing.T) {
 	})
 }
 
+func TestShortLeaseThatHangsCostsNoLongOneABeat(t *testing.T) {
+	answer := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		for _, l := range leases {
+			if l.Claim == "short" {
+				return hang(ctx, key, leases)
+			}
+		}
+		return after(200*ms, renewAll)(ctx, key, leases) // more than a sixth of the short one's
+	}
+	inWorld(t, answer, func(w *world) {
+		w.add("long", "k", w.hold(lease))
+		for until := 2 * lease; w.clock.Now() < until; {
+			// Always one there, in flight or about to be.
+			l := w.add("short", "k", Spec{Lease: 900 * ms, Renews: true})
+			w.until(w.clock.Now() + 700*ms)
+			w.Remove(l)
+		}
+		require.NotEmpty(t, w.fails["short"])
+		require.Empty(t, w.fails["long"])
+		var long []time.Duration
+		for _, call := range w.calls() {
+			if call.claims[0] == "long" {
+				long = append(long, call.at)
+			}
+		}
+		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms, 9000 * ms, 12000 * ms, 15000 * ms, 18000 * ms}, long)
+		w.requireAlive("long")
+	})
+}
+
 func TestDeadlinePassesWhileABatchIsInFlight(t *testing.T) {
 	// A Beat that outstays its limit, and is answered well in the end.
 	late := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {

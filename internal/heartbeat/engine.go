@@ -25,9 +25,9 @@ type Engine struct {
 	// say so. No callback and no Beat runs under it; the function given to
 	// Update does.
 	mu sync.Mutex
-	// lanes has a lane for every key with a registered lease, or with a batch
+	// lanes has a lane for every track with a registered lease, or with a batch
 	// still in flight.
-	lanes map[string]*lane
+	lanes map[track]*lane
 	// ready has the lanes with nothing in flight, by when they are due.
 	ready order[*lane]
 	// events has the leases that something will happen to by itself.
@@ -58,7 +58,7 @@ func New(cfg Config) *Engine {
 		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand,
 		ctx: ctx, cancel: cancel,
 		wake:  make(chan struct{}, 1),
-		lanes: make(map[string]*lane),
+		lanes: make(map[track]*lane),
 		ready: order[*lane]{
 			at:   func(ln *lane) time.Duration { return ln.at },
 			slot: func(ln *lane) *int { return &ln.slot },
@@ -91,7 +91,7 @@ func (e *Engine) Add(l *Lease, key string, spec Spec) {
 	}
 	now := e.clock.Now()
 	l.due = l.firstDue(now)
-	e.enter(l, key)
+	e.enter(l, trackOf(key, spec.pace()))
 	e.schedule(l)
 	e.rouse(now)
 }
@@ -115,8 +115,11 @@ func (e *Engine) Kick(key string) {
 		for _, ln := range e.lanes {
 			e.kick(ln, now)
 		}
-	} else if ln := e.lanes[key]; ln != nil {
-		e.kick(ln, now)
+	}
+	for bits := range tracks { // more than a key has, and few to look at
+		if ln := e.lanes[track{key, bits}]; ln != nil {
+			e.kick(ln, now)
+		}
 	}
 	e.rouse(now)
 }
@@ -125,9 +128,10 @@ func (e *Engine) Kick(key string) {
 // Deadline that of the last answer, and must not call the engine. If f changes
 // Lease, Pace or Deadline, the lease is due anew, as with Add, and a beat in
 // flight no longer moves its deadline, though it may still end it. Later beats
-// do: what must stay low until a call is answered belongs in Limit. Update
-// returns false, and has changed nothing, when the lease is not registered or
-// is over.
+// do: what must stay low until a call is answered belongs in Limit. The
+// next beat waits for the one in flight, whose limit follows from the pace as it
+// was; where that matters, Add it anew. Update returns false, and has changed nothing, when the lease is
+// not registered or is over.
 func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

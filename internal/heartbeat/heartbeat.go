@@ -3,10 +3,15 @@
 //
 // # Model
 //
-// One Engine serves all leases of a client. Leases of one key are renewed
-// together, in batches, at a third of their lease; a key has at most one batch
-// in flight, and no key waits for another. One goroutine does all timing; a
-// batch has a goroutine while it is in flight, a lease never has one.
+// One Engine serves all leases of a client. Those of one key and of like pace, that
+// is less than twice the shortest, are renewed together, in batches, at a third of
+// their lease. They form a lane, which has at most one batch in flight and waits
+// for no other: neither another key, nor a lease too short for the network, costs
+// them a beat. One goroutine does all timing; a batch has a goroutine while it is
+// in flight, a lease never has one.
+//
+// A lease that is added anew at another pace changes lanes, and so may be in flight
+// twice. Of the two only the later counts.
 //
 // # Deadlines
 //
@@ -42,10 +47,10 @@ var (
 )
 
 // Beat renews, or only checks, leases of one key in one call. It runs on a
-// goroutine of its own, at most once at a time per key, and must return when
-// ctx ends: at the latest after a sixth of the shortest lease among them.
-// outcomes[i] belongs to leases[i]; with an error the outcomes do not count.
-// Beat must not change the slice.
+// goroutine of its own, at most once at a time for leases of one key and like pace,
+// and must return when ctx ends: at the latest after a sixth of the shortest lease
+// among them. outcomes[i] belongs to leases[i]; with an error the outcomes do not
+// count. Beat must not change the slice.
 type Beat func(ctx context.Context, key string, leases []*Lease) (outcomes []Outcome, err error)
 
 // Outcome is what the server says about one lease.

@@ -3,12 +3,29 @@ package heartbeat
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"time"
 )
 
-// lane is the leases of one key. Engine.mu guards it.
+// track names a lane: a key, and how many bits the milliseconds of a pace have.
+// Leases of quite another pace go by themselves: a batch has the time limit of the
+// shortest pace in it, and one that is too tight for the network must cost no
+// other its beats.
+type track struct {
+	key  string
+	bits int
+}
+
+// tracks is above the bits of every pace: the longest has 44.
+const tracks = 45
+
+func trackOf(key string, pace time.Duration) track {
+	return track{key, bits.Len64(uint64(pace / time.Millisecond))}
+}
+
+// lane is the leases of one track. Engine.mu guards it.
 type lane struct {
-	key    string
+	track  track
 	leases int           // registered, in flight or not
 	due    order[*Lease] // those that are not in flight
 	flying bool          // a batch is in flight
@@ -28,8 +45,8 @@ type batch struct {
 	epochs []uint32 // of the leases, when they were taken
 }
 
-func newLane(key string) *lane {
-	return &lane{key: key, due: order[*Lease]{
+func newLane(t track) *lane {
+	return &lane{track: t, due: order[*Lease]{
 		at:   func(l *Lease) time.Duration { return l.due },
 		slot: func(l *Lease) *int { return &l.dueSlot },
 	}}
@@ -53,12 +70,12 @@ func (ln *lane) next(size int) time.Duration {
 
 // The methods below are called with mu held, but for fly and land.
 
-// enter puts a lease into the lane of its key.
-func (e *Engine) enter(l *Lease, key string) {
-	ln := e.lanes[key]
+// enter puts a lease into the lane of a track.
+func (e *Engine) enter(l *Lease, t track) {
+	ln := e.lanes[t]
 	if ln == nil {
-		ln = newLane(key)
-		e.lanes[key] = ln
+		ln = newLane(t)
+		e.lanes[t] = ln
 	}
 	ln.leases++
 	l.lane = ln
@@ -75,13 +92,23 @@ func (e *Engine) leave(l *Lease) {
 	e.place(ln)
 }
 
-// reorder follows a change of when a lease is due. One that is in flight is
-// put back when its batch is.
+// reorder follows a change of when a lease is due, or of its pace. One that is in
+// flight is put back when its batch is.
 func (e *Engine) reorder(l *Lease) {
 	if l.dueSlot != 0 {
-		l.lane.due.set(l)
-		e.place(l.lane)
+		e.queue(l)
 	}
+}
+
+// queue puts a lease where when it is due, and its pace, say that it belongs.
+func (e *Engine) queue(l *Lease) {
+	if t := trackOf(l.lane.track.key, l.spec.pace()); t != l.lane.track {
+		e.leave(l)
+		e.enter(l, t)
+		return
+	}
+	l.lane.due.set(l)
+	e.place(l.lane)
 }
 
 // kick makes the leases of a lane due now.
@@ -103,7 +130,7 @@ func (e *Engine) place(ln *lane) {
 		e.ready.set(ln)
 	}
 	if ln.leases == 0 && !ln.flying {
-		delete(e.lanes, ln.key)
+		delete(e.lanes, ln.track)
 	}
 }
 
@@ -135,7 +162,7 @@ func (e *Engine) gather(ln *lane, now time.Duration) *batch {
 func (e *Engine) fly(b *batch) {
 	ctx, cancel := context.WithTimeout(e.ctx, b.limit)
 	defer cancel()
-	outcomes, err := e.beat(ctx, b.lane.key, b.leases)
+	outcomes, err := e.beat(ctx, b.lane.track.key, b.leases)
 	e.do(e.land(b, outcomes, err))
 }
 
@@ -199,6 +226,6 @@ func (e *Engine) putBack(l *Lease, now time.Duration) {
 	if l.lane.kicked {
 		l.due = min(l.due, now)
 	}
-	l.lane.due.set(l)
+	e.queue(l)
 	e.schedule(l)
 }

@@ -3,6 +3,8 @@ package heartbeat
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -237,4 +239,25 @@ func (w *world) requireAlive(claims ...string) {
 	for _, claim := range claims {
 		require.NotContains(w.t, w.ended, claim)
 	}
+}
+
+// all returns what the engine has: its lanes, and how many of them, or of their
+// leases, something is due for.
+func (w *world) all() (lanes []track, due int) {
+	w.Engine.mu.Lock()
+	defer w.Engine.mu.Unlock()
+	return slices.Collect(maps.Keys(w.lanes)), w.ready.Len() + w.events.Len()
+}
+
+func (w *world) requireLanes(want ...track) {
+	w.t.Helper()
+	lanes, _ := w.all()
+	require.ElementsMatch(w.t, want, lanes)
+}
+
+func (w *world) requireNothingLeft() {
+	w.t.Helper()
+	lanes, due := w.all()
+	require.Empty(w.t, lanes)
+	require.Zero(w.t, due)
 }

@@ -35,7 +35,7 @@ type claimModel struct {
 type keyModel struct {
 	mode   string // "works", "fails", "hangs", "skips"
 	delay  time.Duration
-	flying bool
+	flying map[track]bool // what has a beat in flight
 }
 
 // model checks an engine against the rules, call by call.
@@ -59,7 +59,7 @@ func (m *model) broken(format string, args ...any) {
 // beat is the server.
 func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 	start := m.clock.Now()
-	k, sets := m.begin(ctx, start, key, leases)
+	k, flight, sets := m.begin(ctx, start, key, leases)
 	switch k.mode {
 	case "hangs":
 		<-ctx.Done()
@@ -68,7 +68,7 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.keys[key].flying = false
+	delete(k.flying, flight)
 	if k.mode == "fails" || k.mode == "hangs" || ctx.Err() != nil {
 		return nil, errDown
 	}
@@ -80,14 +80,15 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 }
 
 // begin checks a call that starts, and notes what it does to the deadlines.
-func (m *model) begin(ctx context.Context, start time.Duration, key string, leases []*Lease) (keyModel, []int) {
+func (m *model) begin(ctx context.Context, start time.Duration, key string, leases []*Lease) (keyModel, track, []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.keys[key]
-	if k.flying {
-		m.broken("two beats in flight for %s", key)
+	flight := trackOf(key, leases[0].Claim.(*claimModel).spec.pace())
+	if k.flying[flight] {
+		m.broken("two beats in flight for %v", flight)
 	}
-	k.flying = true
+	k.flying[flight] = true
 	if len(leases) == 0 || len(leases) > m.size {
 		m.broken("%d leases in a batch", len(leases))
 	}
@@ -100,6 +101,9 @@ func (m *model) begin(ctx context.Context, start time.Duration, key string, leas
 			m.broken("beat of a lease that is twice there, over, removed, or another key's")
 		}
 		seen[l] = true
+		if other := trackOf(key, c.spec.pace()); other != flight {
+			m.broken("%v and %v in a batch", flight, other)
+		}
 		m.started(c, start)
 		c.hurt = c.hurt || k.mode != "works"
 		c.early = k.mode == "fails" || k.mode == "hangs"
@@ -109,7 +113,7 @@ func (m *model) begin(ctx context.Context, start time.Duration, key string, leas
 	if until, _ := ctx.Deadline(); time.Until(until) != shortest/6 {
 		m.broken("limit %s for a shortest lease of %s", time.Until(until), shortest)
 	}
-	return *k, sets
+	return *k, flight, sets
 }
 
 // started checks that a beat of the claim is due, and lowers its deadline.
@@ -199,16 +203,26 @@ func (m *model) check() error {
 // The methods below are the steps of the test.
 
 func (m *model) add(t *rapid.T) {
+	c := &claimModel{}
+	c.Claim = c
+	m.mu.Lock()
+	m.claims = append(m.claims, c)
+	m.mu.Unlock()
+	m.anew(t, c)
+}
+
+// paces are such that two of them have a lane in common.
+var paces = []time.Duration{time.Second, 9 * time.Second, 12 * time.Second, time.Minute}
+
+// anew adds a claim, which may be there already.
+func (m *model) anew(t *rapid.T, c *claimModel) {
 	m.mu.Lock()
 	now := m.clock.Now()
-	c := &claimModel{
-		key:    rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "key"),
-		change: now, since: now,
-		spec: Spec{
-			Lease:  rapid.SampledFrom([]time.Duration{time.Second, 9 * time.Second, time.Minute}).Draw(t, "lease"),
-			Ends:   rapid.Bool().Draw(t, "hold"),
-			Renews: rapid.IntRange(0, 3).Draw(t, "fixed if 0") > 0,
-		},
+	c.key = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "key")
+	c.spec = Spec{
+		Lease:  rapid.SampledFrom(paces).Draw(t, "lease"),
+		Ends:   rapid.Bool().Draw(t, "hold"),
+		Renews: rapid.IntRange(0, 3).Draw(t, "fixed if 0") > 0,
 	}
 	if rapid.IntRange(0, 4).Draw(t, "limited if 0") == 0 {
 		c.spec.Limit = now + time.Duration(rapid.IntRange(1, 60_000).Draw(t, "limit"))*ms
@@ -216,12 +230,29 @@ func (m *model) add(t *rapid.T) {
 	c.end = now + c.spec.Lease
 	c.spec.Deadline = Deadline(now, c.spec.Lease, c.spec.Lease)
 	c.spec.Ended = func(cause error) { m.ended(c, cause) }
-	c.Claim = c
+	c.change, c.since, c.limits, c.early = now, now, false, false
+	c.set++
 	k := m.keys[c.key]
-	c.hurt = k.flying || k.mode != "works" // a batch that hangs may hold it up
-	m.claims = append(m.claims, c)
+	// A batch of its lane that hangs may hold it up, and none of another.
+	c.hurt = c.gone || k.flying[trackOf(c.key, c.spec.pace())] || k.mode != "works"
+	spec := c.spec
 	m.mu.Unlock()
-	m.engine.Add(&c.Lease, c.key, c.spec)
+	m.engine.Add(&c.Lease, c.key, spec)
+}
+
+// repace has the claim beaten at another pace.
+func (m *model) repace(c *claimModel, pace time.Duration) {
+	m.engine.Update(&c.Lease, func(s *Spec) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if s.Pace == pace {
+			return
+		}
+		s.Pace, c.spec.Pace = pace, pace
+		c.hurt, c.early = true, true // what is in flight has the limit of the old one
+		c.change, c.limits = m.clock.Now(), false
+		c.set++
+	})
 }
 
 // some draws one of the claims that are left.
@@ -297,14 +328,14 @@ func (m *model) turn(t *rapid.T) {
 }
 
 func (m *model) step(t *rapid.T) {
-	switch op := rapid.IntRange(0, 19).Draw(t, "op"); {
+	switch op := rapid.IntRange(0, 21).Draw(t, "op"); {
 	case op < 6:
 		m.add(t)
 	case op < 8:
 		m.turn(t)
 	case op == 8:
 		m.kick(rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "kick"))
-	case op < 13:
+	case op < 15:
 		c := m.some(t)
 		if c == nil {
 			return
@@ -319,6 +350,10 @@ func (m *model) step(t *rapid.T) {
 		case 12:
 			// Never by nothing, which an Update would not count as a change.
 			m.extend(c, time.Duration(rapid.IntRange(-5000, 20_000).Draw(t, "by"))*ms+1)
+		case 13:
+			m.anew(t, c)
+		case 14:
+			m.repace(c, rapid.SampledFrom(paces).Draw(t, "pace"))
 		}
 	default:
 		time.Sleep(time.Duration(rapid.IntRange(1, 8000).Draw(t, "sleep")) * ms)
@@ -336,7 +371,7 @@ func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
 				keys:  map[string]*keyModel{},
 			}
 			for _, key := range []string{"x", "y", "z"} {
-				m.keys[key] = &keyModel{mode: "works"}
+				m.keys[key] = &keyModel{mode: "works", flying: map[track]bool{}}
 			}
 			m.engine = New(Config{
 				Clock: m.clock, Beat: m.beat, BatchSize: m.size,
@@ -349,6 +384,17 @@ func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
 				if err := m.check(); err != nil {
 					t.Fatal(err)
 				}
+			}
+			for _, c := range m.claims {
+				m.remove(c)
+			}
+			time.Sleep(10 * time.Second) // a sixth of the longest
+			synctest.Wait()
+			m.engine.mu.Lock()
+			left := len(m.engine.lanes) + m.engine.ready.Len() + m.engine.events.Len()
+			m.engine.mu.Unlock()
+			if left > 0 {
+				t.Fatalf("%d lanes, or leases in them, are left", left)
 			}
 		})
 	})

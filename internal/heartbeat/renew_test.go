@@ -127,25 +127,66 @@ func TestLongLeaseIsNotRenewedWithEveryShortOne(t *testing.T) {
 		w.add("long", "k", w.hold(90*time.Second))
 		w.add("short", "k", w.hold(900*ms))
 		w.until(91 * time.Second)
-		long := 0
+		var long []time.Duration
 		for _, call := range w.calls() {
-			require.Contains(t, call.claims, "short")
-			if len(call.claims) == 2 {
-				require.Equal(t, 150*ms, call.limit, "a sixth of the shortest")
-				long++
+			require.Len(t, call.claims, 1, "each goes by itself")
+			if call.claims[0] == "long" {
+				require.Equal(t, 15*time.Second, call.limit, "a sixth of its own")
+				long = append(long, call.at)
+			} else {
+				require.Equal(t, 150*ms, call.limit)
 			}
 		}
-		require.Len(t, w.times(), 303)
-		require.Equal(t, 4, long, "at least 20 s from each other: a third less a ninth")
+		require.Equal(t, []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}, long)
+		require.Len(t, w.times(), 303+3)
 		w.requireAlive("long", "short")
 	})
+}
+
+func TestLeaseOfLikePaceIsNotRenewedWithEveryShorterOne(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		const longer = 15900 * ms
+		w.add("longer", "k", w.hold(longer))
+		w.add("shorter", "k", w.hold(lease))
+		w.until(30 * time.Second)
+		var along []time.Duration
+		for _, call := range w.calls() {
+			require.Contains(t, call.claims, "shorter")
+			require.Equal(t, lease/6, call.limit, "a sixth of the shortest")
+			if len(call.claims) == 2 {
+				along = append(along, call.at)
+			}
+		}
+		require.Equal(t, []time.Duration{longer / 3, longer / 3 * 2, longer, longer / 3 * 4, longer / 3 * 5}, along)
+		require.Len(t, w.times(), 11)
+	})
+}
+
+func TestPacesThatAreNotAlikeGoByThemselves(t *testing.T) {
+	for _, test := range []struct {
+		a, b  time.Duration
+		alike bool
+	}{
+		{1024 * ms, 2047 * ms, true},
+		{1023 * ms, 1024 * ms, false},
+		{8192 * ms, 16384*ms - 1, true},
+		{8192*ms - 1, 8192 * ms, false},
+		{ms, 2*ms - 1, true},
+		{ms, 2 * ms, false},
+		{1000 * time.Hour, berth.Forever, false},
+	} {
+		require.Equal(t, test.alike, trackOf("k", test.a) == trackOf("k", test.b), "%v", test)
+		require.NotEqual(t, trackOf("k", test.a), trackOf("other", test.a))
+	}
+	require.Equal(t, tracks, trackOf("k", berth.Forever).bits+1)
 }
 
 func TestBatchHasASixthOfItsShortestLease(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.add("a", "k", w.hold(lease))
-		w.add("b", "k", w.hold(2*lease))
+		w.add("b", "k", w.hold(15*time.Second))
 		w.until(7 * time.Second)
+		require.Equal(t, []time.Duration{3 * time.Second, 5 * time.Second}, w.times())
 		require.Equal(t, 1500*ms, w.calls()[0].limit)
 		require.Equal(t, []string{"a"}, w.calls()[0].claims)
 		require.Equal(t, 1500*ms, w.calls()[1].limit)

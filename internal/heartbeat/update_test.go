@@ -136,7 +136,8 @@ func TestHoldThatBecomesForeverLetsOthersEnd(t *testing.T) {
 		w.until(time.Second)
 		w.add("other", "k", w.hold(lease))
 		w.Update(provisional, func(s *Spec) { s.Deadline, s.Renews = 0, false })
-		require.Equal(t, 1, w.events.Len(), "nothing will happen to it by itself")
+		_, due := w.all()
+		require.Equal(t, 2, due, "their lane, and the other: nothing will happen to it by itself")
 		w.until(time.Minute)
 		w.requireEnd("other", 10*time.Second-92*ms, ErrDeadline)
 		w.requireAlive("provisional")
@@ -178,8 +179,7 @@ func TestRemovedLeaseIsLeftAlone(t *testing.T) {
 		w.Remove(other)
 		w.until(time.Hour)
 		require.Len(t, w.times(), 1)
-		require.Empty(t, w.lanes)
-		require.Zero(t, w.ready.Len()+w.events.Len())
+		w.requireNothingLeft()
 	})
 }
 
@@ -197,7 +197,7 @@ func TestRemoveDuringAFlight(t *testing.T) {
 				require.Equal(t, lease-92*ms, l.Deadline())
 				require.Len(t, w.times(), 1)
 				require.Empty(t, w.fails)
-				require.Empty(t, w.lanes)
+				w.requireNothingLeft()
 			})
 		})
 	}
@@ -225,16 +225,99 @@ func TestAddedAnewPausesAsIfNew(t *testing.T) {
 	})
 }
 
-func TestNewLeasesOfAKeyWaitForWhatIsInFlightForOldOnes(t *testing.T) {
+func TestNewLeasesOfLikePaceWaitForWhatIsInFlightForOldOnes(t *testing.T) {
 	inWorld(t, script(hang, renewAll), func(w *world) {
 		old := w.add("old", "k", w.hold(6*lease))
 		w.until(18 * time.Second) // hangs for 9 s
 		w.Remove(old)
-		w.add("new", "k", w.hold(2*lease))
+		w.add("new", "k", w.hold(4*lease))
+		w.add("quick", "k", w.hold(2*lease))
+		w.Kick("k")
 		w.until(28 * time.Second)
-		require.Equal(t, []time.Duration{18 * time.Second, 27 * time.Second}, w.times())
-		w.requireAlive("new")
+		requireTurns(t, w, map[string][]time.Duration{
+			"old":   {18 * time.Second},
+			"new":   {27 * time.Second},
+			"quick": {18 * time.Second, 24 * time.Second},
+		})
+		w.requireAlive("new", "quick")
 	})
+}
+
+// requireTurns compares when each claim had its turns.
+func requireTurns(t *testing.T, w *world, want map[string][]time.Duration) {
+	t.Helper()
+	got := map[string][]time.Duration{}
+	for _, call := range w.calls() {
+		for _, claim := range call.claims {
+			got[claim] = append(got[claim], call.at)
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func TestAddedAnewAtAnotherPaceLeavesItsLane(t *testing.T) {
+	inWorld(t, script(after(1400*ms, always(Outcome{Gone: errGone})), renewAll), func(w *world) {
+		l := w.add("a", "k", w.claim(lease))
+		w.until(3 * time.Second)
+		w.addTo(l, "k", w.hold(900*ms))                           // granted while its beat as a waiter hangs
+		w.requireLanes(trackOf("k", lease), trackOf("k", 900*ms)) // the old one has a batch in flight
+		w.until(4 * time.Second)
+		requireTurns(t, w, map[string][]time.Duration{"a": {3000 * ms, 3300 * ms, 3600 * ms, 3900 * ms}})
+		w.until(5 * time.Second)
+		w.requireAlive("a")
+		w.requireLanes(trackOf("k", 900*ms))
+		require.Equal(t, Deadline(4800*ms, 900*ms, 900*ms), l.Deadline())
+		w.Remove(l)
+		w.requireNothingLeft()
+	})
+}
+
+func TestUpdateToAnotherPaceChangesLanes(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		l := w.add("a", "k", w.hold(time.Minute))
+		w.add("b", "k", w.hold(time.Minute))
+		w.until(time.Second)
+		w.Update(l, func(s *Spec) { s.Pace = lease })
+		w.until(10 * time.Second)
+		requireTurns(t, w, map[string][]time.Duration{"a": {3 * time.Second, 6 * time.Second, 9 * time.Second}})
+		require.Equal(t, lease/6, w.calls()[0].limit)
+		w.requireLanes(trackOf("k", time.Minute), trackOf("k", lease))
+		w.Update(l, func(s *Spec) { s.Pace = 0 })
+		w.requireLanes(trackOf("k", time.Minute)) // and back
+		w.until(20 * time.Second)
+		require.Equal(t, []string{"b"}, w.calls()[3].claims)
+	})
+}
+
+func TestUpdateToAnotherPaceDuringAFlight(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		pace time.Duration
+		kick bool
+		want time.Duration
+	}{
+		{"due later", 3 * time.Second, false, 21200 * ms},
+		{"due before it is back", 600 * ms, false, 20500 * ms},
+		{"kicked", 3 * time.Second, true, 20500 * ms},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, script(after(500*ms, renewAll), hang), func(w *world) {
+				l := w.add("a", "k", w.hold(time.Minute))
+				w.until(20200 * ms)
+				w.Update(l, func(s *Spec) { s.Pace = test.pace })
+				if test.kick {
+					w.Kick("k")
+				}
+				w.until(test.want)
+				require.Equal(t, []time.Duration{20 * time.Second, test.want}, w.times(), "never twice in flight")
+				require.Equal(t, test.pace/6, w.calls()[1].limit)
+				w.requireLanes(trackOf("k", test.pace))
+				w.Remove(l)
+				w.until(time.Minute)
+				w.requireNothingLeft()
+			})
+		})
+	}
 }
 
 func TestRemoveHoldsBackACallbackThatIsDue(t *testing.T) {

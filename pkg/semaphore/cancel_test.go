@@ -198,6 +198,24 @@ func TestCloseThatMeetsAGrantLeavesNothingHeld(t *testing.T) {
 	}
 }
 
+// A call without a context that ends waits for its reply, whatever it brings.
+func TestCloseThatMeetsAnAcquireOnItsWayLeavesNothingHeld(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.Delay(func() time.Duration { return 50 * ms })
+		failed := make(chan error, 1)
+		go func() {
+			_, err := n.gpu(1).Acquire(context.Background(), nil)
+			failed <- err
+		}()
+		w.advance(60 * ms) // the server has granted it, and the reply is on its way
+		require.NoError(t, n.Client.Close(context.Background()))
+		require.ErrorIs(t, <-failed, berth.ErrClosed)
+		w.requireIdle()
+	})
+}
+
 func TestCloseWaitsForWhatACancelLeftToDo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()

@@ -344,6 +344,33 @@ func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
 	})
 }
 
+// What it got may have been a place that was granted, and told, and has expired:
+// a push about that place is not about the new one.
+func TestAPushAboutAnEarlierPlaceIsNotBelievedForTheNewOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node(semaphore.Config{Retry: berth.Retry{Base: 7 * time.Second, Cap: time.Minute, Jitter: -1}})
+		b.connect()
+		p := a.take(1, nil)
+		b.Once("semaphore_acquire", link.LoseReply)
+		q := b.queue(1, nil)
+		id := collect(t, a.gpu(1).Waiters(context.Background()))[0].ID
+		require.NoError(t, p.Release(context.Background()))
+		earlier := collect(t, a.gpu(1).Holders(context.Background()))[0]
+		require.Equal(t, id, earlier.ID)
+		w.until(lease)
+		p = a.take(1, nil)
+		w.until(7 * time.Second)
+		require.Equal(t, 1, w.stats().Waiting, "it has asked anew")
+		b.Reset()
+		w.do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, earlier.Fence))
+		synctest.Wait()
+		require.True(t, q.pending())
+		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")
+		require.NoError(t, p.Release(context.Background()))
+		require.Greater(t, q.granted(7*time.Second).Fence(), earlier.Fence)
+	})
+}
+
 // Nothing long is granted before the claimant has spoken: whose acquire runs and
 // is never heard of holds for a wait lease at the most.
 func TestNoGrantOutlivesTheWaitLeaseBeforeItIsConfirmed(t *testing.T) {

@@ -213,3 +213,27 @@ func TestALineForgottenByAFullServer(t *testing.T) {
 	q.standsAgain()
 	q.drain()
 }
+
+// A hold and a waiter of one client are renewed in one call. That the waiter,
+// forgotten, cannot be put back must not cost the hold its renewal.
+func TestARestoreThatFailsCostsNoHold(t *testing.T) {
+	b := private(t)
+	s := b.sem(b.client(semaphore.Config{Lease: fullLease}), "gpu", 1)
+	p := b.take(s, nil)
+	w := b.queue(s, nil, 1)
+	claim := b.look("gpu").inLine()[0]
+	b.fill()
+	const forget = `
+redis.call("ZREM", KEYS[2], "a:" .. ARGV[1], "q:" .. ARGV[1])
+redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
+redis.call("HINCRBY", KEYS[1], "waiting", -1)`
+	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim)
+	b.pass(3 * fullLease)
+	require.Zero(t, b.look("gpu").waiting(), "it could be put back")
+	require.NoError(t, p.Err())
+	require.False(t, w.over(), "the wait has ended: %v", w.err)
+	b.drained()
+	b.await("it stands in line again", func() bool { return b.look("gpu").waiting() == 1 })
+	require.NoError(t, p.Release(b.within(patience)))
+	require.NoError(t, w.got(b).Release(b.within(patience)))
+}

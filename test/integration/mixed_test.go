@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
 )
 
 // guest is a client with settings of its own on a name that all share.
@@ -140,4 +141,30 @@ func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
 	}
 	require.ErrorIs(t, short.Release(b.within(patience)), semaphore.ErrExpired)
 	b.idle("gpu")
+}
+
+// Permits of one client and name are renewed together. One with a lease so short
+// that the network is too slow for it must not take the others' heartbeats along
+// when its own are given up.
+func TestShortLeasesDoNotCostLongOnes(t *testing.T) {
+	b := shared(t)
+	const lease = 1500 * time.Millisecond
+	proxy := harness.Proxy(t, b.server)
+	proxy.AddLatency(t, 20*time.Millisecond)
+	s := b.sem(b.clientOn(proxy.Client(t), semaphore.Config{Lease: lease}), "gpu", 5)
+	long := b.take(s, nil)
+	start := time.Now()
+	shorts := 0
+	for ; time.Since(start) < 3*lease; shorts++ {
+		// A sixth of this lease is less than a round trip.
+		p, err := s.Acquire(b.within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: 100 * time.Millisecond})
+		if err == nil {
+			b.signalled("the short one to end", p.Done())
+			continue
+		}
+		require.ErrorIs(t, err, semaphore.ErrExpired) // on a slow machine, before it was here
+	}
+	t.Logf("%d short permits beside one of %v", shorts, lease)
+	require.NoError(t, long.Err())
+	require.NoError(t, long.Release(b.within(patience)))
 }
