@@ -39,6 +39,8 @@ REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at mo
 --- @include "lib/told"
 --- @include "lib/save"
 --- @include "lib/tell"
+-- group_ms is what is left of the deadline that all entries have, -1 where it has
+-- no end or the outermost one has yet to speak: its first call may bring it nearer.
 local claim, node, wait = ARGV[1], ARGV[2], ARGV[12]
 local at, st, known, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[13], ARGV[14], ARGV[15], claim, "stem")
 local out, budget = {}, 100
@@ -63,9 +65,10 @@ local function queued(ticket, standing, alive, more)
 end
 
 local function reentered(s, e, more)
-  local confirmed = e.pending == 0 and 1 or 0
+  local confirmed = e.pending == 0 and not e.fresh and 1 or 0
+  local settled = s.entries[1].r.phase ~= "g" -- else its first call may lower what all have
   return { "reentered", tonumber(e.r.ticket), tonumber(e.r.fence), told(at, s, e), confirmed, more, e.r.lease,
-    e.r.kind, e.r.limit > 0 and e.r.limit - at.ms or -1, e.ext + e.pending, span(at, s.deadline) }
+    e.r.kind, e.r.limit > 0 and e.r.limit - at.ms or -1, e.ext + e.pending, settled and span(at, s.deadline) or -1 }
 end
 
 -- The same claim again: the same answer, unless what it got has ended since.

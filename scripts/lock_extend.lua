@@ -28,8 +28,9 @@ if ARGV[3] ~= "0" and ARGV[3] ~= s.entries[1].r.fence then
   return { "other", tonumber(s.entries[1].r.fence) }
 end
 touch(at, st)
-if s.call ~= call and s.deadline < bands().forever then
-  s.own, s.deadline, s.more, s.call = s.own + more, s.deadline + more, s.more + more, call
+if not string.find(s.call, call, 1, true) and s.deadline < bands().forever then
+  s.own, s.deadline, s.more = s.own + more, s.deadline + more, s.more + more
+  s.call = string.sub(call .. "," .. s.call, 1, 100) -- the last ones: others may call in between
   local scores, fields, furthest = move(st, s)
   if #scores > 0 then
     redis.call("ZADD", at.line, unpack(scores))

@@ -4,13 +4,15 @@ KEYS[1] state (HASH field -> number, c:claim -> record, stem)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] claim id    ARGV[2] node    ARGV[3] tombstone (ms, 0 = none)
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
+ARGV[7...] x1: claim id of another entry that was lowered for this
 RETURNS {"released", more, entries} | {"cancelled", more} | {"expired", more} | {"not_held", word}
   | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
 -- An entry that extended the hold gives back what it has not used, but never what
 -- the outermost one's own lease gives, and only where all entries that stay are
--- of the node that calls: no other one could lower its own deadline in time.
+-- of the node that calls and have lowered their deadlines for it: none of another
+-- node, and none whose grant that node has yet to hear of.
 --- @include "lib/open"
 --- @include "lib/record"
 --- @include "lib/bands"
@@ -57,8 +59,12 @@ if e then
   unused = math.max(0, e.ext - (at.ms - e.at))
 end
 if e and s.entries[1] then
+  local lowered = {}
+  for n = 7, #ARGV do
+    lowered[ARGV[n]] = true
+  end
   for _, f in ipairs(s.entries) do
-    if f.r.node ~= node then
+    if f.r.node ~= node or not lowered[f.claim] then
       unused = 0
     end
   end

@@ -25,7 +25,9 @@ Exit codes: 0 it will do, maybe with warnings; 1 it will not; 69 it cannot be
 reached, or refuses.`,
 		Args: cobra.NoArgs,
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			return a.withServer(cmd.Context(), semaphore.Config{AllowEviction: eviction}, a.check)
+			return a.withServer(cmd.Context(), func(ctx context.Context, c *connection) error {
+				return a.check(ctx, c, eviction)
+			})
 		}),
 	}
 	cmd.Flags().BoolVar(&eviction, "allow-eviction", false, "let a server pass that may evict keys, and permits with them")
@@ -45,8 +47,12 @@ type checkDocument struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (a *app) check(ctx context.Context, c *connection) error {
-	report, err := c.sems.Check(ctx)
+func (a *app) check(ctx context.Context, c *connection, eviction bool) error {
+	sems, err := c.sems(semaphore.Config{AllowEviction: eviction})
+	if err != nil {
+		return err
+	}
+	report, err := sems.Check(ctx)
 	unfit := errors.Is(err, berth.ErrIncompatible) || errors.Is(err, berth.ErrInvalidConfig)
 	if err != nil && !unfit {
 		return err

@@ -16,9 +16,9 @@ import (
 	"github.com/berth-go/berth/internal/supervise"
 )
 
-const demoHelp = `Show what Berth does, with real processes, in a few seconds. No server is needed:
-the demo has one of its own, which only this machine can reach, and which ends
-with it.
+const demoHelp = `Show what Berth does, with real processes, in a quarter of a minute: a semaphore,
+then a lock. No server is needed: the demo has one of its own, which only this
+machine can reach, and which ends with it.
 
 On a terminal it is a picture that moves, else a line for everything that
 happens. At its end it checks what it has shown.
@@ -29,7 +29,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var plain bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch processes share a semaphore; needs no server",
+		Short: "Watch processes share a semaphore and a lock; needs no server",
 		Long:  demoHelp,
 		Args:  cobra.NoArgs,
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
@@ -88,8 +88,8 @@ func (a *app) demoOptions(self string, plain bool) demo.Options {
 		Out: a.out, Width: 80,
 		Worker: func() *exec.Cmd { return exec.Command(self, workerName) },
 	}
-	file, ok := a.out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	file := a.out.file()
+	if file == nil || !term.IsTerminal(int(file.Fd())) {
 		return o
 	}
 	width, height, err := term.GetSize(int(file.Fd()))

@@ -20,7 +20,7 @@ func TestTheDemoInAPipe(t *testing.T) {
 	require.Empty(t, got.err)
 	require.NotContains(t, got.out, "\x1b", "no colors, no cursor")
 	require.NotContains(t, got.out, "WRONG")
-	require.Equal(t, 5, strings.Count(got.out, "\n  ok     "), got.out)
+	require.Equal(t, 5+7, strings.Count(got.out, "\n  ok     "), got.out)
 	for _, line := range []string{
 		"Berth demo: a semaphore between processes\n",
 		"worker 1 asks, and gets a free place at once\n",
@@ -30,6 +30,12 @@ func TestTheDemoInAPipe(t *testing.T) {
 		"All 8 were granted a place in the order in which they asked; 6 of",
 		"Everything was given back: nothing is held, nobody waits.\n",
 		"  berth run --sem workshop --capacity 1 -- sleep 10\n",
+		"Berth demo: a lock between processes\n",
+		"worker 2 is killed with SIGKILL; its lease has ",
+		"worker 4 asks again while inside, and passes the line\n",
+		"Never was more than one inside at once.\n",
+		"Each had a higher fence than all before, also after the one that was\n",
+		"  berth run --lock invoice:42 -- sleep 10\n",
 	} {
 		require.Contains(t, got.out, line)
 	}
@@ -60,7 +66,7 @@ func TestTheDemoEndsWithASignal(t *testing.T) {
 
 func TestADemoThatCannotBePlayedFails(t *testing.T) {
 	var out, errs bytes.Buffer
-	a := &app{out: &out, err: &errs}
+	a := &app{out: &output{Writer: &out}, err: &errs}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.Equal(t, exitFailed, codeOf(a.demo(ctx, false)))

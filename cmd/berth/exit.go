@@ -14,6 +14,7 @@ const (
 	exitFailed      = 1   // something is not as it should be: check, demo, show
 	exitUsage       = 64  // EX_USAGE: flags or arguments are wrong
 	exitUnavailable = 69  // EX_UNAVAILABLE: the server cannot be reached, or refuses
+	exitOutput      = 74  // EX_IOERR: what there is to say cannot be written
 	exitNotAcquired = 75  // EX_TEMPFAIL: not acquired, try again later
 	exitLost        = 76  // EX_PROTOCOL: the lease was lost while the command ran
 	exitCannotRun   = 126 // the command is no program that can be run
@@ -41,14 +42,25 @@ func usage(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
+// decided reports whether an error has an exit code of its own, and is not the
+// server's.
+func decided(err error) bool {
+	var exit *exitError
+	var output *outputError
+	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig)
+}
+
 // codeOf is the exit code for an error.
 func codeOf(err error) int {
 	var exit *exitError
+	var output *outputError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
 		return exit.code
+	case errors.As(err, &output):
+		return exitOutput
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return exitUsage
 	default:

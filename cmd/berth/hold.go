@@ -14,12 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/supervise"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-// waitLease bounds how long a berth that died in line is waited for, however
-// long the lease of its permit is to be.
-const waitLease = 10 * time.Second
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
@@ -39,10 +34,10 @@ func (a *app) run(o runOptions, args []string) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	var conn *connection
-	var permit *semaphore.Permit
+	var held holding
 	err = untilSignal(signals, cancel, func() (err error) {
-		if conn, err = a.connect(ctx, o.config(args[0], notes)); err == nil {
-			permit, err = acquire(ctx, conn, o)
+		if conn, err = a.connect(ctx); err == nil {
+			held, err = o.acquire(ctx, conn, label(args[0]), notes)
 		}
 		return err
 	})
@@ -52,22 +47,13 @@ func (a *app) run(o runOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.hold(cmd, permit, o, signals, notes)
+	return a.hold(cmd, held, o, signals, notes)
 }
 
 // relay is signal.Notify, to which an empty list means all signals.
 func relay(to chan<- os.Signal, list []os.Signal) {
 	if len(list) > 0 {
 		signal.Notify(to, list...)
-	}
-}
-
-// config is that of a client that asks for one permit.
-func (o *runOptions) config(command string, notes *notes) semaphore.Config {
-	return semaphore.Config{
-		Label: label(command), Lease: min(o.lease, waitLease),
-		WarnHeldLongerThan: -1, // a command may take its time
-		Observer:           notes.observer(),
 	}
 }
 
@@ -99,71 +85,30 @@ func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f fun
 	}
 }
 
-// acquire waits for the permit. When it returns one, at least half of its lease
-// is left.
-func acquire(ctx context.Context, conn *connection, o runOptions) (*semaphore.Permit, error) {
-	sem, err := conn.sems.Semaphore(o.name, o.capacity)
-	if err != nil {
-		return nil, inFlags(err, "capacity", "--capacity", "name", "--sem")
-	}
-	take := sem.Acquire
-	if o.try {
-		take = sem.TryAcquire
-	}
-	permit, err := take(ctx, &semaphore.AcquireOptions{
-		Weight: o.weight, Priority: o.priority, Lease: o.lease, MaxHold: o.maxHold, MaxWait: o.wait,
-	})
-	if err != nil {
-		return nil, notAcquired(conn, err)
-	}
-	// A first grant is no longer than the wait lease, whatever the lease.
-	span := o.lease
-	if o.maxHold != 0 {
-		span = min(span, o.maxHold)
-	}
-	if permit.Left() < span/2 {
-		if err := permit.Renew(ctx); err != nil {
-			return nil, unreachable(conn.address, err)
-		}
-	}
-	return permit, nil
-}
-
-// notAcquired gives the error of an acquire its exit code.
-func notAcquired(conn *connection, err error) error {
-	var refused *berth.AcquireError
-	switch {
-	case errors.As(err, &refused) && refused.Reason == berth.ReasonFailed:
-		return unreachable(conn.address, refused.Cause)
-	case errors.As(err, &refused):
-		return &exitError{exitNotAcquired, err}
-	default:
-		return err
-	}
-}
-
-// hold runs the command under the permit, gives the permit back, and returns
-// what decides on the exit code.
-func (a *app) hold(cmd *exec.Cmd, permit *semaphore.Permit, o runOptions, signals chan os.Signal, notes *notes) error {
+// hold runs the command under what is held, gives that back, and returns what
+// decides on the exit code.
+func (a *app) hold(cmd *exec.Cmd, held holding, o runOptions, signals chan os.Signal, notes *notes) error {
+	watch := clock.New()
+	limited := o.limited(watch)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(),
-		"BERTH_NAME="+permit.Name(), "BERTH_CLAIM="+permit.ID(),
-		"BERTH_FENCE="+strconv.FormatInt(permit.Fence(), 10))
+		"BERTH_NAME="+held.Name(), "BERTH_CLAIM="+held.ID(),
+		"BERTH_FENCE="+strconv.FormatInt(held.Fence(), 10))
 	relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
-		_ = release(permit, notes) // nothing ran under it
+		_ = release(held, notes) // nothing ran under it
 		return &exitError{exitCannotRun, err}
 	}
 	err = supervise.Wait(supervise.Config{
-		Hold: permit, Command: process, Grace: o.grace, Clock: clock.New(), Signals: signals,
-		Say: func(line string) { notes.say("%q: %s", permit.Name(), line) },
+		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
+		Say: func(line string) { notes.say("%q: %s", held.Name(), line) },
 	})
-	if lost := release(permit, notes); err == nil {
+	if lost := release(held, notes); err == nil {
 		err = lost
 	}
 	if err != nil {
-		return &exitError{exitLost, lostError(permit, err)}
+		return &exitError{exitLost, o.lostError(held, err)}
 	}
 	if code := process.ExitCode(); code != 0 {
 		return &exitError{code: code}
@@ -171,39 +116,65 @@ func (a *app) hold(cmd *exec.Cmd, permit *semaphore.Permit, o runOptions, signal
 	return nil
 }
 
-// lostError is the last line about a permit that ended too early.
-func lostError(permit *semaphore.Permit, err error) error {
-	held := fmt.Sprintf("%q, fence %d", permit.Name(), permit.Fence())
+// limited says of a hold that begins now whether it ends by a limit of its own,
+// and not because no renewal comes. With --max-hold, the two differ by when it
+// ends; where that is nearer than the grace, both are true.
+func (o *runOptions) limited(watch clock.Clock) func(left time.Duration) bool {
+	switch {
+	case o.noRenew, o.maxHold != 0 && o.maxHold <= o.lease:
+		return func(time.Duration) bool { return true }
+	case o.maxHold == 0:
+		return nil
+	}
+	from := watch.Now() + o.maxHold - o.grace
+	return func(left time.Duration) bool { return watch.Now()+left >= from }
+}
+
+// limit is the flag that bounds the hold, and its value.
+func (o *runOptions) limit() string {
+	if o.noRenew && (o.maxHold == 0 || o.lease <= o.maxHold) {
+		return "--lease " + o.lease.String() + " with --no-renew"
+	}
+	return "--max-hold " + o.maxHold.String()
+}
+
+// lostError is the last line about a hold that ended too early.
+func (o *runOptions) lostError(held holding, err error) error {
+	flag, _ := o.what()
+	text := fmt.Sprintf("%q, fence %d", held.Name(), held.Fence())
 	switch {
 	case errors.Is(err, supervise.ErrEnding):
-		return fmt.Errorf("the command was told to end before the lease of %s did", held)
+		return fmt.Errorf("the command was told to end before the lease of %s did", text)
 	case errors.Is(err, berth.ErrReleased):
-		return fmt.Errorf("the permit of %s was released by somebody else while the command ran", held)
+		return fmt.Errorf("the %s of %s was released by somebody else while the command ran", nouns[flag], text)
 	case errors.Is(err, berth.ErrExpired):
-		return fmt.Errorf("the permit of %s was held as long as it may while the command ran", held)
+		return fmt.Errorf("the %s of %s was held as long as %s allows, and the command still ran", nouns[flag], text, o.limit())
 	default:
-		return fmt.Errorf("the lease of %s was lost while the command ran", held)
+		return fmt.Errorf("the lease of %s was lost while the command ran", text)
 	}
 }
 
-// release gives the permit back, for as long as it is worth the while. It
-// returns an error only for a permit that was not held any more; one that could
-// not be given back ends with its lease, and the command's own result counts.
-func release(permit *semaphore.Permit, notes *notes) error {
-	left := permit.Left()
+// nouns are what the holds are called.
+var nouns = map[string]string{"--sem": "permit", "--lock": "lock"}
+
+// release gives back what is held, for as long as it is worth the while. It
+// returns an error only for what was not held any more; what could not be given
+// back ends with its lease, and the command's own result counts.
+func release(held holding, notes *notes) error {
+	left := held.Left()
 	if left == 0 {
-		return permit.Err()
+		return held.Err()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), left)
 	defer cancel()
-	err := permit.Release(ctx)
+	err := held.Release(ctx)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, berth.ErrNotHeld), errors.Is(err, berth.ErrReleased):
 		return err
 	default:
-		notes.say("%q not given back, it ends with its lease: %v", permit.Name(), err)
+		notes.say("%q not given back, it ends with its lease: %v", held.Name(), err)
 		return nil
 	}
 }

@@ -1,6 +1,7 @@
 // Command berth shares limited things between processes: it runs commands under
-// a semaphore, shows and resizes semaphores, looks at the server, and shows in a
-// demo without any server what all this is about. See berth --help.
+// a semaphore or a lock, shows both and lets operators change them, looks at the
+// swarm and at the server, and shows in a demo without any server what all this is
+// about. See berth --help.
 package main
 
 import "os"

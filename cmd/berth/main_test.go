@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -135,4 +136,26 @@ func finish(t *testing.T, cmd *exec.Cmd) outcome {
 func runArgs(role string, flags ...string) []string {
 	args := append([]string{"run", "--sem", "gpu", "--capacity", "1"}, flags...)
 	return append(args, "--", os.Args[0], rolePrefix+role)
+}
+
+// lockArgs are the same of a run under a lock.
+func lockArgs(role string, flags ...string) []string {
+	args := append([]string{"run", "--lock", "gpu"}, flags...)
+	return append(args, "--", os.Args[0], rolePrefix+role)
+}
+
+// locksOf returns the locks of a client of its own on the server.
+func locksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
+	t.Helper()
+	redis, err := s.Client()
+	require.NoError(t, err)
+	client, err := qlock.New(redis, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = client.Close(ctx) // some tests close the server first
+		redis.Close()
+	})
+	return client
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +14,36 @@ import (
 
 	"github.com/berth-go/berth"
 )
+
+// output is where the program's own text goes. It keeps the first error, because
+// not every line is worth a look at its own.
+type output struct {
+	io.Writer
+	err error // an *outputError, or nil
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		err = &outputError{err}
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// file is the file that the text goes to, nil where it is none.
+func (o *output) file() *os.File {
+	file, _ := o.Writer.(*os.File)
+	return file
+}
+
+// outputError says that the program's own text could not be written.
+type outputError struct{ cause error }
+
+func (e *outputError) Error() string { return "cannot write the output: " + e.cause.Error() }
+func (e *outputError) Unwrap() error { return e.cause }
 
 // printJSON prints one JSON document.
 func printJSON(out io.Writer, document any) error {
@@ -44,9 +75,9 @@ func human(d time.Duration) string {
 		return d.Round(10 * time.Microsecond).String()
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
+	case d.Round(100*time.Millisecond) < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
+	case d.Round(time.Second) < time.Hour:
 		d = d.Round(time.Second)
 		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
 	case d < 2*day:

@@ -19,8 +19,10 @@ func TestHuman(t *testing.T) {
 		"346ms":   345678 * time.Microsecond,
 		"1.3s":    1345 * time.Millisecond,
 		"59.9s":   59949 * time.Millisecond,
+		"1m00s":   59950 * time.Millisecond,
+		"1h00m":   time.Hour - time.Millisecond,
 		"3m05s":   185 * time.Second,
-		"1h00m":   time.Hour,
+		"1h01m":   61 * time.Minute,
 		"47h59m":  48*time.Hour - time.Minute,
 		"3d04h":   76 * time.Hour,
 	} {

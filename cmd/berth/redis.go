@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -20,17 +23,23 @@ const (
 	closing = 5 * time.Second
 )
 
-// connection is a server, and the semaphores of the namespace on it.
+// connection is a server, and what a command has on it.
 type connection struct {
-	address string
-	redis   rueidis.Client
-	sems    *semaphore.Client
+	address   string
+	namespace string
+	redis     rueidis.Client
+	clients   []client // newest last
+}
+
+// client is one of a primitive.
+type client interface {
+	Close(ctx context.Context) error
 }
 
 // connect reaches the server within ctx. The caller closes the connection. What
 // is wrong with the URL or the namespace is an error of usage; all others have
 // the exit code for a server that cannot be reached.
-func (a *app) connect(ctx context.Context, cfg semaphore.Config) (*connection, error) {
+func (a *app) connect(ctx context.Context) (*connection, error) {
 	if err := keyspace.CheckNamespace(a.namespace); err != nil {
 		return nil, inFlags(err, "Namespace", "--namespace")
 	}
@@ -43,27 +52,91 @@ func (a *app) connect(ctx context.Context, cfg semaphore.Config) (*connection, e
 	if err != nil {
 		return nil, unreachable(address, err)
 	}
-	cfg.Namespace = a.namespace
-	sems, err := semaphore.New(redis, cfg)
-	if err != nil {
-		redis.Close()
-		return nil, err
-	}
-	return &connection{address: address, redis: redis, sems: sems}, nil
+	return &connection{address: address, namespace: a.namespace, redis: redis}, nil
 }
 
-// close gives back what is held, and ends the connection.
-func (c *connection) close() {
+// sems returns the semaphores of the namespace. They end with the connection.
+func (c *connection) sems(cfg semaphore.Config) (*semaphore.Client, error) {
+	cfg.Namespace = c.namespace
+	sems, err := semaphore.New(c.redis, cfg)
+	if err == nil {
+		c.clients = append(c.clients, sems)
+	}
+	return sems, err
+}
+
+// locks returns the locks of the namespace. They end with the connection.
+func (c *connection) locks(cfg qlock.Config) (*qlock.Client, error) {
+	cfg.Namespace = c.namespace
+	locks, err := qlock.New(c.redis, cfg)
+	if err == nil {
+		c.clients = append(c.clients, locks)
+	}
+	return locks, err
+}
+
+// settle gives back what is held, and waits until nothing of a claim is left on
+// the way.
+func (c *connection) settle() {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	_ = c.sems.Close(ctx) // whoever holds something has released it and looked
+	for _, client := range slices.Backward(c.clients) {
+		_ = client.Close(ctx) // whoever holds something has released it and looked
+	}
+	c.clients = nil
+}
+
+// close settles, and ends the connection.
+func (c *connection) close() {
+	c.settle()
 	c.redis.Close()
+}
+
+// withServer connects, and calls f. What f returns is the server's error, unless
+// it has an exit code of its own.
+func (a *app) withServer(ctx context.Context, f func(context.Context, *connection) error) error {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	err = f(ctx, c)
+	if err == nil || decided(err) {
+		return err
+	}
+	return unreachable(c.address, err)
+}
+
+// withSems connects, and calls f with a client for semaphores.
+func (a *app) withSems(ctx context.Context, cfg semaphore.Config, f func(context.Context, *semaphore.Client) error) error {
+	return a.withServer(ctx, func(ctx context.Context, c *connection) error {
+		sems, err := c.sems(cfg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, sems)
+	})
+}
+
+// withLocks connects, and calls f with a client for locks.
+func (a *app) withLocks(ctx context.Context, cfg qlock.Config, f func(context.Context, *qlock.Client) error) error {
+	return a.withServer(ctx, func(ctx context.Context, c *connection) error {
+		locks, err := c.locks(cfg)
+		if err != nil {
+			return err
+		}
+		return f(ctx, locks)
+	})
 }
 
 // option reads the URL. No part of a URL that cannot be read is repeated: any
 // may be the password.
 func (a *app) option() (rueidis.ClientOption, error) {
 	url, source := a.url, "--redis"
+	if url == "" && a.given("redis") {
+		// As of a variable of a script that is not set: no other server is meant.
+		return rueidis.ClientOption{}, berth.Invalid(source, "it is empty; leave it out for $BERTH_REDIS, or %s", defaultURL)
+	}
 	if url == "" {
 		url, source = os.Getenv("BERTH_REDIS"), "BERTH_REDIS"
 	}

@@ -13,7 +13,10 @@ import (
 
 // app is one run of the program.
 type app struct {
-	out, err io.Writer
+	out *output
+	err io.Writer
+
+	global *pflag.FlagSet // the flags that all commands have
 
 	url       string // --redis
 	namespace string // --namespace
@@ -23,16 +26,19 @@ type app struct {
 
 // execute runs the program and returns its exit code.
 func execute(args []string, out, errs io.Writer) int {
-	a := &app{out: out, err: errs}
+	a := &app{out: &output{Writer: out}, err: errs}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(out)
+	root.SetOut(a.out)
 	root.SetErr(errs)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err == nil {
+		err = a.out.err
+	}
+	if err == nil {
 		return 0
 	}
-	if !a.began {
+	if !a.began && !decided(err) {
 		err = usage("%w", err)
 	}
 	code := codeOf(err)
@@ -55,16 +61,18 @@ func (a *app) runs(f func(cmd *cobra.Command, args []string) error) func(*cobra.
 
 const rootHelp = `Berth shares limited things between processes, over a Redis or Valkey server.
 
-A semaphore has a name and a capacity. Whoever wants a place asks for it, waits
-in line, first come, first served, holds it under a lease that is renewed, and
-gives it back. The place of a process that dies goes to the next in line when
-its lease ends.
+A semaphore has a name and a capacity, a lock has a name and lets one in at a
+time. Whoever wants a place asks for it, waits in line, first come, first served,
+holds it under a lease that is renewed, and gives it back. The place of a process
+that dies goes to the next in line when its lease ends.
 
 New here? 'berth demo' shows it, and needs no server.`
 
 const rootExamples = `  berth demo
   berth run --sem gpu --capacity 2 -- python train.py
+  berth run --lock nightly -- ./nightly.sh
   berth sem ls
+  berth lock show nightly
   berth check --redis rediss://user:password@redis.example.com:6380`
 
 const redisHelp = `The server is given by --redis or, better for passwords, by the variable
@@ -84,7 +92,8 @@ one more authority, set SSL_CERT_FILE). Special characters in a password are
 percent-encoded: @ is %40, / is %2F.
 
 Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 69 the server
-cannot be reached or refuses; those of run are in 'berth run --help'.
+cannot be reached or refuses, 74 the output cannot be written; those of run are
+in 'berth run --help'.
 `
 
 func (a *app) root() *cobra.Command {
@@ -97,21 +106,21 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if shorthand := (*pflag.NotExistError)(nil); errors.As(err, &shorthand) && shorthand.GetSpecifiedShortnames() != "" {
-			// What follows a single - is not repeated: it may be -redis=URL.
-			return fmt.Errorf("unknown flag -%s; long flags begin with --", shorthand.GetSpecifiedName())
-		}
-		return err
-	})
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
+	a.global = flags
 	flags.StringVar(&a.url, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
 	flags.StringVar(&a.namespace, "namespace", "berth", "first part of all keys; only one namespace is seen")
-	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem and check)")
+	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, swarm and check)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
-	root.AddCommand(a.runCommand(), a.semCommand(), a.checkCommand(), a.demoCommand(), a.demoWorkerCommand())
+	root.AddCommand(
+		a.runCommand(), a.semCommand(), a.lockCommand(), a.swarmCommand(), a.checkCommand(),
+		a.demoCommand(), a.demoWorkerCommand())
 	return root
 }
+
+// given reports whether a flag that all commands have was given.
+func (a *app) given(flag string) bool { return a.global != nil && a.global.Changed(flag) }
 
 // version is the module's, as the build has it.
 func version() string {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,27 +16,29 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
-const runHelp = `Wait in line for a permit of a semaphore, run the command under it, and give the
-permit back when the command ends.
+const runHelp = `Wait in line for a permit of a semaphore, or for a lock, run the command under
+it, and give it back when the command ends.
 
-The capacity is that of the semaphore as a whole. The first to use a name sets
-it; when another one is stored, that one counts and a warning says so. To change
-it, use 'berth sem resize'.
+A semaphore lets in as many as its capacity, which is that of the semaphore as a
+whole. The first to use a name sets it; when another one is stored, that one
+counts and a warning says so. To change it, use 'berth sem resize'. A lock lets
+in one; semaphores and locks of the same name have nothing to do with each other.
 
 The command finds in its environment:
-  BERTH_NAME    the semaphore's name
+  BERTH_NAME    the name of the semaphore or the lock
   BERTH_CLAIM   the id of its claim
   BERTH_FENCE   the number of its grant, higher than all before; pass it on to
-                what the semaphore protects, and refuse lower ones there
+                what the name protects, and refuse lower ones there
 
-The permit is a lease that berth renews while the command runs. When no renewal
+What it holds is a lease that berth renews while the command runs. When no renewal
 has succeeded until the lease is almost over, the command gets SIGTERM at its end
 less the grace, and SIGKILL at its end, so that it has ended before anybody else
-is let in. When the server says that the permit is not held any more, or when
-somebody else has released it, SIGTERM comes at once and SIGKILL after the grace.
-The same goes for --max-hold.
+is let in. The same goes for a lease with --no-renew, and for --max-hold. When the
+server says that it is not held any more, or when somebody else has released it,
+SIGTERM comes at once and SIGKILL after the grace.
 
 The command has a process group of its own, and these signals reach the whole
 group, so what the command has started as well. SIGINT, SIGTERM, SIGHUP and
@@ -42,36 +46,45 @@ SIGQUIT are passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command
 alone. Ctrl-C and Ctrl-Z work as usual; a job that is stopped for longer than its
 lease is killed when it is continued. If berth itself is killed (SIGKILL), so is
 the command on Linux; elsewhere it goes on, and only its fence tells.
-The permit is given back when the command ends, even if something that it has
+What is held is given back when the command ends, even if something that it has
 put into the background goes on.
 
 Exit codes:
   that of the command, or 128+n if signal n ended it
   64    wrong usage
   69    the server cannot be reached or refuses; the command did not run
-  75    not acquired in time, or not at all; the command did not run
-  76    the lease was lost while the command ran, or was about to be and berth
-        told the command to end; it takes precedence over the command's code
+  75    not acquired in time, or not at all, or lost again before the command
+        could start; the command did not run
+  76    the hold ended while the command ran, or was about to and berth told the
+        command to end: the lease was lost, or somebody else released it, or
+        --max-hold or --no-renew let it end; it takes precedence over the
+        command's code
   126   the command cannot be run
   127   there is no such command
-  128+n signal n ended the wait for the permit; the command did not run`
+  128+n signal n ended the wait; the command did not run`
 
 const runExamples = `  # at most two trainings at a time, over all machines
   berth run --sem gpu --capacity 2 -- python train.py
 
   # a nightly job that gives up if the last one still runs after a minute
-  berth run --sem nightly --capacity 1 --wait 1m -- ./nightly.sh
+  berth run --lock nightly --wait 1m -- ./nightly.sh
 
   # not at all if somebody is at it
-  berth run --sem nightly --capacity 1 --try -- ./nightly.sh`
+  berth run --lock nightly --try -- ./nightly.sh
+
+  # whoever is drawn, for ten minutes at the most
+  berth run --lock table --access random --lease 10m --no-renew -- ./play.sh`
 
 // runOptions are the flags of run.
 type runOptions struct {
-	name     string
+	sem      string
+	lock     string
 	capacity int
 	weight   int
+	access   string
 	priority int
 	lease    time.Duration
+	noRenew  bool
 	grace    time.Duration
 	maxHold  time.Duration
 	wait     time.Duration
@@ -81,8 +94,8 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run --sem NAME --capacity N [flags] -- COMMAND [ARG]...",
-		Short:   "Run a command under a semaphore",
+		Use:     "run {--sem NAME --capacity N | --lock NAME} [flags] -- COMMAND [ARG]...",
+		Short:   "Run a command under a semaphore or a lock",
 		Long:    runHelp,
 		Example: runExamples,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -103,38 +116,64 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows COMMAND is the command's
-	flags.StringVar(&o.name, "sem", "", "`NAME` of the semaphore")
-	flags.IntVar(&o.capacity, "capacity", 0, "how much may be held at once, all together")
+	flags.StringVar(&o.sem, "sem", "", "`NAME` of the semaphore")
+	flags.IntVar(&o.capacity, "capacity", 0, "how much of the semaphore may be held at once, all together")
 	flags.IntVar(&o.weight, "weight", 1, "how much of the capacity the command takes")
+	flags.StringVar(&o.lock, "lock", "", "`NAME` of the lock")
+	flags.StringVar(&o.access, "access", qlock.Queued.String(), "`HOW` to stand in line for the lock: queued, random or lifo")
 	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
-	flags.DurationVar(&o.lease, "lease", 10*time.Second, "how long the permit outlives a berth that has died")
+	flags.DurationVar(&o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
+	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
 	flags.DurationVar(&o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth)")
-	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held the permit so long (default no bound)")
+	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held so long (default no bound)")
 	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long (default wait as long as it takes)")
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait")
-	_ = cmd.MarkFlagRequired("sem") // both exist
-	_ = cmd.MarkFlagRequired("capacity")
-	cmd.MarkFlagsMutuallyExclusive("wait", "try")
-	_ = cmd.RegisterFlagCompletionFunc("sem", a.completeNames)
+	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
+	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
+	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// validate looks at the flags before anything is sent, and fills in the grace.
+// accesses are what --access may be.
+var accesses = []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO}
+
+func words(list []qlock.Access) []string {
+	texts := make([]string, len(list))
+	for i, access := range list {
+		texts[i] = access.String()
+	}
+	return texts
+}
+
+// what is the flag that says what to wait for, and the name given with it.
+func (o *runOptions) what() (flag, name string) {
+	if o.lock != "" {
+		return "--lock", o.lock
+	}
+	return "--sem", o.sem
+}
+
+// validate looks at the flags before anything is sent, and fills in the lease and
+// the grace.
 func (o *runOptions) validate(flags *pflag.FlagSet) error {
-	if err := keyspace.CheckName(o.name); err != nil {
-		return inFlags(err, "name", "--sem")
+	if err := o.validateName(flags); err != nil {
+		return err
+	}
+	if !flags.Changed("lease") {
+		o.lease = defaultLease
+		if o.lock != "" {
+			o.lease = defaultLockLease
+		}
 	}
 	switch {
-	case o.capacity < 1:
-		return berth.Invalid("--capacity", "%d is below 1", o.capacity)
-	case o.weight < 1 || o.weight > o.capacity:
-		return berth.Invalid("--weight", "%d is not within 1 and the capacity, %d", o.weight, o.capacity)
 	case o.lease == berth.Forever:
 		return berth.Invalid("--lease", "it must end")
 	case o.maxHold < 0 || (o.maxHold == 0 && flags.Changed("max-hold")):
 		return berth.Invalid("--max-hold", "%s is not above 0", o.maxHold)
 	case o.wait < 0 || (o.wait == 0 && flags.Changed("wait")):
 		return berth.Invalid("--wait", "%s is not above 0; to not wait at all there is --try", o.wait)
+	case o.wait > 0 && o.try:
+		return berth.Invalid("--wait", "with --try nothing waits; leave one of them out")
 	}
 	if err := errors.Join(
 		settings.Priority("--priority", o.priority),
@@ -150,6 +189,37 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 		return berth.Invalid("--max-hold", "%s is below %s or twice the grace, %s", o.maxHold, settings.MinLease, 2*o.grace)
 	}
 	return nil
+}
+
+// validateName looks at what to wait for, and at what only a semaphore or only a
+// lock has.
+func (o *runOptions) validateName(flags *pflag.FlagSet) error {
+	sem, lock := flags.Changed("sem"), flags.Changed("lock")
+	switch {
+	case !sem && !lock:
+		return usage("nothing to wait for is given: --sem NAME --capacity N, or --lock NAME")
+	case sem && lock:
+		return berth.Invalid("--lock", "with --sem there are two to wait for; leave one of them out")
+	case lock && (flags.Changed("capacity") || flags.Changed("weight")):
+		return berth.Invalid("--lock", "a lock has neither --capacity nor --weight: it lets in one")
+	case sem && flags.Changed("access"):
+		return berth.Invalid("--access", "a semaphore lets in who came first; only with --lock there is a choice")
+	case sem && !flags.Changed("capacity"):
+		return usage("--capacity N is missing: how much of the semaphore may be held at once")
+	}
+	if lock {
+		if !slices.Contains(words(accesses), o.access) {
+			return berth.Invalid("--access", "%q is none of %s", o.access, strings.Join(words(accesses), ", "))
+		}
+		return inFlags(keyspace.CheckName(o.lock), "name", "--lock")
+	}
+	switch {
+	case o.capacity < 1:
+		return berth.Invalid("--capacity", "%d is below 1", o.capacity)
+	case o.weight < 1 || o.weight > o.capacity:
+		return berth.Invalid("--weight", "%d is not within 1 and the capacity, %d", o.weight, o.capacity)
+	}
+	return inFlags(keyspace.CheckName(o.sem), "name", "--sem")
 }
 
 // fillGrace refuses a grace that leaves renewals no time.
@@ -187,16 +257,18 @@ func label(command string) string {
 	return text[:min(len(text), settings.MaxText)]
 }
 
-// completeNames completes the name of a semaphore that is in use.
-func (a *app) completeNames(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// completing completes the name of something that is in use.
+func completing(names func(ctx context.Context, prefix string) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+		defer cancel()
+		found, err := names(ctx, prefix)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
-	defer cancel()
-	names, err := a.names(ctx, prefix)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

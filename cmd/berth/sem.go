@@ -17,21 +17,14 @@ import (
 )
 
 func (a *app) semCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "sem",
-		Short: "Look at semaphores, and resize them",
+		Short: "Look at semaphores, resize them, end permits",
 		Example: `  berth sem ls
   berth sem show gpu
-  berth sem resize gpu 8`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-			}
-			return cmd.Help()
-		},
-	}
-	cmd.AddCommand(a.semLsCommand(), a.semShowCommand(), a.semResizeCommand())
-	return cmd
+  berth sem resize gpu 8
+  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force`,
+	}, a.semLsCommand(), a.semShowCommand(), a.semResizeCommand(), a.semReleaseCommand())
 }
 
 func (a *app) semLsCommand() *cobra.Command {
@@ -40,9 +33,9 @@ func (a *app) semLsCommand() *cobra.Command {
 		Short: "List the semaphores in use",
 		Long: `List the semaphores of the namespace in which anything is held or waits, by
 name. One that is idle is remembered for a minute, but not listed.`,
-		Args: cobra.NoArgs,
+		Args: arguments(),
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			return a.withServer(cmd.Context(), semaphore.Config{}, a.semLs)
+			return a.withSems(cmd.Context(), semaphore.Config{}, a.semLs)
 		}),
 	}
 }
@@ -56,14 +49,14 @@ order in which they will be granted. LEFT is what is left of the lease, ALIVE ho
 long a waiting claim stays in line if nothing is heard of its process.
 
 Exit code 1: the semaphore is not known.`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeNames,
+		Args:              arguments("NAME"),
+		ValidArgsFunction: completing(a.semNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
 			}
-			return a.withServer(cmd.Context(), semaphore.Config{}, func(ctx context.Context, c *connection) error {
-				return a.semShow(ctx, c, args[0])
+			return a.withSems(cmd.Context(), semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+				return a.semShow(ctx, sems, args[0])
 			})
 		}),
 	}
@@ -80,8 +73,8 @@ given back. Waiting claims that are heavier than the new capacity are refused.
 
 A semaphore that is idle for a minute is forgotten, and its capacity too. With
 --keep it is remembered for good; a later resize without --keep lets it go again.`,
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeNames,
+		Args:              arguments("NAME", "CAPACITY"),
+		ValidArgsFunction: completing(a.semNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
@@ -97,29 +90,43 @@ A semaphore that is idle for a minute is forgotten, and its capacity too. With
 	return cmd
 }
 
-func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
+func (a *app) semReleaseCommand() *cobra.Command {
+	var forced bool
+	cmd := &cobra.Command{
+		Use:   "release NAME CLAIM --force",
+		Short: "End somebody's permit, or take somebody's claim out of the line",
+		Long: `End a permit, or a wait, by the id of its claim, which 'berth sem show' tells.
+The place goes to the next in line in the same step. The process that had it is
+told, and its hold ends; until it has heard, two may be inside.
 
-// withServer connects, and calls f. What f returns is the server's error, unless
-// it has an exit code of its own.
-func (a *app) withServer(ctx context.Context, cfg semaphore.Config, f func(context.Context, *connection) error) error {
-	c, err := a.connect(ctx, cfg)
-	if err != nil {
-		return err
+Exit code 1: there is no such claim, or its time was over.`,
+		Args:              arguments("NAME", "CLAIM"),
+		ValidArgsFunction: completing(a.semNames),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			if err := needForce(forced); err != nil {
+				return err
+			}
+			if err := checkName(args[0]); err != nil {
+				return err
+			}
+			if args[1] == "" {
+				return berth.Invalid("CLAIM", "it is empty")
+			}
+			return a.semRelease(cmd.Context(), args[0], args[1])
+		}),
 	}
-	defer c.close()
-	err = f(ctx, c)
-	if exit := (*exitError)(nil); err == nil || errors.As(err, &exit) || errors.Is(err, berth.ErrInvalidConfig) {
-		return err
-	}
-	return unreachable(c.address, err)
+	force(cmd, &forced)
+	return cmd
 }
+
+func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
 
 // inUse returns what Stats says of all semaphores in use, by name. What a part
 // of a cluster answered is returned with the error of the others.
-func inUse(ctx context.Context, c *connection) ([]semaphore.Stats, error) {
+func inUse(ctx context.Context, sems *semaphore.Client) ([]semaphore.Stats, error) {
 	var all []semaphore.Stats
 	var errs []error
-	for stats, err := range c.sems.Stats(ctx) {
+	for stats, err := range sems.Stats(ctx) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -130,10 +137,10 @@ func inUse(ctx context.Context, c *connection) ([]semaphore.Stats, error) {
 	return all, errors.Join(errs...)
 }
 
-// names returns the names in use that begin with a prefix.
-func (a *app) names(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withServer(ctx, semaphore.Config{}, func(ctx context.Context, c *connection) error {
-		all, err := inUse(ctx, c)
+// semNames returns the names of the semaphores in use that begin with a prefix.
+func (a *app) semNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+		all, err := inUse(ctx, sems)
 		for _, stats := range all {
 			if strings.HasPrefix(stats.Name, prefix) {
 				names = append(names, stats.Name)
@@ -144,16 +151,16 @@ func (a *app) names(ctx context.Context, prefix string) (names []string, err err
 	return names, err
 }
 
-func (a *app) semLs(ctx context.Context, c *connection) error {
-	all, failed := inUse(ctx, c)
+func (a *app) semLs(ctx context.Context, sems *semaphore.Client) error {
+	all, failed := inUse(ctx, sems)
 	if err := a.printList(all); err != nil {
 		return err
 	}
 	return failed
 }
 
-func (a *app) semShow(ctx context.Context, c *connection, name string) error {
-	sem, err := c.sems.Semaphore(name, 1) // a look stores no capacity
+func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) error {
+	sem, err := sems.Semaphore(name, 1) // a look stores no capacity
 	if err != nil {
 		return err
 	}
@@ -190,8 +197,8 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, keep boo
 			before = e.Count
 		}
 	})
-	return a.withServer(ctx, semaphore.Config{Observer: watch}, func(ctx context.Context, c *connection) error {
-		sem, err := c.sems.Semaphore(name, capacity)
+	return a.withSems(ctx, semaphore.Config{Observer: watch}, func(ctx context.Context, sems *semaphore.Client) error {
+		sem, err := sems.Semaphore(name, capacity)
 		if err != nil {
 			return inFlags(err, "capacity", "CAPACITY")
 		}
@@ -199,5 +206,18 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, keep boo
 			return err
 		}
 		return a.printResized(name, before, capacity, keep)
+	})
+}
+
+func (a *app) semRelease(ctx context.Context, name, claim string) error {
+	return a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+		err := sems.ReleaseByID(ctx, name, claim)
+		if errors.Is(err, berth.ErrNotHeld) { // also where its time was over
+			return &exitError{exitFailed, fmt.Errorf("no claim %q of semaphore %q in namespace %q, or no longer", claim, name, a.namespace)}
+		}
+		if err != nil {
+			return err
+		}
+		return a.printReleased(name, claim)
 	})
 }

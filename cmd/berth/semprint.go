@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -37,7 +40,7 @@ type (
 		Node      string            `json:"node"`
 		Label     string            `json:"label"`
 		Owner     string            `json:"owner"`
-		Weight    int               `json:"weight"`
+		Weight    int               `json:"weight,omitempty"` // only semaphores have it
 		Fence     int64             `json:"fence"`
 		LeaseMs   *int64            `json:"leaseMs"`
 		LeftMs    *int64            `json:"leftMs"`
@@ -53,7 +56,7 @@ type (
 		Node     string            `json:"node"`
 		Label    string            `json:"label"`
 		Owner    string            `json:"owner"`
-		Weight   int               `json:"weight"`
+		Weight   int               `json:"weight,omitempty"` // only semaphores have it
 		Priority int               `json:"priority"`
 		Ahead    int               `json:"ahead"`
 		Since    time.Time         `json:"since"`
@@ -67,6 +70,11 @@ type (
 		Capacity  int    `json:"capacity"`
 		Before    int    `json:"before"`
 		Kept      bool   `json:"kept"`
+	}
+	releaseDocument struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Claim     string `json:"claim"`
 	}
 )
 
@@ -98,25 +106,25 @@ func (a *app) printSemaphore(s semaphore.Stats, holders []semaphore.Holder, wait
 	}
 	fmt.Fprintf(a.out, "%s: capacity %d, held %d, free %d, waiting %d\n",
 		plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
+	return a.printClaims(holders, waiters, true)
+}
+
+// printClaims shows who holds and who waits; weights only semaphores have.
+func (a *app) printClaims(holders []berth.Holder, waiters []berth.Waiter, weights bool) error {
 	if len(holders) > 0 {
 		fmt.Fprintln(a.out, "\nHeld by")
-		if err := table(a.out, holderHeading, holderRows(holders)); err != nil {
+		if err := holderTable(a.out, holders, weights); err != nil {
 			return err
 		}
 	}
 	if len(waiters) > 0 {
 		fmt.Fprintln(a.out, "\nWaiting in line")
-		return table(a.out, waiterHeading, waiterRows(waiters))
+		return waiterTable(a.out, waiters, weights)
 	}
 	return nil
 }
 
-var (
-	holderHeading = []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}
-	waiterHeading = []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}
-)
-
-func holderRows(holders []semaphore.Holder) [][]string {
+func holderTable(out io.Writer, holders []berth.Holder, weights bool) error {
 	rows := make([][]string, 0, len(holders))
 	for _, h := range holders {
 		lease := human(h.Lease)
@@ -129,46 +137,71 @@ func holderRows(holders []semaphore.Holder) [][]string {
 		if h.MaxHold != 0 {
 			lease += ", at most " + human(h.MaxHold)
 		}
-		rows = append(rows, []string{
+		rows = append(rows, weighed(weights, []string{
 			strconv.FormatInt(h.Fence, 10), itoa(h.Weight), human(h.Held), lease, human(h.Left),
 			plain(h.Owner), plain(h.Label), h.ID,
-		})
+		}))
 	}
-	return rows
+	return table(out, weighed(weights, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}), rows)
 }
 
-func waiterRows(waiters []semaphore.Waiter) [][]string {
+func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool) error {
 	rows := make([][]string, 0, len(waiters))
 	for _, w := range waiters {
-		rows = append(rows, []string{
+		rows = append(rows, weighed(weights, []string{
 			itoa(w.Ahead), itoa(w.Weight), itoa(w.Priority), human(w.Waited), human(w.Alive),
 			plain(w.Owner), plain(w.Label), w.ID,
-		})
+		}))
 	}
-	return rows
+	return table(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows)
 }
 
-func (a *app) showDocument(s semaphore.Stats, holders []semaphore.Holder, waiters []semaphore.Waiter) showDocument {
-	document := showDocument{
-		Namespace: a.namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
-		Holders: []holderDocument{}, Waiters: []waiterDocument{},
+// weighed leaves the weight, the second cell, out of a row that is to have none.
+func weighed(weights bool, row []string) []string {
+	if weights {
+		return row
 	}
-	for _, h := range holders {
-		document.Holders = append(document.Holders, holderDocument{
+	return slices.Delete(row, 1, 2)
+}
+
+func (a *app) showDocument(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) showDocument {
+	return showDocument{
+		Namespace: a.namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
+		Holders: holderDocuments(holders, true), Waiters: waiterDocuments(waiters, true),
+	}
+}
+
+// holderDocuments is never nil, so that JSON has a list.
+func holderDocuments(holders []berth.Holder, weights bool) []holderDocument {
+	documents := make([]holderDocument, len(holders))
+	for i, h := range holders {
+		documents[i] = holderDocument{
 			ID: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
 			LeaseMs: millis(h.Lease), LeftMs: millis(h.Left), NoRenew: h.NoRenew,
 			MaxHoldMs: h.MaxHold.Milliseconds(), Granted: h.Granted.UTC(), HeldMs: h.Held.Milliseconds(),
 			Detached: h.Detached, Meta: meta(h.Meta),
-		})
+		}
+		if !weights {
+			documents[i].Weight = 0
+		}
 	}
-	for _, w := range waiters {
-		document.Waiters = append(document.Waiters, waiterDocument{
+	return documents
+}
+
+// waiterDocuments is never nil, so that JSON has a list.
+func waiterDocuments(waiters []berth.Waiter, weights bool) []waiterDocument {
+	documents := make([]waiterDocument, len(waiters))
+	for i, w := range waiters {
+		documents[i] = waiterDocument{
 			ID: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Weight: w.Weight, Priority: w.Priority,
 			Ahead: w.Ahead, Since: w.Since.UTC(), WaitedMs: w.Waited.Milliseconds(),
 			AliveMs: w.Alive.Milliseconds(), Meta: meta(w.Meta),
-		})
+		}
+		if !weights {
+			documents[i].Weight = 0
+		}
 	}
-	return document
+	return documents
 }
 
 // meta is never null.
@@ -194,5 +227,13 @@ func (a *app) printResized(name string, before, capacity int, kept bool) error {
 		text += ", kept for good"
 	}
 	_, err := fmt.Fprintln(a.out, text)
+	return err
+}
+
+func (a *app) printReleased(name, claim string) error {
+	if a.json {
+		return printJSON(a.out, releaseDocument{a.namespace, name, claim})
+	}
+	_, err := fmt.Fprintf(a.out, "%s: claim %s released\n", plain(name), plain(claim))
 	return err
 }

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -21,24 +20,29 @@ const every = time.Minute
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	redis, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+	if err != nil {
+		slog.Error("connect", "err", err)
+		os.Exit(1)
+	}
+	err = run(ctx, redis, report)
+	redis.Close()
+	if err != nil {
 		slog.Error("cron", "err", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) (err error) {
-	redis, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer redis.Close()
+// job is what a tick is for. It writes what it finds under the fence.
+type job func(ctx context.Context, tick time.Time, fence int64) error
 
+// run waits for one tick after the other, until ctx ends.
+func run(ctx context.Context, redis rueidis.Client, do job) (err error) {
 	locks, err := qlock.New(redis, qlock.Config{Namespace: "cron"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+	defer func() { err = errors.Join(err, locks.Close(context.WithoutCancel(ctx))) }()
 
 	for {
 		tick := time.Now().Truncate(every).Add(every)
@@ -47,14 +51,14 @@ func run(ctx context.Context) (err error) {
 			return nil
 		case <-time.After(time.Until(tick)):
 		}
-		if err := once(ctx, locks, tick); err != nil {
+		if err := once(ctx, locks, tick, do); err != nil {
 			slog.Error("report", "tick", tick, "err", err)
 		}
 	}
 }
 
-// once runs the report of a tick if no other replica has it.
-func once(ctx context.Context, locks *qlock.Client, tick time.Time) (err error) {
+// once does the job of a tick if no other replica has it.
+func once(ctx context.Context, locks *qlock.Client, tick time.Time, do job) (err error) {
 	// The lease is longer than the replicas' clocks are apart.
 	name := "report:" + tick.UTC().Format(time.RFC3339)
 	lock, err := locks.TryLock(ctx, name, &qlock.LockOptions{Lease: 5 * every})
@@ -64,16 +68,19 @@ func once(ctx context.Context, locks *qlock.Client, tick time.Time) (err error) 
 	if err != nil {
 		return err // perhaps nobody has it: this must be heard
 	}
-	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }() // nothing once it is detached
 
-	ctx, cancel := lock.Within(ctx)
+	work, cancel := lock.Within(ctx)
 	defer cancel()
-	if err := report(ctx, tick, lock.Fence()); err != nil {
+	if err := do(work, tick, lock.Fence()); err != nil {
 		return err // given back: a replica whose clock is behind may try
 	}
-	_, err = lock.Detach(ctx) // kept: such a replica must not run it again
+	_, err = lock.Detach(ctx) // kept for a lease: such a replica must not do it again
 	return err
 }
 
-// report stands for the work. It writes what it finds under the fence.
-func report(ctx context.Context, tick time.Time, fence int64) error { return ctx.Err() }
+// report stands for the work.
+func report(ctx context.Context, tick time.Time, fence int64) error {
+	slog.Info("reporting", "tick", tick, "fence", fence)
+	return ctx.Err()
+}

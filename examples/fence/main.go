@@ -18,7 +18,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/fence"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func main() {
@@ -41,22 +41,19 @@ func main() {
 
 // run makes ten payments at once, and one that comes too late.
 func run(ctx context.Context, redis rueidis.Client, book accounts, id string) (err error) {
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: "bank"})
+	locks, err := qlock.New(redis, qlock.Config{Namespace: "bank"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sems.Close(ctx)) }()
-	account, err := sems.Semaphore("account:"+id, 1)
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+	name := "account:" + id
 
 	errs := make([]error, 10)
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = account.Do(ctx, nil, func(ctx context.Context) error {
-				return pay(ctx, book, id, 10, account.Fence(ctx))
+			errs[i] = locks.Do(ctx, name, nil, func(ctx context.Context) error {
+				return pay(ctx, book, id, 10, locks.Fence(ctx, name))
 			})
 		})
 	}
@@ -64,7 +61,7 @@ func run(ctx context.Context, redis rueidis.Client, book accounts, id string) (e
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return late(ctx, account, book, id)
+	return late(ctx, locks, name, book, id)
 }
 
 // pay adds an amount to the balance, under the fence of a hold.
@@ -87,8 +84,8 @@ func pay(ctx context.Context, book accounts, id string, amount, number int64) er
 
 // late is a process that stands still for longer than its lease between its read
 // and its write. It does not look at its hold, which would tell it.
-func late(ctx context.Context, account *semaphore.Semaphore, book accounts, id string) error {
-	old, err := account.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 50 * time.Millisecond})
+func late(ctx context.Context, locks *qlock.Client, name string, book accounts, id string) error {
+	old, err := locks.Lock(ctx, name, &qlock.LockOptions{NoRenew: true, Lease: 50 * time.Millisecond})
 	if err != nil {
 		return err
 	}
@@ -100,8 +97,8 @@ func late(ctx context.Context, account *semaphore.Semaphore, book accounts, id s
 		return err
 	}
 	// Meanwhile the lease ends, and somebody else is let in.
-	err = account.Do(ctx, nil, func(ctx context.Context) error {
-		return pay(ctx, book, id, 10, account.Fence(ctx))
+	err = locks.Do(ctx, name, nil, func(ctx context.Context) error {
+		return pay(ctx, book, id, 10, locks.Fence(ctx, name))
 	})
 	if err != nil {
 		return err

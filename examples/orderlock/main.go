@@ -3,52 +3,47 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"log"
+	"log/slog"
 	"net/http"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-type server struct {
-	locks *qlock.Client
-	db    *sql.DB
-}
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context) (err error) {
 	redis, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
 	if err != nil {
-		return err
+		slog.Error("connect", "err", err)
+		os.Exit(1)
 	}
-	defer redis.Close()
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop"})
+	err = run(ctx, redis)
+	redis.Close()
 	if err != nil {
-		return err
+		slog.Error("orderlock", "err", err)
+		os.Exit(1)
 	}
-	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
-	db, err := sql.Open("pgx", "postgres:///shop")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+}
 
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /orders/{id}/pay", (&server{locks: locks, db: db}).pay)
-	srv := &http.Server{Addr: "127.0.0.1:8080", Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+// run serves until ctx ends:
+//
+//	curl -i -X POST http://127.0.0.1:8080/orders/42/pay
+func run(ctx context.Context, redis rueidis.Client) (err error) {
+	s, err := newServer(redis, charge, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.locks.Close(context.WithoutCancel(ctx))) }()
+
+	srv := &http.Server{Addr: "127.0.0.1:8080", Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.ListenAndServe() }()
 	select {
@@ -59,10 +54,40 @@ func run(ctx context.Context) (err error) {
 	}
 }
 
+type server struct {
+	locks    *qlock.Client
+	guard    *fence.Redis
+	charge   func(ctx context.Context, order string) error
+	patience time.Duration // of a request that waits for its order
+}
+
+func newServer(redis rueidis.Client, charge func(ctx context.Context, order string) error, patience time.Duration) (*server, error) {
+	guard, err := fence.NewRedis(redis, fence.RedisConfig{Namespace: "shop"})
+	if err != nil {
+		return nil, err
+	}
+	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop"})
+	if err != nil {
+		return nil, err
+	}
+	return &server{locks: locks, guard: guard, charge: charge, patience: patience}, nil
+}
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /orders/{id}/pay", s.pay)
+	return mux
+}
+
 func (s *server) pay(w http.ResponseWriter, r *http.Request) {
 	name := "order:" + r.PathValue("id")
-	err := s.locks.Do(r.Context(), name, &qlock.LockOptions{MaxWait: 2 * time.Second}, func(ctx context.Context) error {
-		return s.markPaid(ctx, r.PathValue("id"), s.locks.Fence(ctx, name))
+	err := s.locks.Do(r.Context(), name, &qlock.LockOptions{MaxWait: s.patience}, func(ctx context.Context) error {
+		// Somebody else's API can check no fence. So it is asked for right before,
+		// which leaves a late holder the time of that call and no more.
+		if err := s.guard.Admit(ctx, name, s.locks.Fence(ctx, name)); err != nil {
+			return err
+		}
+		return s.charge(ctx, r.PathValue("id"))
 	})
 	switch {
 	case err == nil:
@@ -72,15 +97,20 @@ func (s *server) pay(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such order", http.StatusNotFound)
 	case errors.Is(err, qlock.ErrBusy):
 		http.Error(w, "the order is being worked on", http.StatusLocked)
-	default: // the server not reached, the lock lost on the way, the database
-		log.Printf("pay %s: %v", name, err)
+	default: // the server not reached, the lock lost on the way, the charge failed
+		slog.Error("not paid", "order", name, "err", err)
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 	}
 }
 
-// markPaid returns sql.ErrNoRows if a later holder wrote the order: then this
-// one had lost the lock without knowing it.
-func (s *server) markPaid(ctx context.Context, id string, fence int64) error {
-	return s.db.QueryRowContext(ctx,
-		"UPDATE orders SET paid = true, fence = $1 WHERE id = $2 AND fence <= $1 RETURNING id", fence, id).Scan(&id)
+// charge stands for somebody else's API, which takes an order's id so as not to
+// charge it twice.
+func charge(ctx context.Context, order string) error {
+	slog.Info("charging", "order", order)
+	select {
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -47,8 +47,8 @@ func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	if err := s.checkToken(token); err != nil {
 		return nil, err
 	}
-	if !s.Engine.Begin() {
-		return nil, berth.ErrClosed
+	if err := s.Engine.Begin(); err != nil {
+		return nil, err
 	}
 	defer s.Engine.End()
 	start := s.Engine.Now()

@@ -116,8 +116,9 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	if r.Capacity == 0 {
 		r.Capacity = c.capacity()
 	}
+	told := *r // the caller's may yet be added to
 	e.event(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
-		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, r
+		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, &told
 	})
 	return r
 }
@@ -205,6 +206,9 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 		c.ticket = answer.Ticket
 		if answer.Entry != nil {
 			c.entry, c.terms, c.replied = answer.Entry, answer.Entry.Terms, e.clock.Now()
+			if c.terms.MaxHold > 0 { // it runs already
+				c.limit = heartbeat.Deadline(start, c.terms.MaxHold, c.terms.lease())
+			}
 			if !answer.Confirmed {
 				c.entry.rest = max(0, c.entry.Extends-c.Record.Wait)
 			}
@@ -287,6 +291,10 @@ func (e *Engine) giveUp(c *Claim, refusal *berth.AcquireError) {
 		berth.ReasonQueuedAhead, berth.ReasonDeadlock:
 		if !lost {
 			return // the server has just said that it has nothing of this claim
+		}
+	case berth.ReasonAttempts:
+		if !lost && !c.MayWait {
+			return // likewise
 		}
 	}
 	e.spawn(func() { e.cleanUp(c) })

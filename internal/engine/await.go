@@ -54,7 +54,9 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 // requeue sends a waiting claim to the end of the line. Where that fails, the
 // next period tries again.
 func (e *Engine) requeue(c *Claim) {
-	c.calls.Lock()
+	if !c.calls.TryLock() {
+		return // its last one is still on its way
+	}
 	answer, ok := e.requeueOnce(c)
 	c.calls.Unlock()
 	if ok {

@@ -69,14 +69,14 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	if !g.confirmed {
 		margin = c.Record.Wait
 	}
-	spec.Limit = c.limited(g, spec.Lease)
+	spec.Limit = c.limited(g, spec)
 	left := g.left
 	if left < 0 {
 		left = berth.Forever
 	}
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
 	c.mu.Lock()
-	c.told = spec.Deadline
+	c.told, spec.Beyond = spec.Deadline, c.beyond
 	c.mu.Unlock()
 }
 
@@ -137,12 +137,13 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 type sight struct {
 	pushes int  // how many had come
 	held   bool // it was granted
+	begun  bool // an own call has followed the grant
 }
 
 func (c *Claim) sight() sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return sight{pushes: c.pushes, held: c.phase == granted}
+	return sight{pushes: c.pushes, held: c.phase == granted, begun: c.confirmed}
 }
 
 // compare orders claims by where they stand.
@@ -204,7 +205,7 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 	switch s.Word {
 	case WordHeld:
 		c.mu.Lock()
-		if start < c.lowered {
+		if c.lowered > start {
 			c.mu.Unlock()
 			// It may be from before an extension was taken back, which the
 			// server is asked about since.
@@ -217,8 +218,9 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 			left = berth.Forever
 		}
 		c.told = heartbeat.Deadline(start, left, c.terms.lease())
+		low := len(c.ceilings) > 0 // which the answer has lifted
 		c.mu.Unlock()
-		if first {
+		if first || low {
 			e.retime(c, grant{start: start, left: s.Left, confirmed: true})
 		}
 		return heartbeat.Outcome{Left: left}
@@ -328,7 +330,7 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	}
 	ctx := context.Background() // every attempt has its own limit
 	sent, start := c.sight(), e.clock.Now()
-	if sent.held && (mode == ModeRenew || mode == ModeDetach) {
+	if sent.held && (mode == ModeRenew || mode == ModeDetach || !sent.begun) {
 		e.lower(c, start)
 	}
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})

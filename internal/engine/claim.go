@@ -89,9 +89,12 @@ type Claim struct {
 	limit    time.Duration            // guarded by mu: the local end of its maximum hold, 0 for none
 	ceilings map[*Claim]time.Duration // guarded by mu: what entries in the middle of their release may leave of it
 	told     time.Duration            // guarded by mu: the local deadline by the last answer; a call under way may have lowered it
+	beyond   time.Duration            // guarded by mu: how much further than its lease it was extended, as far as is known
 	renewed  time.Duration            // guarded by mu: start of the last call that renewed it
 	lowered  time.Duration            // guarded by mu: when the last of them was answered
 	before   map[*Claim]time.Duration // deadlines of its siblings before it was sent; of the goroutine that asks
+	noted    time.Duration            // when that was; of the goroutine that asks
+	heralded []string                 // the siblings that were lowered for its removal; guarded by calls
 }
 
 // Terms are what the deadlines of a hold go by: those of its claim's record, or,
@@ -108,7 +111,8 @@ type Entry struct {
 	// Extends is by how much the claim lengthens the common deadline, confirmed
 	// or not.
 	Extends time.Duration
-	// Common is what is left of the common deadline, below 0 for no end.
+	// Common is what is left of the common deadline, below 0 for no end, and where
+	// the outermost entry has yet to speak.
 	Common time.Duration
 
 	rest time.Duration // what its claimant's confirming call adds
@@ -128,6 +132,10 @@ func (c *Claim) goesBy() Terms {
 	defer c.mu.Unlock()
 	return c.terms
 }
+
+// Heralded are the owner's other entries whose local deadlines were lowered before
+// the claim's removal is sent: only where no other stays may it take anything back.
+func (c *Claim) Heralded() []string { return c.heralded }
 
 // lease is what a renewal gives, within the maximum hold, so that the margin is no
 // larger than it.
@@ -202,7 +210,7 @@ func (c *Claim) current() (phase, error) {
 func (c *Claim) overdue(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.terms.NoRenew || c.detached || errors.Is(cause, heartbeat.ErrLimit) {
+	if c.terms.NoRenew || c.detached || errors.Is(cause, heartbeat.ErrLimit) && c.terms.MaxHold > 0 {
 		return berth.ErrExpired
 	}
 	return berth.ErrLost
@@ -270,10 +278,13 @@ func (c *Claim) unconfirmed() bool {
 	return !c.confirmed && (c.bounded() || c.entry != nil)
 }
 
-// bounded says whether the hold has a limit of its own, or none at all: what
-// runs from the claimant's first call after the grant. It is called with c.mu
-// held.
-func (c *Claim) bounded() bool { return c.terms.NoRenew || c.terms.MaxHold > 0 }
+// bounded says whether the hold has a limit of its own, or none at all, or a lease
+// shorter than the wait lease: what runs from the claimant's first call after the
+// grant, which may be a heartbeat that is on its way already. It is called with
+// c.mu held.
+func (c *Claim) bounded() bool {
+	return c.terms.NoRenew || c.terms.MaxHold > 0 || c.terms.Lease < c.Record.Wait
+}
 
 // causeOf joins what a context says of its end: its error, and its cause where
 // that is another one.

@@ -272,6 +272,24 @@ func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 	}
 }
 
+// endOfHandles is how the handles of detached holds end with the engine.
+func (e *Engine) endOfHandles() error {
+	if e.replaced.Load() {
+		return berth.ErrLost
+	}
+	return berth.ErrClosed
+}
+
+// Ended says whether the engine is closed and nothing of it runs any more.
+func (e *Engine) Ended() bool {
+	select {
+	case <-e.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 // releaseAll gives back the holds among the claims, a few at a time, and returns
 // the errors of those that it could not.
 func (e *Engine) releaseAll(claims []*Claim) []error {
@@ -287,7 +305,7 @@ func (e *Engine) releaseAll(claims []*Claim) []error {
 			continue
 		}
 		if detached {
-			c.end(berth.ErrClosed) // the hold goes on, this handle does not
+			c.end(e.endOfHandles()) // the hold goes on, this handle does not
 			e.forget(c)
 			continue
 		}

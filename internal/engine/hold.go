@@ -142,14 +142,18 @@ func (e *Engine) endHold(c *Claim, cause error) {
 	if hold == nil {
 		return // its caller has not got it; await says why
 	}
-	kind := observe.Lost
+	e.holdEvent(endOf(cause), hold, cause)
+}
+
+// endOf is the event of a hold that ended, by its cause.
+func endOf(cause error) observe.Kind {
 	switch {
 	case errors.Is(cause, berth.ErrExpired):
-		kind = observe.Expired
+		return observe.Expired
 	case errors.Is(cause, berth.ErrReleased):
-		kind = observe.ReleasedByOther
+		return observe.ReleasedByOther
 	}
-	e.holdEvent(kind, hold, cause)
+	return observe.Lost
 }
 
 func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
@@ -191,6 +195,12 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
+	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) {
+		h.c.mu.Lock()
+		h.c.beyond += by
+		spec.Beyond = h.c.beyond
+		h.c.mu.Unlock()
+	})
 	h.e.beats.Kick(h.c.Name) // for the owner's other entries
 	h.e.event(observe.Extended, h.c, func(ev *observe.Event) { ev.Fence, ev.Lease, ev.Left = h.Fence(), by, h.left() })
 	return nil
@@ -250,9 +260,14 @@ func (h *Hold) ask(ctx context.Context, mode Mode) error {
 	}
 }
 
-// Begin counts a call that Adopt is to follow, and reports false on a closed
-// engine. End must follow it.
-func (e *Engine) Begin() bool { return e.begin() }
+// Begin counts a call that Adopt is to follow. End must follow it, unless Begin
+// returns why nothing can be taken up here any more.
+func (e *Engine) Begin() error {
+	if e.outdated() || !e.begin() {
+		return e.closedBy()
+	}
+	return nil
+}
 
 // End ends what Begin has begun.
 func (e *Engine) End() { e.work.Done() }
@@ -275,6 +290,10 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	e.mu.Unlock()
 	if old != nil {
 		e.endHold(old, berth.ErrReleased)
+	}
+	if e.outdated() {
+		e.forget(c) // it stays as it is, for the next node
+		return nil, e.closedBy()
 	}
 	if e.isClosing() {
 		e.forget(c)

@@ -68,12 +68,8 @@ func (h *Hold) retire() (mine bool, before error) {
 // release sends the release and keeps what the server says of it.
 func (h *Hold) release(ctx context.Context, before error) error {
 	kind, err := h.releaseOnce(ctx, before)
-	switch kind {
-	case "":
-	case observe.ReleaseFailed:
+	if kind != "" {
 		h.e.holdEvent(kind, h, err)
-	default:
-		h.e.holdEvent(kind, h, nil)
 	}
 	return err
 }
@@ -103,8 +99,10 @@ func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, err
 	parting.Unanswered = parting.Unanswered || h.unanswered
 	h.parted, h.result = true, h.outcome(parting, before)
 	switch {
+	case before != nil:
+		return "", h.result // its end has been told
 	case h.result != nil:
-		return "", h.result
+		return endOf(h.result), h.result
 	case parting.Entries > 0:
 		return observe.ReentryEnded, nil
 	}

@@ -43,7 +43,7 @@ func (e *Engine) noteSiblings(c *Claim) {
 	if c.Extends == 0 {
 		return
 	}
-	c.before = make(map[*Claim]time.Duration)
+	c.before, c.noted = make(map[*Claim]time.Duration), e.clock.Now()
 	for _, other := range e.siblings(c) {
 		c.before[other] = other.lease.Deadline()
 	}
@@ -52,7 +52,11 @@ func (e *Engine) noteSiblings(c *Claim) {
 // lengthenSiblings moves the deadlines of the others to what the entry's grant
 // has made of them, unless something has been taken back since it was sent.
 func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
-	if entry.Extends == 0 || entry.Common < 0 {
+	if entry.Extends == 0 {
+		return
+	}
+	defer e.beats.Kick(c.Name)
+	if entry.Common < 0 {
 		return
 	}
 	c.mu.Lock()
@@ -60,22 +64,20 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 	c.mu.Unlock()
 	common := entry.Common + entry.rest
 	for _, other := range e.siblings(c) {
-		other.mu.Lock()
-		stale := len(other.ceilings) > 0 || other.lowered >= start && other.lowered > 0
-		other.mu.Unlock()
-		if stale {
-			continue
+		if other.takenBack(start) || !other.settled() {
+			continue // its own next beat tells
 		}
 		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 			if further := heartbeat.Deadline(start, common, spec.Lease); spec.Deadline != 0 && further > spec.Deadline {
 				spec.Deadline = further
 				other.mu.Lock()
 				other.told = further
+				other.beyond += entry.Extends
+				spec.Beyond = other.beyond
 				other.mu.Unlock()
 			}
 		})
 	}
-	e.beats.Kick(c.Name)
 }
 
 // lowerSiblings brings the deadlines of the others down to what the removal of
@@ -87,9 +89,11 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 		return func(error) {}
 	}
 	var lowered []*Claim
+	c.heralded = c.heralded[:0]
 	for _, other := range e.siblings(c) {
 		if e.lowerSibling(c, other) {
 			lowered = append(lowered, other)
+			c.heralded = append(c.heralded, other.ID)
 		}
 	}
 	return func(err error) {
@@ -114,7 +118,7 @@ func (e *Engine) lowerSibling(c, other *Claim) bool {
 		other.mu.Lock()
 		defer other.mu.Unlock()
 		least := max(spec.Deadline, other.told) - c.unused(now)
-		if before, known := c.before[other]; known && !c.answered() {
+		if before, known := c.before[other]; known && c.reentry() == nil && other.lowered <= c.noted && len(other.ceilings) == 0 {
 			least = max(least, before)
 		}
 		least = max(least, other.renewedUntil(spec))
@@ -126,7 +130,7 @@ func (e *Engine) lowerSibling(c, other *Claim) bool {
 			other.ceilings = make(map[*Claim]time.Duration)
 		}
 		other.ceilings[c] = least
-		spec.Limit = other.bound()
+		spec.Limit = other.bound(spec)
 	})
 }
 
@@ -139,7 +143,7 @@ func (e *Engine) liftSibling(c, other *Claim) {
 		ceiling, low := other.ceilings[c]
 		delete(other.ceilings, c)
 		other.lowered = e.clock.Now()
-		spec.Limit = other.bound()
+		spec.Limit = other.bound(spec)
 		if spec.Deadline == 0 {
 			return
 		}
@@ -149,6 +153,23 @@ func (e *Engine) liftSibling(c, other *Claim) {
 		}
 		other.told = spec.Deadline
 	})
+}
+
+// settled says whether the limits of the claim are known: an entry that was granted
+// before the outermost one had spoken got some with that one's first call.
+func (c *Claim) settled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entry == nil || c.entry.Common >= 0
+}
+
+// takenBack says whether something of the claim's deadline has been taken back
+// since a moment, or is being taken back: what a call that began then says of it
+// may be from before.
+func (c *Claim) takenBack(since time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ceilings) > 0 || c.lowered > since
 }
 
 // unused is the most that the removal of the claim can take back.
@@ -162,25 +183,18 @@ func (c *Claim) unused(now time.Duration) time.Duration {
 }
 
 // mayExtend says whether the claim has lengthened what its owner holds, as far as
-// is known.
+// is known: one that has a ticket, and is no entry, has not.
 func (c *Claim) mayExtend() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Extends > 0 && (c.entry != nil || c.lost)
-}
-
-// answered says whether it is known what became of the claim.
-func (c *Claim) answered() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.entry != nil
+	return c.Extends > 0 && (c.entry != nil || c.lost && c.ticket == 0)
 }
 
 // renewedUntil is what the claim's own last renewal gives it, whatever others
 // extended: only for the outermost entry, whose renewals count. It is called with
 // c.mu held.
 func (c *Claim) renewedUntil(spec *heartbeat.Spec) time.Duration {
-	if c.entry != nil || !spec.Renews || !c.confirmed || c.renewed == 0 {
+	if c.entry != nil || !spec.Renews || !c.confirmed {
 		return math.MinInt64
 	}
 	return heartbeat.Deadline(c.renewed, spec.Lease, spec.Lease)
@@ -188,20 +202,21 @@ func (c *Claim) renewedUntil(spec *heartbeat.Spec) time.Duration {
 
 // limited is the local end of a hold's maximum, which runs from its first
 // confirmed call, and of what others are taking back.
-func (c *Claim) limited(g grant, lease time.Duration) time.Duration {
+func (c *Claim) limited(g grant, spec *heartbeat.Spec) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g.confirmed && c.terms.MaxHold > 0 && c.limit == 0 {
-		c.limit = heartbeat.Deadline(g.start, c.terms.MaxHold, lease)
+		c.limit = heartbeat.Deadline(g.start, c.terms.MaxHold, spec.Lease)
 	}
-	return c.bound()
+	return c.bound(spec)
 }
 
-// bound is the earliest of the claim's limit and its ceilings, 0 for none. It is
-// called with c.mu held.
-func (c *Claim) bound() time.Duration {
+// bound is the earliest of the claim's limit and its ceilings, 0 for none. What it
+// has renewed since stays whatever is taken back. It is called with c.mu held.
+func (c *Claim) bound(spec *heartbeat.Spec) time.Duration {
 	at := c.limit
 	for _, ceiling := range c.ceilings {
+		ceiling = max(ceiling, c.renewedUntil(spec))
 		if at == 0 || ceiling < at {
 			at = ceiling
 		}

@@ -90,6 +90,9 @@ type Spec struct {
 	// that is timed: a hold of an hour, or Forever, may still be checked as
 	// often as one of 10 s. Default 0: as Lease.
 	Pace time.Duration
+	// Beyond is how much more than Lease a renewal may leave, where the lease was
+	// extended. Default 0.
+	Beyond time.Duration
 	// Ends is true for a hold: it is over when its deadline or its limit has
 	// passed. A claim that waits is only renewed.
 	Ends bool

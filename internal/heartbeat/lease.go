@@ -118,7 +118,7 @@ func (l *Lease) lower(now time.Duration) {
 		return
 	}
 	spec := l.spec
-	spec.Deadline = Deadline(now, spec.Lease, spec.Lease)
+	spec.Deadline = Deadline(now, spec.Lease+min(spec.Beyond, never-spec.Lease), spec.Lease)
 	if spec.Deadline != 0 && spec.Deadline < moment(l.spec.Deadline) {
 		_ = l.put(spec, false) // one that is over stays over
 	}

@@ -1,13 +1,13 @@
 // Package sketch is the checkpoint of the API: the exported signatures of the
-// primitives that are to come, the lock and the allocator, and programs written
-// against them, so that both can be read and mended before anything is built on
-// them. The semaphore has landed: pkg/semaphore, examples/worker.
+// primitive that is to come, the allocator, and programs written against it, so
+// that both can be read and mended before anything is built on them. The others
+// have landed: pkg/semaphore, pkg/qlock.
 //
 // It is signatures only. It compiles and is never run: whatever can return an
 // error returns one that says so, and everything else returns its zero value.
 // It is internal, nobody can import it from outside, and nothing in Berth may
 // import it either. The folder of a primitive is deleted when the package
-// under pkg lands; its programs move to that package's examples.
+// under pkg lands; its programs move to examples.
 //
 // The rules that the three packages follow, and that the tests here check
 // where a test can:

@@ -95,7 +95,7 @@ func TestEverySettingEndsWithItsDefault(t *testing.T) {
 		names[strings.TrimSuffix(settings.Name(), "[string]")] = true
 	}
 	checked := 0
-	for _, dir := range []string{"qlock", "allocator"} {
+	for _, dir := range []string{"../../pkg/qlock", "allocator"} {
 		for _, file := range parse(t, dir) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				spec, ok := n.(*ast.TypeSpec)
@@ -104,7 +104,7 @@ func TestEverySettingEndsWithItsDefault(t *testing.T) {
 				}
 				for _, field := range spec.Type.(*ast.StructType).Fields.List {
 					text := strings.Join(strings.Fields(field.Doc.Text()), " ")
-					at := strings.LastIndex(text, "Default ")
+					at := strings.LastIndex(text, "Default")
 					require.GreaterOrEqual(t, at, 0, "%s.%s.%s", dir, spec.Name, field.Names[0])
 					// One sentence: a dot followed by more would start another.
 					require.NotContains(t, text[at:], ". ", "%s.%s.%s", dir, spec.Name, field.Names[0])

@@ -160,6 +160,12 @@ type scene struct {
 // The script runs beside it.
 func inScene(t *testing.T, left time.Duration, script func(s *scene)) (s *scene, err error) {
 	t.Helper()
+	return inLimitedScene(t, left, nil, script)
+}
+
+// inLimitedScene does so with a hold that may end by a limit of its own.
+func inLimitedScene(t *testing.T, left time.Duration, limited func(time.Duration) bool, script func(s *scene)) (s *scene, err error) {
+	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		c := clock.New()
 		s = &scene{
@@ -170,7 +176,7 @@ func inScene(t *testing.T, left time.Duration, script func(s *scene)) (s *scene,
 		go script(s)
 		synctest.Wait()
 		err = Wait(Config{
-			Hold: s.hold, Command: s.command, Grace: time.Second, Clock: c, Signals: s.signals,
+			Hold: s.hold, Command: s.command, Grace: time.Second, Limited: limited, Clock: c, Signals: s.signals,
 			Say: func(line string) { s.said = append(s.said, line) },
 		})
 		synctest.Wait() // for the script to end

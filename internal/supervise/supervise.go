@@ -48,12 +48,15 @@ type Command interface {
 	Resume()
 }
 
-// Config says what is watched. All fields are required.
+// Config says what is watched. All fields but Limited are required.
 type Config struct {
 	Hold    Hold
 	Command Command
 	// Grace is the time from SIGTERM to SIGKILL.
 	Grace time.Duration
+	// Limited reports of a hold that has so much left whether it ends by a limit
+	// of its own, which no renewal moves. Default never.
+	Limited func(left time.Duration) bool
 	// Clock is what deadlines are compared with.
 	Clock clock.Clock
 	// Signals are passed on to the command.
@@ -64,7 +67,8 @@ type Config struct {
 
 // Wait watches until the command has ended. It is nil when the command ended by
 // itself under a hold that lived; else it says why the command was told to end:
-// what the hold's Err says, or ErrEnding. What the command had started is
+// what the hold's Err says, berth.ErrExpired for one that was about to end by its
+// own limit, or ErrEnding. What the command had started is
 // then over as well.
 func Wait(cfg Config) error {
 	w := &watch{Config: cfg}
@@ -147,7 +151,11 @@ func (w *watch) lives(now, left time.Duration) time.Duration {
 		}
 		return w.deadline - w.Grace
 	}
-	w.terminate(ErrEnding, "no renewal in time", left)
+	if w.Limited != nil && w.Limited(left) {
+		w.terminate(berth.ErrExpired, reason(berth.ErrExpired), left)
+	} else {
+		w.terminate(ErrEnding, "no renewal in time", left)
+	}
 	return w.deadline
 }
 

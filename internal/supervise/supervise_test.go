@@ -73,6 +73,26 @@ func TestTheReasonStaysWhenARenewalComesTooLateForTheCommand(t *testing.T) {
 	require.Equal(t, []string{"9s TERM"}, s.command.log)
 }
 
+func TestAHoldThatEndsByItsOwnLimitIsNotCalledLost(t *testing.T) {
+	for name, polite := range map[string]time.Duration{"polite": 300 * time.Millisecond, "stubborn": never} {
+		t.Run(name, func(t *testing.T) {
+			var asked []time.Duration
+			limited := func(left time.Duration) bool {
+				asked = append(asked, left)
+				return left <= time.Second
+			}
+			s, err := inLimitedScene(t, 10*time.Second, limited, func(s *scene) { s.command.polite = polite })
+			require.ErrorIs(t, err, berth.ErrExpired)
+			require.Equal(t, "9s TERM", s.command.log[0])
+			require.Equal(t, "it has been held as long as it may: SIGTERM sent, SIGKILL follows in 1s", s.said[0])
+			require.Equal(t, time.Second, asked[0], "not before it matters")
+		})
+	}
+	s, err := inLimitedScene(t, 10*time.Second, func(time.Duration) bool { return false }, func(*scene) {})
+	require.ErrorIs(t, err, berth.ErrLost)
+	require.Equal(t, "no renewal in time: SIGTERM sent, SIGKILL follows in 1s", s.said[0])
+}
+
 func TestAHoldThatEndsEarlyGivesTheCommandTheGrace(t *testing.T) {
 	for _, test := range []struct {
 		cause error

@@ -26,12 +26,12 @@ const docsFile = "../../docs/events.md"
 // sentBy is who sends the kinds of each const block of kind.go, in order. A
 // primitive that lands moves from "later" to the front.
 var sentBy = []string{
-	"semaphore; later: lock, pool", // the course of a claim
-	"semaphore; later: lock, pool", // the course of a hold
-	"semaphore; later: lock, pool", // a client
+	"semaphore, lock; later: pool", // the course of a claim
+	"semaphore, lock; later: pool", // the course of a hold
+	"semaphore, lock; later: pool", // a client
 	"semaphore",
-	"later: lock",
-	"later: lock", // a swarm
+	"lock",
+	"lock", // a swarm
 	"later: pool",
 }
 

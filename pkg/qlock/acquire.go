@@ -3,6 +3,7 @@ package qlock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
@@ -141,7 +142,7 @@ func (c *Client) ended(ctx context.Context, err error) error {
 	}
 	reason, cause := berth.ReasonClosed, berth.ErrClosed
 	if ctx.Err() != nil {
-		reason, cause = berth.ReasonCancelled, errors.Join(ctx.Err(), context.Cause(ctx))
+		reason, cause = endOf(ctx)
 	}
 	var refusal *berth.AcquireError
 	if errors.As(err, &refusal) {
@@ -188,13 +189,16 @@ func (c *Client) detailed(ctx context.Context, name string, o LockOptions, err e
 	defer cancel()
 	// Nothing is lost where this fails: the error is the caller's either way.
 	if info, err := c.Info(ctx, name); err == nil {
-		refusal.Holders = info.Entries
+		// Its own claim may not have been removed yet.
+		refusal.Holders = slices.DeleteFunc(info.Entries, func(h Holder) bool { return h.ID == refusal.Claim })
 	}
 	for w, err := range c.Queue(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {
 			break
 		}
-		refusal.Waiters = append(refusal.Waiters, w)
+		if w.ID != refusal.Claim {
+			refusal.Waiters = append(refusal.Waiters, w)
+		}
 	}
 	return err
 }

@@ -126,12 +126,21 @@ func (g *gathering) gather(ctx context.Context, names []string) error {
 	return nil
 }
 
+// endOf is the reason and the cause of a refusal that the end of ctx brought.
+func endOf(ctx context.Context) (berth.Reason, error) {
+	reason := berth.ReasonCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		reason = berth.ReasonTimedOut
+	}
+	return reason, errors.Join(ctx.Err(), context.Cause(ctx))
+}
+
 // lostMeanwhile is the error of a LockAll that lost a lock while it waited for
 // another.
 func (c *Client) lostMeanwhile(ctx context.Context, lock *Lock, waited time.Duration, err error) error {
 	refusal := &berth.AcquireError{Name: lock.Name(), Claim: lock.ID(), Reason: berth.ReasonFailed, Waited: waited, Cause: err}
 	if ctx.Err() != nil {
-		refusal.Reason, refusal.Cause = berth.ReasonCancelled, errors.Join(ctx.Err(), context.Cause(ctx))
+		refusal.Reason, refusal.Cause = endOf(ctx)
 	}
 	return refusal
 }

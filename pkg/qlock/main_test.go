@@ -217,10 +217,23 @@ func (a *wait) pending() bool {
 	}
 }
 
+// returned waits for the acquire to return, no longer than a second beyond the
+// moment at which it should: what renews by itself would go on for ever.
+func (a *wait) returned(by time.Duration) {
+	a.w.t.Helper()
+	patience := time.NewTimer(max(by-a.w.now(), 0) + time.Second)
+	defer patience.Stop()
+	select {
+	case <-a.done:
+	case <-patience.C:
+		require.Fail(a.w.t, "it has not returned")
+	}
+}
+
 // granted waits for the lock, and fails if it came at another time.
 func (a *wait) granted(at time.Duration) *qlock.Lock {
 	a.w.t.Helper()
-	<-a.done
+	a.returned(at)
 	require.NoError(a.w.t, a.err)
 	require.Equal(a.w.t, at, a.at, "when it was granted")
 	return a.lock
@@ -230,7 +243,7 @@ func (a *wait) granted(at time.Duration) *qlock.Lock {
 // 50 ms after it.
 func (a *wait) grantedBy(at time.Duration) *qlock.Lock {
 	a.w.t.Helper()
-	<-a.done
+	a.returned(at)
 	require.NoError(a.w.t, a.err)
 	require.GreaterOrEqual(a.w.t, a.at, at)
 	require.LessOrEqual(a.w.t, a.at, at+50*ms)
@@ -241,7 +254,7 @@ func (a *wait) grantedBy(at time.Duration) *qlock.Lock {
 // another reason.
 func (a *wait) refused(at time.Duration, reason berth.Reason) *berth.AcquireError {
 	a.w.t.Helper()
-	<-a.done
+	a.returned(at)
 	require.Nil(a.w.t, a.lock)
 	require.ErrorIs(a.w.t, a.err, berth.ErrNotAcquired)
 	var refusal *berth.AcquireError

@@ -170,7 +170,7 @@ func (o LockOptions) validate() error {
 	return settings.Meta("Meta", o.Meta)
 }
 
-// maxAttempts keeps their sum from overflowing, and drawing it short.
+// maxAttempts keeps drawing the jitter of all short.
 const maxAttempts = 1_000_000
 
 func (o LockOptions) validateWait() error {
@@ -183,6 +183,8 @@ func (o LockOptions) validateWait() error {
 		return berth.Invalid("MaxAttempts", "%d is negative", o.MaxAttempts)
 	case o.MaxAttempts > maxAttempts:
 		return berth.Invalid("MaxAttempts", "%d is above %d", o.MaxAttempts, maxAttempts)
+	case o.MaxAttempts > 0 && max(o.RetryDelay, o.RetryJitter) > berth.Forever/2/time.Duration(o.MaxAttempts):
+		return berth.Invalid("RetryDelay", "%d times %s is longer than can be waited", o.MaxAttempts, max(o.RetryDelay, o.RetryJitter))
 	case o.RetryDelay < 0:
 		return berth.Invalid("RetryDelay", "%s is negative", o.RetryDelay)
 	}

@@ -3,6 +3,7 @@ package qlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,7 +171,7 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // Close ends all waits with berth.ErrClosed, releases the locks that are held and
 // not detached, takes the node out of its swarm, and returns when nothing of the
 // client runs any more, or with ctx's error: Config.CleanupTimeout after ctx has
-// ended. Its other errors are of locks that could not be released; they end with
+// ended, and as long again where a swarm runs. Its other errors are of locks that could not be released; they end with
 // their lease. It does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
@@ -181,9 +182,11 @@ func (c *Client) Close(ctx context.Context) error {
 	seats := append([]*calls{c.seat.Load()}, c.former...)
 	c.mu.Unlock()
 	errs := make([]error, len(seats))
+	var closing sync.WaitGroup
 	for i, seat := range seats {
-		errs[i] = seat.Engine.Close(ctx)
+		closing.Go(func() { errs[i] = seat.Engine.Close(ctx) })
 	}
+	closing.Wait()
 	return errors.Join(append(errs, c.swarm.stop(ctx))...)
 }
 
@@ -204,7 +207,7 @@ func (c *Client) replace() bool {
 	}
 	former := c.seat.Load()
 	c.seat.Store(newCalls(c))
-	c.former = append(c.former, former)
+	c.former = append(slices.DeleteFunc(c.former, func(s *calls) bool { return s.Engine.Ended() }), former)
 	c.mu.Unlock()
 	close(former.over)
 	ended := former.Engine.Abandon()

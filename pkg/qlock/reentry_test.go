@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -59,5 +60,354 @@ func TestTheZeroConflictIsADeadlock(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
 		require.NoError(t, outer.Release(context.Background()))
 		w.requireIdle()
+	})
+}
+
+// outers are holds of every kind, and how long the wait lease lets each live.
+var outers = map[string]qlock.LockOptions{
+	"renewing":         {},
+	"renewing bounded": {MaxHold: time.Minute},
+	"fixed":            {NoRenew: true},
+	"fixed bounded":    {NoRenew: true, MaxHold: 3 * time.Second},
+	"forever":          {Lease: berth.Forever},
+	"forever bounded":  {Lease: berth.Forever, MaxHold: time.Minute},
+}
+
+// stays says that nothing ends a hold of that kind but its owner.
+func stays(o qlock.LockOptions) bool { return o.MaxHold == 0 && !o.NoRenew }
+
+func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
+	for name, options := range outers {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				outer := a.takeFor("me", &options)
+				within, cancel := outer.Within(context.Background())
+				defer cancel()
+				for how, ctx := range map[string]context.Context{
+					"given": berth.WithOwner(context.Background(), "me"), "Context": outer.Context(), "Within": within,
+				} {
+					for _, n := range []*node{a, b} {
+						_, err := n.Lock(ctx, door, nil)
+						require.ErrorIs(t, err, berth.ErrDeadlock, how)
+						require.ErrorIs(t, err, berth.ErrNotAcquired)
+						require.NotErrorIs(t, err, berth.ErrBusy)
+						_, err = n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait})
+						var refusal *berth.AcquireError
+						require.ErrorAs(t, err, &refusal)
+						require.Equal(t, berth.ReasonHeld, refusal.Reason, how)
+
+						inner, err := n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+						require.NoError(t, err, how)
+						require.Equal(t, qlock.Reentered, inner.Process())
+						require.Equal(t, outer.Fence(), inner.Fence())
+						require.Equal(t, "me", inner.Owner())
+						w.requireKept(time.Until(w.endOf(outer)), inner)
+						require.NoError(t, inner.Release(context.Background()))
+
+						extending, err := n.Lock(ctx, door, &qlock.LockOptions{Lease: time.Second, Conflict: qlock.ExtendAndWorkThrough})
+						require.NoError(t, err, how)
+						require.Equal(t, qlock.ReenteredExtended, extending.Process())
+						require.Equal(t, outer.Fence(), extending.Fence())
+						require.NoError(t, extending.Release(context.Background()))
+						w.advance(0)
+						require.NoError(t, outer.Err())
+						entries, waiters := w.held(a)
+						require.Equal(t, []string{outer.ID()}, entries)
+						require.Empty(t, waiters)
+					}
+				}
+				require.NoError(t, outer.Release(context.Background()))
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
+	waits := map[string]struct {
+		opts  qlock.LockOptions
+		bound bool // by ctx
+		ends  bool
+	}{
+		"without end":     {},
+		"to a deadline":   {bound: true, ends: true},
+		"for MaxWait":     {opts: qlock.LockOptions{MaxWait: 2 * time.Second}, ends: true},
+		"for MaxAttempts": {opts: qlock.LockOptions{MaxAttempts: 11, RetryJitter: -1}, ends: true},
+		"with a QueueTTL": {opts: qlock.LockOptions{QueueTTL: time.Second}},
+	}
+	for held, options := range outers {
+		for name, wait := range waits {
+			t.Run(held+" "+name, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node()
+					outer := n.takeFor("me", &options)
+					ahead := w.node().queue(&qlock.LockOptions{MaxWait: time.Hour})
+					ctx := berth.WithOwner(context.Background(), "me")
+					if wait.bound {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
+						defer cancel()
+					}
+					wait.opts.Conflict = qlock.Wait
+					own := n.queueOn(ctx, &wait.opts)
+					if stays(options) && !wait.ends {
+						require.False(t, own.pending())
+						require.Equal(t, 1, own.refused(0, berth.ReasonDeadlock).Held)
+						require.ErrorIs(t, own.err, berth.ErrDeadlock)
+					} else {
+						require.True(t, own.pending())
+						_, waiters := w.held(n)
+						require.Len(t, waiters, 2)
+					}
+					require.NoError(t, outer.Release(context.Background()))
+					w.advance(0)
+					require.False(t, ahead.pending(), "nobody passes")
+					if !stays(options) || wait.ends {
+						require.True(t, own.pending())
+					}
+					require.NoError(t, ahead.lock.Release(context.Background()))
+					w.advance(0)
+					require.False(t, own.pending())
+					if own.err == nil {
+						require.Equal(t, qlock.Granted, own.lock.Process())
+						require.Greater(t, own.lock.Fence(), ahead.lock.Fence())
+						require.NoError(t, own.lock.Release(context.Background()))
+					}
+					w.requireIdle()
+				})
+			})
+		}
+	}
+}
+
+func TestAnotherOwnerIsNoConflict(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.take(nil) // its own owner
+		for _, conflict := range []qlock.Conflict{qlock.FailDeadlock, qlock.Wait, qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
+			for _, owner := range []string{"", "other"} {
+				_, err := n.TryLock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: conflict})
+				require.ErrorIs(t, err, berth.ErrBusy)
+				require.NotErrorIs(t, err, berth.ErrDeadlock)
+			}
+		}
+		require.NoError(t, outer.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestAReentryPassesTheLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		outer := n.takeFor("me", nil)
+		next := other.queue(&qlock.LockOptions{Priority: 127})
+		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Priority: -128})
+		require.NoError(t, outer.Release(context.Background()))
+		w.advance(0)
+		require.True(t, next.pending(), "any entry holds the lock")
+		require.NoError(t, inner.Release(context.Background()))
+		require.NoError(t, next.granted(0).Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
+		var ran int
+		err := a.Do(context.Background(), door, &qlock.LockOptions{Lease: 2 * time.Second}, func(ctx context.Context) error {
+			fence := a.Fence(ctx, door)
+			require.Positive(t, fence)
+			return a.Do(ctx, door, work, func(ctx context.Context) error {
+				require.Equal(t, fence, a.Fence(ctx, door))
+				return b.Do(ctx, door, work, func(ctx context.Context) error {
+					require.Equal(t, fence, b.Fence(ctx, door))
+					done := make(chan error, 20)
+					for i := range 20 {
+						n := []*node{a, b}[i%2]
+						go func() {
+							done <- n.Do(ctx, door, work, func(ctx context.Context) error {
+								time.Sleep(time.Duration(i+1) * time.Second)
+								return ctx.Err()
+							})
+						}()
+					}
+					w.advance(ms)
+					info, err := a.Info(ctx, door)
+					require.NoError(t, err)
+					require.Len(t, info.Entries, 23)
+					require.Equal(t, 22, info.Reentry.Count)
+					require.Equal(t, fence, info.Fence)
+					for range 20 {
+						require.NoError(t, <-done)
+						ran++
+					}
+					return ctx.Err()
+				})
+			})
+		})
+		require.NoError(t, err)
+		require.Equal(t, 20, ran)
+		w.requireIdle()
+	})
+}
+
+func TestAHundredEntriesAreTheMost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
+		locks := []*qlock.Lock{n.takeFor("me", nil)}
+		for range 99 {
+			locks = append(locks, n.takeFor("me", work))
+		}
+		ctx := berth.WithOwner(context.Background(), "me")
+		for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
+			_, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict})
+			require.ErrorIs(t, err, berth.ErrBusy)
+			require.NotErrorIs(t, err, berth.ErrDeadlock)
+			var refusal *berth.AcquireError
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, berth.ReasonFull, refusal.Reason)
+			require.Equal(t, 100, refusal.Held)
+		}
+		require.NoError(t, locks[50].Release(context.Background()))
+		locks[50] = n.takeFor("me", work)
+		w.advance(time.Minute)
+		for _, l := range locks {
+			require.NoError(t, l.Err())
+			require.NoError(t, l.Release(context.Background()))
+		}
+		w.requireIdle()
+	})
+}
+
+// extend is how an entry that extends by d is asked for.
+func extend(d time.Duration) *qlock.LockOptions {
+	return &qlock.LockOptions{Lease: d, Conflict: qlock.ExtendAndWorkThrough}
+}
+
+// requireKept says how long the server keeps a hold, to the millisecond.
+func (w *world) requireKept(want time.Duration, l *qlock.Lock) {
+	w.t.Helper()
+	left, ok := w.leftOf(l.ID())
+	require.True(w.t, ok, "it is held")
+	require.Equal(w.t, want, left.Round(ms))
+}
+
+// endOf is when the server lets a hold end.
+func (w *world) endOf(l *qlock.Lock) time.Time {
+	w.t.Helper()
+	left, ok := w.leftOf(l.ID())
+	require.True(w.t, ok, "it is held")
+	return time.Now().Add(left)
+}
+
+func TestWhatAnExtensionLeaves(t *testing.T) {
+	fixed := &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true}
+	t.Run("unused, two deep, inner first", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer := n.takeFor("me", fixed)
+			first, second := n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
+			w.requireKept(10*time.Second, outer)
+			w.advance(time.Second)
+			require.NoError(t, second.Release(context.Background()))
+			w.requireKept(7*time.Second, first)
+			require.NoError(t, first.Release(context.Background()))
+			w.requireKept(6*time.Second, outer)
+		})
+	})
+	t.Run("unused, two deep, outer first", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer := n.takeFor("me", fixed)
+			first, second := n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
+			w.advance(time.Second)
+			require.NoError(t, first.Release(context.Background()))
+			w.requireKept(8*time.Second, second)
+			require.NoError(t, second.Release(context.Background()))
+			w.requireKept(6*time.Second, outer)
+		})
+	})
+	t.Run("used up", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer, inner := n.takeFor("me", fixed), n.takeFor("me", extend(2*time.Second))
+			w.advance(3 * time.Second)
+			require.NoError(t, inner.Release(context.Background()))
+			w.requireKept(4*time.Second, outer)
+		})
+	})
+	t.Run("the outermost is released first", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer, inner := n.takeFor("me", fixed), n.takeFor("me", extend(2*time.Second))
+			require.NoError(t, outer.Release(context.Background()))
+			w.requireKept(7*time.Second, inner)
+			w.until(7*time.Second - 50*ms)
+			require.ErrorIs(t, inner.Err(), berth.ErrExpired)
+		})
+	})
+	t.Run("its maximum hold bounds it", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer := n.takeFor("me", fixed)
+			inner := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, MaxHold: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+			w.requireKept(7*time.Second, outer)
+			w.requireKept(2*time.Second, inner)
+			w.until(2 * time.Second)
+			require.ErrorIs(t, inner.Err(), berth.ErrExpired)
+			require.Error(t, inner.Release(context.Background()))
+			w.requireKept(5*time.Second, outer)
+			require.NoError(t, outer.Err())
+		})
+	})
+	t.Run("a renewing outer keeps what its beats give", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer := n.takeFor("me", nil)
+			inner := n.takeFor("me", extend(4*time.Second))
+			w.requireKept(10*time.Second, outer)
+			require.NoError(t, inner.Release(context.Background()))
+			w.advance(0)
+			left, ok := w.leftOf(outer.ID())
+			require.True(t, ok)
+			require.LessOrEqual(t, left, lease)
+			w.advance(time.Minute)
+			require.NoError(t, outer.Err())
+			require.NoError(t, outer.Release(context.Background()))
+			w.requireIdle()
+		})
+	})
+	t.Run("entries of another node keep it", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			a, b := w.node(), w.node()
+			outer := a.takeFor("me", fixed)
+			inner := b.takeFor("me", extend(3*time.Second))
+			require.NoError(t, inner.Release(context.Background()))
+			w.requireKept(8*time.Second, outer)
+		})
+	})
+	t.Run("longer than the wait lease", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			n := w.node()
+			outer := n.takeFor("me", fixed)
+			var seen []time.Duration
+			n.OnCommand(func(c link.Command) link.Fate {
+				if c.Name == "lock_renew" && len(seen) == 0 {
+					left, _ := w.leftOf(outer.ID())
+					seen = append(seen, left.Round(ms))
+				}
+				return link.Pass
+			})
+			inner := n.takeFor("me", extend(time.Minute))
+			require.Equal(t, []time.Duration{11 * time.Second}, seen, "no more than the wait lease until it is confirmed")
+			w.requireKept(65*time.Second, outer)
+			w.advance(time.Second)
+			require.NoError(t, inner.Release(context.Background()))
+			w.requireKept(5*time.Second, outer)
+		})
 	})
 }

@@ -157,8 +157,8 @@ func (s *calls) refused(a *engine.Answer, name string, single bool, r *scriptkit
 
 // Release sends lock_release, repeated by Config.Retry.
 func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
-	r, err := s.Run(ctx, s.release, scriptkit.Bounded, c.Name,
-		c.ID, s.Node, claims.Decimal(stays.Milliseconds()), s.Linger, s.Channel, c.Name)
+	args := []string{c.ID, s.Node, claims.Decimal(stays.Milliseconds()), s.Linger, s.Channel, c.Name}
+	r, err := s.Run(ctx, s.release, scriptkit.Bounded, c.Name, append(args, c.Heralded()...)...)
 	if err != nil {
 		return engine.Parting{}, err
 	}

@@ -2,121 +2,256 @@ package qlock_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// An answer from before an extension was taken back must not bring it back.
-func TestAnAnswerFromBeforeAReleaseDoesNotLengthenWhatItLeft(t *testing.T) {
-	for name, call := range map[string]func(context.Context, *qlock.Lock) error{
-		"renew":  func(ctx context.Context, l *qlock.Lock) error { return l.Renew(ctx) },
-		"extend": func(ctx context.Context, l *qlock.Lock) error { return l.Extend(ctx, time.Second) },
-	} {
-		t.Run(name, func(t *testing.T) {
+// An outer hold whose first attempt went unanswered "may have extended": its
+// release ends the inner entries of the owner here, though the server keeps them.
+func TestAnOuterThatWasAskedForTwiceEndsNoInner(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.Once("lock_acquire", link.LoseReply)
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+		require.Equal(t, qlock.Granted, outer.Process())
+		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.NoError(t, outer.Release(context.Background()))
+		require.NoError(t, inner.Err())
+	})
+}
+
+// While a release of an inner entry goes unanswered, a renewing outer hold ends,
+// though its own renewals are answered.
+func TestAnUnansweredReleaseEndsNoHoldThatRenews(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second})
+		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+		w.advance(100 * ms)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_release" {
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		require.Error(t, inner.Release(context.Background()))
+		w.advance(time.Minute)
+		require.NoError(t, outer.Err())
+	})
+}
+
+// The limit of an entry whose confirming call came late lies behind the server's,
+// and lengthenSiblings brings its deadline there.
+func TestTheLimitOfAnEntryRunsFromItsAcquire(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.takeFor("me", &qlock.LockOptions{Lease: 60 * time.Second, NoRenew: true})
+		n.Once("lock_acquire", link.Slow(2*time.Second))
+		inner := n.takeFor("me", &qlock.LockOptions{Lease: 10 * time.Second, MaxHold: 20 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+		left, _ := w.leftOf(inner.ID())
+		t.Log(w.now(), inner.Left(), left)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_renew" && slices.Contains(c.Args, inner.ID()) {
+				return link.LoseRequest
+			}
+			return link.Pass
+		})
+		n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+		left, ok := w.leftOf(inner.ID())
+		require.True(t, ok)
+		t.Log(w.now(), inner.Left(), left)
+		require.Less(t, inner.Left(), left)
+	})
+}
+
+// An extension under an outermost entry that has not spoken yet lengthens the
+// others to what its first call will take away.
+func TestAnExtensionUnderAnUnconfirmedOuterLengthensNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		x, a, b := w.node(), w.node(), w.node()
+		first := x.take(nil)
+		q := a.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: time.Second, NoRenew: true})
+		stalled := true
+		a.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_renew" && stalled {
+				return link.LoseRequest
+			}
+			return link.Pass
+		})
+		require.NoError(t, first.Release(context.Background()))
+		synctest.Wait()
+		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.LessOrEqual(t, inner.Left(), time.Second)
+		b.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_renew" {
+				return link.LoseRequest
+			}
+			return link.Pass
+		})
+		b.takeFor("me", &qlock.LockOptions{Lease: 20 * ms, Conflict: qlock.ExtendAndWorkThrough})
+		stalled = false
+		outer := <-done(q)
+		require.NotNil(t, outer)
+		left, ok := w.leftOf(inner.ID())
+		require.True(t, ok)
+		t.Log(w.now(), inner.Left(), left)
+		require.Less(t, inner.Left(), left)
+	})
+}
+
+func done(a *wait) chan *qlock.Lock {
+	c := make(chan *qlock.Lock, 1)
+	go func() { <-a.done; c <- a.lock }()
+	return c
+}
+
+// A re-entry nobody has heard of keeps a lock without end after its outer hold
+// was released.
+func TestALostReentryIsNotForever(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, dead, other := w.node(), w.node(), w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: berth.Forever})
+		dead.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_acquire" {
+				go dead.die()
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		lost := dead.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		lost.cancel(nil)
+		<-lost.done
+		require.NoError(t, outer.Release(context.Background()))
+		next := other.queue(nil)
+		w.advance(time.Hour)
+		require.False(t, next.pending(), "an entry whose claimant never spoke holds on")
+		next.cancel(nil)
+		<-next.done
+	})
+}
+
+// Extend is the first call of a hold that a push brought: it starts the lease,
+// which is shorter than what the hold had, and nothing was lowered before.
+func TestExtendAsTheFirstCallLowersFirst(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		x, n := w.node(), w.node(qlock.Config{Retry: berth.Retry{Attempts: 1}})
+		first := x.take(nil)
+		q := n.queue(&qlock.LockOptions{Lease: time.Second})
+		require.NoError(t, first.Release(context.Background()))
+		l := q.granted(0)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_renew" {
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		require.Error(t, l.Extend(context.Background(), ms))
+		left, ok := w.leftOf(l.ID())
+		require.True(t, ok)
+		t.Log(l.Left(), left)
+		require.Less(t, l.Left(), left)
+	})
+}
+
+// A hold ends with exactly one event, whatever a release finds.
+func TestAHoldEndsWithOneEvent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(&qlock.LockOptions{Lease: 100 * ms, NoRenew: true})
+		w.advance(99 * ms)
+		require.ErrorIs(t, l.Err(), berth.ErrExpired)
+		_ = l.Release(context.Background())
+		synctest.Wait()
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Expired}, n.kinds())
+	})
+}
+
+func TestAHoldThatAReleaseFindsLostEndsWithAnEvent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(nil)
+		w.do("FLUSHALL")
+		require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Lost}, n.kinds())
+	})
+}
+
+// While others take an extension back, a renewing hold that ends is lost, not expired.
+func TestARenewingHoldUnderACeilingIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second})
+		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+		w.advance(100 * ms)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_release" || c.Name == "lock_renew" {
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		require.Error(t, inner.Release(context.Background()))
+		<-outer.Done()
+		require.ErrorContains(t, outer.Err(), "lost")
+	})
+}
+
+// internal/engine/siblings.go renewedUntil: "c.renewed == 0" stands for "never",
+// but a lock that is taken in the moment in which its client was made (virtual
+// time: clock.Now() == 0) is renewed at 0. Drop that condition: c.confirmed says
+// that renewed is set. Fails about 9 times of 10.
+func TestALockTakenAtTheClocksZeroSurvivesWhatIsGivenBack(t *testing.T) {
+	for range 20 {
+		t.Run("", func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
-				n.connect()
-				overtaken := 0
-				for overtaken < 3 {
-					outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
-					inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-					began := w.now()
-					n.Once("lock_renew", link.Slow(500*time.Millisecond))
-					done := make(chan error, 1)
-					go func() { done <- call(context.Background(), outer) }()
-					w.advance(time.Millisecond) // the server has answered
-					require.NoError(t, inner.Release(context.Background()))
-					if w.now() < began+500*time.Millisecond { // it went over another connection
-						overtaken++
-					}
-					require.NoError(t, <-done)
-					left, ok := w.leftOf(outer.ID())
-					require.True(t, ok)
-					require.Less(t, outer.Left(), left)
-					require.NoError(t, outer.Release(context.Background()))
-				}
+				ctx := berth.WithOwner(context.Background(), "me")
+				outer := n.takeFor("me", nil)
+				w.advance(100 * ms)
+				inner, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 100 * time.Second})
+				require.NoError(t, err)
+				_, err = n.Info(ctx, door)
+				require.NoError(t, err)
+				require.NoError(t, inner.Release(ctx))
+				require.NoError(t, outer.Err())
 			})
 		})
 	}
 }
 
-// A release that is called again takes back nothing twice.
-func TestAReleaseThatIsRepeatedLowersItsSiblingsOnce(t *testing.T) {
+func TestAnExtendedLockOutlivesAnOutage(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		n.connect()
-		outer := n.takeFor("me", &qlock.LockOptions{Lease: 4 * time.Second, NoRenew: true})
-		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		began, released := w.now(), false
-		n.OnCommand(func(c link.Command) link.Fate {
-			switch {
-			case c.Name == "lock_release" && w.now() < began+2*time.Second:
-				return link.LoseRequest // and it is repeated
-			case c.Name == "lock_release":
-				released = true
-			case c.Name == "lock_renew" && released:
-				return link.LoseRequest // nothing corrects it
-			}
-			return link.Pass
-		})
-		for inner.Release(context.Background()) != nil {
-			require.NoError(t, outer.Err())
-			w.advance(100 * time.Millisecond)
-		}
-		require.NoError(t, outer.Err())
-		left, ok := w.leftOf(outer.ID())
-		require.True(t, ok)
-		require.Less(t, outer.Left(), left)
+		l := n.take(nil)
+		require.NoError(t, l.Extend(context.Background(), 30*time.Second))
+		w.advance(time.Second)
+		require.Equal(t, 35*time.Second-margin, l.Left())
+		n.Cut()
+		e := <-w.ends(l)
+		requireWithin(t, 36*time.Second-margin, e.at)
 	})
 }
 
-// While a release is on its way, heartbeats still tell of the extension.
-func TestABeatDuringAReleaseDoesNotOutliveIt(t *testing.T) {
+func TestTwoForceExtends(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		for range 8 { // some of the beats go over another connection
-			outer := n.takeFor("me", &qlock.LockOptions{Lease: 4 * time.Second, NoRenew: true})
-			inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-			released := false
-			n.OnCommand(func(c link.Command) link.Fate {
-				switch {
-				case c.Name == "lock_release" && !released:
-					time.Sleep(1500 * time.Millisecond) // on its way
-					released = true
-				case c.Name == "lock_renew" && released:
-					return link.LoseRequest // nothing corrects it
-				}
-				return link.Pass
-			})
-			require.NoError(t, inner.Release(context.Background()))
-			left, ok := w.leftOf(outer.ID())
-			require.True(t, ok)
-			require.Less(t, outer.Left(), left)
-			n.OnCommand(nil)
-			require.NoError(t, outer.Release(context.Background()))
-		}
-	})
-}
-
-// What the call has lowered already must not be lowered again by the release.
-func TestARenewThatMeetsAReleaseEndsNoHold(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
-		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		n.Once("lock_renew", link.Slow(500*time.Millisecond))
+		ctx := context.Background()
+		op1, op2 := w.node(qlock.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}), w.node()
+		l := w.node().take(&qlock.LockOptions{NoRenew: true})
+		op1.Once("lock_extend", link.LoseReply)
 		done := make(chan error, 1)
-		go func() { done <- outer.Renew(context.Background()) }()
-		w.advance(time.Millisecond)
-		require.NoError(t, inner.Release(context.Background()))
+		go func() { done <- op1.ForceExtend(ctx, door, 10*time.Second) }()
+		synctest.Wait()
+		require.NoError(t, op2.ForceExtend(ctx, door, time.Second))
 		require.NoError(t, <-done)
-		require.NoError(t, outer.Err())
+		w.requireLeft(17*time.Second-w.now(), l, "once each")
 	})
 }

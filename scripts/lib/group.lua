@@ -17,7 +17,7 @@ local function group(at, st, text)
       entries = { { claim = string.sub(sole, 3), kind = "o", ext = 0, at = 0, pending = 0, call = "-" } },
     }
   end
-  local members, fields, live = {}, {}, {}
+  local members, fields, live, unheard = {}, {}, {}, {}
   for i, e in ipairs(s.entries) do
     members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
   end
@@ -27,8 +27,12 @@ local function group(at, st, text)
     e.held = tonumber(scores[i])
     e.r = texts[i] and record(texts[i])
     if e.r and e.held and e.held > at.ms then
-      live[#live + 1] = e
+      local list = e.fresh and unheard or live
+      list[#list + 1] = e
     end
+  end
+  for _, e in ipairs(unheard) do
+    live[#live + 1] = e -- the others renew before one that has never spoken
   end
   s.entries = live
   if not live[1] then

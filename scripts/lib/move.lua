@@ -13,6 +13,9 @@ local function move(st, s)
   end
   for _, e in ipairs(s.entries) do
     local ends = e.r.limit > 0 and math.min(s.deadline, e.r.limit) or s.deadline
+    if e.fresh then
+      ends = math.min(ends, e.at + e.r.wait)
+    end
     if ends < e.held then
       sooner = math.min(sooner or ends, ends)
     end

@@ -11,6 +11,11 @@ local function prolong(at, st, s, e, mode)
   if mode == "check" then
     return
   end
+  if e.fresh then
+    st.forever = st.forever - counted(e.r)
+    e.fresh, e.r.phase, e.changed = false, "h", true
+    st.forever = st.forever + counted(e.r)
+  end
   local starts = e == outer and r.phase == "g"
   -- Nothing long before the outermost one has spoken.
   local anew = starts or (mode == "renew" and r.phase ~= "g") or (e == outer and r.kind == "r" and r.phase ~= "d")

@@ -13,7 +13,7 @@ local function reenter(at, st, s, claim, r, extends)
   local outer = s.entries[1].r
   local e = {
     claim = claim, kind = extends and "e" or "w", ext = 0, at = at.ms, pending = 0, call = "-",
-    r = r, held = 0, changed = true,
+    r = r, held = 0, changed = true, fresh = outer.phase ~= "g" and s.deadline > at.ms + r.wait,
   }
   local limit = r.max > 0 and at.ms + r.max or 0
   if outer.limit > 0 and (limit == 0 or outer.limit < limit) then
@@ -36,7 +36,7 @@ local function reenter(at, st, s, claim, r, extends)
   s.count = s.count + 1
   s.entries[#s.entries + 1] = e
   terms(r, outer.kind, outer.lease, limit > 0 and math.max(limit - at.ms, 1) or outer.phase == "g" and outer.max or 0)
-  r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, outer.phase == "g" and "g" or "h"
+  r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, (outer.phase == "g" or e.fresh) and "g" or "h"
   st.forever = st.forever + counted(r)
   st.used = st.used + 1
   local scores, fields, furthest = move(st, s)

@@ -10,10 +10,11 @@
 --   more         what all extensions have added, re-entries or not (ms)
 --   own          deadline by the lease, its renewals and Extend alone (ms)
 --   deadline     deadline with the extensions of entries too (ms)
---   call         id of the last Extend by force, so that its replay adds nothing; - = none
+--   call         ids of the last Extends by force, so that a replay adds nothing; - = none
 -- and for each entry, the outermost first: its claim; o: outermost, w: worked
 -- through, e: extended; what it has extended (ms); when it came (ms); what it will
--- extend with its own next call (ms); and the id of its last Extend.
+-- extend with its own next call (ms); the id of its last Extend; and 1 while it
+-- has no more than its wait lease, until its own next call.
 local function stem(text, fence)
   local w = {}
   for word in string.gmatch(text, "%S+") do
@@ -27,10 +28,10 @@ local function stem(text, fence)
     extended_at = tonumber(w[6]), more = tonumber(w[7]), own = tonumber(w[8]), deadline = tonumber(w[9]),
     call = w[10], entries = {},
   }
-  for i = 11, #w, 6 do
+  for i = 11, #w, 7 do
     s.entries[#s.entries + 1] = {
       claim = w[i], kind = w[i + 1], ext = tonumber(w[i + 2]), at = tonumber(w[i + 3]), pending = tonumber(w[i + 4]),
-      call = w[i + 5],
+      call = w[i + 5], fresh = w[i + 6] == "1",
     }
   end
   return s

@@ -6,7 +6,8 @@ local function stemtext(s, fence)
   }
   for _, e in ipairs(s.entries) do
     local n = #w
-    w[n + 1], w[n + 2], w[n + 3], w[n + 4], w[n + 5], w[n + 6] = e.claim, e.kind, e.ext, e.at, e.pending, e.call
+    w[n + 1], w[n + 2], w[n + 3], w[n + 4] = e.claim, e.kind, e.ext, e.at
+    w[n + 5], w[n + 6], w[n + 7] = e.pending, e.call, e.fresh and 1 or 0
   end
   return table.concat(w, " ")
 end

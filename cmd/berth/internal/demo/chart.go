@@ -18,16 +18,14 @@ const (
 const (
 	labelWidth = 12 // "worker 8    "
 	stateWidth = 10 // "  finished"
-	// usual is about how long the act lasts; a picture of it has this scale
-	// until it turns out to be longer.
-	usual = 7 * time.Second
 )
 
 // chart draws the story until now as one row for each worker, time from left to
-// right, with a scale below.
+// right, with a scale below: that of a story as long as expected, until it turns out to be
+// longer.
 func chart(s *story, now time.Duration, width int, paint painter) []string {
 	columns := max(20, width-labelWidth-stateWidth)
-	cell := max(now, usual) / time.Duration(columns)
+	cell := max(now, s.length) / time.Duration(columns)
 	cell = (cell/(10*time.Millisecond) + 1) * 10 * time.Millisecond
 	lines := make([]string, 0, len(s.turns)+2)
 	for _, t := range s.turns {

@@ -26,7 +26,7 @@ worker 4      ░░░░░░░░░░░░░░░░░░████
 }
 
 func TestThePictureGrowsWithTheStory(t *testing.T) {
-	s := newStory(3, 2)
+	s := newStory(plan{workers: 3, capacity: 2, length: 7 * time.Second})
 	*s.turns[0] = turn{worker: 1, asked: ms(0), granted: ms(1), fence: 1}
 	*s.turns[1] = turn{worker: 2, asked: ms(300), queued: ms(301)}
 	require.Equal(t, `

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 const (
@@ -19,9 +17,10 @@ const (
 
 // evidence is what an act has at its end.
 type evidence struct {
-	story *story
-	stats semaphore.Stats // of the server, after everything
-	late  time.Duration   // how late this machine's own timers were, at worst
+	story   *story
+	holders int           // on the server, after everything
+	waiting int           // the same
+	late    time.Duration // how late this machine's own timers were, at worst
 }
 
 // facts looks at the evidence. Each of them can be wrong.
@@ -53,6 +52,9 @@ func (s *story) neverMoreThanCapacity() fact {
 		return right(false, "%d were inside at once, with a capacity of %d", most, s.capacity)
 	case most < s.capacity:
 		return right(false, "never more than %d were inside, with a capacity of %d", most, s.capacity)
+	}
+	if s.capacity == 1 {
+		return right(true, "Never was more than one inside at once.")
 	}
 	return right(true, "Never more than %d were inside at once.", s.capacity)
 }
@@ -113,8 +115,8 @@ func (s *story) recovered(late time.Duration) fact {
 		text := fmt.Sprintf("Worker %d was killed; its lease ended %s later, and %s after that worker %d had its place",
 			dead.worker, short(*dead.over-*dead.killed), short(max(0, after)), h.to.worker)
 		switch {
-		case *dead.over-*dead.killed > lease:
-			return right(false, "%s: that is more than the lease, %s", text, lease)
+		case *dead.over-*dead.killed > s.lease:
+			return right(false, "%s: that is more than the lease, %s", text, s.lease)
 		case after < -blur:
 			return right(false, "%s: too early", text)
 		case after > inTime+late:
@@ -137,8 +139,8 @@ func (e *evidence) givenBack() fact {
 			return right(false, "worker %d was killed and ended well all the same", t.worker)
 		}
 	}
-	if e.stats.Held != 0 || e.stats.Holders != 0 || e.stats.Waiting != 0 {
-		return right(false, "left behind: %d held by %d, %d waiting", e.stats.Held, e.stats.Holders, e.stats.Waiting)
+	if e.holders != 0 || e.waiting != 0 {
+		return right(false, "left behind: %d held, %d waiting", e.holders, e.waiting)
 	}
 	return right(true, "Everything was given back: nothing is held, nobody waits.")
 }

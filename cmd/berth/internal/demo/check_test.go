@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 func ms(n int) moment {
@@ -17,7 +15,7 @@ func ms(n int) moment {
 // good is the evidence of a demo with four workers in which all is well: the
 // third is killed, and the fourth gets its place.
 func good() *evidence {
-	s := newStory(4, 2)
+	s := newStory(plan{workers: 4, capacity: 2, lease: 2 * time.Second, length: 7 * time.Second})
 	*s.turns[0] = turn{worker: 1, asked: ms(0), granted: ms(1), handed: ms(1), fence: 11, leaving: ms(1000), exited: ms(1001)}
 	*s.turns[1] = turn{worker: 2, asked: ms(100), granted: ms(101), handed: ms(101), fence: 12, leaving: ms(4000), exited: ms(4001)}
 	*s.turns[2] = turn{
@@ -119,12 +117,12 @@ func TestEveryFactCanBeWrong(t *testing.T) {
 			back, "worker 3 was killed and ended well all the same",
 		},
 		"something held": {
-			func(e *evidence, _ []*turn) { e.stats = semaphore.Stats{Held: 1, Holders: 1} },
-			back, "left behind: 1 held by 1, 0 waiting",
+			func(e *evidence, _ []*turn) { e.holders = 1 },
+			back, "left behind: 1 held, 0 waiting",
 		},
 		"somebody waits": {
-			func(e *evidence, _ []*turn) { e.stats = semaphore.Stats{Waiting: 1} },
-			back, "left behind: 0 held by 0, 1 waiting",
+			func(e *evidence, _ []*turn) { e.waiting = 1 },
+			back, "left behind: 0 held, 1 waiting",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

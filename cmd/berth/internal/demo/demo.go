@@ -16,11 +16,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // limit bounds the whole demo.
-const limit = 18 * time.Second
+const limit = 25 * time.Second
 
 // ErrFailed says that a fact turned out to be none. What failed is printed.
 var ErrFailed = errors.New("demo: what it shows is not so")
@@ -42,14 +45,16 @@ type Options struct {
 
 // act is one part of the demo.
 type act struct {
+	name  string // by which its workers know it
 	title string // one line
 	about string // some lines: what will be seen
 	next  string // some lines: what to try next
 	play  func(ctx context.Context, s *stage) ([]fact, error)
+	join  func(redis rueidis.Client, observer observe.Observer) (*desk, error) // in a worker
 }
 
 // acts are played one after the other. All together end within the limit.
-var acts = []act{semaphoreAct}
+func acts() []act { return []act{semaphoreAct, lockAct} }
 
 // fact is something that was checked.
 type fact struct {
@@ -63,7 +68,10 @@ func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("demo: not over after %s", limit))
 	defer cancel()
 	var failed error
-	for _, a := range acts {
+	for i, a := range acts() {
+		if i > 0 {
+			fmt.Fprint(opts.Out, "\n\n")
+		}
 		if err := perform(ctx, opts, a); errors.Is(err, ErrFailed) {
 			failed = err
 		} else if err != nil {
@@ -80,7 +88,7 @@ func perform(ctx context.Context, opts Options, a act) error {
 		return err
 	}
 	defer server.Close()
-	s := &stage{opts: opts, server: server, paint: paint(opts.Color)}
+	s := &stage{opts: opts, act: a.name, server: server, paint: paint(opts.Color)}
 	defer s.clear()
 
 	fmt.Fprintf(opts.Out, "%s\n\n%s\n", s.paint(bold, a.title), a.about)

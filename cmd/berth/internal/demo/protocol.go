@@ -5,11 +5,17 @@ import "time"
 // urlVariable tells a worker process where the server is.
 const urlVariable = "BERTH_DEMO_URL"
 
+// actVariable tells it the name of the act in which it plays.
+const actVariable = "BERTH_DEMO_ACT"
+
 // order is what a worker is told, one JSON document a line on its stdin. The end
 // of stdin is the order to leave.
 type order struct {
 	// Work is how long the worker is to stay inside.
 	Work time.Duration `json:"work"`
+	// Again is how long of that it is to stay inside a second entry, which it
+	// makes at once; 0 for none.
+	Again time.Duration `json:"again,omitempty"`
 }
 
 // kind is what a worker reports.
@@ -22,6 +28,9 @@ const (
 	leaving kind = "leaving" // it is about to give its place back
 	gone    kind = "gone"    // it has
 	trouble kind = "trouble" // something went wrong, see Text
+
+	reentered kind = "reentered"  // the worker is inside a second time
+	innerGone kind = "inner gone" // and only once again
 
 	// What the director finds out by itself.
 	exited   kind = "exited"    // the process has ended, see Text

@@ -17,6 +17,7 @@ import (
 // stage is what an act plays on: a server of its own, and processes.
 type stage struct {
 	opts   Options
+	act    string // the name of the act
 	server *embedded.Server
 	paint  painter
 	crew   []*member
@@ -47,7 +48,7 @@ func (s *stage) hire(count int) (<-chan report, error) {
 
 func (s *stage) start(number int, reports chan<- report) (*member, error) {
 	cmd := s.opts.Worker()
-	cmd.Env = append(cmd.Environ(), urlVariable+"="+s.server.URL())
+	cmd.Env = append(cmd.Environ(), urlVariable+"="+s.server.URL(), actVariable+"="+s.act)
 	said := &tail{}
 	cmd.Stderr = said
 	orders, err := cmd.StdinPipe()

@@ -10,6 +10,8 @@ import (
 type story struct {
 	begin    time.Time // by the machine's clock, which all workers share
 	capacity int
+	lease    time.Duration
+	length   time.Duration // about how long it will be
 	turns    []*turn
 }
 
@@ -27,15 +29,20 @@ type turn struct {
 	killed  moment
 	over    moment // the lease of a worker that was killed ended
 	exited  moment
+
+	again      moment // it was inside a second time
+	againFence int64
+	once       moment // that entry was given back
+
 	failure string // how the process ended, "" for well
 }
 
 // moment is a time in a story, nil when it has not come.
 type moment *time.Duration
 
-func newStory(workers, capacity int) *story {
-	s := &story{capacity: capacity}
-	for number := 1; number <= workers; number++ {
+func newStory(p plan) *story {
+	s := &story{capacity: p.capacity, lease: p.lease, length: p.length}
+	for number := 1; number <= p.workers; number++ {
 		s.turns = append(s.turns, &turn{worker: number})
 	}
 	return s

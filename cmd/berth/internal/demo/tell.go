@@ -12,15 +12,21 @@ func (d *director) take(r report) {
 	switch r.Kind {
 	case queued:
 		t.queued, t.ahead = at, r.Ahead
-		d.view.tell(*at, t, "asks, finds no free place, stands in line "+place(r.Ahead))
+		d.view.tell(*at, t, "asks, finds no free place, stands in line "+behind(r.Ahead))
 	case granted:
 		t.granted, t.fence = at, r.Fence
 		t.handed = d.story.at(time.UnixMicro(r.Fence))
 		d.view.tell(*at, t, d.entrance(t))
-		if r.worker == victim {
-			due := *at + killAfter
+		if r.worker == d.plan.victim {
+			due := *at + d.plan.killAfter
 			d.killAt, d.victim = &due, r.Claim
 		}
+	case reentered:
+		t.again, t.againFence = at, r.Fence
+		d.view.tell(*at, t, "asks again while inside, and passes the line")
+	case innerGone:
+		t.once = at
+		d.view.tell(*at, t, "gives the second entry back, and stays inside")
 	case leaving:
 		t.leaving = at
 		d.view.tell(*at, t, "has done its work and gives its place back")
@@ -39,8 +45,8 @@ func (d *director) take(r report) {
 	}
 }
 
-// place is where somebody stands in line.
-func place(ahead int) string {
+// behind is where somebody stands in line.
+func behind(ahead int) string {
 	if ahead == 0 {
 		return "as the first"
 	}

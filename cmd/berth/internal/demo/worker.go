@@ -4,31 +4,50 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// What all workers of the semaphore's act agree on.
-const (
-	namespace = "demo"
-	name      = "workshop"
-	capacity  = 2
-	lease     = 2 * time.Second
-)
+// namespace is that of all acts; each has a server of its own.
+const namespace = "demo"
+
+// place is what a worker has while it is inside.
+type place interface {
+	ID() string
+	Fence() int64
+	Done() <-chan struct{}
+	Err() error
+	Release(ctx context.Context) error
+}
+
+// desk is where the workers of an act ask for a place.
+type desk struct {
+	// enter waits for a place.
+	enter func(ctx context.Context) (place, error)
+	// again enters a second time from inside; nil where an act has no such thing.
+	again func(ctx context.Context, inside place) (place, error)
+	// close ends the client behind it.
+	close func(ctx context.Context) error
+}
 
 // Work is the main function of a worker process: it carries out orders from in
 // until there are none, and reports to out.
-func Work(ctx context.Context, in io.Reader, out io.Writer) error {
+func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	option, err := rueidis.ParseURL(os.Getenv(urlVariable))
 	if err != nil {
 		return err
+	}
+	at := slices.IndexFunc(acts(), func(a act) bool { return a.name == os.Getenv(actVariable) })
+	if at < 0 {
+		return fmt.Errorf("demo: no act %q", os.Getenv(actVariable))
 	}
 	redis, err := rueidis.NewClient(option)
 	if err != nil {
@@ -36,21 +55,17 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	defer redis.Close()
 	w := &worker{out: json.NewEncoder(out)}
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: namespace, Lease: lease, Observer: observe.Func(w.observe)})
-	if err != nil {
+	if w.desk, err = acts()[at].join(redis, observe.Func(w.observe)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sems.Close(context.WithoutCancel(ctx))) }()
-	if w.sem, err = sems.Semaphore(name, capacity); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, w.desk.close(context.WithoutCancel(ctx))) }()
 	w.say(report{Kind: ready})
 	return w.obey(ctx, in)
 }
 
 // worker is one process of the crew.
 type worker struct {
-	sem *semaphore.Semaphore
+	desk *desk
 
 	mu  sync.Mutex
 	out *json.Encoder // guarded by mu
@@ -101,23 +116,53 @@ func (w *worker) obey(ctx context.Context, in io.Reader) error {
 
 // turn asks for a place, works, and gives the place back.
 func (w *worker) turn(ctx context.Context, o order) error {
-	permit, err := w.sem.Acquire(ctx, nil)
+	inside, err := w.desk.enter(ctx)
 	if err != nil {
 		return err
 	}
-	w.say(report{Kind: granted, Claim: permit.ID(), Fence: permit.Fence()})
-	work := time.NewTimer(o.Work)
-	defer work.Stop()
-	select {
-	case <-work.C:
-	case <-permit.Done():
-		return permit.Err()
-	case <-ctx.Done():
+	w.say(report{Kind: granted, Claim: inside.ID(), Fence: inside.Fence()})
+	if o.Again > 0 {
+		if err := w.twice(ctx, inside, o.Again); err != nil {
+			return err
+		}
+	}
+	if err := pause(ctx, inside, o.Work-o.Again); err != nil {
+		return err
 	}
 	w.say(report{Kind: leaving})
-	if err := permit.Release(ctx); err != nil {
+	if err := inside.Release(ctx); err != nil {
 		return err
 	}
 	w.say(report{Kind: gone})
+	return nil
+}
+
+// twice works under a second entry for a while.
+func (w *worker) twice(ctx context.Context, inside place, work time.Duration) error {
+	inner, err := w.desk.again(ctx, inside)
+	if err != nil {
+		return err
+	}
+	w.say(report{Kind: reentered, Claim: inner.ID(), Fence: inner.Fence()})
+	if err := pause(ctx, inner, work); err != nil {
+		return err
+	}
+	if err := inner.Release(ctx); err != nil {
+		return err
+	}
+	w.say(report{Kind: innerGone})
+	return nil
+}
+
+// pause is what work is. Its error is why a place was lost meanwhile.
+func pause(ctx context.Context, inside place, d time.Duration) error {
+	work := time.NewTimer(d)
+	defer work.Stop()
+	select {
+	case <-work.C:
+	case <-inside.Done():
+		return inside.Err()
+	case <-ctx.Done():
+	}
 	return nil
 }

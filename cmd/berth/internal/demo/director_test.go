@@ -7,7 +7,7 @@ import (
 )
 
 func TestNobodyAsksBeforeTheOneBeforeHasAnAnswer(t *testing.T) {
-	d := &director{story: newStory(3, 2), next: 1}
+	d := &director{story: newStory(plan{workers: 3, capacity: 2}), next: 1}
 	require.True(t, d.answered(), "there is none before the first")
 	d.next = 2
 	d.story.turns[0].asked = ms(0)
@@ -21,7 +21,7 @@ func TestNobodyAsksBeforeTheOneBeforeHasAnAnswer(t *testing.T) {
 }
 
 func TestAllThatHappensIsTold(t *testing.T) {
-	d := &director{story: newStory(1, 1)}
+	d := &director{story: newStory(plan{workers: 1, capacity: 1})}
 	require.False(t, d.over())
 	d.story.turns[0].exited = ms(1)
 	require.True(t, d.over())

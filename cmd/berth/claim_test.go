@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// fading is a hold with little left, whose first renewal returns an error.
+type fading struct {
+	holding
+	err error
+}
+
+func (f fading) Name() string                { return "gpu" }
+func (f fading) Left() time.Duration         { return time.Second }
+func (f fading) Renew(context.Context) error { return f.err }
+
+func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		code int
+		says string
+	}{
+		"lost":        {berth.ErrLost, 75, `"gpu" not acquired: lost again before the command could start: berth: lease lost`},
+		"expired":     {berth.ErrExpired, 75, "lost again before the command could start"},
+		"released":    {berth.ErrReleased, 75, "lost again before the command could start"},
+		"unreachable": {errors.New("broken pipe"), 69, "cannot reach the server at here: broken pipe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &runOptions{sem: "gpu", lease: 10 * time.Second}
+			conn := &connection{address: "here"}
+			got, err := o.stand(context.Background(), conn, &line{
+				take: func(context.Context) (holding, error) { return fading{err: test.err}, nil },
+			})
+			require.Nil(t, got)
+			require.Equal(t, test.code, codeOf(err))
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+	o := &runOptions{sem: "gpu", lease: 10 * time.Second}
+	got, err := o.stand(context.Background(), nil, &line{
+		take: func(context.Context) (holding, error) { return fading{}, nil },
+	})
+	require.NoError(t, err)
+	require.Equal(t, fading{}, got)
+}
+
+func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	hold(t, s)
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--sem", "gpu", "--capacity", "1", "--wait", "100ms"}, `^berth: "gpu" not acquired: timed out after 1\d\dms \(capacity 1, held 1, waiting 0\)\n$`},
+		{[]string{"--sem", "gpu", "--capacity", "1", "--try"}, `^berth: "gpu" not acquired: full \(capacity 1, held 1, waiting 0\)\n$`},
+		{[]string{"--lock", "gpu", "--wait", "100ms"}, `^berth: "gpu" not acquired: timed out after 1\d\dms \(held by host/one/1 for [\d.]+m?s, waiting 0\)\n$`},
+		{[]string{"--lock", "gpu", "--try"}, `^berth: "gpu" not acquired: held \(held 1, waiting 0\)\n$`},
+	} {
+		got := call(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
+		require.Equal(t, 75, got.code)
+		require.Regexp(t, test.says, got.err)
+	}
+}
+
+// hold takes the semaphore and the lock gpu, with a label of its own.
+func hold(t *testing.T, s *embedded.Server) {
+	t.Helper()
+	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1)
+	require.NoError(t, err)
+	_, err = sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	_, err = locksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(context.Background(), "gpu", nil)
+	require.NoError(t, err)
+}

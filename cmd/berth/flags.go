@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-go/berth"
+)
+
+// flagError says of a flag that cannot be read what would be right.
+func flagError(_ *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	var syntax *pflag.InvalidSyntaxError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		// What follows a single - is not repeated: it may be -redis=URL.
+		return fmt.Errorf("unknown flag -%s; long flags begin with --", unknown.GetSpecifiedName())
+	case errors.As(err, &unknown):
+		return fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s needs a value: %s", missing.GetSpecifiedName(), form(missing.GetFlag()))
+	case errors.As(err, &invalid):
+		return berth.Invalid("--"+invalid.GetFlag().Name, "%q is not %s", invalid.GetValue(), form(invalid.GetFlag()))
+	case errors.As(err, &syntax):
+		return errors.New("a flag has no name; long flags begin with -- and a letter")
+	}
+	return err
+}
+
+// form is what the value of a flag has to look like.
+func form(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "duration":
+		return "a time such as 500ms, 30s or 1h30m"
+	case "bool":
+		return "true or false"
+	default:
+		name, _ := pflag.UnquoteUsage(flag)
+		return name
+	}
+}
+
+// arguments requires as many arguments as there are names for them.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > len(names):
+			return fmt.Errorf("%q is one argument too many", args[len(names)])
+		case len(args) < len(names):
+			return fmt.Errorf("%s is missing", names[len(args)])
+		}
+		return nil
+	}
+}
+
+// group makes a command of commands.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+		}
+		return cmd.Help()
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// force adds --force to a command that touches what others hold.
+func force(cmd *cobra.Command, forced *bool) {
+	cmd.Flags().BoolVar(forced, "force", false, "required: whoever holds it is not asked")
+}
+
+// needForce refuses a call without it.
+func needForce(forced bool) error {
+	if !forced {
+		return usage("it may be somebody else's: say --force if that is meant")
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+)
+
+const (
+	tick   = 50 * time.Millisecond // how often the director looks
+	settle = 60 * time.Millisecond // how old a report must be, so that none before it is still on its way
+)
+
+// plan is how an act goes.
+type plan struct {
+	workers  int
+	capacity int
+	lease    time.Duration
+	length   time.Duration // about how long it lasts, for the scale of its picture
+	askEvery time.Duration // between two workers that ask
+
+	victim    int           // the worker that is killed: one that had to wait
+	killAfter time.Duration // how long the victim is inside
+
+	order func(worker int) order // what a worker is to do
+}
+
+// thing is what the workers contend for, as the server knows it.
+type thing interface {
+	// holders are those that hold it.
+	holders(ctx context.Context) ([]berth.Holder, error)
+	// waiting is how many wait for it.
+	waiting(ctx context.Context) (int, error)
+}
+
+// director leads a crew through an act. One goroutine owns it.
+type director struct {
+	plan    plan
+	stage   *stage
+	story   *story
+	view    view
+	thing   thing
+	reports <-chan report
+	pending []report // not old enough to be told yet
+	next    int      // the worker that asks next
+	askAt   time.Duration
+	killAt  moment   // when the victim is to be killed
+	victim  string   // the victim's claim
+	late    lateness // of this machine's timers since the victim was killed
+}
+
+// direct plays an act by its plan.
+func (s *stage) direct(ctx context.Context, p plan, thing thing) (*evidence, error) {
+	d := &director{plan: p, stage: s, story: newStory(p), thing: thing, next: 1}
+	if err := d.play(ctx); err != nil {
+		return nil, err
+	}
+	holders, err := thing.holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := thing.waiting(ctx)
+	return &evidence{d.story, len(holders), waiting, d.late.worst()}, err
+}
+
+func (d *director) play(ctx context.Context) error {
+	var err error
+	if d.reports, err = d.stage.hire(d.plan.workers); err != nil {
+		return err
+	}
+	if err := d.gather(ctx); err != nil {
+		return err
+	}
+	defer d.late.stop()
+	d.view = d.stage.newView(d.story)
+	defer d.view.end()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	d.story.begin = time.Now()
+	for !d.over() {
+		if err := d.step(ctx); err != nil {
+			return err
+		}
+		d.view.draw(d.now())
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// now is how long the act has been going on.
+func (d *director) now() time.Duration { return *d.story.at(time.Now()) }
+
+// gather waits until all workers are up.
+func (d *director) gather(ctx context.Context) error {
+	for up := 0; up < d.plan.workers; {
+		select {
+		case r := <-d.reports:
+			if r.Kind != ready {
+				return fmt.Errorf("demo: worker %d: %s", r.worker, r.Text)
+			}
+			d.story.turn(r.worker).process = d.stage.member(r.worker).cmd.Process.Pid
+			up++
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// over reports whether all workers have ended and everything is told.
+func (d *director) over() bool {
+	return len(d.pending) == 0 && !slices.ContainsFunc(d.story.turns, func(t *turn) bool { return t.exited == nil })
+}
+
+// step takes what was reported, tells what is old enough in the order in which
+// it happened, and does what is due.
+func (d *director) step(ctx context.Context) error {
+	for more := true; more; {
+		select {
+		case r := <-d.reports:
+			d.pending = append(d.pending, r)
+		default:
+			more = false
+		}
+	}
+	slices.SortStableFunc(d.pending, func(a, b report) int { return a.At.Compare(b.At) })
+	settled := time.Now().Add(-settle)
+	for len(d.pending) > 0 && d.pending[0].At.Before(settled) {
+		d.take(d.pending[0])
+		d.pending = d.pending[1:]
+	}
+	if d.killAt != nil && d.now() >= *d.killAt {
+		d.killAt = nil
+		if err := d.kill(ctx); err != nil {
+			return err
+		}
+	}
+	if d.next <= d.plan.workers && d.now() >= d.askAt && d.answered() {
+		return d.ask()
+	}
+	return nil
+}
+
+// answered reports whether the last worker that asked stands in line or is
+// inside; only then the order of asking is the order of arrival.
+func (d *director) answered() bool {
+	if d.next == 1 {
+		return true
+	}
+	last := d.story.turn(d.next - 1)
+	return last.queued != nil || last.granted != nil
+}
+
+func (d *director) ask() error {
+	t := d.story.turn(d.next)
+	t.asked = d.story.at(time.Now())
+	if err := d.stage.member(d.next).tell(d.plan.order(d.next)); err != nil {
+		return fmt.Errorf("demo: worker %d: %w", d.next, err)
+	}
+	d.next++
+	d.askAt = *t.asked + d.plan.askEvery
+	return nil
+}
+
+// kill kills the victim, and asks the server how long its lease still lasts.
+func (d *director) kill(ctx context.Context) error {
+	victim := d.plan.victim
+	if err := d.stage.member(victim).kill(); err != nil {
+		return err
+	}
+	dead := time.Now()
+	d.late.start()
+	holders, err := d.thing.holders(ctx)
+	if err != nil {
+		return err
+	}
+	for _, holder := range holders {
+		if holder.ID == d.victim {
+			t := d.story.turn(victim)
+			t.killed = d.story.at(dead)
+			d.view.tell(*t.killed, t, "is killed with SIGKILL; its lease has "+short(holder.Left)+" left")
+			d.pending = append(d.pending, report{Kind: leaseEnd, At: time.Now().Add(holder.Left), worker: victim})
+			return nil
+		}
+	}
+	return fmt.Errorf("demo: worker %d was inside, and the server does not know it", victim)
+}

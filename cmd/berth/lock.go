@@ -1,0 +1,249 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func (a *app) lockCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "lock",
+		Short: "Look at locks, end and lengthen holds",
+		Example: `  berth lock ls
+  berth lock show nightly
+  berth lock queue nightly
+  berth lock release nightly --force
+  berth lock extend nightly --by 10m --force`,
+	}, a.lockLsCommand(), a.lockShowCommand(), a.lockQueueCommand(), a.lockReleaseCommand(), a.lockExtendCommand())
+}
+
+func (a *app) lockLsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the locks that are held",
+		Long: `List the locks of the namespace that somebody holds, by name. LEFT is how long a
+lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
+		Args: arguments(),
+		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
+			return a.withLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+				all, failed := lockedNow(ctx, locks)
+				if err := a.printLocks(all); err != nil {
+					return err
+				}
+				return failed
+			})
+		}),
+	}
+}
+
+func (a *app) lockShowCommand() *cobra.Command {
+	return a.ofLock(&cobra.Command{
+		Use:   "show NAME",
+		Short: "Show who holds a lock and who waits for it",
+		Long: `Show a lock: the entries of its owner, the outermost first, and its waiting claims
+in the order in which they will be granted, unless one comes that draws a place
+ahead of them. LEFT is what is left of the lease, ALIVE how long a waiting claim
+stays in line if nothing is heard of its process.
+
+Exit code 1: nobody holds the lock, and nobody waits for it.`,
+	}, a.lockShow)
+}
+
+func (a *app) lockQueueCommand() *cobra.Command {
+	return a.ofLock(&cobra.Command{
+		Use:   "queue NAME",
+		Short: "Show who waits for a lock",
+		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
+unless one comes that draws a place ahead of them.`,
+	}, func(ctx context.Context, locks *qlock.Client, name string) error {
+		waiters, err := queueOf(ctx, locks, name)
+		if err != nil {
+			return err
+		}
+		return a.printQueue(name, waiters)
+	})
+}
+
+// ofLock completes a command about one lock.
+func (a *app) ofLock(cmd *cobra.Command, f func(context.Context, *qlock.Client, string) error) *cobra.Command {
+	cmd.Args = arguments("NAME")
+	cmd.ValidArgsFunction = completing(a.lockNames)
+	cmd.RunE = a.runs(func(cmd *cobra.Command, args []string) error {
+		if err := checkName(args[0]); err != nil {
+			return err
+		}
+		return a.withLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+			return f(ctx, locks, args[0])
+		})
+	})
+	return cmd
+}
+
+func (a *app) lockReleaseCommand() *cobra.Command {
+	var forced bool
+	cmd := &cobra.Command{
+		Use:   "release NAME --force",
+		Short: "End somebody's hold of a lock",
+		Long: `End the hold of a lock with all its entries, whoever has it. The lock goes to the
+next in line in the same step. The process that had it is told, and its hold ends;
+until it has heard, two may be inside.
+
+Exit code 1: nobody holds the lock.`,
+		Args:              arguments("NAME"),
+		ValidArgsFunction: completing(a.lockNames),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(needForce(forced), checkName(args[0])); err != nil {
+				return err
+			}
+			return a.lockRelease(cmd.Context(), args[0])
+		}),
+	}
+	force(cmd, &forced)
+	return cmd
+}
+
+func (a *app) lockExtendCommand() *cobra.Command {
+	var forced bool
+	var by time.Duration
+	cmd := &cobra.Command{
+		Use:   "extend NAME --by D --force",
+		Short: "Lengthen somebody's hold of a lock",
+		Long: `Move the end of a lock's hold further off by so much, whoever has it, for instance
+of one that does not renew, so that its holder can finish. Its maximum hold still
+bounds it. The process that has it hears of it with its next call, within a third of
+its lease.
+
+Exit code 1: nobody holds the lock.`,
+		Args:              arguments("NAME"),
+		ValidArgsFunction: completing(a.lockNames),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(needForce(forced), checkName(args[0]), checkBy(by)); err != nil {
+				return err
+			}
+			return a.lockExtend(cmd.Context(), args[0], by)
+		}),
+	}
+	force(cmd, &forced)
+	cmd.Flags().DurationVar(&by, "by", 0, "by how much (required)")
+	return cmd
+}
+
+func checkBy(by time.Duration) error {
+	if by <= 0 || by == berth.Forever {
+		return berth.Invalid("--by", "%s is not above 0; it says by how much", by)
+	}
+	return settings.Duration("--by", by)
+}
+
+// lockedNow returns the locks that are held, by name. What a part of a cluster
+// answered is returned with the error of the others.
+func lockedNow(ctx context.Context, locks *qlock.Client) ([]qlock.LockInfo, error) {
+	var all []qlock.LockInfo
+	var errs []error
+	for info, err := range locks.Locks(ctx) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, info)
+	}
+	slices.SortFunc(all, func(a, b qlock.LockInfo) int { return strings.Compare(a.Name, b.Name) })
+	return all, errors.Join(errs...)
+}
+
+// lockNames returns the names of the locks that are held which begin with a
+// prefix.
+func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = a.withLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+		all, err := lockedNow(ctx, locks)
+		for _, info := range all {
+			if strings.HasPrefix(info.Name, prefix) {
+				names = append(names, info.Name)
+			}
+		}
+		return err
+	})
+	return names, err
+}
+
+func queueOf(ctx context.Context, locks *qlock.Client, name string) ([]qlock.Waiter, error) {
+	var waiters []qlock.Waiter
+	for waiter, err := range locks.Queue(ctx, name) {
+		if err != nil {
+			return nil, err
+		}
+		waiters = append(waiters, waiter)
+	}
+	return waiters, nil
+}
+
+func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) error {
+	info, err := locks.Info(ctx, name)
+	if err != nil {
+		return err
+	}
+	waiters, err := queueOf(ctx, locks, name)
+	if err != nil {
+		return err
+	}
+	if !info.Held() && len(waiters) == 0 {
+		return &exitError{exitFailed, fmt.Errorf(
+			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.namespace)}
+	}
+	return a.printLock(info, waiters)
+}
+
+// free is the error where a hold was expected.
+func (a *app) free(name string) error {
+	return &exitError{exitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.namespace)}
+}
+
+// forced runs a call on the hold of a lock, and returns the event of a kind that
+// the call sent.
+func (a *app) forced(ctx context.Context, name string, kind observe.Kind, call func(context.Context, *qlock.Client) error) (sent observe.Event, err error) {
+	watch := observe.Func(func(e observe.Event) {
+		if e.Kind == kind { // on the goroutine that calls
+			sent = e
+		}
+	})
+	err = a.withLocks(ctx, qlock.Config{Observer: watch}, func(ctx context.Context, locks *qlock.Client) error {
+		err := call(ctx, locks)
+		if errors.Is(err, berth.ErrNotHeld) {
+			return a.free(name)
+		}
+		return err
+	})
+	return sent, err
+}
+
+func (a *app) lockRelease(ctx context.Context, name string) error {
+	e, err := a.forced(ctx, name, observe.ForceReleased, func(ctx context.Context, locks *qlock.Client) error {
+		return locks.ForceRelease(ctx, name)
+	})
+	if err != nil {
+		return err
+	}
+	return a.printForceReleased(name, e.Count)
+}
+
+func (a *app) lockExtend(ctx context.Context, name string, by time.Duration) error {
+	e, err := a.forced(ctx, name, observe.Extended, func(ctx context.Context, locks *qlock.Client) error {
+		return locks.ForceExtend(ctx, name, by)
+	})
+	if err != nil {
+		return err
+	}
+	return a.printExtended(name, by, e.Left, e.Fence)
+}

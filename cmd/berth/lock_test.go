@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// lockScenery is a server with a lock that one owner has entered twice and two wait
+// for, and one that is held without end.
+func lockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
+	t.Helper()
+	s := server(t)
+	locks := locksOf(t, s, qlock.Config{Label: "host/one/1"})
+	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
+	outer, err := locks.Lock(owned, "gpu", &qlock.LockOptions{
+		Lease: 20 * time.Second, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
+	})
+	require.NoError(t, err)
+	_, err = locks.Lock(owned, "gpu", &qlock.LockOptions{Lease: 10 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(context.Background())
+	t.Cleanup(leave)
+	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
+		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the client
+		require.Eventually(t, func() bool {
+			info, err := locks.Info(ctx, "gpu")
+			return err == nil && info.Waiting == i+1
+		}, patience, time.Millisecond)
+	}
+	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})
+	require.NoError(t, err)
+	return s, outer
+}
+
+func TestLockLs(t *testing.T) {
+	t.Parallel()
+	s, _ := lockScenery(t)
+	got := call(t, s.URL(), "lock", "ls")
+	require.Zero(t, got.code, got.err)
+	lines := strings.Split(got.out, "\n")
+	require.Equal(t, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, strings.Fields(lines[0]))
+	require.Regexp(t, `^disk 2 +\d{16} +[\d.]+m?s +forever +1 +0 +- +host/one/1$`, lines[1])
+	require.Regexp(t, `^gpu +\d{16} +[\d.]+m?s +[\d.]+s +2 +2 +"order 66\\x1b\[2J" +host/one/1$`, lines[2])
+	require.Len(t, lines, 4)
+
+	var document locksDocument
+	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "lock", "ls", "--json").out), &document))
+	require.Equal(t, "berth", document.Namespace)
+	require.Len(t, document.Locks, 2)
+	require.Nil(t, document.Locks[0].LeftMs, "no end")
+	require.Equal(t, "order 66\x1b[2J", document.Locks[1].Owner)
+	require.Equal(t, 2, document.Locks[1].Waiting)
+	require.Equal(t, "gpu\n:4\n", call(t, s.URL(), "__complete", "run", "--lock", "g").out)
+	for _, command := range []string{"show", "queue", "release", "extend"} {
+		require.Equal(t, "disk 2\ngpu\n:4\n", call(t, s.URL(), "__complete", "lock", command, "").out)
+	}
+	require.Equal(t, "queued\nrandom\nlifo\n:4\n", call(t, s.URL(), "__complete", "run", "--access", "").out)
+}
+
+func TestLockLsOfNothing(t *testing.T) {
+	t.Parallel()
+	url := server(t).URL()
+	require.Equal(t, outcome{0, "No lock is held in namespace shop.\n", ""}, call(t, url, "lock", "ls", "--namespace", "shop"))
+	require.Equal(t, outcome{0, "{\n  \"namespace\": \"berth\",\n  \"locks\": []\n}\n", ""}, call(t, url, "lock", "ls", "--json"))
+	require.Equal(t, outcome{0, "Nobody waits for lock gpu in namespace berth.\n", ""}, call(t, url, "lock", "queue", "gpu"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "waiters": []}`, call(t, url, "lock", "queue", "gpu", "--json").out)
+}
+
+func TestLockShow(t *testing.T) {
+	t.Parallel()
+	s, _ := lockScenery(t)
+	got := call(t, s.URL(), "lock", "show", "gpu")
+	require.Zero(t, got.code, got.err)
+	lines := strings.Split(got.out, "\n")
+	require.Regexp(t, `^gpu: held for [\d.]+m?s, (29|30)(\.\d)?s left, waiting 2$`, lines[0])
+	require.Equal(t, "re-entered once, extended by 10s", lines[1])
+	require.Equal(t, "Held by", lines[3])
+	require.Equal(t, []string{"FENCE", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[4]))
+	for _, line := range lines[5:7] {
+		require.Regexp(t, `^\d{16} +[\d.]+m?s +20s, at most (1h00m|59m\d\ds) +[\d.]+s +"order 66\\x1b\[2J" +host/one/1 +[0-9a-f]{16}\.\w{20}$`, line)
+	}
+	require.Equal(t, "Waiting in line", lines[8])
+	require.Equal(t, []string{"AHEAD", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[9]))
+	require.Regexp(t, `^0 +7 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[10])
+	require.Regexp(t, `^1 +0 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[11])
+
+	queue := call(t, s.URL(), "lock", "queue", "gpu")
+	require.Zero(t, queue.code, queue.err)
+	require.Equal(t, strings.Fields(lines[9]), strings.Fields(strings.Split(queue.out, "\n")[0]))
+	require.Equal(t, 3, strings.Count(queue.out, "\n"))
+}
+
+func TestLockShowInJSON(t *testing.T) {
+	t.Parallel()
+	s, outer := lockScenery(t)
+	text := call(t, s.URL(), "lock", "show", "gpu", "--json").out
+	require.NotContains(t, text, "weight")
+	var document showLockDocument
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	require.True(t, document.Held)
+	require.Equal(t, "order 66\x1b[2J", document.Owner)
+	require.Equal(t, outer.Fence(), document.Fence)
+	require.Equal(t, 1, document.Reentry.Count)
+	require.Equal(t, int64(10_000), document.Reentry.ExtendedMs)
+	require.NotNil(t, document.Reentry.ExtendedAt)
+	require.Nil(t, document.Reentry.WorkedThroughAt, "never")
+	require.Len(t, document.Entries, 2)
+	require.Equal(t, outer.ID(), document.Entries[0].ID)
+	require.Equal(t, map[string]string{"step": "render"}, document.Entries[0].Meta)
+	require.Len(t, document.Waiters, 2)
+	require.Equal(t, 7, document.Waiters[0].Priority)
+
+	var queue queueDocument
+	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "lock", "queue", "gpu", "--json").out), &queue))
+	require.Len(t, queue.Waiters, 2)
+	require.Equal(t, document.Waiters[1].ID, queue.Waiters[1].ID)
+}
+
+func TestLockReleaseHandsOn(t *testing.T) {
+	t.Parallel()
+	s, outer := lockScenery(t)
+	refused := call(t, s.URL(), "lock", "release", "gpu")
+	require.Equal(t, 64, refused.code)
+	require.NoError(t, outer.Err(), "not without --force")
+
+	require.Equal(t, outcome{0, "gpu: released, all 2 entries\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
+	select {
+	case <-outer.Done():
+	case <-time.After(patience):
+	}
+	require.ErrorIs(t, outer.Err(), berth.ErrReleased)
+	require.Contains(t, call(t, s.URL(), "lock", "show", "gpu").out, ", waiting 1\n", "the next has it")
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "entries": 1}`,
+		call(t, s.URL(), "lock", "release", "--force", "gpu", "--json").out)
+}
+
+func TestLockExtend(t *testing.T) {
+	t.Parallel()
+	s, _ := lockScenery(t)
+	refused := call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m")
+	require.Equal(t, 64, refused.code)
+	got := call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m", "--force")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `^gpu: extended by 10m00s, 10m(29|30)s left\n$`, got.out)
+
+	var document extendDocument
+	text := call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").out
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	require.Equal(t, int64(7_200_000), document.ByMs)
+	require.InDelta(t, time.Hour.Milliseconds(), *document.LeftMs, float64(patience.Milliseconds()), "the maximum hold bounds it")
+
+	got = call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
+	require.Equal(t, outcome{0, "disk 2: extended by 1s, forever left\n", ""}, got)
+}
+
+func TestSemRelease(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	sem := semOf(t, s, "gpu", 1)
+	permit, err := sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.Equal(t, 64, call(t, s.URL(), "sem", "release", "gpu", permit.ID()).code)
+	require.NoError(t, permit.Err(), "not without --force")
+	got := call(t, s.URL(), "sem", "release", "gpu", permit.ID(), "--force")
+	require.Equal(t, outcome{0, "gpu: claim " + permit.ID() + " released\n", ""}, got)
+	select {
+	case <-permit.Done():
+	case <-time.After(patience):
+	}
+	require.ErrorIs(t, permit.Err(), berth.ErrReleased)
+
+	again, err := sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`"}`,
+		call(t, s.URL(), "sem", "release", "gpu", again.ID(), "--force", "--json").out)
+	got = call(t, s.URL(), "sem", "release", "gpu", "nobody", "--force")
+	require.Equal(t, outcome{1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"}, got)
+}

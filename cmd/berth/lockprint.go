@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// The JSON documents of locks, by the rules of those of semaphores.
+type (
+	lockDocument struct {
+		Name    string `json:"name"`
+		Owner   string `json:"owner"` // the claim's id where none was given
+		Label   string `json:"label"`
+		Fence   int64  `json:"fence"`
+		HeldMs  int64  `json:"heldMs"`
+		LeftMs  *int64 `json:"leftMs"`
+		Entries int    `json:"entries"`
+		Waiting int    `json:"waiting"`
+	}
+	locksDocument struct {
+		Namespace string         `json:"namespace"`
+		Locks     []lockDocument `json:"locks"`
+	}
+	showLockDocument struct {
+		Namespace string           `json:"namespace"`
+		Name      string           `json:"name"`
+		Held      bool             `json:"held"`
+		Owner     string           `json:"owner"`
+		Fence     int64            `json:"fence"`
+		LeftMs    *int64           `json:"leftMs"`
+		Reentry   reentryDocument  `json:"reentry"`
+		Entries   []holderDocument `json:"entries"`
+		Waiters   []waiterDocument `json:"waiters"`
+	}
+	reentryDocument struct {
+		Count           int        `json:"count"`
+		WorkedThroughAt *time.Time `json:"workedThroughAt"` // null for never
+		ExtendedMs      int64      `json:"extendedMs"`
+		LastLeaseMs     int64      `json:"lastLeaseMs"`
+		ExtendedAt      *time.Time `json:"extendedAt"` // null for never
+	}
+	queueDocument struct {
+		Namespace string           `json:"namespace"`
+		Name      string           `json:"name"`
+		Waiters   []waiterDocument `json:"waiters"`
+	}
+	forceReleaseDocument struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Entries   int    `json:"entries"`
+	}
+	extendDocument struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Fence     int64  `json:"fence"`
+		ByMs      int64  `json:"byMs"`
+		LeftMs    *int64 `json:"leftMs"`
+	}
+)
+
+func (a *app) printLocks(all []qlock.LockInfo) error {
+	if a.json {
+		document := locksDocument{Namespace: a.namespace, Locks: []lockDocument{}}
+		for _, i := range all {
+			outer := i.Entries[0]
+			document.Locks = append(document.Locks, lockDocument{
+				i.Name, i.Owner, outer.Label, i.Fence, outer.Held.Milliseconds(), millis(i.Left), len(i.Entries), i.Waiting,
+			})
+		}
+		return printJSON(a.out, document)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintf(a.out, "No lock is held in namespace %s.\n", plain(a.namespace))
+		return err
+	}
+	rows := make([][]string, 0, len(all))
+	for _, i := range all {
+		outer := i.Entries[0]
+		rows = append(rows, []string{
+			plain(i.Name), strconv.FormatInt(i.Fence, 10), human(outer.Held), human(i.Left),
+			itoa(len(i.Entries)), itoa(i.Waiting), plain(outer.Owner), plain(outer.Label),
+		})
+	}
+	return table(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows)
+}
+
+func (a *app) printLock(i qlock.LockInfo, waiters []qlock.Waiter) error {
+	if a.json {
+		return printJSON(a.out, showLockDocument{
+			Namespace: a.namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: millis(i.Left),
+			Reentry: reentryDocument{
+				i.Reentry.Count, instant(i.Reentry.WorkedThroughAt), i.Reentry.Extended.Milliseconds(),
+				i.Reentry.LastLease.Milliseconds(), instant(i.Reentry.ExtendedAt),
+			},
+			Entries: holderDocuments(i.Entries, false), Waiters: waiterDocuments(waiters, false),
+		})
+	}
+	text := "free"
+	if i.Held() {
+		text = fmt.Sprintf("held for %s, %s left", human(i.Entries[0].Held), human(i.Left))
+	}
+	fmt.Fprintf(a.out, "%s: %s, waiting %d\n", plain(i.Name), text, len(waiters))
+	if i.Reentry.Count > 0 {
+		fmt.Fprintf(a.out, "re-entered %s", times(i.Reentry.Count))
+		if i.Reentry.Extended > 0 {
+			fmt.Fprintf(a.out, ", extended by %s", human(i.Reentry.Extended))
+		}
+		fmt.Fprintln(a.out)
+	}
+	return a.printClaims(i.Entries, waiters, false)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return itoa(n) + " times"
+}
+
+// instant is a moment in a JSON document: the server's, null for never.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func (a *app) printQueue(name string, waiters []qlock.Waiter) error {
+	if a.json {
+		return printJSON(a.out, queueDocument{a.namespace, name, waiterDocuments(waiters, false)})
+	}
+	if len(waiters) == 0 {
+		_, err := fmt.Fprintf(a.out, "Nobody waits for lock %s in namespace %s.\n", plain(name), plain(a.namespace))
+		return err
+	}
+	return waiterTable(a.out, waiters, false)
+}
+
+func (a *app) printForceReleased(name string, entries int) error {
+	if a.json {
+		return printJSON(a.out, forceReleaseDocument{a.namespace, name, entries})
+	}
+	text := plain(name) + ": released"
+	if entries > 1 {
+		text += fmt.Sprintf(", all %d entries", entries)
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}
+
+func (a *app) printExtended(name string, by, left time.Duration, fence int64) error {
+	if a.json {
+		return printJSON(a.out, extendDocument{a.namespace, name, fence, by.Milliseconds(), millis(left)})
+	}
+	_, err := fmt.Fprintf(a.out, "%s: extended by %s, %s left\n", plain(name), human(by), human(left))
+	return err
+}

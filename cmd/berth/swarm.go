@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+const swarmHelp = `A swarm is the nodes of a namespace that watch each other, so that locks which do
+not renew by themselves come free when the process that holds them has died. A
+program joins it through package qlock; berth itself only looks, and flushes.`
+
+func (a *app) swarmCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "swarm",
+		Short: "Look at the nodes that watch each other, remove what dead ones hold",
+		Long:  swarmHelp,
+		Example: `  berth swarm status
+  berth swarm flush`,
+	}, a.swarmStatusCommand(), a.swarmFlushCommand())
+}
+
+func (a *app) swarmStatusCommand() *cobra.Command {
+	return a.ofSwarm(&cobra.Command{
+		Use:   "status",
+		Short: "List the nodes of the swarm, and what dead ones have left behind",
+		Long: `List the nodes of the swarm, those heard of last first. PROBED is how long ago a node
+last said that it lives. A node is
+
+  alive      if that is less than the zombie limit
+  zombie     if it is more: the next flush removes what the node holds
+  condemned  if a flush has found it so; it is remembered for a day`,
+	}, a.swarmStatus)
+}
+
+func (a *app) swarmFlushCommand() *cobra.Command {
+	return a.ofSwarm(&cobra.Command{
+		Use:   "flush",
+		Short: "Remove what dead nodes hold, now",
+		Long: `Condemn the nodes that have not said for the zombie limit that they live, and
+remove what condemned nodes hold and have waiting; locks go to the next in line.
+Every node of the swarm does the same from time to time. Detached holds, and those
+of nodes that were never in the swarm, stay.
+
+A zombie limit below that of the nodes would condemn some that live.`,
+	}, func(ctx context.Context, swarm *qlock.Swarm, _ time.Duration) error {
+		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
+		if err := a.printFlushed(done); err != nil {
+			return err
+		}
+		return failed
+	})
+}
+
+// ofSwarm completes a command about the swarm. It is told how far the clock of
+// the server is ahead of ours.
+func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error) *cobra.Command {
+	var limit time.Duration
+	cmd.Args = arguments()
+	cmd.RunE = a.runs(func(cmd *cobra.Command, _ []string) error {
+		if limit <= 0 {
+			return berth.Invalid("--zombie-after", "%s is not above 0", limit)
+		}
+		// This node never probes, but a configuration has to fit together.
+		cfg := qlock.Config{Swarm: qlock.SwarmConfig{ZombieAfter: limit, ProbeEvery: max(time.Millisecond, limit/2)}}
+		return a.withServer(cmd.Context(), func(ctx context.Context, c *connection) error {
+			locks, err := c.locks(cfg)
+			if err != nil {
+				return inFlags(err, "Swarm.ZombieAfter", "--zombie-after")
+			}
+			ahead, err := c.ahead(ctx)
+			if err != nil {
+				return err
+			}
+			return f(ctx, locks.Swarm(), ahead)
+		})
+	})
+	cmd.Flags().DurationVar(&limit, "zombie-after", 15*time.Second, "zombie limit: that of the nodes, SwarmConfig.ZombieAfter")
+	return cmd
+}
+
+// ahead is by how much the server's clock is ahead of ours.
+func (c *connection) ahead(ctx context.Context) (time.Duration, error) {
+	words, err := c.redis.Do(ctx, c.redis.B().Time().Build()).AsIntSlice()
+	if err != nil {
+		return 0, err
+	}
+	if len(words) != 2 {
+		return 0, fmt.Errorf("TIME has %d parts", len(words))
+	}
+	return time.Until(time.Unix(words[0], words[1]*int64(time.Microsecond))), nil
+}
+
+func (a *app) swarmStatus(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error {
+	var nodes []qlock.SwarmNode
+	for node, err := range swarm.Info(ctx) {
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, func(a, b qlock.SwarmNode) int {
+		if order := b.ProbedAt.Compare(a.ProbedAt); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Node, b.Node)
+	})
+	left, err := swarm.Zombies(ctx)
+	if err != nil {
+		return err
+	}
+	return a.printSwarm(nodes, left, time.Now().Add(ahead))
+}
+
+// The JSON documents of the swarm, by the rules of those of semaphores.
+type (
+	swarmDocument struct {
+		Namespace string         `json:"namespace"`
+		Nodes     []nodeDocument `json:"nodes"`
+		Left      leftDocument   `json:"leftBehind"`
+	}
+	nodeDocument struct {
+		Node        string    `json:"node"`
+		Label       string    `json:"label"`
+		State       string    `json:"state"`
+		ProbedAt    time.Time `json:"probedAt"`
+		ProbedMsAgo int64     `json:"probedMsAgo"`
+	}
+	leftDocument struct {
+		Owners  []string `json:"owners"`
+		Locks   []string `json:"locks"`
+		Waiting int      `json:"waiting"`
+	}
+	flushDocument struct {
+		Namespace string `json:"namespace"`
+		Nodes     int    `json:"nodes"`
+		Locks     int    `json:"locks"`
+		Waiters   int    `json:"waiters"`
+	}
+)
+
+// stateOf is a node's state in one word.
+func stateOf(n qlock.SwarmNode) string {
+	switch {
+	case n.Condemned:
+		return "condemned"
+	case n.Zombie:
+		return "zombie"
+	default:
+		return "alive"
+	}
+}
+
+func (a *app) printSwarm(nodes []qlock.SwarmNode, left qlock.Zombies, now time.Time) error {
+	if a.json {
+		document := swarmDocument{
+			Namespace: a.namespace, Nodes: []nodeDocument{},
+			Left: leftDocument{append([]string{}, left.Owners...), append([]string{}, left.Locks...), len(left.Waiters)},
+		}
+		for _, n := range nodes {
+			document.Nodes = append(document.Nodes, nodeDocument{
+				n.Node, n.Label, stateOf(n), n.ProbedAt.UTC(), max(0, now.Sub(n.ProbedAt)).Milliseconds(),
+			})
+		}
+		return printJSON(a.out, document)
+	}
+	if len(nodes) == 0 {
+		_, err := fmt.Fprintf(a.out, "No node is in the swarm of namespace %s.\n", plain(a.namespace))
+		return err
+	}
+	rows := make([][]string, 0, len(nodes))
+	for _, n := range nodes {
+		rows = append(rows, []string{n.Node, stateOf(n), human(now.Sub(n.ProbedAt)), plain(n.Label)})
+	}
+	if err := table(a.out, []string{"NODE", "STATE", "PROBED", "LABEL"}, rows); err != nil {
+		return err
+	}
+	if len(left.Locks) == 0 && len(left.Waiters) == 0 {
+		return nil
+	}
+	if len(left.Locks) == 0 {
+		_, err := fmt.Fprintf(a.out, "\nDead nodes have left behind: %d waiting\n", len(left.Waiters))
+		return err
+	}
+	names := make([]string, len(left.Locks))
+	for i, name := range left.Locks {
+		names[i] = plain(name)
+	}
+	_, err := fmt.Fprintf(a.out, "\nDead nodes have left behind: %d waiting, locks held: %s\n",
+		len(left.Waiters), strings.Join(names, ", "))
+	return err
+}
+
+func (a *app) printFlushed(done qlock.Flushed) error {
+	if a.json {
+		return printJSON(a.out, flushDocument{a.namespace, done.Nodes, done.Locks, done.Waiters})
+	}
+	_, err := fmt.Fprintf(a.out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Locks, done.Waiters)
+	return err
+}

@@ -1,0 +1,418 @@
+package qlock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// requireCallerLeft fails unless the error says that the caller left, in every
+// way in which one may ask.
+func requireCallerLeft(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, berth.ErrNotAcquired)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errMine)
+	require.NotErrorIs(t, err, berth.ErrBusy)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestACancelAtAnyMomentOfAWaitReturnsAtOnceAndLeavesNothing(t *testing.T) {
+	for name, meet := range map[string]func(b *node, held *qlock.Lock){
+		"while it waits":            func(*node, *qlock.Lock) {},
+		"while its node is deaf":    func(b *node, _ *qlock.Lock) { b.Deafen(true) },
+		"while its node is cut off": func(b *node, _ *qlock.Lock) { b.Stall() },
+		"when the grant has not been heard of": func(b *node, held *qlock.Lock) {
+			b.Deafen(true)
+			_ = held.Release(context.Background())
+		},
+		"when nothing is heard of any more, the grant neither": func(b *node, held *qlock.Lock) {
+			b.Stall()
+			_ = held.Release(context.Background())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				held := a.take(nil)
+				q := b.queue(nil)
+				next := a.queue(nil)
+				w.advance(time.Second)
+				meet(b, held)
+				w.requirePending(q, next)
+				q.cancel(errMine)
+				refusal := q.refused(time.Second, berth.ReasonCancelled)
+				requireCallerLeft(t, refusal)
+				require.Equal(t, time.Second, refusal.Waited)
+				b.Flow()
+				w.advance(0)
+				require.Empty(t, w.record(refusal.Claim))
+				require.Zero(t, w.field("gone"), "its acquire was answered, so no tombstone is needed")
+				if held.Err() == nil {
+					require.Equal(t, []string{}, append([]string{}, w.line(a)[1:]...), "only the next waits")
+					release(t, held)
+				}
+				release(t, next.granted(time.Second))
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+// However cancel and grant race, the caller has the lock or the error, at once, and
+// nothing stays behind.
+func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
+	for name, opts := range map[string]qlock.LockOptions{
+		"renewing": {}, "fixed": {NoRenew: true}, // a fixed one has a confirming call on its way too
+	} {
+		for _, delay := range []time.Duration{0, ms, 10 * ms, 15 * ms, 20 * ms, 30 * ms, 31 * ms} {
+			t.Run(fmt.Sprint(name, ", ", delay), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					a, b := w.node(), w.node()
+					b.connect()
+					held := a.take(nil)
+					q := b.queue(&opts)
+					at := w.now()
+					b.Delay(func() time.Duration { return 10 * ms })
+					release(t, held)
+					w.advance(delay)
+					q.cancel(errMine)
+					w.advance(0)
+					require.False(t, q.pending(), "it returns at once")
+					require.LessOrEqual(t, q.at, at+delay)
+					if q.err == nil {
+						release(t, q.lock)
+					} else {
+						require.Nil(t, q.lock)
+						requireCallerLeft(t, q.err)
+					}
+					w.advance(time.Second)
+					w.requireIdle()
+				})
+			})
+		}
+	}
+}
+
+func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		start := w.now()
+		n.Delay(func() time.Duration { return 500 * ms })
+		q := n.queue(nil)
+		w.advance(100 * ms)
+		q.cancel(errMine)
+		refusal := q.refused(start+100*ms, berth.ReasonCancelled)
+		requireCallerLeft(t, refusal)
+		w.until(start + 700*ms)
+		require.EqualValues(t, 1, w.field("used"), "it has been granted meanwhile")
+		w.until(start + 2500*ms)
+		w.requireIdle()
+		require.Zero(t, w.field("gone"), "the acquire was answered")
+	})
+}
+
+func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
+	for name, held := range map[string]bool{"that was granted": false, "that waits": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				n.connect()
+				if held {
+					other.take(&qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second})
+				}
+				start := w.now()
+				n.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == "lock_acquire" {
+						return link.LoseReply
+					}
+					return link.Pass
+				})
+				q := n.queue(nil)
+				w.advance(time.Second)
+				w.requirePending(q)
+				require.EqualValues(t, 1, w.field("used"))
+				q.cancel(errMine)
+				refusal := q.refused(start+time.Second, berth.ReasonCancelled)
+				requireCallerLeft(t, refusal)
+				w.advance(ms)
+				require.Equal(t, "!gone", w.record(refusal.Claim))
+				require.Empty(t, w.line(other))
+				before := w.dump()
+				late := w.ask(claim{node: n.Node(), id: refusal.Claim})
+				require.Equal(t, "gone", late.Status())
+				require.Equal(t, before, w.dump())
+				w.until(start + time.Minute)
+				require.Equal(t, "!gone", w.record(refusal.Claim))
+				w.advance(1001 * ms)
+				w.sweep()
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestAnAcquireThatComesAfterItsCancelGetsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_acquire" {
+				return link.Late
+			}
+			return link.Pass
+		})
+		start := w.now()
+		q := n.queue(nil)
+		w.advance(10 * ms)
+		q.cancel(errMine)
+		requireCallerLeft(t, q.refused(start+10*ms, berth.ReasonCancelled))
+		w.advance(5 * time.Second)
+		require.EqualValues(t, 1, w.field("gone"))
+		n.OnCommand(nil)
+		late, err := n.DeliverLate()
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, late, 1)
+		require.Zero(t, w.field("used"), "it met the tombstone")
+		require.Zero(t, w.field("waiting"))
+		release(t, w.node().take(nil))
+	})
+}
+
+func TestAContextThatHasEndedSendsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect() // what it says to the server then is not counted
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errMine)
+		waiting, trying := calls(n)
+		for call, do := range waiting {
+			requireCallerLeft(t, do(ctx, door, nil))
+			require.Empty(t, n.Counts(), call)
+		}
+		for call, do := range trying {
+			requireCallerLeft(t, do(ctx, door, nil))
+			require.Empty(t, n.Counts(), call)
+		}
+	})
+}
+
+func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		err := b.queue(&qlock.LockOptions{MaxWait: 1234567 * time.Microsecond}).refused(1234567*time.Microsecond, berth.ReasonTimedOut)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, context.Canceled)
+		require.NoError(t, err.Cause)
+		require.Equal(t, 1234567*time.Microsecond, err.Waited)
+		synctest.Wait()
+		require.Empty(t, w.line(a))
+		require.Contains(t, b.kinds(), observe.TimedOut)
+		release(t, held)
+		w.requireIdle()
+	})
+}
+
+func TestADeadlineOfTheCallerMatchesBusyAndTheContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 1500*ms, errMine)
+		defer cancel()
+		err := b.queueOn(ctx, &qlock.LockOptions{MaxWait: time.Hour}).refused(1500*ms, berth.ReasonTimedOut)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errMine)
+		require.NotErrorIs(t, err, context.Canceled)
+		release(t, held)
+		w.requireIdle()
+	})
+}
+
+func TestAServerThatIsDownForTheWholeWaitIsNoBusyLock(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts qlock.LockOptions
+		at   time.Duration
+	}{
+		"MaxWait":     {qlock.LockOptions{MaxWait: 20 * time.Second}, 20 * time.Second},
+		"MaxAttempts": {qlock.LockOptions{MaxAttempts: 5, RetryDelay: 4 * time.Second, RetryJitter: -1}, 16 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.Cut()
+				err := n.queue(&test.opts).refused(test.at, berth.ReasonFailed)
+				require.NotErrorIs(t, err, berth.ErrBusy)
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, "the link is cut")
+			})
+		})
+	}
+}
+
+func TestAttemptsBoundTheWaitExactlyAndNothingPolls(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts     qlock.LockOptions
+		from, to time.Duration
+	}{
+		"without jitter":          {qlock.LockOptions{MaxAttempts: 5, RetryDelay: 300 * ms, RetryJitter: -1}, 1200 * ms, 1200 * ms},
+		"with the default pause":  {qlock.LockOptions{MaxAttempts: 11, RetryJitter: -1}, 2 * time.Second, 2 * time.Second},
+		"with the default jitter": {qlock.LockOptions{MaxAttempts: 41}, 8 * time.Second, 9 * time.Second},
+		"before MaxWait":          {qlock.LockOptions{MaxAttempts: 2, RetryJitter: -1, MaxWait: 201 * ms}, 200 * ms, 200 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				a.take(&qlock.LockOptions{Lease: berth.Forever})
+				b.connect()
+				start := w.now()
+				q := b.queue(&test.opts)
+				<-q.done
+				err := q.refused(q.at, berth.ReasonAttempts)
+				require.ErrorIs(t, err, berth.ErrBusy)
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				require.NoError(t, err.Cause)
+				require.GreaterOrEqual(t, q.at-start, test.from)
+				require.LessOrEqual(t, q.at-start, test.to)
+				require.ErrorContains(t, err, "attempts used up after ")
+				require.Equal(t, 1, b.Count("lock_acquire"), "it waits in line for the whole time")
+				require.Contains(t, b.kinds(), observe.AttemptsUsedUp)
+				synctest.Wait()
+				require.Empty(t, w.line(a))
+			})
+		})
+	}
+}
+
+func TestMaxWaitBeforeTheAttemptsAreUsedUpIsATimeOut(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(nil)
+		opts := &qlock.LockOptions{MaxAttempts: 2, RetryJitter: -1, MaxWait: 199 * ms}
+		b.queue(opts).refused(199*ms, berth.ReasonTimedOut)
+	})
+}
+
+func TestAttemptsThatAreLeftGetTheLock(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		q := b.queue(&qlock.LockOptions{MaxAttempts: 3, RetryDelay: time.Second, RetryJitter: -1})
+		w.until(1999 * ms)
+		release(t, held)
+		l := q.granted(1999 * ms)
+		w.advance(time.Minute)
+		require.NoError(t, l.Err(), "what bounds the wait does not bound the hold")
+		release(t, l)
+		w.requireIdle()
+	})
+}
+
+func TestASingleAttemptNeverWaits(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		b.connect()
+		once := &qlock.LockOptions{MaxAttempts: 1, MaxWait: time.Hour, RetryDelay: time.Hour}
+		start := w.now()
+		held := a.take(once)
+		before := w.dump()
+		b.Reset()
+		err := b.queue(once).refused(start, berth.ReasonAttempts)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, 1, b.Count("lock_acquire"))
+		require.Equal(t, before, w.dump())
+		require.Equal(t, 1, err.Held)
+		require.Contains(t, b.kinds(), observe.AttemptsUsedUp)
+		release(t, held)
+		w.requireIdle()
+	})
+}
+
+func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(qlock.Config{Label: "holder"}), w.node(qlock.Config{Label: "waiter"})
+		detailed := w.node(qlock.Config{DetailedErrors: true})
+		held := a.takeFor("me", &qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
+		for range 12 {
+			b.queue(nil)
+		}
+		line := w.line(a)
+		w.advance(1500 * ms)
+		try := func(n *node, opts *qlock.LockOptions) error {
+			_, err := n.TryLock(ctx, door, opts)
+			return err
+		}
+		in := func(n *node, opts *qlock.LockOptions) error {
+			q := n.queue(opts)
+			<-q.done
+			return q.err
+		}
+		for name, err := range map[string]error{
+			"try, by the config":        try(detailed, nil),
+			"try, by the option":        try(b, &qlock.LockOptions{DetailedErrors: true}),
+			"a single attempt":          in(detailed, &qlock.LockOptions{MaxAttempts: 1}),
+			"attempts":                  in(detailed, &qlock.LockOptions{MaxAttempts: 2, RetryDelay: ms, RetryJitter: -1}),
+			"timed out":                 in(b, &qlock.LockOptions{MaxWait: ms, DetailedErrors: true}),
+			"deadlock":                  reenter(detailed, "me", qlock.FailDeadlock),
+			"the option turned not off": try(detailed, &qlock.LockOptions{DetailedErrors: false}),
+		} {
+			var refusal *berth.AcquireError
+			require.ErrorAs(t, err, &refusal, name)
+			require.Len(t, refusal.Holders, 1, name)
+			h := refusal.Holders[0]
+			require.Equal(t, held.ID(), h.ID, name)
+			require.Equal(t, "me", h.Owner, name)
+			require.Equal(t, held.Fence(), h.Fence, name)
+			require.Equal(t, map[string]string{"why": "a test"}, h.Meta, name)
+			require.InDelta(t, 1500*ms, h.Held, float64(5*ms), name)
+			require.Len(t, refusal.Waiters, 10, name)
+			for i, waiter := range refusal.Waiters {
+				require.Equal(t, line[i], waiter.ID, name)
+			}
+			require.ErrorContains(t, err, fmt.Sprintf("; held by %s (holder) for 1.5", held.ID()), name)
+			require.ErrorContains(t, err, fmt.Sprintf("; first in line is %s (waiter)", line[0]), name)
+		}
+		for name, err := range map[string]error{
+			"not asked for": try(b, nil),
+			"cancelled": func() error {
+				q := detailed.queue(nil)
+				q.cancel(errMine)
+				<-q.done
+				return q.err
+			}(),
+		} {
+			var refusal *berth.AcquireError
+			require.ErrorAs(t, err, &refusal, name)
+			require.Nil(t, refusal.Holders, name)
+			require.Nil(t, refusal.Waiters, name)
+			require.NotContains(t, err.Error(), "held by", name)
+		}
+	})
+}
+
+func TestDetailsThatCannotBeReadDoNotHideTheError(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node(qlock.Config{DetailedErrors: true})
+		a.take(nil)
+		q := b.queue(&qlock.LockOptions{MaxWait: time.Second})
+		w.until(999 * ms)
+		b.Stall()
+		<-q.done
+		require.ErrorIs(t, q.err, berth.ErrBusy)
+		require.LessOrEqual(t, q.at, 4*time.Second, "they take a CallTimeout at most")
+		b.Flow()
+	})
+}

@@ -1,0 +1,178 @@
+package qlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func detach(t *testing.T, l *qlock.Lock) berth.Token {
+	t.Helper()
+	token, err := l.Detach(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []any{"lock", l.Name(), l.ID(), l.Fence()}, []any{token.Kind, token.Name, token.Claim, token.Fence})
+	return token
+}
+
+func (n *node) resume(token berth.Token) *qlock.Lock {
+	n.w.t.Helper()
+	l, err := n.Resume(context.Background(), token)
+	require.NoError(n.w.t, err)
+	require.Equal(n.w.t, qlock.Resumed, l.Process())
+	require.Equal(n.w.t, token.Fence, l.Fence())
+	require.Equal(n.w.t, token.Claim, l.ID())
+	return l
+}
+
+func TestADetachedLockIsTakenUpElsewhere(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		old := a.takeFor("me", nil)
+		w.advance(time.Second)
+		token := detach(t, old)
+		require.NoError(t, old.Release(context.Background()), "it is not this handle's any more")
+		w.advance(time.Second)
+		l := b.resume(token)
+		require.Equal(t, "me", l.Owner())
+		w.advance(lease / 3)
+		require.ErrorIs(t, old.Err(), berth.ErrReleased)
+		w.advance(time.Minute)
+		require.NoError(t, l.Err(), "it renews again")
+		_, err := b.Lock(l.Context(), door, nil)
+		require.ErrorIs(t, err, berth.ErrDeadlock, "its context carries the owner")
+		_, err = a.Resume(context.Background(), token)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		_, err = b.Resume(context.Background(), token)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is in use")
+		require.NoError(t, l.Release(context.Background()))
+		w.requireIdle()
+		_, err = b.Resume(context.Background(), token)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+	})
+}
+
+func TestADetachedLockIsTakenUpOnItsOwnNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		old := n.take(&qlock.LockOptions{NoRenew: true, Lease: 10 * time.Second})
+		token := detach(t, old)
+		l := n.resume(token)
+		require.ErrorIs(t, old.Err(), berth.ErrReleased)
+		require.NoError(t, old.Release(context.Background()))
+		require.NoError(t, l.Err())
+		w.requireKept(10*time.Second, l)
+		w.until(10 * time.Second)
+		require.ErrorIs(t, l.Err(), berth.ErrExpired, "a fixed lease goes on")
+	})
+}
+
+func TestADetachedLockOutlivesItsClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Minute, NoRenew: true})
+		token := detach(t, outer)
+		a.close()
+		require.Error(t, outer.Err())
+		w.advance(30 * time.Second)
+		l := b.resume(token)
+		w.requireKept(30*time.Second, l)
+		require.NoError(t, l.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestInnerAndOuterEntriesAreDetachedApart(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		outer := a.takeFor("me", nil)
+		inner := a.takeFor("me", extend(2*time.Second))
+		token := detach(t, inner)
+		require.NoError(t, outer.Err())
+		resumed := b.resume(token)
+		w.advance(time.Minute)
+		require.NoError(t, outer.Err())
+		require.NoError(t, resumed.Err(), "it follows the outer one")
+
+		token = detach(t, outer)
+		w.advance(ms)
+		taken := b.resume(token)
+		w.advance(time.Minute)
+		require.NoError(t, taken.Err(), "the outer one renews there")
+		require.NoError(t, resumed.Err())
+		require.NoError(t, taken.Release(context.Background()))
+		w.advance(time.Minute)
+		require.NoError(t, resumed.Err(), "and the inner one takes that over")
+		require.NoError(t, resumed.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestAResumedInnerEntryNeverGivesBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
+		token := detach(t, n.takeFor("me", extend(3*time.Second)))
+		require.NoError(t, n.resume(token).Release(context.Background()))
+		w.requireKept(8*time.Second, outer)
+	})
+}
+
+func TestDetachAndResumeAreRepeatedAfterALostReply(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		l := a.take(nil)
+		a.Once("lock_renew", link.LoseReply)
+		token := detach(t, l)
+		b.Once("lock_resume", link.LoseReply)
+		resumed := b.resume(token)
+		require.Equal(t, 2, b.Count("lock_resume"))
+		w.advance(time.Minute)
+		require.NoError(t, resumed.Err())
+		require.NoError(t, resumed.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestADetachedLockThatNobodyTakesUpEnds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		l := a.take(nil)
+		w.advance(time.Second)
+		token := detach(t, l)
+		next := b.queue(nil)
+		next.grantedBy(time.Second + lease)
+		require.ErrorIs(t, l.Err(), berth.ErrExpired)
+		_, err := b.Resume(context.Background(), token)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+	})
+}
+
+func TestResumeRefusesTokensOfOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(nil)
+		good := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.Node()}
+		for _, change := range []func(*berth.Token){
+			func(token *berth.Token) { token.Kind = "sem" },
+			func(token *berth.Token) { token.Namespace = "other" },
+			func(token *berth.Token) { token.Name = "" },
+			func(token *berth.Token) { token.Claim = "" },
+			func(token *berth.Token) { token.Node = "" },
+			func(*berth.Token) {}, // it is not detached
+		} {
+			token := good
+			change(&token)
+			_, err := n.Resume(context.Background(), token)
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		}
+		require.NoError(t, l.Err())
+		require.NoError(t, l.Release(context.Background()))
+		w.requireIdle()
+	})
+}

@@ -1,0 +1,219 @@
+package qlock_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// told are the events so far of a kind.
+func (n *node) told(kind observe.Kind) []observe.Event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(n.events), func(e observe.Event) bool { return e.Kind != kind })
+}
+
+// TestTheEventsOfEveryCourse plays one course after the other, and looks at what
+// one node says of it, in its order.
+func TestTheEventsOfEveryCourse(t *testing.T) {
+	courses := map[string]struct {
+		play func(w *world, n *node)
+		want []observe.Kind
+	}{
+		"granted and released": {
+			func(w *world, n *node) { require.NoError(w.t, n.take(nil).Release(context.Background())) },
+			[]observe.Kind{observe.Granted, observe.Released},
+		},
+		"released twice": {
+			func(w *world, n *node) {
+				l := n.take(nil)
+				require.NoError(w.t, l.Release(context.Background()))
+				require.NoError(w.t, l.Release(context.Background()))
+			},
+			[]observe.Kind{observe.Granted, observe.Released},
+		},
+		"a re-entry": {
+			func(w *world, n *node) {
+				outer := n.takeFor("me", nil)
+				inner := n.takeFor("me", extend(2*time.Second))
+				w.advance(ms)
+				require.NoError(w.t, inner.Release(context.Background()))
+				require.NoError(w.t, outer.Release(context.Background()))
+				e := n.told(observe.Reentered)[0]
+				require.Equal(w.t, 2*time.Second, e.Lease, "by how much it lengthened the outer hold")
+				require.Equal(w.t, inner.Fence(), e.Fence)
+				require.Positive(w.t, e.Left)
+				e = n.told(observe.ReentryEnded)[0]
+				require.Equal(w.t, inner.ID(), e.Claim)
+				require.Equal(w.t, ms, e.Held)
+				require.Equal(w.t, outer.ID(), n.told(observe.Released)[0].Claim)
+			},
+			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
+		},
+		"a re-entry that outlives": {
+			func(w *world, n *node) {
+				outer := n.takeFor("me", nil)
+				inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+				require.NoError(w.t, outer.Release(context.Background()))
+				require.NoError(w.t, inner.Release(context.Background()))
+				require.Zero(w.t, n.told(observe.Reentered)[0].Lease)
+			},
+			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
+		},
+		"a deadlock": {
+			func(w *world, n *node) {
+				l := n.takeFor("me", nil)
+				_, err := n.Lock(l.Context(), door, nil)
+				require.ErrorIs(w.t, n.told(observe.Deadlock)[0].Err, berth.ErrDeadlock)
+				require.ErrorIs(w.t, err, berth.ErrDeadlock)
+			},
+			[]observe.Kind{observe.Granted, observe.Deadlock},
+		},
+		"attempts used up": {
+			func(w *world, n *node) {
+				w.node().take(nil)
+				<-n.queue(&qlock.LockOptions{MaxAttempts: 2}).done
+				<-n.queue(&qlock.LockOptions{MaxAttempts: 1}).done
+			},
+			[]observe.Kind{observe.Queued, observe.AttemptsUsedUp, observe.AttemptsUsedUp},
+		},
+		"refused": {
+			func(w *world, n *node) {
+				w.node().take(nil)
+				_, err := n.TryLock(context.Background(), door, nil)
+				require.Error(w.t, err)
+			},
+			[]observe.Kind{observe.Refused},
+		},
+		"timed out": {
+			func(w *world, n *node) {
+				w.node().take(nil)
+				<-n.queue(&qlock.LockOptions{MaxWait: time.Second}).done
+			},
+			[]observe.Kind{observe.Queued, observe.TimedOut},
+		},
+		"cancelled": {
+			func(w *world, n *node) {
+				w.node().take(nil)
+				q := n.queue(nil)
+				q.cancel(nil)
+				<-q.done
+			},
+			[]observe.Kind{observe.Queued, observe.Cancelled},
+		},
+		"requeued": {
+			func(w *world, n *node) {
+				other := w.node()
+				l := other.take(nil)
+				q := n.queue(&qlock.LockOptions{QueueTTL: time.Second})
+				other.queue(nil)
+				w.advance(1500 * ms)
+				e := n.told(observe.Requeued)[0]
+				require.Equal(w.t, time.Second, e.Waited)
+				require.Equal(w.t, 1, e.Ahead)
+				q.cancel(nil)
+				<-q.done
+				require.NoError(w.t, l.Release(context.Background()))
+			},
+			[]observe.Kind{observe.Queued, observe.Requeued, observe.Cancelled},
+		},
+		"extended": {
+			func(w *world, n *node) {
+				l := n.take(&qlock.LockOptions{NoRenew: true})
+				require.NoError(w.t, l.Extend(context.Background(), time.Second))
+				e := n.told(observe.Extended)[0]
+				require.Equal(w.t, time.Second, e.Lease)
+				require.Equal(w.t, 7*time.Second-margin, e.Left)
+				require.Equal(w.t, l.Fence(), e.Fence)
+			},
+			[]observe.Kind{observe.Granted, observe.Extended},
+		},
+		"extended by force": {
+			func(w *world, n *node) {
+				l := w.node().take(&qlock.LockOptions{NoRenew: true})
+				require.NoError(w.t, n.ForceExtend(context.Background(), door, time.Second))
+				e := n.told(observe.Extended)[0]
+				require.Equal(w.t, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
+			},
+			[]observe.Kind{observe.Extended},
+		},
+		"expired": {
+			func(w *world, n *node) {
+				l := n.take(&qlock.LockOptions{NoRenew: true})
+				<-l.Done()
+			},
+			[]observe.Kind{observe.Granted, observe.Expired},
+		},
+		"lost": {
+			func(w *world, n *node) {
+				l := n.take(nil)
+				w.do("FLUSHALL")
+				<-l.Done()
+				require.ErrorIs(w.t, l.Release(context.Background()), berth.ErrLost)
+			},
+			[]observe.Kind{observe.Granted, observe.Lost},
+		},
+		"released by another": {
+			func(w *world, n *node) {
+				l := n.take(nil)
+				require.NoError(w.t, w.node().ForceRelease(context.Background(), door))
+				<-l.Done()
+			},
+			[]observe.Kind{observe.Granted, observe.ReleasedByOther},
+		},
+		"by force": {
+			func(w *world, n *node) {
+				other := w.node()
+				l := other.take(nil)
+				_, err := other.Lock(l.Context(), door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+				require.NoError(w.t, err)
+				require.NoError(w.t, n.ForceRelease(context.Background(), door))
+				require.Equal(w.t, 2, n.told(observe.ForceReleased)[0].Count)
+			},
+			[]observe.Kind{observe.ForceReleased},
+		},
+		"detached and resumed": {
+			func(w *world, n *node) {
+				_ = n.resume(detach(w.t, n.take(nil)))
+			},
+			[]observe.Kind{observe.Granted, observe.Detached, observe.ReleasedByOther, observe.Resumed},
+		},
+		"repeated": {
+			func(w *world, n *node) {
+				n.Once("lock_acquire", link.LoseReply)
+				n.take(nil)
+				e := n.told(observe.Repeated)[0]
+				require.Equal(w.t, "lock_acquire", e.Detail)
+				require.Equal(w.t, 1, e.Count)
+			},
+			[]observe.Kind{observe.Repeated, observe.Granted},
+		},
+	}
+	for name, course := range courses {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				course.play(w, n)
+				w.advance(0)
+				n.mu.Lock()
+				for _, e := range n.events {
+					require.Equal(t, n.Node(), e.Node)
+					if e.Kind != observe.Subscribed {
+						require.Equal(t, door, e.Name)
+					}
+				}
+				n.mu.Unlock()
+				kinds := slices.DeleteFunc(n.kinds(), func(k observe.Kind) bool { return k == observe.Subscribed || k == observe.Swept })
+				require.Equal(t, course.want, kinds)
+			})
+		})
+	}
+}

@@ -1,0 +1,229 @@
+package qlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// The worked example of docs/semantics.md.
+func TestTheWorkedExampleOfTheDocs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{Lease: 10 * time.Second})
+		ctx := context.Background()
+		enter := func(conflict qlock.Conflict, lease time.Duration) *qlock.Lock {
+			return n.takeFor("order 42", &qlock.LockOptions{Conflict: conflict, Lease: lease, NoRenew: true})
+		}
+		var outer, a, b, c *qlock.Lock
+		for _, step := range []struct {
+			at      time.Duration
+			do      func() error
+			entries int
+			ends    time.Duration
+		}{
+			{0, func() error { outer = enter(qlock.FailDeadlock, 10*time.Second); return nil }, 1, 10 * time.Second},
+			{2 * time.Second, func() error { a = enter(qlock.WorkThrough, time.Hour); return nil }, 2, 10 * time.Second},
+			{3 * time.Second, func() error { b = enter(qlock.ExtendAndWorkThrough, 5*time.Second); return nil }, 3, 15 * time.Second},
+			{6 * time.Second, func() error { return b.Release(ctx) }, 2, 13 * time.Second},
+			{7 * time.Second, func() error { c = enter(qlock.ExtendAndWorkThrough, 4*time.Second); return nil }, 3, 17 * time.Second},
+			{12 * time.Second, func() error { return c.Release(ctx) }, 2, 17 * time.Second},
+			{13 * time.Second, func() error { return outer.Release(ctx) }, 1, 17 * time.Second},
+			{14 * time.Second, func() error { return a.Renew(ctx) }, 1, 24 * time.Second},
+			{15 * time.Second, func() error { return a.Extend(ctx, 3*time.Second) }, 1, 27 * time.Second},
+			{16 * time.Second, func() error { return a.Release(ctx) }, 0, 16 * time.Second},
+		} {
+			w.until(step.at)
+			require.NoError(t, step.do(), step.at)
+			w.advance(0)
+			info, err := n.Info(ctx, door)
+			require.NoError(t, err)
+			require.Len(t, info.Entries, step.entries, step.at)
+			require.Equal(t, step.ends, w.now()+info.Left, "at %s", step.at)
+			if step.entries > 0 && step.at > 7*time.Second {
+				require.Equal(t, qlock.Reentry{
+					Count: 3, WorkedThroughAt: w.began.Add(2 * time.Second).Local(),
+					Extended: 9 * time.Second, LastLease: 4 * time.Second, ExtendedAt: w.began.Add(7 * time.Second).Local(),
+				}, info.Reentry)
+			}
+		}
+	})
+}
+
+// The table of conflict strategies there.
+func TestTheConflictTableOfTheDocs(t *testing.T) {
+	const more = 2 * time.Second // E
+	for _, outermost := range []struct {
+		is       string
+		opts     qlock.LockOptions
+		detached bool
+		waits    bool          // Wait stands in line though it has no end
+		works    time.Duration // what is left when an entry works through,
+		extends  time.Duration // and when one extends
+	}{
+		{"renews", qlock.LockOptions{}, false, false, lease, lease + more},
+		{"renews, with MaxHold", qlock.LockOptions{MaxHold: lease + ms}, false, true, lease, lease + ms},
+		{"NoRenew", qlock.LockOptions{NoRenew: true}, false, true, lease, lease + more},
+		{"Forever", qlock.LockOptions{Lease: berth.Forever}, false, false, berth.Forever, berth.Forever},
+		{"Forever, with MaxHold", qlock.LockOptions{Lease: berth.Forever, MaxHold: time.Minute}, false, true, time.Minute, time.Minute},
+		{"detached", qlock.LockOptions{}, true, true, lease, lease + more},
+		{"detached, Forever", qlock.LockOptions{Lease: berth.Forever}, true, false, berth.Forever, berth.Forever},
+	} {
+		t.Run(outermost.is, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				w.advance(time.Second)
+				ctx := berth.WithOwner(context.Background(), "order 42")
+				outer := n.takeFor("order 42", &outermost.opts)
+				if outermost.detached {
+					_, err := outer.Detach(ctx)
+					require.NoError(t, err)
+				}
+				enter := func(conflict qlock.Conflict, left time.Duration) {
+					inner, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict, Lease: more})
+					require.NoError(t, err)
+					info, err := n.Info(ctx, door)
+					require.NoError(t, err)
+					require.Equal(t, left, info.Left, conflict)
+					require.NoError(t, inner.Release(ctx))
+				}
+				enter(qlock.WorkThrough, outermost.works)
+				enter(qlock.ExtendAndWorkThrough, outermost.extends)
+
+				_, err := n.Lock(ctx, door, nil)
+				require.ErrorIs(t, err, berth.ErrDeadlock)
+				_, err = n.Lock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: ms})
+				require.ErrorIs(t, err, berth.ErrBusy)
+				endless := n.queueOn(ctx, &qlock.LockOptions{Conflict: qlock.Wait})
+				require.Equal(t, outermost.waits, endless.pending())
+				endless.cancel(nil)
+				<-endless.done
+				if !outermost.waits {
+					require.ErrorIs(t, endless.err, berth.ErrDeadlock)
+				}
+			})
+		})
+	}
+}
+
+// The row about a process that ends, and has entries with others, there.
+func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
+	work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
+	entries := func(t *testing.T, n *node) int {
+		t.Helper()
+		info, err := n.Info(context.Background(), door)
+		require.NoError(t, err)
+		return len(info.Entries)
+	}
+	for name, noRenew := range map[string]bool{"the outermost, which renewed": false, "the outermost, which did not": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				a.takeFor("order 42", &qlock.LockOptions{NoRenew: noRenew})
+				inner := b.takeFor("order 42", work)
+				a.die()
+				w.advance(lease)
+				want := berth.ErrLost
+				if noRenew {
+					want = berth.ErrExpired
+				}
+				require.ErrorIs(t, inner.Err(), want)
+				require.Zero(t, entries(t, b))
+			})
+		})
+	}
+	t.Run("another", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			a, b := w.node(), w.node()
+			outer := a.takeFor("order 42", nil)
+			b.takeFor("order 42", work)
+			b.die()
+			w.advance(time.Minute)
+			require.NoError(t, outer.Err())
+			require.Equal(t, 2, entries(t, a), "it lasts as long as the others,")
+			require.NoError(t, outer.Release(context.Background()))
+			require.Equal(t, 1, entries(t, a), "and for what is left of the common deadline")
+			w.advance(lease)
+			require.Zero(t, entries(t, a))
+		})
+	})
+}
+
+// Where nothing is given back, there.
+func TestWhatIsNotGivenBack(t *testing.T) {
+	const more = 2 * time.Second
+	extend := &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: more}
+	for name, release := range map[string]func(t *testing.T, a, b *node, inner *qlock.Lock){
+		"an entry of another process stays": func(t *testing.T, _, b *node, inner *qlock.Lock) {
+			b.takeFor("order 42", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+			require.NoError(t, inner.Release(context.Background()))
+		},
+		"the entry was detached": func(t *testing.T, a, _ *node, inner *qlock.Lock) {
+			token, err := inner.Detach(context.Background())
+			require.NoError(t, err)
+			resumed, err := a.Resume(context.Background(), token)
+			require.NoError(t, err)
+			require.NoError(t, resumed.Release(context.Background()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(), w.node()
+				w.advance(time.Second)
+				outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
+				inner := a.takeFor("order 42", extend)
+				release(t, a, b, inner)
+				left, ok := w.leftOf(outer.ID())
+				require.True(t, ok)
+				require.Equal(t, lease+more, left)
+			})
+		})
+	}
+}
+
+func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
+		inner := b.takeFor("order 42", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
+		count, err := a.ForceReleaseNode(context.Background(), b.Node())
+		require.NoError(t, err)
+		require.Equal(t, 1, count)
+		left, ok := w.leftOf(outer.ID())
+		require.True(t, ok)
+		require.Equal(t, lease+time.Second, left)
+		w.advance(lease)
+		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
+	})
+}
+
+func TestASwarmStartsWithItsClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
+		w.advance(0)
+		require.True(t, n.Swarm().Status().Running)
+		require.False(t, w.node().Swarm().Status().Running)
+	})
+}
+
+func TestSweepWaitersDropsWhoHasDied(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, operator := w.node(), w.node(), w.node()
+		a.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
+		dead := b.queue(nil)
+		a.die()
+		b.die()
+		w.advance(lease)
+		for _, want := range []int{1, 0} {
+			count, err := operator.SweepWaiters(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, want, count)
+		}
+		dead.cancel(nil)
+		<-dead.done
+	})
+}

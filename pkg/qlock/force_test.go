@@ -1,0 +1,195 @@
+package qlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, operator := w.node(), w.node(), w.node()
+		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		first, second := operator.queue(nil), operator.queue(nil)
+		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		next := first.granted(0)
+		require.True(t, second.pending(), "the queue is kept")
+		require.Greater(t, next.Fence(), outer.Fence())
+		// The node of the outer one subscribes only once it waits: its beat tells it.
+		w.advance(lease / 3)
+		for _, l := range []*qlock.Lock{outer, inner} {
+			require.ErrorIs(t, l.Err(), berth.ErrReleased)
+			require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
+			require.ErrorIs(t, l.Release(context.Background()), berth.ErrReleased)
+		}
+		require.NoError(t, next.Err(), "the successor's is untouched")
+		require.NoError(t, next.Release(context.Background()))
+		require.NoError(t, second.granted(lease/3).Release(context.Background()))
+		require.ErrorIs(t, operator.ForceRelease(context.Background(), door), berth.ErrNotHeld)
+		require.ErrorIs(t, operator.ForceRelease(context.Background(), "nobody's"), berth.ErrNotHeld)
+		require.ErrorIs(t, operator.ForceRelease(context.Background(), "{"), berth.ErrInvalidConfig)
+		w.advance(2 * time.Minute)
+		w.requireIdle()
+	})
+}
+
+func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, operator := w.node(), w.node()
+		a.take(nil)
+		next := a.queue(nil)
+		operator.Once("lock_force_release", link.LoseReply)
+		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		require.Equal(t, 2, operator.Count("lock_force_release"))
+		w.advance(time.Minute)
+		require.False(t, next.pending())
+		require.NoError(t, next.lock.Err())
+	})
+}
+
+func TestForceReleaseAllTakesEveryLockOfTheNamespace(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, operator := w.node(), w.node()
+		elsewhere := w.node(qlock.Config{Namespace: "elsewhere"})
+		other := elsewhere.take(nil)
+		var locks []*qlock.Lock
+		for _, name := range []string{"a", "b", "c"} {
+			l, err := a.Lock(context.Background(), name, nil)
+			require.NoError(t, err)
+			locks = append(locks, l)
+		}
+		inner, err := a.Lock(locks[0].Context(), "a", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.NoError(t, err)
+		n, err := operator.ForceReleaseAll(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, 3, n, "locks, not entries")
+		w.advance(lease)
+		for _, l := range append(locks, inner) {
+			require.ErrorIs(t, l.Err(), berth.ErrReleased)
+		}
+		require.NoError(t, other.Err())
+		n, err = operator.ForceReleaseAll(context.Background())
+		require.NoError(t, err)
+		require.Zero(t, n)
+	})
+}
+
+func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		dead, b, operator := w.node(), w.node(), w.node()
+		held := dead.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		gone := dead.queue(nil)
+		alive := b.queue(nil)
+		parked, err := dead.Lock(context.Background(), "parked", nil)
+		require.NoError(t, err)
+		_, err = parked.Detach(context.Background())
+		require.NoError(t, err)
+		n, err := operator.ForceReleaseNode(context.Background(), dead.Node())
+		require.NoError(t, err)
+		require.Equal(t, 3, n, "a hold, a detached one and a waiter")
+		w.advance(lease)
+		require.ErrorIs(t, held.Err(), berth.ErrReleased)
+		require.False(t, gone.pending())
+		require.ErrorIs(t, gone.err, berth.ErrNotAcquired)
+		require.NoError(t, inner.Err(), "another node's entry stays")
+		require.True(t, alive.pending())
+		locked, err := operator.Locked(context.Background(), "parked")
+		require.NoError(t, err)
+		require.False(t, locked)
+		require.NoError(t, inner.Release(context.Background()))
+		w.advance(0)
+		require.False(t, alive.pending())
+		_, err = operator.ForceReleaseNode(context.Background(), "")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
+
+func TestForceExtendMovesTheDeadlineOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, operator := w.node(), w.node()
+		l := a.take(&qlock.LockOptions{NoRenew: true, MaxHold: 20 * time.Second})
+		operator.Once("lock_extend", link.LoseReply)
+		require.NoError(t, operator.ForceExtend(context.Background(), door, 4*time.Second))
+		require.Equal(t, 2, operator.Count("lock_extend"))
+		require.Equal(t, 10*time.Second, w.endOf(l).Sub(w.began), "once")
+		w.advance(lease / 3)
+		require.Greater(t, l.Left(), 7*time.Second, "heard with the next beat")
+		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
+		require.Equal(t, 20*time.Second, w.endOf(l).Sub(w.began), "MaxHold bounds it")
+		for _, by := range []time.Duration{0, -ms, ms / 2, berth.Forever} {
+			require.ErrorIs(t, operator.ForceExtend(context.Background(), door, by), berth.ErrInvalidConfig)
+		}
+		require.ErrorIs(t, operator.ForceExtend(context.Background(), "free", time.Second), berth.ErrNotHeld)
+		require.NoError(t, l.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestReleaseAllLeavesWaitersAndDetachedHolds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		outer := n.takeFor("me", nil)
+		inner := n.takeFor("me", extend(time.Second))
+		parked, err := n.Lock(context.Background(), "parked", nil)
+		require.NoError(t, err)
+		_, err = parked.Detach(context.Background())
+		require.NoError(t, err)
+		blocker, err := other.Lock(context.Background(), "busy", nil)
+		require.NoError(t, err)
+		waits := make(chan error, 1)
+		go func() {
+			_, err := n.Lock(context.Background(), "busy", nil)
+			waits <- err
+		}()
+		w.advance(0)
+		count, err := n.ReleaseAll(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, 2, count, "entries")
+		require.ErrorIs(t, outer.Err(), berth.ErrReleased)
+		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
+		locked, err := n.Locked(context.Background(), "parked")
+		require.NoError(t, err)
+		require.True(t, locked)
+		require.Empty(t, waits)
+		require.NoError(t, blocker.Release(context.Background()))
+		require.NoError(t, <-waits)
+		w.requireIdle()
+		count, err = other.ReleaseAll(context.Background())
+		require.NoError(t, err)
+		require.Zero(t, count)
+	})
+}
+
+func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, dead := w.node(), w.node()
+		dead.take(nil)
+		dead.queue(&qlock.LockOptions{MaxWait: lease})
+		dead.Cut()
+		w.advance(lease / 2)
+		dropped, err := n.SweepWaiters(context.Background())
+		require.NoError(t, err)
+		require.Zero(t, dropped)
+		queued, err := n.Queued(context.Background(), door)
+		require.NoError(t, err)
+		require.True(t, queued)
+		w.advance(lease)
+		queued, err = n.Queued(context.Background(), door)
+		require.NoError(t, err)
+		require.False(t, queued, "what has expired is not shown")
+		dropped, err = n.SweepWaiters(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, 2, dropped)
+		require.Contains(t, n.kinds(), observe.Swept)
+		w.requireIdle()
+	})
+}

@@ -1,0 +1,149 @@
+package qlock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func (n *node) info() qlock.LockInfo {
+	n.w.t.Helper()
+	info, err := n.Info(context.Background(), door)
+	require.NoError(n.w.t, err)
+	require.Equal(n.w.t, door, info.Name)
+	return info
+}
+
+func TestInfoOfAFreeLock(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		require.Equal(t, qlock.LockInfo{Name: door}, n.info())
+		require.False(t, n.info().Held())
+		require.NoError(t, n.take(nil).Release(context.Background()))
+		require.Equal(t, qlock.LockInfo{Name: door}, n.info())
+		require.Empty(t, w.keys()[1:], "reading makes no key")
+		_, err := n.Info(context.Background(), "")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		_, err = n.Locked(context.Background(), "")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		_, err = n.Queued(context.Background(), "")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		for _, err := range n.Queue(context.Background(), "") {
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		}
+	})
+}
+
+func TestInfoTellsWhatReentriesDid(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(qlock.Config{Label: "one"}), w.node()
+		at := func(d time.Duration) time.Time { return time.UnixMilli(w.began.Add(d).UnixMilli()) }
+		outer := a.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true, Meta: map[string]string{"k": "v"}})
+		info := a.info()
+		require.Equal(t, qlock.Reentry{}, info.Reentry)
+		require.Equal(t, "me", info.Owner)
+		require.Equal(t, outer.Fence(), info.Fence)
+		require.Equal(t, 5*time.Second, info.Left)
+		require.Len(t, info.Entries, 1)
+		e := info.Entries[0]
+		require.Equal(t, []any{outer.ID(), a.Node(), "one", "me", true, 5 * time.Second}, []any{e.ID, e.Node, e.Label, e.Owner, e.NoRenew, e.Lease})
+		require.Equal(t, map[string]string{"k": "v"}, e.Meta)
+		w.until(time.Second)
+		work := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.Equal(t, qlock.Reentry{Count: 1, WorkedThroughAt: at(time.Second)}, a.info().Reentry)
+		w.until(2 * time.Second)
+		extending := a.takeFor("me", extend(3*time.Second))
+		want := qlock.Reentry{
+			Count: 2, WorkedThroughAt: at(time.Second), Extended: 3 * time.Second, LastLease: 3 * time.Second, ExtendedAt: at(2 * time.Second),
+		}
+		info = b.info()
+		require.Equal(t, want, info.Reentry)
+		require.Equal(t, 6*time.Second, info.Left)
+		require.Equal(t, []string{outer.ID(), work.ID(), extending.ID()}, []string{info.Entries[0].ID, info.Entries[1].ID, info.Entries[2].ID})
+		require.NoError(t, work.Release(context.Background()))
+		require.NoError(t, extending.Release(context.Background()))
+		require.Equal(t, want, a.info().Reentry, "before anything was given back")
+		require.Equal(t, 3*time.Second, a.info().Left)
+		require.NoError(t, outer.Release(context.Background()))
+		require.Equal(t, qlock.LockInfo{Name: door}, a.info())
+		require.NoError(t, a.takeFor("me", nil).Err())
+		require.Equal(t, qlock.Reentry{}, a.info().Reentry, "another hold begins anew")
+	})
+}
+
+func TestInfoOfHoldsWithoutAnEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(&qlock.LockOptions{Lease: berth.Forever})
+		w.advance(time.Hour)
+		info := n.info()
+		require.Equal(t, berth.Forever, info.Left)
+		require.Equal(t, l.ID(), info.Owner, "the claim, where no owner was given")
+		require.Equal(t, time.Hour, info.Entries[0].Held)
+	})
+}
+
+func TestListingsOfLocksAndQueues(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		other := w.node(qlock.Config{Namespace: "berth2"})
+		other.take(nil)
+		for i := range 30 {
+			l, err := n.Lock(context.Background(), fmt.Sprint("name", i), nil)
+			require.NoError(t, err)
+			if i%3 == 0 {
+				require.NoError(t, l.Release(context.Background()))
+			}
+		}
+		held := make(map[string]bool)
+		for _, info := range collect(t, n.Locks(context.Background())) {
+			require.True(t, info.Held())
+			require.False(t, held[info.Name])
+			held[info.Name] = true
+		}
+		require.Len(t, held, 20)
+		require.Empty(t, collect(t, n.Queues(context.Background())))
+
+		n.take(nil)
+		var ids []string
+		for range 3 {
+			n.queue(nil)
+		}
+		queues := collect(t, n.Queues(context.Background()))
+		require.Len(t, queues, 1)
+		require.Equal(t, door, queues[0].Name)
+		require.Equal(t, 3, queues[0].Waiting)
+		for i, q := range queues[0].Waiters {
+			require.Equal(t, i, q.Ahead)
+			require.Equal(t, n.Node(), q.Node)
+			ids = append(ids, q.ID)
+		}
+		_, waiters := w.held(n)
+		require.Equal(t, ids, waiters)
+		require.Equal(t, 3, n.info().Waiting)
+		for range n.Locks(context.Background()) {
+			break // an early end is no trouble
+		}
+	})
+}
+
+func TestAQueueShowsItsFirstHundred(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.take(nil)
+		for range 120 {
+			n.queue(nil)
+		}
+		queues := collect(t, n.Queues(context.Background()))
+		require.Len(t, queues, 1)
+		require.Equal(t, 120, queues[0].Waiting)
+		require.Len(t, queues[0].Waiters, 100)
+		require.Len(t, collect(t, n.Queue(context.Background(), door)), 120)
+	})
+}

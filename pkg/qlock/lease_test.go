@@ -1,0 +1,483 @@
+package qlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// requireLeft fails unless the server has so much left of a lock.
+func (w *world) requireLeft(want time.Duration, l *qlock.Lock, what ...any) {
+	w.t.Helper()
+	left, ok := w.leftOf(l.ID())
+	require.True(w.t, ok, what...)
+	require.Equal(w.t, want, left, what...)
+}
+
+// requireWithin compares a local deadline. One that comes from a request in the
+// middle of a millisecond is up to one later: the server counts whole ones.
+func requireWithin(t *testing.T, want, got time.Duration) {
+	t.Helper()
+	require.GreaterOrEqual(t, got, want)
+	require.Less(t, got, want+ms)
+}
+
+// grantedAt waits for the lock, and fails if it came before at, or a millisecond
+// later: a client may wait in the middle of one.
+func (a *wait) grantedAt(at time.Duration) *qlock.Lock {
+	a.w.t.Helper()
+	<-a.done
+	require.NoError(a.w.t, a.err)
+	requireWithin(a.w.t, at, a.at)
+	return a.lock
+}
+
+func TestALockIsRenewedAtAThirdOfItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(nil)
+		w.until(2*time.Second - ms)
+		require.Zero(t, n.Count("lock_renew"))
+		w.requireLeft(4*time.Second+ms, l)
+		w.until(2 * time.Second)
+		require.Equal(t, 1, n.Count("lock_renew"))
+		w.requireLeft(lease, l)
+		w.until(2 * time.Minute)
+		require.NoError(t, l.Err())
+		// Jitter takes away up to a tenth.
+		require.InDelta(t, 60*1.05, n.Count("lock_renew"), 60*0.07)
+		release(t, l)
+		w.requireIdle()
+	})
+}
+
+func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
+	for _, length := range []time.Duration{20 * ms, 100 * ms, lease, time.Minute, 3 * time.Minute} {
+		t.Run(length.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				l := n.take(&qlock.LockOptions{NoRenew: true, Lease: length})
+				next := other.queue(nil)
+				e := <-w.ends(l)
+				requireWithin(t, length-2*ms-length/100, e.at)
+				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				require.ErrorIs(t, l.Err(), berth.ErrNotHeld)
+				require.NotErrorIs(t, l.Err(), berth.ErrLost)
+				require.True(t, next.pending(), "before the next has it")
+				held := next.grantedAt(length)
+				before := w.dump()
+				require.ErrorIs(t, l.Release(context.Background()), berth.ErrExpired)
+				require.Equal(t, before, w.dump())
+				release(t, held)
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
+	for name, opts := range map[string]qlock.LockOptions{
+		"longer than the lease":                 {MaxHold: 20 * time.Second},
+		"as long as the lease":                  {MaxHold: lease},
+		"shorter than the lease":                {MaxHold: time.Second},
+		"shorter than the lease's margin":       {MaxHold: 50 * ms},
+		"of a lock that does not renew":         {MaxHold: 20 * time.Second, NoRenew: true},
+		"of a lock without end":                 {MaxHold: 20 * time.Second, Lease: berth.Forever},
+		"of a lease longer than the wait lease": {MaxHold: time.Minute, Lease: 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				l := n.take(&opts)
+				next := other.queue(nil)
+				ended := w.ends(l)
+				limit := opts.MaxHold
+				for w.now() < limit*9/10 {
+					w.advance(limit / 20)
+					require.NoError(t, l.Renew(context.Background()))
+					require.NoError(t, l.Extend(context.Background(), limit))
+				}
+				e := <-ended
+				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				length := opts.Lease
+				if length == 0 {
+					length = lease
+				}
+				requireWithin(t, limit-2*ms-min(length, limit)/100, e.at)
+				require.True(t, next.pending())
+				release(t, next.grantedAt(limit))
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestAMaximumHoldRunsFromTheGrantNotFromTheArrival(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		q := b.queue(&qlock.LockOptions{MaxHold: 10 * time.Second, NoRenew: true, Lease: 8 * time.Second})
+		w.until(30 * time.Second)
+		release(t, held)
+		l := q.granted(30 * time.Second)
+		w.requireLeft(8*time.Second, l)
+		ended := w.ends(l)
+		w.until(35 * time.Second)
+		require.NoError(t, l.Renew(context.Background()))
+		w.requireLeft(5*time.Second, l)
+		e := <-ended
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		requireWithin(t, 40*time.Second-82*ms, e.at)
+	})
+}
+
+func TestForeverIsConfirmedBeforeTheCallReturnsAndNeverEnds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		l := n.take(&qlock.LockOptions{Lease: berth.Forever})
+		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_renew": 1}, n.Counts())
+		require.EqualValues(t, 1, w.field("forever"))
+		require.Equal(t, berth.Forever, l.Left())
+		require.EqualValues(t, -1, w.int("PTTL", stateKey))
+		info, err := n.Info(context.Background(), door)
+		require.NoError(t, err)
+		require.Equal(t, berth.Forever, info.Left)
+		require.NoError(t, l.Renew(context.Background()))
+		require.NoError(t, l.Extend(context.Background(), time.Hour))
+		n.Cut()
+		w.advance(10 * time.Minute)
+		require.NoError(t, l.Err())
+		n.Mend()
+		release(t, l)
+		w.requireIdle()
+		require.Positive(t, w.int("PTTL", stateKey), "its end puts the expiry back")
+	})
+}
+
+func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
+	for name, opts := range map[string]qlock.LockOptions{
+		"the default lease":           {},
+		"a shorter one":               {Lease: 300 * ms},
+		"one longer than the default": {Lease: time.Minute},
+		// The margin of this one is longer than the wait lease.
+		"one of twenty minutes": {Lease: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node(qlock.Config{Lease: time.Minute})
+				l := n.take(&opts)
+				next := other.queue(nil)
+				w.advance(10 * time.Second)
+				require.NoError(t, l.Err())
+				ended := w.ends(l)
+				synctest.Wait()
+				n.Cut()
+				left, ok := w.leftOf(l.ID())
+				require.True(t, ok)
+				deadline := w.now() + left
+				length := opts.Lease
+				if length == 0 {
+					length = lease
+				}
+				e := <-ended
+				require.ErrorIs(t, e.cause, berth.ErrLost)
+				require.ErrorIs(t, e.cause, berth.ErrNotHeld)
+				requireWithin(t, deadline-2*ms-length/100, e.at)
+				require.True(t, next.pending())
+				held := next.grantedBy(deadline)
+				require.Greater(t, held.Fence(), l.Fence())
+				require.ErrorIs(t, l.Renew(context.Background()), berth.ErrLost)
+				release(t, held)
+			})
+		})
+	}
+}
+
+func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.Delay(func() time.Duration { return 50 * ms })
+		start := w.now()
+		l := n.take(&qlock.LockOptions{NoRenew: true})
+		require.Equal(t, start+100*ms, w.now())
+		e := <-w.ends(l)
+		requireWithin(t, start+lease-margin, e.at)
+	})
+}
+
+func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		l := w.node().take(&qlock.LockOptions{NoRenew: true, Lease: time.Second})
+		ended := w.ends(l)
+		for range 10 {
+			w.advance(900 * ms)
+			require.NoError(t, l.Renew(context.Background()))
+			w.requireLeft(time.Second, l)
+		}
+		e := <-ended
+		requireWithin(t, 10*time.Second-12*ms, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+	})
+}
+
+func TestExtendMovesTheEndOfAFixedLeaseOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		ctx := context.Background()
+		l := n.take(&qlock.LockOptions{NoRenew: true, Lease: 4 * time.Second})
+		ended := w.ends(l)
+		w.until(time.Second)
+		require.NoError(t, l.Extend(ctx, 3*time.Second))
+		w.requireLeft(6*time.Second, l, "4 s and 3 s, at 1 s")
+		require.Equal(t, 6*time.Second-42*ms, l.Left())
+		require.NoError(t, l.Extend(ctx, 500*ms))
+		w.requireLeft(6500*ms, l, "another one is added to it")
+		w.until(2 * time.Second)
+		require.NoError(t, l.Renew(ctx))
+		w.requireLeft(5500*ms, l, "a renewal brings it no nearer")
+		w.until(5 * time.Second)
+		require.NoError(t, l.Renew(ctx))
+		w.requireLeft(4*time.Second, l, "and moves it where it gives more")
+		e := <-ended
+		requireWithin(t, 9*time.Second-42*ms, e.at)
+		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		require.Contains(t, n.kinds(), observe.Extended)
+		for _, ev := range n.events {
+			if ev.Kind == observe.Extended {
+				require.Equal(t, 3*time.Second, ev.Lease)
+				require.Equal(t, 6*time.Second-42*ms, ev.Left)
+				require.Equal(t, l.Fence(), ev.Fence)
+				break
+			}
+		}
+	})
+}
+
+func TestRenewalsKeepWhatExtendAdded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(nil)
+		w.until(time.Second)
+		require.NoError(t, l.Extend(context.Background(), 30*time.Second))
+		w.requireLeft(36*time.Second, l, "the call renews, and adds")
+		w.advance(0)
+		require.Equal(t, 36*time.Second-margin, l.Left())
+		w.until(31 * time.Second)
+		require.Greater(t, n.Count("lock_renew"), 12)
+		w.requireLeft(lease, l)
+		w.until(time.Minute)
+		left, ok := w.leftOf(l.ID())
+		require.True(t, ok)
+		require.LessOrEqual(t, left, lease, "it was added once")
+		require.Greater(t, left, lease/2, "and it renews")
+		require.NoError(t, l.Err())
+	})
+}
+
+func TestAnExtendWhoseReplyIsLostAddsOnce(t *testing.T) {
+	for name, fate := range map[string]link.Fate{"its reply": link.LoseReply, "its request": link.LoseRequest} {
+		for kind, opts := range map[string]qlock.LockOptions{"fixed": {NoRenew: true}, "renewing": {}} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node()
+					l := n.take(&opts)
+					for i := range time.Duration(3) {
+						n.Once("lock_renew", fate)
+						require.NoError(t, l.Extend(context.Background(), 10*time.Second))
+						left, ok := w.leftOf(l.ID())
+						require.True(t, ok)
+						// Repeated soon: a renewing one starts anew with the call.
+						require.InDelta(t, lease+(i+1)*10*time.Second, left, float64(time.Second))
+						w.honest(l)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Its reply is lost, and somebody else extends before it is repeated.
+func TestAnExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}})
+		other := w.node()
+		l := n.take(&qlock.LockOptions{NoRenew: true})
+		n.Once("lock_renew", link.LoseReply)
+		extended := make(chan error, 1)
+		go func() { extended <- l.Extend(context.Background(), 10*time.Second) }()
+		synctest.Wait()
+		w.requireLeft(16*time.Second, l, "it ran all the same")
+		require.NoError(t, other.ForceExtend(context.Background(), door, time.Second))
+		w.requireLeft(17*time.Second, l)
+		require.NoError(t, <-extended)
+		w.requireLeft(17*time.Second-w.now(), l, "once each")
+		w.honest(l)
+	})
+}
+
+func TestForceExtendIsHeardWithTheNextCheck(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, other := w.node(), w.node()
+		l := n.take(&qlock.LockOptions{NoRenew: true})
+		ended := w.ends(l)
+		w.until(500 * ms)
+		require.ErrorIs(t, other.ForceExtend(ctx, "another", time.Second), berth.ErrNotHeld)
+		other.Once("lock_extend", link.LoseReply)
+		require.NoError(t, other.ForceExtend(ctx, door, 10*time.Second))
+		w.requireLeft(16*time.Second-w.now(), l, "once")
+		require.Equal(t, lease-w.now()-margin, l.Left(), "nobody has told the holder")
+		w.until(2 * time.Second) // a third of its lease
+		require.Equal(t, 14*time.Second-margin, l.Left())
+		e := <-ended
+		requireWithin(t, 16*time.Second-margin, e.at)
+		for _, by := range []time.Duration{0, -1, berth.Forever, ms + 1} {
+			requireInvalid(t, "by", other.ForceExtend(ctx, door, by))
+			requireInvalid(t, "by", l.Extend(ctx, by))
+		}
+	})
+}
+
+func TestForceExtendKeepsWhatACutOffHolderHasFromTheNext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		l := n.take(&qlock.LockOptions{MaxHold: 20 * time.Second})
+		next := other.queue(nil)
+		n.Cut()
+		w.until(time.Second)
+		require.NoError(t, other.ForceExtend(context.Background(), door, 4*time.Second))
+		w.requireLeft(9*time.Second, l)
+		w.until(9 * time.Second)
+		w.requirePending(next)
+		require.ErrorIs(t, l.Err(), berth.ErrLost)
+		require.NoError(t, other.ForceExtend(context.Background(), door, time.Hour))
+		w.requireLeft(11*time.Second, l, "no further than the maximum hold")
+		release(t, next.grantedAt(20*time.Second))
+	})
+}
+
+// A holder that overran its lease: whatever it calls, its successor keeps what it
+// has, to the last byte of its record.
+func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
+	for name, opts := range map[string]qlock.LockOptions{
+		"a fixed lease":    {NoRenew: true, Lease: time.Second},
+		"a renewing lease": {Lease: time.Second},
+		"a maximum hold":   {MaxHold: time.Second},
+	} {
+		for owner, successorOf := range map[string]string{"another owner": "other", "the same owner": "me"} {
+			t.Run(name+", "+owner, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					ctx := context.Background()
+					a, b := w.node(), w.node()
+					old := a.takeFor("me", &opts)
+					q := b.queueOn(berth.WithOwner(ctx, successorOf), &qlock.LockOptions{
+						NoRenew: true, Lease: time.Minute, Conflict: qlock.Wait, MaxWait: time.Hour,
+					})
+					if name == "a renewing lease" {
+						a.Stall()
+					}
+					<-q.done
+					require.NoError(t, q.err)
+					successor := q.lock
+					a.Flow()
+					w.advance(100 * ms)
+					want := berth.ErrExpired
+					if name == "a renewing lease" {
+						want = berth.ErrLost
+					}
+					before, left := w.dump(), successor.Left()
+					for call, do := range map[string]func() error{
+						"Renew":   func() error { return old.Renew(ctx) },
+						"Extend":  func() error { return old.Extend(ctx, time.Second) },
+						"Detach":  func() error { _, err := old.Detach(ctx); return err },
+						"Err":     old.Err,
+						"Release": func() error { return old.Release(ctx) },
+					} {
+						err := do()
+						require.ErrorIs(t, err, want, call)
+						require.ErrorIs(t, err, berth.ErrNotHeld, call)
+						synctest.Wait()
+						require.Equal(t, before, w.dump(), call)
+					}
+
+					// What it sent before it knew comes late.
+					for _, mode := range []string{"beat", "renew", "check", "detach", "extend 60000 late"} {
+						r := w.call("lock_renew", a.Node(), "60000", "berth:wake:", door, old.ID(), mode)
+						require.Equal(t, "unknown", r.Str(5), mode)
+						require.Equal(t, before, w.dump(), mode)
+					}
+					r := w.call("lock_release", old.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					require.Equal(t, "not_held", r.Status())
+					// Nor under the successor's name, by another node.
+					r = w.call("lock_release", successor.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					require.Equal(t, "taken", r.Status())
+					r = w.call("lock_renew", a.Node(), "60000", "berth:wake:", door, successor.ID(), "extend 60000 late")
+					require.Equal(t, "taken", r.Str(5))
+					require.Equal(t, before, w.dump())
+					require.NoError(t, successor.Err())
+					require.Equal(t, left, successor.Left())
+					w.honest(successor)
+					release(t, successor)
+					w.requireIdle()
+				})
+			})
+		}
+	}
+}
+
+func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		l := a.take(nil)
+		q := b.queue(nil)
+		w.advance(time.Second)
+		a.Stall()
+		requireWithin(t, lease-margin, (<-w.ends(l)).at)
+		held := q.grantedBy(lease)
+		a.Flow()
+		w.advance(lease)
+		require.ErrorIs(t, l.Err(), berth.ErrLost)
+		require.NoError(t, held.Err())
+		entries, _ := w.held(b)
+		require.Equal(t, []string{held.ID()}, entries)
+	})
+}
+
+func TestALockThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts qlock.LockOptions
+		by   time.Duration
+	}{
+		"renewing":  {by: lease / 3},
+		"fixed":     {opts: qlock.LockOptions{NoRenew: true, Lease: time.Hour}, by: lease / 3},
+		"forever":   {opts: qlock.LockOptions{Lease: berth.Forever}, by: lease / 3},
+		"long":      {opts: qlock.LockOptions{Lease: time.Hour}, by: lease / 3},
+		"short":     {opts: qlock.LockOptions{Lease: 300 * ms}, by: 100 * ms},
+		"max. hold": {opts: qlock.LockOptions{MaxHold: time.Hour}, by: lease / 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				l := w.node().take(&test.opts)
+				ended := w.ends(l)
+				synctest.Wait()
+				at := w.now()
+				w.do("FLUSHALL")
+				e := <-ended
+				require.LessOrEqual(t, e.at, at+test.by)
+				require.ErrorIs(t, e.cause, berth.ErrLost, "it is not its own limit that ended it")
+				require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
+				require.Empty(t, w.keys())
+			})
+		})
+	}
+}

@@ -1,0 +1,542 @@
+package qlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// errMine is a cause that only these tests have.
+var errMine = errors.New("mine")
+
+// release gives a lock back.
+func release(t *testing.T, l *qlock.Lock) {
+	t.Helper()
+	require.NoError(t, l.Release(context.Background()))
+}
+
+// requirePending fails unless all of them still wait.
+func (w *world) requirePending(waits ...*wait) {
+	w.t.Helper()
+	synctest.Wait()
+	for _, a := range waits {
+		require.True(w.t, a.pending())
+	}
+}
+
+// roundUp is when keys expire whose contents end at a moment: whole seconds.
+func roundUp(at time.Duration) time.Duration { return (at + time.Second - 1).Truncate(time.Second) }
+
+// end is when a lock's context ended, and why.
+type end struct {
+	at    time.Duration
+	cause error
+}
+
+// ends watches a lock.
+func (w *world) ends(l *qlock.Lock) <-chan end {
+	ch := make(chan end, 1)
+	go func() {
+		<-l.Done()
+		ch <- end{w.now(), context.Cause(l.Context())}
+	}()
+	return ch
+}
+
+// line are the claims that wait, in order.
+func (w *world) line(n *node) []string {
+	w.t.Helper()
+	_, waiters := w.held(n)
+	return waiters
+}
+
+// record is what the state has of a claim, "" for nothing.
+func (w *world) record(claim string) string {
+	w.t.Helper()
+	fields, err := w.do("HGETALL", stateKey).AsStrMap()
+	require.NoError(w.t, err)
+	return fields["c:"+claim]
+}
+
+// claim is one that a test asks for by the script alone. Its node answers nothing
+// and lives only by what the test sends.
+type claim struct {
+	node, id    string
+	owner       string
+	conflict    qlock.Conflict
+	access      qlock.Access
+	priority    int
+	draw        uint32
+	lease, wait time.Duration
+	try         bool
+}
+
+// ask acquires for a claim.
+func (w *world) ask(c claim) *scriptkit.Reply {
+	w.t.Helper()
+	if c.access == 0 {
+		c.access = qlock.Queued
+	}
+	if c.lease == 0 {
+		c.lease = lease
+	}
+	if c.wait == 0 {
+		c.wait = lease
+	}
+	mode := "1"
+	if c.try {
+		mode = "0"
+	}
+	r := engine.Record{Weight: 1, Wait: c.wait, Lease: c.lease, Phase: 'w', Priority: c.priority, Node: c.node, Owner: c.owner}
+	reply := w.call("lock_acquire", c.id, c.node, r.Tail(), c.owner, c.conflict.String(), c.access.String(),
+		fmt.Sprint(c.priority), fmt.Sprint(c.draw), claims.Decimal(c.wait.Milliseconds()), claims.Decimal(c.lease.Milliseconds()),
+		"0", mode, "60000", "berth:wake:", door)
+	return &reply
+}
+
+func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		ctx := context.Background()
+		l := n.take(&qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
+		require.True(t, strings.HasPrefix(l.ID(), n.Node()+"."))
+		require.Equal(t, door, l.Name())
+		require.Equal(t, l.ID(), l.Owner(), "every claim is its own owner")
+		require.Positive(t, l.Fence())
+		require.Equal(t, qlock.Granted, l.Process())
+		require.Zero(t, l.Waited())
+		require.Equal(t, lease-margin, l.Left())
+		require.Equal(t, l.Fence(), n.Fence(l.Context(), door))
+		require.Zero(t, n.Fence(ctx, door))
+		require.Zero(t, n.Fence(l.Context(), "another"))
+		info, err := n.Info(ctx, door)
+		require.NoError(t, err)
+		require.Equal(t, lease, info.Left)
+		require.Equal(t, l.Fence(), info.Fence)
+		require.Equal(t, map[string]string{"why": "a test"}, info.Entries[0].Meta)
+		w.advance(time.Second)
+		require.NoError(t, l.Release(ctx))
+		require.NoError(t, l.Release(ctx), "nil ever after")
+		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_info": 1, "lock_release": 1}, n.Counts())
+		require.ErrorIs(t, l.Err(), berth.ErrReleased)
+		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
+		require.Zero(t, l.Left())
+		require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)
+		require.ErrorIs(t, l.Extend(ctx, time.Second), berth.ErrReleased)
+		w.requireIdle()
+		next := n.take(nil)
+		require.Greater(t, next.Fence(), l.Fence())
+		release(t, next)
+	})
+}
+
+func TestOneHoldsAndTheOthersWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		first, second := b.queue(nil), a.queue(nil)
+		w.advance(time.Minute)
+		w.requirePending(first, second)
+		require.NoError(t, held.Err())
+		release(t, held)
+		l := first.granted(time.Minute)
+		require.Greater(t, l.Fence(), held.Fence())
+		require.Equal(t, time.Minute, l.Waited())
+		w.requirePending(second)
+		release(t, l)
+		release(t, second.granted(time.Minute))
+		w.requireIdle()
+	})
+}
+
+func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		b.connect()
+		held := a.take(nil)
+		a.queue(nil)
+		before := w.dump()
+		b.Reset()
+		_, err := b.TryLock(context.Background(), door, nil)
+		var refusal *berth.AcquireError
+		require.ErrorAs(t, err, &refusal)
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, berth.ErrDeadlock)
+		require.Equal(t, &berth.AcquireError{
+			Name: door, Claim: refusal.Claim, Reason: berth.ReasonHeld, Held: 1, Waiting: 1,
+		}, refusal)
+		require.ErrorContains(t, err, `"door" not acquired: held (held 1, waiting 1)`)
+		require.Equal(t, map[string]int{"lock_acquire": 1}, b.Counts())
+		require.Equal(t, before, w.dump())
+		require.NoError(t, held.Err())
+		l, err := b.TryLock(context.Background(), "another", nil)
+		require.NoError(t, err)
+		release(t, l)
+	})
+}
+
+// Whoever died in line may be more than one script drops: then somebody who lives
+// stands ahead though the lock is free.
+func TestTryLockBehindMoreDeadWaitersThanOneScriptDrops(t *testing.T) {
+	crowd := func(w *world) (living claim) {
+		w.ask(claim{node: "dead", id: "dead.0"})
+		for i := range 120 {
+			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i+1)})
+		}
+		living = claim{node: "lives", id: "lives.1", wait: time.Minute}
+		require.Equal(w.t, "queued", w.ask(living).Status())
+		w.until(lease)
+		return living
+	}
+	t.Run("the script's answer", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			crowd(w)
+			r := w.ask(claim{node: "x", id: "x.1", try: true})
+			require.Equal(t, "ahead", r.Status(), "the lock is free")
+			require.EqualValues(t, 0, r.Int(1))
+			require.EqualValues(t, 22, r.Int(2))
+			require.EqualValues(t, 100, r.Int(3))
+			require.EqualValues(t, 1, r.Int(4), "more is left")
+		})
+	})
+	t.Run("the client sweeps and asks again", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *world) {
+			living := crowd(w)
+			n := w.node()
+			_, err := n.TryLock(context.Background(), door, nil)
+			var refusal *berth.AcquireError
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, berth.ReasonHeld, refusal.Reason, "by the one that lived")
+			entries, waiters := w.held(n)
+			require.Equal(t, []string{living.id}, entries)
+			require.Empty(t, waiters)
+		})
+	})
+}
+
+func TestDoRunsUnderTheLockAndGivesItBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		caller := berth.WithOwner(context.Background(), "me")
+		for name, do := range map[string]func(context.Context, string, *qlock.LockOptions, func(context.Context) error) error{
+			"Do": n.Do, "TryDo": n.TryDo,
+		} {
+			err := do(caller, door, nil, func(ctx context.Context) error {
+				require.Equal(t, "me", berth.Owner(ctx))
+				require.Positive(t, n.Fence(ctx, door))
+				require.ErrorIs(t, other.TryDo(context.Background(), door, nil, nil), berth.ErrBusy)
+				require.ErrorIs(t, n.TryDo(ctx, door, nil, nil), berth.ErrDeadlock, "the owner holds it")
+				return errMine
+			})
+			require.Equal(t, errMine, err, name)
+			w.requireIdle()
+		}
+		require.PanicsWithValue(t, "mine", func() {
+			_ = n.Do(caller, door, nil, func(context.Context) error { panic("mine") })
+		})
+		w.requireIdle()
+		ctx, cancel := context.WithCancelCause(caller)
+		err := n.Do(ctx, door, nil, func(inner context.Context) error {
+			cancel(errMine)
+			<-inner.Done()
+			return context.Cause(inner)
+		})
+		require.Equal(t, errMine, err, "the caller's end reaches the function; the lock had not ended")
+		w.requireIdle()
+	})
+}
+
+func TestDoJoinsWhatEndedTheLock(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts qlock.LockOptions
+		end  func(n, other *node)
+		want error
+	}{
+		"lost":    {end: func(n, _ *node) { n.Cut() }, want: berth.ErrLost},
+		"expired": {opts: qlock.LockOptions{MaxHold: time.Second}, want: berth.ErrExpired},
+		"released by an operator": {want: berth.ErrReleased, end: func(_, other *node) {
+			_ = other.ForceRelease(context.Background(), door)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				err := n.Do(context.Background(), door, &test.opts, func(ctx context.Context) error {
+					if test.end != nil {
+						test.end(n, other)
+					}
+					<-ctx.Done()
+					require.ErrorIs(t, context.Cause(ctx), test.want)
+					return errMine
+				})
+				require.ErrorIs(t, err, errMine)
+				require.ErrorIs(t, err, test.want)
+				require.NotErrorIs(t, err, berth.ErrNotAcquired)
+			})
+		})
+	}
+}
+
+func TestALockOutlivesTheContextItWasAcquiredWith(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		type key struct{}
+		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
+		l := w.node().takeOn(ctx, nil)
+		cancel()
+		w.advance(time.Minute)
+		require.NoError(t, l.Err())
+		require.NoError(t, l.Context().Err())
+		require.Equal(t, "value", l.Context().Value(key{}))
+		require.NoError(t, l.Release(ctx), "it works after ctx has ended")
+		w.requireIdle()
+	})
+}
+
+func TestWithinEndsWithTheLockOrTheCaller(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.takeFor("me", nil)
+		caller, leave := context.WithCancelCause(t.Context())
+		first, stop := l.Within(caller)
+		defer stop()
+		second, stopToo := l.Within(t.Context())
+		defer stopToo()
+		require.Equal(t, "me", berth.Owner(first))
+		require.Equal(t, l.Fence(), n.Fence(first, door))
+		leave(errMine)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(first), errMine)
+		require.NoError(t, second.Err())
+		release(t, l)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(second), berth.ErrReleased)
+	})
+}
+
+func TestReleasesTogetherAreOneRelease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		l := n.take(nil)
+		n.Delay(func() time.Duration { return 10 * ms })
+		n.Reset()
+		var all sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			all.Go(func() { errs[i] = l.Release(context.Background()) })
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		require.Equal(t, 1, n.Count("lock_release"))
+		w.requireIdle()
+	})
+}
+
+func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
+	for name, opts := range map[string]qlock.LockOptions{
+		"renewing":               {},
+		"fixed":                  {NoRenew: true, Lease: time.Second},
+		"with a maximum hold":    {MaxHold: 2 * time.Second},
+		"without end":            {Lease: berth.Forever},
+		"longer than the wait's": {Lease: time.Minute},
+	} {
+		for _, fate := range []link.Fate{link.LoseReply, link.LoseRequest} {
+			t.Run(name, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node()
+					n.connect()
+					n.Once("lock_acquire", fate)
+					l := n.take(&opts)
+					require.Equal(t, 2, n.Count("lock_acquire"))
+					entries, _ := w.held(n)
+					require.Equal(t, []string{l.ID()}, entries)
+					w.honest(l)
+					release(t, l)
+					require.EqualValues(t, 1, w.field("gone"), "the lost one may still come")
+					w.advance(time.Minute)
+					w.sweep()
+					w.requireIdle()
+				})
+			})
+		}
+	}
+}
+
+// sweep drops what has expired.
+func (w *world) sweep() {
+	w.t.Helper()
+	w.call("claim_sweep", "looks-on", "60000", "berth:wake:", door)
+}
+
+// honest fails unless the handle of a lock that lives ends before the server lets
+// it go.
+func (w *world) honest(l *qlock.Lock) {
+	w.t.Helper()
+	left, ok := w.leftOf(l.ID())
+	require.True(w.t, ok, "the server does not know it")
+	require.NoError(w.t, l.Err())
+	if l.Left() != berth.Forever {
+		require.LessOrEqual(w.t, l.Left(), left-2*ms)
+	}
+}
+
+func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
+	for name, fate := range map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				l := n.take(nil)
+				n.Once("lock_release", fate)
+				release(t, l)
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		l := a.take(nil)
+		waits := []*wait{a.queue(nil), a.queue(nil)}
+		theirs := b.queue(nil)
+		require.NoError(t, a.Client.Close(ctx))
+		for _, q := range waits {
+			require.ErrorIs(t, q.refused(0, berth.ReasonClosed), berth.ErrClosed)
+		}
+		held := theirs.granted(0)
+		require.ErrorIs(t, l.Err(), berth.ErrReleased)
+		require.NoError(t, l.Release(ctx), "it has been given back")
+		a.Reset()
+		_, err := a.Lock(ctx, door, nil)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		_, err = a.TryLock(ctx, door, nil)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.NoError(t, a.Client.Close(ctx), "again")
+		require.Empty(t, a.Counts())
+		release(t, held)
+		w.requireIdle()
+	})
+}
+
+func TestReleaseAllLeavesWhatWaitsAndWhatIsDetached(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a := w.node()
+		l := a.take(nil)
+		next := a.queue(nil)
+		apart, err := a.Lock(ctx, "another", nil)
+		require.NoError(t, err)
+		_, err = apart.Detach(ctx)
+		require.NoError(t, err)
+		count, err := a.ReleaseAll(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, count)
+		require.ErrorIs(t, l.Err(), berth.ErrReleased)
+		require.NoError(t, apart.Err())
+		release(t, next.granted(0))
+	})
+}
+
+func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
+	for _, key := range []string{stateKey, lineKey} {
+		t.Run(key, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				w.do("SET", key, "mine")
+				q := n.queue(nil)
+				if q.pending() {
+					w.do("DEL", key) // so that the test can end
+					t.Fatal("it waits for what cannot come")
+				}
+				refusal := q.refused(0, berth.ReasonFailed)
+				require.ErrorContains(t, refusal, "holds a string instead of")
+				require.NotErrorIs(t, refusal, berth.ErrBusy)
+				_, err := n.TryLock(context.Background(), door, nil)
+				require.ErrorContains(t, err, "holds a string instead of")
+				synctest.Wait()
+				require.Equal(t, []string{key}, w.keys())
+				text, err := w.do("GET", key).ToString()
+				require.NoError(t, err)
+				require.Equal(t, "mine", text)
+			})
+		})
+	}
+}
+
+func TestAStateOfANewerReleaseIsLeftAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
+		waits := b.queue(&qlock.LockOptions{QueueTTL: time.Second})
+		token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
+		w.do("HSET", stateKey, "fmt", "2")
+		before := w.dump()
+		waiting, trying := calls(b)
+		for call, do := range waiting {
+			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
+		}
+		for call, do := range trying {
+			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
+		}
+		for call, do := range map[string]func() error{
+			"Info":              func() error { _, err := b.Info(ctx, door); return err },
+			"Queue":             func() error { return first(b.Queue(ctx, door)) },
+			"Locks":             func() error { return first(b.Locks(ctx)) },
+			"ForceRelease":      func() error { return b.ForceRelease(ctx, door) },
+			"ForceExtend":       func() error { return b.ForceExtend(ctx, door, time.Second) },
+			"ForceReleaseNode":  func() error { _, err := b.ForceReleaseNode(ctx, a.Node()); return err },
+			"SweepWaiters":      func() error { _, err := b.SweepWaiters(ctx); return err },
+			"Resume":            func() error { _, err := b.Resume(ctx, token); return err },
+			"Renew":             func() error { return held.Renew(ctx) },
+			"Extend":            func() error { return held.Extend(ctx, time.Second) },
+			"Detach":            func() error { _, err := held.Detach(ctx); return err },
+			"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
+			"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
+			"the wait that was": func() error { w.advance(lease); <-waits.done; return waits.err },
+		} {
+			require.ErrorIs(t, do(), berth.ErrIncompatible, call)
+		}
+		require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
+		for _, r := range []scriptkit.Reply{
+			w.call("lock_force_release", "0", "60000", "60000", "berth:wake:", door),
+			w.call("lock_extend", "1000", "id", "0", "60000", "berth:wake:", door),
+		} {
+			require.Equal(t, "incompatible", r.Status())
+			require.EqualValues(t, 2, r.Int(1))
+		}
+		require.Equal(t, before, w.dump(), "nothing is written")
+	})
+}
+
+// reenter enters once more for an owner.
+func reenter(n *node, owner string, how qlock.Conflict) error {
+	_, err := n.Lock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: how})
+	return err
+}
+
+// first is the first error of a listing.
+func first[T any](seq func(func(T, error) bool)) error {
+	for _, err := range seq {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package qlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// free fails unless nobody holds any of the names.
+func (n *node) free(names ...string) {
+	n.w.t.Helper()
+	n.w.advance(0)
+	for _, name := range names {
+		locked, err := n.Locked(context.Background(), name)
+		require.NoError(n.w.t, err)
+		require.False(n.w.t, locked, name)
+	}
+}
+
+// hold takes a lock of another name than the door.
+func (n *node) hold(name string, opts *qlock.LockOptions) *qlock.Lock {
+	n.w.t.Helper()
+	l, err := n.Lock(context.Background(), name, opts)
+	require.NoError(n.w.t, err)
+	return l
+}
+
+func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		var order []string
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_acquire" {
+				order = append(order, c.Args[len(c.Args)-1])
+			}
+			return link.Pass
+		})
+		set, err := n.LockAll(context.Background(), []string{"c", "a", "b", "a", "c"}, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "b", "c"}, order)
+		require.Equal(t, order, set.Names())
+		require.Len(t, set.Locks(), 3)
+		require.Len(t, set.Fences(), 3)
+		owner := set.Locks()[0].Owner()
+		require.NotEmpty(t, owner)
+		for _, l := range set.Locks() {
+			require.Equal(t, l.Fence(), set.Fences()[l.Name()])
+			require.Equal(t, owner, l.Owner())
+			require.Equal(t, l.Fence(), n.Fence(set.Context(), l.Name()))
+		}
+		require.Equal(t, owner, berth.Owner(set.Context()))
+		w.advance(time.Minute)
+		require.NoError(t, set.Err())
+		require.NoError(t, set.Renew(context.Background()))
+		require.NoError(t, set.Extend(context.Background(), time.Second))
+		require.NoError(t, set.Release(context.Background()))
+		require.NoError(t, set.Release(context.Background()))
+		require.ErrorIs(t, set.Err(), berth.ErrReleased)
+		<-set.Done()
+		n.free("a", "b", "c")
+		_, err = n.LockAll(context.Background(), nil, nil)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		_, err = n.LockAll(context.Background(), []string{"ok", ""}, nil)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		n.free("ok")
+	})
+}
+
+func TestSetsThatShareNamesNeverWaitForEachOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		nodes := []*node{w.node(), w.node()}
+		names := []string{"a", "b", "c", "d"}
+		inside := make(map[string]int)
+		var mu sync.Mutex
+		enter := func(names []string, by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, name := range names {
+				inside[name] += by
+				require.Contains(t, []int{0, 1}, inside[name])
+			}
+		}
+		var work sync.WaitGroup
+		for i := range 40 {
+			work.Go(func() {
+				mine := append([]string(nil), names...)
+				dice := rand.New(rand.NewPCG(uint64(i), 0))
+				dice.Shuffle(len(mine), func(a, b int) { mine[a], mine[b] = mine[b], mine[a] })
+				mine = mine[:2+i%3]
+				err := nodes[i%2].DoAll(context.Background(), mine, nil, func(ctx context.Context) error {
+					enter(mine, 1)
+					defer enter(mine, -1)
+					time.Sleep(10 * ms)
+					return ctx.Err()
+				})
+				require.NoError(t, err)
+			})
+		}
+		work.Wait()
+		require.Less(t, w.now(), time.Minute)
+		nodes[0].free(names...)
+	})
+}
+
+func TestLockAllHoldsNoneWhereOneIsNotToBeHad(t *testing.T) {
+	names := []string{"a", "b", door}
+	tests := map[string]struct {
+		opts   qlock.LockOptions
+		try    bool
+		reason berth.Reason
+		at     time.Duration
+	}{
+		"MaxWait":     {opts: qlock.LockOptions{MaxWait: 2 * time.Second}, reason: berth.ReasonTimedOut, at: 2 * time.Second},
+		"MaxAttempts": {opts: qlock.LockOptions{MaxAttempts: 3, RetryJitter: -1}, reason: berth.ReasonAttempts, at: 400 * ms},
+		"one attempt": {opts: qlock.LockOptions{MaxAttempts: 1}, reason: berth.ReasonAttempts},
+		"TryLockAll":  {try: true, reason: berth.ReasonHeld},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				other.take(nil)
+				lock := n.LockAll
+				if tt.try {
+					lock = n.TryLockAll
+				}
+				set, err := lock(context.Background(), names, &tt.opts)
+				require.Nil(t, set)
+				require.ErrorIs(t, err, berth.ErrBusy)
+				var refusal *berth.AcquireError
+				require.ErrorAs(t, err, &refusal)
+				require.Equal(t, tt.reason, refusal.Reason)
+				require.Equal(t, door, refusal.Name)
+				require.Equal(t, tt.at, w.now())
+				n.free("a", "b")
+			})
+		})
+	}
+}
+
+func TestLockAllReturnsAtOnceWhereItsCallerLeaves(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		blocker := other.take(nil)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		result := make(chan error, 1)
+		go func() {
+			_, err := n.LockAll(ctx, []string{"a", "b", door}, nil)
+			result <- err
+		}()
+		w.advance(time.Second)
+		n.Delay(func() time.Duration { return 100 * ms })
+		why := errors.New("no longer wanted")
+		cancel(why)
+		err := <-result
+		require.Equal(t, time.Second, w.now())
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, why)
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		w.advance(time.Second)
+		n.Delay(nil)
+		n.free("a", "b")
+		_, waiters := w.held(other)
+		require.Empty(t, waiters)
+		require.NoError(t, blocker.Release(context.Background()))
+	})
+}
+
+func TestFixedLeasesOfASetAreCountedFromTheEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		blocker := other.take(nil)
+		var set *qlock.LockSet
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			set, err = n.LockAll(context.Background(), []string{"a", "b", door}, &qlock.LockOptions{Lease: 2 * time.Second, NoRenew: true})
+			done <- err
+		}()
+		w.advance(time.Minute)
+		require.Empty(t, done)
+		for _, name := range []string{"a", "b"} {
+			locked, err := n.Locked(context.Background(), name)
+			require.NoError(t, err)
+			require.True(t, locked, "renewed while the rest is waited for")
+		}
+		require.NoError(t, blocker.Release(context.Background()))
+		require.NoError(t, <-done)
+		require.Equal(t, time.Minute, set.Waited())
+		for _, l := range set.Locks() {
+			require.Equal(t, 2*time.Second-22*ms, l.Left())
+		}
+		w.advance(2 * time.Second)
+		require.ErrorIs(t, set.Err(), berth.ErrExpired, "and not any more")
+		require.ErrorIs(t, context.Cause(set.Context()), berth.ErrExpired)
+	})
+}
+
+func TestDoAllEndsWithTheFirstOfItsLocks(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, operator := w.node(), w.node()
+		names := []string{"a", "b", "c"}
+		failure := errors.New("failed")
+		err := n.DoAll(context.Background(), names, nil, func(ctx context.Context) error {
+			for _, name := range names {
+				require.Positive(t, n.Fence(ctx, name))
+			}
+			require.Zero(t, n.Fence(ctx, "d"))
+			require.NoError(t, n.Do(ctx, "b", &qlock.LockOptions{Conflict: qlock.WorkThrough}, func(inner context.Context) error {
+				require.Equal(t, n.Fence(ctx, "b"), n.Fence(inner, "b"))
+				return nil
+			}))
+			require.NoError(t, operator.ForceRelease(context.Background(), "b"))
+			<-ctx.Done()
+			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
+			return failure
+		})
+		require.ErrorIs(t, err, failure)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		n.free(names...)
+		require.NoError(t, n.TryDoAll(context.Background(), names, nil, func(context.Context) error { return nil }))
+		n.hold("b", nil)
+		err = n.TryDoAll(context.Background(), names, nil, func(context.Context) error { panic("it must not run") })
+		require.ErrorIs(t, err, berth.ErrBusy)
+		n.free("a", "c")
+		require.Panics(t, func() {
+			_ = n.DoAll(context.Background(), []string{"a", "c"}, nil, func(context.Context) error { panic("out") })
+		})
+		n.free("a", "c")
+	})
+}
+
+func TestASetUnderALockOfTheSameOwner(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.hold("b", nil)
+		_, err := n.LockAll(outer.Context(), []string{"a", "b"}, nil)
+		require.ErrorIs(t, err, berth.ErrDeadlock)
+		n.free("a")
+		set, err := n.LockAll(outer.Context(), []string{"a", "b"}, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.NoError(t, err)
+		require.Equal(t, outer.Fence(), set.Fences()["b"])
+		require.Equal(t, "granted reentered", fmt.Sprint(set.Locks()[0].Process(), " ", set.Locks()[1].Process()))
+		require.NoError(t, set.Release(context.Background()))
+		require.NoError(t, outer.Err())
+		within, cancel := set.Within(context.Background())
+		defer cancel()
+		<-within.Done()
+	})
+}

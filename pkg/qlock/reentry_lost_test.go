@@ -1,0 +1,130 @@
+package qlock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// TestALostReplyChangesNothing plays the same with no fault and with each reply
+// lost, and compares what is left.
+func TestALostReplyChangesNothing(t *testing.T) {
+	play := func(w *world, n *node) []time.Duration {
+		var seen []time.Duration
+		look := func(locks ...*qlock.Lock) {
+			for _, l := range locks {
+				seen = append(seen, w.endOf(l).Sub(w.began).Round(time.Second))
+			}
+		}
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
+		first := n.takeFor("me", extend(20*time.Second))
+		second := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		look(outer, first, second)
+		w.advance(time.Second)
+		require.NoError(w.t, outer.Extend(context.Background(), 2*time.Second))
+		require.NoError(w.t, second.Renew(context.Background()))
+		look(outer, first, second)
+		require.NoError(w.t, first.Release(context.Background()))
+		look(outer, second)
+		require.NoError(w.t, outer.Release(context.Background()))
+		look(second)
+		require.NoError(w.t, second.Release(context.Background()))
+		w.advance(61 * time.Second)
+		_, err := n.SweepWaiters(context.Background()) // the tombstones
+		require.NoError(w.t, err)
+		w.requireIdle()
+		return seen
+	}
+	want := []time.Duration{25, 25, 25, 27, 27, 27, 8, 8, 8}
+	for i := range want {
+		want[i] *= time.Second
+	}
+	for _, script := range []string{"lock_acquire", "lock_renew", "lock_release"} {
+		for nth := range 4 {
+			t.Run(fmt.Sprint(script, " ", nth), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node()
+					calls := 0
+					var mu sync.Mutex
+					n.OnCommand(func(c link.Command) link.Fate {
+						mu.Lock()
+						defer mu.Unlock()
+						if c.Name != script {
+							return link.Pass
+						}
+						if calls++; calls == nth { // 0: none
+							return link.LoseReply
+						}
+						return link.Pass
+					})
+					require.Equal(t, want, play(w, n))
+				})
+			})
+		}
+	}
+}
+
+func TestTheDeadlineIsWhatItWasWhereAnExtensionWasGivenUp(t *testing.T) {
+	for name, fate := range map[string]link.Fate{"it ran": link.LoseReply, "it did not": link.LoseRequest, "it comes late": link.Late} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.connect()
+				outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
+				n.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == "lock_acquire" {
+						return fate
+					}
+					return link.Pass
+				})
+				a := n.queueOn(berth.WithOwner(context.Background(), "me"), extend(20*time.Second))
+				a.cancel(nil)
+				<-a.done
+				n.OnCommand(nil)
+				w.advance(10 * ms)
+				_, err := n.DeliverLate()
+				require.NoError(t, err)
+				left, ok := w.leftOf(outer.ID())
+				require.True(t, ok)
+				require.Equal(t, 5*time.Second-10*ms, left.Round(ms), "nothing but the time has passed")
+				require.NoError(t, outer.Err())
+				require.Less(t, outer.Left(), left)
+				require.Greater(t, outer.Left(), left-200*ms)
+				entries, _ := w.held(n)
+				require.Equal(t, []string{outer.ID()}, entries)
+				require.NoError(t, outer.Release(context.Background()))
+			})
+		})
+	}
+}
+
+func TestALockThatRanOutIsNotReentered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: time.Second, NoRenew: true})
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_acquire" {
+				time.Sleep(1100 * ms) // it runs out on the way
+			}
+			return link.Pass
+		})
+		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.Equal(t, qlock.Granted, inner.Process())
+		require.Greater(t, inner.Fence(), outer.Fence())
+		require.ErrorIs(t, outer.Err(), berth.ErrExpired)
+		info, err := n.Info(context.Background(), door)
+		require.NoError(t, err)
+		require.Zero(t, info.Reentry)
+		n.OnCommand(nil)
+		require.NoError(t, inner.Release(context.Background()))
+		w.requireIdle()
+	})
+}
