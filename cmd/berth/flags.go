@@ -49,7 +49,7 @@ func form(flag *pflag.Flag) string {
 
 // arguments requires as many arguments as there are names for them.
 func arguments(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
+	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) > len(names):
 			return fmt.Errorf("%q is one argument too many", args[len(names)])

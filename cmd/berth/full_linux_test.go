@@ -12,8 +12,16 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
 	s, _ := lockScenery(t)
 	for _, args := range [][]string{
-		{"check"}, {"check", "--json"}, {"sem", "ls"}, {"lock", "ls"}, {"lock", "show", "gpu", "--json"},
-		{"lock", "queue", "gpu"}, {"swarm", "status"}, {"swarm", "flush"}, {"--version"}, {"run", "--help"},
+		{"check"},
+		{"check", "--json"},
+		{"sem", "ls"},
+		{"lock", "ls"},
+		{"lock", "show", "gpu", "--json"},
+		{"lock", "queue", "gpu"},
+		{"swarm", "status"},
+		{"swarm", "flush"},
+		{"--version"},
+		{"run", "--help"},
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		require.NoError(t, err)

@@ -132,6 +132,9 @@ func (e *Engine) leaseEnded(c *Claim, cause error) {
 
 // endHold ends a hold, once, and tells the observer.
 func (e *Engine) endHold(c *Claim, cause error) {
+	if e.outdated() {
+		cause = berth.ErrLost // whoever has ended it there: the node had lost it before
+	}
 	if !c.end(cause) {
 		return
 	}

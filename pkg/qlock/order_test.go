@@ -293,8 +293,11 @@ func TestARandomClaimPassesWhoeverStandsBehindWhatItDrew(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
 				for _, c := range []claim{
-					{id: "w.1", access: qlock.Queued}, {id: "w.l", access: qlock.LIFO}, {id: "w.2", access: qlock.Queued},
-					{id: "w.3", access: qlock.Random, draw: mostDrawn}, {id: "w.4", access: qlock.Queued},
+					{id: "w.1", access: qlock.Queued},
+					{id: "w.l", access: qlock.LIFO},
+					{id: "w.2", access: qlock.Queued},
+					{id: "w.3", access: qlock.Random, draw: mostDrawn},
+					{id: "w.4", access: qlock.Queued},
 					{id: "w.9", access: qlock.Random, draw: draw},
 				} {
 					w.advance(time.Second)

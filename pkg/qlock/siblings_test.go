@@ -3,6 +3,7 @@ package qlock_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,9 +82,10 @@ func TestAnExtensionUnderAnUnconfirmedOuterLengthensNothing(t *testing.T) {
 		x, a, b := w.node(), w.node(), w.node()
 		first := x.take(nil)
 		q := a.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: time.Second, NoRenew: true})
-		stalled := true
+		var stalled atomic.Bool
+		stalled.Store(true)
 		a.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "lock_renew" && stalled {
+			if c.Name == "lock_renew" && stalled.Load() {
 				return link.LoseRequest
 			}
 			return link.Pass
@@ -99,7 +101,7 @@ func TestAnExtensionUnderAnUnconfirmedOuterLengthensNothing(t *testing.T) {
 			return link.Pass
 		})
 		b.takeFor("me", &qlock.LockOptions{Lease: 20 * ms, Conflict: qlock.ExtendAndWorkThrough})
-		stalled = false
+		stalled.Store(false)
 		outer := <-done(q)
 		require.NotNil(t, outer)
 		left, ok := w.leftOf(inner.ID())

@@ -26,11 +26,12 @@ type bed struct {
 	admin  rueidis.Client
 	ns     string
 	space  keyspace.Space
+	kind   keyspace.Kind // whose keys are looked at
 }
 
 func newBed(t *testing.T, server *harness.Server) *bed {
 	t.Helper()
-	b := &bed{T: t, server: server, admin: server.Client(t), ns: harness.Namespace(t)}
+	b := &bed{T: t, server: server, admin: server.Client(t), ns: harness.Namespace(t), kind: keyspace.Sem}
 	var err error
 	b.space, err = keyspace.New(b.ns)
 	require.NoError(t, err)

@@ -13,11 +13,22 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
+
+// ask is a call that takes a hold of what several clients contend for.
+type ask func(ctx context.Context) (berth.Hold, error)
+
+// forPermit asks for a permit.
+func forPermit(s *semaphore.Semaphore) ask {
+	return func(ctx context.Context) (berth.Hold, error) { return s.Acquire(ctx, nil) }
+}
 
 // storm is many goroutines whose acquires are cancelled at random moments:
 // before the acquire is sent, on its way, while it waits, while it is granted.
@@ -25,6 +36,7 @@ import (
 type storm struct {
 	*bed
 	sems    []*semaphore.Semaphore
+	asks    []ask
 	spread  atomic.Int64 // acquires are cancelled within so many ns
 	cancels atomic.Int64
 	grants  atomic.Int64
@@ -40,13 +52,19 @@ func (b *bed) storm(capacity int) *storm {
 
 // add gives the storm a client on a connection with 2^pipelines pipelines.
 func (s *storm) add(connect func(testing.TB, ...func(*rueidis.ClientOption)) rueidis.Client, pipelines int, cfg semaphore.Config) {
-	cfg.Observer = observe.Func(func(e observe.Event) {
+	cfg.Observer = s.failures()
+	redis := connect(s.T, func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines })
+	sem := s.sem(s.clientOn(redis, cfg), "gpu", s.inside.capacity)
+	s.sems, s.asks = append(s.sems, sem), append(s.asks, forPermit(sem))
+}
+
+// failures counts the claims that could not be removed.
+func (s *storm) failures() observe.Observer {
+	return observe.Func(func(e observe.Event) {
 		if e.Kind == observe.CleanupFailed {
 			s.failed.Add(1)
 		}
 	})
-	redis := connect(s.T, func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines })
-	s.sems = append(s.sems, s.sem(s.clientOn(redis, cfg), "gpu", s.inside.capacity))
 }
 
 // rage goes on until so many acquires were cancelled.
@@ -56,7 +74,7 @@ func (s *storm) rage(workers int, cancels int64) {
 	for i := range workers {
 		all.Go(func() {
 			for s.cancels.Load() < cancels && !s.Failed() {
-				s.once(s.sems[i%len(s.sems)])
+				s.once(s.asks[i%len(s.asks)])
 			}
 		})
 	}
@@ -66,13 +84,13 @@ func (s *storm) rage(workers int, cancels int64) {
 // least is the shortest spread, in ns.
 const least = 100_000
 
-func (s *storm) once(sem *semaphore.Semaphore) {
+func (s *storm) once(ask ask) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	spread := s.spread.Load()
 	defer time.AfterFunc(rand.N(time.Duration(spread)), cancel).Stop()
 	began := time.Now()
-	p, err := sem.Acquire(ctx, nil)
+	p, err := ask(ctx)
 	switch {
 	case err == nil:
 		s.grants.Add(1)
@@ -194,10 +212,26 @@ func (b *bed) tombstones(name string) int {
 		require.LessOrEqual(b, until, v.now+time.Minute.Milliseconds(), "the tombstone of %s stays too long", claim)
 	}
 	b.age(name, v)
-	_, err := b.sem(b.client(semaphore.Config{}), name, 1).Stats(b.within(patience))
-	require.NoError(b, err)
+	b.swept(name)
 	b.idle(name)
 	return len(v.stones)
+}
+
+// swept has the server drop what has expired of a name.
+func (b *bed) swept(name string) {
+	b.Helper()
+	ctx := b.within(patience)
+	if b.kind == keyspace.Sem {
+		_, err := b.sem(b.client(semaphore.Config{}), name, 1).Stats(ctx)
+		require.NoError(b, err)
+		return
+	}
+	c := b.locker(qlock.Config{})
+	l, err := c.TryLock(ctx, name, nil)
+	require.NoError(b, err)
+	_, err = c.TryLock(ctx, name, nil)
+	require.ErrorIs(b, err, qlock.ErrBusy)
+	require.NoError(b, l.Release(ctx))
 }
 
 // age makes all tombstones of a name as old as they get.

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -29,16 +31,22 @@ type spec struct {
 	URL       string
 	Namespace string
 	Lease     time.Duration
+	Locks     bool // a client of locks instead of semaphores
+	Swarm     qlock.SwarmConfig
 }
 
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string // acquire, crowd, err, context, renew, release
-	Name     string // of the semaphore
+	Do       string // acquire, crowd, err, context, renew, release; see lockServant for those of locks
+	Name     string // of the semaphore or lock
 	Capacity int
 	Lease    time.Duration
-	Count    int // for crowd
+	NoRenew  bool          // of a lock
+	By       time.Duration // for extend
+	Count    int           // for crowd, pairs
+	Names    []string      // for pairs
+	Path     string        // for sections
 }
 
 // answer is what came of it.
@@ -46,6 +54,7 @@ type answer struct {
 	ID    int
 	Claim string
 	Fence int64
+	Node  string
 	Err   string
 	Is    []string // the sentinels that the error matches
 }
@@ -71,11 +80,10 @@ func beChild(text string) int {
 
 // servant is the child.
 type servant struct {
-	client *semaphore.Client
+	carryOut func(ctx context.Context, o order, a *answer) error
 
-	mu      sync.Mutex
-	permits map[string]*semaphore.Permit // guarded by mu, by name
-	out     *json.Encoder                // guarded by mu
+	mu  sync.Mutex
+	out *json.Encoder // guarded by mu
 }
 
 func obey(s spec) error {
@@ -89,11 +97,15 @@ func obey(s spec) error {
 		return err
 	}
 	defer redis.Close()
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Lease: s.Lease})
+	c := &servant{out: json.NewEncoder(os.Stdout)}
+	if s.Locks {
+		c.carryOut, err = newLockServant(redis, s)
+	} else {
+		c.carryOut, err = newPermitServant(redis, s)
+	}
 	if err != nil {
 		return err
 	}
-	c := &servant{client: client, permits: map[string]*semaphore.Permit{}, out: json.NewEncoder(os.Stdout)}
 	in := json.NewDecoder(bufio.NewReader(os.Stdin))
 	for {
 		var o order
@@ -106,7 +118,7 @@ func obey(s spec) error {
 
 func (c *servant) serve(o order) {
 	a := answer{ID: o.ID}
-	if err := c.carryOut(o, &a); err != nil {
+	if err := c.carryOut(context.Background(), o, &a); err != nil {
 		a.Err = err.Error()
 		for word, sentinel := range sentinels {
 			if errors.Is(err, sentinel) {
@@ -119,8 +131,21 @@ func (c *servant) serve(o order) {
 	_ = c.out.Encode(a) // a parent that has gone does not read
 }
 
-func (c *servant) carryOut(o order, a *answer) error {
-	ctx := context.Background()
+// permitServant is a child that uses semaphores.
+type permitServant struct {
+	client *semaphore.Client
+
+	mu      sync.Mutex
+	permits map[string]*semaphore.Permit // guarded by mu, by name
+}
+
+func newPermitServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Lease: s.Lease})
+	c := &permitServant{client: client, permits: map[string]*semaphore.Permit{}}
+	return c.carryOut, err
+}
+
+func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error {
 	c.mu.Lock()
 	p := c.permits[o.Name]
 	c.mu.Unlock()
@@ -144,7 +169,7 @@ func (c *servant) carryOut(o order, a *answer) error {
 	return fmt.Errorf("no such order: %q", o.Do)
 }
 
-func (c *servant) acquire(ctx context.Context, o order, a *answer) error {
+func (c *permitServant) acquire(ctx context.Context, o order, a *answer) error {
 	sem, err := c.client.Semaphore(o.Name, o.Capacity)
 	if err != nil {
 		return err
@@ -161,7 +186,7 @@ func (c *servant) acquire(ctx context.Context, o order, a *answer) error {
 }
 
 // crowd begins many acquires that nobody waits for.
-func (c *servant) crowd(ctx context.Context, o order) error {
+func (c *permitServant) crowd(ctx context.Context, o order) error {
 	sem, err := c.client.Semaphore(o.Name, o.Capacity)
 	if err != nil {
 		return err
@@ -187,7 +212,14 @@ type child struct {
 // spawn starts a child on the bed's server. It is killed when the test ends.
 func (b *bed) spawn(lease time.Duration) *child {
 	b.Helper()
-	text, err := json.Marshal(spec{URL: b.server.URL(), Namespace: b.ns, Lease: lease})
+	return b.spawnAs(spec{Lease: lease, Locks: b.kind == keyspace.Lock})
+}
+
+// spawnAs is spawn for a child that differs in more than its lease.
+func (b *bed) spawnAs(s spec) *child {
+	b.Helper()
+	s.URL, s.Namespace = b.server.URL(), b.ns
+	text, err := json.Marshal(s)
 	require.NoError(b, err)
 	c := &child{b: b, cmd: exec.Command(os.Args[0]), answers: map[int]chan answer{}, ended: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), childSpec+"="+string(text))

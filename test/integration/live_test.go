@@ -5,27 +5,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth"
 )
 
-// live are the permits that somebody in this process believes in. Whoever enters
-// looks at all others: a permit whose Err is nil now was valid a moment ago too,
+// live are the holds that somebody in this process believes in. Whoever enters
+// looks at all others: a hold whose Err is nil now was valid a moment ago too,
 // when the newest was there already, so more of them than the capacity were
 // inside at once. No clock of the test is needed for it.
 type live struct {
 	capacity int
 
 	mu     sync.Mutex
-	inside map[*semaphore.Permit]bool // guarded by mu
-	most   int                        // guarded by mu: inside at once
-	worst  []string                   // guarded by mu: who was inside when there were too many
+	inside map[berth.Hold]bool // guarded by mu
+	most   int                 // guarded by mu: inside at once
+	worst  []string            // guarded by mu: who was inside when there were too many
 }
 
 func newLive(capacity int) *live {
-	return &live{capacity: capacity, inside: map[*semaphore.Permit]bool{}}
+	return &live{capacity: capacity, inside: map[berth.Hold]bool{}}
 }
 
-func (l *live) enter(p *semaphore.Permit) {
+func (l *live) enter(p berth.Hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inside[p] = true
@@ -44,7 +44,7 @@ func (l *live) enter(p *semaphore.Permit) {
 }
 
 // leave is called when the permit has ended.
-func (l *live) leave(p *semaphore.Permit) {
+func (l *live) leave(p berth.Hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.inside, p)

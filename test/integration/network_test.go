@@ -11,14 +11,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
-// traffic is goroutines that take and release permits of one semaphore, over and
+// traffic is goroutines that take and release holds of one name, over and
 // over, until they are told to stop.
 type traffic struct {
 	*bed
+	name   string // of the semaphore or lock
 	inside *live
 	stop   chan struct{}
 	all    sync.WaitGroup
@@ -27,14 +29,23 @@ type traffic struct {
 }
 
 func (b *bed) traffic(sems []*semaphore.Semaphore, workers, capacity int) *traffic {
-	tr := &traffic{bed: b, inside: newLive(capacity), stop: make(chan struct{}), rounds: make([]atomic.Int64, workers)}
+	asks := make([]ask, len(sems))
+	for i, s := range sems {
+		asks[i] = forPermit(s)
+	}
+	return b.trafficOf("gpu", asks, workers, capacity)
+}
+
+// trafficOf is traffic on whatever the calls ask for.
+func (b *bed) trafficOf(name string, asks []ask, workers, capacity int) *traffic {
+	tr := &traffic{bed: b, name: name, inside: newLive(capacity), stop: make(chan struct{}), rounds: make([]atomic.Int64, workers)}
 	for i := range workers {
-		tr.all.Go(func() { tr.work(i, sems[i%len(sems)]) })
+		tr.all.Go(func() { tr.work(i, asks[i%len(asks)]) })
 	}
 	return tr
 }
 
-func (tr *traffic) work(i int, s *semaphore.Semaphore) {
+func (tr *traffic) work(i int, ask ask) {
 	for {
 		select {
 		case <-tr.stop:
@@ -42,7 +53,7 @@ func (tr *traffic) work(i int, s *semaphore.Semaphore) {
 		default:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		p, err := s.Acquire(ctx, nil)
+		p, err := ask(ctx)
 		if err == nil {
 			tr.inside.enter(p)
 			tr.hold(p)
@@ -63,7 +74,7 @@ func (tr *traffic) work(i int, s *semaphore.Semaphore) {
 }
 
 // hold keeps a permit for a moment, or until it ends.
-func (tr *traffic) hold(p *semaphore.Permit) {
+func (tr *traffic) hold(p berth.Hold) {
 	timer := time.NewTimer(rand.N(2 * time.Millisecond))
 	defer timer.Stop()
 	select {
@@ -91,10 +102,10 @@ func (tr *traffic) under(times int, steps ...func()) {
 	tr.Logf("%d permits, at most %d inside, %d lost, through %d faults", total, tr.inside.most, tr.lost.Load(), times*len(steps))
 	tr.inside.check(tr.bed)
 	tr.await("nothing is held", func() bool {
-		v := tr.look("gpu")
+		v := tr.look(tr.name)
 		return len(v.holds)+len(v.alive) == 0
 	})
-	tr.whole("gpu")
+	tr.whole(tr.name)
 }
 
 func (tr *traffic) goesOn() {

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // view is what the server keeps of a name, in one instant, by claim.
 type view struct {
 	now     int64            // ms
 	state   map[string]int64 // the scalars
+	stem    string           // of a lock whose owner has entered more than once
 	records map[string]engine.Record
 	stones  map[string]string // what tombstones say
 	holds   map[string]int64  // deadline, ms
@@ -68,6 +68,8 @@ func (v *view) field(b *bed, field, value string) {
 	word, isStone := strings.CutPrefix(value, "!")
 	var err error
 	switch {
+	case field == "stem":
+		v.stem = value
 	case !isClaim:
 		v.state[field], err = strconv.ParseInt(value, 10, 64)
 	case isStone:
@@ -189,6 +191,6 @@ func (b *bed) keys() []string {
 	}
 }
 
-func (b *bed) stateKey(name string) string { return b.space.State(keyspace.Sem, name) }
+func (b *bed) stateKey(name string) string { return b.space.State(b.kind, name) }
 
-func (b *bed) lineKey(name string) string { return b.space.Line(keyspace.Sem, name) }
+func (b *bed) lineKey(name string) string { return b.space.Line(b.kind, name) }

@@ -1,0 +1,26 @@
+package qlock_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// A hold ends with exactly one event: a Release within the margin after the local
+// end sends a second one (the engine's: so do semaphores).
+func TestFaultAHoldThatExpiredIsToldOfOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(&qlock.LockOptions{NoRenew: true})
+		<-l.Done()
+		_ = l.Release(context.Background())
+		w.advance(0)
+		kinds := slices.DeleteFunc(n.kinds(), func(k observe.Kind) bool { return k == observe.Subscribed })
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Expired}, kinds)
+	})
+}

@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// The user with the smallest rights that docs/operations.md gives can do all with
+// locks, every script of theirs and of the swarm's.
+func TestTheSmallestUserOfLocks(t *testing.T) {
+	b := privateLocks(t)
+	user := b.server.SmallestUser(t, b.ns)
+	b.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
+	// A heartbeat would come after 20 s, so what is quick came by a push.
+	cfg := qlock.Config{Lease: time.Minute, Swarm: inSwarm()}
+	here, there := b.locker(cfg, user), b.locker(cfg, user)
+	ctx := b.within(patience)
+
+	report, err := here.Check(ctx)
+	require.NoError(t, err)
+	for _, warning := range report.Warnings {
+		require.Contains(t, warning, "could not be asked")
+	}
+	require.NoError(t, here.Swarm().Start(ctx))
+	require.NoError(t, there.Swarm().Start(ctx))
+
+	l := b.lockFor(here, "me", nil)
+	inner := b.lockFor(here, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
+	worked := b.lockFor(there, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+	_, err = there.Lock(berth.WithOwner(ctx, "me"), door, nil)
+	require.ErrorIs(t, err, qlock.ErrDeadlock)
+	_, err = there.TryLock(ctx, door, &qlock.LockOptions{DetailedErrors: true})
+	require.ErrorIs(t, err, qlock.ErrBusy)
+	var refusal *berth.AcquireError
+	require.ErrorAs(t, err, &refusal)
+	require.Len(t, refusal.Holders, 3, "who holds could not be asked")
+	require.NoError(t, l.Extend(ctx, time.Second))
+	require.NoError(t, there.ForceExtend(ctx, door, time.Second))
+	b.unlock(worked, inner)
+
+	w := b.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, QueueTTL: 100 * time.Millisecond}, 1)
+	_, err = here.Info(ctx, door)
+	require.NoError(t, err)
+	for _, err := range here.Queue(ctx, door) {
+		require.NoError(t, err)
+	}
+	for _, err := range here.Locks(ctx) {
+		require.NoError(t, err)
+	}
+	ticket := b.look(door).state["ticket"]
+	b.await("it goes to the end of the line", func() bool { return b.look(door).state["ticket"] > ticket })
+	start := time.Now()
+	require.NoError(t, l.Renew(ctx))
+	b.unlock(l)
+	l = w.got(b)
+	require.Less(t, time.Since(start), 10*time.Second, "the hand-off was not pushed")
+	token, err := l.Detach(ctx)
+	require.NoError(t, err)
+	l, err = here.Resume(ctx, token)
+	require.NoError(t, err)
+	require.NoError(t, there.ForceRelease(ctx, door))
+	require.ErrorIs(t, l.Renew(ctx), qlock.ErrReleased)
+	l = b.lock(here, nil)
+	count, err := there.ForceReleaseNode(ctx, here.Node())
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+	require.ErrorIs(t, l.Renew(ctx), qlock.ErrReleased)
+
+	_, err = there.Swarm().FlushNow(ctx)
+	require.NoError(t, err)
+	nodes := 0
+	for _, err := range there.Swarm().Info(ctx) {
+		require.NoError(t, err)
+		nodes++
+	}
+	require.Equal(t, 2, nodes)
+	for _, c := range []*qlock.Client{here, there} {
+		require.NoError(t, c.Swarm().ProbeNow(ctx))
+		require.NoError(t, c.Swarm().Status().Err)
+		require.NoError(t, c.Swarm().Stop(ctx))
+	}
+	require.Empty(t, b.refusals(), "commands that the user may not run")
+	b.tombstones(door)
+}
+
+// A dead node is condemned and flushed by the smallest user too.
+func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
+	b := privateLocks(t)
+	user := b.server.SmallestUser(t, b.ns)
+	b.do("ACL", "SETUSER", "smallest", "+scan")
+	dead := b.spawnLocker(spec{Swarm: inSwarm()})
+	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
+	dead.acquireFixed(order{Lease: time.Hour})
+	here := b.locker(qlock.Config{Swarm: inSwarm()}, user)
+	require.NoError(t, here.Swarm().Start(b.within(patience)))
+	w := b.lockQueue(here, nil, 1)
+	dead.kill()
+	b.unlock(w.got(b))
+	require.Empty(t, b.refusals(), "commands that the user may not run")
+}
+
+// refusals are what the server has refused a user of it, but for what rueidis asks
+// for when it connects and Check does without.
+func (b *bed) refusals() (all []string) {
+	b.Helper()
+	entries, err := b.do("ACL", "LOG").ToArray()
+	require.NoError(b, err)
+	for _, entry := range entries {
+		fields, err := entry.AsMap()
+		require.NoError(b, err)
+		object, reason := fields["object"], fields["reason"]
+		what, err := object.ToString()
+		require.NoError(b, err)
+		why, err := reason.ToString()
+		require.NoError(b, err)
+		if !slices.Contains([]string{"info", "config|get", "client|tracking", "client|setinfo", "client|no-evict", "client|list", "cluster|slots"}, what) {
+			all = append(all, why+" "+what)
+		}
+	}
+	return all
+}

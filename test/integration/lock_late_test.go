@@ -1,0 +1,199 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// meddled is a bed with an owner who holds the door with a fixed lease, over a
+// connection on which answers get lost.
+type meddled struct {
+	*bed
+	m      *meddler
+	client *qlock.Client
+	other  *qlock.Client // on a connection that is whole
+	ctx    context.Context
+	outer  *qlock.Lock
+	before int64 // its deadline
+}
+
+func (b *bed) meddled() *meddled {
+	b.Helper()
+	m := &meddled{bed: b, m: b.meddler()}
+	cfg := qlock.Config{Lease: time.Minute, CallTimeout: 150 * time.Millisecond}
+	m.client, m.other = b.lockerOn(m.m, cfg), b.locker(cfg)
+	m.ctx = berth.WithOwner(b.within(2*patience), "me")
+	m.outer = b.lockFor(m.client, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
+	m.before = b.look(door).holds[m.outer.ID()]
+	return m
+}
+
+// moved is by how much the owner's deadline is further off than it was.
+func (m *meddled) moved() time.Duration {
+	m.Helper()
+	return time.Duration(m.whole(door).holds[m.outer.ID()]-m.before) * time.Millisecond
+}
+
+// enter enters once more, and extends.
+func (m *meddled) enter(by time.Duration) *qlock.Lock {
+	m.Helper()
+	return m.lockFor(m.client, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: by})
+}
+
+// lostReplies are calls whose answers are lost, once: each does what it does once.
+var lostReplies = map[string]struct {
+	script string
+	run    func(m *meddled)
+}{
+	"an entry extends once": {"lock_acquire", func(m *meddled) {
+		inner := m.enter(10 * time.Second)
+		require.Equal(m, 10*time.Second, m.moved())
+		require.EqualValues(m, 2, m.look(door).state["used"])
+		m.unlock(inner)
+	}},
+	"an entry that works through is one entry": {"lock_acquire", func(m *meddled) {
+		inner := m.lockFor(m.client, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.Equal(m, qlock.Reentered, inner.Process())
+		require.Zero(m, m.moved())
+		require.EqualValues(m, 2, m.look(door).state["used"])
+		m.unlock(inner)
+	}},
+	"a long extension is confirmed once": {"lock_renew", func(m *meddled) {
+		inner := m.enter(2 * time.Minute)
+		require.Equal(m, 2*time.Minute, m.moved())
+		m.unlock(inner)
+	}},
+	"a release gives back once": {"lock_release", func(m *meddled) {
+		first, second := m.enter(20*time.Second), m.enter(30*time.Second)
+		m.unlock(first)
+		require.Less(m, m.moved(), 35*time.Second)
+		require.GreaterOrEqual(m, m.moved(), 30*time.Second)
+		m.unlock(second)
+	}},
+	"Extend extends once": {"lock_renew", func(m *meddled) {
+		require.NoError(m, m.outer.Extend(m.ctx, 7*time.Second))
+		require.Equal(m, 7*time.Second, m.moved())
+	}},
+	"ForceExtend extends once": {"lock_extend", func(m *meddled) {
+		require.NoError(m, m.client.ForceExtend(m.ctx, door, 9*time.Second))
+		require.Equal(m, 9*time.Second, m.moved())
+	}},
+	"ForceRelease spares the next in line": {"lock_force_release", func(m *meddled) {
+		w := m.lockQueue(m.other, nil, 1)
+		last := m.lockQueue(m.other, nil, 2)
+		require.NoError(m, m.client.ForceRelease(m.ctx, door))
+		l := w.got(m.bed)
+		require.NoError(m, l.Renew(m.ctx))
+		require.False(m, last.over())
+		m.unlock(l)
+		m.unlock(last.got(m.bed))
+		require.ErrorIs(m, m.outer.Renew(m.ctx), qlock.ErrReleased)
+	}},
+	"a claim goes to the end of the line once": {"lock_requeue", func(m *meddled) {
+		m.unlock(m.outer)
+		m.outer = m.lock(m.other, nil)
+		w := m.lockQueue(m.client, &qlock.LockOptions{QueueTTL: 700 * time.Millisecond}, 1)
+		id := m.look(door).inLine()[0]
+		next := m.lockQueue(m.other, nil, 2)
+		m.await("it has gone behind", func() bool { return m.look(door).inLine()[1] == id })
+		last := m.lockQueue(m.other, nil, 3)
+		m.await("the call is repeated", func() bool { return m.m.sent("lock_requeue") > 0 })
+		require.Equal(m, id, m.whole(door).inLine()[1], "it has gone behind who came later")
+		m.unlock(m.outer)
+		m.outer = next.got(m.bed)
+		m.unlock(m.outer)
+		m.unlock(w.got(m.bed))
+		m.outer = last.got(m.bed)
+	}},
+	"a token is resumed once": {"lock_resume", func(m *meddled) {
+		token, err := m.outer.Detach(m.ctx)
+		require.NoError(m, err)
+		l, err := m.client.Resume(m.ctx, token)
+		require.NoError(m, err)
+		require.Equal(m, m.outer.Fence(), l.Fence())
+		m.outer = l
+	}},
+}
+
+func TestLostRepliesOfLocks(t *testing.T) {
+	for what, test := range lostReplies {
+		t.Run(what, func(t *testing.T) {
+			m := sharedLocks(t).meddled()
+			m.m.next(test.script, unheard)
+			test.run(m)
+			require.Positive(t, m.m.meddled(test.script), "nothing was lost")
+			_ = m.outer.Release(m.ctx) // some have ended
+			m.await("nobody holds", func() bool { return len(m.look(door).holds) == 0 })
+			m.tombstones(door)
+		})
+	}
+}
+
+// What an entry gives back is gone when its release has run, whether anybody hears
+// of that or not: the handles of the owner's other entries end before.
+func TestAnUnheardReleaseOfAnEntryEndsTheOthersInTime(t *testing.T) {
+	b := sharedLocks(t)
+	const lease = 400 * time.Millisecond
+	m := b.meddler()
+	c := b.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: lease / 2})
+	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: lease})
+	inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 20 * time.Second})
+	require.Greater(t, outer.Left(), 19*time.Second)
+	w := b.lockQueue(b.locker(qlock.Config{}), nil, 1)
+	m.always("lock_release", unheard)
+	m.always("lock_renew", deferred)
+	go func() { _ = inner.Release(b.within(patience)) }()
+	l := w.got(b)
+	require.ErrorIs(t, outer.Err(), qlock.ErrNotHeld, "two are believed in")
+	require.NoError(t, l.Err())
+	b.unlock(l)
+	m.always("lock_release", passed)
+	m.always("lock_renew", passed)
+	m.deliver()
+}
+
+// An entry that the network delivers only after its caller has left must not
+// extend what the owner holds.
+func TestALateEntryMeetsATombstone(t *testing.T) {
+	m := sharedLocks(t).meddled()
+	m.m.next("lock_acquire", deferred)
+	ctx, cancel := context.WithCancel(m.ctx)
+	w := m.lockLaterWith(ctx, m.client, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Minute})
+	m.await("the entry is on its way", func() bool { return m.m.meddled("lock_acquire") == 1 })
+	cancel()
+	m.signalled("the caller to be let go", w.done)
+	require.ErrorIs(t, w.err, context.Canceled)
+	m.await("the cancel has run", func() bool { return len(m.look(door).stones) == 1 })
+	m.m.deliver()
+	require.Zero(t, m.moved())
+	require.EqualValues(t, 1, m.look(door).state["used"])
+	require.NoError(t, m.outer.Err())
+	m.unlock(m.outer)
+	m.tombstones(door)
+}
+
+func TestLocksThroughABadNetwork(t *testing.T) {
+	b := sharedLocks(t)
+	proxy := harness.Proxy(t, b.server)
+	cfg := qlock.Config{Lease: 3 * time.Second, CallTimeout: 300 * time.Millisecond}
+	far := func(redis rueidis.Client) ask { return forLock(b.lockerOn(redis, cfg)) }
+	tr := b.trafficOf(door, []ask{forLock(b.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
+	const outage = 200 * time.Millisecond
+	tr.under(3,
+		func() { proxy.AddLatency(t, 30*time.Millisecond) },
+		func() { proxy.Heal(t) },
+		func() { proxy.DropReplies(t); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.Reset(t) },
+		func() { proxy.BlackHole(t); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.Cut(t); b.pass(outage); proxy.Heal(t) },
+	)
+	b.tombstones(door)
+}

@@ -1,0 +1,237 @@
+package integration
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// Who comes first is served first, whatever node it is of, while heartbeats go
+// their way.
+func TestFiveHundredWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+	const many, nodes, lease = 500, 5, 900 * time.Millisecond
+	b := sharedLocks(t)
+	crew := make([]*qlock.Client, nodes)
+	for i := range crew {
+		crew[i] = b.locker(qlock.Config{Lease: lease})
+	}
+	held := b.lock(b.locker(qlock.Config{Lease: lease}), nil)
+	waits := make([]*locking, many)
+	for i := range waits {
+		waits[i] = b.lockLater(crew[i%nodes], nil)
+		b.await("it stands in line", func() bool { return b.waiting(door) == i+1 })
+	}
+	var order []string // as they came: each after the one before stood in line
+	v := b.whole(door)
+	order = append(order, v.inLine()...)
+	b.pass(2 * lease)
+	require.Equal(t, order, b.whole(door).inLine(), "heartbeats have moved the line")
+
+	b.unlock(held)
+	served := b.drainLocks(waits)
+	require.Len(t, served, many)
+	for i, l := range served {
+		require.Equal(t, order[i], l.ID(), "the %dth was out of turn", i)
+		require.Same(t, waits[i].lock, l)
+	}
+	b.idle(door)
+}
+
+// drainLocks lets one after the other in, and returns them in their order.
+func (b *bed) drainLocks(waits []*locking) (served []*qlock.Lock) {
+	b.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, w := range waits {
+		all.Go(func() {
+			<-w.done
+			if w.err != nil {
+				b.Errorf("lock: %v", w.err)
+				return
+			}
+			mu.Lock()
+			served = append(served, w.lock)
+			mu.Unlock()
+			if err := w.lock.Release(b.within(patience)); err != nil {
+				b.Errorf("release: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	return served
+}
+
+// recorder is a connection that keeps what scripts are sent and answer.
+type recorder struct {
+	rueidis.Client
+
+	mu    sync.Mutex
+	sent  map[string]bool     // guarded by mu: the scripts that were sent
+	told  map[string]bool     // guarded by mu: the numbers that the server has told
+	times map[string][]string // guarded by mu: by script, wall-clock times that it had not told before
+}
+
+func (b *bed) recorder() *recorder {
+	b.Helper()
+	for _, s := range library.Scripts() {
+		b.do("SCRIPT", "LOAD", s.Source) // so that a call is one command
+	}
+	return &recorder{
+		Client: b.server.Client(b.T), sent: map[string]bool{}, told: map[string]bool{}, times: map[string][]string{},
+	}
+}
+
+// Do is what scriptkit calls.
+func (r *recorder) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	words := cmd.Commands()
+	script := len(words) > 2 && words[0] == "EVALSHA"
+	if script {
+		r.note(names[words[1]], words[2:])
+	}
+	result := r.Client.Do(ctx, cmd)
+	if reply, err := result.ToMessage(); script && err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.hear(reply)
+	}
+	return result
+}
+
+func (r *recorder) note(script string, words []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent[script] = true
+	for _, word := range words {
+		for _, n := range number.FindAllString(word, -1) {
+			if value, err := strconv.ParseFloat(n, 64); err == nil && !r.told[n] && isTime(value) {
+				r.times[script] = append(r.times[script], n)
+			}
+		}
+	}
+}
+
+// number is what may be a time: of seconds, or of a smaller unit.
+var number = regexp.MustCompile(`\d{10,}`)
+
+// hear takes the numbers of a reply. It is called with r.mu held.
+func (r *recorder) hear(reply rueidis.RedisMessage) {
+	if all, err := reply.ToArray(); err == nil {
+		for _, part := range all {
+			r.hear(part)
+		}
+		return
+	}
+	text, err := reply.ToString()
+	if n, failed := reply.AsInt64(); failed == nil {
+		text, err = strconv.FormatInt(n, 10), nil
+	}
+	if err == nil {
+		for _, n := range number.FindAllString(text, -1) {
+			r.told[n] = true
+		}
+	}
+}
+
+// isTime says whether a number is a time within a day from now, in some unit.
+func isTime(value float64) bool {
+	const day = 86400
+	now := float64(time.Now().Unix())
+	for _, unit := range []float64{1, 1e3, 1e6, 1e9} {
+		if at := value / unit; at > now-day && at < now+day {
+			return true
+		}
+	}
+	return false
+}
+
+// has says whether a script was sent.
+func (r *recorder) has(script string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[script]
+}
+
+// A client cannot tell the server a wrong time, because it tells none: clocks that
+// are apart change nothing.
+func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
+	b := sharedLocks(t)
+	r := b.recorder()
+	const lease = 600 * time.Millisecond
+	cfg := qlock.Config{Lease: lease, Swarm: qlock.SwarmConfig{ProbeEvery: 50 * time.Millisecond, ZombieAfter: time.Minute, FlushEvery: -1}}
+	c, other := b.lockerOn(r, cfg), b.lockerOn(r, cfg)
+	ctx := b.within(patience)
+
+	require.NoError(t, c.Swarm().Start(ctx))
+	outer := b.lockFor(c, "me", &qlock.LockOptions{Lease: time.Minute, MaxHold: time.Hour, Meta: map[string]string{"k": "v"}})
+	b.unlock(b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough}))
+	b.unlock(b.lockFor(c, "me", &qlock.LockOptions{Lease: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough}))
+	require.NoError(t, outer.Renew(ctx))
+	require.NoError(t, outer.Extend(ctx, time.Second))
+	require.NoError(t, other.ForceExtend(ctx, door, time.Second))
+	waits := []*locking{
+		b.lockQueue(other, &qlock.LockOptions{QueueTTL: 40 * time.Millisecond}, 1),
+		b.lockQueue(other, &qlock.LockOptions{Access: qlock.Random, Priority: 2}, 2),
+		b.lockQueue(other, &qlock.LockOptions{Access: qlock.LIFO, MaxWait: patience, MaxAttempts: 1000}, 3),
+	}
+	b.await("one goes to the end of the line", func() bool { return r.has("lock_requeue") })
+	_, err := other.TryLock(ctx, door, &qlock.LockOptions{DetailedErrors: true})
+	require.ErrorIs(t, err, qlock.ErrBusy)
+	require.ErrorIs(t, err, berth.ErrNotAcquired)
+	b.forget(door)
+	b.await("they stand in line again", func() bool { return r.has("claim_restore") })
+	b.signalled("the holder to hear", outer.Done())
+	for range waits {
+		i, l := b.firstOf(waits)
+		token, err := l.Detach(ctx)
+		require.NoError(t, err)
+		l, err = c.Resume(ctx, token)
+		require.NoError(t, err)
+		b.unlock(l)
+		waits = slices.Delete(waits, i, i+1)
+	}
+	l := b.lock(c, nil)
+	require.NoError(t, other.ForceRelease(ctx, door))
+	b.signalled("the holder to hear", l.Done())
+	l = b.lock(c, nil)
+	count, err := other.ForceReleaseNode(ctx, c.Node())
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+	b.signalled("the holder to hear", l.Done())
+	_, err = c.Swarm().FlushNow(ctx)
+	require.NoError(t, err)
+	for _, err := range c.Swarm().Info(ctx) {
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.Swarm().Stop(ctx))
+
+	for _, script := range []string{
+		"lock_acquire", "lock_extend", "lock_force_release", "lock_info", "lock_release", "lock_renew", "lock_requeue",
+		"lock_resume", "claim_force_release", "claim_restore", "claim_holders", "claim_waiters",
+		"swarm_dead", "swarm_leave", "swarm_nodes", "swarm_probe",
+	} {
+		require.True(t, r.has(script), "%s was not sent", script)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Empty(t, r.times, "wall-clock times that the server had not told")
+}
+
+// firstOf waits for the first lock of several.
+func (b *bed) firstOf(waits []*locking) (i int, l *qlock.Lock) {
+	b.Helper()
+	b.await("one has the lock", func() bool {
+		i = slices.IndexFunc(waits, (*locking).over)
+		return i >= 0
+	})
+	return i, waits[i].got(b)
+}

@@ -1,0 +1,81 @@
+package integration
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// A holder that was stopped for longer than its lease runs again, and does with
+// the lock what it likes: it must learn of its loss, and not touch its
+// successor's.
+func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
+	const lease = 500 * time.Millisecond
+	calls := []string{"release", "extend", "renew", "err", "context"}
+	for _, call := range calls {
+		t.Run("first "+call, func(t *testing.T) {
+			b := sharedLocks(t)
+			c := b.locker(qlock.Config{Lease: lease})
+			holder := b.spawn(lease)
+			old := holder.acquire(door, 1)
+			// A fixed lease, which nothing moves but a call of somebody.
+			w := b.lockQueue(c, &qlock.LockOptions{Lease: time.Minute, NoRenew: true}, 1)
+			holder.stop()
+			l := w.got(b)
+			require.Greater(t, l.Fence(), old.Fence, "fences do not rise")
+			claim, deadline := b.holder(door)
+			require.Equal(t, l.ID(), claim)
+
+			// The order waits in the pipe, so that it is served as soon as the
+			// child runs again, if possible before any timer of its.
+			first := holder.send(order{Do: call, Name: door, By: time.Hour})
+			holder.signal(syscall.SIGCONT)
+			require.Subset(t, holder.hear(first).Is, []string{"lost", "not held"})
+			for _, next := range calls {
+				require.Contains(t, holder.ask(order{Do: next, Name: door, By: time.Hour}).Is, "not held", next)
+			}
+			claim, after := b.holder(door)
+			require.Equal(t, l.ID(), claim)
+			require.Equal(t, deadline, after, "the successor's deadline was moved")
+			require.NoError(t, l.Err())
+			b.unlock(l)
+			b.idle(door)
+		})
+	}
+}
+
+// The same where the calls reach the server, because the holder does not know yet
+// that somebody else holds the lock.
+func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
+	for _, script := range []string{"lock_release", "lock_renew"} {
+		t.Run(script, func(t *testing.T) {
+			b := sharedLocks(t)
+			const lease = 400 * time.Millisecond
+			m := b.meddler()
+			c := b.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: lease / 2})
+			other := b.locker(qlock.Config{Lease: lease})
+			former := b.lock(c, &qlock.LockOptions{NoRenew: true})
+			m.always(script, deferred)
+			if script == "lock_release" {
+				go func() { _ = former.Release(b.within(patience)) }()
+			} else {
+				go func() { _ = former.Extend(b.within(patience), time.Hour) }()
+			}
+			b.await("the call is on its way", func() bool { return m.meddled(script) > 0 })
+			l := b.lock(other, &qlock.LockOptions{Lease: time.Minute, NoRenew: true})
+			claim, deadline := b.holder(door)
+			m.always(script, passed)
+			m.deliver()
+			after, moved := b.holder(door)
+			require.Equal(t, claim, after)
+			require.Equal(t, deadline, moved)
+			require.Error(t, former.Err())
+			require.NoError(t, l.Err())
+			b.unlock(l)
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// The strategies on a real server; what they do to deadlines, to the millisecond,
+// is for the tests in virtual time.
+
+func TestAConflictFailsByDefault(t *testing.T) {
+	b := sharedLocks(t)
+	c, other := b.locker(qlock.Config{}), b.locker(qlock.Config{})
+	outer := b.lockFor(c, "me", nil)
+	for _, node := range []*qlock.Client{c, other} {
+		start := time.Now()
+		_, err := node.Lock(berth.WithOwner(b.within(patience), "me"), door, nil)
+		require.ErrorIs(t, err, qlock.ErrDeadlock)
+		require.Less(t, time.Since(start), time.Second, "it waited")
+	}
+	// Behind a hold that ends by nothing it would wait for ever.
+	_, err := c.Lock(berth.WithOwner(t.Context(), "me"), door, &qlock.LockOptions{Conflict: qlock.Wait})
+	require.ErrorIs(t, err, qlock.ErrDeadlock)
+	b.unlock(outer)
+	b.idle(door)
+}
+
+func TestAWaitOnOnesOwnHoldQueuesBehindIt(t *testing.T) {
+	b := sharedLocks(t)
+	c := b.locker(qlock.Config{Lease: 600 * time.Millisecond})
+	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: 300 * time.Millisecond})
+	inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.Wait})
+	require.ErrorIs(t, outer.Err(), qlock.ErrExpired)
+	require.Greater(t, inner.Fence(), outer.Fence())
+	require.Equal(t, qlock.Granted, inner.Process())
+	b.unlock(inner)
+	b.idle(door)
+}
+
+func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
+	for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
+		for _, outerFirst := range []bool{true, false} {
+			t.Run(conflict.String(), func(t *testing.T) {
+				b := sharedLocks(t)
+				const lease = 300 * time.Millisecond
+				c, other := b.locker(qlock.Config{Lease: lease}), b.locker(qlock.Config{Lease: lease})
+				outer := b.lockFor(c, "me", nil)
+				next := b.lockQueue(other, nil, 1)
+				// Past the line, and from another node of the owner too.
+				inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
+				far := b.lockFor(other, "me", &qlock.LockOptions{Conflict: conflict})
+				for _, l := range []*qlock.Lock{inner, far} {
+					require.Equal(t, outer.Fence(), l.Fence())
+					require.NotEqual(t, qlock.Granted, l.Process())
+				}
+				b.pass(2 * lease)
+				for _, l := range []*qlock.Lock{outer, inner, far} {
+					require.NoError(t, l.Err(), "it does not renew")
+				}
+				b.whole(door)
+				order := []*qlock.Lock{outer, inner, far}
+				if !outerFirst {
+					order = []*qlock.Lock{far, inner, outer}
+				}
+				b.unlock(order[0])
+				b.pass(2 * lease) // whoever is left renews
+				b.whole(door)
+				b.unlock(order[1])
+				require.NoError(t, order[2].Err())
+				require.False(t, next.over())
+				b.unlock(order[2])
+				l := next.got(b)
+				require.Greater(t, l.Fence(), outer.Fence())
+				b.unlock(l)
+				b.idle(door)
+				require.Empty(t, b.look(door).stem)
+			})
+		}
+	}
+}
+
+// What an entry has not used of its extension is given back: the server's clock
+// says how much that is.
+func TestUnusedExtensionIsGivenBack(t *testing.T) {
+	b := sharedLocks(t)
+	const extension = 2 * time.Second
+	c := b.locker(qlock.Config{Lease: 3 * time.Second})
+	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Second})
+	before := b.look(door).holds[outer.ID()]
+	inner := b.lockFor(c, "me", &qlock.LockOptions{Lease: extension, Conflict: qlock.ExtendAndWorkThrough})
+	require.Equal(t, qlock.ReenteredExtended, inner.Process())
+	v := b.look(door)
+	began := v.records[inner.ID()].Granted.UnixMilli()
+	require.Equal(t, before+extension.Milliseconds(), v.holds[outer.ID()])
+	require.Equal(t, v.holds[outer.ID()], v.holds[inner.ID()])
+	require.Greater(t, outer.Left(), 6*time.Second, "the outer handle has not heard of it")
+	b.pass(300 * time.Millisecond)
+	least := b.now() - began
+	b.unlock(inner)
+	most := b.now() - began
+	used := b.look(door).holds[outer.ID()] - before
+	require.GreaterOrEqual(t, used, least)
+	require.LessOrEqual(t, used, most)
+	require.LessOrEqual(t, outer.Left(), time.Duration(before+used-b.now()+most-least)*time.Millisecond)
+	b.unlock(outer)
+	b.idle(door)
+}
+
+// A lock that has run out is not entered once more, it is taken anew.
+func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
+	for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.FailDeadlock} {
+		t.Run(conflict.String(), func(t *testing.T) {
+			b := sharedLocks(t)
+			c := b.locker(qlock.Config{})
+			for range 20 {
+				outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: 20 * time.Millisecond})
+				b.await("it has run out on the server", func() bool {
+					v := b.look(door)
+					return v.holds[outer.ID()] <= v.now
+				})
+				require.ErrorIs(t, outer.Err(), qlock.ErrExpired, "the handle lives longer than the lock")
+				l := b.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
+				require.Equal(t, qlock.Granted, l.Process())
+				require.Greater(t, l.Fence(), outer.Fence())
+				b.unlock(l)
+			}
+			b.idle(door)
+		})
+	}
+}
+
+// fenced are the handles that somebody in this process believes in: all of them
+// must have one fence.
+type fenced struct {
+	mu    sync.Mutex
+	locks map[*qlock.Lock]bool // guarded by mu
+	worst [2]string            // guarded by mu: two that were believed in at once
+	owner int                  // guarded by mu: how many were entered once more
+}
+
+// enter looks at all others, as live does.
+func (f *fenced) enter(l *qlock.Lock) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l.Process() != qlock.Granted {
+		f.owner++
+	}
+	for other := range f.locks {
+		if other.Err() != nil {
+			delete(f.locks, other)
+		} else if other.Fence() != l.Fence() && l.Err() == nil {
+			f.worst = [2]string{other.ID(), l.ID()}
+		}
+	}
+	f.locks[l] = true
+}
+
+// Owners who enter once more, extend, run out of time and release in any order,
+// each against the others: no handle is alive when the server has given the lock
+// away.
+func TestNoHandleOutlivesTheLock(t *testing.T) {
+	b := sharedLocks(t)
+	const owners, rounds = 6, 12
+	f := &fenced{locks: map[*qlock.Lock]bool{}}
+	conflicts := []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough}
+	between := func(least, most int) time.Duration {
+		return time.Duration(least+rand.N(most-least)) * time.Millisecond
+	}
+	round := func(ctx context.Context, c *qlock.Client) error {
+		fixed, lease := rand.N(3) > 0, between(30, 80)
+		var locks []*qlock.Lock
+		for range 1 + rand.N(3) {
+			opts := &qlock.LockOptions{NoRenew: fixed, Lease: lease, Conflict: conflicts[rand.N(2)]}
+			l, err := c.Lock(ctx, door, opts)
+			if errors.Is(err, qlock.ErrNotHeld) {
+				continue // it had run out before it could be had
+			}
+			if err != nil {
+				return err
+			}
+			f.enter(l)
+			locks = append(locks, l)
+			lease = between(50, 200) // of what extends it
+			b.pass(rand.N(10 * time.Millisecond))
+		}
+		rand.Shuffle(len(locks), func(i, j int) { locks[i], locks[j] = locks[j], locks[i] })
+		for i, l := range locks {
+			if fixed && i == len(locks)-1 {
+				b.signalled("it to run out", l.Done())
+			}
+			_ = l.Release(ctx) // many have run out
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	for i := range owners {
+		c := b.locker(qlock.Config{Lease: 200 * time.Millisecond})
+		all.Go(func() {
+			ctx := berth.WithOwner(b.within(2*patience), string(rune('a'+i)))
+			for range rounds {
+				if err := round(ctx, c); err != nil {
+					t.Errorf("lock: %v", err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d entries of owners that held the lock already", f.owner)
+	require.NotZero(t, f.owner)
+	require.Empty(t, f.worst[0], "%v were believed in at once", f.worst)
+	b.await("nothing is held", func() bool {
+		v := b.look(door)
+		return len(v.holds)+len(v.alive) == 0
+	})
+	b.tombstones(door)
+}

@@ -1,0 +1,246 @@
+package integration
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// The records of a file of sections: a number of 8 bytes each for what happened,
+// the fence, and CLOCK_MONOTONIC. What is written is there after a kill -9; a
+// record never crosses a page, so it is there whole.
+const (
+	entered = iota + 1 // after Lock has returned
+	left               // before Release is sent, and the lock was still held
+	ousted             // the same, but the hold had ended before
+
+	recordSize = 32
+)
+
+// sections locks again and again.
+func (c *lockServant) sections(ctx context.Context, o order) error {
+	file, err := os.OpenFile(o.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // each record was written through
+	for !c.done.Load() {
+		if err := c.section(ctx, o.Name, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *lockServant) section(ctx context.Context, name string, file *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	lock, err := c.client.Lock(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	write := func(what, fence int64, at time.Duration) {
+		var record [recordSize]byte
+		for i, value := range []int64{what, fence, int64(at)} {
+			binary.LittleEndian.PutUint64(record[8*i:], uint64(value))
+		}
+		_, failed := file.Write(record[:])
+		err = cmp.Or(err, failed)
+	}
+	write(entered, lock.Fence(), monotonic())
+	if c.dies.Load() {
+		self, failed := os.FindProcess(os.Getpid())
+		if failed == nil {
+			failed = self.Kill()
+		}
+		return cmp.Or(failed, context.Cause(ctx))
+	}
+	// In this order: who still held it then held it at that moment.
+	at, what := monotonic(), int64(left)
+	if lock.Err() != nil {
+		what = ousted
+	}
+	write(what, lock.Fence(), at)
+	if released := lock.Release(ctx); what == left {
+		err = cmp.Or(err, released)
+	}
+	return err
+}
+
+// section is one stay inside the lock. Who was killed inside was there until then,
+// or for as long as the grant can have lasted at least.
+type section struct {
+	fence      int64
+	start, end time.Duration
+	how        int64 // entered if it never ended
+}
+
+// readSections reads what a child has written until it was killed, if it was.
+func (b *bed) readSections(path string, killed, lease time.Duration) (all []section) {
+	b.Helper()
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil // it was killed first
+	}
+	require.NoError(b, err)
+	require.Zero(b, len(text)%recordSize, "%s ends within a record", path)
+	for ; len(text) > 0; text = text[recordSize:] {
+		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(text[8*i:])) }
+		what, fence, at := number(0), number(1), time.Duration(number(2))
+		if what == entered {
+			// A push is believed for half a wait lease, no longer.
+			least := at + lease/2 - heartbeat.Margin(lease)
+			all = append(all, section{fence: fence, start: at, end: max(at, min(killed, least)), how: entered})
+			continue
+		}
+		last := &all[len(all)-1]
+		require.Equal(b, last.fence, fence)
+		last.end, last.how = at, what
+	}
+	return all
+}
+
+// exclusion is processes that lock one name again and again, and some of which
+// are killed and replaced.
+type exclusion struct {
+	*bed
+	dir     string
+	lease   time.Duration
+	crew    []*child
+	works   []<-chan answer // of the sections of the crew
+	paths   []string        // of all that ever were
+	current []int           // of the crew, into paths
+	killed  []time.Duration // by path, 0 for those that were not
+	ends    int             // how many were told to die in the midst of a section
+	signals int             // how many were killed at any moment
+}
+
+func (x *exclusion) replace(i int) {
+	x.Helper()
+	path := filepath.Join(x.dir, fmt.Sprint(len(x.paths)))
+	x.paths, x.killed, x.current[i] = append(x.paths, path), append(x.killed, 0), len(x.paths)
+	x.crew[i] = x.spawn(x.lease)
+	x.works[i] = x.crew[i].send(order{Do: "sections", Name: door, Path: path})
+}
+
+// kill ends one of the crew, half of the time in the midst of a section.
+func (x *exclusion) kill(i int) {
+	x.Helper()
+	if rand.N(2) == 0 {
+		x.ends++
+		x.crew[i].send(order{Do: "die"}) // it may not live to answer
+		x.signalled("it has died", x.crew[i].ended)
+	} else {
+		x.signals++
+		x.killed[x.current[i]] = monotonic()
+		x.crew[i].kill()
+	}
+	x.replace(i)
+}
+
+// entries is how many sections have begun.
+func (x *exclusion) entries() (n int64) {
+	for _, path := range x.paths {
+		if file, err := os.Stat(path); err == nil {
+			n += (file.Size() + recordSize) / (2 * recordSize)
+		}
+	}
+	return n
+}
+
+func (x *exclusion) stop() {
+	x.Helper()
+	for i, c := range x.crew {
+		require.Empty(x, c.ask(order{Do: "enough"}).Err)
+		require.Empty(x, c.hear(x.works[i]).Err)
+		c.kill()
+	}
+}
+
+// check reads all sections, in the order of their fences.
+func (x *exclusion) check() (all []section) {
+	x.Helper()
+	for i, path := range x.paths {
+		all = append(all, x.readSections(path, x.killed[i], x.lease)...)
+	}
+	slices.SortFunc(all, func(a, b section) int { return cmp.Compare(a.fence, b.fence) })
+	for i := range all[1:] {
+		before, after := all[i], all[i+1]
+		if before.fence == after.fence {
+			require.Fail(x, "two sections with one fence", "%+v\n%+v", before, after)
+		}
+		if before.start >= after.start {
+			require.Fail(x, "fences do not rise in the order of the sections", "%+v\n%+v", before, after)
+		}
+		if before.how != ousted && before.end >= after.start {
+			require.Fail(x, "two were inside at once", "%+v\n%+v", before, after)
+		}
+	}
+	return all
+}
+
+// It has the machine to itself: no other test runs beside one that is not
+// parallel.
+func TestSixteenProcessesExcludeEachOther(t *testing.T) {
+	const processes, sections, lease = 16, 100_000, 500 * time.Millisecond
+	const kills, rounds = 3, 15
+	b := newBed(t, harness.Start(t))
+	b.kind = keyspace.Lock
+	x := &exclusion{
+		bed: b, dir: t.TempDir(), lease: lease, crew: make([]*child, processes),
+		works: make([]<-chan answer, processes), current: make([]int, processes),
+	}
+	start := time.Now()
+	for i := range x.crew {
+		x.replace(i)
+	}
+	for round := 1; round <= rounds; round++ {
+		b.awaitFor(3*time.Minute, "the sections go on", func() bool { return x.entries() >= int64(round)*sections/(rounds+1) })
+		for _, i := range rand.Perm(processes)[:1+rand.N(kills)] {
+			x.kill(i)
+		}
+	}
+	b.awaitFor(3*time.Minute, "all sections", func() bool { return x.entries() >= sections })
+	took := time.Since(start)
+	x.stop()
+
+	all := x.check()
+	count := map[int64]int{}
+	for _, s := range all {
+		count[s.how]++
+	}
+	t.Logf("%d sections of %d processes in %v; %d were killed at any moment and %d in the midst of a section; %d sections never ended, %d were ousted",
+		len(all), processes, took.Round(100*time.Millisecond), x.signals, x.ends, count[entered], count[ousted])
+	require.GreaterOrEqual(t, len(all), sections)
+	require.GreaterOrEqual(t, count[entered], x.ends)
+	require.LessOrEqual(t, count[entered], x.ends+x.signals)
+	require.Less(t, count[ousted], sections/100, "leases are lost all the time")
+	c := b.locker(qlock.Config{})
+	b.unlock(b.lock(c, nil))
+}
+
+// awaitFor is await with a limit of its own.
+func (b *bed) awaitFor(limit time.Duration, what string, cond func() bool) {
+	b.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(limit); !cond(); <-tick.C {
+		if time.Now().After(end) {
+			require.FailNow(b, "waited too long", "until %s", what)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package integration
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// zombie is after how long a silent node is dead in these tests.
+const zombie = 800 * time.Millisecond
+
+// inSwarm is how nodes of these tests take part in a swarm.
+func inSwarm() qlock.SwarmConfig {
+	return qlock.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: zombie, FlushEvery: zombie / 4}
+}
+
+// swarmed is a node in a process of its own that holds the door for an hour
+// without renewing it, one in this process, and whoever waits here.
+type swarmed struct {
+	*bed
+	lag   *lag
+	child *child
+	hold  answer
+	here  *qlock.Client
+	wait  *locking
+}
+
+func (b *bed) swarmed(joins bool) *swarmed {
+	b.Helper()
+	s := &swarmed{bed: b, lag: b.measure()}
+	cfg := qlock.Config{Swarm: inSwarm()}
+	s.child, s.here = b.spawnLocker(spec{Swarm: cfg.Swarm}), b.locker(cfg)
+	if joins {
+		require.Empty(b, s.child.ask(order{Do: "swarm"}).Err)
+	}
+	require.NoError(b, s.here.Swarm().Start(b.within(patience)))
+	s.hold = s.child.acquireFixed(order{Lease: time.Hour})
+	s.wait = b.lockQueue(s.here, nil, 1)
+	return s
+}
+
+// node is what the swarm has of one.
+func (s *swarmed) node(id string) (node qlock.SwarmNode, ok bool) {
+	s.Helper()
+	for n, err := range s.here.Swarm().Info(s.within(patience)) {
+		require.NoError(s, err)
+		if n.Node == id {
+			return n, true
+		}
+	}
+	return node, false
+}
+
+// over checks that a handle has ended: it may hear of the flush before it looks at
+// its own clock.
+func (s *swarmed) over(a answer) {
+	s.Helper()
+	require.NotEmpty(s, a.Is)
+	require.Subset(s, []string{"lost", "not held", "released"}, a.Is)
+}
+
+// A node that is stopped is found dead; what it holds is given to others. When it
+// runs again it finds its handles ended before anything else, and goes on under
+// another id.
+func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
+	for _, call := range []string{"err", "context", "renew", "release"} {
+		t.Run("wakes by "+call, func(t *testing.T) {
+			s := sharedLocks(t).swarmed(true)
+			s.lag.reset()
+			s.child.stop()
+			start := time.Now()
+			l := s.wait.got(s.bed)
+			took := time.Since(start)
+			t.Logf("its lock was given on %v after it had stopped; a node is dead after %v", took.Round(time.Millisecond), zombie)
+			// One probe before, one flush after, and the calls.
+			require.GreaterOrEqual(t, took, zombie-zombie/8-s.lag.most())
+			require.LessOrEqual(t, took, s.lag.allow(zombie+zombie/4+300*time.Millisecond, 4))
+			require.Greater(t, l.Fence(), s.hold.Fence)
+			node, ok := s.node(s.hold.Node)
+			require.True(t, ok)
+			require.True(t, node.Condemned)
+
+			first := s.child.send(order{Do: call, Name: door})
+			s.child.signal(syscall.SIGCONT)
+			s.over(s.child.hear(first))
+			s.over(s.child.ask(order{Do: "err", Name: door}))
+			s.await("it has another id", func() bool { return s.child.ask(order{Do: "node"}).Node != s.hold.Node })
+			next := s.child.send(order{Do: "acquire", Name: door, Lease: time.Hour, NoRenew: true})
+			s.await("it stands in line", func() bool { return s.look(door).waiting() == 1 })
+			require.NoError(t, l.Err(), "it has touched what another holds")
+			s.unlock(l)
+			again := s.child.hear(next)
+			require.Empty(t, again.Err)
+			require.NotEqual(t, s.hold.Node, again.Node)
+			s.await("it probes under it", func() bool {
+				node, ok := s.node(again.Node)
+				return ok && !node.Zombie && !node.Condemned
+			})
+			node, ok = s.node(s.hold.Node)
+			require.True(t, ok && node.Condemned, "the former id is remembered")
+			require.Empty(t, s.child.ask(order{Do: "release", Name: door}).Err)
+		})
+	}
+}
+
+// What a killed node holds and has waiting is given on too.
+func TestAKilledNodeOfASwarmIsFlushed(t *testing.T) {
+	s := sharedLocks(t).swarmed(true)
+	s.child.kill()
+	l := s.wait.got(s.bed)
+	require.Greater(t, l.Fence(), s.hold.Fence)
+	s.unlock(l)
+	s.await("nothing of it is left", func() bool {
+		found, err := s.here.Swarm().Zombies(s.within(patience))
+		require.NoError(t, err)
+		return len(found.Locks)+len(found.Waiters) == 0
+	})
+}
+
+func TestANodeThatPausesShorterThanTheLimitLosesNothing(t *testing.T) {
+	s := sharedLocks(t).swarmed(true)
+	for range 3 {
+		s.lag.reset()
+		s.child.stop()
+		s.pass(zombie / 3)
+		s.child.signal(syscall.SIGCONT)
+		require.Empty(t, s.child.ask(order{Do: "err", Name: door}).Err)
+		s.pass(zombie / 4)
+	}
+	require.Equal(t, s.hold.Node, s.child.ask(order{Do: "node"}).Node)
+	require.False(t, s.wait.over())
+	require.Empty(t, s.child.ask(order{Do: "release", Name: door}).Err)
+	s.unlock(s.wait.got(s.bed))
+	s.idle(door)
+}
+
+func TestANodeThatNeverStartedASwarmIsNeverFlushed(t *testing.T) {
+	s := sharedLocks(t).swarmed(false)
+	s.child.stop()
+	dead := s.spawnLocker(spec{Swarm: inSwarm()})
+	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
+	const other = "other"
+	require.Empty(t, dead.ask(order{Do: "acquire", Name: other, Lease: time.Hour, NoRenew: true}).Err)
+	dead.kill()
+	s.await("what another node held is flushed", func() bool { return len(s.look(other).holds) == 0 })
+	s.pass(zombie)
+	flushed, err := s.here.Swarm().FlushNow(s.within(patience))
+	require.NoError(t, err)
+	require.Zero(t, flushed)
+	claim, _ := s.holder(door)
+	require.Equal(t, s.hold.Claim, claim)
+	require.False(t, s.wait.over())
+	s.child.signal(syscall.SIGCONT)
+	require.Empty(t, s.child.ask(order{Do: "release", Name: door}).Err)
+	s.unlock(s.wait.got(s.bed))
+}
+
+// A node that cannot probe ends its handles before anybody may flush them.
+func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
+	b := sharedLocks(t)
+	proxy := harness.Proxy(t, b.server)
+	cfg := qlock.Config{Swarm: inSwarm(), CallTimeout: zombie}
+	cut, here := b.lockerOn(proxy.Client(t), cfg), b.locker(cfg)
+	ctx := b.within(patience)
+	require.NoError(t, cut.Swarm().Start(ctx))
+	require.NoError(t, here.Swarm().Start(ctx))
+	former, id := b.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.Node()
+	wait := b.lockQueue(here, nil, 1)
+	proxy.BlackHole(t)
+	l := wait.got(b)
+	require.Error(t, former.Err(), "two hold")
+	require.ErrorIs(t, former.Err(), berth.ErrLost)
+	require.NotEqual(t, id, cut.Node())
+	b.unlock(l)
+	proxy.Heal(t)
+	b.unlock(b.lock(cut, nil)) // under the new id
+}
