@@ -13,7 +13,7 @@ import (
 
 // A hold ends with exactly one event: a Release within the margin after the local
 // end sends a second one (the engine's: so do semaphores).
-func TestFaultAHoldThatExpiredIsToldOfOnce(t *testing.T) {
+func TestAHoldThatExpiredIsToldOfOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
