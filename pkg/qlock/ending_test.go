@@ -11,8 +11,8 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// A hold ends with exactly one event: a Release within the margin after the local
-// end sends a second one (the engine's: so do semaphores).
+// A hold ends with exactly one event, also where a Release follows within the margin
+// after its local end.
 func TestAHoldThatExpiredIsToldOfOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
