@@ -3,8 +3,9 @@
 // that every handle shares.
 //
 // Berth coordinates processes over Redis or Valkey. The primitives live in
-// packages of their own; so far there is pkg/semaphore, a strict-FIFO counting
-// semaphore. A queued lock and a pool of named resources are to follow.
+// packages of their own: pkg/semaphore is a strict-FIFO counting semaphore,
+// pkg/qlock a lock with a line, re-entry by owner, and several names at once. A
+// pool of named resources is to follow.
 //
 // All follow one course: a claim asks for a name, waits in line, holds a
 // lease, and hands on. This package imports nothing but the standard library.

@@ -126,9 +126,11 @@ func (e *AcquireError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "berth: %q not acquired: %s", e.Name, e.Reason)
 	switch e.Reason {
-	case ReasonFull, ReasonHeld, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity, ReasonDeadlock:
+	case ReasonHeld: // of a lock, which has no capacity
+		fmt.Fprintf(&b, " (waiting %d)", e.Waiting)
+	case ReasonFull, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity:
 		b.WriteString(" (")
-		if e.Capacity > 0 { // locks have none
+		if e.Capacity > 0 {
 			fmt.Fprintf(&b, "capacity %d, ", e.Capacity)
 		}
 		fmt.Fprintf(&b, "held %d, waiting %d)", e.Held, e.Waiting)
@@ -144,7 +146,8 @@ func (e *AcquireError) Error() string {
 		fmt.Fprintf(&b, "; first in line is %s (%s)", w.ID, w.Label)
 	}
 	if e.Cause != nil { // joined errors stand on lines of their own
-		b.WriteString(": " + strings.ReplaceAll(e.Cause.Error(), "\n", "; "))
+		cause := strings.ReplaceAll(e.Cause.Error(), "\n", "; ")
+		b.WriteString(": " + strings.TrimPrefix(cause, "berth: "))
 	}
 	return b.String()
 }

@@ -40,11 +40,11 @@ func (t Token) MarshalText() ([]byte, error) {
 func (t *Token) UnmarshalText(text []byte) error {
 	raw, err := base64.RawURLEncoding.DecodeString(string(text))
 	if err != nil {
-		return Invalid("token", "not written by MarshalText: %v", err)
+		return Invalid("token", "it is not the text of a token")
 	}
 	var decoded tokenJSON
 	if err := json.Unmarshal(raw, &decoded); err != nil {
-		return Invalid("token", "not written by MarshalText: %v", err)
+		return Invalid("token", "it is not the text of a token")
 	}
 	*t = Token(decoded)
 	return nil

@@ -80,7 +80,7 @@ func (b *bank) transfer(ctx context.Context, from, to string, cents int) error {
 	switch {
 	case errors.Is(err, qlock.ErrDeadlock):
 		return errors.Join(err, errors.New("a caller holds one of these accounts: a bug"))
-	case errors.Is(err, qlock.ErrNotHeld):
+	case errors.Is(err, qlock.ErrNotHeld), errors.Is(err, qlock.ErrReleased):
 		return errors.Join(err, errors.New("perhaps half booked: to be reconciled"))
 	case err == nil:
 		slog.Info("transferred", "from", from, "to", to, "cents", cents)

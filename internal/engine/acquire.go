@@ -42,6 +42,9 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		refusal = e.await(wait, c)
 	}
 	if refusal != nil {
+		if refusal.Reason == berth.ReasonGone && e.outdated() {
+			refusal.Cause = ErrReplaced // removed because the node was found dead
+		}
 		if refusal.Reason == "" {
 			refusal = e.leaving(ctx, wait)
 			c.blame(refusal)

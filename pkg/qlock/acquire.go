@@ -67,8 +67,8 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 
 // Resume takes up a lock that was detached, in this or another process. It is
 // renewed again if it was before. It returns berth.ErrNotHeld if the hold has
-// ended, berth.ErrReleased if another node has resumed or released it, and
-// berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
+// ended, berth.ErrReleased if another node has resumed it and holds it, or it was
+// released by force, and berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
 // that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	for {
@@ -99,6 +99,9 @@ func (c *Client) options(name string, opts *LockOptions, wait bool) (LockOptions
 	}
 	if err := keyspace.CheckName(name); err != nil {
 		return LockOptions{}, err
+	}
+	if opts.MaxAttempts == 0 && (opts.RetryDelay != 0 || opts.RetryJitter != 0) {
+		return LockOptions{}, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
 	}
 	o := opts.withDefaults(c.cfg)
 	if err := o.validate(); err != nil {

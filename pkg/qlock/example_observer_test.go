@@ -34,5 +34,5 @@ func ExampleConfig_observer() {
 	// reentry_ended stock 4711
 	// deadlock stock 4711
 	// released stock 4711
-	// berth: "stock" not acquired: deadlock (held 1, waiting 0): berth: would wait for its own owner
+	// berth: "stock" not acquired: deadlock: would wait for its own owner
 }

@@ -181,7 +181,7 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 		require.Equal(t, &berth.AcquireError{
 			Name: door, Claim: refusal.Claim, Reason: berth.ReasonHeld, Held: 1, Waiting: 1,
 		}, refusal)
-		require.ErrorContains(t, err, `"door" not acquired: held (held 1, waiting 1)`)
+		require.ErrorContains(t, err, `"door" not acquired: held (waiting 1)`)
 		require.Equal(t, map[string]int{"lock_acquire": 1}, b.Counts())
 		require.Equal(t, before, w.dump())
 		require.NoError(t, held.Err())
@@ -453,90 +453,4 @@ func TestReleaseAllLeavesWhatWaitsAndWhatIsDetached(t *testing.T) {
 		require.NoError(t, apart.Err())
 		release(t, next.granted(0))
 	})
-}
-
-func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
-	for _, key := range []string{stateKey, lineKey} {
-		t.Run(key, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				w.do("SET", key, "mine")
-				q := n.queue(nil)
-				if q.pending() {
-					w.do("DEL", key) // so that the test can end
-					t.Fatal("it waits for what cannot come")
-				}
-				refusal := q.refused(0, berth.ReasonFailed)
-				require.ErrorContains(t, refusal, "holds a string instead of")
-				require.NotErrorIs(t, refusal, berth.ErrBusy)
-				_, err := n.TryLock(context.Background(), door, nil)
-				require.ErrorContains(t, err, "holds a string instead of")
-				synctest.Wait()
-				require.Equal(t, []string{key}, w.keys())
-				text, err := w.do("GET", key).ToString()
-				require.NoError(t, err)
-				require.Equal(t, "mine", text)
-			})
-		})
-	}
-}
-
-func TestAStateOfANewerReleaseIsLeftAlone(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
-		waits := b.queue(&qlock.LockOptions{QueueTTL: time.Second})
-		token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
-		w.do("HSET", stateKey, "fmt", "2")
-		before := w.dump()
-		waiting, trying := calls(b)
-		for call, do := range waiting {
-			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
-		}
-		for call, do := range trying {
-			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
-		}
-		for call, do := range map[string]func() error{
-			"Info":              func() error { _, err := b.Info(ctx, door); return err },
-			"Queue":             func() error { return first(b.Queue(ctx, door)) },
-			"Locks":             func() error { return first(b.Locks(ctx)) },
-			"ForceRelease":      func() error { return b.ForceRelease(ctx, door) },
-			"ForceExtend":       func() error { return b.ForceExtend(ctx, door, time.Second) },
-			"ForceReleaseNode":  func() error { _, err := b.ForceReleaseNode(ctx, a.Node()); return err },
-			"SweepWaiters":      func() error { _, err := b.SweepWaiters(ctx); return err },
-			"Resume":            func() error { _, err := b.Resume(ctx, token); return err },
-			"Renew":             func() error { return held.Renew(ctx) },
-			"Extend":            func() error { return held.Extend(ctx, time.Second) },
-			"Detach":            func() error { _, err := held.Detach(ctx); return err },
-			"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
-			"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
-			"the wait that was": func() error { w.advance(lease); <-waits.done; return waits.err },
-		} {
-			require.ErrorIs(t, do(), berth.ErrIncompatible, call)
-		}
-		require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
-		for _, r := range []scriptkit.Reply{
-			w.call("lock_force_release", "0", "60000", "60000", "berth:wake:", door),
-			w.call("lock_extend", "1000", "id", "0", "60000", "berth:wake:", door),
-		} {
-			require.Equal(t, "incompatible", r.Status())
-			require.EqualValues(t, 2, r.Int(1))
-		}
-		require.Equal(t, before, w.dump(), "nothing is written")
-	})
-}
-
-// reenter enters once more for an owner.
-func reenter(n *node, owner string, how qlock.Conflict) error {
-	_, err := n.Lock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: how})
-	return err
-}
-
-// first is the first error of a listing.
-func first[T any](seq func(func(T, error) bool)) error {
-	for _, err := range seq {
-		return err
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package qlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -211,7 +212,7 @@ func (g *gathering) set(ctx context.Context) *LockSet {
 	s.ctx, s.cancel = context.WithCancelCause(under)
 	for _, lock := range s.locks {
 		ended := lock.hold.Context()
-		context.AfterFunc(ended, func() { s.cancel(context.Cause(ended)) })
+		context.AfterFunc(ended, func() { s.cancel(named(lock, context.Cause(ended))) })
 	}
 	return s
 }
@@ -271,10 +272,18 @@ func (s *LockSet) Done() <-chan struct{} { return s.Context().Done() }
 func (s *LockSet) Err() error {
 	for _, lock := range s.locks {
 		if err := lock.Err(); err != nil {
-			return err
+			return named(lock, err)
 		}
 	}
 	return nil
+}
+
+// named says which of the locks an error is about.
+func named(lock *Lock, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%q: %w", lock.Name(), err)
 }
 
 // Release releases all locks, the last first, as Lock.Release does, and joins the
@@ -282,7 +291,7 @@ func (s *LockSet) Err() error {
 func (s *LockSet) Release(ctx context.Context) error {
 	errs := make([]error, 0, len(s.locks))
 	for _, lock := range slices.Backward(s.locks) {
-		errs = append(errs, lock.Release(ctx))
+		errs = append(errs, named(lock, lock.Release(ctx)))
 	}
 	return errors.Join(errs...)
 }
@@ -300,7 +309,7 @@ func (s *LockSet) Extend(ctx context.Context, by time.Duration) error {
 func (s *LockSet) each(do func(*Lock) error) error {
 	errs := make([]error, 0, len(s.locks))
 	for _, lock := range s.locks {
-		errs = append(errs, do(lock))
+		errs = append(errs, named(lock, do(lock)))
 	}
 	return errors.Join(errs...)
 }

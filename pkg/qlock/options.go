@@ -83,9 +83,11 @@ type LockOptions struct {
 	// Default 0.
 	Priority int
 	// Lease is how long the lock is held without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. For an entry of an owner
-	// that holds the lock already it counts only with ExtendAndWorkThrough, as
-	// what is added. Default Config.Lease.
+	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
+	// Config.Lease begins with the first heartbeat after the grant, a third of
+	// Config.Lease later at the most; with NoRenew or MaxHold, before Lock
+	// returns. For an entry of an owner that holds the lock already it counts
+	// only with ExtendAndWorkThrough, as what is added. Default Config.Lease.
 	Lease time.Duration
 	// NoRenew leaves the renewing to the caller: the hold ends with its lease
 	// unless Renew is called. Default false.

@@ -19,7 +19,10 @@ type AcquireOptions struct {
 	// Default 0.
 	Priority int
 	// Lease is how long the permit lives without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. Default Config.Lease.
+	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
+	// Config.Lease begins with the first heartbeat after the grant, a third of
+	// Config.Lease later at the most; with NoRenew or MaxHold, before Acquire
+	// returns. Default Config.Lease.
 	Lease time.Duration
 	// NoRenew leaves the renewing to the caller: the permit ends with its lease
 	// unless Renew is called. Default false.

@@ -169,7 +169,8 @@ func (d *director) ask() error {
 	return nil
 }
 
-// kill kills the victim, and asks the server how long its lease still lasts.
+// kill kills the victim, and asks the server how long its lease still lasts: from a
+// moment on that is not before the question, however late the answer is read.
 func (d *director) kill(ctx context.Context) error {
 	victim := d.plan.victim
 	if err := d.stage.member(victim).kill(); err != nil {
@@ -177,6 +178,7 @@ func (d *director) kill(ctx context.Context) error {
 	}
 	dead := time.Now()
 	d.late.start()
+	asked := time.Now()
 	holders, err := d.thing.holders(ctx)
 	if err != nil {
 		return err
@@ -186,7 +188,7 @@ func (d *director) kill(ctx context.Context) error {
 			t := d.story.turn(victim)
 			t.killed = d.story.at(dead)
 			d.view.tell(*t.killed, t, "is killed with SIGKILL; its lease has "+short(holder.Left)+" left")
-			d.pending = append(d.pending, report{Kind: leaseEnd, At: time.Now().Add(holder.Left), worker: victim})
+			d.pending = append(d.pending, report{Kind: leaseEnd, At: asked.Add(holder.Left), worker: victim})
 			return nil
 		}
 	}

@@ -1,0 +1,174 @@
+package qlock_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		dead     qlock.Config
+		released time.Duration // when the holder releases
+		at       time.Duration // when the next is granted, at the earliest
+	}{
+		// The lock is handed to the one that died, and stays with it until its lease ends.
+		"just before the release":           {released: time.Second, at: lease},
+		"with a shorter lease":              {dead: qlock.Config{Lease: 900 * ms}, released: 100 * ms, at: 900 * ms},
+		"long before":                       {released: time.Minute, at: time.Minute},
+		"with a longer lease, for so long":  {dead: qlock.Config{Lease: 30 * time.Second}, released: 10 * time.Second, at: 30 * time.Second},
+		"with a longer lease, and released": {dead: qlock.Config{Lease: 30 * time.Second}, released: 31 * time.Second, at: 31 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b, c := w.node(), w.node(test.dead), w.node()
+				held := a.take(nil)
+				b.queue(nil)
+				next := c.queue(nil)
+				b.die()
+				w.until(test.released)
+				w.requirePending(next)
+				release(t, held)
+				l := next.grantedBy(test.at)
+				b.close()
+				release(t, l)
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+// Nobody has swept when the lock is released: the release itself passes who died.
+func TestAReleasePassesWaitersThatHaveDied(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
+		w.ask(claim{node: "q", id: "q.1", wait: time.Second})
+		w.ask(claim{node: "q", id: "q.2", wait: 2*time.Second + ms})
+		w.ask(claim{node: "q", id: "q.3", wait: time.Minute})
+		w.advance(2 * time.Second)
+		require.Equal(t, []string{"q.2", "q.3"}, w.serve("h.1"))
+	})
+}
+
+func TestManyCrashedWaitersDelayTheNextNoLonger(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.ask(claim{node: "dead", id: "dead.0"})
+		for i := range 150 {
+			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i+1)})
+		}
+		n := w.node()
+		q := n.queue(nil)
+		release(t, q.grantedBy(lease))
+		require.LessOrEqual(t, n.Count("claim_sweep"), 150/100+2)
+		w.requireIdle()
+	})
+}
+
+func TestACrashedHoldersLockIsGrantedWhenItsLeaseEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		holder, waiter qlock.Config
+		opts           qlock.LockOptions
+		alive          time.Duration // how long the holder lives
+	}{
+		"at once":                            {},
+		"after some renewals":                {alive: 33 * time.Second},
+		"with a short lease":                 {opts: qlock.LockOptions{Lease: 200 * ms}, alive: 5 * time.Second},
+		"with a long lease":                  {opts: qlock.LockOptions{Lease: 3 * time.Minute}, alive: time.Minute},
+		"with a fixed lease":                 {opts: qlock.LockOptions{Lease: time.Minute, NoRenew: true}, alive: 5 * time.Second},
+		"of a client with a longer lease":    {holder: qlock.Config{Lease: time.Minute}, alive: 5 * time.Second},
+		"and the waiter's heartbeats rarely": {waiter: qlock.Config{Lease: time.Hour}, alive: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.node(test.holder), w.node(test.waiter)
+				l := a.take(&test.opts)
+				q := b.queue(nil)
+				w.advance(test.alive)
+				a.die()
+				left, ok := w.leftOf(l.ID())
+				require.True(t, ok)
+				next := q.grantedBy(w.now() + left)
+				require.Greater(t, next.Fence(), l.Fence())
+				require.Error(t, l.Err(), "it had heard before")
+				release(t, next)
+			})
+		})
+	}
+}
+
+func TestTheNextIsGrantedThoughTheHolderAndTheFirstInLineCrashed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		a.take(nil)
+		b.queue(nil)
+		next := c.queue(nil)
+		a.die()
+		b.die()
+		next.grantedBy(lease)
+	})
+}
+
+func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		nodes := []*node{w.node(), w.node(), w.node()}
+		held := nodes[0].take(nil)
+		waits := make(map[string]*wait)
+		accesses := []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO, qlock.Queued}
+		for i := range 12 {
+			q := nodes[i%3].queue(&qlock.LockOptions{Priority: i % 2, Access: accesses[i%4]})
+			for _, id := range w.line(nodes[0]) {
+				if waits[id] == nil {
+					waits[id] = q
+				}
+			}
+			w.advance(10 * ms)
+		}
+		before := w.line(nodes[0])
+		require.Len(t, before, 12)
+		ended := w.ends(held)
+		w.until(5 * time.Second)
+		w.do("FLUSHALL")
+		w.advance(lease / 3)
+		e := <-ended
+		require.ErrorIs(t, e.cause, berth.ErrLost)
+		require.LessOrEqual(t, e.at, 5*time.Second+lease/3)
+
+		// One of them found a free lock in that moment; the others stand as they stood.
+		entries, after := w.held(nodes[0])
+		require.Len(t, entries, 1)
+		lucky := waits[entries[0]]
+		require.NotNil(t, lucky)
+		want := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == entries[0] })
+		require.Equal(t, want, after)
+		<-lucky.done
+		l := lucky.lock
+		for _, id := range want {
+			release(t, l)
+			l = waits[id].granted(w.now())
+		}
+		late := nodes[1].queue(nil)
+		release(t, l)
+		release(t, late.granted(w.now()))
+		w.requireIdle()
+	})
+}
+
+func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(nil)
+		first, second := a.queue(nil), a.queue(nil)
+		w.advance(10 * ms)
+		w.do("FLUSHALL")
+		lucky := b.queue(nil).granted(10 * ms) // in that moment only
+		late := b.queue(nil)
+		w.until(3 * time.Second)
+		w.grantedIn(lucky, first, second, late)
+	})
+}

@@ -1,0 +1,129 @@
+package qlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// A holder that overran its lease: whatever it calls, its successor keeps what it
+// has, to the last byte of its record.
+func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
+	for name, opts := range map[string]qlock.LockOptions{
+		"a fixed lease":    {NoRenew: true, Lease: time.Second},
+		"a renewing lease": {Lease: time.Second},
+		"a maximum hold":   {MaxHold: time.Second},
+	} {
+		for owner, successorOf := range map[string]string{"another owner": "other", "the same owner": "me"} {
+			t.Run(name+", "+owner, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					ctx := context.Background()
+					a, b := w.node(), w.node()
+					old := a.takeFor("me", &opts)
+					q := b.queueOn(berth.WithOwner(ctx, successorOf), &qlock.LockOptions{
+						NoRenew: true, Lease: time.Minute, Conflict: qlock.Wait, MaxWait: time.Hour,
+					})
+					if name == "a renewing lease" {
+						a.Stall()
+					}
+					<-q.done
+					require.NoError(t, q.err)
+					successor := q.lock
+					a.Flow()
+					w.advance(100 * ms)
+					want := berth.ErrExpired
+					if name == "a renewing lease" {
+						want = berth.ErrLost
+					}
+					before, left := w.dump(), successor.Left()
+					for call, do := range map[string]func() error{
+						"Renew":   func() error { return old.Renew(ctx) },
+						"Extend":  func() error { return old.Extend(ctx, time.Second) },
+						"Detach":  func() error { _, err := old.Detach(ctx); return err },
+						"Err":     old.Err,
+						"Release": func() error { return old.Release(ctx) },
+					} {
+						err := do()
+						require.ErrorIs(t, err, want, call)
+						require.ErrorIs(t, err, berth.ErrNotHeld, call)
+						synctest.Wait()
+						require.Equal(t, before, w.dump(), call)
+					}
+
+					// What it sent before it knew comes late.
+					for _, mode := range []string{"beat", "renew", "check", "detach", "extend 60000 late"} {
+						r := w.call("lock_renew", a.Node(), "60000", "berth:wake:", door, old.ID(), mode)
+						require.Equal(t, "unknown", r.Str(5), mode)
+						require.Equal(t, before, w.dump(), mode)
+					}
+					r := w.call("lock_release", old.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					require.Equal(t, "not_held", r.Status())
+					// Nor under the successor's name, by another node.
+					r = w.call("lock_release", successor.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					require.Equal(t, "taken", r.Status())
+					r = w.call("lock_renew", a.Node(), "60000", "berth:wake:", door, successor.ID(), "extend 60000 late")
+					require.Equal(t, "taken", r.Str(5))
+					require.Equal(t, before, w.dump())
+					require.NoError(t, successor.Err())
+					require.Equal(t, left, successor.Left())
+					w.honest(successor)
+					release(t, successor)
+					w.requireIdle()
+				})
+			})
+		}
+	}
+}
+
+func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		l := a.take(nil)
+		q := b.queue(nil)
+		w.advance(time.Second)
+		a.Stall()
+		requireWithin(t, lease-margin, (<-w.ends(l)).at)
+		held := q.grantedBy(lease)
+		a.Flow()
+		w.advance(lease)
+		require.ErrorIs(t, l.Err(), berth.ErrLost)
+		require.NoError(t, held.Err())
+		entries, _ := w.held(b)
+		require.Equal(t, []string{held.ID()}, entries)
+	})
+}
+
+func TestALockThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts qlock.LockOptions
+		by   time.Duration
+	}{
+		"renewing":  {by: lease / 3},
+		"fixed":     {opts: qlock.LockOptions{NoRenew: true, Lease: time.Hour}, by: lease / 3},
+		"forever":   {opts: qlock.LockOptions{Lease: berth.Forever}, by: lease / 3},
+		"long":      {opts: qlock.LockOptions{Lease: time.Hour}, by: lease / 3},
+		"short":     {opts: qlock.LockOptions{Lease: 300 * ms}, by: 100 * ms},
+		"max. hold": {opts: qlock.LockOptions{MaxHold: time.Hour}, by: lease / 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				l := w.node().take(&test.opts)
+				ended := w.ends(l)
+				synctest.Wait()
+				at := w.now()
+				w.do("FLUSHALL")
+				e := <-ended
+				require.LessOrEqual(t, e.at, at+test.by)
+				require.ErrorIs(t, e.cause, berth.ErrLost, "it is not its own limit that ended it")
+				require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
+				require.Empty(t, w.keys())
+			})
+		})
+	}
+}
