@@ -158,21 +158,123 @@ func TestResumeRefusesTokensOfOthers(t *testing.T) {
 		n := w.node()
 		l := n.take(nil)
 		good := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.Node()}
-		for _, change := range []func(*berth.Token){
+		changes := []func(*berth.Token){
 			func(token *berth.Token) { token.Kind = "sem" },
 			func(token *berth.Token) { token.Namespace = "other" },
 			func(token *berth.Token) { token.Name = "" },
 			func(token *berth.Token) { token.Claim = "" },
 			func(token *berth.Token) { token.Node = "" },
-			func(*berth.Token) {}, // it is not detached
-		} {
-			token := good
-			change(&token)
-			_, err := n.Resume(context.Background(), token)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig)
 		}
+		refused := func() {
+			for _, change := range changes {
+				token := good
+				change(&token)
+				_, err := n.Resume(context.Background(), token)
+				require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			}
+		}
+		refused()
+		_, err := n.Resume(context.Background(), good)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached")
+		_, err = w.node().Resume(context.Background(), good)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "nor for another node")
 		require.NoError(t, l.Err())
+		good = detach(t, l)
+		refused()
+		l = n.resume(good)
 		require.NoError(t, l.Release(context.Background()))
+		w.requireIdle()
+	})
+}
+
+func TestResumeOnAClosedClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		token := detach(t, a.take(nil))
+		b.close()
+		_, err := b.Resume(context.Background(), token)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.NoError(t, a.resume(token).Release(context.Background()), "it stays detached")
+	})
+}
+
+func TestAResumedLockCountsFromTheStartOfTheCall(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		token := detach(t, a.take(&qlock.LockOptions{MaxHold: 10 * time.Second, Lease: 8 * time.Second, NoRenew: true}))
+		b.connect()
+		w.until(time.Second)
+		b.Once("lock_resume", link.Slow(500*ms))
+		l := b.resume(token)
+		require.Equal(t, 6500*ms-82*ms, l.Left())
+		require.Equal(t, b.Node(), b.info().Entries[0].Node)
+		require.False(t, b.info().Entries[0].Detached)
+	})
+}
+
+func TestAResumedLockKeepsItsMaximumHold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		token := detach(t, a.take(&qlock.LockOptions{MaxHold: 8 * time.Second}))
+		w.until(4 * time.Second)
+		l := b.resume(token)
+		b.Cut()
+		requireWithin(t, 8*time.Second-42*ms, (<-w.ends(l)).at) // 2 ms and 1 % of what was left
+		require.ErrorIs(t, l.Err(), berth.ErrExpired, "its maximum has ended it")
+	})
+}
+
+func TestALockIsDetachedAndTakenUpAgainAndAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		first := a.takeFor("me", nil)
+		old := detach(t, first)
+		l := b.resume(old)
+		w.advance(0)
+		token := detach(t, l)
+		require.Equal(t, b.Node(), token.Node)
+		_, err := b.Resume(ctx, old)
+		require.ErrorIs(t, err, berth.ErrReleased, "that token has been used")
+		w.advance(lease / 2)
+		back := a.resume(token)
+		require.ErrorIs(t, first.Err(), berth.ErrReleased)
+		require.NoError(t, first.Release(ctx), "it does nothing")
+		w.requireKept(lease, back) // as with a renewal
+		require.NoError(t, w.node().ForceRelease(ctx, door))
+		_, err = b.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrReleased)
+	})
+}
+
+func TestTheFormerHandleHearsAtOnceThatTheLockWasTakenUp(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.hold("other", nil)
+		go func() { _, _ = a.Lock(context.Background(), "other", &qlock.LockOptions{MaxWait: time.Minute}) }()
+		l := a.take(nil)
+		w.advance(100 * ms) // it is subscribed since it waits
+		token := detach(t, l)
+		_ = b.resume(token)
+		w.advance(0)
+		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
+	})
+}
+
+func TestAResumeThatWasGivenUpMayBeMadeAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		token := detach(t, a.take(nil))
+		b.connect()
+		b.Once("lock_resume", link.Slow(time.Second))
+		ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
+		defer cancel()
+		_, err := b.Resume(ctx, token)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		l := b.resume(token)
+		w.advance(time.Minute)
+		require.NoError(t, l.Err())
+		release(t, l)
 		w.requireIdle()
 	})
 }

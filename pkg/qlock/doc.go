@@ -85,7 +85,7 @@
 //
 // A hold that does not renew, or has no end, outlives its process. In a [Swarm],
 // which is off by default, nodes of a namespace watch each other: one that has not
-// probed for ZombieAfter is condemned, and what it holds, but for detached locks, and
+// probed for its own ZombieAfter is condemned, and what it holds, but for detached locks, and
 // has waiting is removed and handed on. The node itself ends its handles with
 // berth.ErrLost before that, and goes on under a new id.
 //

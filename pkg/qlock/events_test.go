@@ -180,6 +180,50 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			},
 			[]observe.Kind{observe.ForceReleased},
 		},
+		"a node by force": {
+			func(w *world, n *node) {
+				other := w.node()
+				l := other.take(nil)
+				_, err := n.ForceReleaseNode(context.Background(), other.Node())
+				require.NoError(w.t, err)
+				e := n.told(observe.ForceReleased)[0]
+				require.Equal(w.t, []any{l.ID(), 1}, []any{e.Claim, e.Count})
+			},
+			[]observe.Kind{observe.ForceReleased},
+		},
+		"what it tells of a hold": {
+			func(w *world, n *node) {
+				other := w.node().take(nil)
+				q := n.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: 9 * time.Second, NoRenew: true})
+				w.until(time.Second)
+				release(w.t, other)
+				l := q.granted(time.Second)
+				w.until(3 * time.Second)
+				require.NoError(w.t, w.node().ForceRelease(context.Background(), door))
+				<-l.Done()
+				for kind, held := range map[observe.Kind]time.Duration{observe.Granted: 0, observe.ReleasedByOther: w.now() - time.Second} {
+					e := n.told(kind)[0]
+					require.Equal(w.t, []any{l.ID(), "me", l.Fence()}, []any{e.Claim, e.Owner, e.Fence}, kind)
+					require.Equal(w.t, []time.Duration{time.Second, held, 9 * time.Second}, []time.Duration{e.Waited, e.Held, e.Lease}, kind)
+				}
+				require.NoError(w.t, n.told(observe.Granted)[0].Err)
+				require.ErrorIs(w.t, n.told(observe.ReleasedByOther)[0].Err, berth.ErrReleased)
+			},
+			[]observe.Kind{observe.Queued, observe.Granted, observe.ReleasedByOther},
+		},
+		"what it tells of a detached hold": {
+			func(w *world, n *node) {
+				l := n.take(&qlock.LockOptions{NoRenew: true})
+				w.until(time.Second)
+				token := detach(w.t, l)
+				w.until(2 * time.Second)
+				_ = n.resume(token)
+				e := n.told(observe.Detached)[0]
+				require.Equal(w.t, []any{lease - margin - time.Second, time.Second}, []any{e.Left, e.Held})
+				require.Equal(w.t, lease-margin-2*time.Second, n.told(observe.Resumed)[0].Left)
+			},
+			[]observe.Kind{observe.Granted, observe.Detached, observe.ReleasedByOther, observe.Resumed},
+		},
 		"detached and resumed": {
 			func(w *world, n *node) {
 				_ = n.resume(detach(w.t, n.take(nil)))
@@ -216,4 +260,27 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAReleaseThatFailsIsTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		l := n.take(&qlock.LockOptions{NoRenew: true})
+		w.advance(time.Second)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_release" {
+				return link.LoseRequest
+			}
+			return link.Pass
+		})
+		err := l.Release(context.Background())
+		require.Error(t, err)
+		e := n.told(observe.ReleaseFailed)
+		require.Len(t, e, 1)
+		require.Equal(t, err, e[0].Err)
+		require.Equal(t, []any{l.ID(), l.Fence(), lease - margin - w.now()}, []any{e[0].Claim, e[0].Fence, e[0].Left})
+		n.OnCommand(nil)
+		release(t, l)
+		require.Len(t, n.told(observe.Released), 1)
+	})
 }

@@ -2,9 +2,11 @@ package qlock_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -191,5 +193,200 @@ func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
 		require.Equal(t, 2, dropped)
 		require.Contains(t, n.kinds(), observe.Swept)
 		w.requireIdle()
+	})
+}
+
+func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
+	ctx := context.Background()
+	for name, all := range map[string]struct {
+		call  func(operator *node, of string) (int, error)
+		count int
+	}{
+		"ForceReleaseAll": {func(n *node, _ string) (int, error) { return n.ForceReleaseAll(ctx) }, 8},
+		"ForceReleaseNode": {func(n *node, of string) (int, error) {
+			return n.ForceReleaseNode(ctx, of)
+		}, 16},
+		"SweepWaiters": {func(n *node, _ string) (int, error) { return n.SweepWaiters(ctx) }, 0},
+		"Locks": {func(n *node, _ string) (count int, err error) {
+			for _, e := range n.Locks(ctx) {
+				if e == nil {
+					count++
+				} else {
+					err = e
+				}
+			}
+			return count, err
+		}, 8},
+		"Queues": {func(n *node, _ string) (count int, err error) {
+			for _, e := range n.Queues(ctx) {
+				if e == nil {
+					count++
+				} else {
+					err = e
+				}
+			}
+			return count, err
+		}, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, operator := w.node(), w.node()
+				for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+					n.hold(name, nil)
+					go func() { _, _ = n.Lock(ctx, name, nil) }()
+				}
+				w.advance(0)
+				w.do("HSET", stateKey, "fmt", "2")
+				count, err := all.call(operator, n.Node())
+				require.ErrorIs(t, err, berth.ErrIncompatible)
+				require.Equal(t, all.count, count)
+			})
+		})
+	}
+}
+
+// Whatever happens between the look and the call, the hold of a successor stays.
+func TestForceCallsMeanTheHoldThatTheyFound(t *testing.T) {
+	ctx := context.Background()
+	for script, call := range map[string]func(operator *node) error{
+		"lock_force_release": func(n *node) error { return n.ForceRelease(ctx, door) },
+		"lock_extend":        func(n *node) error { return n.ForceExtend(ctx, door, time.Minute) },
+	} {
+		t.Run(script, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, operator := w.node(), w.node()
+				old := a.take(nil)
+				q := a.queue(nil)
+				operator.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == script {
+						assert.NoError(t, old.Release(ctx))
+					}
+					return link.Pass
+				})
+				require.ErrorIs(t, call(operator), berth.ErrNotHeld)
+				next := q.granted(0)
+				require.NoError(t, next.Renew(ctx))
+				w.requireKept(lease, next)
+			})
+		})
+	}
+}
+
+func TestForceReleaseNodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, operator := w.node(), w.node(), w.node()
+		token := detach(t, a.take(nil))
+		var l *qlock.Lock
+		operator.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "claim_force_release" && l == nil {
+				l = b.resume(token)
+			}
+			return link.Pass
+		})
+		count, err := operator.ForceReleaseNode(context.Background(), a.Node())
+		require.NoError(t, err)
+		require.Zero(t, count)
+		require.NoError(t, l.Renew(context.Background()))
+	})
+}
+
+func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, operator := w.node(), w.node()
+		n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+		for i := range 250 {
+			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i), wait: time.Second})
+		}
+		next := n.queue(nil)
+		w.advance(1500 * ms)
+		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		release(t, next.granted(1500*ms))
+	})
+}
+
+func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, operator := w.node(), w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
+		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, MaxHold: 10 * time.Second})
+		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
+		require.Equal(t, 25*time.Second, operator.told(observe.Extended)[0].Left, "of what lasts longest")
+		w.requireKept(25*time.Second, outer)
+		w.requireKept(10*time.Second, inner)
+		entries := operator.info().Entries
+		require.Equal(t, []time.Duration{25 * time.Second, 10 * time.Second}, []time.Duration{entries[0].Left, entries[1].Left})
+		release(t, inner)
+		require.NoError(t, outer.Renew(ctx))
+		w.requireKept(25*time.Second, outer)
+		release(t, outer)
+
+		endless := n.take(&qlock.LockOptions{Lease: berth.Forever})
+		before := w.dump()
+		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
+		require.Equal(t, berth.Forever, operator.told(observe.Extended)[1].Left)
+		require.Equal(t, before, w.dump(), "nothing is further off")
+		w.advance(time.Hour)
+		require.Equal(t, berth.Forever, operator.info().Left)
+		release(t, endless)
+		w.requireIdle()
+	})
+}
+
+func TestForceExtendStaysWhenAnEntryGivesBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, operator := w.node(), w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
+		inner := n.takeFor("me", extend(3*time.Second))
+		require.NoError(t, operator.ForceExtend(context.Background(), door, 5*time.Second))
+		w.requireKept(28*time.Second, outer)
+		release(t, inner)
+		w.requireKept(25*time.Second, outer)
+	})
+}
+
+func TestForceExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, operator, other := w.node(), w.node(), w.node()
+		l := n.take(&qlock.LockOptions{NoRenew: true})
+		sent := 0
+		operator.OnCommand(func(c link.Command) link.Fate {
+			if c.Name != "lock_extend" {
+				return link.Pass
+			}
+			if sent++; sent == 1 {
+				return link.LoseReply
+			}
+			assert.NoError(t, other.ForceExtend(ctx, door, time.Second))
+			return link.Pass
+		})
+		require.NoError(t, operator.ForceExtend(ctx, door, 4*time.Second))
+		require.Equal(t, 2, sent)
+		require.Equal(t, lease+5*time.Second, w.endOf(l).Sub(w.began))
+	})
+}
+
+func TestForceExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, operator := w.node(), w.node()
+		n.take(&qlock.LockOptions{NoRenew: true})
+		n.die()
+		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
+		require.GreaterOrEqual(t, w.expiry(), time.Hour+lease)
+		w.advance(time.Hour)
+		require.Equal(t, lease, operator.info().Left)
+	})
+}
+
+func TestANodeThatListensHearsOfAForceReleaseAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, operator := w.node(), w.node()
+		l := n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+		n.queue(nil) // those that wait listen
+		w.until(100 * ms)
+		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		w.advance(0)
+		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
 	})
 }

@@ -148,3 +148,48 @@ func TestAQueueShowsItsFirstHundred(t *testing.T) {
 		require.Len(t, collect(t, n.Queue(context.Background(), door)), 120)
 	})
 }
+
+func TestAQueueTellsEachWaiterInFull(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		dead, n := w.node(qlock.Config{Lease: 900 * ms}), w.node(qlock.Config{Label: "two"})
+		n.take(&qlock.LockOptions{MaxHold: time.Hour})
+		dead.queue(nil)
+		dead.die()
+		w.until(100 * ms)
+		n.queueOn(berth.WithOwner(context.Background(), "you"), &qlock.LockOptions{Priority: -3, Meta: map[string]string{"k": "v"}})
+		w.until(time.Second)
+		queue := collect(t, n.Queue(context.Background(), door))
+		require.Len(t, queue, 1, "the one before it has died")
+		q := queue[0]
+		since := time.UnixMilli(w.began.Add(100 * ms).UnixMilli())
+		require.Equal(t, []any{n.Node(), "two", "you", -3, 0, 1}, []any{q.Node, q.Label, q.Owner, q.Priority, q.Ahead, q.Weight})
+		require.Equal(t, []any{since, 900 * ms}, []any{q.Since, q.Waited})
+		require.Greater(t, q.Alive, lease/2)
+		require.LessOrEqual(t, q.Alive, lease)
+		require.Equal(t, map[string]string{"k": "v"}, q.Meta)
+		queued, err := n.Queued(context.Background(), door)
+		require.NoError(t, err)
+		require.True(t, queued)
+	})
+}
+
+func TestInfoTellsEachEntryInFull(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: time.Minute, NoRenew: true, MaxHold: time.Hour})
+		w.until(time.Second)
+		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Lease: 2 * time.Second})
+		_ = detach(t, inner)
+		w.until(1500 * ms)
+		info := n.info()
+		require.Equal(t, "me", info.Owner)
+		require.Equal(t, []any{outer.Fence(), 58500 * ms}, []any{info.Fence, info.Left})
+		at := func(d time.Duration) time.Time { return time.UnixMilli(w.began.Add(d).UnixMilli()) }
+		first, second := info.Entries[0], info.Entries[1]
+		require.Equal(t, []any{at(0), 1500 * ms, time.Hour, false}, []any{first.Granted, first.Held, first.MaxHold, first.Detached})
+		require.Equal(t, []any{at(time.Second), 500 * ms, inner.ID(), true}, []any{second.Granted, second.Held, second.ID, second.Detached})
+		queued, err := n.Queued(context.Background(), door)
+		require.NoError(t, err)
+		require.False(t, queued)
+	})
+}

@@ -258,3 +258,201 @@ func TestASetUnderALockOfTheSameOwner(t *testing.T) {
 		<-within.Done()
 	})
 }
+
+func TestLockAllChecksAllNamesBeforeItAsksForAny(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		_, err := n.LockAll(context.Background(), []string{"a", "{"}, nil)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.Zero(t, n.Count("lock_acquire"))
+	})
+}
+
+func TestTheBoundsOfASetCountForAllItsWaitsTogether(t *testing.T) {
+	tests := map[string]struct {
+		opts   qlock.LockOptions
+		first  time.Duration // how long the first one is waited for
+		reason berth.Reason
+		at     time.Duration
+	}{
+		"MaxWait": {qlock.LockOptions{MaxWait: 2 * time.Second}, 1500 * ms, berth.ReasonTimedOut, 2 * time.Second},
+		"MaxAttempts": {
+			qlock.LockOptions{MaxAttempts: 3, RetryJitter: -1}, 300 * ms, berth.ReasonAttempts, 400 * ms,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				other.take(nil)
+				first := other.hold("a", nil)
+				time.AfterFunc(tt.first, func() { _ = first.Release(context.Background()) })
+				_, err := n.LockAll(context.Background(), []string{"a", door}, &tt.opts)
+				var refusal *berth.AcquireError
+				require.ErrorAs(t, err, &refusal)
+				require.Equal(t, door, refusal.Name)
+				require.Equal(t, tt.reason, refusal.Reason)
+				require.Equal(t, tt.at, w.now())
+				n.free("a")
+			})
+		})
+	}
+}
+
+func TestLockAllThatLosesALockMeanwhileHoldsNone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		blocker := other.take(nil)
+		result := make(chan error, 1)
+		go func() {
+			_, err := n.LockAll(context.Background(), []string{"a", "b", door}, nil)
+			result <- err
+		}()
+		w.advance(time.Second)
+		require.NoError(t, other.ForceRelease(context.Background(), "b"))
+		w.advance(lease / 3)
+		release(t, blocker)
+		err := <-result
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		require.NotErrorIs(t, err, berth.ErrBusy)
+		var refusal *berth.AcquireError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, berth.ReasonFailed, refusal.Reason)
+		require.Equal(t, "b", refusal.Name)
+		require.NotEmpty(t, refusal.Claim)
+		require.Equal(t, w.now(), refusal.Waited)
+		n.free("a", "b", door)
+	})
+}
+
+func TestLockAllWhoseCallerLeavesWhileFixedLeasesBegin(t *testing.T) {
+	why := errors.New("no longer wanted")
+	tests := map[string]struct {
+		ctx    func() (context.Context, context.CancelFunc)
+		reason berth.Reason
+		end    error
+	}{
+		"cancelled": {func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(time.Second, func() { cancel(why) })
+			return ctx, func() { cancel(nil) }
+		}, berth.ReasonCancelled, context.Canceled},
+		"timed out": {func() (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(context.Background(), time.Second, why)
+		}, berth.ReasonTimedOut, context.DeadlineExceeded},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.connect()
+				n.Once("lock_renew", link.Slow(2*time.Second))
+				ctx, cancel := tt.ctx()
+				defer cancel()
+				_, err := n.LockAll(ctx, []string{"a", "b"}, &qlock.LockOptions{NoRenew: true})
+				require.Equal(t, time.Second, w.now())
+				require.ErrorIs(t, err, tt.end)
+				require.ErrorIs(t, err, why)
+				var refusal *berth.AcquireError
+				require.ErrorAs(t, err, &refusal)
+				require.Equal(t, tt.reason, refusal.Reason)
+				w.advance(2 * time.Second)
+				n.free("a", "b")
+			})
+		})
+	}
+}
+
+// released are the names in the order in which n releases them from now on.
+func (n *node) released() *[]string {
+	var names []string
+	n.OnCommand(func(c link.Command) link.Fate {
+		if c.Name == "lock_release" {
+			names = append(names, c.Args[len(c.Args)-1])
+		}
+		return link.Pass
+	})
+	return &names
+}
+
+func TestTheLastLockOfASetIsReleasedFirst(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		order := n.released()
+		set, err := n.LockAll(context.Background(), []string{"a", "b", "c"}, nil)
+		require.NoError(t, err)
+		require.NoError(t, set.Release(context.Background()))
+		require.Equal(t, []string{"c", "b", "a"}, *order)
+		w.node().take(nil)
+		*order = nil
+		_, err = n.TryLockAll(context.Background(), []string{"a", "b", door}, nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, []string{"b", "a"}, *order)
+	})
+}
+
+func TestTheContextOfASetOutlivesTheOneItWasAcquiredWith(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		type key struct{}
+		n := w.node()
+		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "kept"))
+		set, err := n.LockAll(ctx, []string{"a", "b"}, nil)
+		require.NoError(t, err)
+		cancel()
+		w.advance(0)
+		require.NoError(t, set.Context().Err())
+		require.Equal(t, "kept", set.Context().Value(key{}))
+		within, stop := set.Within(context.WithValue(context.Background(), key{}, "own"))
+		require.Equal(t, "own", within.Value(key{}))
+		require.Equal(t, set.Locks()[1].Fence(), n.Fence(within, "b"))
+		stop()
+		require.ErrorIs(t, within.Err(), context.Canceled)
+		set.Locks()[0] = nil // the caller's own slice
+		require.NoError(t, set.Locks()[1].Release(context.Background()))
+		<-set.Done()
+		require.ErrorIs(t, set.Err(), berth.ErrReleased)
+		require.ErrorIs(t, context.Cause(set.Context()), berth.ErrReleased)
+		require.NoError(t, set.Release(context.Background()))
+		n.free("a", "b")
+	})
+}
+
+func TestASetRenewsAndExtendsAllAndTellsWhatItCannot(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, operator := w.node(), w.node()
+		set, err := n.LockAll(context.Background(), []string{"a", "b"}, &qlock.LockOptions{NoRenew: true})
+		require.NoError(t, err)
+		left := func(want time.Duration) {
+			for _, l := range set.Locks() {
+				require.Equal(t, want, l.Left(), l.Name())
+				info, err := operator.Info(context.Background(), l.Name())
+				require.NoError(t, err)
+				require.Equal(t, want+margin, info.Left, l.Name())
+			}
+		}
+		w.advance(time.Second)
+		left(lease - margin - time.Second)
+		require.NoError(t, set.Renew(context.Background()))
+		left(lease - margin)
+		require.NoError(t, set.Extend(context.Background(), 2*time.Second))
+		left(lease - margin + 2*time.Second)
+		require.ErrorIs(t, set.Extend(context.Background(), 0), berth.ErrInvalidConfig)
+		require.NoError(t, operator.ForceRelease(context.Background(), "b"))
+		require.ErrorIs(t, set.Renew(context.Background()), berth.ErrReleased)
+		require.ErrorIs(t, set.Extend(context.Background(), time.Second), berth.ErrReleased)
+		require.ErrorIs(t, set.Release(context.Background()), berth.ErrReleased)
+		n.free("a", "b")
+	})
+}
+
+func TestDoAllTellsOfALockWhoseEndNobodyHadHeardOf(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		err := n.DoAll(context.Background(), []string{"a", "b"}, nil, func(context.Context) error {
+			w.do("FLUSHALL")
+			return nil
+		})
+		require.ErrorIs(t, err, berth.ErrLost)
+	})
+}

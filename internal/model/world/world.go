@@ -1,0 +1,170 @@
+// Package world is where the primitives' tests take place: an in-process server in
+// the virtual time of testing/synctest, and a look at what it keeps of one name.
+package world
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// World is a server in virtual time.
+type World struct {
+	T      *testing.T
+	Server *embedded.Server
+	Redis  rueidis.Client // looks on
+	// State and Line are the keys of the name that the methods look at.
+	State, Line string
+
+	run   *scriptkit.Runner
+	began time.Time
+}
+
+// In runs a test in virtual time, beside others. What the test leaves running fails
+// it.
+func In(t *testing.T, state, line string, test func(t *testing.T, w *World)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start()
+		require.NoError(t, err)
+		defer server.Close()
+		redis, err := server.Client(RarePings)
+		require.NoError(t, err)
+		defer redis.Close()
+		w := &World{T: t, Server: server, Redis: redis, State: state, Line: line, began: time.Now()}
+		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
+		require.NoError(t, w.run.Load(t.Context(), claims.Library().Scripts()...))
+		test(t, w)
+	})
+}
+
+// RarePings keeps rueidis from sending a PING a second, which makes hours of
+// virtual time long.
+func RarePings(option *rueidis.ClientOption) {
+	option.Dialer.KeepAlive = time.Hour
+	option.ConnWriteTimeout = 10 * time.Second
+}
+
+// Now is how long the test has run.
+func (w *World) Now() time.Duration { return time.Since(w.began) }
+
+// Advance lets time pass, and everything that happens then.
+func (w *World) Advance(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// Until lets the time pass up to a moment of the test.
+func (w *World) Until(at time.Duration) {
+	w.T.Helper()
+	require.LessOrEqual(w.T, w.Now(), at, "that moment has passed")
+	w.Advance(at - w.Now())
+}
+
+// Call runs a script as a process would that a test has no client for.
+func (w *World) Call(script string, args ...string) scriptkit.Reply {
+	w.T.Helper()
+	r, err := w.run.Run(context.Background(), claims.Library().Script(script), scriptkit.Once,
+		[]string{w.State, w.Line}, args)
+	require.NoError(w.T, err)
+	return r
+}
+
+// Do runs a command on the server, and returns its answer.
+func (w *World) Do(words ...string) rueidis.RedisResult {
+	w.T.Helper()
+	r := w.Redis.Do(context.Background(), w.Redis.B().Arbitrary(words...).Build())
+	if err := r.Error(); !rueidis.IsRedisNil(err) {
+		require.NoError(w.T, err)
+	}
+	return r
+}
+
+// Int runs a command that answers a number.
+func (w *World) Int(words ...string) int64 {
+	w.T.Helper()
+	n, err := w.Do(words...).AsInt64()
+	require.NoError(w.T, err)
+	return n
+}
+
+// Keys are all keys on the server.
+func (w *World) Keys() []string {
+	w.T.Helper()
+	keys, err := w.Do("KEYS", "*").AsStrSlice()
+	require.NoError(w.T, err)
+	return keys
+}
+
+// Dump is all that the server has of the name, for comparing.
+func (w *World) Dump() string {
+	w.T.Helper()
+	fields, err := w.Do("HGETALL", w.State).AsStrMap()
+	require.NoError(w.T, err)
+	line, err := w.Do("ZRANGE", w.Line, "0", "-1", "WITHSCORES").AsZScores()
+	require.NoError(w.T, err)
+	return fmt.Sprint(fields, line)
+}
+
+// Expiry is when the keys of the name expire, as a moment of the test. It fails if
+// that is not the same instant for all that exist.
+func (w *World) Expiry() time.Duration {
+	w.T.Helper()
+	at := w.Int("PEXPIRETIME", w.State)
+	if line := w.Int("PEXPIRETIME", w.Line); line != -2 {
+		require.Equal(w.T, at, line, "the keys expire at the same instant")
+	}
+	if at < 0 {
+		return time.Duration(at)
+	}
+	return time.UnixMilli(at).Sub(w.began)
+}
+
+// Field is a number of the state, 0 where it is not there.
+func (w *World) Field(name string) int64 {
+	w.T.Helper()
+	n, err := w.Do("HGET", w.State, name).AsInt64()
+	if rueidis.IsRedisNil(err) {
+		return 0
+	}
+	require.NoError(w.T, err)
+	return n
+}
+
+// LeftOf is what the server says is left of a claim's hold; ok is false if it has
+// none.
+func (w *World) LeftOf(claim string) (left time.Duration, ok bool) {
+	w.T.Helper()
+	score, err := w.Do("ZSCORE", w.Line, "h:"+claim).AsFloat64()
+	if rueidis.IsRedisNil(err) {
+		return 0, false
+	}
+	require.NoError(w.T, err)
+	return time.Until(time.UnixMilli(int64(score))), true
+}
+
+// RequireIdle fails unless nothing is held, nobody waits, and no record is left.
+func (w *World) RequireIdle() {
+	w.T.Helper()
+	synctest.Wait()
+	require.Zero(w.T, w.Int("EXISTS", w.Line), "the line is empty")
+	fields, err := w.Do("HGETALL", w.State).AsStrMap()
+	require.NoError(w.T, err)
+	for name, value := range fields {
+		require.False(w.T, strings.HasPrefix(name, "c:"), "a record is left: %s = %s", name, value)
+	}
+	for _, name := range []string{"used", "waiting", "gone", "forever"} {
+		require.Zero(w.T, w.Field(name), name)
+	}
+}
