@@ -115,7 +115,7 @@ func (e *Engine) leaving(ctx, wait context.Context) *berth.AcquireError {
 
 // refused completes a refusal and tells the observer.
 func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
-	r.Name, r.Claim, r.Waited = c.Name, c.ID, e.clock.Now()-c.start
+	r.Name, r.Claim, r.Waited = c.Name, c.ID, c.waited(e.clock.Now())
 	if r.Capacity == 0 {
 		r.Capacity = c.capacity()
 	}

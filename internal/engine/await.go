@@ -60,7 +60,7 @@ func (e *Engine) requeue(c *Claim) {
 	answer, ok := e.requeueOnce(c)
 	c.calls.Unlock()
 	if ok {
-		e.event(observe.Requeued, c, func(ev *observe.Event) { ev.Waited, ev.Ahead = e.clock.Now()-c.start, answer.Ahead })
+		e.event(observe.Requeued, c, func(ev *observe.Event) { ev.Waited, ev.Ahead = c.waited(e.clock.Now()), answer.Ahead })
 	}
 }
 

@@ -300,7 +300,7 @@ func (e *Engine) hearRestored(c *Claim, start time.Duration, s Status) heartbeat
 		c.mu.Lock()
 		c.heard, c.left = start, c.Record.Wait
 		c.mu.Unlock()
-		e.event(observe.Restored, c, func(ev *observe.Event) { ev.Waited = e.clock.Now() - c.start })
+		e.event(observe.Restored, c, func(ev *observe.Event) { ev.Waited = c.waited(e.clock.Now()) })
 		return heartbeat.Outcome{Left: c.Record.Wait}
 	case WordHeld:
 		e.beats.Kick(c.Name) // the next beat says how much is left

@@ -48,6 +48,9 @@ type Claim struct {
 	// Extends is by how much the claim lengthens what its owner holds already, if
 	// it does; 0 for a claim that would not.
 	Extends time.Duration
+	// Before is how long the call had taken when this claim was made for it, under
+	// the nodes that were replaced.
+	Before time.Duration
 
 	start time.Duration // when the call began, on the engine's clock
 	lease heartbeat.Lease
@@ -145,6 +148,9 @@ func (t Terms) lease() time.Duration {
 	}
 	return t.Lease
 }
+
+// waited is how long the call has taken at a moment.
+func (c *Claim) waited(now time.Duration) time.Duration { return c.Before + now - c.start }
 
 // begins sets what is known of a claim when its course begins.
 func (c *Claim) begins(now time.Duration) {

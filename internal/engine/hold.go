@@ -34,7 +34,7 @@ type Hold struct {
 // handle makes the hold of a claim that was granted.
 func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
 	h := &Hold{e: e, c: c, since: e.clock.Now()}
-	h.waited = h.since - c.start
+	h.waited = c.waited(h.since)
 	h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(ctx)))
 	c.mu.Lock()
 	c.hold = h
@@ -294,13 +294,12 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	if old != nil {
 		e.endHold(old, berth.ErrReleased)
 	}
-	if e.outdated() {
-		e.forget(c) // it stays as it is, for the next node
-		return nil, e.closedBy()
-	}
-	if e.isClosing() {
+	if outdated := e.outdated(); outdated || e.isClosing() {
 		e.forget(c)
-		e.spawn(func() { e.cleanUp(c) }) // Close gives back what is held
+		e.spawn(func() { e.cleanUp(c) }) // Close and Abandon give back what is held
+		if outdated {
+			return nil, berth.ErrLost // this node had taken it up, as the server sees it
+		}
 		return nil, e.closedBy()
 	}
 	e.takes(c, grant{fence: fence, start: start, left: left, confirmed: true})

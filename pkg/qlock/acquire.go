@@ -68,7 +68,8 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 // Resume takes up a lock that was detached, in this or another process. It is
 // renewed again if it was before. It returns berth.ErrNotHeld if the hold has
 // ended, berth.ErrReleased if another node has resumed it and holds it, or it was
-// released by force, and berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
+// released by force, berth.ErrLost if this node was found dead meanwhile, and
+// berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
 // that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	for {
@@ -121,11 +122,12 @@ func (g *gathering) lock(ctx context.Context, name string) (*Lock, error) {
 		return nil, err
 	}
 	_, ends := ctx.Deadline()
+	start := g.c.clock.Now()
 	for {
 		seat := g.c.seat.Load()
 		claim := g.c.claim(seat, name, g.owner, g.o, g.wait, ends)
 		maxWait, attempts := g.left()
-		claim.Attempts = attempts
+		claim.Attempts, claim.Before = attempts, g.c.clock.Now()-start
 		hold, err := seat.Engine.Acquire(ctx, claim, maxWait)
 		if err == nil {
 			return &Lock{seat: seat, hold: hold, process: process(hold, g.o.Conflict)}, nil

@@ -46,7 +46,7 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnceAndLeavesNothing(t *testing.T) {
 				held := a.take(nil)
 				q := b.queue(nil)
 				next := a.queue(nil)
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				meet(b, held)
 				w.requirePending(q, next)
 				q.cancel(errMine)
@@ -54,15 +54,15 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnceAndLeavesNothing(t *testing.T) {
 				requireCallerLeft(t, refusal)
 				require.Equal(t, time.Second, refusal.Waited)
 				b.Flow()
-				w.advance(0)
+				w.Advance(0)
 				require.Empty(t, w.record(refusal.Claim))
-				require.Zero(t, w.field("gone"), "its acquire was answered, so no tombstone is needed")
+				require.Zero(t, w.Field("gone"), "its acquire was answered, so no tombstone is needed")
 				if held.Err() == nil {
 					require.Equal(t, []string{}, append([]string{}, w.line(a)[1:]...), "only the next waits")
 					release(t, held)
 				}
 				release(t, next.granted(time.Second))
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -81,12 +81,12 @@ func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
 					b.connect()
 					held := a.take(nil)
 					q := b.queue(&opts)
-					at := w.now()
+					at := w.Now()
 					b.Delay(func() time.Duration { return 10 * ms })
 					release(t, held)
-					w.advance(delay)
+					w.Advance(delay)
 					q.cancel(errMine)
-					w.advance(0)
+					w.Advance(0)
 					require.False(t, q.pending(), "it returns at once")
 					require.LessOrEqual(t, q.at, at+delay)
 					if q.err == nil {
@@ -95,8 +95,8 @@ func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
 						require.Nil(t, q.lock)
 						requireCallerLeft(t, q.err)
 					}
-					w.advance(time.Second)
-					w.requireIdle()
+					w.Advance(time.Second)
+					w.RequireIdle()
 				})
 			})
 		}
@@ -107,18 +107,18 @@ func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		start := w.now()
+		start := w.Now()
 		n.Delay(func() time.Duration { return 500 * ms })
 		q := n.queue(nil)
-		w.advance(100 * ms)
+		w.Advance(100 * ms)
 		q.cancel(errMine)
 		refusal := q.refused(start+100*ms, berth.ReasonCancelled)
 		requireCallerLeft(t, refusal)
-		w.until(start + 700*ms)
-		require.EqualValues(t, 1, w.field("used"), "it has been granted meanwhile")
-		w.until(start + 2500*ms)
-		w.requireIdle()
-		require.Zero(t, w.field("gone"), "the acquire was answered")
+		w.Until(start + 700*ms)
+		require.EqualValues(t, 1, w.Field("used"), "it has been granted meanwhile")
+		w.Until(start + 2500*ms)
+		w.RequireIdle()
+		require.Zero(t, w.Field("gone"), "the acquire was answered")
 	})
 }
 
@@ -131,7 +131,7 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 				if held {
 					other.take(&qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second})
 				}
-				start := w.now()
+				start := w.Now()
 				n.OnCommand(func(c link.Command) link.Fate {
 					if c.Name == "lock_acquire" {
 						return link.LoseReply
@@ -139,24 +139,24 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 					return link.Pass
 				})
 				q := n.queue(nil)
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				w.requirePending(q)
-				require.EqualValues(t, 1, w.field("used"))
+				require.EqualValues(t, 1, w.Field("used"))
 				q.cancel(errMine)
 				refusal := q.refused(start+time.Second, berth.ReasonCancelled)
 				requireCallerLeft(t, refusal)
-				w.advance(ms)
+				w.Advance(ms)
 				require.Equal(t, "!gone", w.record(refusal.Claim))
 				require.Empty(t, w.line(other))
-				before := w.dump()
+				before := w.Dump()
 				late := w.ask(claim{node: n.Node(), id: refusal.Claim})
 				require.Equal(t, "gone", late.Status())
-				require.Equal(t, before, w.dump())
-				w.until(start + time.Minute)
+				require.Equal(t, before, w.Dump())
+				w.Until(start + time.Minute)
 				require.Equal(t, "!gone", w.record(refusal.Claim))
-				w.advance(1001 * ms)
+				w.Advance(1001 * ms)
 				w.sweep()
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -172,19 +172,19 @@ func TestAnAcquireThatComesAfterItsCancelGetsNothing(t *testing.T) {
 			}
 			return link.Pass
 		})
-		start := w.now()
+		start := w.Now()
 		q := n.queue(nil)
-		w.advance(10 * ms)
+		w.Advance(10 * ms)
 		q.cancel(errMine)
 		requireCallerLeft(t, q.refused(start+10*ms, berth.ReasonCancelled))
-		w.advance(5 * time.Second)
-		require.EqualValues(t, 1, w.field("gone"))
+		w.Advance(5 * time.Second)
+		require.EqualValues(t, 1, w.Field("gone"))
 		n.OnCommand(nil)
 		late, err := n.DeliverLate()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, late, 1)
-		require.Zero(t, w.field("used"), "it met the tombstone")
-		require.Zero(t, w.field("waiting"))
+		require.Zero(t, w.Field("used"), "it met the tombstone")
+		require.Zero(t, w.Field("waiting"))
 		release(t, w.node().take(nil))
 	})
 }
@@ -221,7 +221,7 @@ func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
 		require.Empty(t, w.line(a))
 		require.Contains(t, b.kinds(), observe.TimedOut)
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -237,7 +237,7 @@ func TestADeadlineOfTheCallerMatchesBusyAndTheContext(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 		require.NotErrorIs(t, err, context.Canceled)
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -277,7 +277,7 @@ func TestAttemptsBoundTheWaitExactlyAndNothingPolls(t *testing.T) {
 				a, b := w.node(), w.node()
 				a.take(&qlock.LockOptions{Lease: berth.Forever})
 				b.connect()
-				start := w.now()
+				start := w.Now()
 				q := b.queue(&test.opts)
 				<-q.done
 				err := q.refused(q.at, berth.ReasonAttempts)
@@ -310,13 +310,13 @@ func TestAttemptsThatAreLeftGetTheLock(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		q := b.queue(&qlock.LockOptions{MaxAttempts: 3, RetryDelay: time.Second, RetryJitter: -1})
-		w.until(1999 * ms)
+		w.Until(1999 * ms)
 		release(t, held)
 		l := q.granted(1999 * ms)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, l.Err(), "what bounds the wait does not bound the hold")
 		release(t, l)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -325,18 +325,18 @@ func TestASingleAttemptNeverWaits(t *testing.T) {
 		a, b := w.node(), w.node()
 		b.connect()
 		once := &qlock.LockOptions{MaxAttempts: 1, MaxWait: time.Hour, RetryDelay: time.Hour}
-		start := w.now()
+		start := w.Now()
 		held := a.take(once)
-		before := w.dump()
+		before := w.Dump()
 		b.Reset()
 		err := b.queue(once).refused(start, berth.ReasonAttempts)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.Equal(t, 1, b.Count("lock_acquire"))
-		require.Equal(t, before, w.dump())
+		require.Equal(t, before, w.Dump())
 		require.Equal(t, 1, err.Held)
 		require.Contains(t, b.kinds(), observe.AttemptsUsedUp)
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -350,7 +350,7 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 			b.queue(nil)
 		}
 		line := w.line(a)
-		w.advance(1500 * ms)
+		w.Advance(1500 * ms)
 		try := func(n *node, opts *qlock.LockOptions) error {
 			_, err := n.TryLock(ctx, door, opts)
 			return err
@@ -408,7 +408,7 @@ func TestDetailsThatCannotBeReadDoNotHideTheError(t *testing.T) {
 		a, b := w.node(), w.node(qlock.Config{DetailedErrors: true})
 		a.take(nil)
 		q := b.queue(&qlock.LockOptions{MaxWait: time.Second})
-		w.until(999 * ms)
+		w.Until(999 * ms)
 		b.Stall()
 		<-q.done
 		require.ErrorIs(t, q.err, berth.ErrBusy)

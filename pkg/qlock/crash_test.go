@@ -32,13 +32,13 @@ func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
 				b.queue(nil)
 				next := c.queue(nil)
 				b.die()
-				w.until(test.released)
+				w.Until(test.released)
 				w.requirePending(next)
 				release(t, held)
 				l := next.grantedBy(test.at)
 				b.close()
 				release(t, l)
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -51,7 +51,7 @@ func TestAReleasePassesWaitersThatHaveDied(t *testing.T) {
 		w.ask(claim{node: "q", id: "q.1", wait: time.Second})
 		w.ask(claim{node: "q", id: "q.2", wait: 2*time.Second + ms})
 		w.ask(claim{node: "q", id: "q.3", wait: time.Minute})
-		w.advance(2 * time.Second)
+		w.Advance(2 * time.Second)
 		require.Equal(t, []string{"q.2", "q.3"}, w.serve("h.1"))
 	})
 }
@@ -66,7 +66,7 @@ func TestManyCrashedWaitersDelayTheNextNoLonger(t *testing.T) {
 		q := n.queue(nil)
 		release(t, q.grantedBy(lease))
 		require.LessOrEqual(t, n.Count("claim_sweep"), 150/100+2)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -89,11 +89,11 @@ func TestACrashedHoldersLockIsGrantedWhenItsLeaseEnds(t *testing.T) {
 				a, b := w.node(test.holder), w.node(test.waiter)
 				l := a.take(&test.opts)
 				q := b.queue(nil)
-				w.advance(test.alive)
+				w.Advance(test.alive)
 				a.die()
-				left, ok := w.leftOf(l.ID())
+				left, ok := w.LeftOf(l.ID())
 				require.True(t, ok)
-				next := q.grantedBy(w.now() + left)
+				next := q.grantedBy(w.Now() + left)
 				require.Greater(t, next.Fence(), l.Fence())
 				require.Error(t, l.Err(), "it had heard before")
 				release(t, next)
@@ -127,14 +127,14 @@ func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 					waits[id] = q
 				}
 			}
-			w.advance(10 * ms)
+			w.Advance(10 * ms)
 		}
 		before := w.line(nodes[0])
 		require.Len(t, before, 12)
 		ended := w.ends(held)
-		w.until(5 * time.Second)
-		w.do("FLUSHALL")
-		w.advance(lease / 3)
+		w.Until(5 * time.Second)
+		w.Do("FLUSHALL")
+		w.Advance(lease / 3)
 		e := <-ended
 		require.ErrorIs(t, e.cause, berth.ErrLost)
 		require.LessOrEqual(t, e.at, 5*time.Second+lease/3)
@@ -150,12 +150,12 @@ func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 		l := lucky.lock
 		for _, id := range want {
 			release(t, l)
-			l = waits[id].granted(w.now())
+			l = waits[id].granted(w.Now())
 		}
 		late := nodes[1].queue(nil)
 		release(t, l)
-		release(t, late.granted(w.now()))
-		w.requireIdle()
+		release(t, late.granted(w.Now()))
+		w.RequireIdle()
 	})
 }
 
@@ -164,11 +164,11 @@ func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(nil)
 		first, second := a.queue(nil), a.queue(nil)
-		w.advance(10 * ms)
-		w.do("FLUSHALL")
+		w.Advance(10 * ms)
+		w.Do("FLUSHALL")
 		lucky := b.queue(nil).granted(10 * ms) // in that moment only
 		late := b.queue(nil)
-		w.until(3 * time.Second)
+		w.Until(3 * time.Second)
 		w.grantedIn(lucky, first, second, late)
 	})
 }

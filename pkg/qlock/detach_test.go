@@ -21,12 +21,12 @@ func detach(t *testing.T, l *qlock.Lock) berth.Token {
 }
 
 func (n *node) resume(token berth.Token) *qlock.Lock {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	l, err := n.Resume(context.Background(), token)
-	require.NoError(n.w.t, err)
-	require.Equal(n.w.t, qlock.Resumed, l.Process())
-	require.Equal(n.w.t, token.Fence, l.Fence())
-	require.Equal(n.w.t, token.Claim, l.ID())
+	require.NoError(n.w.T, err)
+	require.Equal(n.w.T, qlock.Resumed, l.Process())
+	require.Equal(n.w.T, token.Fence, l.Fence())
+	require.Equal(n.w.T, token.Claim, l.ID())
 	return l
 }
 
@@ -34,15 +34,15 @@ func TestADetachedLockIsTakenUpElsewhere(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		old := a.takeFor("me", nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		token := detach(t, old)
 		require.NoError(t, old.Release(context.Background()), "it is not this handle's any more")
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		l := b.resume(token)
 		require.Equal(t, "me", l.Owner())
-		w.advance(lease / 3)
+		w.Advance(lease / 3)
 		require.ErrorIs(t, old.Err(), berth.ErrReleased)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, l.Err(), "it renews again")
 		_, err := b.Lock(l.Context(), door, nil)
 		require.ErrorIs(t, err, berth.ErrDeadlock, "its context carries the owner")
@@ -51,7 +51,7 @@ func TestADetachedLockIsTakenUpElsewhere(t *testing.T) {
 		_, err = b.Resume(context.Background(), token)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is in use")
 		require.NoError(t, l.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 		_, err = b.Resume(context.Background(), token)
 		require.ErrorIs(t, err, berth.ErrNotHeld)
 	})
@@ -67,7 +67,7 @@ func TestADetachedLockIsTakenUpOnItsOwnNode(t *testing.T) {
 		require.NoError(t, old.Release(context.Background()))
 		require.NoError(t, l.Err())
 		w.requireKept(10*time.Second, l)
-		w.until(10 * time.Second)
+		w.Until(10 * time.Second)
 		require.ErrorIs(t, l.Err(), berth.ErrExpired, "a fixed lease goes on")
 	})
 }
@@ -79,11 +79,11 @@ func TestADetachedLockOutlivesItsClient(t *testing.T) {
 		token := detach(t, outer)
 		a.close()
 		require.Error(t, outer.Err())
-		w.advance(30 * time.Second)
+		w.Advance(30 * time.Second)
 		l := b.resume(token)
 		w.requireKept(30*time.Second, l)
 		require.NoError(t, l.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -95,21 +95,21 @@ func TestInnerAndOuterEntriesAreDetachedApart(t *testing.T) {
 		token := detach(t, inner)
 		require.NoError(t, outer.Err())
 		resumed := b.resume(token)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, outer.Err())
 		require.NoError(t, resumed.Err(), "it follows the outer one")
 
 		token = detach(t, outer)
-		w.advance(ms)
+		w.Advance(ms)
 		taken := b.resume(token)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, taken.Err(), "the outer one renews there")
 		require.NoError(t, resumed.Err())
 		require.NoError(t, taken.Release(context.Background()))
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, resumed.Err(), "and the inner one takes that over")
 		require.NoError(t, resumed.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -132,10 +132,10 @@ func TestDetachAndResumeAreRepeatedAfterALostReply(t *testing.T) {
 		b.Once("lock_resume", link.LoseReply)
 		resumed := b.resume(token)
 		require.Equal(t, 2, b.Count("lock_resume"))
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, resumed.Err())
 		require.NoError(t, resumed.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -143,7 +143,7 @@ func TestADetachedLockThatNobodyTakesUpEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		l := a.take(nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		token := detach(t, l)
 		next := b.queue(nil)
 		next.grantedBy(time.Second + lease)
@@ -183,7 +183,7 @@ func TestResumeRefusesTokensOfOthers(t *testing.T) {
 		refused()
 		l = n.resume(good)
 		require.NoError(t, l.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -203,7 +203,7 @@ func TestAResumedLockCountsFromTheStartOfTheCall(t *testing.T) {
 		a, b := w.node(), w.node()
 		token := detach(t, a.take(&qlock.LockOptions{MaxHold: 10 * time.Second, Lease: 8 * time.Second, NoRenew: true}))
 		b.connect()
-		w.until(time.Second)
+		w.Until(time.Second)
 		b.Once("lock_resume", link.Slow(500*ms))
 		l := b.resume(token)
 		require.Equal(t, 6500*ms-82*ms, l.Left())
@@ -216,7 +216,7 @@ func TestAResumedLockKeepsItsMaximumHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		token := detach(t, a.take(&qlock.LockOptions{MaxHold: 8 * time.Second}))
-		w.until(4 * time.Second)
+		w.Until(4 * time.Second)
 		l := b.resume(token)
 		b.Cut()
 		requireWithin(t, 8*time.Second-42*ms, (<-w.ends(l)).at) // 2 ms and 1 % of what was left
@@ -231,12 +231,12 @@ func TestALockIsDetachedAndTakenUpAgainAndAgain(t *testing.T) {
 		first := a.takeFor("me", nil)
 		old := detach(t, first)
 		l := b.resume(old)
-		w.advance(0)
+		w.Advance(0)
 		token := detach(t, l)
 		require.Equal(t, b.Node(), token.Node)
 		_, err := b.Resume(ctx, old)
 		require.ErrorIs(t, err, berth.ErrReleased, "that token has been used")
-		w.advance(lease / 2)
+		w.Advance(lease / 2)
 		back := a.resume(token)
 		require.ErrorIs(t, first.Err(), berth.ErrReleased)
 		require.NoError(t, first.Release(ctx), "it does nothing")
@@ -253,10 +253,10 @@ func TestTheFormerHandleHearsAtOnceThatTheLockWasTakenUp(t *testing.T) {
 		a.hold("other", nil)
 		go func() { _, _ = a.Lock(context.Background(), "other", &qlock.LockOptions{MaxWait: time.Minute}) }()
 		l := a.take(nil)
-		w.advance(100 * ms) // it is subscribed since it waits
+		w.Advance(100 * ms) // it is subscribed since it waits
 		token := detach(t, l)
 		_ = b.resume(token)
-		w.advance(0)
+		w.Advance(0)
 		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
 	})
 }
@@ -272,9 +272,9 @@ func TestAResumeThatWasGivenUpMayBeMadeAgain(t *testing.T) {
 		_, err := b.Resume(ctx, token)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		l := b.resume(token)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, l.Err())
 		release(t, l)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }

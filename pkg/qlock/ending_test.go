@@ -19,7 +19,7 @@ func TestAHoldThatExpiredIsToldOfOnce(t *testing.T) {
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		<-l.Done()
 		_ = l.Release(context.Background())
-		w.advance(0)
+		w.Advance(0)
 		kinds := slices.DeleteFunc(n.kinds(), func(k observe.Kind) bool { return k == observe.Subscribed })
 		require.Equal(t, []observe.Kind{observe.Granted, observe.Expired}, kinds)
 	})

@@ -29,14 +29,14 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		want []observe.Kind
 	}{
 		"granted and released": {
-			func(w *world, n *node) { require.NoError(w.t, n.take(nil).Release(context.Background())) },
+			func(w *world, n *node) { require.NoError(w.T, n.take(nil).Release(context.Background())) },
 			[]observe.Kind{observe.Granted, observe.Released},
 		},
 		"released twice": {
 			func(w *world, n *node) {
 				l := n.take(nil)
-				require.NoError(w.t, l.Release(context.Background()))
-				require.NoError(w.t, l.Release(context.Background()))
+				require.NoError(w.T, l.Release(context.Background()))
+				require.NoError(w.T, l.Release(context.Background()))
 			},
 			[]observe.Kind{observe.Granted, observe.Released},
 		},
@@ -44,17 +44,17 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				outer := n.takeFor("me", nil)
 				inner := n.takeFor("me", extend(2*time.Second))
-				w.advance(ms)
-				require.NoError(w.t, inner.Release(context.Background()))
-				require.NoError(w.t, outer.Release(context.Background()))
+				w.Advance(ms)
+				require.NoError(w.T, inner.Release(context.Background()))
+				require.NoError(w.T, outer.Release(context.Background()))
 				e := n.told(observe.Reentered)[0]
-				require.Equal(w.t, 2*time.Second, e.Lease, "by how much it lengthened the outer hold")
-				require.Equal(w.t, inner.Fence(), e.Fence)
-				require.Positive(w.t, e.Left)
+				require.Equal(w.T, 2*time.Second, e.Lease, "by how much it lengthened the outer hold")
+				require.Equal(w.T, inner.Fence(), e.Fence)
+				require.Positive(w.T, e.Left)
 				e = n.told(observe.ReentryEnded)[0]
-				require.Equal(w.t, inner.ID(), e.Claim)
-				require.Equal(w.t, ms, e.Held)
-				require.Equal(w.t, outer.ID(), n.told(observe.Released)[0].Claim)
+				require.Equal(w.T, inner.ID(), e.Claim)
+				require.Equal(w.T, ms, e.Held)
+				require.Equal(w.T, outer.ID(), n.told(observe.Released)[0].Claim)
 			},
 			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
 		},
@@ -62,9 +62,9 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				outer := n.takeFor("me", nil)
 				inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-				require.NoError(w.t, outer.Release(context.Background()))
-				require.NoError(w.t, inner.Release(context.Background()))
-				require.Zero(w.t, n.told(observe.Reentered)[0].Lease)
+				require.NoError(w.T, outer.Release(context.Background()))
+				require.NoError(w.T, inner.Release(context.Background()))
+				require.Zero(w.T, n.told(observe.Reentered)[0].Lease)
 			},
 			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
 		},
@@ -72,8 +72,8 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				l := n.takeFor("me", nil)
 				_, err := n.Lock(l.Context(), door, nil)
-				require.ErrorIs(w.t, n.told(observe.Deadlock)[0].Err, berth.ErrDeadlock)
-				require.ErrorIs(w.t, err, berth.ErrDeadlock)
+				require.ErrorIs(w.T, n.told(observe.Deadlock)[0].Err, berth.ErrDeadlock)
+				require.ErrorIs(w.T, err, berth.ErrDeadlock)
 			},
 			[]observe.Kind{observe.Granted, observe.Deadlock},
 		},
@@ -89,7 +89,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				w.node().take(nil)
 				_, err := n.TryLock(context.Background(), door, nil)
-				require.Error(w.t, err)
+				require.Error(w.T, err)
 			},
 			[]observe.Kind{observe.Refused},
 		},
@@ -115,33 +115,33 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				l := other.take(nil)
 				q := n.queue(&qlock.LockOptions{QueueTTL: time.Second})
 				other.queue(nil)
-				w.advance(1500 * ms)
+				w.Advance(1500 * ms)
 				e := n.told(observe.Requeued)[0]
-				require.Equal(w.t, time.Second, e.Waited)
-				require.Equal(w.t, 1, e.Ahead)
+				require.Equal(w.T, time.Second, e.Waited)
+				require.Equal(w.T, 1, e.Ahead)
 				q.cancel(nil)
 				<-q.done
-				require.NoError(w.t, l.Release(context.Background()))
+				require.NoError(w.T, l.Release(context.Background()))
 			},
 			[]observe.Kind{observe.Queued, observe.Requeued, observe.Cancelled},
 		},
 		"extended": {
 			func(w *world, n *node) {
 				l := n.take(&qlock.LockOptions{NoRenew: true})
-				require.NoError(w.t, l.Extend(context.Background(), time.Second))
+				require.NoError(w.T, l.Extend(context.Background(), time.Second))
 				e := n.told(observe.Extended)[0]
-				require.Equal(w.t, time.Second, e.Lease)
-				require.Equal(w.t, 7*time.Second-margin, e.Left)
-				require.Equal(w.t, l.Fence(), e.Fence)
+				require.Equal(w.T, time.Second, e.Lease)
+				require.Equal(w.T, 7*time.Second-margin, e.Left)
+				require.Equal(w.T, l.Fence(), e.Fence)
 			},
 			[]observe.Kind{observe.Granted, observe.Extended},
 		},
 		"extended by force": {
 			func(w *world, n *node) {
 				l := w.node().take(&qlock.LockOptions{NoRenew: true})
-				require.NoError(w.t, n.ForceExtend(context.Background(), door, time.Second))
+				require.NoError(w.T, n.ForceExtend(context.Background(), door, time.Second))
 				e := n.told(observe.Extended)[0]
-				require.Equal(w.t, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
+				require.Equal(w.T, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
 			},
 			[]observe.Kind{observe.Extended},
 		},
@@ -155,16 +155,16 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"lost": {
 			func(w *world, n *node) {
 				l := n.take(nil)
-				w.do("FLUSHALL")
+				w.Do("FLUSHALL")
 				<-l.Done()
-				require.ErrorIs(w.t, l.Release(context.Background()), berth.ErrLost)
+				require.ErrorIs(w.T, l.Release(context.Background()), berth.ErrLost)
 			},
 			[]observe.Kind{observe.Granted, observe.Lost},
 		},
 		"released by another": {
 			func(w *world, n *node) {
 				l := n.take(nil)
-				require.NoError(w.t, w.node().ForceRelease(context.Background(), door))
+				require.NoError(w.T, w.node().ForceRelease(context.Background(), door))
 				<-l.Done()
 			},
 			[]observe.Kind{observe.Granted, observe.ReleasedByOther},
@@ -174,9 +174,9 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				other := w.node()
 				l := other.take(nil)
 				_, err := other.Lock(l.Context(), door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-				require.NoError(w.t, err)
-				require.NoError(w.t, n.ForceRelease(context.Background(), door))
-				require.Equal(w.t, 2, n.told(observe.ForceReleased)[0].Count)
+				require.NoError(w.T, err)
+				require.NoError(w.T, n.ForceRelease(context.Background(), door))
+				require.Equal(w.T, 2, n.told(observe.ForceReleased)[0].Count)
 			},
 			[]observe.Kind{observe.ForceReleased},
 		},
@@ -185,9 +185,9 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				other := w.node()
 				l := other.take(nil)
 				_, err := n.ForceReleaseNode(context.Background(), other.Node())
-				require.NoError(w.t, err)
+				require.NoError(w.T, err)
 				e := n.told(observe.ForceReleased)[0]
-				require.Equal(w.t, []any{l.ID(), 1}, []any{e.Claim, e.Count})
+				require.Equal(w.T, []any{l.ID(), 1}, []any{e.Claim, e.Count})
 			},
 			[]observe.Kind{observe.ForceReleased},
 		},
@@ -195,38 +195,38 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				other := w.node().take(nil)
 				q := n.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: 9 * time.Second, NoRenew: true})
-				w.until(time.Second)
-				release(w.t, other)
+				w.Until(time.Second)
+				release(w.T, other)
 				l := q.granted(time.Second)
-				w.until(3 * time.Second)
-				require.NoError(w.t, w.node().ForceRelease(context.Background(), door))
+				w.Until(3 * time.Second)
+				require.NoError(w.T, w.node().ForceRelease(context.Background(), door))
 				<-l.Done()
-				for kind, held := range map[observe.Kind]time.Duration{observe.Granted: 0, observe.ReleasedByOther: w.now() - time.Second} {
+				for kind, held := range map[observe.Kind]time.Duration{observe.Granted: 0, observe.ReleasedByOther: w.Now() - time.Second} {
 					e := n.told(kind)[0]
-					require.Equal(w.t, []any{l.ID(), "me", l.Fence()}, []any{e.Claim, e.Owner, e.Fence}, kind)
-					require.Equal(w.t, []time.Duration{time.Second, held, 9 * time.Second}, []time.Duration{e.Waited, e.Held, e.Lease}, kind)
+					require.Equal(w.T, []any{l.ID(), "me", l.Fence()}, []any{e.Claim, e.Owner, e.Fence}, kind)
+					require.Equal(w.T, []time.Duration{time.Second, held, 9 * time.Second}, []time.Duration{e.Waited, e.Held, e.Lease}, kind)
 				}
-				require.NoError(w.t, n.told(observe.Granted)[0].Err)
-				require.ErrorIs(w.t, n.told(observe.ReleasedByOther)[0].Err, berth.ErrReleased)
+				require.NoError(w.T, n.told(observe.Granted)[0].Err)
+				require.ErrorIs(w.T, n.told(observe.ReleasedByOther)[0].Err, berth.ErrReleased)
 			},
 			[]observe.Kind{observe.Queued, observe.Granted, observe.ReleasedByOther},
 		},
 		"what it tells of a detached hold": {
 			func(w *world, n *node) {
 				l := n.take(&qlock.LockOptions{NoRenew: true})
-				w.until(time.Second)
-				token := detach(w.t, l)
-				w.until(2 * time.Second)
+				w.Until(time.Second)
+				token := detach(w.T, l)
+				w.Until(2 * time.Second)
 				_ = n.resume(token)
 				e := n.told(observe.Detached)[0]
-				require.Equal(w.t, []any{lease - margin - time.Second, time.Second}, []any{e.Left, e.Held})
-				require.Equal(w.t, lease-margin-2*time.Second, n.told(observe.Resumed)[0].Left)
+				require.Equal(w.T, []any{lease - margin - time.Second, time.Second}, []any{e.Left, e.Held})
+				require.Equal(w.T, lease-margin-2*time.Second, n.told(observe.Resumed)[0].Left)
 			},
 			[]observe.Kind{observe.Granted, observe.Detached, observe.ReleasedByOther, observe.Resumed},
 		},
 		"detached and resumed": {
 			func(w *world, n *node) {
-				_ = n.resume(detach(w.t, n.take(nil)))
+				_ = n.resume(detach(w.T, n.take(nil)))
 			},
 			[]observe.Kind{observe.Granted, observe.Detached, observe.ReleasedByOther, observe.Resumed},
 		},
@@ -235,8 +235,8 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				n.Once("lock_acquire", link.LoseReply)
 				n.take(nil)
 				e := n.told(observe.Repeated)[0]
-				require.Equal(w.t, "lock_acquire", e.Detail)
-				require.Equal(w.t, 1, e.Count)
+				require.Equal(w.T, "lock_acquire", e.Detail)
+				require.Equal(w.T, 1, e.Count)
 			},
 			[]observe.Kind{observe.Repeated, observe.Granted},
 		},
@@ -246,7 +246,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				course.play(w, n)
-				w.advance(0)
+				w.Advance(0)
 				n.mu.Lock()
 				for _, e := range n.events {
 					require.Equal(t, n.Node(), e.Node)
@@ -266,7 +266,7 @@ func TestAReleaseThatFailsIsTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_release" {
 				return link.LoseRequest
@@ -278,7 +278,7 @@ func TestAReleaseThatFailsIsTold(t *testing.T) {
 		e := n.told(observe.ReleaseFailed)
 		require.Len(t, e, 1)
 		require.Equal(t, err, e[0].Err)
-		require.Equal(t, []any{l.ID(), l.Fence(), lease - margin - w.now()}, []any{e[0].Claim, e[0].Fence, e[0].Left})
+		require.Equal(t, []any{l.ID(), l.Fence(), lease - margin - w.Now()}, []any{e[0].Claim, e[0].Fence, e[0].Left})
 		n.OnCommand(nil)
 		release(t, l)
 		require.Len(t, n.told(observe.Released), 1)

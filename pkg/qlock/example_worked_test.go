@@ -37,17 +37,17 @@ func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 			{15 * time.Second, func() error { return a.Extend(ctx, 3*time.Second) }, 1, 27 * time.Second},
 			{16 * time.Second, func() error { return a.Release(ctx) }, 0, 16 * time.Second},
 		} {
-			w.until(step.at)
+			w.Until(step.at)
 			require.NoError(t, step.do(), step.at)
-			w.advance(0)
+			w.Advance(0)
 			info, err := n.Info(ctx, door)
 			require.NoError(t, err)
 			require.Len(t, info.Entries, step.entries, step.at)
-			require.Equal(t, step.ends, w.now()+info.Left, "at %s", step.at)
+			require.Equal(t, step.ends, w.Now()+info.Left, "at %s", step.at)
 			if step.entries > 0 && step.at > 7*time.Second {
 				require.Equal(t, qlock.Reentry{
-					Count: 3, WorkedThroughAt: w.began.Add(2 * time.Second).Local(),
-					Extended: 9 * time.Second, LastLease: 4 * time.Second, ExtendedAt: w.began.Add(7 * time.Second).Local(),
+					Count: 3, WorkedThroughAt: w.Began.Add(2 * time.Second).Local(),
+					Extended: 9 * time.Second, LastLease: 4 * time.Second, ExtendedAt: w.Began.Add(7 * time.Second).Local(),
 				}, info.Reentry)
 			}
 		}
@@ -76,7 +76,7 @@ func TestTheConflictTableOfTheDocs(t *testing.T) {
 		t.Run(outermost.is, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				ctx := berth.WithOwner(context.Background(), "order 42")
 				outer := n.takeFor("order 42", &outermost.opts)
 				if outermost.detached {
@@ -126,7 +126,7 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 				a.takeFor("order 42", &qlock.LockOptions{NoRenew: noRenew})
 				inner := b.takeFor("order 42", work)
 				a.die()
-				w.advance(lease)
+				w.Advance(lease)
 				want := berth.ErrLost
 				if noRenew {
 					want = berth.ErrExpired
@@ -142,12 +142,12 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 			outer := a.takeFor("order 42", nil)
 			b.takeFor("order 42", work)
 			b.die()
-			w.advance(time.Minute)
+			w.Advance(time.Minute)
 			require.NoError(t, outer.Err())
 			require.Equal(t, 2, entries(t, a), "it lasts as long as the others,")
 			require.NoError(t, outer.Release(context.Background()))
 			require.Equal(t, 1, entries(t, a), "and for what is left of the common deadline")
-			w.advance(lease)
+			w.Advance(lease)
 			require.Zero(t, entries(t, a))
 		})
 	})
@@ -173,11 +173,11 @@ func TestWhatIsNotGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				a, b := w.node(), w.node()
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
 				inner := a.takeFor("order 42", extend)
 				release(t, a, b, inner)
-				left, ok := w.leftOf(outer.ID())
+				left, ok := w.LeftOf(outer.ID())
 				require.True(t, ok)
 				require.Equal(t, lease+more, left)
 			})
@@ -193,10 +193,10 @@ func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
 		count, err := a.ForceReleaseNode(context.Background(), b.Node())
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
-		left, ok := w.leftOf(outer.ID())
+		left, ok := w.LeftOf(outer.ID())
 		require.True(t, ok)
 		require.Equal(t, lease+time.Second, left)
-		w.advance(lease)
+		w.Advance(lease)
 		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
 	})
 }
@@ -204,7 +204,7 @@ func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
 func TestASwarmStartsWithItsClient(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
-		w.advance(0)
+		w.Advance(0)
 		require.True(t, n.Swarm().Status().Running)
 		require.False(t, w.node().Swarm().Status().Running)
 	})
@@ -217,7 +217,7 @@ func TestSweepWaitersDropsWhoHasDied(t *testing.T) {
 		dead := b.queue(nil)
 		a.die()
 		b.die()
-		w.advance(lease)
+		w.Advance(lease)
 		for _, want := range []int{1, 0} {
 			count, err := operator.SweepWaiters(context.Background())
 			require.NoError(t, err)

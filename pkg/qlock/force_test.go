@@ -26,7 +26,7 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		require.True(t, second.pending(), "the queue is kept")
 		require.Greater(t, next.Fence(), outer.Fence())
 		// The node of the outer one subscribes only once it waits: its beat tells it.
-		w.advance(lease / 3)
+		w.Advance(lease / 3)
 		for _, l := range []*qlock.Lock{outer, inner} {
 			require.ErrorIs(t, l.Err(), berth.ErrReleased)
 			require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
@@ -38,8 +38,8 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		require.ErrorIs(t, operator.ForceRelease(context.Background(), door), berth.ErrNotHeld)
 		require.ErrorIs(t, operator.ForceRelease(context.Background(), "nobody's"), berth.ErrNotHeld)
 		require.ErrorIs(t, operator.ForceRelease(context.Background(), "{"), berth.ErrInvalidConfig)
-		w.advance(2 * time.Minute)
-		w.requireIdle()
+		w.Advance(2 * time.Minute)
+		w.RequireIdle()
 	})
 }
 
@@ -51,7 +51,7 @@ func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 		operator.Once("lock_force_release", link.LoseReply)
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
 		require.Equal(t, 2, operator.Count("lock_force_release"))
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.False(t, next.pending())
 		require.NoError(t, next.lock.Err())
 	})
@@ -73,7 +73,7 @@ func TestForceReleaseAllTakesEveryLockOfTheNamespace(t *testing.T) {
 		n, err := operator.ForceReleaseAll(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 3, n, "locks, not entries")
-		w.advance(lease)
+		w.Advance(lease)
 		for _, l := range append(locks, inner) {
 			require.ErrorIs(t, l.Err(), berth.ErrReleased)
 		}
@@ -98,7 +98,7 @@ func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		n, err := operator.ForceReleaseNode(context.Background(), dead.Node())
 		require.NoError(t, err)
 		require.Equal(t, 3, n, "a hold, a detached one and a waiter")
-		w.advance(lease)
+		w.Advance(lease)
 		require.ErrorIs(t, held.Err(), berth.ErrReleased)
 		require.False(t, gone.pending())
 		require.ErrorIs(t, gone.err, berth.ErrNotAcquired)
@@ -108,7 +108,7 @@ func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, locked)
 		require.NoError(t, inner.Release(context.Background()))
-		w.advance(0)
+		w.Advance(0)
 		require.False(t, alive.pending())
 		_, err = operator.ForceReleaseNode(context.Background(), "")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
@@ -122,17 +122,17 @@ func TestForceExtendMovesTheDeadlineOnce(t *testing.T) {
 		operator.Once("lock_extend", link.LoseReply)
 		require.NoError(t, operator.ForceExtend(context.Background(), door, 4*time.Second))
 		require.Equal(t, 2, operator.Count("lock_extend"))
-		require.Equal(t, 10*time.Second, w.endOf(l).Sub(w.began), "once")
-		w.advance(lease / 3)
+		require.Equal(t, 10*time.Second, w.endOf(l).Sub(w.Began), "once")
+		w.Advance(lease / 3)
 		require.Greater(t, l.Left(), 7*time.Second, "heard with the next beat")
 		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
-		require.Equal(t, 20*time.Second, w.endOf(l).Sub(w.began), "MaxHold bounds it")
+		require.Equal(t, 20*time.Second, w.endOf(l).Sub(w.Began), "MaxHold bounds it")
 		for _, by := range []time.Duration{0, -ms, ms / 2, berth.Forever} {
 			require.ErrorIs(t, operator.ForceExtend(context.Background(), door, by), berth.ErrInvalidConfig)
 		}
 		require.ErrorIs(t, operator.ForceExtend(context.Background(), "free", time.Second), berth.ErrNotHeld)
 		require.NoError(t, l.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -152,7 +152,7 @@ func TestReleaseAllLeavesWaitersAndDetachedHolds(t *testing.T) {
 			_, err := n.Lock(context.Background(), "busy", nil)
 			waits <- err
 		}()
-		w.advance(0)
+		w.Advance(0)
 		count, err := n.ReleaseAll(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, count, "entries")
@@ -164,7 +164,7 @@ func TestReleaseAllLeavesWaitersAndDetachedHolds(t *testing.T) {
 		require.Empty(t, waits)
 		require.NoError(t, blocker.Release(context.Background()))
 		require.NoError(t, <-waits)
-		w.requireIdle()
+		w.RequireIdle()
 		count, err = other.ReleaseAll(context.Background())
 		require.NoError(t, err)
 		require.Zero(t, count)
@@ -177,14 +177,14 @@ func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
 		dead.take(nil)
 		dead.queue(&qlock.LockOptions{MaxWait: lease})
 		dead.Cut()
-		w.advance(lease / 2)
+		w.Advance(lease / 2)
 		dropped, err := n.SweepWaiters(context.Background())
 		require.NoError(t, err)
 		require.Zero(t, dropped)
 		queued, err := n.Queued(context.Background(), door)
 		require.NoError(t, err)
 		require.True(t, queued)
-		w.advance(lease)
+		w.Advance(lease)
 		queued, err = n.Queued(context.Background(), door)
 		require.NoError(t, err)
 		require.False(t, queued, "what has expired is not shown")
@@ -192,7 +192,7 @@ func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, dropped)
 		require.Contains(t, n.kinds(), observe.Swept)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -235,8 +235,8 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 					n.hold(name, nil)
 					go func() { _, _ = n.Lock(ctx, name, nil) }()
 				}
-				w.advance(0)
-				w.do("HSET", stateKey, "fmt", "2")
+				w.Advance(0)
+				w.Do("HSET", stateKey, "fmt", "2")
 				count, err := all.call(operator, n.Node())
 				require.ErrorIs(t, err, berth.ErrIncompatible)
 				require.Equal(t, all.count, count)
@@ -298,7 +298,7 @@ func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
 			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i), wait: time.Second})
 		}
 		next := n.queue(nil)
-		w.advance(1500 * ms)
+		w.Advance(1500 * ms)
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
 		release(t, next.granted(1500*ms))
 	})
@@ -322,14 +322,14 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		release(t, outer)
 
 		endless := n.take(&qlock.LockOptions{Lease: berth.Forever})
-		before := w.dump()
+		before := w.Dump()
 		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
 		require.Equal(t, berth.Forever, operator.told(observe.Extended)[1].Left)
-		require.Equal(t, before, w.dump(), "nothing is further off")
-		w.advance(time.Hour)
+		require.Equal(t, before, w.Dump(), "nothing is further off")
+		w.Advance(time.Hour)
 		require.Equal(t, berth.Forever, operator.info().Left)
 		release(t, endless)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -363,7 +363,7 @@ func TestForceExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 		})
 		require.NoError(t, operator.ForceExtend(ctx, door, 4*time.Second))
 		require.Equal(t, 2, sent)
-		require.Equal(t, lease+5*time.Second, w.endOf(l).Sub(w.began))
+		require.Equal(t, lease+5*time.Second, w.endOf(l).Sub(w.Began))
 	})
 }
 
@@ -373,8 +373,8 @@ func TestForceExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 		n.take(&qlock.LockOptions{NoRenew: true})
 		n.die()
 		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
-		require.GreaterOrEqual(t, w.expiry(), time.Hour+lease)
-		w.advance(time.Hour)
+		require.GreaterOrEqual(t, w.Expiry(), time.Hour+lease)
+		w.Advance(time.Hour)
 		require.Equal(t, lease, operator.info().Left)
 	})
 }
@@ -384,9 +384,9 @@ func TestANodeThatListensHearsOfAForceReleaseAtOnce(t *testing.T) {
 		n, operator := w.node(), w.node()
 		l := n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 		n.queue(nil) // those that wait listen
-		w.until(100 * ms)
+		w.Until(100 * ms)
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
-		w.advance(0)
+		w.Advance(0)
 		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
 	})
 }

@@ -18,10 +18,10 @@ func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
-				w.do("SET", key, "mine")
+				w.Do("SET", key, "mine")
 				q := n.queue(nil)
 				if q.pending() {
-					w.do("DEL", key) // so that the test can end
+					w.Do("DEL", key) // so that the test can end
 					t.Fatal("it waits for what cannot come")
 				}
 				refusal := q.refused(0, berth.ReasonFailed)
@@ -30,8 +30,8 @@ func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
 				_, err := n.TryLock(context.Background(), door, nil)
 				require.ErrorContains(t, err, "holds a string instead of")
 				synctest.Wait()
-				require.Equal(t, []string{key}, w.keys())
-				text, err := w.do("GET", key).ToString()
+				require.Equal(t, []string{key}, w.Keys())
+				text, err := w.Do("GET", key).ToString()
 				require.NoError(t, err)
 				require.Equal(t, "mine", text)
 			})
@@ -46,8 +46,8 @@ func TestAStateOfANewerReleaseIsLeftAlone(t *testing.T) {
 		held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
 		waits := b.queue(&qlock.LockOptions{QueueTTL: time.Second})
 		token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
-		w.do("HSET", stateKey, "fmt", "2")
-		before := w.dump()
+		w.Do("HSET", stateKey, "fmt", "2")
+		before := w.Dump()
 		waiting, trying := calls(b)
 		for call, do := range waiting {
 			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
@@ -69,19 +69,19 @@ func TestAStateOfANewerReleaseIsLeftAlone(t *testing.T) {
 			"Detach":            func() error { _, err := held.Detach(ctx); return err },
 			"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
 			"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
-			"the wait that was": func() error { w.advance(lease); <-waits.done; return waits.err },
+			"the wait that was": func() error { w.Advance(lease); <-waits.done; return waits.err },
 		} {
 			require.ErrorIs(t, do(), berth.ErrIncompatible, call)
 		}
 		require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
 		for _, r := range []scriptkit.Reply{
-			w.call("lock_force_release", "0", "60000", "60000", "berth:wake:", door),
-			w.call("lock_extend", "1000", "id", "0", "60000", "berth:wake:", door),
+			w.Call("lock_force_release", "0", "60000", "60000", "berth:wake:", door),
+			w.Call("lock_extend", "1000", "id", "0", "60000", "berth:wake:", door),
 		} {
 			require.Equal(t, "incompatible", r.Status())
 			require.EqualValues(t, 2, r.Int(1))
 		}
-		require.Equal(t, before, w.dump(), "nothing is written")
+		require.Equal(t, before, w.Dump(), "nothing is written")
 	})
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 func (n *node) info() qlock.LockInfo {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	info, err := n.Info(context.Background(), door)
-	require.NoError(n.w.t, err)
-	require.Equal(n.w.t, door, info.Name)
+	require.NoError(n.w.T, err)
+	require.Equal(n.w.T, door, info.Name)
 	return info
 }
 
@@ -27,7 +27,7 @@ func TestInfoOfAFreeLock(t *testing.T) {
 		require.False(t, n.info().Held())
 		require.NoError(t, n.take(nil).Release(context.Background()))
 		require.Equal(t, qlock.LockInfo{Name: door}, n.info())
-		require.Empty(t, w.keys()[1:], "reading makes no key")
+		require.Empty(t, w.Keys()[1:], "reading makes no key")
 		_, err := n.Info(context.Background(), "")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 		_, err = n.Locked(context.Background(), "")
@@ -43,7 +43,7 @@ func TestInfoOfAFreeLock(t *testing.T) {
 func TestInfoTellsWhatReentriesDid(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(qlock.Config{Label: "one"}), w.node()
-		at := func(d time.Duration) time.Time { return time.UnixMilli(w.began.Add(d).UnixMilli()) }
+		at := func(d time.Duration) time.Time { return time.UnixMilli(w.Began.Add(d).UnixMilli()) }
 		outer := a.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true, Meta: map[string]string{"k": "v"}})
 		info := a.info()
 		require.Equal(t, qlock.Reentry{}, info.Reentry)
@@ -54,10 +54,10 @@ func TestInfoTellsWhatReentriesDid(t *testing.T) {
 		e := info.Entries[0]
 		require.Equal(t, []any{outer.ID(), a.Node(), "one", "me", true, 5 * time.Second}, []any{e.ID, e.Node, e.Label, e.Owner, e.NoRenew, e.Lease})
 		require.Equal(t, map[string]string{"k": "v"}, e.Meta)
-		w.until(time.Second)
+		w.Until(time.Second)
 		work := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		require.Equal(t, qlock.Reentry{Count: 1, WorkedThroughAt: at(time.Second)}, a.info().Reentry)
-		w.until(2 * time.Second)
+		w.Until(2 * time.Second)
 		extending := a.takeFor("me", extend(3*time.Second))
 		want := qlock.Reentry{
 			Count: 2, WorkedThroughAt: at(time.Second), Extended: 3 * time.Second, LastLease: 3 * time.Second, ExtendedAt: at(2 * time.Second),
@@ -81,7 +81,7 @@ func TestInfoOfHoldsWithoutAnEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(&qlock.LockOptions{Lease: berth.Forever})
-		w.advance(time.Hour)
+		w.Advance(time.Hour)
 		info := n.info()
 		require.Equal(t, berth.Forever, info.Left)
 		require.Equal(t, l.ID(), info.Owner, "the claim, where no owner was given")
@@ -155,13 +155,13 @@ func TestAQueueTellsEachWaiterInFull(t *testing.T) {
 		n.take(&qlock.LockOptions{MaxHold: time.Hour})
 		dead.queue(nil)
 		dead.die()
-		w.until(100 * ms)
+		w.Until(100 * ms)
 		n.queueOn(berth.WithOwner(context.Background(), "you"), &qlock.LockOptions{Priority: -3, Meta: map[string]string{"k": "v"}})
-		w.until(time.Second)
+		w.Until(time.Second)
 		queue := collect(t, n.Queue(context.Background(), door))
 		require.Len(t, queue, 1, "the one before it has died")
 		q := queue[0]
-		since := time.UnixMilli(w.began.Add(100 * ms).UnixMilli())
+		since := time.UnixMilli(w.Began.Add(100 * ms).UnixMilli())
 		require.Equal(t, []any{n.Node(), "two", "you", -3, 0, 1}, []any{q.Node, q.Label, q.Owner, q.Priority, q.Ahead, q.Weight})
 		require.Equal(t, []any{since, 900 * ms}, []any{q.Since, q.Waited})
 		require.Greater(t, q.Alive, lease/2)
@@ -177,14 +177,14 @@ func TestInfoTellsEachEntryInFull(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: time.Minute, NoRenew: true, MaxHold: time.Hour})
-		w.until(time.Second)
+		w.Until(time.Second)
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Lease: 2 * time.Second})
 		_ = detach(t, inner)
-		w.until(1500 * ms)
+		w.Until(1500 * ms)
 		info := n.info()
 		require.Equal(t, "me", info.Owner)
 		require.Equal(t, []any{outer.Fence(), 58500 * ms}, []any{info.Fence, info.Left})
-		at := func(d time.Duration) time.Time { return time.UnixMilli(w.began.Add(d).UnixMilli()) }
+		at := func(d time.Duration) time.Time { return time.UnixMilli(w.Began.Add(d).UnixMilli()) }
 		first, second := info.Entries[0], info.Entries[1]
 		require.Equal(t, []any{at(0), 1500 * ms, time.Hour, false}, []any{first.Granted, first.Held, first.MaxHold, first.Detached})
 		require.Equal(t, []any{at(time.Second), 500 * ms, inner.ID(), true}, []any{second.Granted, second.Held, second.ID, second.Detached})

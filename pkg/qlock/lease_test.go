@@ -16,10 +16,10 @@ import (
 
 // requireLeft fails unless the server has so much left of a lock.
 func (w *world) requireLeft(want time.Duration, l *qlock.Lock, what ...any) {
-	w.t.Helper()
-	left, ok := w.leftOf(l.ID())
-	require.True(w.t, ok, what...)
-	require.Equal(w.t, want, left, what...)
+	w.T.Helper()
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, what...)
+	require.Equal(w.T, want, left, what...)
 }
 
 // requireWithin compares a local deadline. One that comes from a request in the
@@ -33,10 +33,10 @@ func requireWithin(t *testing.T, want, got time.Duration) {
 // grantedAt waits for the lock, and fails if it came before at, or a millisecond
 // later: a client may wait in the middle of one.
 func (a *wait) grantedAt(at time.Duration) *qlock.Lock {
-	a.w.t.Helper()
+	a.w.T.Helper()
 	<-a.done
-	require.NoError(a.w.t, a.err)
-	requireWithin(a.w.t, at, a.at)
+	require.NoError(a.w.T, a.err)
+	requireWithin(a.w.T, at, a.at)
 	return a.lock
 }
 
@@ -44,18 +44,18 @@ func TestALockIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(nil)
-		w.until(2*time.Second - ms)
+		w.Until(2*time.Second - ms)
 		require.Zero(t, n.Count("lock_renew"))
 		w.requireLeft(4*time.Second+ms, l)
-		w.until(2 * time.Second)
+		w.Until(2 * time.Second)
 		require.Equal(t, 1, n.Count("lock_renew"))
 		w.requireLeft(lease, l)
-		w.until(2 * time.Minute)
+		w.Until(2 * time.Minute)
 		require.NoError(t, l.Err())
 		// Jitter takes away up to a tenth.
 		require.InDelta(t, 60*1.05, n.Count("lock_renew"), 60*0.07)
 		release(t, l)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -73,11 +73,11 @@ func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 				require.NotErrorIs(t, l.Err(), berth.ErrLost)
 				require.True(t, next.pending(), "before the next has it")
 				held := next.grantedAt(length)
-				before := w.dump()
+				before := w.Dump()
 				require.ErrorIs(t, l.Release(context.Background()), berth.ErrExpired)
-				require.Equal(t, before, w.dump())
+				require.Equal(t, before, w.Dump())
 				release(t, held)
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -100,8 +100,8 @@ func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 				next := other.queue(nil)
 				ended := w.ends(l)
 				limit := opts.MaxHold
-				for w.now() < limit*9/10 {
-					w.advance(limit / 20)
+				for w.Now() < limit*9/10 {
+					w.Advance(limit / 20)
 					require.NoError(t, l.Renew(context.Background()))
 					require.NoError(t, l.Extend(context.Background(), limit))
 				}
@@ -114,7 +114,7 @@ func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 				requireWithin(t, limit-2*ms-min(length, limit)/100, e.at)
 				require.True(t, next.pending())
 				release(t, next.grantedAt(limit))
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -125,12 +125,12 @@ func TestAMaximumHoldRunsFromTheGrantNotFromTheArrival(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		q := b.queue(&qlock.LockOptions{MaxHold: 10 * time.Second, NoRenew: true, Lease: 8 * time.Second})
-		w.until(30 * time.Second)
+		w.Until(30 * time.Second)
 		release(t, held)
 		l := q.granted(30 * time.Second)
 		w.requireLeft(8*time.Second, l)
 		ended := w.ends(l)
-		w.until(35 * time.Second)
+		w.Until(35 * time.Second)
 		require.NoError(t, l.Renew(context.Background()))
 		w.requireLeft(5*time.Second, l)
 		e := <-ended
@@ -145,21 +145,21 @@ func TestForeverIsConfirmedBeforeTheCallReturnsAndNeverEnds(t *testing.T) {
 		n.connect()
 		l := n.take(&qlock.LockOptions{Lease: berth.Forever})
 		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_renew": 1}, n.Counts())
-		require.EqualValues(t, 1, w.field("forever"))
+		require.EqualValues(t, 1, w.Field("forever"))
 		require.Equal(t, berth.Forever, l.Left())
-		require.EqualValues(t, -1, w.int("PTTL", stateKey))
+		require.EqualValues(t, -1, w.Int("PTTL", stateKey))
 		info, err := n.Info(context.Background(), door)
 		require.NoError(t, err)
 		require.Equal(t, berth.Forever, info.Left)
 		require.NoError(t, l.Renew(context.Background()))
 		require.NoError(t, l.Extend(context.Background(), time.Hour))
 		n.Cut()
-		w.advance(10 * time.Minute)
+		w.Advance(10 * time.Minute)
 		require.NoError(t, l.Err())
 		n.Mend()
 		release(t, l)
-		w.requireIdle()
-		require.Positive(t, w.int("PTTL", stateKey), "its end puts the expiry back")
+		w.RequireIdle()
+		require.Positive(t, w.Int("PTTL", stateKey), "its end puts the expiry back")
 	})
 }
 
@@ -176,14 +176,14 @@ func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
 				n, other := w.node(), w.node(qlock.Config{Lease: time.Minute})
 				l := n.take(&opts)
 				next := other.queue(nil)
-				w.advance(10 * time.Second)
+				w.Advance(10 * time.Second)
 				require.NoError(t, l.Err())
 				ended := w.ends(l)
 				synctest.Wait()
 				n.Cut()
-				left, ok := w.leftOf(l.ID())
+				left, ok := w.LeftOf(l.ID())
 				require.True(t, ok)
-				deadline := w.now() + left
+				deadline := w.Now() + left
 				length := opts.Lease
 				if length == 0 {
 					length = lease
@@ -207,9 +207,9 @@ func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
 		n := w.node()
 		n.connect()
 		n.Delay(func() time.Duration { return 50 * ms })
-		start := w.now()
+		start := w.Now()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
-		require.Equal(t, start+100*ms, w.now())
+		require.Equal(t, start+100*ms, w.Now())
 		e := <-w.ends(l)
 		requireWithin(t, start+lease-margin, e.at)
 	})
@@ -220,7 +220,7 @@ func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 		l := w.node().take(&qlock.LockOptions{NoRenew: true, Lease: time.Second})
 		ended := w.ends(l)
 		for range 10 {
-			w.advance(900 * ms)
+			w.Advance(900 * ms)
 			require.NoError(t, l.Renew(context.Background()))
 			w.requireLeft(time.Second, l)
 		}
@@ -236,16 +236,16 @@ func TestExtendMovesTheEndOfAFixedLeaseOnce(t *testing.T) {
 		ctx := context.Background()
 		l := n.take(&qlock.LockOptions{NoRenew: true, Lease: 4 * time.Second})
 		ended := w.ends(l)
-		w.until(time.Second)
+		w.Until(time.Second)
 		require.NoError(t, l.Extend(ctx, 3*time.Second))
 		w.requireLeft(6*time.Second, l, "4 s and 3 s, at 1 s")
 		require.Equal(t, 6*time.Second-42*ms, l.Left())
 		require.NoError(t, l.Extend(ctx, 500*ms))
 		w.requireLeft(6500*ms, l, "another one is added to it")
-		w.until(2 * time.Second)
+		w.Until(2 * time.Second)
 		require.NoError(t, l.Renew(ctx))
 		w.requireLeft(5500*ms, l, "a renewal brings it no nearer")
-		w.until(5 * time.Second)
+		w.Until(5 * time.Second)
 		require.NoError(t, l.Renew(ctx))
 		w.requireLeft(4*time.Second, l, "and moves it where it gives more")
 		e := <-ended
@@ -267,16 +267,16 @@ func TestRenewalsKeepWhatExtendAdded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(nil)
-		w.until(time.Second)
+		w.Until(time.Second)
 		require.NoError(t, l.Extend(context.Background(), 30*time.Second))
 		w.requireLeft(36*time.Second, l, "the call renews, and adds")
-		w.advance(0)
+		w.Advance(0)
 		require.Equal(t, 36*time.Second-margin, l.Left())
-		w.until(31 * time.Second)
+		w.Until(31 * time.Second)
 		require.Greater(t, n.Count("lock_renew"), 12)
 		w.requireLeft(lease, l)
-		w.until(time.Minute)
-		left, ok := w.leftOf(l.ID())
+		w.Until(time.Minute)
+		left, ok := w.LeftOf(l.ID())
 		require.True(t, ok)
 		require.LessOrEqual(t, left, lease, "it was added once")
 		require.Greater(t, left, lease/2, "and it renews")
@@ -294,7 +294,7 @@ func TestAnExtendWhoseReplyIsLostAddsOnce(t *testing.T) {
 					for i := range time.Duration(3) {
 						n.Once("lock_renew", fate)
 						require.NoError(t, l.Extend(context.Background(), 10*time.Second))
-						left, ok := w.leftOf(l.ID())
+						left, ok := w.LeftOf(l.ID())
 						require.True(t, ok)
 						// Repeated soon: a renewing one starts anew with the call.
 						require.InDelta(t, lease+(i+1)*10*time.Second, left, float64(time.Second))
@@ -320,7 +320,7 @@ func TestAnExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 		require.NoError(t, other.ForceExtend(context.Background(), door, time.Second))
 		w.requireLeft(17*time.Second, l)
 		require.NoError(t, <-extended)
-		w.requireLeft(17*time.Second-w.now(), l, "once each")
+		w.requireLeft(17*time.Second-w.Now(), l, "once each")
 		w.honest(l)
 	})
 }
@@ -331,13 +331,13 @@ func TestForceExtendIsHeardWithTheNextCheck(t *testing.T) {
 		n, other := w.node(), w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		ended := w.ends(l)
-		w.until(500 * ms)
+		w.Until(500 * ms)
 		require.ErrorIs(t, other.ForceExtend(ctx, "another", time.Second), berth.ErrNotHeld)
 		other.Once("lock_extend", link.LoseReply)
 		require.NoError(t, other.ForceExtend(ctx, door, 10*time.Second))
-		w.requireLeft(16*time.Second-w.now(), l, "once")
-		require.Equal(t, lease-w.now()-margin, l.Left(), "nobody has told the holder")
-		w.until(2 * time.Second) // a third of its lease
+		w.requireLeft(16*time.Second-w.Now(), l, "once")
+		require.Equal(t, lease-w.Now()-margin, l.Left(), "nobody has told the holder")
+		w.Until(2 * time.Second) // a third of its lease
 		require.Equal(t, 14*time.Second-margin, l.Left())
 		e := <-ended
 		requireWithin(t, 16*time.Second-margin, e.at)
@@ -354,10 +354,10 @@ func TestForceExtendKeepsWhatACutOffHolderHasFromTheNext(t *testing.T) {
 		l := n.take(&qlock.LockOptions{MaxHold: 20 * time.Second})
 		next := other.queue(nil)
 		n.Cut()
-		w.until(time.Second)
+		w.Until(time.Second)
 		require.NoError(t, other.ForceExtend(context.Background(), door, 4*time.Second))
 		w.requireLeft(9*time.Second, l)
-		w.until(9 * time.Second)
+		w.Until(9 * time.Second)
 		w.requirePending(next)
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
 		require.NoError(t, other.ForceExtend(context.Background(), door, time.Hour))

@@ -31,10 +31,10 @@ func release(t *testing.T, l *qlock.Lock) {
 
 // requirePending fails unless all of them still wait.
 func (w *world) requirePending(waits ...*wait) {
-	w.t.Helper()
+	w.T.Helper()
 	synctest.Wait()
 	for _, a := range waits {
-		require.True(w.t, a.pending())
+		require.True(w.T, a.pending())
 	}
 }
 
@@ -52,23 +52,23 @@ func (w *world) ends(l *qlock.Lock) <-chan end {
 	ch := make(chan end, 1)
 	go func() {
 		<-l.Done()
-		ch <- end{w.now(), context.Cause(l.Context())}
+		ch <- end{w.Now(), context.Cause(l.Context())}
 	}()
 	return ch
 }
 
 // line are the claims that wait, in order.
 func (w *world) line(n *node) []string {
-	w.t.Helper()
+	w.T.Helper()
 	_, waiters := w.held(n)
 	return waiters
 }
 
 // record is what the state has of a claim, "" for nothing.
 func (w *world) record(claim string) string {
-	w.t.Helper()
-	fields, err := w.do("HGETALL", stateKey).AsStrMap()
-	require.NoError(w.t, err)
+	w.T.Helper()
+	fields, err := w.Do("HGETALL", stateKey).AsStrMap()
+	require.NoError(w.T, err)
 	return fields["c:"+claim]
 }
 
@@ -87,7 +87,7 @@ type claim struct {
 
 // ask acquires for a claim.
 func (w *world) ask(c claim) *scriptkit.Reply {
-	w.t.Helper()
+	w.T.Helper()
 	if c.access == 0 {
 		c.access = qlock.Queued
 	}
@@ -102,7 +102,7 @@ func (w *world) ask(c claim) *scriptkit.Reply {
 		mode = "0"
 	}
 	r := engine.Record{Weight: 1, Wait: c.wait, Lease: c.lease, Phase: 'w', Priority: c.priority, Node: c.node, Owner: c.owner}
-	reply := w.call("lock_acquire", c.id, c.node, r.Tail(), c.owner, c.conflict.String(), c.access.String(),
+	reply := w.Call("lock_acquire", c.id, c.node, r.Tail(), c.owner, c.conflict.String(), c.access.String(),
 		fmt.Sprint(c.priority), fmt.Sprint(c.draw), claims.Decimal(c.wait.Milliseconds()), claims.Decimal(c.lease.Milliseconds()),
 		"0", mode, "60000", "berth:wake:", door)
 	return &reply
@@ -129,7 +129,7 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		require.Equal(t, lease, info.Left)
 		require.Equal(t, l.Fence(), info.Fence)
 		require.Equal(t, map[string]string{"why": "a test"}, info.Entries[0].Meta)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, l.Release(ctx))
 		require.NoError(t, l.Release(ctx), "nil ever after")
 		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_info": 1, "lock_release": 1}, n.Counts())
@@ -138,7 +138,7 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		require.Zero(t, l.Left())
 		require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)
 		require.ErrorIs(t, l.Extend(ctx, time.Second), berth.ErrReleased)
-		w.requireIdle()
+		w.RequireIdle()
 		next := n.take(nil)
 		require.Greater(t, next.Fence(), l.Fence())
 		release(t, next)
@@ -150,7 +150,7 @@ func TestOneHoldsAndTheOthersWait(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		first, second := b.queue(nil), a.queue(nil)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		w.requirePending(first, second)
 		require.NoError(t, held.Err())
 		release(t, held)
@@ -160,7 +160,7 @@ func TestOneHoldsAndTheOthersWait(t *testing.T) {
 		w.requirePending(second)
 		release(t, l)
 		release(t, second.granted(time.Minute))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -170,7 +170,7 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 		b.connect()
 		held := a.take(nil)
 		a.queue(nil)
-		before := w.dump()
+		before := w.Dump()
 		b.Reset()
 		_, err := b.TryLock(context.Background(), door, nil)
 		var refusal *berth.AcquireError
@@ -183,7 +183,7 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 		}, refusal)
 		require.ErrorContains(t, err, `"door" not acquired: held (waiting 1)`)
 		require.Equal(t, map[string]int{"lock_acquire": 1}, b.Counts())
-		require.Equal(t, before, w.dump())
+		require.Equal(t, before, w.Dump())
 		require.NoError(t, held.Err())
 		l, err := b.TryLock(context.Background(), "another", nil)
 		require.NoError(t, err)
@@ -200,8 +200,8 @@ func TestTryLockBehindMoreDeadWaitersThanOneScriptDrops(t *testing.T) {
 			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i+1)})
 		}
 		living = claim{node: "lives", id: "lives.1", wait: time.Minute}
-		require.Equal(w.t, "queued", w.ask(living).Status())
-		w.until(lease)
+		require.Equal(w.T, "queued", w.ask(living).Status())
+		w.Until(lease)
 		return living
 	}
 	t.Run("the script's answer", func(t *testing.T) {
@@ -245,12 +245,12 @@ func TestDoRunsUnderTheLockAndGivesItBack(t *testing.T) {
 				return errMine
 			})
 			require.Equal(t, errMine, err, name)
-			w.requireIdle()
+			w.RequireIdle()
 		}
 		require.PanicsWithValue(t, "mine", func() {
 			_ = n.Do(caller, door, nil, func(context.Context) error { panic("mine") })
 		})
-		w.requireIdle()
+		w.RequireIdle()
 		ctx, cancel := context.WithCancelCause(caller)
 		err := n.Do(ctx, door, nil, func(inner context.Context) error {
 			cancel(errMine)
@@ -258,7 +258,7 @@ func TestDoRunsUnderTheLockAndGivesItBack(t *testing.T) {
 			return context.Cause(inner)
 		})
 		require.Equal(t, errMine, err, "the caller's end reaches the function; the lock had not ended")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -299,12 +299,12 @@ func TestALockOutlivesTheContextItWasAcquiredWith(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
 		l := w.node().takeOn(ctx, nil)
 		cancel()
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, l.Err())
 		require.NoError(t, l.Context().Err())
 		require.Equal(t, "value", l.Context().Value(key{}))
 		require.NoError(t, l.Release(ctx), "it works after ctx has ended")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -344,7 +344,7 @@ func TestReleasesTogetherAreOneRelease(t *testing.T) {
 		all.Wait()
 		require.NoError(t, errors.Join(errs...))
 		require.Equal(t, 1, n.Count("lock_release"))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -368,10 +368,10 @@ func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 					require.Equal(t, []string{l.ID()}, entries)
 					w.honest(l)
 					release(t, l)
-					require.EqualValues(t, 1, w.field("gone"), "the lost one may still come")
-					w.advance(time.Minute)
+					require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
+					w.Advance(time.Minute)
 					w.sweep()
-					w.requireIdle()
+					w.RequireIdle()
 				})
 			})
 		}
@@ -380,19 +380,19 @@ func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 
 // sweep drops what has expired.
 func (w *world) sweep() {
-	w.t.Helper()
-	w.call("claim_sweep", "looks-on", "60000", "berth:wake:", door)
+	w.T.Helper()
+	w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", door)
 }
 
 // honest fails unless the handle of a lock that lives ends before the server lets
 // it go.
 func (w *world) honest(l *qlock.Lock) {
-	w.t.Helper()
-	left, ok := w.leftOf(l.ID())
-	require.True(w.t, ok, "the server does not know it")
-	require.NoError(w.t, l.Err())
+	w.T.Helper()
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, "the server does not know it")
+	require.NoError(w.T, l.Err())
 	if l.Left() != berth.Forever {
-		require.LessOrEqual(w.t, l.Left(), left-2*ms)
+		require.LessOrEqual(w.T, l.Left(), left-2*ms)
 	}
 }
 
@@ -404,7 +404,7 @@ func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
 				l := n.take(nil)
 				n.Once("lock_release", fate)
 				release(t, l)
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -432,7 +432,7 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		require.NoError(t, a.Client.Close(ctx), "again")
 		require.Empty(t, a.Counts())
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 

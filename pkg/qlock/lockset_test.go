@@ -18,20 +18,20 @@ import (
 
 // free fails unless nobody holds any of the names.
 func (n *node) free(names ...string) {
-	n.w.t.Helper()
-	n.w.advance(0)
+	n.w.T.Helper()
+	n.w.Advance(0)
 	for _, name := range names {
 		locked, err := n.Locked(context.Background(), name)
-		require.NoError(n.w.t, err)
-		require.False(n.w.t, locked, name)
+		require.NoError(n.w.T, err)
+		require.False(n.w.T, locked, name)
 	}
 }
 
 // hold takes a lock of another name than the door.
 func (n *node) hold(name string, opts *qlock.LockOptions) *qlock.Lock {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	l, err := n.Lock(context.Background(), name, opts)
-	require.NoError(n.w.t, err)
+	require.NoError(n.w.T, err)
 	return l
 }
 
@@ -59,7 +59,7 @@ func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 			require.Equal(t, l.Fence(), n.Fence(set.Context(), l.Name()))
 		}
 		require.Equal(t, owner, berth.Owner(set.Context()))
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, set.Err())
 		require.NoError(t, set.Renew(context.Background()))
 		require.NoError(t, set.Extend(context.Background(), time.Second))
@@ -107,7 +107,7 @@ func TestSetsThatShareNamesNeverWaitForEachOther(t *testing.T) {
 			})
 		}
 		work.Wait()
-		require.Less(t, w.now(), time.Minute)
+		require.Less(t, w.Now(), time.Minute)
 		nodes[0].free(names...)
 	})
 }
@@ -141,7 +141,7 @@ func TestLockAllHoldsNoneWhereOneIsNotToBeHad(t *testing.T) {
 				require.ErrorAs(t, err, &refusal)
 				require.Equal(t, tt.reason, refusal.Reason)
 				require.Equal(t, door, refusal.Name)
-				require.Equal(t, tt.at, w.now())
+				require.Equal(t, tt.at, w.Now())
 				n.free("a", "b")
 			})
 		})
@@ -158,16 +158,16 @@ func TestLockAllReturnsAtOnceWhereItsCallerLeaves(t *testing.T) {
 			_, err := n.LockAll(ctx, []string{"a", "b", door}, nil)
 			result <- err
 		}()
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		n.Delay(func() time.Duration { return 100 * ms })
 		why := errors.New("no longer wanted")
 		cancel(why)
 		err := <-result
-		require.Equal(t, time.Second, w.now())
+		require.Equal(t, time.Second, w.Now())
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, why)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		n.Delay(nil)
 		n.free("a", "b")
 		_, waiters := w.held(other)
@@ -187,7 +187,7 @@ func TestFixedLeasesOfASetAreCountedFromTheEnd(t *testing.T) {
 			set, err = n.LockAll(context.Background(), []string{"a", "b", door}, &qlock.LockOptions{Lease: 2 * time.Second, NoRenew: true})
 			done <- err
 		}()
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.Empty(t, done)
 		for _, name := range []string{"a", "b"} {
 			locked, err := n.Locked(context.Background(), name)
@@ -200,7 +200,7 @@ func TestFixedLeasesOfASetAreCountedFromTheEnd(t *testing.T) {
 		for _, l := range set.Locks() {
 			require.Equal(t, 2*time.Second-22*ms, l.Left())
 		}
-		w.advance(2 * time.Second)
+		w.Advance(2 * time.Second)
 		require.ErrorIs(t, set.Err(), berth.ErrExpired, "and not any more")
 		require.ErrorIs(t, context.Cause(set.Context()), berth.ErrExpired)
 	})
@@ -292,7 +292,7 @@ func TestTheBoundsOfASetCountForAllItsWaitsTogether(t *testing.T) {
 				require.ErrorAs(t, err, &refusal)
 				require.Equal(t, door, refusal.Name)
 				require.Equal(t, tt.reason, refusal.Reason)
-				require.Equal(t, tt.at, w.now())
+				require.Equal(t, tt.at, w.Now())
 				n.free("a")
 			})
 		})
@@ -308,9 +308,9 @@ func TestLockAllThatLosesALockMeanwhileHoldsNone(t *testing.T) {
 			_, err := n.LockAll(context.Background(), []string{"a", "b", door}, nil)
 			result <- err
 		}()
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, other.ForceRelease(context.Background(), "b"))
-		w.advance(lease / 3)
+		w.Advance(lease / 3)
 		release(t, blocker)
 		err := <-result
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
@@ -321,7 +321,7 @@ func TestLockAllThatLosesALockMeanwhileHoldsNone(t *testing.T) {
 		require.Equal(t, berth.ReasonFailed, refusal.Reason)
 		require.Equal(t, "b", refusal.Name)
 		require.NotEmpty(t, refusal.Claim)
-		require.Equal(t, w.now(), refusal.Waited)
+		require.Equal(t, w.Now(), refusal.Waited)
 		n.free("a", "b", door)
 	})
 }
@@ -351,13 +351,13 @@ func TestLockAllWhoseCallerLeavesWhileFixedLeasesBegin(t *testing.T) {
 				ctx, cancel := tt.ctx()
 				defer cancel()
 				_, err := n.LockAll(ctx, []string{"a", "b"}, &qlock.LockOptions{NoRenew: true})
-				require.Equal(t, time.Second, w.now())
+				require.Equal(t, time.Second, w.Now())
 				require.ErrorIs(t, err, tt.end)
 				require.ErrorIs(t, err, why)
 				var refusal *berth.AcquireError
 				require.ErrorAs(t, err, &refusal)
 				require.Equal(t, tt.reason, refusal.Reason)
-				w.advance(2 * time.Second)
+				w.Advance(2 * time.Second)
 				n.free("a", "b")
 			})
 		})
@@ -400,7 +400,7 @@ func TestTheContextOfASetOutlivesTheOneItWasAcquiredWith(t *testing.T) {
 		set, err := n.LockAll(ctx, []string{"a", "b"}, nil)
 		require.NoError(t, err)
 		cancel()
-		w.advance(0)
+		w.Advance(0)
 		require.NoError(t, set.Context().Err())
 		require.Equal(t, "kept", set.Context().Value(key{}))
 		within, stop := set.Within(context.WithValue(context.Background(), key{}, "own"))
@@ -431,7 +431,7 @@ func TestASetRenewsAndExtendsAllAndTellsWhatItCannot(t *testing.T) {
 				require.Equal(t, want+margin, info.Left, l.Name())
 			}
 		}
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		left(lease - margin - time.Second)
 		require.NoError(t, set.Renew(context.Background()))
 		left(lease - margin)
@@ -450,7 +450,7 @@ func TestDoAllTellsOfALockWhoseEndNobodyHadHeardOf(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		err := n.DoAll(context.Background(), []string{"a", "b"}, nil, func(context.Context) error {
-			w.do("FLUSHALL")
+			w.Do("FLUSHALL")
 			return nil
 		})
 		require.ErrorIs(t, err, berth.ErrLost)

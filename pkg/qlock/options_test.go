@@ -120,7 +120,7 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		_, err := n.LockAll(ctx, nil, nil)
 		requireInvalid(t, "names", err)
 		require.Empty(t, n.Counts(), "nothing is sent")
-		require.Empty(t, w.keys(), "nothing is written")
+		require.Empty(t, w.Keys(), "nothing is written")
 		require.Empty(t, n.kinds(), "nothing is told")
 	})
 }
@@ -140,7 +140,7 @@ func TestACallThatDoesNotWaitRefusesWhatOnlyAWaitHas(t *testing.T) {
 			}
 		}
 		require.Empty(t, n.Counts())
-		require.Empty(t, w.keys())
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -164,7 +164,7 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 		}
 		l := n.takeFor(strings.Repeat("x", 512), nil)
 		release(t, l)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -193,25 +193,25 @@ func TestABadConfigIsNamed(t *testing.T) {
 			{"Swarm.ProbeEvery", qlock.Config{Swarm: qlock.SwarmConfig{ProbeEvery: -1}}},
 			{"Swarm.ZombieAfter", qlock.Config{Swarm: qlock.SwarmConfig{ZombieAfter: time.Second}}},
 		} {
-			_, err := qlock.New(w.redis, bad.cfg)
+			_, err := qlock.New(w.Redis, bad.cfg)
 			requireInvalid(t, bad.field, err, bad.cfg)
 		}
-		require.Empty(t, w.keys())
+		require.Empty(t, w.Keys())
 	})
 }
 
 func TestTheDefaultsOfALock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		c, err := qlock.New(w.redis, qlock.Config{})
+		c, err := qlock.New(w.Redis, qlock.Config{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, c.Close(ctx)) }()
 		l, err := c.Lock(ctx, door, nil)
 		require.NoError(t, err)
-		left, ok := w.leftOf(l.ID())
+		left, ok := w.LeftOf(l.ID())
 		require.True(t, ok)
 		require.Equal(t, 5*time.Second, left)
-		w.advance(2 * time.Minute)
+		w.Advance(2 * time.Minute)
 		require.NoError(t, l.Err(), "it renews, and has no maximum")
 		info, err := c.Info(ctx, door)
 		require.NoError(t, err)
@@ -225,8 +225,8 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		require.Empty(t, h.Meta)
 		require.Equal(t, l.ID(), info.Owner)
 		require.NoError(t, l.Release(ctx))
-		require.GreaterOrEqual(t, w.expiry(), 3*time.Minute, "the linger")
-		require.LessOrEqual(t, w.expiry(), roundUp(3*time.Minute+5*time.Second))
+		require.GreaterOrEqual(t, w.Expiry(), 3*time.Minute, "the linger")
+		require.LessOrEqual(t, w.Expiry(), roundUp(3*time.Minute+5*time.Second))
 	})
 }
 
@@ -242,7 +242,7 @@ func TestTheAccessOfTheClientIsTheDefault(t *testing.T) {
 			held = next.granted(0)
 		}
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 		_, err := b.Lock(context.Background(), door, &qlock.LockOptions{QueueTTL: time.Minute})
 		requireInvalid(t, "QueueTTL", err)
 	})

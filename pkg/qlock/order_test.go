@@ -16,18 +16,18 @@ import (
 // grantedIn waits for the locks one after the other, and fails if another than the
 // next one in that order is granted.
 func (w *world) grantedIn(held *qlock.Lock, order ...*wait) {
-	w.t.Helper()
+	w.T.Helper()
 	fence := held.Fence()
 	for i, next := range order {
 		w.requirePending(order[i:]...)
-		w.advance(time.Second)
-		release(w.t, held)
-		held = next.granted(w.now())
-		require.Greater(w.t, held.Fence(), fence)
+		w.Advance(time.Second)
+		release(w.T, held)
+		held = next.granted(w.Now())
+		require.Greater(w.T, held.Fence(), fence)
 		fence = held.Fence()
 	}
-	release(w.t, held)
-	w.requireIdle()
+	release(w.T, held)
+	w.RequireIdle()
 }
 
 func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
@@ -41,32 +41,32 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		for i := range 50 {
 			waits = append(waits, nodes[i*7%5].queue(nil))
 			if i%3 == 0 {
-				w.advance(ms) // others come in the same millisecond
+				w.Advance(ms) // others come in the same millisecond
 			}
 		}
 		order := w.line(nodes[0])
 		require.Len(t, order, 50)
 		fence, ticket := held.Fence(), int64(0)
 		for i, next := range waits {
-			w.until(time.Duration(i+1) * 72 * time.Second)
+			w.Until(time.Duration(i+1) * 72 * time.Second)
 			w.requirePending(waits[i:]...)
 			require.NoError(t, held.Err())
 			if i%10 == 9 {
 				require.Equal(t, order[i:], w.line(nodes[0]), "heartbeats move nobody")
 			}
 			release(t, held)
-			held = next.granted(w.now())
+			held = next.granted(w.Now())
 			require.Equal(t, order[i], held.ID())
 			require.Greater(t, held.Fence(), fence)
 			require.Greater(t, held.Ticket(), ticket)
 			fence, ticket = held.Fence(), held.Ticket()
 		}
-		require.Equal(t, time.Hour, w.now())
+		require.Equal(t, time.Hour, w.Now())
 		for _, n := range nodes {
 			require.Greater(t, n.Count("lock_renew"), 100, "heartbeats have run all the time")
 		}
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -80,7 +80,7 @@ func TestAnArrivalNeverPassesAWaiter(t *testing.T) {
 			waits = append(waits, a.queue(nil))
 			release(t, held)
 			arrival := b.queue(nil)
-			held = waits[0].granted(w.now())
+			held = waits[0].granted(w.Now())
 			waits = append(waits[1:], arrival)
 		}
 		w.grantedIn(held, waits...)
@@ -92,7 +92,7 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		at := func(priority int, n *node) *wait {
-			w.advance(ms)
+			w.Advance(ms)
 			return n.queue(&qlock.LockOptions{Priority: priority})
 		}
 		low, zero, high := at(-128, a), at(0, b), at(127, a)
@@ -106,7 +106,7 @@ func TestLIFOClaimsAreServedLastComeFirstBehindTheOthersOfTheirPriority(t *testi
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		at := func(n *node, access qlock.Access, priority int) *wait {
-			w.advance(ms)
+			w.Advance(ms)
 			return n.queue(&qlock.LockOptions{Access: access, Priority: priority})
 		}
 		old, newer := at(a, qlock.LIFO, 0), at(b, qlock.LIFO, 0)
@@ -126,7 +126,7 @@ func TestRandomClaimsAreAllServed(t *testing.T) {
 		held := a.take(nil)
 		waits := make(map[string]*wait)
 		for i := range 12 {
-			w.advance(10 * ms)
+			w.Advance(10 * ms)
 			q := []*node{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
 			for _, id := range w.line(a) {
 				if waits[id] == nil {
@@ -138,13 +138,13 @@ func TestRandomClaimsAreAllServed(t *testing.T) {
 		require.Len(t, order, 12)
 		for i, id := range order {
 			require.Equal(t, order[i:], w.line(a), "a place is drawn once")
-			w.advance(time.Second)
+			w.Advance(time.Second)
 			release(t, held)
-			held = waits[id].granted(w.now())
+			held = waits[id].granted(w.Now())
 			require.Equal(t, id, held.ID())
 		}
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -152,22 +152,22 @@ const mostDrawn = math.MaxUint32
 
 // place is where a claim that waits stands in its priority, 0.
 func (w *world) place(id string) int64 {
-	w.t.Helper()
-	score, err := w.do("ZSCORE", lineKey, "q:"+id).AsFloat64()
-	require.NoError(w.t, err)
+	w.T.Helper()
+	score, err := w.Do("ZSCORE", lineKey, "q:"+id).AsFloat64()
+	require.NoError(w.T, err)
 	const width = 1 << 44
 	return int64(score) - 2*width - 127*width
 }
 
 // ticket is when a claim that waits came.
 func (w *world) ticket(id string) int64 {
-	w.t.Helper()
-	for _, q := range collect(w.t, w.node().Queue(context.Background(), door)) {
+	w.T.Helper()
+	for _, q := range collect(w.T, w.node().Queue(context.Background(), door)) {
 		if q.ID == id {
 			return q.Since.UnixMilli()
 		}
 	}
-	require.Fail(w.t, "it does not wait")
+	require.Fail(w.T, "it does not wait")
 	return 0
 }
 
@@ -183,7 +183,7 @@ func TestARandomPlaceIsDrawnBetweenTheFirstOfThePriorityAndTheEnd(t *testing.T) 
 			inWorld(t, func(t *testing.T, w *world) {
 				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
 				waits := func(id string, access qlock.Access, priority int) {
-					w.advance(time.Second)
+					w.Advance(time.Second)
 					w.ask(claim{node: "q", id: id, access: access, priority: priority, wait: time.Minute})
 				}
 				waits("q.low", qlock.Queued, -1)
@@ -192,26 +192,26 @@ func TestARandomPlaceIsDrawnBetweenTheFirstOfThePriorityAndTheEnd(t *testing.T) 
 				waits("q.1", qlock.Queued, 0)
 				waits("q.2", qlock.Queued, 0)
 				waits("q.3", qlock.Queued, 0)
-				w.advance(2 * time.Second)
+				w.Advance(2 * time.Second)
 				c := claim{node: "r", id: "r.1", access: qlock.Random, draw: test.draw, wait: time.Minute}
 				r := w.ask(c)
 				require.Equal(t, "queued", r.Status())
 				least, own := w.place("q.1"), w.ticket("r.1")
-				require.Equal(t, w.began.Add(w.now()).UnixMilli(), own)
+				require.Equal(t, w.Began.Add(w.Now()).UnixMilli(), own)
 				require.EqualValues(t, 4000, own-least)
 				want := least + int64(math.Floor(float64(test.draw)/(1<<32)*float64(own-least+1)))
 				require.Equal(t, want, w.place("r.1"))
 				require.InDelta(t, float64(least)+test.share*4000, float64(w.place("r.1")), 1)
 
 				// A replay answers the same, whatever has come since and whatever it draws.
-				before := w.dump()
+				before := w.Dump()
 				for _, draw := range []uint32{test.draw, 0, 12345, mostDrawn} {
 					c.draw = draw
 					again := w.ask(c)
 					require.Equal(t, r.Int(1), again.Int(1), "its ticket")
 					require.Equal(t, r.Int(2), again.Int(2), "its place")
 				}
-				require.Equal(t, before, w.dump())
+				require.Equal(t, before, w.Dump())
 			})
 		})
 	}
@@ -220,10 +220,10 @@ func TestARandomPlaceIsDrawnBetweenTheFirstOfThePriorityAndTheEnd(t *testing.T) 
 func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.ask(claim{node: "h", id: "h.1"})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		w.ask(claim{node: "q", id: "q.1", priority: 5})
 		w.ask(claim{node: "q", id: "q.2", access: qlock.LIFO})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		w.ask(claim{node: "r", id: "r.1", access: qlock.Random})
 		require.Equal(t, w.ticket("r.1"), w.place("r.1"))
 	})
@@ -231,17 +231,17 @@ func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing
 
 // serve releases until nobody waits, and returns who was granted.
 func (w *world) serve(held string) (order []string) {
-	w.t.Helper()
+	w.T.Helper()
 	for {
-		reply := w.call("lock_release", held, held[:1], "0", "60000", "berth:wake:", door)
-		require.Equal(w.t, "released", reply.Status())
-		fields, err := w.do("ZRANGE", lineKey, "0", "0").AsStrSlice()
-		require.NoError(w.t, err)
+		reply := w.Call("lock_release", held, held[:1], "0", "60000", "berth:wake:", door)
+		require.Equal(w.T, "released", reply.Status())
+		fields, err := w.Do("ZRANGE", lineKey, "0", "0").AsStrSlice()
+		require.NoError(w.T, err)
 		if len(fields) == 0 {
 			return order
 		}
 		held = fields[0][2:] // h:
-		require.Equal(w.t, "h:", fields[0][:2])
+		require.Equal(w.T, "h:", fields[0][:2])
 		order = append(order, held)
 	}
 }
@@ -267,7 +267,7 @@ func TestAccessByPairs(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
 				for _, c := range []claim{{id: "w.1", access: test.first}, {id: "w.2", access: test.later}} {
-					w.advance(time.Second)
+					w.Advance(time.Second)
 					c.node, c.draw, c.wait = "w", 1<<31, time.Minute
 					require.Equal(t, "queued", w.ask(c).Status())
 				}
@@ -299,7 +299,7 @@ func TestARandomClaimPassesWhoeverStandsBehindWhatItDrew(t *testing.T) {
 					{id: "w.4", access: qlock.Queued},
 					{id: "w.9", access: qlock.Random, draw: draw},
 				} {
-					w.advance(time.Second)
+					w.Advance(time.Second)
 					c.node, c.wait = "w", time.Minute
 					require.Equal(t, "queued", w.ask(c).Status())
 				}
@@ -320,6 +320,6 @@ func TestARandomClaimTakesAFreeLockAtOnce(t *testing.T) {
 			require.Error(t, err)
 			release(t, l)
 		}
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }

@@ -36,12 +36,12 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 					require.NoError(t, q.err)
 					successor := q.lock
 					a.Flow()
-					w.advance(100 * ms)
+					w.Advance(100 * ms)
 					want := berth.ErrExpired
 					if name == "a renewing lease" {
 						want = berth.ErrLost
 					}
-					before, left := w.dump(), successor.Left()
+					before, left := w.Dump(), successor.Left()
 					for call, do := range map[string]func() error{
 						"Renew":   func() error { return old.Renew(ctx) },
 						"Extend":  func() error { return old.Extend(ctx, time.Second) },
@@ -53,28 +53,28 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 						require.ErrorIs(t, err, want, call)
 						require.ErrorIs(t, err, berth.ErrNotHeld, call)
 						synctest.Wait()
-						require.Equal(t, before, w.dump(), call)
+						require.Equal(t, before, w.Dump(), call)
 					}
 
 					// What it sent before it knew comes late.
 					for _, mode := range []string{"beat", "renew", "check", "detach", "extend 60000 late"} {
-						r := w.call("lock_renew", a.Node(), "60000", "berth:wake:", door, old.ID(), mode)
+						r := w.Call("lock_renew", a.Node(), "60000", "berth:wake:", door, old.ID(), mode)
 						require.Equal(t, "unknown", r.Str(5), mode)
-						require.Equal(t, before, w.dump(), mode)
+						require.Equal(t, before, w.Dump(), mode)
 					}
-					r := w.call("lock_release", old.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					r := w.Call("lock_release", old.ID(), a.Node(), "0", "60000", "berth:wake:", door)
 					require.Equal(t, "not_held", r.Status())
 					// Nor under the successor's name, by another node.
-					r = w.call("lock_release", successor.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					r = w.Call("lock_release", successor.ID(), a.Node(), "0", "60000", "berth:wake:", door)
 					require.Equal(t, "taken", r.Status())
-					r = w.call("lock_renew", a.Node(), "60000", "berth:wake:", door, successor.ID(), "extend 60000 late")
+					r = w.Call("lock_renew", a.Node(), "60000", "berth:wake:", door, successor.ID(), "extend 60000 late")
 					require.Equal(t, "taken", r.Str(5))
-					require.Equal(t, before, w.dump())
+					require.Equal(t, before, w.Dump())
 					require.NoError(t, successor.Err())
 					require.Equal(t, left, successor.Left())
 					w.honest(successor)
 					release(t, successor)
-					w.requireIdle()
+					w.RequireIdle()
 				})
 			})
 		}
@@ -86,12 +86,12 @@ func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
 		a, b := w.node(), w.node()
 		l := a.take(nil)
 		q := b.queue(nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		a.Stall()
 		requireWithin(t, lease-margin, (<-w.ends(l)).at)
 		held := q.grantedBy(lease)
 		a.Flow()
-		w.advance(lease)
+		w.Advance(lease)
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
 		require.NoError(t, held.Err())
 		entries, _ := w.held(b)
@@ -116,13 +116,13 @@ func TestALockThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
 				l := w.node().take(&test.opts)
 				ended := w.ends(l)
 				synctest.Wait()
-				at := w.now()
-				w.do("FLUSHALL")
+				at := w.Now()
+				w.Do("FLUSHALL")
 				e := <-ended
 				require.LessOrEqual(t, e.at, at+test.by)
 				require.ErrorIs(t, e.cause, berth.ErrLost, "it is not its own limit that ended it")
 				require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
-				require.Empty(t, w.keys())
+				require.Empty(t, w.Keys())
 			})
 		})
 	}

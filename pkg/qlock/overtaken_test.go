@@ -24,27 +24,27 @@ func slowly(n *node, script string, d time.Duration, f func()) (done chan struct
 }
 
 func (w *world) requireHonest(l *qlock.Lock) {
-	w.t.Helper()
+	w.T.Helper()
 	if l.Err() != nil {
 		return
 	}
-	left, ok := w.leftOf(l.ID())
-	require.True(w.t, ok, "believes in %s", l.Left())
-	require.Less(w.t, l.Left(), left)
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, "believes in %s", l.Left())
+	require.Less(w.T, l.Left(), left)
 }
 
 func TestExtendReplyOvertaken(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		w.advance(ms)
+		w.Advance(ms)
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		done := slowly(n, "lock_renew", time.Second, func() {
 			// A call that is lost below takes its connection along, and the reply.
 			_ = outer.Extend(context.Background(), time.Second)
 		})
-		w.advance(ms)
+		w.Advance(ms)
 		require.NoError(t, inner.Release(context.Background()))
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_renew" {
@@ -61,7 +61,7 @@ func TestReentryReplyOvertaken(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		w.advance(ms)
+		w.Advance(ms)
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		var late *qlock.Lock
@@ -79,7 +79,7 @@ func TestLateReleaseAfterANewEntry(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		w.advance(ms)
+		w.Advance(ms)
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 40 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		n.OnCommand(func(c link.Command) link.Fate {
@@ -102,7 +102,7 @@ func TestAnAnswerBetweenLoweringAndLifting(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		w.advance(ms)
+		w.Advance(ms)
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		var down atomic.Bool
@@ -124,7 +124,7 @@ func TestAnAnswerBetweenLoweringAndLifting(t *testing.T) {
 			_ = outer.Extend(context.Background(), time.Second)
 		}()
 		synctest.Wait()
-		w.advance(ms)
+		w.Advance(ms)
 		down.Store(true)
 		require.NoError(t, inner.Release(context.Background()))
 		<-done
@@ -136,7 +136,7 @@ func TestWhatWasNotedBeforeAnotherWasGivenBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		w.advance(ms)
+		w.Advance(ms)
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		var asked atomic.Bool
@@ -151,7 +151,7 @@ func TestWhatWasNotedBeforeAnotherWasGivenBack(t *testing.T) {
 		})
 		a := n.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		require.NoError(t, inner.Release(context.Background()))
-		w.advance(ms)
+		w.Advance(ms)
 		n.OnCommand(func(c link.Command) link.Fate {
 			switch c.Name {
 			case "lock_release":
@@ -163,7 +163,7 @@ func TestWhatWasNotedBeforeAnotherWasGivenBack(t *testing.T) {
 		})
 		a.cancel(nil)
 		<-a.done
-		w.advance(ms)
+		w.Advance(ms)
 		w.requireHonest(outer)
 	})
 }
@@ -182,7 +182,7 @@ func TestTheLimitOfAProvisionalOuter(t *testing.T) {
 		<-outer
 		n.OnCommand(nil)
 		n.takeFor("me", &qlock.LockOptions{Lease: 4 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		left, ok := w.leftOf(inner.ID())
+		left, ok := w.LeftOf(inner.ID())
 		require.True(t, ok)
 		require.Less(t, inner.Left(), left)
 	})
@@ -196,7 +196,7 @@ func TestABeatOnItsWay(t *testing.T) {
 		n, other := w.node(), w.node()
 		l := other.take(nil)
 		a := n.queue(&qlock.LockOptions{Lease: time.Second})
-		w.advance(10 * ms)
+		w.Advance(10 * ms)
 		n.Reset()
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_renew" {
@@ -206,14 +206,14 @@ func TestABeatOnItsWay(t *testing.T) {
 			return link.Pass
 		})
 		for n.Count("lock_renew") == 0 {
-			w.advance(ms)
+			w.Advance(ms)
 		}
 		require.NoError(t, l.Release(context.Background()))
 		for range 500 {
-			w.advance(ms)
+			w.Advance(ms)
 			if !a.pending() {
 				require.NoError(t, a.err)
-				left, ok := w.leftOf(a.lock.ID())
+				left, ok := w.LeftOf(a.lock.ID())
 				if a.lock.Err() == nil {
 					require.True(t, ok)
 					require.Less(t, a.lock.Left(), left)
@@ -238,8 +238,8 @@ func TestExtendIsTheFirstOwnCall(t *testing.T) {
 		n.Once("lock_renew", link.Slow(500*ms))
 		done := make(chan error, 1)
 		go func() { done <- held.Extend(context.Background(), 200*ms) }()
-		w.advance(ms)
-		left, ok := w.leftOf(held.ID())
+		w.Advance(ms)
+		left, ok := w.LeftOf(held.ID())
 		require.True(t, ok)
 		require.Less(t, held.Left(), left)
 		require.NoError(t, <-done)
@@ -260,17 +260,17 @@ func TestAnAnswerFromBeforeAReleaseDoesNotLengthenWhatItLeft(t *testing.T) {
 				for overtaken < 3 {
 					outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 					inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-					began := w.now()
+					began := w.Now()
 					n.Once("lock_renew", link.Slow(500*time.Millisecond))
 					done := make(chan error, 1)
 					go func() { done <- call(context.Background(), outer) }()
-					w.advance(time.Millisecond) // the server has answered
+					w.Advance(time.Millisecond) // the server has answered
 					require.NoError(t, inner.Release(context.Background()))
-					if w.now() < began+500*time.Millisecond { // it went over another connection
+					if w.Now() < began+500*time.Millisecond { // it went over another connection
 						overtaken++
 					}
 					require.NoError(t, <-done)
-					left, ok := w.leftOf(outer.ID())
+					left, ok := w.LeftOf(outer.ID())
 					require.True(t, ok)
 					require.Less(t, outer.Left(), left)
 					require.NoError(t, outer.Release(context.Background()))
@@ -287,11 +287,11 @@ func TestAReleaseThatIsRepeatedLowersItsSiblingsOnce(t *testing.T) {
 		n.connect()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 4 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		began := w.now()
+		began := w.Now()
 		var released atomic.Bool
 		n.OnCommand(func(c link.Command) link.Fate {
 			switch {
-			case c.Name == "lock_release" && w.now() < began+2*time.Second:
+			case c.Name == "lock_release" && w.Now() < began+2*time.Second:
 				return link.LoseRequest // and it is repeated
 			case c.Name == "lock_release":
 				released.Store(true)
@@ -302,10 +302,10 @@ func TestAReleaseThatIsRepeatedLowersItsSiblingsOnce(t *testing.T) {
 		})
 		for inner.Release(context.Background()) != nil {
 			require.NoError(t, outer.Err())
-			w.advance(100 * time.Millisecond)
+			w.Advance(100 * time.Millisecond)
 		}
 		require.NoError(t, outer.Err())
-		left, ok := w.leftOf(outer.ID())
+		left, ok := w.LeftOf(outer.ID())
 		require.True(t, ok)
 		require.Less(t, outer.Left(), left)
 	})
@@ -331,7 +331,7 @@ func TestABeatDuringAReleaseDoesNotOutliveIt(t *testing.T) {
 				return link.Pass
 			})
 			require.NoError(t, inner.Release(context.Background()))
-			left, ok := w.leftOf(outer.ID())
+			left, ok := w.LeftOf(outer.ID())
 			require.True(t, ok)
 			require.Less(t, outer.Left(), left)
 			n.OnCommand(nil)
@@ -350,7 +350,7 @@ func TestARenewThatMeetsAReleaseEndsNoHold(t *testing.T) {
 		n.Once("lock_renew", link.Slow(500*time.Millisecond))
 		done := make(chan error, 1)
 		go func() { done <- outer.Renew(context.Background()) }()
-		w.advance(time.Millisecond)
+		w.Advance(time.Millisecond)
 		require.NoError(t, inner.Release(context.Background()))
 		require.NoError(t, <-done)
 		require.NoError(t, outer.Err())

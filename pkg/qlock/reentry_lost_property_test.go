@@ -171,7 +171,7 @@ func (h *house) leave(*rapid.T) {
 }
 
 func (h *house) pass(*rapid.T) {
-	h.w.advance(rapid.SampledFrom([]time.Duration{ms, 50 * ms, 300 * ms, time.Second, 2500 * ms, 7 * time.Second}).Draw(h.t, "time"))
+	h.w.Advance(rapid.SampledFrom([]time.Duration{ms, 50 * ms, 300 * ms, time.Second, 2500 * ms, 7 * time.Second}).Draw(h.t, "time"))
 }
 
 // weather makes things happen to the calls of a node from now on.
@@ -221,7 +221,7 @@ func (h *house) check(*rapid.T) {
 			continue
 		}
 		owners[l.Fence()] = true
-		score, err := h.w.do("ZSCORE", line, "h:"+l.ID()).AsFloat64()
+		score, err := h.w.Do("ZSCORE", line, "h:"+l.ID()).AsFloat64()
 		require.NoError(h.t, err, "a handle lives whose lock was given away, with %s left: %s %s", l.Left(), l.Process(), l.ID())
 		if left := l.Left(); left != berth.Forever {
 			ends := time.UnixMilli(int64(score))

@@ -21,26 +21,26 @@ func TestALostReplyChangesNothing(t *testing.T) {
 		var seen []time.Duration
 		look := func(locks ...*qlock.Lock) {
 			for _, l := range locks {
-				seen = append(seen, w.endOf(l).Sub(w.began).Round(time.Second))
+				seen = append(seen, w.endOf(l).Sub(w.Began).Round(time.Second))
 			}
 		}
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		first := n.takeFor("me", extend(20*time.Second))
 		second := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		look(outer, first, second)
-		w.advance(time.Second)
-		require.NoError(w.t, outer.Extend(context.Background(), 2*time.Second))
-		require.NoError(w.t, second.Renew(context.Background()))
+		w.Advance(time.Second)
+		require.NoError(w.T, outer.Extend(context.Background(), 2*time.Second))
+		require.NoError(w.T, second.Renew(context.Background()))
 		look(outer, first, second)
-		require.NoError(w.t, first.Release(context.Background()))
+		require.NoError(w.T, first.Release(context.Background()))
 		look(outer, second)
-		require.NoError(w.t, outer.Release(context.Background()))
+		require.NoError(w.T, outer.Release(context.Background()))
 		look(second)
-		require.NoError(w.t, second.Release(context.Background()))
-		w.advance(61 * time.Second)
+		require.NoError(w.T, second.Release(context.Background()))
+		w.Advance(61 * time.Second)
 		_, err := n.SweepWaiters(context.Background()) // the tombstones
-		require.NoError(w.t, err)
-		w.requireIdle()
+		require.NoError(w.T, err)
+		w.RequireIdle()
 		return seen
 	}
 	want := []time.Duration{25, 25, 25, 27, 27, 27, 8, 8, 8}
@@ -89,10 +89,10 @@ func TestTheDeadlineIsWhatItWasWhereAnExtensionWasGivenUp(t *testing.T) {
 				a.cancel(nil)
 				<-a.done
 				n.OnCommand(nil)
-				w.advance(10 * ms)
+				w.Advance(10 * ms)
 				_, err := n.DeliverLate()
 				require.NoError(t, err)
-				left, ok := w.leftOf(outer.ID())
+				left, ok := w.LeftOf(outer.ID())
 				require.True(t, ok)
 				require.Equal(t, 5*time.Second-10*ms, left.Round(ms), "nothing but the time has passed")
 				require.NoError(t, outer.Err())
@@ -125,6 +125,6 @@ func TestALockThatRanOutIsNotReentered(t *testing.T) {
 		require.Zero(t, info.Reentry)
 		n.OnCommand(nil)
 		require.NoError(t, inner.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }

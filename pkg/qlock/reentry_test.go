@@ -17,20 +17,20 @@ func TestAnExtensionIsGivenBackExactly(t *testing.T) {
 		n := w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		require.Equal(t, 5*time.Second-52*ms, outer.Left())
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 3 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 		require.Equal(t, qlock.ReenteredExtended, inner.Process())
 		require.Equal(t, outer.Fence(), inner.Fence())
 		require.Equal(t, 7*time.Second-52*ms, outer.Left(), "lengthened with the inner's confirmation")
 		require.Equal(t, 7*time.Second-52*ms, inner.Left())
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, inner.Release(context.Background()))
-		left, ok := w.leftOf(outer.ID())
+		left, ok := w.LeftOf(outer.ID())
 		require.True(t, ok)
 		require.Equal(t, 4*time.Second, left, "8 s less the 2 s that were not used, at 2 s")
-		w.advance(0)
+		w.Advance(0)
 		require.Equal(t, 4*time.Second-52*ms, outer.Left())
-		w.until(6 * time.Second)
+		w.Until(6 * time.Second)
 		require.ErrorIs(t, outer.Err(), berth.ErrExpired)
 	})
 }
@@ -42,12 +42,12 @@ func TestTheInnerEntryGoesOnWhereTheOuterWasReleasedFirst(t *testing.T) {
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		require.NoError(t, outer.Release(context.Background()))
 		next := other.queue(nil)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, inner.Err(), "it renews as the outer did")
 		require.True(t, next.pending())
 		require.NoError(t, inner.Release(context.Background()))
 		require.NoError(t, next.granted(time.Minute).Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -59,7 +59,7 @@ func TestTheZeroConflictIsADeadlock(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrDeadlock)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
 		require.NoError(t, outer.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -110,7 +110,7 @@ func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
 						require.Equal(t, qlock.ReenteredExtended, extending.Process())
 						require.Equal(t, outer.Fence(), extending.Fence())
 						require.NoError(t, extending.Release(context.Background()))
-						w.advance(0)
+						w.Advance(0)
 						require.NoError(t, outer.Err())
 						entries, waiters := w.held(a)
 						require.Equal(t, []string{outer.ID()}, entries)
@@ -118,7 +118,7 @@ func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
 					}
 				}
 				require.NoError(t, outer.Release(context.Background()))
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -161,20 +161,20 @@ func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
 						require.Len(t, waiters, 2)
 					}
 					require.NoError(t, outer.Release(context.Background()))
-					w.advance(0)
+					w.Advance(0)
 					require.False(t, ahead.pending(), "nobody passes")
 					if !stays(options) || wait.ends {
 						require.True(t, own.pending())
 					}
 					require.NoError(t, ahead.lock.Release(context.Background()))
-					w.advance(0)
+					w.Advance(0)
 					require.False(t, own.pending())
 					if own.err == nil {
 						require.Equal(t, qlock.Granted, own.lock.Process())
 						require.Greater(t, own.lock.Fence(), ahead.lock.Fence())
 						require.NoError(t, own.lock.Release(context.Background()))
 					}
-					w.requireIdle()
+					w.RequireIdle()
 				})
 			})
 		}
@@ -193,7 +193,7 @@ func TestAnotherOwnerIsNoConflict(t *testing.T) {
 			}
 		}
 		require.NoError(t, outer.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -204,11 +204,11 @@ func TestAReentryPassesTheLine(t *testing.T) {
 		next := other.queue(&qlock.LockOptions{Priority: 127})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Priority: -128})
 		require.NoError(t, outer.Release(context.Background()))
-		w.advance(0)
+		w.Advance(0)
 		require.True(t, next.pending(), "any entry holds the lock")
 		require.NoError(t, inner.Release(context.Background()))
 		require.NoError(t, next.granted(0).Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -234,7 +234,7 @@ func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
 							})
 						}()
 					}
-					w.advance(ms)
+					w.Advance(ms)
 					info, err := a.Info(ctx, door)
 					require.NoError(t, err)
 					require.Len(t, info.Entries, 23)
@@ -250,7 +250,7 @@ func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, 20, ran)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -274,12 +274,12 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 		}
 		require.NoError(t, locks[50].Release(context.Background()))
 		locks[50] = n.takeFor("me", work)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		for _, l := range locks {
 			require.NoError(t, l.Err())
 			require.NoError(t, l.Release(context.Background()))
 		}
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -290,17 +290,17 @@ func extend(d time.Duration) *qlock.LockOptions {
 
 // requireKept says how long the server keeps a hold, to the millisecond.
 func (w *world) requireKept(want time.Duration, l *qlock.Lock) {
-	w.t.Helper()
-	left, ok := w.leftOf(l.ID())
-	require.True(w.t, ok, "it is held")
-	require.Equal(w.t, want, left.Round(ms))
+	w.T.Helper()
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, "it is held")
+	require.Equal(w.T, want, left.Round(ms))
 }
 
 // endOf is when the server lets a hold end.
 func (w *world) endOf(l *qlock.Lock) time.Time {
-	w.t.Helper()
-	left, ok := w.leftOf(l.ID())
-	require.True(w.t, ok, "it is held")
+	w.T.Helper()
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, "it is held")
 	return time.Now().Add(left)
 }
 
@@ -312,7 +312,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			outer := n.takeFor("me", fixed)
 			first, second := n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
 			w.requireKept(10*time.Second, outer)
-			w.advance(time.Second)
+			w.Advance(time.Second)
 			require.NoError(t, second.Release(context.Background()))
 			w.requireKept(7*time.Second, first)
 			require.NoError(t, first.Release(context.Background()))
@@ -324,7 +324,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			n := w.node()
 			outer := n.takeFor("me", fixed)
 			first, second := n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
-			w.advance(time.Second)
+			w.Advance(time.Second)
 			require.NoError(t, first.Release(context.Background()))
 			w.requireKept(8*time.Second, second)
 			require.NoError(t, second.Release(context.Background()))
@@ -335,7 +335,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			n := w.node()
 			outer, inner := n.takeFor("me", fixed), n.takeFor("me", extend(2*time.Second))
-			w.advance(3 * time.Second)
+			w.Advance(3 * time.Second)
 			require.NoError(t, inner.Release(context.Background()))
 			w.requireKept(4*time.Second, outer)
 		})
@@ -346,7 +346,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			outer, inner := n.takeFor("me", fixed), n.takeFor("me", extend(2*time.Second))
 			require.NoError(t, outer.Release(context.Background()))
 			w.requireKept(7*time.Second, inner)
-			w.until(7*time.Second - 50*ms)
+			w.Until(7*time.Second - 50*ms)
 			require.ErrorIs(t, inner.Err(), berth.ErrExpired)
 		})
 	})
@@ -357,7 +357,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			inner := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, MaxHold: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
 			w.requireKept(7*time.Second, outer)
 			w.requireKept(2*time.Second, inner)
-			w.until(2 * time.Second)
+			w.Until(2 * time.Second)
 			require.ErrorIs(t, inner.Err(), berth.ErrExpired)
 			require.Error(t, inner.Release(context.Background()))
 			w.requireKept(5*time.Second, outer)
@@ -371,14 +371,14 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			inner := n.takeFor("me", extend(4*time.Second))
 			w.requireKept(10*time.Second, outer)
 			require.NoError(t, inner.Release(context.Background()))
-			w.advance(0)
-			left, ok := w.leftOf(outer.ID())
+			w.Advance(0)
+			left, ok := w.LeftOf(outer.ID())
 			require.True(t, ok)
 			require.LessOrEqual(t, left, lease)
-			w.advance(time.Minute)
+			w.Advance(time.Minute)
 			require.NoError(t, outer.Err())
 			require.NoError(t, outer.Release(context.Background()))
-			w.requireIdle()
+			w.RequireIdle()
 		})
 	})
 	t.Run("entries of another node keep it", func(t *testing.T) {
@@ -397,7 +397,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			var seen []time.Duration
 			n.OnCommand(func(c link.Command) link.Fate {
 				if c.Name == "lock_renew" && len(seen) == 0 {
-					left, _ := w.leftOf(outer.ID())
+					left, _ := w.LeftOf(outer.ID())
 					seen = append(seen, left.Round(ms))
 				}
 				return link.Pass
@@ -405,7 +405,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 			inner := n.takeFor("me", extend(time.Minute))
 			require.Equal(t, []time.Duration{11 * time.Second}, seen, "no more than the wait lease until it is confirmed")
 			w.requireKept(65*time.Second, outer)
-			w.advance(time.Second)
+			w.Advance(time.Second)
 			require.NoError(t, inner.Release(context.Background()))
 			w.requireKept(5*time.Second, outer)
 		})

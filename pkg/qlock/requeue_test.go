@@ -36,17 +36,17 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 				id := w.line(a)[0]
 				second, third := a.queue(nil), a.queue(nil)
 				others := w.line(a)[1:]
-				w.until(10*time.Second - ms)
+				w.Until(10*time.Second - ms)
 				require.Equal(t, 0, slices.Index(w.line(a), id))
 				require.Empty(t, b.requeued())
-				w.until(10 * time.Second)
+				w.Until(10 * time.Second)
 				require.Equal(t, append(slices.Clone(others), id), w.line(a))
 				require.Equal(t, 1, b.Count("lock_requeue"))
-				w.until(20*time.Second - ms)
+				w.Until(20*time.Second - ms)
 				require.Equal(t, 1, b.Count("lock_requeue"), "once each period")
 				fourth := a.queue(nil)
 				require.Equal(t, 2, slices.Index(w.line(a), id))
-				w.until(20 * time.Second)
+				w.Until(20 * time.Second)
 				require.Equal(t, 3, slices.Index(w.line(a), id))
 				events := b.requeued()
 				require.Len(t, events, 2)
@@ -56,7 +56,7 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 					require.Equal(t, 2+i, e.Ahead)
 					require.Equal(t, time.Duration(i+1)*10*time.Second, e.Waited)
 				}
-				w.until(29 * time.Second)
+				w.Until(29 * time.Second)
 				fence := held.Fence()
 				for _, next := range []*wait{second, third, fourth, moves} {
 					release(t, held)
@@ -64,11 +64,11 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 					require.Greater(t, held.Fence(), fence)
 					fence = held.Fence()
 				}
-				w.until(time.Minute)
+				w.Until(time.Minute)
 				require.Equal(t, 2, b.Count("lock_requeue"), "not once it is granted")
 				require.NoError(t, held.Err())
 				release(t, held)
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -82,7 +82,7 @@ func TestAClaimGoesToTheEndOfItsPriority(t *testing.T) {
 		high := a.queue(&qlock.LockOptions{Priority: 5})
 		low := a.queue(nil)
 		lifo := a.queue(&qlock.LockOptions{Access: qlock.LIFO, Priority: 5})
-		w.until(15 * time.Second)
+		w.Until(15 * time.Second)
 		w.grantedIn(held, high, moves, lifo, low)
 	})
 }
@@ -92,12 +92,12 @@ func TestAClaimThatWaitsAloneKeepsItsTurn(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		q := b.queue(&qlock.LockOptions{QueueTTL: 20 * ms})
-		w.until(time.Second + 10*ms)
+		w.Until(time.Second + 10*ms)
 		require.Equal(t, 50, b.Count("lock_requeue"))
 		require.Len(t, w.line(a), 1)
 		release(t, held)
 		release(t, q.granted(time.Second+10*ms))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -109,13 +109,13 @@ func TestARequeueWhoseReplyIsLostMovesTheClaimOnce(t *testing.T) {
 		id := w.line(a)[0]
 		first := a.queue(nil)
 		b.Once("lock_requeue", link.LoseReply)
-		w.until(10 * time.Second)
+		w.Until(10 * time.Second)
 		require.Equal(t, 1, slices.Index(w.line(a), id), "it ran all the same")
 		require.Empty(t, b.requeued(), "nobody knows yet")
 		behind := a.queue(nil)
-		w.until(20 * time.Second)
+		w.Until(20 * time.Second)
 		require.Equal(t, 1, slices.Index(w.line(a), id), "the next call finds it moved, and learns where it stands")
-		w.until(25 * time.Second)
+		w.Until(25 * time.Second)
 		w.grantedIn(held, first, moves, behind)
 	})
 }
@@ -128,12 +128,12 @@ func TestARequeueWhoseRequestIsLostIsMadeUpForInTheNextPeriod(t *testing.T) {
 		id := w.line(a)[0]
 		other := a.queue(nil)
 		b.Once("lock_requeue", link.LoseRequest)
-		w.until(19 * time.Second)
+		w.Until(19 * time.Second)
 		require.Equal(t, 0, slices.Index(w.line(a), id))
-		w.until(20 * time.Second)
+		w.Until(20 * time.Second)
 		require.Equal(t, 1, slices.Index(w.line(a), id))
 		require.Len(t, b.requeued(), 1)
-		w.until(25 * time.Second)
+		w.Until(25 * time.Second)
 		w.grantedIn(held, other, moves)
 	})
 }
@@ -144,9 +144,9 @@ func TestARequeueIsReplayedByTheTicketItNames(t *testing.T) {
 		w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
 		queued := w.ask(claim{node: "q", id: "q.1", wait: time.Minute})
 		w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		requeue := func(id, node, ticket string) (status string, newTicket, place int64) {
-			r := w.call("lock_requeue", id, node, ticket, "0", "60000", "berth:wake:", door)
+			r := w.Call("lock_requeue", id, node, ticket, "0", "60000", "berth:wake:", door)
 			if r.Len() < 3 {
 				return r.Status(), 0, 0
 			}
@@ -154,23 +154,23 @@ func TestARequeueIsReplayedByTheTicketItNames(t *testing.T) {
 		}
 		status, ticket, place := requeue("q.1", "q", queued.Str(1))
 		require.Equal(t, "requeued", status)
-		require.Equal(t, w.began.Add(time.Second).UnixMilli(), ticket)
+		require.Equal(t, w.Began.Add(time.Second).UnixMilli(), ticket)
 		require.Equal(t, ticket, w.place("q.1"))
 		for range 3 {
 			again, sameTicket, samePlace := requeue("q.1", "q", queued.Str(1))
 			require.Equal(t, []any{"requeued", ticket, place}, []any{again, sameTicket, samePlace})
 		}
-		before := w.dump()
+		before := w.Dump()
 		for _, test := range [][2]string{{"q.1", "another"}, {"q.9", "q"}, {"h.1", "h"}} {
 			status, _, _ := requeue(test[0], test[1], queued.Str(1))
 			require.Equal(t, "not_waiting", status, test)
 		}
-		require.Equal(t, before, w.dump())
-		w.advance(time.Minute)
-		before = w.dump()
+		require.Equal(t, before, w.Dump())
+		w.Advance(time.Minute)
+		before = w.Dump()
 		status, _, _ = requeue("q.1", "q", queued.Str(1))
 		require.Equal(t, "not_waiting", status, "what has expired is not revived")
-		require.Equal(t, before, w.dump())
+		require.Equal(t, before, w.Dump())
 	})
 }
 
@@ -183,13 +183,13 @@ func TestAfterAFlushARequeuedClaimStandsWhereItStood(t *testing.T) {
 		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second})
 		id := w.line(a)[0]
 		early := a.queue(nil)
-		w.until(11 * time.Second)
+		w.Until(11 * time.Second)
 		late := a.queue(nil)
 		before := w.line(a)
 		require.Equal(t, id, before[1])
-		w.do("FLUSHALL")
+		w.Do("FLUSHALL")
 		held := c.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
-		w.until(14 * time.Second)
+		w.Until(14 * time.Second)
 		require.Equal(t, before, w.line(a))
 		w.grantedIn(held, early, moves, late)
 	})
@@ -202,25 +202,25 @@ func TestAClaimThatIsRequeuedInTheMomentOfItsGrantHasIt(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
 					a, b := w.node(), w.node()
 					b.connect()
-					start := w.now()
+					start := w.Now()
 					held := a.take(nil)
 					opts.QueueTTL = time.Second
 					q := b.queue(&opts)
 					b.Delay(func() time.Duration { return 10 * ms })
-					w.until(start + time.Second - before)
+					w.Until(start + time.Second - before)
 					release(t, held)
 					<-q.done
 					require.NoError(t, q.err)
 					require.LessOrEqual(t, q.at, start+time.Second+40*ms)
 					for range 20 {
 						w.honest(q.lock)
-						w.advance(ms)
+						w.Advance(ms)
 					}
 					entries, waiters := w.held(a)
 					require.Equal(t, []string{q.lock.ID()}, entries)
 					require.Empty(t, waiters)
 					release(t, q.lock)
-					w.requireIdle()
+					w.RequireIdle()
 				})
 			})
 		}
@@ -241,8 +241,8 @@ func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
 				for range test.others {
 					w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
 				}
-				w.advance(2 * time.Second)
-				r := w.call("lock_requeue", "q.1", "q", queued.Str(1), "0", "60000", "berth:wake:", door)
+				w.Advance(2 * time.Second)
+				r := w.Call("lock_requeue", "q.1", "q", queued.Str(1), "0", "60000", "berth:wake:", door)
 				require.Equal(t, "requeued", r.Status())
 				info, err := w.node().Info(context.Background(), door)
 				require.NoError(t, err)
@@ -259,9 +259,9 @@ func TestACancelledClaimIsRequeuedNoMore(t *testing.T) {
 		held := a.take(nil)
 		q := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second, MaxWait: 15 * time.Second})
 		q.refused(15*time.Second, berth.ReasonTimedOut)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.Equal(t, 1, b.Count("lock_requeue"))
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }

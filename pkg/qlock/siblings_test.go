@@ -37,7 +37,7 @@ func TestAnUnansweredReleaseEndsNoHoldThatRenews(t *testing.T) {
 		n := w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		w.advance(100 * ms)
+		w.Advance(100 * ms)
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_release" {
 				return link.LoseReply
@@ -45,7 +45,7 @@ func TestAnUnansweredReleaseEndsNoHoldThatRenews(t *testing.T) {
 			return link.Pass
 		})
 		require.Error(t, inner.Release(context.Background()))
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, outer.Err())
 	})
 }
@@ -59,8 +59,8 @@ func TestTheLimitOfAnEntryRunsFromItsAcquire(t *testing.T) {
 		n.takeFor("me", &qlock.LockOptions{Lease: 60 * time.Second, NoRenew: true})
 		n.Once("lock_acquire", link.Slow(2*time.Second))
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 10 * time.Second, MaxHold: 20 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		left, _ := w.leftOf(inner.ID())
-		t.Log(w.now(), inner.Left(), left)
+		left, _ := w.LeftOf(inner.ID())
+		t.Log(w.Now(), inner.Left(), left)
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_renew" && slices.Contains(c.Args, inner.ID()) {
 				return link.LoseRequest
@@ -68,9 +68,9 @@ func TestTheLimitOfAnEntryRunsFromItsAcquire(t *testing.T) {
 			return link.Pass
 		})
 		n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		left, ok := w.leftOf(inner.ID())
+		left, ok := w.LeftOf(inner.ID())
 		require.True(t, ok)
-		t.Log(w.now(), inner.Left(), left)
+		t.Log(w.Now(), inner.Left(), left)
 		require.Less(t, inner.Left(), left)
 	})
 }
@@ -104,9 +104,9 @@ func TestAnExtensionUnderAnUnconfirmedOuterLengthensNothing(t *testing.T) {
 		stalled.Store(false)
 		outer := <-done(q)
 		require.NotNil(t, outer)
-		left, ok := w.leftOf(inner.ID())
+		left, ok := w.LeftOf(inner.ID())
 		require.True(t, ok)
-		t.Log(w.now(), inner.Left(), left)
+		t.Log(w.Now(), inner.Left(), left)
 		require.Less(t, inner.Left(), left)
 	})
 }
@@ -135,7 +135,7 @@ func TestALostReentryIsNotForever(t *testing.T) {
 		<-lost.done
 		require.NoError(t, outer.Release(context.Background()))
 		next := other.queue(nil)
-		w.advance(time.Hour)
+		w.Advance(time.Hour)
 		require.False(t, next.pending(), "an entry whose claimant never spoke holds on")
 		next.cancel(nil)
 		<-next.done
@@ -158,7 +158,7 @@ func TestExtendAsTheFirstCallLowersFirst(t *testing.T) {
 			return link.Pass
 		})
 		require.Error(t, l.Extend(context.Background(), ms))
-		left, ok := w.leftOf(l.ID())
+		left, ok := w.LeftOf(l.ID())
 		require.True(t, ok)
 		t.Log(l.Left(), left)
 		require.Less(t, l.Left(), left)
@@ -170,7 +170,7 @@ func TestAHoldEndsWithOneEvent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(&qlock.LockOptions{Lease: 100 * ms, NoRenew: true})
-		w.advance(99 * ms)
+		w.Advance(99 * ms)
 		require.ErrorIs(t, l.Err(), berth.ErrExpired)
 		_ = l.Release(context.Background())
 		synctest.Wait()
@@ -182,7 +182,7 @@ func TestAHoldThatAReleaseFindsLostEndsWithAnEvent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(nil)
-		w.do("FLUSHALL")
+		w.Do("FLUSHALL")
 		require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
 		require.Equal(t, []observe.Kind{observe.Granted, observe.Lost}, n.kinds())
 	})
@@ -194,7 +194,7 @@ func TestARenewingHoldUnderACeilingIsLost(t *testing.T) {
 		n := w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second})
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		w.advance(100 * ms)
+		w.Advance(100 * ms)
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_release" || c.Name == "lock_renew" {
 				return link.LoseReply
@@ -218,7 +218,7 @@ func TestALockTakenAtTheClocksZeroSurvivesWhatIsGivenBack(t *testing.T) {
 				n := w.node()
 				ctx := berth.WithOwner(context.Background(), "me")
 				outer := n.takeFor("me", nil)
-				w.advance(100 * ms)
+				w.Advance(100 * ms)
 				inner, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 100 * time.Second})
 				require.NoError(t, err)
 				_, err = n.Info(ctx, door)
@@ -235,7 +235,7 @@ func TestAnExtendedLockOutlivesAnOutage(t *testing.T) {
 		n := w.node()
 		l := n.take(nil)
 		require.NoError(t, l.Extend(context.Background(), 30*time.Second))
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.Equal(t, 35*time.Second-margin, l.Left())
 		n.Cut()
 		e := <-w.ends(l)
@@ -254,6 +254,6 @@ func TestTwoForceExtends(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, op2.ForceExtend(ctx, door, time.Second))
 		require.NoError(t, <-done)
-		w.requireLeft(17*time.Second-w.now(), l, "once each")
+		w.requireLeft(17*time.Second-w.Now(), l, "once each")
 	})
 }

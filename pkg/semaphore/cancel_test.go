@@ -19,7 +19,7 @@ func TestACancelledWaitReturnsAtOnceAndLeavesTheLine(t *testing.T) {
 		n := w.node()
 		p := n.take(1, nil)
 		gone, stays := n.queue(1, nil), n.queue(1, nil)
-		w.advance(3 * time.Second)
+		w.Advance(3 * time.Second)
 		gone.cancel(errMine)
 		refusal := gone.refused(3*time.Second, berth.ReasonCancelled)
 		require.ErrorIs(t, refusal, context.Canceled)
@@ -72,7 +72,7 @@ func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
 			}},
 			"MaxWait": {why: berth.ReasonFailed, opts: semaphore.AcquireOptions{MaxWait: 100 * ms}, ctx: context.Background},
 		} {
-			start := w.now()
+			start := w.Now()
 			q := n.queueOn(end.ctx(), n.gpu(1), &end.opts)
 			<-q.done
 			require.Equal(t, start+100*ms, q.at, name)
@@ -80,11 +80,11 @@ func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
 			require.NotErrorIs(t, refusal, berth.ErrBusy, name)
 			require.Equal(t, name == "its deadline", errors.Is(refusal, context.DeadlineExceeded), name)
 			require.Equal(t, name == "cancelled", errors.Is(refusal, context.Canceled), name)
-			w.until(start + 700*ms)
-			require.EqualValues(t, 1, w.field("used"), "it has been granted meanwhile")
-			w.until(start + 2500*ms)
-			w.requireIdle()
-			require.Zero(t, w.field("gone"), "the acquire was answered, so no tombstone is needed")
+			w.Until(start + 700*ms)
+			require.EqualValues(t, 1, w.Field("used"), "it has been granted meanwhile")
+			w.Until(start + 2500*ms)
+			w.RequireIdle()
+			require.Zero(t, w.Field("gone"), "the acquire was answered, so no tombstone is needed")
 		}
 	})
 }
@@ -142,12 +142,12 @@ func TestAPermitOutlivesTheContextItWasAcquiredWith(t *testing.T) {
 		p, err := n.gpu(1).Acquire(ctx, nil)
 		require.NoError(t, err)
 		cancel()
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, p.Err())
 		require.NoError(t, p.Context().Err())
 		require.Equal(t, "value", p.Context().Value(key{}))
 		require.NoError(t, p.Release(ctx), "it works after ctx has ended")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -184,15 +184,15 @@ func TestCloseThatMeetsAGrantLeavesNothingHeld(t *testing.T) {
 				p := b.take(1, nil)
 				q := a.queue(1, nil)
 				a.Delay(func() time.Duration { return 2 * ms })
-				w.advance(100 * ms)
+				w.Advance(100 * ms)
 				require.NoError(t, p.Release(context.Background()))
-				w.advance(lag)
+				w.Advance(lag)
 				require.NoError(t, a.Client.Close(context.Background()))
 				<-q.done
 				if q.err == nil {
 					require.Error(t, q.permit.Err(), "Close has given it back")
 				}
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -209,10 +209,10 @@ func TestCloseThatMeetsAnAcquireOnItsWayLeavesNothingHeld(t *testing.T) {
 			_, err := n.gpu(1).Acquire(context.Background(), nil)
 			failed <- err
 		}()
-		w.advance(60 * ms) // the server has granted it, and the reply is on its way
+		w.Advance(60 * ms) // the server has granted it, and the reply is on its way
 		require.NoError(t, n.Client.Close(context.Background()))
 		require.ErrorIs(t, <-failed, berth.ErrClosed)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -227,7 +227,7 @@ func TestCloseWaitsForWhatACancelLeftToDo(t *testing.T) {
 		q.refused(0, berth.ReasonCancelled)
 		require.Equal(t, 1, w.stats().Waiting)
 		require.NoError(t, n.Client.Close(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -240,7 +240,7 @@ func TestCloseGivesUpWhenItsContextEnds(t *testing.T) {
 		defer cancel()
 		err := n.Client.Close(ctx)
 		require.Error(t, err)
-		require.LessOrEqual(t, w.now(), 2100*ms, "CleanupTimeout is all it takes beyond")
+		require.LessOrEqual(t, w.Now(), 2100*ms, "CleanupTimeout is all it takes beyond")
 		n.Flow()
 	})
 }
@@ -257,19 +257,19 @@ func TestACancelAfterALostAcquireLeavesATombstone(t *testing.T) {
 		})
 		q := n.queue(1, nil)
 		require.True(t, q.pending())
-		w.advance(10 * ms)
+		w.Advance(10 * ms)
 		q.cancel(nil)
 		q.refused(10*ms, berth.ReasonCancelled)
-		w.advance(5 * time.Second)
-		require.EqualValues(t, 1, w.field("gone"))
+		w.Advance(5 * time.Second)
+		require.EqualValues(t, 1, w.Field("gone"))
 		n.OnCommand(nil)
 		late, err := n.DeliverLate()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, late, 1)
-		require.Zero(t, w.field("used"), "the late acquire met the tombstone")
-		require.Equal(t, roundUp(time.Minute+10*ms), w.expiry())
-		w.until(time.Minute + 20*ms)
+		require.Zero(t, w.Field("used"), "the late acquire met the tombstone")
+		require.Equal(t, roundUp(time.Minute+10*ms), w.Expiry())
+		w.Until(time.Minute + 20*ms)
 		w.stats() // sweeps
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }

@@ -47,9 +47,9 @@ func TestAnIdleSemaphoreIsForgottenAfterTheLinger(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(semaphore.Config{Linger: 5 * time.Second})
 		require.NoError(t, n.take(2, nil).Release(context.Background()))
-		w.until(5*time.Second - ms)
+		w.Until(5*time.Second - ms)
 		require.Equal(t, 2, w.stats().Capacity)
-		w.advance(ms)
+		w.Advance(ms)
 		require.Zero(t, w.stats().Capacity)
 		n.take(7, nil)
 		require.Equal(t, 7, w.stats().Capacity)

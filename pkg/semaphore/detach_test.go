@@ -30,19 +30,19 @@ func TestADetachedPermitEndsWithItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		p := n.take(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		detach(t, p)
-		left, _ := w.leftOf(p.ID())
+		left, _ := w.LeftOf(p.ID())
 		require.Equal(t, lease, left, "the lease starts anew with the call")
-		w.advance(3 * time.Second)
-		left, _ = w.leftOf(p.ID())
+		w.Advance(3 * time.Second)
+		left, _ = w.LeftOf(p.ID())
 		require.Equal(t, 3*time.Second, left, "nobody renews it")
 		require.NoError(t, p.Err())
 		e := <-w.ends(p)
 		requireWithin(t, time.Second+lease-margin, e.at)
 		require.ErrorIs(t, e.cause, berth.ErrExpired)
 		require.NoError(t, p.Release(context.Background()), "a deferred one may stay")
-		w.until(time.Second + lease)
+		w.Until(time.Second + lease)
 		require.Zero(t, w.stats().Held)
 	})
 }
@@ -57,16 +57,16 @@ func TestADetachedPermitOutlivesItsClient(t *testing.T) {
 		require.ErrorIs(t, p.Err(), berth.ErrClosed)
 		require.NoError(t, p.Release(context.Background()))
 		require.Equal(t, 1, w.stats().Held)
-		w.advance(5 * time.Second)
+		w.Advance(5 * time.Second)
 		q, err := b.Resume(context.Background(), token)
 		require.NoError(t, err)
 		require.Equal(t, p.Fence(), q.Fence())
 		require.Equal(t, p.ID(), q.ID())
 		require.Equal(t, p.Weight(), q.Weight())
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, q.Err(), "it renews again")
 		require.NoError(t, q.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -80,8 +80,8 @@ func TestResumeOnAnotherNodeEndsTheOldHandle(t *testing.T) {
 				a.queue(1, nil) // subscribes
 				token := detach(t, p)
 				a.Deafen(deaf)
-				w.advance(time.Second)
-				at := w.now()
+				w.Advance(time.Second)
+				at := w.Now()
 				q, err := b.Resume(ctx, token)
 				require.NoError(t, err)
 				e := <-w.ends(p)
@@ -124,7 +124,7 @@ func TestResumeOnTheSameNodeGoesOnWithANewHandle(t *testing.T) {
 			n.Delay(nil)
 			require.ErrorIs(t, p.Err(), berth.ErrReleased)
 			require.NoError(t, p.Release(ctx))
-			w.advance(time.Minute)
+			w.Advance(time.Minute)
 			require.NoError(t, q.Err())
 			_, err = n.Resume(ctx, token)
 			require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached any more")
@@ -149,7 +149,7 @@ func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
 				q, err := b.Resume(context.Background(), token)
 				require.NoError(t, err)
 				require.Equal(t, 2, b.Count("semaphore_resume"))
-				w.advance(time.Minute)
+				w.Advance(time.Minute)
 				require.NoError(t, q.Err())
 			})
 		})
@@ -170,7 +170,7 @@ func TestAnOldTokenDoesNotTakeUpWhatWasDetachedAgain(t *testing.T) {
 		}
 		q, err := a.Resume(ctx, token)
 		require.NoError(t, err)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, q.Err())
 	})
 }
@@ -186,7 +186,7 @@ func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
 		forever, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{Lease: berth.Forever})))
 		require.NoError(t, err)
 		late := a.take(9, &semaphore.AcquireOptions{MaxHold: 25 * time.Second})
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		late, err = b.Resume(ctx, detach(t, late))
 		require.NoError(t, err)
 		endOfMax, endOfFixed, endOfLate := w.ends(bounded), w.ends(fixed), w.ends(late)
@@ -200,11 +200,11 @@ func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
 		e = <-endOfFixed
 		requireWithin(t, 30*time.Second-302*ms, e.at)
 		require.ErrorIs(t, e.cause, berth.ErrExpired)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		require.NoError(t, forever.Err())
 		require.Equal(t, 1, w.stats().Held)
 		require.NoError(t, forever.Release(ctx))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -213,10 +213,10 @@ func TestADetachWhoseReplyIsLostCountsTheLeaseOnce(t *testing.T) {
 		n := w.node()
 		p := n.take(1, nil)
 		n.Once("semaphore_renew", link.LoseReply)
-		at := w.now()
+		at := w.Now()
 		detach(t, p)
-		left, _ := w.leftOf(p.ID())
-		require.Equal(t, at+lease, w.now()+left)
+		left, _ := w.LeftOf(p.ID())
+		require.Equal(t, at+lease, w.Now()+left)
 	})
 }
 
@@ -225,7 +225,7 @@ func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
 		ctx := context.Background()
 		a, b := w.node(), w.node()
 		expired := detach(t, a.take(3, nil))
-		w.advance(lease)
+		w.Advance(lease)
 		_, err := b.Resume(ctx, expired)
 		require.ErrorIs(t, err, berth.ErrNotHeld)
 
@@ -268,7 +268,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 
 				waiting := collect(t, b.gpu(1).Waiters(ctx))
 				require.Len(t, waiting, 1)
-				at := w.now()
+				at := w.Now()
 				require.NoError(t, operator.ReleaseByID(ctx, gpu, waiting[0].ID))
 				<-last.done
 				require.LessOrEqual(t, last.at, at+lease/3)
@@ -282,7 +282,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 func TestReleaseByIDOfWhatHasExpiredSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
-		w.advance(lease)
+		w.Advance(lease)
 		require.ErrorIs(t, w.node().ReleaseByID(context.Background(), gpu, "dead.1"), berth.ErrExpired)
 		require.Zero(t, w.stats().Held)
 	})

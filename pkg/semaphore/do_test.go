@@ -31,7 +31,7 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 			})
 			require.Equal(t, errMine, err, name)
 			require.Error(t, inner.Err())
-			w.requireIdle()
+			w.RequireIdle()
 		}
 	})
 }
@@ -63,7 +63,7 @@ func TestAPanicInDoGivesThePermitBack(t *testing.T) {
 		require.PanicsWithError(t, errMine.Error(), func() {
 			_ = n.gpu(1).Do(context.Background(), nil, func(context.Context) error { panic(errMine) })
 		})
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -74,12 +74,12 @@ func TestTheContextOfDoEndsWithThePermit(t *testing.T) {
 		want  error
 	}{
 		"lost": {want: berth.ErrLost, after: func(w *world, n *node) {
-			w.do("FLUSHALL")
+			w.Do("FLUSHALL")
 		}},
 		"expired": {want: berth.ErrExpired, opts: semaphore.AcquireOptions{MaxHold: time.Second}},
 		"released by an operator": {want: berth.ErrReleased, after: func(w *world, n *node) {
-			id := collect(w.t, n.gpu(1).Holders(context.Background()))[0].ID
-			require.NoError(w.t, n.ReleaseByID(context.Background(), gpu, id))
+			id := collect(w.T, n.gpu(1).Holders(context.Background()))[0].ID
+			require.NoError(w.T, n.ReleaseByID(context.Background(), gpu, id))
 		}},
 		"cut off": {want: berth.ErrLost, after: func(w *world, n *node) { n.die() }},
 	} {
@@ -96,7 +96,7 @@ func TestTheContextOfDoEndsWithThePermit(t *testing.T) {
 				})
 				require.ErrorIs(t, err, errMine)
 				require.ErrorIs(t, err, c.want)
-				require.LessOrEqual(t, w.now(), lease+20*time.Second)
+				require.LessOrEqual(t, w.Now(), lease+20*time.Second)
 			})
 		})
 	}
@@ -113,7 +113,7 @@ func TestTheContextOfDoEndsWithTheCallers(t *testing.T) {
 		})
 		require.Equal(t, errMine, err, "the permit had not ended")
 		require.NotErrorIs(t, err, berth.ErrNotHeld)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -122,7 +122,7 @@ func TestDoSaysThatThePermitHadEndedWhenNobodyHadHeardOfIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		err := n.gpu(1).Do(context.Background(), nil, func(context.Context) error {
-			w.do("FLUSHALL")
+			w.Do("FLUSHALL")
 			return nil
 		})
 		require.ErrorIs(t, err, berth.ErrLost)

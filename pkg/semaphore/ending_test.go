@@ -28,9 +28,9 @@ func requireCallerLeft(t *testing.T, err error) {
 
 // requireIdleAfter fails unless the semaphore is idle once its holder has released.
 func (w *world) requireIdleAfter(p *semaphore.Permit) {
-	w.t.Helper()
-	require.NoError(w.t, p.Release(context.Background()))
-	w.requireIdle()
+	w.T.Helper()
+	require.NoError(w.T, p.Release(context.Background()))
+	w.RequireIdle()
 }
 
 func TestACancelAtAnyMomentOfAWaitReturnsAtOnce(t *testing.T) {
@@ -50,12 +50,12 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnce(t *testing.T) {
 				held := a.take(1, nil)
 				q := b.queue(1, nil)
 				next := a.queue(1, nil)
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				meet(a, b, held)
 				q.cancel(errMine)
 				requireCallerLeft(t, q.refused(time.Second, berth.ReasonCancelled))
 				b.Flow()
-				w.advance(0)
+				w.Advance(0)
 				if held.Err() == nil {
 					release(t, held)
 				}
@@ -74,17 +74,17 @@ func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
 				q := b.queue(1, nil)
 				b.Delay(func() time.Duration { return 10 * ms })
 				go func() { _ = held.Release(context.Background()) }()
-				w.advance(delay)
+				w.Advance(delay)
 				q.cancel(errMine)
-				w.advance(0)
+				w.Advance(0)
 				require.False(t, q.pending(), "it returns at once")
 				if q.err == nil {
 					release(t, q.permit)
 				} else {
 					requireCallerLeft(t, q.err)
 				}
-				w.advance(100 * ms)
-				w.requireIdle()
+				w.Advance(100 * ms)
+				w.RequireIdle()
 			})
 		})
 	}
@@ -101,28 +101,28 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 			return link.Pass
 		})
 		q := n.queue(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		w.requirePending(q)
 		require.Equal(t, 1, w.stats().Held, "it ran all the same")
 		q.cancel(errMine)
 		err := q.refused(time.Second, berth.ReasonCancelled)
 		requireCallerLeft(t, err)
-		w.advance(ms)
+		w.Advance(ms)
 		require.Equal(t, 0, w.stats().Held)
 		require.Equal(t, "!gone", w.record(err.Claim))
 		late := w.acquireScript(n.Node(), err.Claim, 1, semaphore.CapacityStored)
 		require.Equal(t, "gone", late.Status())
-		w.advance(time.Minute)
-		w.call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
-		w.requireIdle()
+		w.Advance(time.Minute)
+		w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
+		w.RequireIdle()
 	})
 }
 
 // record is what the state has of a claim.
 func (w *world) record(claim string) string {
-	w.t.Helper()
-	text, err := w.do("HGET", stateKey, "c:"+claim).ToString()
-	require.NoError(w.t, err)
+	w.T.Helper()
+	text, err := w.Do("HGET", stateKey, "c:"+claim).ToString()
+	require.NoError(w.T, err)
 	return text
 }
 
@@ -188,7 +188,7 @@ func TestCloseEndsWaitsReleasesHoldsAndMayBeCalledAgain(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.NotErrorIs(t, err, berth.ErrBusy)
 		require.Error(t, p.Err())
-		w.requireIdle()
+		w.RequireIdle()
 		n.Reset()
 		require.NoError(t, n.Close(ctx))
 		n.queue(1, nil).refused(0, berth.ReasonClosed)
@@ -206,8 +206,8 @@ func TestCloseOnAnEndedContextStillReleases(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.NoError(t, n.Close(ctx))
-		require.Less(t, w.now(), 2*time.Second, "CleanupTimeout")
-		w.requireIdle()
+		require.Less(t, w.Now(), 2*time.Second, "CleanupTimeout")
+		w.RequireIdle()
 	})
 }
 
@@ -221,8 +221,8 @@ func TestDoJoinsWhatEndedThePermitToTheErrorOfTheFunction(t *testing.T) {
 		"expired": {opts: semaphore.AcquireOptions{MaxHold: time.Second}, want: berth.ErrExpired},
 		"released by an operator": {want: berth.ErrReleased, end: func(w *world, n *node, ctx context.Context) {
 			for h, err := range n.gpu(1).Holders(ctx) {
-				require.NoError(w.t, err)
-				require.NoError(w.t, n.ReleaseByID(ctx, gpu, h.ID))
+				require.NoError(w.T, err)
+				require.NoError(w.T, n.ReleaseByID(ctx, gpu, h.ID))
 			}
 		}},
 	} {
@@ -255,7 +255,7 @@ func TestAPanicUnderTryDoReleasesAndTheCallersEndReachesTheFunction(t *testing.T
 		require.PanicsWithValue(t, "mine", func() {
 			_ = n.gpu(1).TryDo(context.Background(), nil, func(context.Context) error { panic("mine") })
 		})
-		w.requireIdle()
+		w.RequireIdle()
 		ctx, cancel := context.WithCancelCause(context.Background())
 		err := n.gpu(1).TryDo(ctx, nil, func(inner context.Context) error {
 			require.ErrorIs(t, n.gpu(1).TryDo(ctx, nil, nil), berth.ErrBusy)
@@ -264,7 +264,7 @@ func TestAPanicUnderTryDoReleasesAndTheCallersEndReachesTheFunction(t *testing.T
 			return context.Cause(inner)
 		})
 		require.Equal(t, errMine, err, "the permit had not ended")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -284,7 +284,7 @@ func TestReleasesTogetherAreOneRelease(t *testing.T) {
 		require.NoError(t, errors.Join(errs...))
 		require.NoError(t, p.Release(context.Background()))
 		require.Equal(t, 1, n.Count("semaphore_release"))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -295,7 +295,7 @@ func TestAReleaseOnAnEndedContextReleases(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.NoError(t, p.Release(ctx))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -304,15 +304,15 @@ func TestAReleaseAfterExpiryLeavesTheSuccessorAlone(t *testing.T) {
 		a, b := w.node(), w.node()
 		p := a.take(1, &semaphore.AcquireOptions{NoRenew: true})
 		successor := b.queue(1, nil)
-		w.until(lease)
+		w.Until(lease)
 		held := successor.grantedWithin(lease, ms)
-		before := w.dump()
+		before := w.Dump()
 		for range 2 {
 			err := p.Release(context.Background())
 			require.ErrorIs(t, err, berth.ErrNotHeld)
 			require.ErrorIs(t, err, berth.ErrExpired)
 		}
-		require.Equal(t, before, w.dump())
+		require.Equal(t, before, w.Dump())
 		require.NoError(t, held.Err())
 		w.requireIdleAfter(held)
 	})

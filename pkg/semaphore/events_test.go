@@ -52,8 +52,8 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"granted": func(w *world, n *node) {
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
-		w.advance(time.Second)
-		require.NoError(w.t, p.Release(context.Background()))
+		w.Advance(time.Second)
+		require.NoError(w.T, p.Release(context.Background()))
 		<-q.done
 	},
 	"refused": func(w *world, n *node) {
@@ -61,7 +61,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.take(1, nil)
 		n.Delay(func() time.Duration { return ms })
 		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
-		require.Error(w.t, err)
+		require.Error(w.T, err)
 	},
 	"timed_out": func(w *world, n *node) {
 		n.take(1, nil)
@@ -70,23 +70,23 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"cancelled": func(w *world, n *node) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		q.cancel(nil)
 		<-q.done
 	},
 	"failed": func(w *world, n *node) {
 		n.Cut()
 		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
-		require.Error(w.t, err)
+		require.Error(w.T, err)
 		n.Mend()
 	},
 	"restored": func(w *world, n *node) {
 		n.take(1, nil)
 		n.queue(1, nil)
 		n.queue(1, nil)
-		w.do("FLUSHALL")
+		w.Do("FLUSHALL")
 		w.node().take(1, nil)
-		w.advance(lease)
+		w.Advance(lease)
 	},
 	"cleanup_failed": func(w *world, n *node) {
 		n.take(1, nil)
@@ -94,46 +94,46 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.Cut()
 		q.cancel(nil)
 		<-q.done
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		n.Mend()
 	},
 	"renew_failed": func(w *world, n *node) {
 		n.take(1, nil)
 		n.Cut()
-		w.advance(lease)
+		w.Advance(lease)
 		n.Mend()
 	},
 	"held_long": func(w *world, n *node) {
 		n.take(1, nil)
-		w.advance(10 * time.Minute)
+		w.Advance(10 * time.Minute)
 	},
 	"detached": func(w *world, n *node) {
 		p := n.take(1, nil)
-		w.advance(time.Second)
-		detach(w.t, p)
+		w.Advance(time.Second)
+		detach(w.T, p)
 	},
 	"resumed": func(w *world, n *node) {
-		_, err := n.Resume(context.Background(), detach(w.t, w.node().take(1, nil)))
-		require.NoError(w.t, err)
+		_, err := n.Resume(context.Background(), detach(w.T, w.node().take(1, nil)))
+		require.NoError(w.T, err)
 	},
 	"released": func(w *world, n *node) {
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
-		w.advance(time.Second)
-		require.NoError(w.t, p.Release(context.Background()))
+		w.Advance(time.Second)
+		require.NoError(w.T, p.Release(context.Background()))
 		<-q.done
-		w.advance(time.Second)
-		require.NoError(w.t, q.permit.Release(context.Background()))
+		w.Advance(time.Second)
+		require.NoError(w.T, q.permit.Release(context.Background()))
 	},
 	"released_by_other": func(w *world, n *node) {
 		p := n.take(1, nil)
-		w.advance(time.Second)
-		require.NoError(w.t, w.node().ReleaseByID(context.Background(), gpu, p.ID()))
+		w.Advance(time.Second)
+		require.NoError(w.T, w.node().ReleaseByID(context.Background(), gpu, p.ID()))
 		<-p.Done()
 	},
 	"lost": func(w *world, n *node) {
 		p := n.take(1, nil)
-		w.do("FLUSHALL")
+		w.Do("FLUSHALL")
 		<-p.Done()
 	},
 	"expired": func(w *world, n *node) {
@@ -141,14 +141,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"release_failed": func(w *world, n *node) {
 		p := n.take(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		n.Cut()
-		require.Error(w.t, p.Release(context.Background()))
+		require.Error(w.T, p.Release(context.Background()))
 		n.Mend()
 	},
 	"force_released": func(w *world, n *node) {
 		p := w.node().take(1, nil)
-		require.NoError(w.t, n.ReleaseByID(context.Background(), gpu, p.ID()))
+		require.NoError(w.T, n.ReleaseByID(context.Background(), gpu, p.ID()))
 	},
 	"swept": func(w *world, n *node) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
@@ -165,11 +165,11 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"capacity_differs": func(w *world, n *node) {
 		w.node().take(1, nil)
 		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
-		require.Error(w.t, err)
+		require.Error(w.T, err)
 	},
 	"resized": func(w *world, n *node) {
 		n.take(1, nil)
-		require.NoError(w.t, n.gpu(1).Resize(context.Background(), 2, nil))
+		require.NoError(w.T, n.gpu(1).Resize(context.Background(), 2, nil))
 	},
 }
 
@@ -180,7 +180,7 @@ func TestEveryEventThatTheDocsPromiseIsSentWithItsFields(t *testing.T) {
 			require.Contains(t, scenarios, kind)
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				scenarios[kind](w, n)
 				synctest.Wait()
 				require.Contains(t, n.kinds(), kind)
@@ -232,7 +232,7 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 		require.NoError(t, p.Release(ctx))
 		require.NoError(t, p.Release(ctx))
 		<-q.done
-		w.do("FLUSHALL")
+		w.Do("FLUSHALL")
 		<-q.permit.Done()
 		require.Error(t, q.permit.Release(ctx))
 		n.close()

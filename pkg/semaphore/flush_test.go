@@ -31,14 +31,14 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 		var waits []*wait
 		for i := range 12 {
 			waits = append(waits, nodes[i%3].queue(2, &semaphore.AcquireOptions{Priority: i % 2}))
-			w.advance(10 * ms)
+			w.Advance(10 * ms)
 		}
 		before := lineOf(t, nodes[0].gpu(2))
 		require.Len(t, before, 12)
 		ended := []<-chan end{w.ends(holders[0]), w.ends(holders[1])}
-		w.until(5 * time.Second)
-		w.do("FLUSHALL")
-		w.advance(lease / 3)
+		w.Until(5 * time.Second)
+		w.Do("FLUSHALL")
+		w.Advance(lease / 3)
 
 		for _, e := range ended {
 			e := <-e
@@ -80,7 +80,7 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 			require.False(t, q.pending())
 			require.NoError(t, q.err)
 		}
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -90,19 +90,19 @@ func TestAfterAServerStoodStillLongerThanTheLeaseTheLineIsTheSame(t *testing.T) 
 		p := nodes[0].take(1, nil)
 		for i := range 8 {
 			nodes[i%2].queue(1, &semaphore.AcquireOptions{Weight: 1})
-			w.advance(10 * ms)
+			w.Advance(10 * ms)
 		}
 		before := lineOf(t, nodes[0].gpu(1))
 		for _, n := range nodes {
 			n.Stall()
 		}
 		ended := w.ends(p)
-		w.until(3 * lease)
+		w.Until(3 * lease)
 		require.ErrorIs(t, (<-ended).cause, berth.ErrLost)
 		for _, n := range nodes {
 			n.Flow()
 		}
-		w.advance(lease)
+		w.Advance(lease)
 		after := lineOf(t, nodes[0].gpu(1))
 		require.Equal(t, 1, w.stats().Held)
 		require.Len(t, after, 7)
@@ -123,12 +123,12 @@ func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(1, nil)
 		first, second := a.queue(1, nil), a.queue(1, nil)
-		w.advance(10 * ms)
-		w.do("FLUSHALL")
+		w.Advance(10 * ms)
+		w.Do("FLUSHALL")
 		lucky := b.queue(1, nil)
 		p := lucky.granted(10 * ms)
 		late := b.queue(1, nil)
-		w.until(3 * time.Second)
+		w.Until(3 * time.Second)
 		require.Equal(t, 3, w.stats().Waiting)
 		for _, q := range []*wait{first, second, late} {
 			require.True(t, q.pending())
@@ -147,16 +147,16 @@ func TestAPushFromBeforeTheFlushIsNotBelievedAfterIt(t *testing.T) {
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
 		id := lineOf(t, b.gpu(1))[0]
-		w.do("FLUSHALL")
+		w.Do("FLUSHALL")
 		other := w.node().take(1, nil)
-		w.advance(lease / 3)
+		w.Advance(lease / 3)
 		require.Equal(t, []string{id}, lineOf(t, b.gpu(1)))
 		b.Reset()
-		w.do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, p.Fence()+1))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, p.Fence()+1))
 		synctest.Wait()
 		require.True(t, q.pending())
 		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")
-		at := w.now()
+		at := w.Now()
 		require.NoError(t, other.Release(ctx))
 		q.granted(at)
 	})
@@ -169,10 +169,10 @@ func TestARestoreThatIsLostIsRepeatedOrForgotten(t *testing.T) {
 				a, b := w.node(), w.node()
 				a.take(1, nil)
 				q := b.queue(1, nil)
-				w.do("FLUSHALL")
+				w.Do("FLUSHALL")
 				a.take(1, nil)
 				b.Once("claim_restore", fate)
-				w.advance(lease / 2)
+				w.Advance(lease / 2)
 				require.Equal(t, 1, w.stats().Waiting)
 				q.cancel(nil)
 				<-q.done
@@ -203,8 +203,8 @@ func TestAHoldThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
 				p := n.take(1, &c.opts)
 				ended := w.ends(p)
 				synctest.Wait()
-				at := w.now()
-				w.do("FLUSHALL")
+				at := w.Now()
+				w.Do("FLUSHALL")
 				e := <-ended
 				require.LessOrEqual(t, e.at, at+c.by)
 				require.ErrorIs(t, e.cause, berth.ErrNotHeld)
@@ -221,7 +221,7 @@ func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		a.Stall()
 		e := <-w.ends(p)
 		requireWithin(t, lease-margin, e.at)

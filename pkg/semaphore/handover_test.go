@@ -27,13 +27,13 @@ func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
 				ctx := context.Background()
 				n := w.node()
 				p := n.take(1, &c.opts)
-				w.until(time.Second)
+				w.Until(time.Second)
 				token, err := p.Detach(ctx)
 				require.NoError(t, err)
 				require.Equal(t, berth.Token{
 					Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: n.Node(), Fence: p.Fence(),
 				}, token)
-				left, ok := w.leftOf(p.ID())
+				left, ok := w.LeftOf(p.ID())
 				require.True(t, ok)
 				require.Equal(t, c.left, left)
 				n.Reset()
@@ -65,12 +65,12 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				ctx := context.Background()
 				a, b := w.node(), w.node()
-				w.advance(0)
+				w.Advance(0)
 				p := a.take(1, &c.opts)
-				w.until(time.Second)
+				w.Until(time.Second)
 				token, err := p.Detach(ctx)
 				require.NoError(t, err)
-				w.until(4 * time.Second)
+				w.Until(4 * time.Second)
 				q, err := b.Resume(ctx, token)
 				require.NoError(t, err)
 				require.Equal(t, p.Fence(), q.Fence())
@@ -78,7 +78,7 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 				ended := w.ends(q)
 				synctest.Wait()
 				if c.ends == 0 {
-					w.until(time.Hour)
+					w.Until(time.Hour)
 					require.NoError(t, q.Err())
 					return
 				}
@@ -97,7 +97,7 @@ func TestReleaseByIDOfAWaiterRefusesItAtOnce(t *testing.T) {
 		p := a.take(2, nil)
 		heavy := a.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		light := a.queue(2, nil)
-		w.until(500 * ms)
+		w.Until(500 * ms)
 		require.NoError(t, operator.ReleaseByID(ctx, gpu, collect(t, a.gpu(2).Waiters(ctx))[0].ID))
 		require.ErrorIs(t, heavy.refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
 		light.granted(500 * ms)
@@ -110,7 +110,7 @@ func TestAHolderThatNeverWaitedHearsOfAForcedReleaseWithItsHeartbeat(t *testing.
 		a, operator := w.node(), w.node()
 		p := a.take(1, nil)
 		ended := w.ends(p)
-		w.until(500 * ms)
+		w.Until(500 * ms)
 		require.NoError(t, operator.ReleaseByID(context.Background(), gpu, p.ID()))
 		e := <-ended
 		require.Equal(t, 2*time.Second, e.at, "it has no subscription")

@@ -22,24 +22,24 @@ func roundUp(d time.Duration) time.Duration {
 func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		w.advance(1700 * ms)
+		w.Advance(1700 * ms)
 		p := n.take(1, nil)
-		require.Equal(t, roundUp(w.now()+lease), w.expiry())
-		require.Equal(t, 68*time.Second, w.expiry())
-		w.advance(2 * time.Second) // renewed
-		require.Equal(t, 70*time.Second, w.expiry())
+		require.Equal(t, roundUp(w.Now()+lease), w.Expiry())
+		require.Equal(t, 68*time.Second, w.Expiry())
+		w.Advance(2 * time.Second) // renewed
+		require.Equal(t, 70*time.Second, w.Expiry())
 		q := n.queue(1, &semaphore.AcquireOptions{Lease: time.Minute, NoRenew: true})
-		require.Equal(t, 70*time.Second, w.expiry())
+		require.Equal(t, 70*time.Second, w.Expiry())
 
 		require.NoError(t, p.Release(context.Background()))
 		second := q.granted(3700 * ms)
-		require.Equal(t, roundUp(3700*ms+time.Minute), w.expiry(), "confirmed for a minute")
+		require.Equal(t, roundUp(3700*ms+time.Minute), w.Expiry(), "confirmed for a minute")
 		require.NoError(t, second.Release(context.Background()))
-		require.Equal(t, []string{stateKey}, w.keys(), "only the state stays")
-		w.until(w.expiry() - ms)
-		require.Equal(t, []string{stateKey}, w.keys())
-		w.advance(ms)
-		require.Empty(t, w.keys())
+		require.Equal(t, []string{stateKey}, w.Keys(), "only the state stays")
+		w.Until(w.Expiry() - ms)
+		require.Equal(t, []string{stateKey}, w.Keys())
+		w.Advance(ms)
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -51,7 +51,7 @@ func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
 		b.Deafen(true)
 		b.Stall()
 		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, 66*time.Second, w.expiry())
+		require.Equal(t, 66*time.Second, w.Expiry())
 		b.Flow()
 		b.Deafen(false)
 		<-q.done
@@ -65,7 +65,7 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 		a, b := w.node(), w.node()
 		check := func(want time.Duration) {
 			t.Helper()
-			require.Equal(t, want, w.expiry())
+			require.Equal(t, want, w.Expiry())
 		}
 		s := a.gpu(2)
 		require.NoError(t, s.Resize(ctx, 3, nil))
@@ -75,26 +75,26 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 		check(-1)
 		q := b.queue(2, nil)
 		check(-1)
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		check(-1)
 		require.NoError(t, s.Resize(ctx, 4, nil))
 		check(-1)
 		second := q.granted(10 * time.Second)
 		check(-1)
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		require.NoError(t, forever.Release(ctx))
-		left, _ := w.leftOf(second.ID())
-		check(roundUp(w.now() + left))
-		before := w.expiry()
+		left, _ := w.LeftOf(second.ID())
+		check(roundUp(w.Now() + left))
+		before := w.Expiry()
 		require.NoError(t, second.Release(ctx))
 		check(before) // nothing brings it nearer, so that it seldom moves
 
 		again := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever})
 		check(-1)
 		require.NoError(t, b.ReleaseByID(ctx, gpu, again.ID()))
-		check(roundUp(w.now() + time.Minute)) // the tombstone
-		w.advance(2 * time.Minute)
-		require.Empty(t, w.keys())
+		check(roundUp(w.Now() + time.Minute)) // the tombstone
+		w.Advance(2 * time.Minute)
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -105,13 +105,13 @@ func TestKeepRemembersTheCapacityForGood(t *testing.T) {
 		s := n.gpu(1)
 		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Keep: true}))
 		require.NoError(t, n.take(1, nil).Release(ctx))
-		require.Equal(t, time.Duration(-1), w.expiry())
-		w.advance(100 * time.Hour)
+		require.Equal(t, time.Duration(-1), w.Expiry())
+		w.Advance(100 * time.Hour)
 		require.Equal(t, 5, w.stats().Capacity)
 		require.NoError(t, s.Resize(ctx, 5, nil))
-		require.Equal(t, roundUp(w.now()), w.expiry())
-		w.advance(time.Minute)
-		require.Empty(t, w.keys())
+		require.Equal(t, roundUp(w.Now()), w.Expiry())
+		w.Advance(time.Minute)
+		require.Empty(t, w.Keys())
 		require.Zero(t, w.stats().Capacity)
 	})
 }
@@ -120,9 +120,9 @@ func TestALongLeaseThatHasEndedDoesNotKeepTheState(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: 24 * time.Hour})
-		require.Equal(t, roundUp(24*time.Hour), w.expiry())
+		require.Equal(t, roundUp(24*time.Hour), w.Expiry())
 		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, roundUp(0), w.expiry())
+		require.Equal(t, roundUp(0), w.Expiry())
 	})
 }
 
@@ -142,7 +142,7 @@ func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 			}
 		}
 		require.Equal(t, dialed, n.Open(), "nothing waited, so nothing is subscribed")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -153,7 +153,7 @@ func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
 		p := a.take(1, nil)
 		first := b.queue(1, nil) // subscribes
 		require.NoError(t, p.Release(context.Background()))
-		p = first.granted(w.now())
+		p = first.granted(w.Now())
 		a.Reset()
 		b.Reset()
 		q := b.queue(1, nil)
@@ -176,7 +176,7 @@ func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
 		}
 		require.Equal(t, dialed+1, n.Open(), "the subscription")
 		n.Reset()
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		// 251 claims in two batches, every third of the lease, jitter and what
 		// rides along included.
 		counts := n.Counts()
@@ -192,9 +192,9 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 		ctx := context.Background()
 		n := w.node()
 		s := n.gpu(1)
-		w.do("HSET", stateKey, "fmt", "2", "cap", "1", "used", "1")
-		w.do("ZADD", lineKey, "1", "h:theirs")
-		before := w.dump()
+		w.Do("HSET", stateKey, "fmt", "2", "cap", "1", "used", "1")
+		w.Do("ZADD", lineKey, "1", "h:theirs")
+		before := w.Dump()
 		_, err := s.Acquire(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
@@ -222,12 +222,12 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 			{"semaphore_renew", []string{"x", "60000", "c", gpu, "theirs", "renew"}},
 			{"claim_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", theirs.Text()}},
 		} {
-			reply := w.call(r.script, r.args...)
+			reply := w.Call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)
 		}
 		n.close()
-		require.Equal(t, before, w.dump())
-		require.EqualValues(t, -1, w.int("PTTL", stateKey))
+		require.Equal(t, before, w.Dump())
+		require.EqualValues(t, -1, w.Int("PTTL", stateKey))
 	})
 }
 
@@ -239,12 +239,12 @@ func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
-				w.do(words...)
+				w.Do(words...)
 				_, err := n.gpu(1).Acquire(context.Background(), nil)
 				require.ErrorIs(t, err, berth.ErrNotAcquired)
 				require.ErrorContains(t, err, key)
 				n.close()
-				require.Equal(t, []string{key}, w.keys(), "nothing is written")
+				require.Equal(t, []string{key}, w.Keys(), "nothing is written")
 			})
 		})
 	}
@@ -317,7 +317,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			refuse(field, err)
 		}
 		require.Empty(t, n.Counts(), "nothing was sent")
-		require.Empty(t, w.keys())
+		require.Empty(t, w.Keys())
 
 		_, err = n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Weight: 2})
 		refuse("Weight", err) // only the server knows the capacity
@@ -325,7 +325,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, berth.ReasonTooHeavy, refusal.Reason)
 		n.close()
-		require.Empty(t, w.keys())
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -342,13 +342,13 @@ func TestABadConfigIsRefused(t *testing.T) {
 			"Retry.Factor":   {Retry: berth.Retry{Factor: 0.5}},
 			"CapacityPolicy": {CapacityPolicy: 3},
 		} {
-			_, err := semaphore.New(w.redis, cfg)
+			_, err := semaphore.New(w.Redis, cfg)
 			var bad *berth.ConfigError
 			require.ErrorAs(t, err, &bad)
 			require.Equal(t, field, bad.Field)
 		}
 		for _, lease := range []time.Duration{19 * ms, berth.Forever, -time.Second} {
-			_, err := semaphore.New(w.redis, semaphore.Config{Lease: lease})
+			_, err := semaphore.New(w.Redis, semaphore.Config{Lease: lease})
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
 		}
 		_, err := semaphore.New(nil, semaphore.Config{})
@@ -365,7 +365,7 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 		_, err := n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{odd: odd, "": "", "x": "1:y"}})
 		require.NoError(t, err)
 		n.queueOn(ctx, n.gpu(1), nil)
-		w.advance(2 * time.Second) // rewritten by a renewal
+		w.Advance(2 * time.Second) // rewritten by a renewal
 		h := collect(t, n.gpu(1).Holders(ctx))[0]
 		require.Equal(t, odd, h.Owner)
 		require.Equal(t, odd, h.Label)
@@ -379,12 +379,12 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 func TestALineWithoutItsStateCountsForNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		w.do("ZADD", lineKey, "9999999999999", "h:ghost")
+		w.Do("ZADD", lineKey, "9999999999999", "h:ghost")
 		p := n.take(1, nil)
 		require.Equal(t, 1, w.stats().Holders)
-		require.Equal(t, 66*time.Second, w.expiry())
+		require.Equal(t, 66*time.Second, w.Expiry())
 		require.NoError(t, p.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -393,10 +393,10 @@ func TestALeakedSumIsForgottenWhenNothingIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		require.NoError(t, n.take(2, nil).Release(context.Background()))
-		w.do("HSET", stateKey, "used", "2")
+		w.Do("HSET", stateKey, "used", "2")
 		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
 		require.NoError(t, err)
-		require.EqualValues(t, 1, w.field("used"))
+		require.EqualValues(t, 1, w.Field("used"))
 	})
 }
 
@@ -411,8 +411,8 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 				heavy := func(r *engine.Record) { r.Weight = 2 }
 				w.acquireScript("a", "a.1", 3, semaphore.CapacityStored, heavy)
 				w.acquireScript("b", "b.1", 3, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
-				w.call("semaphore_resize", "1", "0", "60000", "c", gpu)
-				w.advance(lease)
+				w.Call("semaphore_resize", "1", "0", "60000", "c", gpu)
+				w.Advance(lease)
 				r := w.acquireScript("a", "a.1", 3, policy, heavy)
 				require.Equal(t, name, r.Status())
 				require.Equal(t, 1, w.stats().Held)

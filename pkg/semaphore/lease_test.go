@@ -16,15 +16,15 @@ func TestAPermitIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		p := n.take(1, nil)
-		w.until(2*time.Second - ms)
+		w.Until(2*time.Second - ms)
 		require.Zero(t, n.Count("semaphore_renew"))
-		left, _ := w.leftOf(p.ID())
+		left, _ := w.LeftOf(p.ID())
 		require.Equal(t, 4*time.Second+ms, left)
-		w.until(2 * time.Second)
+		w.Until(2 * time.Second)
 		require.Equal(t, 1, n.Count("semaphore_renew"))
-		left, _ = w.leftOf(p.ID())
+		left, _ = w.LeftOf(p.ID())
 		require.Equal(t, lease, left)
-		w.until(10 * time.Minute)
+		w.Until(10 * time.Minute)
 		require.NoError(t, p.Err())
 		// Jitter takes away up to a tenth.
 		require.InDelta(t, 300*1.05, n.Count("semaphore_renew"), 300*0.06)
@@ -32,7 +32,7 @@ func TestAPermitIsRenewedAtAThirdOfItsLease(t *testing.T) {
 		require.NoError(t, p.Release(context.Background()), "nil ever after")
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
 		require.ErrorIs(t, context.Cause(p.Context()), berth.ErrReleased)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -47,7 +47,7 @@ func (w *world) ends(p *semaphore.Permit) <-chan end {
 	ch := make(chan end, 1)
 	go func() {
 		<-p.Done()
-		ch <- end{w.now(), context.Cause(p.Context())}
+		ch <- end{w.Now(), context.Cause(p.Context())}
 	}()
 	return ch
 }
@@ -72,14 +72,14 @@ func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				p := n.take(1, &opts)
-				w.advance(10 * time.Second)
+				w.Advance(10 * time.Second)
 				require.NoError(t, p.Err())
 				ended := w.ends(p)
 				synctest.Wait()
 				n.Cut()
-				left, ok := w.leftOf(p.ID())
+				left, ok := w.LeftOf(p.ID())
 				require.True(t, ok)
-				deadline := w.now() + left
+				deadline := w.Now() + left
 				length := opts.Lease
 				if length == 0 {
 					length = lease
@@ -99,9 +99,9 @@ func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
 		n := w.node()
 		n.connect()
 		n.Delay(func() time.Duration { return 50 * ms })
-		start := w.now()
+		start := w.Now()
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true})
-		require.Equal(t, start+100*ms, w.now())
+		require.Equal(t, start+100*ms, w.Now())
 		e := <-w.ends(p)
 		requireWithin(t, start+lease-margin, e.at)
 		require.ErrorIs(t, e.cause, berth.ErrExpired)
@@ -118,12 +118,12 @@ func TestAPermitThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 				requireWithin(t, length-2*ms-length/100, e.at)
 				require.ErrorIs(t, e.cause, berth.ErrExpired)
 				require.ErrorIs(t, p.Err(), berth.ErrNotHeld)
-				w.until(length - ms)
+				w.Until(length - ms)
 				require.Equal(t, 1, w.stats().Held)
-				w.until(length)
+				w.Until(length)
 				require.Equal(t, 0, w.stats().Held)
 				require.ErrorIs(t, p.Release(context.Background()), berth.ErrExpired)
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -135,9 +135,9 @@ func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
 		ended := w.ends(p)
 		for range 10 {
-			w.advance(900 * ms)
+			w.Advance(900 * ms)
 			require.NoError(t, p.Renew(context.Background()))
-			left, _ := w.leftOf(p.ID())
+			left, _ := w.LeftOf(p.ID())
 			require.Equal(t, time.Second, left)
 		}
 		requireWithin(t, 10*time.Second-12*ms, (<-ended).at)
@@ -160,8 +160,8 @@ func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
 				p := n.take(1, &opts)
 				ended := w.ends(p)
 				limit := opts.MaxHold
-				for w.now() < limit*9/10 {
-					w.advance(limit / 20)
+				for w.Now() < limit*9/10 {
+					w.Advance(limit / 20)
 					require.NoError(t, p.Renew(context.Background()))
 				}
 				e := <-ended
@@ -171,9 +171,9 @@ func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
 					length = lease
 				}
 				requireWithin(t, limit-2*ms-min(length, limit)/100, e.at)
-				w.until(limit - ms)
+				w.Until(limit - ms)
 				require.Equal(t, 1, w.stats().Held)
-				w.until(limit)
+				w.Until(limit)
 				require.Zero(t, w.stats().Held)
 			})
 		})
@@ -183,9 +183,9 @@ func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
 func TestAMaxHoldWithoutEndIsNone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		p := n.take(1, &semaphore.AcquireOptions{MaxHold: berth.Forever})
-		w.advance(5 * time.Minute)
+		w.Advance(5 * time.Minute)
 		require.NoError(t, p.Err())
 		require.NoError(t, p.Release(context.Background()))
 	})

@@ -29,7 +29,7 @@ func TestTryAcquireSweepsEverythingInItsWay(t *testing.T) {
 		for i := range 250 {
 			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 250, semaphore.CapacityStored)
 		}
-		w.advance(lease)
+		w.Advance(lease)
 		p, err := w.node().gpu(250).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 250})
 		require.NoError(t, err)
 		require.Equal(t, 250, p.Weight())
@@ -43,10 +43,10 @@ func TestADeadHoldersPlaceIsGrantedThoughItsRenewalsMovedTheEnd(t *testing.T) {
 				a, b := w.node(), w.node()
 				p := a.take(1, nil)
 				q := b.queue(1, nil)
-				w.advance(time.Duration(i) * 1777 * ms)
+				w.Advance(time.Duration(i) * 1777 * ms)
 				a.die()
-				left, _ := w.leftOf(p.ID())
-				at := w.now() + left
+				left, _ := w.LeftOf(p.ID())
+				at := w.Now() + left
 				q.grantedBy(at)
 			})
 		})
@@ -72,7 +72,7 @@ func TestAnEarlierEndIsPushedToTheFirstInLine(t *testing.T) {
 		p := a.take(1, nil)
 		short := a.queue(1, &semaphore.AcquireOptions{NoRenew: true, Lease: 300 * ms})
 		q := b.queue(1, nil)
-		w.advance(500 * ms)
+		w.Advance(500 * ms)
 		require.NoError(t, p.Release(context.Background()))
 		short.granted(500 * ms)
 		a.die()
@@ -86,12 +86,12 @@ func TestAnEarlierEndOfADirectGrantIsPushedToTheFirstInLine(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(2, nil)
 		q := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
-		w.advance(100 * ms)
+		w.Advance(100 * ms)
 		p := a.take(2, &semaphore.AcquireOptions{Priority: 1, NoRenew: true, Lease: 300 * ms})
 		require.ErrorIs(t, (<-w.ends(p)).cause, berth.ErrExpired)
-		w.until(400 * ms)
+		w.Until(400 * ms)
 		require.True(t, q.pending())
-		require.Equal(t, int64(1), w.field("used"), "its node swept at that very instant")
+		require.Equal(t, int64(1), w.Field("used"), "its node swept at that very instant")
 	})
 }
 
@@ -104,7 +104,7 @@ func TestAClaimIsRefusedOnceItsIDIsOnRecordForAnotherNode(t *testing.T) {
 }
 
 func (w *world) acquireScriptStatus(node, claim string) string {
-	w.t.Helper()
+	w.T.Helper()
 	r := w.acquireScript(node, claim, 1, semaphore.CapacityStored)
 	return r.Status()
 }
@@ -124,7 +124,7 @@ func TestAnAcquireThatRunsAgainGetsTheSameAnswer(t *testing.T) {
 		require.Equal(t, waiting, text("a.2"))
 		require.Equal(t, 1, w.stats().Holders)
 		require.Equal(t, 1, w.stats().Waiting)
-		require.EqualValues(t, 1, w.field("used"))
+		require.EqualValues(t, 1, w.Field("used"))
 	})
 }
 
@@ -138,13 +138,13 @@ func TestFencesRiseThroughEverything(t *testing.T) {
 			require.Greater(t, p.Fence(), last)
 			last = p.Fence()
 			if i%2 == 0 {
-				w.do("FLUSHALL")
-				w.advance(ms)
+				w.Do("FLUSHALL")
+				w.Advance(ms)
 				require.Error(t, p.Release(context.Background()))
 			} else {
 				require.NoError(t, p.Release(context.Background()))
-				w.advance(2 * time.Minute)
-				require.Empty(t, w.keys())
+				w.Advance(2 * time.Minute)
+				require.Empty(t, w.Keys())
 			}
 		}
 		for range 10 { // in one instant
@@ -162,7 +162,7 @@ func TestAClaimThatCannotBeReadIsNobodysConcern(t *testing.T) {
 		p := n.take(1, nil)
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
 		q := n.queue(1, nil)
-		w.do("HDEL", stateKey, "c:dead.1")
+		w.Do("HDEL", stateKey, "c:dead.1")
 		require.NoError(t, p.Release(context.Background()))
 		q.granted(0)
 	})

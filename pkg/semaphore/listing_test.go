@@ -18,13 +18,13 @@ func TestAHolderIsListedWithAllThatItAskedFor(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node(semaphore.Config{Label: "worker 7"})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		p, err := n.gpu(5).Acquire(berth.WithOwner(ctx, "order:7"), &semaphore.AcquireOptions{
 			Weight: 3, Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: map[string]string{"job": "42"},
 		})
 		require.NoError(t, err)
 		granted := time.UnixMilli(time.Now().UnixMilli())
-		w.advance(1500 * ms)
+		w.Advance(1500 * ms)
 		want := semaphore.Holder{
 			ID: p.ID(), Node: n.Node(), Label: "worker 7", Owner: "order:7", Weight: 3, Fence: p.Fence(),
 			Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute, Granted: granted,
@@ -36,7 +36,7 @@ func TestAHolderIsListedWithAllThatItAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		want.Detached = true
 		require.Equal(t, []semaphore.Holder{want}, collect(t, n.gpu(5).Holders(ctx)))
-		w.advance(3500 * ms)
+		w.Advance(3500 * ms)
 		require.Empty(t, collect(t, n.gpu(5).Holders(ctx)), "what has expired is not held, swept or not")
 	})
 }
@@ -59,7 +59,7 @@ func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
 		a.take(1, nil)
 		queue := func(n *node, owner string, priority int) {
 			n.queueOn(berth.WithOwner(ctx, owner), n.gpu(1), &semaphore.AcquireOptions{Priority: priority})
-			w.advance(10 * ms)
+			w.Advance(10 * ms)
 		}
 		queue(a, "third", 0)
 		queue(b, "fourth", 0)
@@ -80,12 +80,12 @@ func TestAWaiterIsListedWithAllThatItAskedFor(t *testing.T) {
 		ctx := context.Background()
 		n := w.node(semaphore.Config{Label: "worker 7"})
 		n.take(3, &semaphore.AcquireOptions{Weight: 2})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		since := time.UnixMilli(time.Now().UnixMilli())
 		n.queueOn(berth.WithOwner(ctx, "order:7"), n.gpu(3), &semaphore.AcquireOptions{
 			Weight: 2, Priority: 4, Meta: map[string]string{"job": "42"},
 		})
-		w.advance(1500 * ms)
+		w.Advance(1500 * ms)
 		waiters := collect(t, n.gpu(3).Waiters(ctx))
 		require.Len(t, waiters, 1)
 		// The hold's heartbeat, at 2 s, takes it along if it is due soon: it is
@@ -112,9 +112,9 @@ func TestADeadWaiterIsNotListed(t *testing.T) {
 			}
 			return ids
 		}
-		w.until(lease - ms)
+		w.Until(lease - ms)
 		require.Equal(t, []string{"dead.1", "alive.1"}, owners())
-		w.until(lease)
+		w.Until(lease)
 		require.Equal(t, []string{"alive.1"}, owners())
 	})
 }
@@ -173,7 +173,7 @@ func TestWaitersBehindAPageOfDeadOnesAreListed(t *testing.T) {
 			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 1, semaphore.CapacityStored)
 		}
 		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
-		w.advance(lease)
+		w.Advance(lease)
 		waiters := collect(t, n.gpu(1).Waiters(context.Background()))
 		require.Len(t, waiters, 1)
 		require.Equal(t, "alive.1", waiters[0].ID)
@@ -207,11 +207,11 @@ func TestAListingEndsWithTheServersError(t *testing.T) {
 
 // named acquires on a semaphore of another name.
 func (n *node) named(name string, capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	s, err := n.Semaphore(name, capacity)
-	require.NoError(n.w.t, err)
+	require.NoError(n.w.T, err)
 	p, err := s.Acquire(context.Background(), opts)
-	require.NoError(n.w.t, err)
+	require.NoError(n.w.T, err)
 	return p
 }
 
@@ -224,7 +224,7 @@ func TestStatsCountWhatIsHeldAndWhoWaits(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, semaphore.Stats{Name: gpu}, stats, "not known")
 		require.Zero(t, stats.Share())
-		require.Empty(t, w.keys(), "and a question does not make it known")
+		require.Empty(t, w.Keys(), "and a question does not make it known")
 
 		n.take(5, &semaphore.AcquireOptions{Weight: 3})
 		n.take(5, nil)
@@ -250,12 +250,12 @@ func TestStatsSweepAllThatHasExpired(t *testing.T) {
 		for i := range many {
 			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), many, semaphore.CapacityStored)
 		}
-		w.advance(lease)
+		w.Advance(lease)
 		stats, err := n.gpu(many).Stats(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many, Swept: many}, stats)
 		require.Equal(t, 3, n.Count("claim_sweep"), "at most 100 in one script")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -290,7 +290,7 @@ func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
 		n := w.node()
 		n.named("a", 1, nil)
 		n.named("b", 1, nil)
-		w.do("HSET", "berth:sem:{newer}:state", "fmt", "2")
+		w.Do("HSET", "berth:sem:{newer}:state", "fmt", "2")
 		good, bad := 0, 0
 		for stats, err := range n.Stats(context.Background()) {
 			if err != nil {
@@ -335,9 +335,9 @@ func TestLeftIsTheLocalDeadline(t *testing.T) {
 		n := w.node()
 		p := n.take(9, nil)
 		require.Equal(t, lease-margin, p.Left())
-		w.advance(1500 * ms)
+		w.Advance(1500 * ms)
 		require.Equal(t, lease-margin-1500*ms, p.Left())
-		w.advance(500 * ms)
+		w.Advance(500 * ms)
 		require.Equal(t, lease-margin, p.Left(), "renewed")
 		require.NoError(t, p.Release(ctx))
 		require.Zero(t, p.Left())
@@ -347,10 +347,10 @@ func TestLeftIsTheLocalDeadline(t *testing.T) {
 
 		bounded := n.take(9, &semaphore.AcquireOptions{Lease: 3 * time.Second, MaxHold: 3500 * ms})
 		require.Equal(t, 3*time.Second-32*ms, bounded.Left())
-		w.advance(time.Second) // renewed
+		w.Advance(time.Second) // renewed
 		synctest.Wait()
 		require.Equal(t, 2500*ms-32*ms, bounded.Left(), "the maximum hold comes first")
-		w.advance(2500*ms - 32*ms)
+		w.Advance(2500*ms - 32*ms)
 		require.Zero(t, bounded.Left())
 	})
 }

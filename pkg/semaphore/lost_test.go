@@ -34,10 +34,10 @@ func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 					require.Equal(t, 1, w.stats().Holders)
 					w.honest(p)
 					require.NoError(t, p.Release(context.Background()))
-					require.EqualValues(t, 1, w.field("gone"), "the lost one may still come")
-					w.advance(time.Minute)
+					require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
+					w.Advance(time.Minute)
 					w.stats() // sweeps
-					w.requireIdle()
+					w.RequireIdle()
 				})
 			})
 		}
@@ -47,12 +47,12 @@ func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 // honest checks law 2 for a permit that lives: its handle ends before the server
 // lets it go.
 func (w *world) honest(p *semaphore.Permit) {
-	w.t.Helper()
-	left, ok := w.leftOf(p.ID())
-	require.True(w.t, ok, "the server does not know it")
-	require.NoError(w.t, p.Err())
+	w.T.Helper()
+	left, ok := w.LeftOf(p.ID())
+	require.True(w.T, ok, "the server does not know it")
+	require.NoError(w.T, p.Err())
 	if p.Left() != berth.Forever {
-		require.LessOrEqual(w.t, p.Left(), left-2*ms)
+		require.LessOrEqual(w.T, p.Left(), left-2*ms)
 	}
 }
 
@@ -79,12 +79,12 @@ func TestAnAcquireThatRunsAgainMeetsAGrant(t *testing.T) {
 				held := q.granted(500 * ms)
 				for range 10 {
 					w.honest(held)
-					w.advance(10 * ms)
+					w.Advance(10 * ms)
 				}
 				b.Cut()
 				for held.Err() == nil && opts.Lease != berth.Forever {
 					w.honest(held)
-					w.advance(10 * ms)
+					w.Advance(10 * ms)
 				}
 			})
 		})
@@ -99,7 +99,7 @@ func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
 				p := n.take(1, nil)
 				n.Once("semaphore_release", fate)
 				require.NoError(t, p.Release(context.Background()))
-				w.requireIdle()
+				w.RequireIdle()
 			})
 		})
 	}
@@ -112,7 +112,7 @@ func TestAReleaseThatFailedAndWasRunAllTheSameIsNilTheNextTime(t *testing.T) {
 		n.Once("semaphore_release", link.LoseReply)
 		require.Error(t, p.Release(context.Background()))
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
-		w.requireIdle()
+		w.RequireIdle()
 		require.NoError(t, p.Release(context.Background()))
 		require.NoError(t, p.Release(context.Background()))
 	})
@@ -127,7 +127,7 @@ func TestAReleaseThatNobodyAnswersLeavesThePermitToItsLease(t *testing.T) {
 		defer cancel()
 		require.Error(t, p.Release(ctx))
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
-		w.until(lease)
+		w.Until(lease)
 		require.Zero(t, w.stats().Held)
 	})
 }
@@ -145,7 +145,7 @@ func TestAWaitOutlivesEveryLostReply(t *testing.T) {
 			return []link.Fate{link.LoseReply, link.LoseRequest, link.Pass}[n%3]
 		})
 		q := b.queue(1, nil)
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		require.Equal(t, 1, w.stats().Waiting)
 		require.NoError(t, p.Release(context.Background()))
 		b.OnCommand(nil)
@@ -162,7 +162,7 @@ func TestALostPushIsMadeUpForByTheHeartbeat(t *testing.T) {
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
 		b.Deafen(true)
-		w.advance(100 * ms)
+		w.Advance(100 * ms)
 		require.NoError(t, p.Release(context.Background()))
 		require.True(t, q.pending())
 		<-q.done
@@ -177,7 +177,7 @@ func TestABrokenSubscriptionAsksAnewAtOnce(t *testing.T) {
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
-		w.advance(100 * ms)
+		w.Advance(100 * ms)
 		b.Break()
 		require.NoError(t, p.Release(context.Background())) // nobody hears it
 		require.True(t, q.pending())
@@ -234,19 +234,19 @@ func TestAFalsePushIsBelievedNoLongerThanTheLawAllows(t *testing.T) {
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
 		behind := a.queue(1, nil)
-		w.until(2500 * ms) // last heard of at 2 s
+		w.Until(2500 * ms) // last heard of at 2 s
 		claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
-		w.do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
 		false1 := q.granted(2500 * ms)
 		// No push sets a deadline: it is that of the last heartbeat.
-		require.LessOrEqual(t, false1.Left(), 2*time.Second+lease-margin-w.now())
+		require.LessOrEqual(t, false1.Left(), 2*time.Second+lease-margin-w.Now())
 		e := <-w.ends(false1)
 		require.ErrorIs(t, e.cause, berth.ErrLost)
 		require.LessOrEqual(t, e.at, 2500*ms+lease/3+ms, "the next heartbeat says that it waits")
 		synctest.Wait()
 		require.Equal(t, 1, w.stats().Waiting, "its place is given up")
 		require.NoError(t, p.Release(ctx))
-		behind.granted(w.now())
+		behind.granted(w.Now())
 	})
 }
 
@@ -263,10 +263,10 @@ func TestAFalsePushLongAfterTheLastHeartbeatIsNotBelieved(t *testing.T) {
 			}
 			return link.Pass
 		})
-		w.until(3001 * ms)
+		w.Until(3001 * ms)
 		b.OnCommand(nil)
 		b.Reset()
-		w.do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
 		synctest.Wait()
 		require.True(t, q.pending())
 		require.GreaterOrEqual(t, b.Count("semaphore_renew"), 1, "it asked")
@@ -286,7 +286,7 @@ func TestAFalsePushForAFixedLeaseIsNotBelieved(t *testing.T) {
 				q := b.queue(1, &opts)
 				claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
 				for range 3 {
-					w.do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
+					w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
 					synctest.Wait()
 					require.True(t, q.pending())
 				}
@@ -312,11 +312,11 @@ func TestPushesThatNobodyWaitsForAreIgnored(t *testing.T) {
 			"8:whatever3:gpu" + strconv.Itoa(len(claim)) + ":" + claim,  // a word to come
 			"4:next3:gpu1:x", "4:next3:gpu", "4:next3:gpu3:-50",
 		} {
-			w.do("PUBLISH", channel, payload)
+			w.Do("PUBLISH", channel, payload)
 		}
 		for _, word := range []string{"released", "taken", "too_heavy"} {
 			for _, id := range []string{claim, p.ID()} {
-				w.do("PUBLISH", channel, strconv.Itoa(len(word))+":"+word+"3:gpu"+strconv.Itoa(len(id))+":"+id)
+				w.Do("PUBLISH", channel, strconv.Itoa(len(word))+":"+word+"3:gpu"+strconv.Itoa(len(id))+":"+id)
 			}
 		}
 		synctest.Wait()
@@ -333,13 +333,13 @@ func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(semaphore.Config{Lease: 300 * ms, Retry: berth.Retry{Base: time.Second, Jitter: -1}})
 		n.connect()
-		at := w.now()
+		at := w.Now()
 		n.Once("semaphore_acquire", link.LoseReply)
 		q := n.queue(1, nil)
 		p := q.granted(at + time.Second)
 		w.honest(p)
 		require.Equal(t, 1, w.stats().Held)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, p.Err())
 	})
 }
@@ -357,12 +357,12 @@ func TestAPushAboutAnEarlierPlaceIsNotBelievedForTheNewOne(t *testing.T) {
 		require.NoError(t, p.Release(context.Background()))
 		earlier := collect(t, a.gpu(1).Holders(context.Background()))[0]
 		require.Equal(t, id, earlier.ID)
-		w.until(lease)
+		w.Until(lease)
 		p = a.take(1, nil)
-		w.until(7 * time.Second)
+		w.Until(7 * time.Second)
 		require.Equal(t, 1, w.stats().Waiting, "it has asked anew")
 		b.Reset()
-		w.do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, earlier.Fence))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, earlier.Fence))
 		synctest.Wait()
 		require.True(t, q.pending())
 		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")
@@ -391,7 +391,7 @@ func TestNoGrantOutlivesTheWaitLeaseBeforeItIsConfirmed(t *testing.T) {
 						}
 						return link.Pass
 					})
-					at := w.now()
+					at := w.Now()
 					var q *wait
 					if direct {
 						q = b.queue(1, &opts)
@@ -400,12 +400,12 @@ func TestNoGrantOutlivesTheWaitLeaseBeforeItIsConfirmed(t *testing.T) {
 						q = b.queue(1, &opts)
 						require.NoError(t, p.Release(context.Background()))
 					}
-					require.NotEqual(t, -1, w.int("PTTL", stateKey))
-					w.advance(time.Second)
+					require.NotEqual(t, -1, w.Int("PTTL", stateKey))
+					w.Advance(time.Second)
 					b.die()
-					w.until(at + lease)
+					w.Until(at + lease)
 					require.Zero(t, w.stats().Held)
-					require.Zero(t, w.field("forever"))
+					require.Zero(t, w.Field("forever"))
 					q.cancel(nil)
 					<-q.done
 				})
@@ -420,16 +420,16 @@ func TestForeverIsConfirmedBeforeTheCallReturns(t *testing.T) {
 		n.connect()
 		p := n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
 		require.Equal(t, map[string]int{"semaphore_acquire": 1, "semaphore_renew": 1}, n.Counts())
-		require.EqualValues(t, 1, w.field("forever"))
+		require.EqualValues(t, 1, w.Field("forever"))
 		require.Equal(t, berth.Forever, p.Left())
-		require.EqualValues(t, -1, w.int("PTTL", stateKey))
+		require.EqualValues(t, -1, w.Int("PTTL", stateKey))
 		n.Cut()
-		w.advance(10 * time.Minute)
+		w.Advance(10 * time.Minute)
 		require.NoError(t, p.Err())
 		require.Equal(t, 1, w.stats().Held)
 		n.Mend()
 		require.NoError(t, p.Release(context.Background()))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -438,7 +438,7 @@ func TestTheServersErrorsEndAWaitOnlyWhenTheyStay(t *testing.T) {
 		n := w.node()
 		n.Cut()
 		q := n.queue(1, nil)
-		w.advance(20 * time.Second)
+		w.Advance(20 * time.Second)
 		require.True(t, q.pending(), "a wait is not bounded by Retry")
 		n.Mend()
 		<-q.done

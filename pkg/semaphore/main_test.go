@@ -3,9 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,7 +16,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/model/link"
-	"github.com/berth-go/berth/pkg/embedded"
+	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -49,37 +47,12 @@ var names = sync.OnceValue(func() map[string]string {
 })
 
 // world is a server in virtual time, and clients of it.
-type world struct {
-	t      *testing.T
-	server *embedded.Server
-	redis  rueidis.Client // looks on
-	run    *scriptkit.Runner
-	began  time.Time
-}
+type world struct{ *worlds.World }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start()
-		require.NoError(t, err)
-		defer server.Close()
-		redis, err := server.Client(rarePings)
-		require.NoError(t, err)
-		defer redis.Close()
-		w := &world{t: t, server: server, redis: redis, began: time.Now()}
-		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
-		require.NoError(t, w.run.Load(t.Context(), semaphore.Library().Scripts()...))
-		test(t, w)
-	})
-}
-
-// rarePings keeps rueidis from sending a PING a second, which makes hours of
-// virtual time long.
-func rarePings(option *rueidis.ClientOption) {
-	option.Dialer.KeepAlive = time.Hour
-	option.ConnWriteTimeout = 10 * time.Second
+	worlds.In(t, stateKey, lineKey, func(t *testing.T, w *worlds.World) { test(t, &world{w}) })
 }
 
 // node is a client on a link of its own, as in a process of its own.
@@ -95,12 +68,12 @@ type node struct {
 
 // node starts a client. Its lease is that of the tests unless cfg says so.
 func (w *world) node(cfg ...semaphore.Config) *node {
-	w.t.Helper()
+	w.T.Helper()
 	n := &node{w: w, Link: link.New(func(sha string) string { return names()[sha] })}
 	var err error
-	n.redis, err = w.server.Client(rarePings, n.Wrap)
-	require.NoError(w.t, err)
-	w.t.Cleanup(n.redis.Close)
+	n.redis, err = w.Server.Client(worlds.RarePings, n.Wrap)
+	require.NoError(w.T, err)
+	w.T.Cleanup(n.redis.Close)
 	var c semaphore.Config
 	if len(cfg) > 0 {
 		c = cfg[0]
@@ -118,8 +91,8 @@ func (w *world) node(cfg ...semaphore.Config) *node {
 		}
 	})
 	n.Client, err = semaphore.New(n.redis, c)
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { n.close() })
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { n.close() })
 	return n
 }
 
@@ -134,15 +107,15 @@ func (n *node) close() {
 
 // connect makes all of the client's connections for calls.
 func (n *node) connect() {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	s, err := n.Semaphore("connect", 1)
-	require.NoError(n.w.t, err)
+	require.NoError(n.w.T, err)
 	for range 32 {
 		p, err := s.Acquire(context.Background(), nil)
-		require.NoError(n.w.t, err)
-		require.NoError(n.w.t, p.Release(context.Background()))
+		require.NoError(n.w.T, err)
+		require.NoError(n.w.T, p.Release(context.Background()))
 	}
-	n.w.do("DEL", "berth:sem:{connect}:state")
+	n.w.Do("DEL", "berth:sem:{connect}:state")
 	n.mu.Lock()
 	n.events = nil
 	n.mu.Unlock()
@@ -155,17 +128,17 @@ func (n *node) die() { n.Cut() }
 
 // gpu is the semaphore of these tests.
 func (n *node) gpu(capacity int) *semaphore.Semaphore {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	s, err := n.Semaphore(gpu, capacity)
-	require.NoError(n.w.t, err)
+	require.NoError(n.w.T, err)
 	return s
 }
 
 // take acquires at once.
 func (n *node) take(capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	p, err := n.gpu(capacity).Acquire(context.Background(), opts)
-	require.NoError(n.w.t, err)
+	require.NoError(n.w.T, err)
 	return p
 }
 
@@ -192,7 +165,7 @@ type wait struct {
 
 // queue acquires in the background, and lets everything settle.
 func (n *node) queue(capacity int, opts *semaphore.AcquireOptions) *wait {
-	n.w.t.Helper()
+	n.w.T.Helper()
 	return n.queueOn(context.Background(), n.gpu(capacity), opts)
 }
 
@@ -202,7 +175,7 @@ func (n *node) queueOn(ctx context.Context, s *semaphore.Semaphore, opts *semaph
 	go func() {
 		defer close(a.done)
 		a.permit, a.err = s.Acquire(ctx, opts)
-		a.at = n.w.now()
+		a.at = n.w.Now()
 	}()
 	synctest.Wait()
 	return a
@@ -220,63 +193,38 @@ func (a *wait) pending() bool {
 
 // granted waits for the permit, and fails if it came at another time.
 func (a *wait) granted(at time.Duration) *semaphore.Permit {
-	a.w.t.Helper()
+	a.w.T.Helper()
 	<-a.done
-	require.NoError(a.w.t, a.err)
-	require.Equal(a.w.t, at, a.at, "when it was granted")
+	require.NoError(a.w.T, a.err)
+	require.Equal(a.w.T, at, a.at, "when it was granted")
 	return a.permit
 }
 
 // grantedBy waits for the permit, and fails if it came before at, or more than
 // 50 ms after it.
 func (a *wait) grantedBy(at time.Duration) *semaphore.Permit {
-	a.w.t.Helper()
+	a.w.T.Helper()
 	<-a.done
-	require.NoError(a.w.t, a.err)
-	require.GreaterOrEqual(a.w.t, a.at, at)
-	require.LessOrEqual(a.w.t, a.at, at+50*ms)
+	require.NoError(a.w.T, a.err)
+	require.GreaterOrEqual(a.w.T, a.at, at)
+	require.LessOrEqual(a.w.T, a.at, at+50*ms)
 	return a.permit
 }
 
 // refused waits for the error, and fails if it came at another time or for
 // another reason.
 func (a *wait) refused(at time.Duration, reason berth.Reason) *berth.AcquireError {
-	a.w.t.Helper()
+	a.w.T.Helper()
 	<-a.done
-	require.Nil(a.w.t, a.permit)
-	require.ErrorIs(a.w.t, a.err, berth.ErrNotAcquired)
+	require.Nil(a.w.T, a.permit)
+	require.ErrorIs(a.w.T, a.err, berth.ErrNotAcquired)
 	var refusal *berth.AcquireError
-	require.ErrorAs(a.w.t, a.err, &refusal)
-	require.Equal(a.w.t, reason, refusal.Reason)
-	require.Equal(a.w.t, at, a.at, "when it was refused")
-	require.Equal(a.w.t, gpu, refusal.Name)
-	require.NotEmpty(a.w.t, refusal.Claim)
+	require.ErrorAs(a.w.T, a.err, &refusal)
+	require.Equal(a.w.T, reason, refusal.Reason)
+	require.Equal(a.w.T, at, a.at, "when it was refused")
+	require.Equal(a.w.T, gpu, refusal.Name)
+	require.NotEmpty(a.w.T, refusal.Claim)
 	return refusal
-}
-
-// now is how long the test has run.
-func (w *world) now() time.Duration { return time.Since(w.began) }
-
-// advance lets time pass, and everything that happens then.
-func (w *world) advance(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
-// until lets the time pass up to a moment of the test.
-func (w *world) until(at time.Duration) {
-	w.t.Helper()
-	require.LessOrEqual(w.t, w.now(), at, "that moment has passed")
-	w.advance(at - w.now())
-}
-
-// call runs a script as a process would that a test has no client for.
-func (w *world) call(script string, args ...string) scriptkit.Reply {
-	w.t.Helper()
-	r, err := w.run.Run(context.Background(), semaphore.Library().Script(script), scriptkit.Once,
-		[]string{stateKey, lineKey}, args)
-	require.NoError(w.t, err)
-	return r
 }
 
 // record is what a node asks for with weight 1, unless change says otherwise.
@@ -291,108 +239,21 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 // acquireScript sends semaphore_acquire as node would, under a policy, and
 // returns its reply.
 func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
-	w.t.Helper()
+	w.T.Helper()
 	r := record(node, change...)
-	return w.call("semaphore_acquire", claim, node, r.Tail(), strconv.Itoa(r.Weight), strconv.Itoa(r.Priority),
+	return w.Call("semaphore_acquire", claim, node, r.Tail(), strconv.Itoa(r.Weight), strconv.Itoa(r.Priority),
 		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()),
 		strconv.Itoa(capacity), policy.String(), "1", "60000", "berth:wake:", gpu)
 }
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }
 
-// do runs a command on the server, and returns its answer.
-func (w *world) do(words ...string) rueidis.RedisResult {
-	w.t.Helper()
-	r := w.redis.Do(context.Background(), w.redis.B().Arbitrary(words...).Build())
-	if err := r.Error(); !rueidis.IsRedisNil(err) {
-		require.NoError(w.t, err)
-	}
-	return r
-}
-
-func (w *world) int(words ...string) int64 {
-	w.t.Helper()
-	n, err := w.do(words...).AsInt64()
-	require.NoError(w.t, err)
-	return n
-}
-
-// keys are all keys on the server.
-func (w *world) keys() []string {
-	w.t.Helper()
-	keys, err := w.do("KEYS", "*").AsStrSlice()
-	require.NoError(w.t, err)
-	return keys
-}
-
-// dump is all that the server has, for comparing.
-func (w *world) dump() string {
-	w.t.Helper()
-	fields, err := w.do("HGETALL", stateKey).AsStrMap()
-	require.NoError(w.t, err)
-	line, err := w.do("ZRANGE", lineKey, "0", "-1", "WITHSCORES").AsZScores()
-	require.NoError(w.t, err)
-	return fmt.Sprint(fields, line)
-}
-
-// expiry is when the keys of the semaphore expire, as a moment of the test. It
-// fails if that is not the same instant for all that exist.
-func (w *world) expiry() time.Duration {
-	w.t.Helper()
-	at := w.int("PEXPIRETIME", stateKey)
-	if line := w.int("PEXPIRETIME", lineKey); line != -2 {
-		require.Equal(w.t, at, line, "the keys expire at the same instant")
-	}
-	if at < 0 {
-		return time.Duration(at)
-	}
-	return time.UnixMilli(at).Sub(w.began)
-}
-
 // stats are the counts, read by a script.
 func (w *world) stats() semaphore.Stats {
-	w.t.Helper()
-	r := w.call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
+	w.T.Helper()
+	r := w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
 	return semaphore.Stats{
 		Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Capacity: int(r.Int(5)),
-	}
-}
-
-// field is a number of the state.
-func (w *world) field(name string) int64 {
-	w.t.Helper()
-	n, err := w.do("HGET", stateKey, name).AsInt64()
-	if rueidis.IsRedisNil(err) {
-		return 0
-	}
-	require.NoError(w.t, err)
-	return n
-}
-
-// leftOf is what the server says is left of a claim's hold; ok is false if it
-// has none.
-func (w *world) leftOf(claim string) (left time.Duration, ok bool) {
-	w.t.Helper()
-	score, err := w.do("ZSCORE", lineKey, "h:"+claim).AsFloat64()
-	if rueidis.IsRedisNil(err) {
-		return 0, false
-	}
-	require.NoError(w.t, err)
-	return time.Until(time.UnixMilli(int64(score))), true
-}
-
-// requireIdle fails unless nothing is held, nobody waits, and no record is left.
-func (w *world) requireIdle() {
-	w.t.Helper()
-	synctest.Wait()
-	require.Zero(w.t, w.int("EXISTS", lineKey), "the line is empty")
-	fields, err := w.do("HGETALL", stateKey).AsStrMap()
-	require.NoError(w.t, err)
-	for name, value := range fields {
-		require.False(w.t, strings.HasPrefix(name, "c:"), "a record is left: %s = %s", name, value)
-	}
-	for _, name := range []string{"used", "waiting", "gone", "forever"} {
-		require.Zero(w.t, w.field(name), name)
 	}
 }
 

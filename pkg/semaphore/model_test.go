@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/link"
+	worlds "github.com/berth-go/berth/internal/model/world"
 )
 
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
@@ -20,15 +21,15 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			runs++
 			model.Run(rt, model.World{
-				Redis: w.redis, Namespace: "berth", Name: fmt.Sprint(gpu, runs), Lease: lease, Exact: true,
+				Redis: w.Redis, Namespace: "berth", Name: fmt.Sprint(gpu, runs), Lease: lease, Exact: true,
 				Connect: func() (rueidis.Client, *link.Link) {
 					l := link.New(nil)
-					redis, err := w.server.Client(rarePings, l.Wrap)
+					redis, err := w.Server.Client(worlds.RarePings, l.Wrap)
 					require.NoError(t, err)
 					return redis, l
 				},
-				Advance: w.advance,
-				Settle:  func(func() bool) { w.advance(0) },
+				Advance: w.Advance,
+				Settle:  func(func() bool) { w.Advance(0) },
 			})
 		})
 	})

@@ -18,20 +18,20 @@ import (
 // grantedWithin waits for the permit, and fails unless it came at that moment or
 // less than slack later.
 func (a *wait) grantedWithin(at, slack time.Duration) *semaphore.Permit {
-	a.w.t.Helper()
+	a.w.T.Helper()
 	<-a.done
-	require.NoError(a.w.t, a.err)
-	require.GreaterOrEqual(a.w.t, a.at, at, "when it was granted")
-	require.Less(a.w.t, a.at, at+slack, "when it was granted")
+	require.NoError(a.w.T, a.err)
+	require.GreaterOrEqual(a.w.T, a.at, at, "when it was granted")
+	require.Less(a.w.T, a.at, at+slack, "when it was granted")
 	return a.permit
 }
 
 // requirePending fails unless all of them still wait.
 func (w *world) requirePending(waits ...*wait) {
-	w.t.Helper()
+	w.T.Helper()
 	synctest.Wait()
 	for i, a := range waits {
-		require.True(w.t, a.pending(), "wait %d has returned", i)
+		require.True(w.T, a.pending(), "wait %d has returned", i)
 	}
 }
 
@@ -55,20 +55,20 @@ func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
 		var line []*wait
 		for i := range 24 {
 			line = append(line, nodes[i*3%4].queue(1, nil))
-			w.advance(time.Duration(i%3) * 300 * ms) // some in one millisecond, some heartbeats apart
+			w.Advance(time.Duration(i%3) * 300 * ms) // some in one millisecond, some heartbeats apart
 		}
 		fence, ticket := held.Fence(), int64(0) // nobody queued before
 		for i, next := range line {
 			w.requirePending(line[i:]...)
-			w.advance(time.Duration(i%5) * time.Second)
+			w.Advance(time.Duration(i%5) * time.Second)
 			release(t, held)
-			held = next.granted(w.now())
+			held = next.granted(w.Now())
 			require.Greater(t, held.Ticket(), ticket)
 			require.Greater(t, held.Fence(), fence)
 			fence, ticket = held.Fence(), held.Ticket()
 		}
 		release(t, held)
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -80,7 +80,7 @@ func TestFencesRiseInTheOrderOfTheTicketsAlsoWithinOneHandOff(t *testing.T) {
 		for i := range 10 {
 			line = append(line, []*node{a, b}[i%2].queue(8, nil))
 		}
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		release(t, all)
 		fence, ticket := all.Fence(), int64(0)
 		for _, next := range line[:8] {
@@ -102,13 +102,13 @@ func TestAHeavyClaimAtTheHeadIsNotPassedByLighterOnes(t *testing.T) {
 		lighter := b.queue(3, nil)
 		w.requirePending(heavy, light, lighter)
 		release(t, first)
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		w.requirePending(heavy, light, lighter)
 		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 3, Capacity: 3}, w.stats())
 		release(t, second)
 		p := heavy.granted(time.Minute)
 		w.requirePending(light, lighter)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		release(t, p)
 		light.granted(time.Minute + time.Second)
 		lighter.granted(time.Minute + time.Second)
@@ -120,7 +120,7 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(1, nil)
 		at := func(priority int, n *node) *wait {
-			w.advance(ms)
+			w.Advance(ms)
 			return n.queue(1, &semaphore.AcquireOptions{Priority: priority})
 		}
 		low, zero, high := at(-128, a), at(0, b), at(127, a)
@@ -128,9 +128,9 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 		line := []*wait{high, highToo, one, zero, zeroToo, low}
 		for i, next := range line {
 			w.requirePending(line[i:]...)
-			w.advance(time.Second)
+			w.Advance(time.Second)
 			release(t, held)
-			held = next.granted(w.now())
+			held = next.granted(w.Now())
 		}
 	})
 }
@@ -179,23 +179,23 @@ func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 		w.acquireScript("a", "a.1", 4, semaphore.CapacityStored, heavy(2), lasting)
 		w.acquireScript("dead", "dead.1", 4, semaphore.CapacityStored)
 		w.acquireScript("dead", "dead.2", 4, semaphore.CapacityStored)
-		before := w.dump()
+		before := w.Dump()
 		n.Reset()
 		requireRefused(t, try(1), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 4})
 		require.Equal(t, map[string]int{"semaphore_acquire": 1}, n.Counts())
-		require.Zero(t, w.now(), "it does not wait")
-		require.Equal(t, before, w.dump())
+		require.Zero(t, w.Now(), "it does not wait")
+		require.Equal(t, before, w.Dump())
 
-		w.until(lease - ms)
+		w.Until(lease - ms)
 		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 4})
-		w.until(lease)
+		w.Until(lease)
 		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2, Swept: 2})
 		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2})
 
 		w.acquireScript("b", "b.1", 4, semaphore.CapacityStored, heavy(4))
 		requireRefused(t, try(2), berth.AcquireError{Reason: berth.ReasonQueuedAhead, Capacity: 4, Held: 2, Waiting: 1})
 		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2, Waiting: 1})
-		w.until(2 * lease)
+		w.Until(2 * lease)
 		require.NoError(t, try(2), "nobody alive is ahead")
 		require.Equal(t, semaphore.Stats{Held: 4, Holders: 2, Capacity: 4}, w.stats())
 	})
@@ -208,14 +208,14 @@ func TestADeadWaiterAtTheHeadIsPassedWhenItExpires(t *testing.T) {
 		dead := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		live := c.queue(2, nil)
 		b.die()
-		w.until(lease - ms)
+		w.Until(lease - ms)
 		w.requirePending(dead, live)
 		// Its node is not that of the first in line, which it leaves some time.
 		p := live.grantedWithin(lease, 50*ms)
 		release(t, p)
 		release(t, held)
 		b.close()
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -231,7 +231,7 @@ func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T
 				b.queue(1, nil)
 				live := c.queue(1, nil)
 				b.die()
-				w.advance(100 * ms)
+				w.Advance(100 * ms)
 				release(t, held) // to the dead one, that nobody knows to be dead
 				require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
 				live.grantedWithin(short, ms)
@@ -258,11 +258,11 @@ func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
 				a, b := w.node(test.holder), w.node(test.waiter)
 				p := a.take(1, &test.opts)
 				next := b.queue(1, nil)
-				w.advance(test.alive)
+				w.Advance(test.alive)
 				a.die()
-				left, ok := w.leftOf(p.ID())
+				left, ok := w.LeftOf(p.ID())
 				require.True(t, ok)
-				next.grantedWithin(w.now()+left, ms)
+				next.grantedWithin(w.Now()+left, ms)
 			})
 		})
 	}
@@ -288,9 +288,9 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 		w.acquireScript("dead", "dead.0", 1, semaphore.CapacityStored)
 		for i := range dead {
 			r := w.acquireScript("dead", fmt.Sprint("dead.", i+1), 1, semaphore.CapacityStored)
-			require.Equal(w.t, "queued", r.Status())
+			require.Equal(w.T, "queued", r.Status())
 		}
-		require.Equal(w.t, dead, w.stats().Waiting)
+		require.Equal(w.T, dead, w.stats().Waiting)
 	}
 	t.Run("who waits behind them", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
@@ -306,10 +306,10 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			crowd(w)
 			n := w.node()
-			w.until(lease)
+			w.Until(lease)
 			_, err := n.gpu(1).TryAcquire(context.Background(), nil)
 			require.NoError(t, err)
-			require.Equal(t, lease, w.now())
+			require.Equal(t, lease, w.Now())
 		})
 	})
 }
@@ -352,13 +352,13 @@ func TestAStrictClientRefusesAnotherCapacity(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityStrict})
 		a.take(2, nil)
-		before := w.dump()
+		before := w.Dump()
 		refusal := b.queue(3, nil).refused(0, berth.ReasonCapacity)
 		require.Equal(t, 2, refusal.Capacity)
 		require.Equal(t, 1, refusal.Held)
 		require.ErrorIs(t, refusal, berth.ErrInvalidConfig)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
-		require.Equal(t, before, w.dump())
+		require.Equal(t, before, w.Dump())
 		b.take(2, nil)
 	})
 }
@@ -368,7 +368,7 @@ func TestAnOverridingClientStoresItsCapacityAndHandsOn(t *testing.T) {
 		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityOverride})
 		a.take(1, nil)
 		first, second := a.queue(1, nil), a.queue(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		last := b.queue(2, nil)
 		first.granted(time.Second)
 		w.requirePending(second, last)
@@ -382,7 +382,7 @@ func TestAResizeUpGrantsAtOnce(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(1, nil)
 		first, second, third := b.queue(1, nil), b.queue(1, nil), b.queue(1, nil)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
 		first.granted(time.Second)
 		second.granted(time.Second)
@@ -397,7 +397,7 @@ func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
 		held := []*semaphore.Permit{a.take(3, nil), a.take(3, nil), a.take(3, nil)}
 		next := b.queue(3, nil)
 		require.NoError(t, a.gpu(3).Resize(context.Background(), 1, nil))
-		w.advance(time.Minute)
+		w.Advance(time.Minute)
 		for i, p := range held {
 			require.NoError(t, p.Err())
 			w.requirePending(next)
@@ -416,7 +416,7 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 		head := b.queue(4, &semaphore.AcquireOptions{Weight: 4})
 		fits := a.queue(4, &semaphore.AcquireOptions{Weight: 2})
 		behind := b.queue(4, &semaphore.AcquireOptions{Weight: 3})
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, a.gpu(4).Resize(ctx, 2, nil))
 		refusal := head.refused(time.Second, berth.ReasonTooHeavy)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
@@ -425,7 +425,7 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 		w.requirePending(fits)
 		release(t, held)
 		release(t, fits.granted(time.Second))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -435,7 +435,7 @@ func TestAWaitThatIsTooHeavyHearsOfItByItsHeartbeatToo(t *testing.T) {
 		a.take(4, &semaphore.AcquireOptions{Weight: 2})
 		head := b.queue(4, &semaphore.AcquireOptions{Weight: 4})
 		b.Deafen(true)
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.NoError(t, a.gpu(4).Resize(context.Background(), 2, nil))
 		<-head.done
 		head.refused(head.at, berth.ReasonTooHeavy)
@@ -454,22 +454,22 @@ func TestClientsWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
 		waits := long.queue(4, &semaphore.AcquireOptions{Weight: 4})
 		impatient := short.queue(4, nil)
 		left := func(p *semaphore.Permit) time.Duration {
-			d, ok := w.leftOf(p.ID())
+			d, ok := w.LeftOf(p.ID())
 			require.True(t, ok)
 			return d
 		}
 		require.Equal(t, []time.Duration{time.Minute, 300 * ms, 300 * ms, time.Minute},
 			[]time.Duration{left(a), left(b), left(bound), left(c)})
 		short.die()
-		w.until(300*ms - ms)
+		w.Until(300*ms - ms)
 		require.Equal(t, semaphore.Stats{Held: 4, Holders: 4, Waiting: 2, Capacity: 4}, w.stats())
-		w.until(300 * ms)
+		w.Until(300 * ms)
 		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
 		long.die()
-		w.until(time.Minute - ms)
+		w.Until(time.Minute - ms)
 		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
 		w.requirePending(waits, impatient)
-		w.until(time.Minute)
+		w.Until(time.Minute)
 		require.Equal(t, semaphore.Stats{Capacity: 4}, w.stats())
 		require.ErrorIs(t, a.Err(), berth.ErrLost)
 		require.ErrorIs(t, b.Err(), berth.ErrLost)

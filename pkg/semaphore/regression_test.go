@@ -25,7 +25,7 @@ func TestASecondResumeTakesNothingAway(t *testing.T) {
 		require.NoError(t, first.Err())
 		require.Equal(t, 1, w.stats().Held)
 		require.NoError(t, first.Release(ctx))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -38,15 +38,15 @@ func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
 		old := a.take(1, nil)
 		token, err := old.Detach(ctx)
 		require.NoError(t, err)
-		r := w.call("semaphore_resume", token.Claim, token.Node, token.Node, "60000", "berth:wake:", gpu)
+		r := w.Call("semaphore_resume", token.Claim, token.Node, token.Node, "60000", "berth:wake:", gpu)
 		require.Equal(t, "resumed", r.Status(), "as an attempt does whose answer is lost")
 		p, err := a.Resume(ctx, token)
 		require.NoError(t, err)
-		w.advance(3 * lease)
+		w.Advance(3 * lease)
 		require.NoError(t, p.Err())
 		require.ErrorIs(t, old.Err(), berth.ErrReleased)
 		require.NoError(t, p.Release(ctx))
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -56,9 +56,9 @@ func TestAnUnheardResumeThatNobodyRepeatsEndsWithItsLease(t *testing.T) {
 		old := a.take(1, nil)
 		token, err := old.Detach(context.Background())
 		require.NoError(t, err)
-		r := w.call("semaphore_resume", token.Claim, token.Node, token.Node, "60000", "berth:wake:", gpu)
+		r := w.Call("semaphore_resume", token.Claim, token.Node, token.Node, "60000", "berth:wake:", gpu)
 		require.Equal(t, "resumed", r.Status())
-		w.advance(lease + ms)
+		w.Advance(lease + ms)
 		require.Zero(t, w.stats().Held)
 	})
 }
@@ -74,7 +74,7 @@ func TestALeaseBelowTheWaitLeaseIsConfirmedBeforeItIsBelieved(t *testing.T) {
 		q := b.queue(1, &semaphore.AcquireOptions{Lease: time.Second})
 		b.Reset()
 		require.NoError(t, p.Release(ctx))
-		held := q.granted(w.now())
+		held := q.granted(w.Now())
 		require.Equal(t, 1, b.Count("semaphore_renew"))
 		require.LessOrEqual(t, held.Left(), time.Second)
 	})
@@ -86,11 +86,11 @@ func TestAWaitThatIsRefusedForGoodEnds(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(1, nil)
 		q := b.queue(1, nil)
-		w.do("HSET", stateKey, "fmt", "2")
+		w.Do("HSET", stateKey, "fmt", "2")
 		<-q.done
 		require.ErrorIs(t, q.err, berth.ErrIncompatible)
 		require.LessOrEqual(t, q.at, lease/3)
-		w.do("HSET", stateKey, "fmt", "1")
+		w.Do("HSET", stateKey, "fmt", "1")
 	})
 }
 

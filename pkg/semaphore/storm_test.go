@@ -89,19 +89,19 @@ func (s *storm) enter(p *semaphore.Permit) {
 		}
 	}
 	if weight > s.capacity {
-		s.w.t.Errorf("%d are held of %d", weight, s.capacity)
+		s.w.T.Errorf("%d are held of %d", weight, s.capacity)
 	}
 }
 
 // calm waits until every tombstone and every lease has ended, and fails if
 // anything is left.
 func (s *storm) calm() {
-	s.w.t.Helper()
+	s.w.T.Helper()
 	synctest.Wait()
-	require.Zero(s.w.t, s.w.field("waiting"), "nobody waits any more")
-	s.w.advance(2 * time.Minute)
+	require.Zero(s.w.T, s.w.Field("waiting"), "nobody waits any more")
+	s.w.Advance(2 * time.Minute)
 	s.w.stats() // sweeps
-	s.w.requireIdle()
+	s.w.RequireIdle()
 }
 
 func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
@@ -119,7 +119,7 @@ func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 				s.blow(nodes...)
 				require.Positive(t, s.granted)
 				require.Positive(t, s.refused)
-				w.advance(100 * ms)
+				w.Advance(100 * ms)
 				require.Equal(t, semaphore.Stats{Capacity: 3}, w.stats(), "no ghost, not even for a lease")
 				s.calm()
 				for _, n := range nodes {
@@ -176,7 +176,7 @@ func TestAStormOverABadNetworkNeverOverfills(t *testing.T) {
 					n.OnCommand(nil)
 					n.Delay(nil)
 				}
-				w.advance(10 * time.Second)
+				w.Advance(10 * time.Second)
 				s.calm()
 			})
 		})
@@ -209,7 +209,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 			_, err := n.DeliverLate()
 			require.NoError(t, err)
 		}
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.Equal(t, semaphore.Stats{Capacity: 2}, w.stats(), "no ghost, not even for a lease")
 		s.calm()
 	})
@@ -253,7 +253,7 @@ func TestManyClaimsOnOneNameKeepTheirOrder(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, 20*20*ms, w.now(), "200 in batches of 10")
-		w.requireIdle()
+		require.Equal(t, 20*20*ms, w.Now(), "200 in batches of 10")
+		w.RequireIdle()
 	})
 }

@@ -18,39 +18,39 @@ import (
 
 // publish wakes a node up as scripts/lib/wake.lua does.
 func (w *world) publish(to *node, fields ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	payload := ""
 	for _, field := range fields {
 		payload += strconv.Itoa(len(field)) + ":" + field
 	}
-	w.do("PUBLISH", "berth:wake:"+to.Node(), payload)
+	w.Do("PUBLISH", "berth:wake:"+to.Node(), payload)
 	synctest.Wait()
 }
 
 // phaseOf is the phase of a claim's record on the server, 0 for none.
 func (w *world) phaseOf(claim string) byte {
-	w.t.Helper()
-	text, err := w.do("HGET", stateKey, "c:"+claim).ToString()
+	w.T.Helper()
+	text, err := w.Do("HGET", stateKey, "c:"+claim).ToString()
 	if err != nil {
 		return 0
 	}
 	record, err := engine.ParseRecord(text)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return record.Phase
 }
 
 // occupy takes all of the semaphore for an hour, without a client.
 func (w *world) occupy(node string) {
-	w.t.Helper()
+	w.T.Helper()
 	reply := w.acquireScript(node, node+".1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
-	require.Equal(w.t, "granted", reply.Status())
+	require.Equal(w.T, "granted", reply.Status())
 }
 
 // vacate gives that back.
 func (w *world) vacate(node string) {
-	w.t.Helper()
-	reply := w.call("semaphore_release", node+".1", node, "0", "60000", "berth:wake:", gpu)
-	require.Equal(w.t, "released", reply.Status())
+	w.T.Helper()
+	reply := w.Call("semaphore_release", node+".1", node, "0", "60000", "berth:wake:", gpu)
+	require.Equal(w.T, "released", reply.Status())
 	synctest.Wait()
 }
 
@@ -63,7 +63,7 @@ func TestWithoutPushesEveryGrantIsHeardOfWithinAThirdOfTheLease(t *testing.T) {
 				b.subscribe(t) // a subscription that comes later asks at once
 				q := b.queue(1, nil)
 				b.Deafen(true)
-				w.until(after)
+				w.Until(after)
 				w.vacate("other")
 				<-q.done
 				require.NoError(t, q.err)
@@ -83,15 +83,15 @@ func TestAGrantThatAPushTellsEndsWithTheLastAnsweredCall(t *testing.T) {
 		b := w.node()
 		w.occupy("other")
 		q := b.queue(1, nil)
-		w.until(1500 * ms)
+		w.Until(1500 * ms)
 		b.Reset()
 		w.vacate("other")
 		p := q.granted(1500 * ms)
 		require.Empty(t, b.Counts(), "no script beyond the two")
 		require.Equal(t, lease-margin-1500*ms, p.Left())
 		require.Equal(t, byte('g'), w.phaseOf(p.ID()))
-		require.Equal(t, w.field("fence"), p.Fence())
-		w.until(2 * time.Second)
+		require.Equal(t, w.Field("fence"), p.Fence())
+		w.Until(2 * time.Second)
 		require.Equal(t, lease-margin, p.Left())
 		require.Equal(t, byte('h'), w.phaseOf(p.ID()))
 	})
@@ -105,7 +105,7 @@ func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
 		b.Reset()
 		b.Once("semaphore_acquire", link.Slow(700*ms))
 		q := b.queue(1, nil)
-		w.until(300 * ms)
+		w.Until(300 * ms)
 		w.vacate("other")
 		require.True(t, q.pending(), "nothing is believed of a claim that may not wait at all")
 		p := q.granted(700 * ms)
@@ -121,7 +121,7 @@ func TestAForgedPushIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t *testing.T)
 		w.occupy("other")
 		q := b.queue(1, nil)
 		claim := collect(t, b.gpu(1).Waiters(context.Background()))[0].ID
-		w.until(500 * ms)
+		w.Until(500 * ms)
 		w.publish(b, "granted", gpu, claim, "9007199254740993", "3600000")
 		p := q.granted(500 * ms)
 		require.Equal(t, lease-margin-500*ms, p.Left(), "whatever the push says is left")
@@ -133,7 +133,7 @@ func TestAForgedPushIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t *testing.T)
 		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
 		require.ErrorIs(t, p.Release(context.Background()), berth.ErrLost)
 		w.vacate("other")
-		w.requireIdle()
+		w.RequireIdle()
 	})
 }
 
@@ -151,7 +151,7 @@ func TestAWaiterConfirmsAGrantOnceHalfItsLeaseHasPassedUnheard(t *testing.T) {
 					}
 					return link.Pass
 				})
-				w.until(at)
+				w.Until(at)
 				b.OnCommand(nil)
 				b.Reset()
 				w.vacate("other")
@@ -188,7 +188,7 @@ func TestAHandedOnPermitWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
 				b := w.node()
 				w.occupy("other")
 				q := b.queue(1, &c.opts)
-				w.until(time.Second)
+				w.Until(time.Second)
 				b.Reset()
 				w.vacate("other")
 				p := q.granted(time.Second)
@@ -212,29 +212,29 @@ func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
 			return waiters[0].Alive
 		}
 		require.Equal(t, lease, waiting())
-		w.until(2*time.Second - ms)
+		w.Until(2*time.Second - ms)
 		require.Equal(t, 4*time.Second+ms, waiting())
-		w.until(2 * time.Second)
+		w.Until(2 * time.Second)
 		require.Equal(t, lease, waiting())
 		for range 30 {
-			w.advance(2 * time.Second)
+			w.Advance(2 * time.Second)
 			require.GreaterOrEqual(t, waiting(), lease*2/3)
 		}
-		dies := w.now() + waiting()
+		dies := w.Now() + waiting()
 		b.die()
-		w.until(dies - ms)
+		w.Until(dies - ms)
 		require.Equal(t, 1, w.stats().Waiting)
-		w.until(dies)
+		w.Until(dies)
 		require.Zero(t, w.stats().Waiting)
 	})
 }
 
 func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 	for name, forget := range map[string]func(w *world, b *node){
-		"a flush": func(w *world, _ *node) { w.do("FLUSHALL") },
+		"a flush": func(w *world, _ *node) { w.Do("FLUSHALL") },
 		"a server that stood still longer than the lease": func(w *world, b *node) {
 			b.Stall()
-			w.advance(lease + time.Second)
+			w.Advance(lease + time.Second)
 			b.Flow()
 		},
 	} {
@@ -245,20 +245,20 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				w.occupy("other")
 				q := b.queueOn(berth.WithOwner(ctx, "old"), b.gpu(1), nil)
 				since := collect(t, b.gpu(1).Waiters(ctx))[0].Since
-				w.advance(time.Second)
+				w.Advance(time.Second)
 				forget(w, b)
-				if w.int("EXISTS", stateKey) == 0 {
+				if w.Int("EXISTS", stateKey) == 0 {
 					w.occupy("other")
 				}
 				late := c.queueOn(berth.WithOwner(ctx, "late"), c.gpu(1), nil)
-				w.advance(lease / 2)
+				w.Advance(lease / 2)
 				require.Contains(t, b.kinds(), observe.Restored)
 				waiters := collect(t, c.gpu(1).Waiters(ctx))
 				require.Len(t, waiters, 2)
 				require.Equal(t, "old", waiters[0].Owner)
 				require.Equal(t, since, waiters[0].Since, "with the ticket that it had")
 				require.Equal(t, "late", waiters[1].Owner)
-				at := w.now()
+				at := w.Now()
 				w.vacate("other")
 				p := q.granted(at)
 				require.Equal(t, byte('h'), w.phaseOf(p.ID()), "confirmed: a push may be about an earlier grant")

@@ -26,8 +26,10 @@ type World struct {
 	// State and Line are the keys of the name that the methods look at.
 	State, Line string
 
-	run   *scriptkit.Runner
-	began time.Time
+	// Began is when the test began.
+	Began time.Time
+
+	run *scriptkit.Runner
 }
 
 // In runs a test in virtual time, beside others. What the test leaves running fails
@@ -42,7 +44,7 @@ func In(t *testing.T, state, line string, test func(t *testing.T, w *World)) {
 		redis, err := server.Client(RarePings)
 		require.NoError(t, err)
 		defer redis.Close()
-		w := &World{T: t, Server: server, Redis: redis, State: state, Line: line, began: time.Now()}
+		w := &World{T: t, Server: server, Redis: redis, State: state, Line: line, Began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
 		require.NoError(t, w.run.Load(t.Context(), claims.Library().Scripts()...))
 		test(t, w)
@@ -57,7 +59,7 @@ func RarePings(option *rueidis.ClientOption) {
 }
 
 // Now is how long the test has run.
-func (w *World) Now() time.Duration { return time.Since(w.began) }
+func (w *World) Now() time.Duration { return time.Since(w.Began) }
 
 // Advance lets time pass, and everything that happens then.
 func (w *World) Advance(d time.Duration) {
@@ -75,8 +77,13 @@ func (w *World) Until(at time.Duration) {
 // Call runs a script as a process would that a test has no client for.
 func (w *World) Call(script string, args ...string) scriptkit.Reply {
 	w.T.Helper()
-	r, err := w.run.Run(context.Background(), claims.Library().Script(script), scriptkit.Once,
-		[]string{w.State, w.Line}, args)
+	return w.CallOn([]string{w.State, w.Line}, script, args...)
+}
+
+// CallOn is Call on other keys than those of the name.
+func (w *World) CallOn(keys []string, script string, args ...string) scriptkit.Reply {
+	w.T.Helper()
+	r, err := w.run.Run(context.Background(), claims.Library().Script(script), scriptkit.Once, keys, args)
 	require.NoError(w.T, err)
 	return r
 }
@@ -128,7 +135,7 @@ func (w *World) Expiry() time.Duration {
 	if at < 0 {
 		return time.Duration(at)
 	}
-	return time.UnixMilli(at).Sub(w.began)
+	return time.UnixMilli(at).Sub(w.Began)
 }
 
 // Field is a number of the state, 0 where it is not there.

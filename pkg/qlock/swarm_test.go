@@ -1,0 +1,427 @@
+package qlock_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+const (
+	// zombie is when a node that has confirmed a probe at 0, and none since, is dead
+	// to others, and horizon when it ends what it holds: 2 ms and 1 % before.
+	zombie, horizon = 15 * time.Second, zombie - 152*ms
+
+	swarmState, swarmProbes = "berth:swarm:{nodes}:state", "berth:swarm:{nodes}:probes"
+)
+
+// hour is a lock that only a swarm ends when its node has died.
+func hour() *qlock.LockOptions { return &qlock.LockOptions{Lease: time.Hour, NoRenew: true} }
+
+// member is a client in the swarm that never flushes by itself.
+func (w *world) member(change ...func(*qlock.Config)) *node {
+	w.T.Helper()
+	cfg := qlock.Config{Swarm: qlock.SwarmConfig{FlushEvery: -1}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	n := w.node(cfg)
+	require.NoError(w.T, n.Swarm().Start(context.Background()))
+	return n
+}
+
+// watched hands every event to f.
+func watched(f func(observe.Event)) func(*qlock.Config) {
+	return func(cfg *qlock.Config) { cfg.Observer = observe.Func(f) }
+}
+
+func (n *node) flush() qlock.Flushed {
+	n.w.T.Helper()
+	done, err := n.Swarm().FlushNow(context.Background())
+	require.NoError(n.w.T, err)
+	return done
+}
+
+// members are the nodes of the swarm that have not been found dead.
+func (w *world) members(asks *node) []string {
+	w.T.Helper()
+	var ids []string
+	for _, n := range collect(w.T, asks.Swarm().Info(context.Background())) {
+		if !n.Condemned {
+			ids = append(ids, n.Node)
+		}
+	}
+	return ids
+}
+
+// condemn has the node found dead although it is well, and replaced at once.
+func (n *node) condemn() {
+	n.w.T.Helper()
+	former := n.findDead()
+	require.NoError(n.w.T, n.Swarm().ProbeNow(context.Background()))
+	synctest.Wait()
+	require.NotEqual(n.w.T, former, n.Node())
+}
+
+// findDead has the node found dead although it is well; it hears of it with its
+// next probe.
+func (n *node) findDead() (id string) {
+	n.w.T.Helper()
+	id = n.Node()
+	n.w.Do("ZADD", swarmProbes, "XX", fmt.Sprint(time.Now().UnixMilli()), "p:"+id) // as if its time were over
+	r := n.w.CallOn([]string{swarmState, swarmProbes}, "swarm_condemn", id, "86400000")
+	require.Equal(n.w.T, "condemned", r.Status())
+	return id
+}
+
+// requireLost fails unless the handle has ended as one of a node that was replaced.
+func requireLost(t *testing.T, l *qlock.Lock) {
+	t.Helper()
+	require.ErrorIs(t, l.Err(), berth.ErrLost)
+	require.ErrorIs(t, context.Cause(l.Context()), berth.ErrLost)
+	require.Zero(t, l.Left())
+	require.ErrorIs(t, l.Renew(context.Background()), berth.ErrLost)
+	require.ErrorIs(t, l.Extend(context.Background(), time.Second), berth.ErrLost)
+}
+
+func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		former := a.Node()
+		l := a.take(hour())
+		var ended time.Duration
+		context.AfterFunc(l.Context(), func() { ended = w.Now() })
+		next := b.queue(nil)
+		a.Cut()
+		w.Until(horizon - ms)
+		require.NoError(t, l.Err())
+		require.Equal(t, former, a.Node())
+		w.Until(zombie - ms)
+		require.Equal(t, horizon, ended, "by its own clock, and nobody has asked")
+		requireLost(t, l)
+		require.NotEqual(t, former, a.Node())
+		require.Zero(t, b.flush())
+		require.True(t, next.pending())
+
+		w.Until(zombie)
+		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, b.flush())
+		given := next.granted(zombie)
+		require.Greater(t, given.Fence(), l.Fence())
+		a.Mend()
+		again := a.queue(nil)
+		w.Until(20 * time.Second)
+		require.True(t, again.pending())
+		require.NoError(t, given.Release(context.Background()))
+		mine := again.granted(20 * time.Second)
+		require.Greater(t, mine.Fence(), given.Fence())
+		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
+		require.ElementsMatch(t, []string{a.Node(), b.Node()}, w.members(b))
+		requireLost(t, l)
+		require.ErrorIs(t, l.Release(context.Background()), berth.ErrReleased, "by the flush")
+		require.NoError(t, mine.Err(), "the handle of the former node ends nothing")
+		require.NoError(t, mine.Release(context.Background()))
+		a.free(door)
+	})
+}
+
+func TestARunningSwarmFlushesByItself(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member(func(cfg *qlock.Config) { cfg.Swarm.FlushEvery = 500 * ms })
+		a.take(hour())
+		behind := a.queue(nil)
+		next := b.queue(nil)
+		a.Cut()
+		next.returned(zombie + 550*ms)
+		require.NoError(t, next.err)
+		require.GreaterOrEqual(t, next.at, zombie)
+		require.True(t, behind.pending(), "it asks again under the new node")
+		require.NotZero(t, b.Swarm().Status().FlushedAt)
+		require.NoError(t, b.Swarm().Status().Err)
+		behind.cancel(nil)
+	})
+}
+
+func TestANodeThatPausesForLessThanTheLimitLosesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		node, l := a.Node(), a.take(hour())
+		for range 3 {
+			w.Advance(ms) // a probe has just come
+			a.Cut()
+			for range 10 {
+				w.Advance(time.Second)
+				require.Zero(t, b.flush())
+			}
+			a.Mend()
+			w.Advance(6*time.Second - ms) // a probe is tried at least every 2 s
+			require.NoError(t, l.Err())
+		}
+		require.Equal(t, node, a.Node())
+		require.Empty(t, a.told(observe.NodeReplaced))
+		require.NoError(t, l.Release(context.Background()))
+		w.RequireIdle()
+	})
+}
+
+func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.member()
+		node, l := a.Node(), a.take(&qlock.LockOptions{Lease: 2 * time.Minute, NoRenew: true})
+		next := b.queue(nil)
+		a.Cut()
+		w.Until(time.Minute)
+		require.Zero(t, b.flush())
+		require.NoError(t, l.Err())
+		require.Equal(t, node, a.Node())
+		require.False(t, a.Swarm().Status().Running)
+		require.ErrorIs(t, a.Swarm().ProbeNow(context.Background()), berth.ErrClosed)
+		next.grantedBy(2 * time.Minute)
+		require.ErrorIs(t, l.Err(), berth.ErrExpired)
+	})
+}
+
+func TestWhoHasLeftTheSwarmIsNotFlushed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		node, l := a.Node(), a.take(hour())
+		require.NoError(t, a.Swarm().Stop(context.Background()))
+		require.Equal(t, []string{b.Node()}, w.members(b))
+		a.Cut()
+		w.Until(time.Minute)
+		require.Zero(t, b.flush())
+		require.NoError(t, l.Err())
+		require.Equal(t, node, a.Node())
+		a.Mend()
+		require.NoError(t, a.Swarm().Start(context.Background()), "it may come back")
+		require.ElementsMatch(t, []string{node, b.Node()}, w.members(b))
+		require.NoError(t, l.Release(context.Background()))
+		w.RequireIdle()
+	})
+}
+
+func TestAStopThatIsNotAnsweredEndsTheHandles(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.member()
+		node, l := a.Node(), a.take(hour())
+		a.Cut()
+		require.Error(t, a.Swarm().Stop(context.Background()))
+		require.Equal(t, horizon, w.Now())
+		requireLost(t, l)
+		require.NotEqual(t, node, a.Node())
+		require.False(t, a.Swarm().Status().Running)
+		a.Mend()
+		require.NoError(t, a.hold("other", nil).Release(context.Background()), "the client goes on outside")
+		a.free("other")
+	})
+}
+
+func TestDetachedLocksAreLeftAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		old := a.take(hour())
+		token := detach(t, old)
+		kept := a.hold("kept", hour())
+		a.Cut()
+		w.Until(zombie)
+		require.ErrorIs(t, kept.Err(), berth.ErrLost)
+		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, b.flush())
+		b.free("kept")
+		l := b.resume(token)
+		require.Error(t, old.Err())
+		a.Mend()
+		require.NoError(t, old.Release(context.Background()), "it is not this handle's")
+		w.Until(time.Minute)
+		require.Zero(t, b.flush())
+		require.NoError(t, l.Err())
+		_, err := a.Resume(context.Background(), token)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		require.NoError(t, l.Release(context.Background()))
+		w.RequireIdle()
+	})
+}
+
+func TestAReplacedClientResumesUnderItsNewNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		token := detach(t, a.take(hour()))
+		a.condemn()
+		b.flush()
+		l := a.resume(token)
+		info, err := b.Info(context.Background(), door)
+		require.NoError(t, err)
+		require.Equal(t, a.Node(), info.Entries[0].Node)
+		require.Zero(t, b.flush())
+		require.NoError(t, l.Err())
+		require.Equal(t, token.Fence, a.Fence(l.Context(), door))
+		a.condemn()
+		requireLost(t, l)
+		w.RequireIdle()
+	})
+}
+
+func TestAReplacedNodeGivesBackAtOnceWhatItCan(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		l := a.take(hour())
+		next := b.queue(nil)
+		w.Until(time.Second)
+		a.condemn()
+		requireLost(t, l)
+		next.granted(time.Second)
+		require.Zero(t, a.Fence(l.Context(), door), "it is the fence of nothing that is held")
+		require.Zero(t, b.flush())
+	})
+}
+
+func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.member()
+		former := a.Node()
+		for i := range 3 {
+			a.hold(fmt.Sprint("held ", i), hour())
+		}
+		detach(t, a.hold("detached", hour()))
+		require.NoError(t, a.hold("released", hour()).Release(context.Background()))
+		waits := a.queue(nil)
+		require.NoError(t, waits.granted(0).Release(context.Background()))
+		a.Cut()
+		w.Until(time.Minute)
+		events := a.told(observe.NodeReplaced)
+		require.Len(t, events, 1)
+		require.Equal(t, []any{a.Node(), former, 3}, []any{events[0].Node, events[0].Detail, events[0].Count})
+		require.Equal(t, "lock", events[0].Primitive)
+		lost := a.told(observe.Lost)
+		require.Len(t, lost, 3)
+		for _, e := range lost {
+			require.Equal(t, former, e.Node)
+			require.ErrorIs(t, e.Err, berth.ErrLost)
+		}
+	})
+}
+
+func TestACloseDuringAReplacementEndsBoth(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		begins, closed := make(chan struct{}), make(chan error, 1)
+		var told bool
+		a := w.member(watched(func(e observe.Event) {
+			if e.Kind == observe.Lost && !told {
+				told = true
+				close(begins)
+			}
+		}))
+		b := w.member()
+		l := a.hold("mine", hour())
+		b.take(nil)
+		waits := a.queue(nil)
+		go func() {
+			<-begins
+			closed <- a.Client.Close(context.Background())
+		}()
+		a.findDead()
+		w.Until(2 * time.Second)
+		require.NoError(t, <-closed)
+		require.ErrorIs(t, l.Err(), berth.ErrLost)
+		require.ErrorIs(t, waits.refused(2*time.Second, berth.ReasonClosed), berth.ErrClosed)
+		a.free("mine")
+		require.Equal(t, []string{b.Node()}, w.members(b))
+	})
+}
+
+func TestACloseTakesTheNodeOutOfTheSwarm(t *testing.T) {
+	for name, ended := range map[string]bool{"in time": false, "its context has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.member(), w.member()
+				node, l := a.Node(), a.take(hour())
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				if ended {
+					cancel()
+				}
+				w.Until(3 * time.Second)
+				require.NoError(t, a.Client.Close(ctx))
+				require.Equal(t, 3*time.Second, w.Now())
+				require.Error(t, l.Err())
+				require.Equal(t, []string{b.Node()}, w.members(b))
+				require.Equal(t, node, a.Node())
+				require.Empty(t, a.told(observe.NodeReplaced))
+				w.RequireIdle()
+				require.NoError(t, a.Client.Close(context.Background()), "again")
+				require.Error(t, a.Swarm().ProbeNow(context.Background()))
+			})
+		})
+	}
+}
+
+func TestACloseOfACutNodeReturns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.member()
+		a.take(hour())
+		a.Cut()
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.Error(t, a.Client.Close(gone))
+		require.LessOrEqual(t, w.Now(), 4*time.Second, "twice CleanupTimeout")
+		b := w.member()
+		began := w.Now()
+		b.Cut()
+		require.Error(t, b.Client.Close(context.Background()))
+		require.LessOrEqual(t, w.Now(), began+horizon)
+	})
+}
+
+func TestASwarmThatIsAutomaticStartsWithItsClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		auto := qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}}
+		n := w.node(auto)
+		synctest.Wait()
+		require.True(t, n.Swarm().Status().Running)
+		require.Equal(t, []string{n.Node()}, w.members(n))
+		require.NoError(t, n.Swarm().Start(context.Background()), "it runs")
+		n.close()
+		require.False(t, n.Swarm().Status().Running)
+
+		w.Do("DEL", swarmState, swarmProbes)
+		w.Do("SET", swarmProbes, "no swarm")
+		n = w.node(auto)
+		w.Advance(5 * time.Second)
+		require.False(t, n.Swarm().Status().Running)
+		require.Error(t, n.Swarm().Status().Err)
+		w.Do("DEL", swarmState, swarmProbes)
+		w.Advance(2 * time.Second)
+		require.True(t, n.Swarm().Status().Running)
+
+		w.Do("SET", swarmProbes, "no swarm")
+		n = w.node(auto)
+		w.Advance(time.Second)
+		began := w.Now()
+		n.close() // while it still tries
+		require.Equal(t, began, w.Now())
+	})
+}
+
+func TestAReleaseOfALostHandleIsBoundedByItsContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.member()
+		l, other := a.take(hour()), a.hold("other", hour())
+		a.Cut()
+		w.Until(time.Minute)
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.Error(t, l.Release(gone))
+		require.LessOrEqual(t, w.Now(), time.Minute+2*time.Second, "CleanupTimeout")
+		began := w.Now()
+		soon, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.Error(t, other.Release(soon))
+		require.LessOrEqual(t, w.Now(), began+3*time.Second)
+	})
+}
