@@ -180,7 +180,7 @@ func notAcquired(ctx context.Context, conn *connection, line *line, err error) e
 	if errors.Is(err, berth.ErrBusy) && refused.Held == 0 {
 		ctx, cancel := context.WithTimeout(ctx, looking)
 		defer cancel()
-		conn.settle() // so that the claim itself is not counted
+		conn.settle(ctx) // so that the claim itself is not counted
 		if crowd, failed := line.crowd(ctx); failed == nil {
 			err = fmt.Errorf("%w (%s)", err, crowd)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,12 +25,22 @@ func flagError(_ *cobra.Command, err error) error {
 		return fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: %s", missing.GetSpecifiedName(), form(missing.GetFlag()))
+	case errors.As(err, &invalid) && tooLong(invalid):
+		return berth.Invalid("--"+invalid.GetFlag().Name, "%q is too long; the longest time is about 292 years, 2562047h", invalid.GetValue())
 	case errors.As(err, &invalid):
 		return berth.Invalid("--"+invalid.GetFlag().Name, "%q is not %s", invalid.GetValue(), form(invalid.GetFlag()))
 	case errors.As(err, &syntax):
 		return errors.New("a flag has no name; long flags begin with -- and a letter")
 	}
 	return err
+}
+
+// duration is how a time is written, however long it is.
+var duration = regexp.MustCompile(`^[-+]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+// tooLong reports whether a value is a time, and only too long for one.
+func tooLong(invalid *pflag.InvalidValueError) bool {
+	return invalid.GetFlag().Value.Type() == "duration" && duration.MatchString(invalid.GetValue())
 }
 
 // form is what the value of a flag has to look like.

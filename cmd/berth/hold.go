@@ -36,18 +36,18 @@ func (a *app) run(o runOptions, args []string) error {
 	var conn *connection
 	var held holding
 	err = untilSignal(signals, cancel, func() (err error) {
-		if conn, err = a.connect(ctx); err == nil {
+		if conn, err = a.connectWithin(ctx, o.wait); err == nil {
 			held, err = o.acquire(ctx, conn, label(args[0]), notes)
 		}
 		return err
 	})
-	if conn != nil {
-		defer conn.close()
-	}
 	if err != nil {
+		if conn != nil {
+			conn.close()
+		}
 		return err
 	}
-	return a.hold(cmd, held, o, signals, notes)
+	return a.hold(cmd, conn, held, o, signals, notes)
 }
 
 // relay is signal.Notify, to which an empty list means all signals.
@@ -86,8 +86,8 @@ func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f fun
 }
 
 // hold runs the command under what is held, gives that back, and returns what
-// decides on the exit code.
-func (a *app) hold(cmd *exec.Cmd, held holding, o runOptions, signals chan os.Signal, notes *notes) error {
+// decides on the exit code. The connection ends with it.
+func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, signals chan os.Signal, notes *notes) error {
 	watch := clock.New()
 	limited := o.limited(watch)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -97,14 +97,14 @@ func (a *app) hold(cmd *exec.Cmd, held holding, o runOptions, signals chan os.Si
 	relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
-		_ = release(held, notes) // nothing ran under it
+		_ = part(conn, held, notes) // nothing ran under it
 		return &exitError{exitCannotRun, err}
 	}
 	err = supervise.Wait(supervise.Config{
 		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
 		Say: func(line string) { notes.say("%q: %s", held.Name(), line) },
 	})
-	if lost := release(held, notes); err == nil {
+	if lost := part(conn, held, notes); err == nil {
 		err = lost
 	}
 	if err != nil {
@@ -141,33 +141,47 @@ func (o *runOptions) limit() string {
 // lostError is the last line about a hold that ended too early.
 func (o *runOptions) lostError(held holding, err error) error {
 	flag, _ := o.what()
-	text := fmt.Sprintf("%q, fence %d", held.Name(), held.Fence())
+	text := fmt.Sprintf("%q, fence %d,", held.Name(), held.Fence())
 	switch {
 	case errors.Is(err, supervise.ErrEnding):
 		return fmt.Errorf("the command was told to end before the lease of %s did", text)
 	case errors.Is(err, berth.ErrReleased):
-		return fmt.Errorf("the %s of %s was released by somebody else while the command ran", nouns[flag], text)
+		return fmt.Errorf("the %s %s was released by somebody else while the command ran", nouns[flag], text)
 	case errors.Is(err, berth.ErrExpired):
-		return fmt.Errorf("the %s of %s was held as long as %s allows, and the command still ran", nouns[flag], text, o.limit())
+		return fmt.Errorf("the %s %s was held as long as %s allows, and the command still ran", nouns[flag], text, o.limit())
 	default:
 		return fmt.Errorf("the lease of %s was lost while the command ran", text)
 	}
 }
 
-// nouns are what the holds are called.
-var nouns = map[string]string{"--sem": "permit", "--lock": "lock"}
+// nouns are what the holds are called, before a name.
+var nouns = map[string]string{"--sem": "permit of", "--lock": "lock"}
+
+// parting bounds what berth does for a hold whose command has ended, all in all:
+// whoever waits for the command waits for that too.
+const parting = 2 * time.Second
+
+// part gives back what is held, and ends the connection. Its error is that of
+// release.
+func part(conn *connection, held holding, notes *notes) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), parting, fmt.Errorf("no answer within %s", parting))
+	defer cancel()
+	err := release(ctx, held, notes)
+	conn.closeWithin(ctx)
+	return err
+}
 
 // release gives back what is held, for as long as it is worth the while. It
 // returns an error only for what was not held any more; what could not be given
 // back ends with its lease, and the command's own result counts.
-func release(held holding, notes *notes) error {
+func release(ctx context.Context, held holding, notes *notes) error {
 	left := held.Left()
 	if left == 0 {
 		return held.Err()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), left)
+	ctx, cancel := context.WithTimeoutCause(ctx, left, errors.New("no answer until then"))
 	defer cancel()
-	err := held.Release(ctx)
+	err := unlessOver(ctx, func() error { return held.Release(ctx) })
 	switch {
 	case err == nil:
 		return nil

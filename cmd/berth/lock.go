@@ -57,7 +57,8 @@ in the order in which they will be granted, unless one comes that draws a place
 ahead of them. LEFT is what is left of the lease, ALIVE how long a waiting claim
 stays in line if nothing is heard of its process.
 
-Exit code 1: nobody holds the lock, and nobody waits for it.`,
+Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
+document of a free lock is printed all the same.`,
 	}, a.lockShow)
 }
 
@@ -129,7 +130,7 @@ Exit code 1: nobody holds the lock.`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completing(a.lockNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(needForce(forced), checkName(args[0]), checkBy(by)); err != nil {
+			if err := cmp.Or(needForce(forced), checkName(args[0]), checkBy(by, cmd.Flags().Changed("by"))); err != nil {
 				return err
 			}
 			return a.lockExtend(cmd.Context(), args[0], by)
@@ -140,9 +141,14 @@ Exit code 1: nobody holds the lock.`,
 	return cmd
 }
 
-func checkBy(by time.Duration) error {
-	if by <= 0 || by == berth.Forever {
+func checkBy(by time.Duration, given bool) error {
+	switch {
+	case !given:
+		return usage("--by D is missing: by how much, such as 30s or 10m")
+	case by <= 0:
 		return berth.Invalid("--by", "%s is not above 0; it says by how much", by)
+	case by == berth.Forever:
+		return berth.Invalid("--by", "it must end")
 	}
 	return settings.Duration("--by", by)
 }
@@ -198,11 +204,17 @@ func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) er
 	if err != nil {
 		return err
 	}
-	if !info.Held() && len(waiters) == 0 {
+	free := !info.Held() && len(waiters) == 0
+	if !free || a.json {
+		if err := a.printLock(info, waiters); err != nil {
+			return err
+		}
+	}
+	if free {
 		return &exitError{exitFailed, fmt.Errorf(
 			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.namespace)}
 	}
-	return a.printLock(info, waiters)
+	return nil
 }
 
 // free is the error where a hold was expected.

@@ -125,6 +125,18 @@ func TestLockShowInJSON(t *testing.T) {
 	require.Equal(t, document.Waiters[1].ID, queue.Waiters[1].ID)
 }
 
+func TestLockShowOfAFreeLockInJSON(t *testing.T) {
+	t.Parallel()
+	got := call(t, server(t).URL(), "lock", "show", "gpu", "--json")
+	require.Equal(t, exitFailed, got.code)
+	require.JSONEq(t, `{
+		"namespace": "berth", "name": "gpu", "held": false, "owner": "", "fence": 0, "leftMs": 0,
+		"reentry": {"count": 0, "workedThroughAt": null, "extendedMs": 0, "lastLeaseMs": 0, "extendedAt": null},
+		"entries": [], "waiters": []
+	}`, got.out)
+	require.Equal(t, "berth: lock \"gpu\" in namespace \"berth\" is free: nobody holds it, and nobody waits for it\n", got.err)
+}
+
 func TestLockReleaseHandsOn(t *testing.T) {
 	t.Parallel()
 	s, outer := lockScenery(t)

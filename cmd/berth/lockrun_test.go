@@ -130,5 +130,5 @@ func TestALockThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, exitLost, r.end())
 	require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent`)
-	require.Contains(t, r.errs.String(), `the lock of "gpu", fence `+r.fence+` was released by somebody else`)
+	require.Contains(t, r.errs.String(), `the lock "gpu", fence `+r.fence+`, was released by somebody else`)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -55,6 +56,16 @@ func (a *app) connect(ctx context.Context) (*connection, error) {
 	return &connection{address: address, namespace: a.namespace, redis: redis}, nil
 }
 
+// connectWithin is connect, which takes no longer than wait, unless that is 0.
+func (a *app) connectWithin(ctx context.Context, wait time.Duration) (*connection, error) {
+	if wait == 0 {
+		return a.connect(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("not connected within --wait %s", wait))
+	defer cancel()
+	return a.connect(ctx)
+}
+
 // sems returns the semaphores of the namespace. They end with the connection.
 func (c *connection) sems(cfg semaphore.Config) (*semaphore.Client, error) {
 	cfg.Namespace = c.namespace
@@ -77,19 +88,43 @@ func (c *connection) locks(cfg qlock.Config) (*qlock.Client, error) {
 
 // settle gives back what is held, and waits until nothing of a claim is left on
 // the way.
-func (c *connection) settle() {
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
-	defer cancel()
+func (c *connection) settle(ctx context.Context) {
 	for _, client := range slices.Backward(c.clients) {
 		_ = client.Close(ctx) // whoever holds something has released it and looked
 	}
-	c.clients = nil
+	if ctx.Err() == nil { // else there may be something left
+		c.clients = nil
+	}
 }
 
 // close settles, and ends the connection.
 func (c *connection) close() {
-	c.settle()
-	c.redis.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	c.closeWithin(ctx)
+}
+
+// closeWithin is close, which a server that does not answer can delay, until ctx
+// ends.
+func (c *connection) closeWithin(ctx context.Context) {
+	_ = unlessOver(ctx, func() error {
+		c.settle(ctx)
+		c.redis.Close()
+		return nil
+	})
+}
+
+// unlessOver returns what f does, or why ctx has ended if that comes first: f is
+// then left behind for the end of the program.
+func unlessOver(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // withServer connects, and calls f. What f returns is the server's error, unless
@@ -185,10 +220,22 @@ func unreachable(address string, err error) error {
 	switch {
 	case errors.As(err, &answer):
 		what = "refused by the server at "
+		err = advised(err, answer.Error())
 	case errors.As(err, &dial):
 		err = dial.Err // the address need not be said twice
 	}
 	return &exitError{code: exitUnavailable, err: &serverError{what + address, err}}
+}
+
+// advised adds to what a server answered what is to be done about it.
+func advised(err error, answer string) error {
+	switch {
+	case strings.Contains(answer, "WRONGTYPE "): // the embedded server puts words before it
+		return fmt.Errorf("%w; another program writes below the namespace: rename its key, or give Berth a --namespace of its own", err)
+	case strings.HasPrefix(answer, "OOM "):
+		return fmt.Errorf("%w; make room on the server, or raise its maxmemory", err)
+	}
+	return err
 }
 
 // serverError says which server it is about.

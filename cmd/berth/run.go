@@ -47,7 +47,12 @@ alone. Ctrl-C and Ctrl-Z work as usual; a job that is stopped for longer than it
 lease is killed when it is continued. If berth itself is killed (SIGKILL), so is
 the command on Linux; elsewhere it goes on, and only its fence tells.
 What is held is given back when the command ends, even if something that it has
-put into the background goes on.
+put into the background goes on. A server that does not answer is given up after
+2s: a line says so, the hold ends with its lease, and the exit code stays that of
+the command.
+
+Before anything waits, berth connects, for up to dial_timeout of the URL (5s by
+default), or up to --wait where that is shorter.
 
 Exit codes:
   that of the command, or 128+n if signal n ended it
@@ -125,9 +130,9 @@ func (a *app) runCommand() *cobra.Command {
 	flags.DurationVar(&o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
 	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
 	flags.DurationVar(&o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth)")
-	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held so long (default no bound)")
-	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long (default wait as long as it takes)")
-	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait")
+	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
+	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
+	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
 	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
@@ -185,8 +190,12 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	if err := o.fillGrace(flags.Changed("grace")); err != nil {
 		return err
 	}
-	if o.maxHold != 0 && o.maxHold < max(settings.MinLease, 2*o.grace) {
-		return berth.Invalid("--max-hold", "%s is below %s or twice the grace, %s", o.maxHold, settings.MinLease, 2*o.grace)
+	switch {
+	case o.maxHold == 0:
+	case o.maxHold < settings.MinLease:
+		return berth.Invalid("--max-hold", "%s is below the shortest, %s", o.maxHold, settings.MinLease)
+	case o.maxHold < 2*o.grace:
+		return berth.Invalid("--max-hold", "%s is below twice the grace, %s; a shorter --grace allows it", o.maxHold, 2*o.grace)
 	}
 	return nil
 }
@@ -225,10 +234,13 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 // fillGrace refuses a grace that leaves renewals no time.
 func (o *runOptions) fillGrace(given bool) error {
 	if !given {
-		o.grace = o.lease / 6
+		o.grace = (o.lease / 6).Truncate(time.Millisecond)
 	}
-	if o.grace <= 0 || o.grace > o.lease/3 {
-		return berth.Invalid("--grace", "%s is not above 0 and at most a third of the lease, %s", o.grace, o.lease/3)
+	switch {
+	case o.grace <= 0:
+		return berth.Invalid("--grace", "%s is not above 0", o.grace)
+	case o.grace > o.lease/3:
+		return berth.Invalid("--grace", "%s is above a third of the lease, %s", o.grace, (o.lease / 3).Truncate(time.Millisecond))
 	}
 	return nil
 }

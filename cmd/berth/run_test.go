@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -194,12 +196,18 @@ func TestASignalThatIsIgnoredStaysIgnored(t *testing.T) {
 	require.Error(t, cmd.Wait())
 }
 
-// within requires that something took about so long: not less but for what a busy
-// machine may be late at its beginning, and as much more as one may need.
-func within(t *testing.T, want, got time.Duration) {
-	t.Helper()
-	require.GreaterOrEqual(t, got, want-max(50*time.Millisecond, want/5))
-	require.LessOrEqual(t, got, want+time.Second)
+// graceful requires that berth has sent SIGTERM and, not before the time that it
+// named then, SIGKILL; it returns that time. To measure it from outside would be to
+// measure how busy the machine is: that berth keeps it to the millisecond is for the
+// tests of package supervise.
+func (r *running) graceful(why, lost string) time.Duration {
+	r.t.Helper()
+	said := regexp.MustCompile(`(?s)"gpu": ` + why + `: SIGTERM sent, SIGKILL follows in (\S+)\n.*"gpu": ` + lost + `: SIGKILL sent\n`)
+	found := said.FindStringSubmatch(r.errs.String())
+	require.NotNil(r.t, found, r.errs.String())
+	grace, err := time.ParseDuration(found[1])
+	require.NoError(r.t, err)
+	return grace
 }
 
 func TestWithoutTheServerTermThenKill(t *testing.T) {
@@ -207,18 +215,14 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 	const lease, grace = 3 * time.Second, 500 * time.Millisecond
 	s := server(t)
 	r := begin(t, s.URL(), "stubborn", "--lease", lease.String(), "--grace", grace.String())
-	gone := time.Now()
 	s.Close()
-	require.Equal(t, "got terminated", r.line())
-	term := time.Now()
+	require.Equal(t, "got terminated", r.line(), "and not killed at once")
 	r.silent()
-	killed := time.Now()
 	require.Equal(t, exitLost, r.end())
-	within(t, grace, killed.Sub(term))
-	require.Less(t, killed.Sub(gone), lease+500*time.Millisecond, "the last renewal was before")
-	require.Contains(t, r.errs.String(), `"gpu": no renewal in time: SIGTERM sent, SIGKILL follows in`)
-	require.Contains(t, r.errs.String(), `"gpu": the lease is lost: SIGKILL sent`)
-	require.Contains(t, r.errs.String(), `the lease of "gpu", fence `+r.fence+` was lost while the command ran`)
+	named := r.graceful("no renewal in time", "the lease is lost")
+	require.Positive(t, named)
+	require.LessOrEqual(t, named, grace, "the rest of the lease, which was at most that")
+	require.Contains(t, r.errs.String(), `the lease of "gpu", fence `+r.fence+`, was lost while the command ran`)
 }
 
 func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
@@ -240,17 +244,15 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 			s := server(t)
 			client := clientOf(t, s, semaphore.Config{})
 			r := begin(t, s.URL(), role, "--lease", "3s", "--grace", grace.String())
-			started := time.Now()
 			require.NoError(t, client.ReleaseByID(context.Background(), "gpu", r.claim))
 			require.Equal(t, "got terminated", r.line())
-			term := time.Now()
-			require.Less(t, term.Sub(started), 2400*time.Millisecond, "by a renewal, not by the end of the lease")
 			r.silent()
-			if killed {
-				within(t, grace, time.Since(term))
-			}
 			require.Equal(t, exitLost, r.end())
+			if killed {
+				require.Equal(t, grace, r.graceful("somebody else has released it", "somebody else has released it"))
+			}
 			require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent, SIGKILL follows in 500ms`)
+			require.NotContains(t, r.errs.String(), "no renewal in time", "by a renewal, not by the end of the lease")
 			require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
 			requireFree(t, s.URL())
 		})
@@ -276,11 +278,11 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 		noun  string
 		bound string
 	}{
-		"max-hold below the lease":  {[]string{"--lease", "9s", "--max-hold", "2s"}, "permit", "--max-hold 2s"},
-		"max-hold after a renewal":  {[]string{"--lease", "2s", "--max-hold", "3s"}, "permit", "--max-hold 3s"},
-		"no-renew":                  {[]string{"--lease", "2s", "--no-renew"}, "permit", "--lease 2s with --no-renew"},
-		"no-renew, longer max-hold": {[]string{"--lease", "2s", "--no-renew", "--max-hold", "9s"}, "permit", "--lease 2s with --no-renew"},
-		"no-renew, max-hold":        {[]string{"--lease", "9s", "--no-renew", "--max-hold", "2s"}, "permit", "--max-hold 2s"},
+		"max-hold below the lease":  {[]string{"--lease", "9s", "--max-hold", "2s"}, "permit of", "--max-hold 2s"},
+		"max-hold after a renewal":  {[]string{"--lease", "2s", "--max-hold", "3s"}, "permit of", "--max-hold 3s"},
+		"no-renew":                  {[]string{"--lease", "2s", "--no-renew"}, "permit of", "--lease 2s with --no-renew"},
+		"no-renew, longer max-hold": {[]string{"--lease", "2s", "--no-renew", "--max-hold", "9s"}, "permit of", "--lease 2s with --no-renew"},
+		"no-renew, max-hold":        {[]string{"--lease", "9s", "--no-renew", "--max-hold", "2s"}, "permit of", "--max-hold 2s"},
 		"a lock":                    {[]string{"--lock", "--lease", "2s", "--no-renew"}, "lock", "--lease 2s with --no-renew"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +316,7 @@ func requireBounded(t *testing.T, args []string, noun, bound string) {
 	require.NotContains(t, says, "no renewal in time")
 	require.NotContains(t, says, "lost")
 	require.Contains(t, says, fmt.Sprintf(
-		"berth: the %s of \"gpu\", fence %s was held as long as %s allows, and the command still ran\n", noun, r.fence, bound))
+		"berth: the %s \"gpu\", fence %s, was held as long as %s allows, and the command still ran\n", noun, r.fence, bound))
 	requireFree(t, s.URL())
 }
 
@@ -379,4 +381,43 @@ func TestTheNextInLineGetsThePlaceOfACommandThatEnds(t *testing.T) {
 	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
 	require.Error(t, next.Wait())
 	require.Equal(t, 3, next.ProcessState.ExitCode())
+}
+
+func TestAServerThatDoesNotAnswerDoesNotHoldTheEndUp(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"a permit": runArgs("polite", "--lease", "1h"),
+		"a lock":   lockArgs("polite", "--lease", "1h"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			way := wayTo(t, server(t))
+			r := beginWith(t, way.url, args)
+			way.block()
+			r.signal(syscall.SIGTERM)
+			require.Equal(t, "got terminated", r.line())
+			ended := time.Now()
+			require.Equal(t, 3, r.end(), "the command's own code")
+			require.Less(t, time.Since(ended), 3*parting, "and not as long as a call is repeated")
+			require.Equal(t, "berth: \"gpu\" not given back, it ends with its lease: no answer within 2s\n", r.errs.String())
+		})
+	}
+}
+
+func TestTheWaitBoundsConnecting(t *testing.T) {
+	t.Parallel()
+	way := wayTo(t, server(t))
+	way.block()
+	got := call(t, way.url+"&dial_timeout=1h", runArgs("polite", "--wait", "200ms")...)
+	require.Equal(t, exitUnavailable, got.code)
+	require.Regexp(t, `^berth: cannot reach the server at \S+: not connected within --wait 200ms\n$`, got.err)
+}
+
+func TestTheHelpNamesTheBounds(t *testing.T) {
+	t.Parallel()
+	help := call(t, nobody, "run", "--help").out
+	require.Contains(t, help, "A server that does not answer is given up after\n"+parting.String()+": ")
+	require.Contains(t, help, "for up to dial_timeout of the URL (5s by\ndefault), or up to --wait where that is shorter")
+	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
+	require.Contains(t, call(t, nobody, "lock", "show", "--help").out, "With --json the\ndocument of a free lock is printed all the same.")
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func good() *evidence {
 	*s.turns[1] = turn{worker: 2, asked: ms(100), granted: ms(101), handed: ms(101), fence: 12, leaving: ms(4000), exited: ms(4001)}
 	*s.turns[2] = turn{
 		worker: 3, asked: ms(200), queued: ms(201), granted: ms(1003), handed: ms(1001), fence: 13,
-		killed: ms(1500), over: ms(3000), exited: ms(1501), failure: "signal: killed",
+		killed: ms(1500), over: ms(3000), overBy: ms(3000), exited: ms(1501), failure: "signal: killed",
 	}
 	*s.turns[3] = turn{
 		worker: 4, asked: ms(300), queued: ms(301), ahead: 1, granted: ms(3012), handed: ms(3010), fence: 14,
@@ -92,7 +93,7 @@ func TestEveryFactCanBeWrong(t *testing.T) {
 		},
 		"recovered early": {
 			func(_ *evidence, turns []*turn) { turns[3].handed = ms(2997) },
-			recovery, "too early",
+			handed, "worker 4 was granted the place of worker 3 3.0 ms too early",
 		},
 		"longer than the lease": {
 			func(_ *evidence, turns []*turn) {
@@ -101,7 +102,7 @@ func TestEveryFactCanBeWrong(t *testing.T) {
 			recovery, "that is more than the lease, 2s",
 		},
 		"never recovered": {
-			func(_ *evidence, turns []*turn) { turns[2].over = nil },
+			func(_ *evidence, turns []*turn) { turns[2].overBy = nil },
 			recovery, "was never granted again",
 		},
 		"still there": {
@@ -139,6 +140,53 @@ func TestABusyMachineMayBeLate(t *testing.T) {
 	e := good()
 	e.story.turns[3].handed, e.late = ms(3054), 5*time.Millisecond
 	require.True(t, e.facts()[3].ok)
+}
+
+// TestABusyMachineMayKnowTheEndOfALeaseBadly has much time pass between the death
+// of a worker and the answer that says what is left of its lease.
+func TestABusyMachineMayKnowTheEndOfALeaseBadly(t *testing.T) {
+	for _, granted := range []int{3001, 3100} {
+		e := good()
+		e.story.turns[2].overBy, e.story.turns[3].handed = ms(3090), ms(granted)
+		for _, f := range e.facts() {
+			require.True(t, f.ok, f.text)
+		}
+	}
+}
+
+// TestABusyMachineMayGiveBackLate has a worker stopped between its saying so and
+// its giving back: the place of the dead comes free first.
+func TestABusyMachineMayGiveBackLate(t *testing.T) {
+	s := newStory(plan{workers: 5, capacity: 2, lease: 2 * time.Second, length: 7 * time.Second})
+	*s.turns[0] = turn{worker: 1, granted: ms(1), handed: ms(1), fence: 11, leaving: ms(2900), gone: ms(3200), exited: ms(3201)}
+	*s.turns[1] = turn{
+		worker: 2, granted: ms(2), handed: ms(2), fence: 12,
+		killed: ms(1500), over: ms(3000), overBy: ms(3000), exited: ms(1501), failure: "signal: killed",
+	}
+	*s.turns[2] = turn{worker: 3, queued: ms(301), granted: ms(3012), handed: ms(3010), fence: 13, leaving: ms(3900), gone: ms(3901), exited: ms(3902)}
+	*s.turns[3] = turn{worker: 4, queued: ms(401), granted: ms(3202), handed: ms(3199), fence: 14, leaving: ms(3950), gone: ms(3951), exited: ms(3952)}
+	*s.turns[4] = turn{worker: 5, queued: ms(501), granted: ms(3903), handed: ms(3901), fence: 15, leaving: ms(3990), gone: ms(3991), exited: ms(3992)}
+	for _, f := range (&evidence{story: s}).facts() {
+		require.True(t, f.ok, f.text)
+	}
+	s.turns[2].handed = ms(3054)
+	f := s.recovered(0)
+	require.False(t, f.ok)
+	require.Contains(t, f.text, "54 ms after that worker 3 had its place: not within 50ms")
+}
+
+func TestATextFlowsIntoANarrowTerminal(t *testing.T) {
+	text := "one two three\nfour\n\n  command --with a-long-flag\n\nfive six\n"
+	require.Equal(t, strings.TrimSpace(text), flow(text, 13), "what fits stays as it is")
+	require.Equal(t, "one two\nthree four\n\n  command --with a-long-flag\n\nfive six", flow(text, 11))
+	for _, a := range acts() {
+		for _, text := range []string{a.about, a.next} {
+			require.Equal(t, strings.TrimSpace(text), flow(text, 80))
+			for line := range strings.Lines(flow(text, 60)) {
+				require.LessOrEqual(t, len(strings.TrimSpace(line)), 60)
+			}
+		}
+	}
 }
 
 func TestShort(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,7 +92,7 @@ func perform(ctx context.Context, opts Options, a act) error {
 	s := &stage{opts: opts, act: a.name, server: server, paint: paint(opts.Color)}
 	defer s.clear()
 
-	fmt.Fprintf(opts.Out, "%s\n\n%s\n", s.paint(bold, a.title), a.about)
+	fmt.Fprintf(opts.Out, "%s\n\n%s\n\n", s.paint(bold, a.title), flow(a.about, opts.Width))
 	facts, err := a.play(ctx, s)
 	if err != nil {
 		return err
@@ -105,9 +106,22 @@ func perform(ctx context.Context, opts Options, a act) error {
 		fmt.Fprintf(opts.Out, "  %s  %s\n", mark, strings.Join(wrap(f.text, opts.Width-12), "\n         "))
 	}
 	if err == nil {
-		fmt.Fprintf(opts.Out, "\n%s\n", a.next)
+		fmt.Fprintf(opts.Out, "\n%s\n", flow(a.next, opts.Width))
 	}
 	return err
+}
+
+// flow breaks the paragraphs of a text anew where a line is longer than width.
+// Those that are indented are commands, and stay as they are.
+func flow(text string, width int) string {
+	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
+	for i, p := range paragraphs {
+		tooLong := func(line string) bool { return len(line) > width }
+		if !strings.HasPrefix(p, " ") && slices.ContainsFunc(strings.Split(p, "\n"), tooLong) {
+			paragraphs[i] = strings.Join(wrap(p, width), "\n")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // wrap breaks a text into lines of at most width characters, at its spaces.

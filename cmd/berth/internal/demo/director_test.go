@@ -2,6 +2,7 @@ package demo
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,6 +19,14 @@ func TestNobodyAsksBeforeTheOneBeforeHasAnAnswer(t *testing.T) {
 	require.False(t, d.answered())
 	d.story.turns[1].queued = ms(2)
 	require.True(t, d.answered())
+}
+
+func TestTheVictimIsInsideWhenItIsKilled(t *testing.T) {
+	for _, p := range []plan{semaphorePlan, lockPlan} {
+		d := &director{plan: p}
+		require.Equal(t, limit, d.orderFor(p.victim).Work)
+		require.Less(t, d.orderFor(p.victim+1).Work, 2*time.Second)
+	}
 }
 
 func TestAllThatHappensIsTold(t *testing.T) {

@@ -37,10 +37,10 @@ var lockAct = act{
 order in which they came. Worker %d will be killed (SIGKILL) while it holds the
 lock; its lease is %s. Worker %d will lock a second time what it holds already.
 `, lockPlan.workers, lockPlan.victim, lockPlan.lease, twice),
-	next: `What this was: the lock of a dead process goes to the next in line when its lease
-ends, without anybody who asks and asks again. Every grant has a number, the
-fence, higher than all before: whatever the lock protects can refuse a lower one,
-and so a process that was stopped, and wakes after its lease.
+	next: `What this was: the lock of a dead process goes to the next in line when its
+lease ends, without anybody who asks and asks again. Every grant has a number,
+the fence, higher than all before: whatever the lock protects can refuse a lower
+one, and so a process that was stopped, and wakes after its lease.
 
 With a Redis or Valkey you can have the same for any command:
 

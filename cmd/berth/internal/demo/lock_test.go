@@ -14,7 +14,7 @@ func goodLock() *evidence {
 	*s.turns[0] = turn{worker: 1, asked: ms(0), granted: ms(1), handed: ms(1), fence: 11, leaving: ms(700), exited: ms(701)}
 	*s.turns[1] = turn{
 		worker: 2, asked: ms(120), queued: ms(121), granted: ms(702), handed: ms(701), fence: 12,
-		killed: ms(1100), over: ms(2200), exited: ms(1101), failure: "signal: killed",
+		killed: ms(1100), over: ms(2200), overBy: ms(2200), exited: ms(1101), failure: "signal: killed",
 	}
 	*s.turns[2] = turn{
 		worker: 3, asked: ms(240), queued: ms(241), ahead: 1, granted: ms(2212), handed: ms(2210), fence: 13,

@@ -26,8 +26,10 @@ type turn struct {
 	handed  moment // the server granted, by the server's clock
 	fence   int64
 	leaving moment // the worker was about to give its place back
+	gone    moment // it had done so
 	killed  moment
-	over    moment // the lease of a worker that was killed ended
+	over    moment // the lease of a worker that was killed ended, not before this
+	overBy  moment // and not after this
 	exited  moment
 
 	again      moment // it was inside a second time
@@ -66,13 +68,25 @@ func (t *turn) left() moment {
 	return t.killed
 }
 
-// freed is when a worker's place could go to the next: it began to give it back,
-// or its lease ended.
+// freed is when a worker's place could go to the next at the earliest: it began to
+// give it back, or its lease ended.
 func (t *turn) freed() moment {
 	if t.leaving != nil {
 		return t.leaving
 	}
 	return t.over
+}
+
+// freedBy is when a worker's place could go to the next at the latest: it had given
+// it back, or its lease had ended. A busy machine may let much time pass in between.
+func (t *turn) freedBy() moment {
+	switch {
+	case t.gone != nil:
+		return t.gone
+	case t.leaving != nil: // and it has ended without another word
+		return t.leaving
+	}
+	return t.overBy
 }
 
 // inside returns the workers inside at a moment, in the order of their grants.
@@ -98,22 +112,24 @@ type handOff struct {
 }
 
 // handOffs pairs the places that came free with those who waited: the first to
-// come free with the first that was granted, and so on.
-func (s *story) handOffs() []handOff {
+// come free with the first that was granted, and so on. With the earliest moments
+// at which each came free, no grant may be earlier than its own; with the latest,
+// none should be much later.
+func (s *story) handOffs(freed func(*turn) moment) []handOff {
 	var from, to []*turn
 	for _, t := range s.turns {
-		if t.freed() != nil {
+		if freed(t) != nil {
 			from = append(from, t)
 		}
 		if t.queued != nil && t.granted != nil {
 			to = append(to, t)
 		}
 	}
-	slices.SortFunc(from, func(a, b *turn) int { return int(*a.freed() - *b.freed()) })
+	slices.SortFunc(from, func(a, b *turn) int { return int(*freed(a) - *freed(b)) })
 	slices.SortFunc(to, func(a, b *turn) int { return int(a.fence - b.fence) })
 	pairs := make([]handOff, min(len(from), len(to)))
 	for i := range pairs {
-		pairs[i] = handOff{from[i], to[i], *to[i].granted - *from[i].freed()}
+		pairs[i] = handOff{from[i], to[i], *to[i].granted - *freed(from[i])}
 	}
 	return pairs
 }

@@ -31,6 +31,7 @@ func (d *director) take(r report) {
 		t.leaving = at
 		d.view.tell(*at, t, "has done its work and gives its place back")
 	case gone:
+		t.gone = at
 		d.stage.member(r.worker).dismiss()
 	case leaseEnd:
 		t.over = at
@@ -58,7 +59,7 @@ func (d *director) entrance(t *turn) string {
 	if t.queued == nil {
 		return "asks, and gets a free place at once"
 	}
-	for _, h := range d.story.handOffs() {
+	for _, h := range d.story.handOffs((*turn).freed) {
 		if h.to == t {
 			return fmt.Sprintf("is inside, %s later, after %s in line", short(max(0, h.took)), short(*t.granted-*t.queued))
 		}
