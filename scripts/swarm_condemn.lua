@@ -1,9 +1,9 @@
 --[[
-swarm_condemn: find a node dead, if it has not probed within the limit.
+swarm_condemn: find a node dead, if it has not probed within its own limit.
 KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
 KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
-ARGV[1] node    ARGV[2] zombie limit (ms)    ARGV[3] memory (ms)
-RETURNS {"condemned", fresh, more} | {"alive", age_ms} | {"unknown"} | {"incompatible", format}
+ARGV[1] node    ARGV[2] memory (ms)
+RETURNS {"condemned", fresh, more} | {"alive", left_ms} | {"unknown"} | {"incompatible", format}
 REPLAY who is condemned stays so; fresh is 1 for the call that did it    COST O(log n) + at most 100 drops
 ]]
 --- @include "lib/watch"
@@ -11,21 +11,21 @@ REPLAY who is condemned stays so; fresh is 1 for the call that did it    COST O(
 --- @include "lib/endure"
 --- @include "lib/condemn"
 --- @include "lib/fade"
-local node, limit, memory = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local node, memory = ARGV[1], tonumber(ARGV[2])
 local at, newer = watch(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }
 end
 local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
-local probed = tonumber(scores[1])
+local ends = tonumber(scores[1])
 if scores[2] then
   return { "condemned", 0, fade(at, memory) }
-elseif not probed then
+elseif not ends then
   return { "unknown" }
-elseif at.ms - probed < limit then
-  return { "alive", at.ms - probed }
+elseif at.ms < ends then
+  return { "alive", ends - at.ms }
 end
-condemn(at, node, member(redis.call("HGET", at.state, "n:" .. node)), probed)
+condemn(at, node, member(redis.call("HGET", at.state, "n:" .. node)), ends)
 endure(at, memory)
 return { "condemned", 1, fade(at, memory) }

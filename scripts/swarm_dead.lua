@@ -2,21 +2,21 @@
 swarm_dead: some of the nodes that are to be flushed, or may be.
 KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
 KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
-ARGV[1] zombie limit (ms)    ARGV[2] memory (ms)    ARGV[3] from (0 to begin)    ARGV[4] how many of each
+ARGV[1] memory (ms)    ARGV[2] from (0 to begin)    ARGV[3] how many of each
 RETURNS {"page", from, more, ...} | {"incompatible", format}
 REPLAY reads only    COST O(log n + page)
 ]]
 -- For each node two fields follow: its id, and 1 if it was condemned within the
--- memory, or 0 if it has not probed within the limit. The latter are those that
--- have not for the longest time, whatever from says.
+-- memory, or 0 if it has not probed within its own limit. The latter are those
+-- that have been dead for the longest time, whatever from says.
 --- @include "lib/watch"
-local limit, memory, from, many = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local memory, from, many = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local at, newer = watch(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }
 end
-local overdue = redis.call("ZRANGEBYSCORE", at.probes, 0, at.ms - limit, "LIMIT", 0, many)
+local overdue = redis.call("ZRANGEBYSCORE", at.probes, 0, at.ms, "LIMIT", 0, many)
 local first = math.max(at.condemned + at.ms - memory + 1, from)
 local condemned = redis.call("ZRANGEBYSCORE", at.probes, first, at.left - 1, "WITHSCORES", "LIMIT", 0, many)
 local reply = { "page", from, 0 }

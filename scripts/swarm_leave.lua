@@ -2,8 +2,7 @@
 swarm_leave: a node goes, and nobody is to flush what it holds.
 KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
 KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
-ARGV[1] node    ARGV[2] run that ends    ARGV[3] zombie limit (ms)
-ARGV[4] tombstone (ms, 0 = none)    ARGV[5] memory (ms)
+ARGV[1] node    ARGV[2] run that ends    ARGV[3] tombstone (ms, 0 = none)    ARGV[4] memory (ms)
 RETURNS {"left"} | {"condemned"} | {"incompatible", format}
 REPLAY who has left has left; a later run of the node stays    COST O(log n)
 ]]
@@ -13,25 +12,24 @@ REPLAY who has left has left; a later run of the node stays    COST O(log n)
 --- @include "lib/member"
 --- @include "lib/endure"
 --- @include "lib/condemn"
-local node, run, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local stays, memory = tonumber(ARGV[4]), tonumber(ARGV[5])
+local node, run, stays, memory = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local at, newer = watch(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }
 end
 local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
-local m, probed = member(redis.call("HGET", at.state, "n:" .. node)), tonumber(scores[1])
+local m, ends = member(redis.call("HGET", at.state, "n:" .. node)), tonumber(scores[1])
 if scores[2] then
   return { "condemned" }
 elseif m and tonumber(m.run) > tonumber(run) then
   return { "left" }
-elseif probed and at.ms - probed >= limit then
-  condemn(at, node, m, probed)
+elseif ends and at.ms >= ends then
+  condemn(at, node, m, ends)
   endure(at, memory)
   return { "condemned" }
 end
-if m or probed then
+if m or ends then
   redis.call("ZREM", at.probes, "p:" .. node)
   redis.call("HDEL", at.state, "n:" .. node)
 end

@@ -6,8 +6,9 @@ ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
 ]]
--- The cursor is 0 when all have been seen. For each node four fields follow: its
--- id, its label, its last probe (ms) and when it was condemned (ms, 0 = it is not).
+-- The cursor is 0 when all have been seen. For each node five fields follow: its
+-- id, its label, when it is dead unless it probes (ms), its own zombie limit (ms)
+-- and when it was condemned (ms, 0 = it is not).
 --- @include "lib/watch"
 --- @include "lib/member"
 local at, newer = watch(KEYS[1], KEYS[2])
@@ -20,10 +21,10 @@ local reply = { "page", page[1], at.ms }
 for i = 1, #page[2], 2 do
   local node, m = string.sub(page[2][i], 3), member(page[2][i + 1])
   local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
-  local probed, condemned = tonumber(scores[1]), tonumber(scores[2])
-  if m and (probed or condemned) then
+  local ends, condemned = tonumber(scores[1]), tonumber(scores[2])
+  if m and (ends or condemned) then
     reply[#reply + 1], reply[#reply + 2] = node, m.label
-    reply[#reply + 1] = probed or m.probed
+    reply[#reply + 1], reply[#reply + 2] = ends or m.ends, m.limit
     reply[#reply + 1] = condemned and condemned - at.condemned or 0
   end
 end

@@ -3,11 +3,12 @@ swarm_probe: a node says that it lives.
 KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
 KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
 ARGV[1] node    ARGV[2] run, which rises with each start of the node    ARGV[3] label
-ARGV[4] zombie limit (ms)    ARGV[5] memory (ms)
+ARGV[4] the node's own zombie limit (ms)    ARGV[5] memory (ms)
 RETURNS {"probed", more} | {"condemned", more} | {"left", more} | {"incompatible", format}
 REPLAY a probe counts from now; one of a run that has left counts nothing    COST O(log n) + at most 100 drops
 ]]
--- A probe that comes when the limit has passed revives nobody: it condemns.
+-- The limit is kept with the probe, and everybody goes by it. A probe that comes when
+-- that of the last one has passed revives nobody: it condemns.
 --- @include "lib/watch"
 --- @include "lib/member"
 --- @include "lib/endure"
@@ -21,7 +22,7 @@ if newer then
 end
 local known = redis.call("HMGET", at.state, "n:" .. node, "t:" .. node)
 local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
-local m, probed = member(known[1]), tonumber(scores[1])
+local m, ends = member(known[1]), tonumber(scores[1])
 local ended = math.max(m and tonumber(m.run) - 1 or 0, tonumber(known[2]) or 0)
 local status = "probed"
 
@@ -29,20 +30,20 @@ if scores[2] then
   status = "condemned"
 elseif tonumber(run) <= ended then
   status = "left"
-elseif probed and at.ms - probed >= limit then
+elseif ends and at.ms >= ends then
   status = "condemned"
-  condemn(at, node, m, probed)
+  condemn(at, node, m, ends)
   endure(at, memory)
 else
-  local text = run .. " 0 " .. ARGV[3]
-  if probed then
+  local text = run .. " 0 " .. ARGV[4] .. " " .. ARGV[3]
+  if ends then
     endure(at, memory) -- nodes live on on a full server
   end
   if text ~= known[1] then
     redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
   end
-  redis.call("ZADD", at.probes, at.ms, "p:" .. node)
-  if not probed or text ~= known[1] then
+  redis.call("ZADD", at.probes, at.ms + limit, "p:" .. node)
+  if not ends or text ~= known[1] then
     endure(at, memory) -- a key may be new
   end
 end

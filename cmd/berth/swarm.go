@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -32,9 +31,9 @@ func (a *app) swarmStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "List the nodes of the swarm, and what dead ones have left behind",
 		Long: `List the nodes of the swarm, those heard of last first. PROBED is how long ago a node
-last said that it lives. A node is
+last said that it lives, LIMIT its own zombie limit, SwarmConfig.ZombieAfter. A node is
 
-  alive      if that is less than the zombie limit
+  alive      if PROBED is less than LIMIT
   zombie     if it is more: the next flush removes what the node holds
   condemned  if a flush has found it so; it is remembered for a day`,
 	}, a.swarmStatus)
@@ -44,12 +43,10 @@ func (a *app) swarmFlushCommand() *cobra.Command {
 	return a.ofSwarm(&cobra.Command{
 		Use:   "flush",
 		Short: "Remove what dead nodes hold, now",
-		Long: `Condemn the nodes that have not said for the zombie limit that they live, and
+		Long: `Condemn the nodes that have not said for their own zombie limit that they live, and
 remove what condemned nodes hold and have waiting; locks go to the next in line.
 Every node of the swarm does the same from time to time. Detached holds, and those
-of nodes that were never in the swarm, stay.
-
-A zombie limit below that of the nodes would condemn some that live.`,
+of nodes that were never in the swarm, stay.`,
 	}, func(ctx context.Context, swarm *qlock.Swarm, _ time.Duration) error {
 		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
 		if err := a.printFlushed(done); err != nil {
@@ -62,18 +59,12 @@ A zombie limit below that of the nodes would condemn some that live.`,
 // ofSwarm completes a command about the swarm. It is told how far the clock of
 // the server is ahead of ours.
 func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error) *cobra.Command {
-	var limit time.Duration
 	cmd.Args = arguments()
 	cmd.RunE = a.runs(func(cmd *cobra.Command, _ []string) error {
-		if limit <= 0 {
-			return berth.Invalid("--zombie-after", "%s is not above 0", limit)
-		}
-		// This node never probes, but a configuration has to fit together.
-		cfg := qlock.Config{Swarm: qlock.SwarmConfig{ZombieAfter: limit, ProbeEvery: max(time.Millisecond, limit/2)}}
 		return a.withServer(cmd.Context(), func(ctx context.Context, c *connection) error {
-			locks, err := c.locks(cfg)
+			locks, err := c.locks(qlock.Config{}) // this node never probes
 			if err != nil {
-				return inFlags(err, "Swarm.ZombieAfter", "--zombie-after")
+				return err
 			}
 			ahead, err := c.ahead(ctx)
 			if err != nil {
@@ -82,7 +73,6 @@ func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlo
 			return f(ctx, locks.Swarm(), ahead)
 		})
 	})
-	cmd.Flags().DurationVar(&limit, "zombie-after", 15*time.Second, "zombie limit: that of the nodes, SwarmConfig.ZombieAfter")
 	return cmd
 }
 
@@ -112,11 +102,11 @@ func (a *app) swarmStatus(ctx context.Context, swarm *qlock.Swarm, ahead time.Du
 		}
 		return strings.Compare(a.Node, b.Node)
 	})
-	left, err := swarm.Zombies(ctx)
-	if err != nil {
+	left, failed := swarm.Zombies(ctx) // the nodes are shown beside an error
+	if err := a.printSwarm(nodes, left, time.Now().Add(ahead)); err != nil {
 		return err
 	}
-	return a.printSwarm(nodes, left, time.Now().Add(ahead))
+	return failed
 }
 
 // The JSON documents of the swarm, by the rules of those of semaphores.
@@ -127,11 +117,12 @@ type (
 		Left      leftDocument   `json:"leftBehind"`
 	}
 	nodeDocument struct {
-		Node        string    `json:"node"`
-		Label       string    `json:"label"`
-		State       string    `json:"state"`
-		ProbedAt    time.Time `json:"probedAt"`
-		ProbedMsAgo int64     `json:"probedMsAgo"`
+		Node          string    `json:"node"`
+		Label         string    `json:"label"`
+		State         string    `json:"state"`
+		ProbedAt      time.Time `json:"probedAt"`
+		ProbedMsAgo   int64     `json:"probedMsAgo"`
+		ZombieAfterMs int64     `json:"zombieAfterMs"`
 	}
 	leftDocument struct {
 		Owners  []string `json:"owners"`
@@ -167,6 +158,7 @@ func (a *app) printSwarm(nodes []qlock.SwarmNode, left qlock.Zombies, now time.T
 		for _, n := range nodes {
 			document.Nodes = append(document.Nodes, nodeDocument{
 				n.Node, n.Label, stateOf(n), n.ProbedAt.UTC(), max(0, now.Sub(n.ProbedAt)).Milliseconds(),
+				n.ZombieAfter.Milliseconds(),
 			})
 		}
 		return printJSON(a.out, document)
@@ -177,9 +169,9 @@ func (a *app) printSwarm(nodes []qlock.SwarmNode, left qlock.Zombies, now time.T
 	}
 	rows := make([][]string, 0, len(nodes))
 	for _, n := range nodes {
-		rows = append(rows, []string{n.Node, stateOf(n), human(now.Sub(n.ProbedAt)), plain(n.Label)})
+		rows = append(rows, []string{n.Node, stateOf(n), human(now.Sub(n.ProbedAt)), human(n.ZombieAfter), plain(n.Label)})
 	}
-	if err := table(a.out, []string{"NODE", "STATE", "PROBED", "LABEL"}, rows); err != nil {
+	if err := table(a.out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
 		return err
 	}
 	if len(left.Locks) == 0 && len(left.Waiters) == 0 {

@@ -31,9 +31,9 @@ type Config struct {
 	Label string
 	// ProbeEvery is how often the node probes, at least 1 ms. Default 2 s.
 	ProbeEvery time.Duration
-	// ZombieAfter is how old a node's last probe must be for it to count as
-	// dead, in whole milliseconds, and at least twice ProbeEvery. It must be equal
-	// on all nodes of a namespace. Default 15 s.
+	// ZombieAfter is how old this node's last probe must be for it to count as
+	// dead, in whole milliseconds, and at least twice ProbeEvery. It travels with
+	// the probe, so others need not have the same. Default 15 s.
 	ZombieAfter time.Duration
 	// FlushEvery is how often the node flushes; negative for never. Default 10 s.
 	FlushEvery time.Duration

@@ -12,9 +12,10 @@
 //
 // A node in the swarm probes every ProbeEvery. On the server its probe is a
 // deadline like any other: once ZombieAfter has passed since the last one, the
-// node is dead, and no later probe revives it. Whoever flushes condemns such a
-// node first, in one script that looks at the probe again; only then are its
-// claims removed, each by a script that compares the claim's node. A condemned id
+// node is dead, and no later probe revives it. ZombieAfter is the node's own, and
+// travels with each probe: that of whoever looks on plays no part. Whoever flushes
+// condemns a dead node first, in one script that looks at the deadline again; only
+// then are its claims removed, each by a script that compares the claim's node. A condemned id
 // is remembered for 24 hours, and never probes again.
 //
 // # The horizon

@@ -37,7 +37,8 @@ type flushes struct {
 }
 
 // FlushNow flushes once, whether the swarm runs or not. It condemns all nodes whose
-// last probe is too old. Then it goes through all names, and removes what ids that
+// own limit has passed since their last probe, but none while the names cannot be
+// read. Then it goes through all names, and removes what ids that
 // were condemned in the last 24 hours have there: waiting claims, and holds that
 // are not detached. An error with one node or name does not keep it from the others;
 // the error joins them all, the first ones in full.
@@ -63,8 +64,8 @@ func (s *Swarm) flushOn(ctx context.Context) {
 
 func (s *Swarm) flush(ctx context.Context, always bool) (Flushed, error) {
 	p := &pass{s: s, ids: make(map[string]bool)}
-	p.condemn(ctx)
-	names := len(p.ids) > 0 && (always || s.flushDue(p.ids))
+	blind := p.condemn(ctx) != nil
+	names := !blind && len(p.ids) > 0 && (always || s.flushDue(p.ids))
 	if names {
 		p.names(ctx)
 	}
@@ -111,40 +112,69 @@ func (s *Swarm) flushed(p *pass, names bool, err error) {
 type pass struct {
 	s        *Swarm
 	ids      map[string]bool // who is flushed
+	able     bool            // the names can be read, as far as is known
 	out      Flushed
 	problems problems
 }
 
-// condemn condemns who is overdue, and gathers the ids that are condemned.
-func (p *pass) condemn(ctx context.Context) {
+// condemn condemns who is overdue, and gathers the ids that are condemned. It
+// returns an error only where the names cannot be read.
+func (p *pass) condemn(ctx context.Context) error {
 	from := int64(0)
 	for {
 		page, err := p.s.calls.Dead(ctx, from)
 		if err != nil {
 			p.problems.add(err)
-			return
+			return nil
 		}
 		for _, id := range page.condemned {
 			p.ids[id] = true
 		}
-		got := len(page.condemned) > 0
-		for _, id := range page.overdue {
-			condemned, mine, err := p.s.calls.Condemn(ctx, id)
-			p.problems.add(err)
-			if condemned {
-				got = true
-				p.ids[id] = true
-			}
-			if mine {
-				p.out.Nodes++
-				p.s.cfg.Observe(observe.Event{Kind: observe.Condemned, Node: p.s.cfg.Node(), Detail: id})
+		if len(page.overdue) > 0 {
+			if err := p.look(ctx); err != nil {
+				p.problems.add(err)
+				return err
 			}
 		}
+		got := p.condemnAll(ctx, page.overdue) || len(page.condemned) > 0
 		if !page.more || !got || ctx.Err() != nil {
-			return
+			return nil
 		}
 		from = page.from
 	}
+}
+
+// look finds out, once, whether the names can be read: who is condemned by one that
+// cannot go on would lose its handles, and nobody would get what they stand for.
+func (p *pass) look(ctx context.Context) error {
+	if p.able {
+		return nil
+	}
+	for _, err := range p.s.cfg.Line.Names(ctx) {
+		if err != nil {
+			return err
+		}
+		break // the first one is proof
+	}
+	p.able = true
+	return nil
+}
+
+// condemnAll condemns nodes that are overdue, and reports whether one is condemned.
+func (p *pass) condemnAll(ctx context.Context, overdue []string) (got bool) {
+	for _, id := range overdue {
+		condemned, mine, err := p.s.calls.Condemn(ctx, id)
+		p.problems.add(err)
+		if condemned {
+			got = true
+			p.ids[id] = true
+		}
+		if mine {
+			p.out.Nodes++
+			p.s.cfg.Observe(observe.Event{Kind: observe.Condemned, Node: p.s.cfg.Node(), Detail: id})
+		}
+	}
+	return got
 }
 
 // names goes through all names.

@@ -240,7 +240,7 @@ func TestAPassThatFailedIsDoneAgain(t *testing.T) {
 		w.until(20 * time.Second)
 		require.ErrorIs(t, n.Status().Err, errMine)
 		w.until(50 * time.Second)
-		require.Equal(t, 4, w.line.passed(), "each time")
+		require.Equal(t, 5, w.line.passed(), "each time, and once to see that the names can be read")
 		w.line.fail("x/dead.1", nil)
 		w.advance(10 * time.Second)
 		require.Len(t, w.line.ended(), 1)
@@ -266,9 +266,9 @@ func TestInfoListsTheNodes(t *testing.T) {
 			all[node.ID] = node
 		}
 		require.Equal(t, map[string]Node{
-			"a":    {ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.began.Add(44 * time.Second).UnixMilli())},
-			"dead": {ID: "dead", Label: "l", ProbedAt: time.UnixMilli(w.began.UnixMilli()), Zombie: true, Condemned: true},
-			"late": {ID: "late", Label: "l", ProbedAt: time.UnixMilli(w.began.Add(30 * time.Second).UnixMilli()), Zombie: true},
+			"a":    {ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.began.Add(44 * time.Second).UnixMilli()), ZombieAfter: limit},
+			"dead": {ID: "dead", Label: "l", ProbedAt: time.UnixMilli(w.began.UnixMilli()), ZombieAfter: limit, Zombie: true, Condemned: true},
+			"late": {ID: "late", Label: "l", ProbedAt: time.UnixMilli(w.began.Add(30 * time.Second).UnixMilli()), ZombieAfter: limit, Zombie: true},
 		}, all)
 		for _, err := range n.Info(ctx) {
 			require.NoError(t, err)

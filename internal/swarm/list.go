@@ -19,7 +19,9 @@ type Node struct {
 	Label string
 	// ProbedAt is when its last probe came, by the server's clock, to the ms.
 	ProbedAt time.Time
-	// Zombie says whether that is longer ago than ZombieAfter.
+	// ZombieAfter is the node's own, to the ms.
+	ZombieAfter time.Duration
+	// Zombie says whether ZombieAfter has passed since ProbedAt.
 	Zombie bool
 	// Condemned says whether it is flushed; it never probes again.
 	Condemned bool
@@ -59,7 +61,7 @@ func (s *Swarm) Info(ctx context.Context) iter.Seq2[Node, error] {
 		seen := make(map[string]bool)
 		cursor := "0"
 		for {
-			page, next, err := s.calls.Nodes(ctx, cursor, s.cfg.ZombieAfter)
+			page, next, err := s.calls.Nodes(ctx, cursor)
 			if err != nil {
 				yield(Node{}, err)
 				return

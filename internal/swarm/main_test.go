@@ -232,7 +232,7 @@ func (w *world) probe(node string, run int) string {
 
 func (w *world) condemn(node string) (status string, number int64) {
 	w.t.Helper()
-	r := w.call("swarm_condemn", node, limitMS, memoryMS)
+	r := w.call("swarm_condemn", node, memoryMS)
 	if r.Len() == 1 {
 		return r.Status(), 0
 	}
@@ -241,7 +241,7 @@ func (w *world) condemn(node string) (status string, number int64) {
 
 func (w *world) leave(node string, run, stays int) string {
 	w.t.Helper()
-	r := w.call("swarm_leave", node, strconv.Itoa(run), limitMS, strconv.Itoa(stays), memoryMS)
+	r := w.call("swarm_leave", node, strconv.Itoa(run), strconv.Itoa(stays), memoryMS)
 	return r.Status()
 }
 

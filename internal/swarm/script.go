@@ -87,7 +87,7 @@ func (c *calls) Leave(ctx context.Context, node string, run int64, doubt bool) s
 		stays = tombstone
 	}
 	r, err := c.run.Run(ctx, c.leave, scriptkit.Once, c.keys,
-		[]string{node, claims.Decimal(run), c.limit, millis(stays), c.memory})
+		[]string{node, claims.Decimal(run), millis(stays), c.memory})
 	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
 	if err == nil && s.status != statusLeft && s.status != statusCondemned {
 		s.err = unexpected(&r)
@@ -99,7 +99,7 @@ func (c *calls) Leave(ctx context.Context, node string, run int64, doubt bool) s
 // this call was the one that condemned the node.
 func (c *calls) Condemn(ctx context.Context, node string) (condemned, mine bool, err error) {
 	for {
-		r, err := c.run.Run(ctx, c.condemn, scriptkit.Bounded, c.keys, []string{node, c.limit, c.memory})
+		r, err := c.run.Run(ctx, c.condemn, scriptkit.Bounded, c.keys, []string{node, c.memory})
 		if err != nil {
 			return condemned, mine, err
 		}
@@ -128,7 +128,7 @@ type deadPage struct {
 // Dead sends swarm_dead.
 func (c *calls) Dead(ctx context.Context, from int64) (page deadPage, err error) {
 	r, err := c.run.Run(ctx, c.dead, scriptkit.Bounded, c.keys,
-		[]string{c.limit, c.memory, claims.Decimal(from), strconv.Itoa(pageSize)})
+		[]string{c.memory, claims.Decimal(from), strconv.Itoa(pageSize)})
 	if err != nil {
 		return page, err
 	}
@@ -148,7 +148,7 @@ func (c *calls) Dead(ctx context.Context, from int64) (page deadPage, err error)
 
 // Nodes sends swarm_nodes. The cursor is "0" to begin with, and when all have been
 // seen.
-func (c *calls) Nodes(ctx context.Context, cursor string, limit time.Duration) (page []Node, next string, err error) {
+func (c *calls) Nodes(ctx context.Context, cursor string) (page []Node, next string, err error) {
 	r, err := c.run.Run(ctx, c.nodes, scriptkit.Bounded, c.keys, []string{cursor, strconv.Itoa(pageSize)})
 	if err != nil {
 		return nil, "", err
@@ -157,11 +157,11 @@ func (c *calls) Nodes(ctx context.Context, cursor string, limit time.Duration) (
 		return nil, "", unexpected(&r)
 	}
 	next, now := r.Str(1), time.UnixMilli(r.Int(2))
-	for i := 3; i < r.Len(); i += 4 {
-		probed := time.UnixMilli(r.Int(i + 2))
+	for i := 3; i < r.Len(); i += 5 {
+		ends, limit := time.UnixMilli(r.Int(i+2)), claims.Millis(r.Int(i+3))
 		page = append(page, Node{
-			ID: r.Str(i), Label: r.Str(i + 1), ProbedAt: probed,
-			Zombie: now.Sub(probed) >= limit, Condemned: r.Int(i+3) != 0,
+			ID: r.Str(i), Label: r.Str(i + 1), ProbedAt: ends.Add(-limit), ZombieAfter: limit,
+			Zombie: !now.Before(ends), Condemned: r.Int(i+4) != 0,
 		})
 	}
 	return page, next, r.Err()

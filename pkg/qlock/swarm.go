@@ -18,9 +18,9 @@ type SwarmConfig struct {
 	// ProbeEvery is how often this node says that it lives: at least 1 ms.
 	// Default 2 s.
 	ProbeEvery time.Duration
-	// ZombieAfter is how old a node's last probe must be for the node to count as
-	// dead: whole milliseconds, at least twice ProbeEvery, at most 24 h, and the
-	// same on all nodes of a namespace. Default 15 s.
+	// ZombieAfter is how old this node's last probe must be for the node to count
+	// as dead: whole milliseconds, at least twice ProbeEvery, at most 24 h. It
+	// travels with the probes, so other nodes need not have the same. Default 15 s.
 	ZombieAfter time.Duration
 	// FlushEvery is how often this node removes what dead nodes hold; below 0
 	// never. Default 10 s.
@@ -66,7 +66,9 @@ type SwarmNode struct {
 	Label string
 	// ProbedAt is when its last probe came, by the server's clock, to the ms.
 	ProbedAt time.Time
-	// Zombie says whether that is longer ago than ZombieAfter.
+	// ZombieAfter is its SwarmConfig.ZombieAfter.
+	ZombieAfter time.Duration
+	// Zombie says whether ZombieAfter has passed since ProbedAt.
 	Zombie bool
 	// Condemned says whether what it holds is removed; it never probes again.
 	Condemned bool
@@ -104,13 +106,14 @@ type Swarm struct {
 	c *Client
 	s *swarm.Swarm
 
-	cancel context.CancelFunc // ends starting, nil without Auto
-	work   sync.WaitGroup
+	closing chan struct{} // closed when the client closes, to end what starts
+	closed  sync.Once
+	work    sync.WaitGroup // what starts; added to under the client's mu while it is open
 }
 
 // newSwarm makes the part of a client whose configuration is valid.
 func newSwarm(c *Client) (*Swarm, error) {
-	s := &Swarm{c: c}
+	s := &Swarm{c: c, closing: make(chan struct{})}
 	cfg := c.cfg.Swarm
 	var err error
 	s.s, err = swarm.New(swarm.Config{
@@ -126,8 +129,52 @@ func newSwarm(c *Client) (*Swarm, error) {
 func (c *Client) Swarm() *Swarm { return c.swarm }
 
 // Start probes once, and goes on in the background. It does nothing if the swarm
-// runs. It returns the error of the first probe, or ctx's; then it does not run.
-func (s *Swarm) Start(ctx context.Context) error { return s.s.Start(ctx) }
+// runs. It returns the error of the first probe, or ctx's, or berth.ErrClosed if the
+// client is closed, or is by the time that it returns; then it does not run.
+func (s *Swarm) Start(ctx context.Context) error {
+	if !s.enter() {
+		return berth.ErrClosed
+	}
+	defer s.work.Done()
+	ctx, cancel := s.whileOpen(ctx)
+	defer cancel()
+	err := s.s.Start(ctx)
+	if s.c.isClosed() {
+		return berth.ErrClosed // and stop, which waits for this, ends what runs
+	}
+	return err
+}
+
+// enter begins work that stop waits for, unless the client is closed.
+func (s *Swarm) enter() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if s.c.closed {
+		return false
+	}
+	s.work.Add(1)
+	return true
+}
+
+// isClosed reports whether Close has been called.
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// whileOpen is a context that also ends when the client closes.
+func (s *Swarm) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.work.Go(func() {
+		select {
+		case <-s.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, cancel
+}
 
 // Stop ends probing and flushing, waits for both, and takes the node out of the
 // swarm, so that nobody flushes it. It does nothing if the swarm does not run.
@@ -143,10 +190,16 @@ func (s *Swarm) Status() SwarmStatus { return SwarmStatus(s.s.Status()) }
 func (s *Swarm) Info(ctx context.Context) iter.Seq2[SwarmNode, error] {
 	return func(yield func(SwarmNode, error) bool) {
 		for n, err := range s.s.Info(ctx) {
-			if !yield(SwarmNode{Node: n.ID, Label: n.Label, ProbedAt: n.ProbedAt, Zombie: n.Zombie, Condemned: n.Condemned}, err) {
+			if !yield(nodeOf(n), err) {
 				return
 			}
 		}
+	}
+}
+
+func nodeOf(n swarm.Node) SwarmNode {
+	return SwarmNode{
+		Node: n.ID, Label: n.Label, ProbedAt: n.ProbedAt, ZombieAfter: n.ZombieAfter, Zombie: n.Zombie, Condemned: n.Condemned,
 	}
 }
 
@@ -170,7 +223,8 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 func (s *Swarm) ProbeNow(ctx context.Context) error { return s.s.ProbeNow(ctx) }
 
 // FlushNow flushes once, whether the swarm runs or not: it condemns the nodes whose
-// last probe is too old, and removes what condemned nodes hold and have waiting.
+// own ZombieAfter has passed since their last probe, and removes what condemned nodes
+// hold and have waiting. It condemns nobody if the names cannot be read.
 // What one name or node refuses does not keep it from the others; the errors are
 // joined.
 func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
@@ -180,12 +234,10 @@ func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
 
 // auto starts the swarm in the background, and tries again until that succeeds.
 func (s *Swarm) auto() {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
 	s.work.Go(func() {
-		for s.s.Start(ctx) != nil {
+		for err := s.Start(context.Background()); err != nil; err = s.Start(context.Background()) {
 			select {
-			case <-ctx.Done():
+			case <-s.closing:
 				return
 			case <-time.After(s.c.cfg.Swarm.ProbeEvery):
 			}
@@ -195,10 +247,8 @@ func (s *Swarm) auto() {
 
 // stop ends it with its client.
 func (s *Swarm) stop(ctx context.Context) error {
-	if s.cancel != nil {
-		s.cancel()
-		s.work.Wait()
-	}
+	s.closed.Do(func() { close(s.closing) })
+	s.work.Wait()
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), s.c.cfg.CleanupTimeout)

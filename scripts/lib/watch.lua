@@ -3,7 +3,7 @@
 -- (ms) and where the bands of its scores begin. Where a newer release of Berth
 -- has written the state, it returns that release's format as well, and the
 -- script must not write. A member of probes is "<letter>:<node>".
---   p: a node.          score = its last probe (ms)
+--   p: a node.          score = when it is dead, its last probe + its limit (ms)
 --   c: a condemned one. score = condemned + when that was (ms), no two alike
 --   t: one that left while a probe of its was unanswered.
 --                       score = left + the time it may be forgotten (ms)

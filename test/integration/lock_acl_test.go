@@ -105,6 +105,36 @@ func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
 	require.Empty(t, b.refusals(), "commands that the user may not run")
 }
 
+// Without +scan nobody finds what a dead node holds, so it is not condemned either.
+// The nodes are listed all the same.
+func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
+	b := privateLocks(t)
+	blind := b.locker(qlock.Config{Swarm: inSwarm()}, b.server.SmallestUser(t, b.ns))
+	dead := b.spawnLocker(spec{Swarm: inSwarm()})
+	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
+	held := dead.acquireFixed(order{Lease: time.Hour})
+	dead.kill()
+	node := func() (found qlock.SwarmNode) {
+		for n, err := range blind.Swarm().Info(b.within(patience)) {
+			require.NoError(t, err)
+			require.Equal(t, held.Node, n.Node)
+			found = n
+		}
+		return found
+	}
+	b.await("it is dead", func() bool { return node().Zombie })
+	flushed, err := blind.Swarm().FlushNow(b.within(patience))
+	require.ErrorContains(t, err, "NOPERM")
+	require.Zero(t, flushed)
+	require.False(t, node().Condemned)
+	_, err = blind.Swarm().Zombies(b.within(patience))
+	require.ErrorContains(t, err, "NOPERM")
+
+	flushed, err = b.locker(qlock.Config{}).Swarm().FlushNow(b.within(patience))
+	require.NoError(t, err)
+	require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, flushed)
+}
+
 // refusals are what the server has refused a user of it, but for what rueidis asks
 // for when it connects and Check does without.
 func (b *bed) refusals() (all []string) {

@@ -140,6 +140,29 @@ func TestANodeThatPausesShorterThanTheLimitLosesNothing(t *testing.T) {
 	s.idle(door)
 }
 
+// Whoever flushes goes by the limit of the node that it looks at.
+func TestANodeWithALongerLimitIsNotFlushedByOthers(t *testing.T) {
+	b := sharedLocks(t)
+	long := inSwarm()
+	long.ZombieAfter = time.Minute
+	child, here := b.spawnLocker(spec{Swarm: long}), b.locker(qlock.Config{Swarm: inSwarm()})
+	require.Empty(t, child.ask(order{Do: "swarm"}).Err)
+	require.NoError(t, here.Swarm().Start(b.within(patience)))
+	hold := child.acquireFixed(order{Lease: time.Hour})
+	wait := b.lockQueue(here, nil, 1)
+	child.stop()
+	b.pass(2 * zombie)
+	flushed, err := here.Swarm().FlushNow(b.within(patience))
+	require.NoError(t, err)
+	require.Zero(t, flushed)
+	child.signal(syscall.SIGCONT)
+	require.Empty(t, child.ask(order{Do: "err", Name: door}).Err)
+	require.Equal(t, hold.Node, child.ask(order{Do: "node"}).Node)
+	require.False(t, wait.over())
+	require.Empty(t, child.ask(order{Do: "release", Name: door}).Err)
+	b.unlock(wait.got(b))
+}
+
 func TestANodeThatNeverStartedASwarmIsNeverFlushed(t *testing.T) {
 	s := sharedLocks(t).swarmed(false)
 	s.child.stop()

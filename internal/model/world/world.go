@@ -63,7 +63,7 @@ func (w *World) Now() time.Duration { return time.Since(w.Began) }
 
 // Advance lets time pass, and everything that happens then.
 func (w *World) Advance(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // the time of a bubble, where a sleep is the signal
 	synctest.Wait()
 }
 
