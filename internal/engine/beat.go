@@ -74,10 +74,16 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	if left < 0 {
 		left = berth.Forever
 	}
+	before := spec.Deadline
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before != 0 && c.lowered > g.start {
+		// Something was taken back since that call was sent: its answer may be from
+		// before, and the server has been asked again.
+		spec.Deadline = min(spec.Deadline, before)
+	}
 	c.told, spec.Beyond = spec.Deadline, c.beyond
-	c.mu.Unlock()
 }
 
 // restorePause is the shortest pause before a restore that failed is tried again.

@@ -204,8 +204,9 @@ func TestAClaimThatIsRequeuedInTheMomentOfItsGrantHasIt(t *testing.T) {
 					b.connect()
 					start := w.Now()
 					held := a.take(nil)
-					opts.QueueTTL = time.Second
-					q := b.queue(&opts)
+					asked := opts
+					asked.QueueTTL = time.Second
+					q := b.queue(&asked)
 					b.Delay(func() time.Duration { return 10 * ms })
 					w.Until(start + time.Second - before)
 					release(t, held)
