@@ -12,7 +12,7 @@ RETURNS {"granted", ticket, fence, left_ms, confirmed, more}
   | {"reentered", ticket, fence, left_ms, confirmed, more, lease_ms, kind, limit_ms, extended_ms, group_ms}
   | {"queued", ticket, place, left_ms, ahead, next_ms, first, more}
   | {"held", held, waiting, swept, more} | {"ahead", held, waiting, swept, more}
-  | {"crowded", held, waiting} | {"deadlock", held, waiting}
+  | {"crowded", held, waiting, swept, more} | {"deadlock", held, waiting, swept, more}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
@@ -128,7 +128,7 @@ local outer = s and ARGV[4] ~= "" and owner(s.entries[1].claim, s.entries[1].r) 
 if outer and (ARGV[5] == "work" or ARGV[5] == "extend") then
   if #s.entries >= 100 then
     refuse()
-    return { "crowded", st.used, st.waiting }
+    return { "crowded", st.used, st.waiting, swept, more }
   end
   local e = reenter(at, st, s, claim, r, ARGV[5] == "extend")
   tell(out)
@@ -137,7 +137,7 @@ end
 local stays = outer and outer.max == 0 and (outer.lease == 0 or outer.kind == "r" and outer.phase ~= "d")
 if outer and (ARGV[5] == "fail" or stays and wait == "2") then
   refuse()
-  return { "deadlock", st.used, st.waiting }
+  return { "deadlock", st.used, st.waiting, swept, more }
 end
 
 -- Decide.

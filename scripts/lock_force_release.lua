@@ -10,7 +10,6 @@ REPLAY with the fence that it answered first    COST O(log n) + O(entries) + at 
 -- The caller reads the fence first and names it, so that a repeated call does
 -- not end the hold of the next in line.
 --- @include "lib/open"
---- @include "lib/int"
 --- @include "lib/group"
 --- @include "lib/leave"
 --- @include "lib/sweep"

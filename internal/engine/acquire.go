@@ -119,8 +119,8 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	if r.Capacity == 0 {
 		r.Capacity = c.capacity()
 	}
-	told := *r // the caller's may yet be added to
 	e.event(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
+		told := *r // the caller's may yet be added to
 		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, &told
 	})
 	return r

@@ -59,10 +59,7 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 	if entry.Common < 0 {
 		return
 	}
-	c.mu.Lock()
-	start := c.start
-	c.mu.Unlock()
-	common := entry.Common + entry.rest
+	start, common := c.start, entry.Common+entry.rest
 	for _, other := range e.siblings(c) {
 		if other.takenBack(start) || !other.settled() {
 			continue // its own next beat tells

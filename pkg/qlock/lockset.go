@@ -24,7 +24,8 @@ type LockSet struct {
 // LockAll locks all the names or none, in an order that is the same for every
 // caller, so that two that share names never wait for each other. Names that
 // repeat count once. What it holds already is renewed while it waits for the rest,
-// NoRenew or not; a fixed lease starts once all are held. MaxWait and MaxAttempts
+// NoRenew or not, and if it is lost all the same, the wait ends; a fixed lease starts
+// once all are held. MaxWait and MaxAttempts
 // bound all waits together. All locks have one owner: that of ctx, or one made for
 // them.
 //
@@ -105,14 +106,23 @@ type gathering struct {
 func (g *gathering) gather(ctx context.Context, names []string) error {
 	stop := g.keep()
 	defer stop()
+	// What has ended makes the wait for the rest pointless.
+	whole, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for _, name := range names {
-		lock, err := g.lock(ctx, name)
+		lock, err := g.lock(whole, name)
+		for _, held := range g.locks {
+			if ended := held.Err(); err != nil && ended != nil && ctx.Err() == nil {
+				return g.c.lostMeanwhile(ctx, held, g.c.clock.Now()-g.start, ended)
+			}
+		}
 		if err != nil {
 			return err
 		}
 		g.mu.Lock()
 		g.locks = append(g.locks, lock)
 		g.mu.Unlock()
+		defer context.AfterFunc(lock.hold.Context(), cancel)()
 	}
 	stop()
 	for _, lock := range g.locks {

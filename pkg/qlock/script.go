@@ -134,7 +134,9 @@ func entry(r *scriptkit.Reply) *engine.Entry {
 
 // refused reads the refusing replies.
 func (s *calls) refused(a *engine.Answer, name string, single bool, r *scriptkit.Reply) {
-	a.Refused = &berth.AcquireError{Held: int(r.Int(1)), Waiting: int(r.Int(2))}
+	a.Refused = &berth.AcquireError{Held: int(r.Int(1)), Waiting: int(r.Int(2)), Swept: int(r.Int(3))}
+	a.Tide.More = r.Int(4) == 1
+	s.Tell.Swept(name, a.Refused.Swept)
 	switch r.Status() {
 	case statusDeadlock:
 		a.Refused.Reason, a.Refused.Cause = berth.ReasonDeadlock, berth.ErrDeadlock
@@ -150,9 +152,6 @@ func (s *calls) refused(a *engine.Answer, name string, single bool, r *scriptkit
 	if single {
 		a.Refused.Reason = berth.ReasonAttempts
 	}
-	a.Refused.Swept = int(r.Int(3))
-	s.Tell.Swept(name, a.Refused.Swept)
-	a.Tide.More = r.Int(4) == 1
 }
 
 // Release sends lock_release, repeated by Config.Retry.
