@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # Each is a Go module of its own, with its tests.
-MODULES := . test
+MODULES := . test test/bench
 
 .PHONY: help
 help: ## List the targets
@@ -18,11 +18,34 @@ help: ## List the targets
 demo: ## Watch processes share a semaphore; needs nothing but Go
 	@go run ./cmd/berth demo
 
+# 3m, 1h, ...; a seed and a topology (redis, valkey, cluster, sentinel) to run again.
+DURATION ?= 3m
+SEED ?= 0
+ROUNDS ?=
+ON ?=
+
+.PHONY: torture
+torture: ## Break the network, the servers and the processes for DURATION=3m; prints faults against guarantees
+	@tools/setup.sh cc redis valkey
+	@go -C test test -count=1 -timeout 0 -v -run '^TestTorture$$' ./torture \
+		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)'
+
+# The time of one measurement, and rows by the beginnings of their names: contended,pool
+FOR ?= 1s
+ONLY ?=
+
+.PHONY: bench
+bench: ## Measure Berth beside redsync, redislock and rueidislock, ROUNDS=7 times FOR=1s; into out
+	@tools/setup.sh cc redis
+	@mkdir -p out
+	@go -C test/bench run . -rounds $(or $(ROUNDS),7) -for $(FOR) -only '$(ONLY)' \
+		-json '$(CURDIR)/out/bench.json' -svg '$(CURDIR)/out/bench.svg' -markdown '$(CURDIR)/out/bench.md'
+
 ##@ Work
 
 .PHONY: test
 test: ## Run all tests with the race detector, on real servers too; sets up what is missing
-	@tools/setup.sh cc redis
+	@tools/setup.sh cc redis valkey
 	@tools/test.sh $(MODULES)
 
 .PHONY: fmt
@@ -40,19 +63,32 @@ lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
 docs: ## Write the generated parts of the docs
 	@go run ./internal/tools/docs
 
+# Once for each release, before it is tagged: VERSION=v1.2.3.
+.PHONY: keep-scripts
+keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rolling deploys; never overwrites
+	@go run ./internal/tools/compose -out test/rolling/testdata -keep '$(VERSION)'
+
 .PHONY: setup
-setup: ## Install what tests and linters need: gcc, a Redis, golangci-lint, luacheck
-	@tools/setup.sh cc redis golangci-lint luacheck
+setup: ## Install what tests and linters need: gcc, Redis, Valkey, golangci-lint, luacheck
+	@tools/setup.sh cc redis valkey golangci-lint luacheck
+
+.PHONY: setup-docker
+setup-docker: ## Install and start Docker where none answers, for the tests in containers
+	@tools/setup.sh docker
 
 ##@ Check
 
 .PHONY: ci
-ci: ## Everything a change must pass, cheap checks first
-	@tools/steps.sh check-tidy check-docs vet setup lint test check-consumer
+ci: ## Everything a change must pass, cheap checks first; a Docker that it starts ends with it
+	@export BERTH_DOCKER=$$(mktemp -d -t berth-docker.XXXXXX) BERTH_TEST_DOCKER=required; \
+		trap 'tools/docker.sh stop' EXIT; \
+		tools/steps.sh check-tidy check-docs vet setup lint setup-docker test check-consumer
 
+# Not of test/bench: tidy reads the tests of what a module imports, too, and those of
+# redsync import a module that cannot be had everywhere. There, `go mod tidy -e` by hand.
 .PHONY: check-tidy
-check-tidy: ## go.mod and go.sum of all modules are tidy
-	@for module in $(MODULES); do echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff; done
+check-tidy: ## go.mod and go.sum of the modules are tidy
+	@for module in $(filter-out test/bench,$(MODULES)); do echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff; done
 
 .PHONY: check-docs
 check-docs: ## Generated parts are fresh; links, anchors and the names in docs/parity.md exist
@@ -71,4 +107,4 @@ check-consumer: ## An application can add Berth and install the command, and not
 
 .PHONY: clean
 clean: ## Remove what was built and installed into this folder
-	@rm -rf .cache bin
+	@rm -rf .cache bin out

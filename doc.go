@@ -4,8 +4,8 @@
 //
 // Berth coordinates processes over Redis or Valkey. The primitives live in
 // packages of their own: pkg/semaphore is a strict-FIFO counting semaphore,
-// pkg/qlock a lock with a line, re-entry by owner, and several names at once. A
-// pool of named resources is to follow.
+// pkg/qlock a lock with a line, re-entry by owner, and several names at once,
+// pkg/allocator a pool of named resources with soft binding and rests.
 //
 // All follow one course: a claim asks for a name, waits in line, holds a
 // lease, and hands on. This package imports nothing but the standard library.

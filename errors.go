@@ -16,8 +16,8 @@ var (
 	ErrNotAcquired = errors.New("berth: not acquired")
 
 	// ErrBusy says that a claim was not acquired because others hold, or wait
-	// for, what it asked for: the reasons full, held, queued ahead, timed out
-	// and attempts used up. It never matches where the server was not reached,
+	// for, what it asked for, or because a pool has nothing to give just then: the
+	// reasons full, resting, empty, held, queued ahead, timed out and attempts used up. It never matches where the server was not reached,
 	// the caller cancelled or the client was closed. It comes with
 	// ErrNotAcquired.
 	ErrBusy = errors.New("berth: busy")
@@ -65,8 +65,14 @@ type Reason string
 
 // The reasons of an *AcquireError.
 const (
-	// ReasonFull: a call that does not wait found too little free capacity.
+	// ReasonFull: a call that does not wait found too little free capacity, or no
+	// free resource.
 	ReasonFull Reason = "full"
+	// ReasonResting: a call that does not wait found nothing held, and that all
+	// resources of the pool rest.
+	ReasonResting Reason = "resting"
+	// ReasonEmpty: a call that does not wait found a pool without resources.
+	ReasonEmpty Reason = "empty"
 	// ReasonHeld: a call that does not wait found the lock held.
 	ReasonHeld Reason = "held"
 	// ReasonQueuedAhead: a call that does not wait found others waiting.
@@ -89,7 +95,8 @@ const (
 	ReasonDeadlock Reason = "deadlock"
 	// ReasonClosed: the client was closed during the wait.
 	ReasonClosed Reason = "closed"
-	// ReasonFailed: the server could not be reached or refused; see Cause.
+	// ReasonFailed: the server could not be reached or refused, or a pool's resource
+	// could not be opened; see Cause.
 	ReasonFailed Reason = "failed"
 )
 
@@ -103,9 +110,11 @@ type AcquireError struct {
 	Claim string
 	// Reason says why.
 	Reason Reason
-	// Capacity is the stored capacity, 0 where it is not known.
+	// Capacity is the stored capacity, of a pool the number of its resources; 0 where
+	// it is not known.
 	Capacity int
-	// Held is how much of the capacity was held when the server answered.
+	// Held is how much of the capacity was held when the server answered, of a pool
+	// by how many claims.
 	Held int
 	// Waiting is how many claims waited when the server answered.
 	Waiting int
@@ -117,7 +126,7 @@ type AcquireError struct {
 	// line then, where the client was asked for details; else nil.
 	Holders []Holder
 	Waiters []Waiter
-	// Cause is the error behind it: the context's, the server's, or nil.
+	// Cause is the error behind it: the context's, the server's, Open's, or nil.
 	Cause error
 }
 
@@ -128,7 +137,7 @@ func (e *AcquireError) Error() string {
 	switch e.Reason {
 	case ReasonHeld: // of a lock, which has no capacity
 		fmt.Fprintf(&b, " (waiting %d)", e.Waiting)
-	case ReasonFull, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity:
+	case ReasonFull, ReasonResting, ReasonEmpty, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity:
 		b.WriteString(" (")
 		if e.Capacity > 0 {
 			fmt.Fprintf(&b, "capacity %d, ", e.Capacity)
@@ -157,7 +166,7 @@ func (e *AcquireError) Error() string {
 func (e *AcquireError) Is(target error) bool {
 	if target == ErrBusy {
 		switch e.Reason {
-		case ReasonFull, ReasonHeld, ReasonQueuedAhead, ReasonTimedOut, ReasonAttempts:
+		case ReasonFull, ReasonResting, ReasonEmpty, ReasonHeld, ReasonQueuedAhead, ReasonTimedOut, ReasonAttempts:
 			return true
 		}
 	}

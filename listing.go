@@ -14,6 +14,8 @@ type Holder struct {
 	Weight int
 	// Fence is the number of the grant.
 	Fence int64
+	// Resource is what it holds of a pool, any bytes; "" elsewhere.
+	Resource string
 	// Lease is the lease, Forever for none; Left is what is left of it.
 	Lease, Left time.Duration
 	// NoRenew says that it does not renew by itself.

@@ -6,11 +6,12 @@ ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
 ]]
--- The cursor is 0 when all have been seen. For each hold three fields follow:
--- the claim, the milliseconds left (-1 = no end) and the record.
+-- The cursor is 0 when all have been seen. For each hold four fields follow:
+-- the claim, the milliseconds left (-1 = no end), the record and, in a pool, the
+-- resource, else "".
 --- @include "lib/now"
 --- @include "lib/bands"
-local ms, forever = now(), bands().forever
+local ms, forever = now(redis.call("TIME")), bands().forever
 local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
 if format > 1 then
   return { "incompatible", format }
@@ -24,6 +25,7 @@ for i = 1, #page[2], 2 do
     reply[#reply + 1] = claim
     reply[#reply + 1] = deadline == forever and -1 or deadline - ms
     reply[#reply + 1] = page[2][i + 1]
+    reply[#reply + 1] = redis.call("HGET", KEYS[1], "r:" .. claim) or ""
   end
 end
 return reply

@@ -11,7 +11,7 @@ REPLAY reads only    COST O(log n + page)
 -- ones too, as a claim with an empty record.
 --- @include "lib/now"
 --- @include "lib/bands"
-local ms, band = now(), bands()
+local ms, band = now(redis.call("TIME")), bands()
 local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
 if format > 1 then
   return { "incompatible", format }

@@ -16,7 +16,21 @@ RETURNS {"granted", ticket, fence, left_ms, confirmed, more}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
---- @include "lib/open"
+-- group_ms is what is left of the deadline that all entries have, -1 where it has
+-- no end or the outermost one has yet to speak: its first call may bring it nearer.
+--- @include "lib/fetch"
+--- @include "lib/plaingrant"
+local time, kept = fetch(KEYS[1], ARGV[1], "stem")
+do
+  local ticket, fence, left = plaingrant(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], "1", "1",
+    ARGV[9], ARGV[10], ARGV[11], ARGV[13])
+  if ticket then
+    return { "granted", ticket, fence, left, 1, 0 }
+  end
+end
+
+-- What only the other cases need is not even defined before.
+--- @include "lib/assemble"
 --- @include "lib/int"
 --- @include "lib/bands"
 --- @include "lib/record"
@@ -25,7 +39,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at mo
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/leave"
---- @include "lib/begin"
+--- @include "lib/grant"
 --- @include "lib/fresh"
 --- @include "lib/hasten"
 --- @include "lib/soonest"
@@ -39,10 +53,8 @@ REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at mo
 --- @include "lib/told"
 --- @include "lib/save"
 --- @include "lib/tell"
--- group_ms is what is left of the deadline that all entries have, -1 where it has
--- no end or the outermost one has yet to speak: its first call may bring it nearer.
 local claim, node, wait = ARGV[1], ARGV[2], ARGV[12]
-local at, st, known, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[13], ARGV[14], ARGV[15], claim, "stem")
+local at, st, known, newer, stem_text = assemble(time, kept, KEYS[1], KEYS[2], ARGV[13], ARGV[14], ARGV[15])
 local out, budget = {}, 100
 
 -- Guard.
@@ -102,13 +114,13 @@ if was then
 end
 if st.waiting > 0 or st.used > 0 then
   swept = sweep(at, st, budget)
-  if st.used > 0 and not select(2, soonest(at.line)) then
+  if st.used > 0 and not select(2, soonest(at)) then
     st.used = 0 -- a cached sum counts as nothing when nothing is held
   end
   spent = spent + swept + handoff(at, st, budget - swept, out)
 end
 local more = spent >= budget and 1 or 0
-local s = st.used > 0 and group(at, st, stem_text) or nil
+local s = ARGV[4] ~= "" and st.used > 0 and group(at, st, stem_text) or nil
 
 -- refuse saves what the way here has changed; nothing is written for the claim.
 local function refuse()
@@ -124,7 +136,7 @@ local ticket = alive and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
 r.ticket = ticket
 
 -- The owner holds the lock already.
-local outer = s and ARGV[4] ~= "" and owner(s.entries[1].claim, s.entries[1].r) == ARGV[4] and s.entries[1].r
+local outer = s and owner(s.entries[1].claim, s.entries[1].r) == ARGV[4] and s.entries[1].r
 if outer and (ARGV[5] == "work" or ARGV[5] == "extend") then
   if #s.entries >= 100 then
     refuse()
@@ -156,17 +168,14 @@ end
 -- Write.
 fresh(at, st)
 if not (next_in_line and fits) then
-  redis.call("ZADD", at.line, bands().alive + at.ms + r.wait, "a:" .. claim, bands().queue + standing, "q:" .. claim)
+  redis.call("ZADD", at.line, int(bands().alive + at.ms + r.wait), "a:" .. claim,
+    int(bands().queue + standing), "q:" .. claim)
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
   return queued(ticket, standing, at.ms + r.wait, more)
 end
-st.fence = math.max(st.fence + 1, at.us)
-st.used = st.used + 1
-r.fence, r.granted = int(st.fence), at.ms
-local deadline = begin(at, r)
-redis.call("ZADD", at.line, deadline, "h:" .. claim)
+local deadline = grant(at, st, claim, r)
 save(at, st, deadline, "c:" .. claim, pack(r))
 hasten(at, st, deadline, out)
 tell(out)

@@ -7,14 +7,16 @@ REPLAY reads only    COST O(log n) + O(entries)
 ]]
 -- For each entry three fields follow: the claim, the milliseconds left (-1 = no
 -- end) and the record.
+--- @include "lib/fetch"
 --- @include "lib/now"
 --- @include "lib/load"
 --- @include "lib/bands"
 --- @include "lib/group"
 --- @include "lib/pack"
 --- @include "lib/span"
-local at = { state = KEYS[1], line = KEYS[2], ms = now() }
-local st, _, stem_text = load(at, nil, "stem")
+local time, kept = fetch(KEYS[1], nil, "stem")
+local at = { state = KEYS[1], line = KEYS[2], ms = now(time) }
+local st, stem_text = load(at, kept), kept[7]
 if st.fmt > 1 then
   return { "incompatible", st.fmt }
 end

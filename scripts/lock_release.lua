@@ -5,7 +5,7 @@ KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] claim id    ARGV[2] node    ARGV[3] tombstone (ms, 0 = none)
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
 ARGV[7...] x1: claim id of another entry that was lowered for this
-RETURNS {"released", more, entries} | {"cancelled", more} | {"expired", more} | {"not_held", word}
+RETURNS {"released", more, entries} | {"cancelled", more} | {"expired", more, entries} | {"not_held", word}
   | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
@@ -13,7 +13,22 @@ REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 
 -- the outermost one's own lease gives, and only where all entries that stay are
 -- of the node that calls and have lowered their deadlines for it: none of another
 -- node, and none whose grant that node has yet to hear of.
---- @include "lib/open"
+--- @include "lib/fetch"
+--- @include "lib/plainrelease"
+local time, kept = fetch(KEYS[1], ARGV[1], "stem")
+local status, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+if status then
+  return { status, 0, 0 }
+end
+
+--- @include "lib/plainhandoff"
+status = plain and plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+if status then
+  return { status, 0, 0 }
+end
+
+-- What only the other cases need is not even defined before.
+--- @include "lib/assemble"
 --- @include "lib/record"
 --- @include "lib/bands"
 --- @include "lib/leave"
@@ -27,7 +42,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 
 --- @include "lib/save"
 --- @include "lib/tell"
 local claim, node, stays = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local at, st, known, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], claim, "stem")
+local at, st, known, newer, stem_text = assemble(time, kept, KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6])
 local out, budget = {}, 100
 
 if newer then
@@ -90,6 +105,6 @@ tell(out)
 if not deadline then
   return { "cancelled", spent >= budget and 1 or 0 }
 elseif deadline <= at.ms then
-  return { "expired", spent >= budget and 1 or 0 }
+  return { "expired", spent >= budget and 1 or 0, s and #s.entries or 0 }
 end
 return { "released", spent >= budget and 1 or 0, s and #s.entries or 0 }

@@ -10,7 +10,18 @@ REPLAY a lease is counted from now; an extension is added once    COST O(log n) 
 -- For each claim three fields follow: a word, the milliseconds left, the fence;
 -- see semaphore_renew. The entries of one owner have a common deadline, which
 -- the outermost one renews: the others follow it.
---- @include "lib/open"
+--- @include "lib/fetch"
+--- @include "lib/plainrenew"
+local time, kept = fetch(KEYS[1], ARGV[5], "stem")
+do
+  local left, fence = plainrenew(time, kept, KEYS[1], KEYS[2], ARGV[5], ARGV[1], #ARGV == 6 and ARGV[6], ARGV[2])
+  if left then
+    return { "renewed", -1, 0, tonumber(string.match(kept[2], "^%d+")), 0, "held", left, fence }
+  end
+end
+
+-- What only the other cases need is not even defined before.
+--- @include "lib/assemble"
 --- @include "lib/bands"
 --- @include "lib/record"
 --- @include "lib/group"
@@ -26,7 +37,7 @@ REPLAY a lease is counted from now; an extension is added once    COST O(log n) 
 --- @include "lib/save"
 --- @include "lib/tell"
 local node = ARGV[1]
-local at, st, _, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[2], ARGV[3], ARGV[4], nil, "stem")
+local at, st, _, newer, stem_text = assemble(time, kept, KEYS[1], KEYS[2], ARGV[2], ARGV[3], ARGV[4])
 local band, out, budget = bands(), {}, 100
 local reply = { "renewed", -1, 0, st.cap, 0 }
 if newer then

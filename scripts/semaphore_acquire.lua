@@ -14,7 +14,19 @@ RETURNS {"granted", ticket, fence, left_ms, confirmed, capacity, more}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]
---- @include "lib/open"
+--- @include "lib/fetch"
+--- @include "lib/plaingrant"
+local time, kept = fetch(KEYS[1], ARGV[1])
+do
+  local ticket, fence, left = plaingrant(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[9],
+    ARGV[6], ARGV[7], ARGV[8], ARGV[12])
+  if ticket then
+    return { "granted", ticket, fence, left, 1, tonumber(ARGV[9]), 0 }
+  end
+end
+
+-- What only the other cases need is not even defined before.
+--- @include "lib/assemble"
 --- @include "lib/int"
 --- @include "lib/bands"
 --- @include "lib/record"
@@ -23,7 +35,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/leave"
---- @include "lib/begin"
+--- @include "lib/grant"
 --- @include "lib/fresh"
 --- @include "lib/hasten"
 --- @include "lib/soonest"
@@ -32,7 +44,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "lib/save"
 --- @include "lib/tell"
 local claim, node, capacity, policy, may_wait = ARGV[1], ARGV[2], tonumber(ARGV[9]), ARGV[10], ARGV[11] == "1"
-local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[12], ARGV[13], ARGV[14], claim)
+local at, st, known, newer = assemble(time, kept, KEYS[1], KEYS[2], ARGV[12], ARGV[13], ARGV[14])
 local out, budget = {}, 100
 
 -- Guard.
@@ -92,7 +104,7 @@ if was then
 end
 if st.waiting > 0 or st.used + r.weight > st.cap then
   swept = sweep(at, st, budget)
-  if st.used > 0 and not select(2, soonest(at.line)) then
+  if st.used > 0 and not select(2, soonest(at)) then
     st.used = 0 -- a cached sum counts as nothing when nothing is held
   end
   spent = spent + swept + handoff(at, st, budget - swept, out)
@@ -122,17 +134,14 @@ end
 fresh(at, st)
 r.ticket = ticket
 if not (next_in_line and fits) then
-  redis.call("ZADD", at.line, bands().alive + at.ms + r.wait, "a:" .. claim, bands().queue + standing, "q:" .. claim)
+  redis.call("ZADD", at.line, int(bands().alive + at.ms + r.wait), "a:" .. claim,
+    int(bands().queue + standing), "q:" .. claim)
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
   return queued(ticket, standing, at.ms + r.wait, more)
 end
-st.fence = math.max(st.fence + 1, at.us)
-st.used = st.used + r.weight
-r.fence, r.granted = int(st.fence), at.ms
-local deadline = begin(at, r)
-redis.call("ZADD", at.line, deadline, "h:" .. claim)
+local deadline = grant(at, st, claim, r)
 save(at, st, deadline, "c:" .. claim, pack(r))
 hasten(at, st, deadline, out)
 tell(out)

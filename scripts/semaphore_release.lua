@@ -8,7 +8,22 @@ RETURNS {"released", more} | {"cancelled", more} | {"expired", more} | {"not_hel
   | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
---- @include "lib/open"
+--- @include "lib/fetch"
+--- @include "lib/plainrelease"
+local time, kept = fetch(KEYS[1], ARGV[1])
+local status, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+if status then
+  return { status, 0 }
+end
+
+--- @include "lib/plainhandoff"
+status = plain and plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+if status then
+  return { status, 0 }
+end
+
+-- What only the other cases need is not even defined before.
+--- @include "lib/assemble"
 --- @include "lib/record"
 --- @include "lib/bands"
 --- @include "lib/leave"
@@ -17,7 +32,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "lib/save"
 --- @include "lib/tell"
 local claim, node, stays = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], claim)
+local at, st, known, newer = assemble(time, kept, KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6])
 local out, budget = {}, 100
 
 if newer then

@@ -9,45 +9,31 @@ RETURNS {"resumed", left_ms, limit_ms, record} | {"attached", left_ms, limit_ms,
 REPLAY the new node may ask again; the answer is attached then   COST O(log n)
 ]]
 --- @include "lib/open"
+--- @include "lib/resume"
 --- @include "lib/bands"
---- @include "lib/record"
 --- @include "lib/pack"
---- @include "lib/lengthen"
---- @include "lib/touch"
---- @include "lib/wake"
 --- @include "lib/save"
 --- @include "lib/tell"
-local claim, from, to = ARGV[1], ARGV[2], ARGV[3]
+local claim = ARGV[1]
 local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], claim)
-local out = {}
+local out, forever = {}, bands().forever
 
 if newer then
   return { "incompatible", newer }
 end
-local r = known and record(known)
-local deadline = r and tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
-if not deadline or deadline <= at.ms then
-  return { "not_held", known and not r and string.sub(known, 2) or "" }
-elseif r.node ~= from and (r.node ~= to or r.phase == "d") then
-  return { "taken" } -- by a third node, or this one has detached it again
+local word, r, deadline = resume(at, st, known, claim, ARGV[2], ARGV[3], out)
+if word == "not_held" then
+  return { "not_held", known and string.sub(known, 1, 1) == "!" and string.sub(known, 2) or "" }
+elseif word == "taken" then
+  return { "taken" }
 end
-local detached = r.node == from and r.phase == "d"
-if detached then
-  touch(at, st) -- a full server must not keep a hold from its new holder
-  if from ~= to then
-    wake(out, at.channel .. from, "taken", at.name, claim)
-  end
-  r.node, r.phase = to, "h"
-end
-if detached then
-  deadline = lengthen(at, st, r, deadline, "beat")
-  redis.call("ZADD", at.line, deadline, "h:" .. claim)
-  save(at, st, deadline < bands().forever and deadline or nil, "c:" .. claim, pack(r))
-  tell(out)
-end
-local left = deadline == bands().forever and -1 or deadline - at.ms
+local text = pack(r)
+local left = deadline == forever and -1 or deadline - at.ms
 local limit = r.limit > 0 and r.limit - at.ms or -1
-if not detached then
-  return { "attached", left, limit, pack(r) }
+if word == "attached" then
+  return { "attached", left, limit, text }
 end
-return { "resumed", left, limit, pack(r) }
+redis.call("ZADD", at.line, deadline, "h:" .. claim)
+save(at, st, deadline < forever and deadline or nil, "c:" .. claim, text)
+tell(out)
+return { "resumed", left, limit, text }

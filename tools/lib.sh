@@ -6,9 +6,6 @@ golangci_version=v2.15.0
 # One binary per version of the linter and of Go.
 golangci_lint=$PWD/.cache/golangci-lint-$golangci_version-$(go env GOVERSION)/golangci-lint
 
-# The image that test/harness makes containers from.
-image=${BERTH_TEST_IMAGE:-redis:7-alpine}
-
 say() { printf '%s\n' "$*"; }
 
 die() {

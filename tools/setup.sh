@@ -1,33 +1,65 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
-# install it where it is missing. WHAT is any of cc, redis, golangci-lint,
-# luacheck. What is there already is left alone, so it may run any number of
+# install it where it is missing. WHAT is any of cc, redis, valkey, golangci-lint,
+# luacheck, docker. What is there already is left alone, so it may run any number of
 # times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
 
+# as_root COMMAND...: run it as root.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "cannot install anything: run as root, or install sudo; $hint"
+  fi
+}
+
 # apt_install PACKAGE...: install Debian packages without starting their
 # services: a Redis that a package starts would sit on the default port.
 apt_install() {
   command -v apt-get >/dev/null || die "cannot install $*: this is not a Debian; $hint"
-  local root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || die "cannot install $*: run as root, or install sudo; $hint"
-    root=(sudo)
-  fi
   say "installing $* with apt-get"
   local policy=/usr/sbin/policy-rc.d
   if [ ! -e "$policy" ]; then
-    printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$policy" >/dev/null
-    "${root[@]}" chmod 755 "$policy"
-    # shellcheck disable=SC2064 # the values of now are meant
-    trap "${root[*]} rm -f $policy" EXIT
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+    # shellcheck disable=SC2064 # the value of now is meant
+    trap "as_root rm -f $policy" EXIT
   fi
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq ||
-    die "apt-get update failed; $hint"
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null ||
+  apt_update
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null ||
     die "apt-get install $* failed; $hint"
+}
+
+apt_update() {
+  command -v apt-get >/dev/null || die "this is not a Debian; $hint"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || die "apt-get update failed; $hint"
+}
+
+backports=/etc/apt/sources.list.d/berth-backports.sources
+
+# apt_backports: have apt know the backports of this Debian, in the archive that the
+# release itself comes from, until the file is removed. What is in the release, too, is
+# not taken from there unless it is asked for.
+apt_backports() {
+  local release uri
+  # shellcheck source=/dev/null
+  release=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+  # shellcheck disable=SC2016 # the fields are apt's
+  uri=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' |
+    awk -v release="$release" '$2 == release { print $1; exit }') || true
+  [ -n "$uri" ] || die "apt has no source of Debian's release ${release:-without a name}; $hint"
+  as_root tee "$backports" >/dev/null <<EOF
+Types: deb
+URIs: $uri
+Suites: $release-backports
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+EOF
 }
 
 # The race detector links with the C compiler.
@@ -39,21 +71,12 @@ setup_cc() {
   apt_install gcc libc6-dev
 }
 
-# The tests look for a server in the same order, see test/harness. Those that
-# stop, fill or restart one need their own even if BERTH_TEST_REDIS names one.
+# Redis Cluster, Sentinel and servers that are stopped, filled or restarted are
+# processes, even if BERTH_TEST_REDIS names a server or Docker has the image.
 setup_redis() {
-  local hint="install redis-server 7 or newer, or run Docker with the image $image"
-  if docker_has_image; then
-    say "Redis for the tests: Docker, $image"
-    return
-  fi
+  local hint="install redis-server 7 or newer"
   if ! command -v redis-server >/dev/null; then
-    if [ -z "${BERTH_TEST_REDIS:-}" ]; then
-      apt_install redis-server
-    elif ! (apt_install redis-server); then
-      say "Redis for the tests: BERTH_TEST_REDIS alone; tests that need a server of their own will fail"
-      return
-    fi
+    apt_install redis-server
   fi
   local version
   version=$(redis-server --version | sed -n 's/.* v=\([0-9.]*\).*/\1/p')
@@ -61,8 +84,34 @@ setup_redis() {
   [ "${version%%.*}" -ge 7 ] || die "redis-server $version is too old; $hint"
 }
 
-docker_has_image() {
-  command -v docker >/dev/null && timeout 30 docker image inspect "$image" >/dev/null 2>&1
+# Debian 12 has Valkey in its backports alone.
+setup_valkey() {
+  local hint="install valkey-server 8 or newer"
+  if ! command -v valkey-server >/dev/null; then
+    apt_update
+    if ! apt-cache policy valkey-server | grep 'Candidate: [0-9]' >/dev/null; then
+      apt_backports
+    fi
+    local failed=""
+    (apt_install valkey-server) || failed=yes
+    as_root rm -f "$backports" # also where it is of no use: apt would complain ever after
+    [ -z "$failed" ] || exit 1
+  fi
+  local version
+  version=$(valkey-server --version | sed -n 's/.* v=\([0-9.]*\).*/\1/p')
+  say "Valkey for the tests: valkey-server $version"
+  [ "${version%%.*}" -ge 8 ] || die "valkey-server $version is too old; $hint"
+}
+
+# A Docker that was not running is started, and goes on until tools/docker.sh stop.
+setup_docker() {
+  local hint="install and start Docker yourself"
+  if tools/docker.sh answers; then return; fi
+  if ! command -v dockerd >/dev/null || ! command -v iptables >/dev/null; then
+    apt_install docker.io iptables
+  fi
+  command -v docker >/dev/null || apt_install docker-cli # newer Debians have it apart
+  tools/docker.sh start
 }
 
 setup_luacheck() {

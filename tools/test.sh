@@ -7,8 +7,13 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # the race detector needs it
 
 bare=$(mktemp -d)
-trap 'rm -rf "$bare"' EXIT
-for program in redis-server docker; do
+export BERTH_TEST_REPORT=$bare/report # what tests could not run; go test would swallow it
+finish() {
+  if [ -s "$BERTH_TEST_REPORT" ]; then cat "$BERTH_TEST_REPORT"; fi
+  rm -rf "$bare"
+}
+trap finish EXIT
+for program in redis-server valkey-server docker; do
   printf '#!/bin/sh\necho "the tests of the library run without %s" >&2\nexit 1\n' "$program" >"$bare/$program"
   chmod 755 "$bare/$program"
 done
@@ -18,6 +23,6 @@ for module in "$@"; do
   if [ "$module" = . ]; then
     env -u BERTH_TEST_REDIS -u BERTH_REDIS PATH="$bare:$PATH" go test -race ./...
   else
-    go -C "$module" test -race ./...
+    go -C "$module" test -race -timeout 30m ./...
   fi
 done

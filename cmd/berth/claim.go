@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -21,7 +22,7 @@ const (
 	defaultLockLease = 5 * time.Second // as in package qlock
 )
 
-// holding is what a command runs under: a permit or a lock.
+// holding is what a command runs under: a permit, a lock or an allocation.
 type holding interface {
 	supervise.Hold
 	ID() string
@@ -35,17 +36,21 @@ type holding interface {
 type line struct {
 	take  func(ctx context.Context) (holding, error)
 	crowd func(ctx context.Context) (string, error) // who is there after a claim that got nothing has gone
+	rests bool                                      // what is not held need not be free, so that the crowd is always told
 }
 
 // acquire waits for what the flags ask for.
 func (o *runOptions) acquire(ctx context.Context, conn *connection, label string, notes *notes) (holding, error) {
 	open := o.permits
-	if o.lock != "" {
+	switch o.what() {
+	case "--lock":
 		open = o.locks
+	case "--pool":
+		open = o.allocations
 	}
 	line, err := open(conn, label, notes)
 	if err != nil {
-		return nil, inFlags(err, "capacity", "--capacity")
+		return nil, inFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
 	}
 	return o.stand(ctx, conn, line)
 }
@@ -177,11 +182,15 @@ func notAcquired(ctx context.Context, conn *connection, line *line, err error) e
 	case !errors.As(err, &refused):
 		return err
 	}
-	if errors.Is(err, berth.ErrBusy) && refused.Held == 0 {
+	if errors.Is(err, berth.ErrBusy) && (refused.Held == 0 || line.rests) {
 		ctx, cancel := context.WithTimeout(ctx, looking)
 		defer cancel()
 		conn.settle(ctx) // so that the claim itself is not counted
-		if crowd, failed := line.crowd(ctx); failed == nil {
+		switch crowd, failed := line.crowd(ctx); {
+		case failed != nil:
+		case strings.HasSuffix(err.Error(), ")"): // it counts already
+			err = fmt.Errorf("%w; %s", err, crowd)
+		default:
 			err = fmt.Errorf("%w (%s)", err, crowd)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 const demoHelp = `Show what Berth does, with real processes, in a quarter of a minute: a semaphore,
-then a lock. No server is needed: the demo has one of its own, which only this
-machine can reach, and which ends with it.
+a lock, and a pool of resources. No server is needed: the demo has one of its own,
+which only this machine can reach, and which ends with it.
 
 On a terminal it is a picture that moves, else a line for everything that
 happens. At its end it checks what it has shown.
@@ -29,7 +29,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var plain bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch processes share a semaphore and a lock; needs no server",
+		Short: "Watch processes share a semaphore, a lock and a pool; needs no server",
 		Long:  demoHelp,
 		Args:  cobra.NoArgs,
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {

@@ -13,6 +13,8 @@ import (
 const (
 	exitFailed      = 1   // something is not as it should be: check, demo, show
 	exitUsage       = 64  // EX_USAGE: flags or arguments are wrong
+	exitDamaged     = 65  // EX_DATAERR: what is stored is not whole
+	exitNoInput     = 66  // EX_NOINPUT: what is to be read cannot be
 	exitUnavailable = 69  // EX_UNAVAILABLE: the server cannot be reached, or refuses
 	exitOutput      = 74  // EX_IOERR: what there is to say cannot be written
 	exitNotAcquired = 75  // EX_TEMPFAIL: not acquired, try again later

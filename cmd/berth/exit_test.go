@@ -216,6 +216,8 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 				{"sem", "show", "gpu"},
 				{"sem", "resize", "gpu", "2"},
 				{"lock", "ls"},
+				{"pool", "ls"},
+				{"pool", "add", "proxies", "a"},
 				{"swarm", "flush"},
 				{"check", "--help"},
 				{"run", "--sem", "gpu", "--capacity", "1", "--try", "true"},

@@ -18,6 +18,8 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 		{"lock", "ls"},
 		{"lock", "show", "gpu", "--json"},
 		{"lock", "queue", "gpu"},
+		{"pool", "ls"},
+		{"pool", "add", "proxies", "a"},
 		{"swarm", "status"},
 		{"swarm", "flush"},
 		{"--version"},

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -90,10 +91,13 @@ func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f fun
 func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, signals chan os.Signal, notes *notes) error {
 	watch := clock.New()
 	limited := o.limited(watch)
+	environment, err := environmentOf(held)
+	if err != nil {
+		_ = part(conn, held, notes) // nothing ran under it
+		return &exitError{exitCannotRun, err}
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(),
-		"BERTH_NAME="+held.Name(), "BERTH_CLAIM="+held.ID(),
-		"BERTH_FENCE="+strconv.FormatInt(held.Fence(), 10))
+	cmd.Env = append(os.Environ(), environment...)
 	relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
@@ -114,6 +118,24 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// environmentOf is what a command finds of what it runs under. A key of a resource
+// may be any bytes, and an environment may not.
+func environmentOf(held holding) ([]string, error) {
+	environment := []string{
+		"BERTH_NAME=" + held.Name(), "BERTH_CLAIM=" + held.ID(),
+		"BERTH_FENCE=" + strconv.FormatInt(held.Fence(), 10),
+	}
+	allocation, ok := held.(interface{ Resource() string })
+	if !ok {
+		return environment, nil
+	}
+	resource := allocation.Resource()
+	if strings.ContainsRune(resource, 0) {
+		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", key(resource), held.Name())
+	}
+	return append(environment, "BERTH_RESOURCE="+resource), nil
 }
 
 // limited says of a hold that begins now whether it ends by a limit of its own,
@@ -140,22 +162,21 @@ func (o *runOptions) limit() string {
 
 // lostError is the last line about a hold that ended too early.
 func (o *runOptions) lostError(held holding, err error) error {
-	flag, _ := o.what()
 	text := fmt.Sprintf("%q, fence %d,", held.Name(), held.Fence())
 	switch {
 	case errors.Is(err, supervise.ErrEnding):
 		return fmt.Errorf("the command was told to end before the lease of %s did", text)
 	case errors.Is(err, berth.ErrReleased):
-		return fmt.Errorf("the %s %s was released by somebody else while the command ran", nouns[flag], text)
+		return fmt.Errorf("the %s %s was released by somebody else while the command ran", nouns[o.what()], text)
 	case errors.Is(err, berth.ErrExpired):
-		return fmt.Errorf("the %s %s was held as long as %s allows, and the command still ran", nouns[flag], text, o.limit())
+		return fmt.Errorf("the %s %s was held as long as %s allows, and the command still ran", nouns[o.what()], text, o.limit())
 	default:
 		return fmt.Errorf("the lease of %s was lost while the command ran", text)
 	}
 }
 
 // nouns are what the holds are called, before a name.
-var nouns = map[string]string{"--sem": "permit of", "--lock": "lock"}
+var nouns = map[string]string{"--sem": "permit of", "--lock": "lock", "--pool": "resource of"}
 
 // parting bounds what berth does for a hold whose command has ended, all in all:
 // whoever waits for the command waits for that too.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -72,7 +73,9 @@ func (n *notes) observer() observe.Observer {
 	return observe.Func(func(e observe.Event) {
 		switch e.Kind {
 		case observe.Queued:
-			if watched {
+			if e.Primitive == string(keyspace.Pool) && e.Capacity == 0 {
+				n.say("warning: the pool %q has no resources; waiting until it has", e.Name) // a typing error waits for ever
+			} else if watched {
 				n.say("waiting for %q, %d ahead in line", e.Name, e.Ahead)
 			}
 		case observe.CapacityDiffers:

@@ -62,15 +62,17 @@ func (a *app) runs(f func(cmd *cobra.Command, args []string) error) func(*cobra.
 const rootHelp = `Berth shares limited things between processes, over a Redis or Valkey server.
 
 A semaphore has a name and a capacity, a lock has a name and lets one in at a
-time. Whoever wants a place asks for it, waits in line, first come, first served,
-holds it under a lease that is renewed, and gives it back. The place of a process
-that dies goes to the next in line when its lease ends.
+time, a pool has a name and resources, such as proxies or accounts. Whoever wants a
+place asks for it, waits in line, first come, first served, holds it under a lease
+that is renewed, and gives it back. The place of a process that dies goes to the
+next in line when its lease ends.
 
 New here? 'berth demo' shows it, and needs no server.`
 
 const rootExamples = `  berth demo
   berth run --sem gpu --capacity 2 -- python train.py
   berth run --lock nightly -- ./nightly.sh
+  berth run --pool proxies -- sh -c 'curl --proxy "$BERTH_RESOURCE" https://example.com'
   berth sem ls
   berth lock show nightly
   berth check --redis rediss://user:password@redis.example.com:6380`
@@ -91,9 +93,9 @@ protocol=2 (RESP2), skip_verify (TLS without checking the certificate; to trust
 one more authority, set SSL_CERT_FILE). Special characters in a password are
 percent-encoded: @ is %40, / is %2F.
 
-Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 69 the server
-cannot be reached or refuses, 74 the output cannot be written; those of run are
-in 'berth run --help'.
+Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 65 a pool is not
+whole, 66 a file cannot be read, 69 the server cannot be reached or refuses, 74 the
+output cannot be written; those of run are in 'berth run --help'.
 `
 
 func (a *app) root() *cobra.Command {
@@ -111,11 +113,11 @@ func (a *app) root() *cobra.Command {
 	a.global = flags
 	flags.StringVar(&a.url, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
 	flags.StringVar(&a.namespace, "namespace", "berth", "first part of all keys; only one namespace is seen")
-	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, swarm and check)")
+	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, pool, swarm and check)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
 	root.AddCommand(
-		a.runCommand(), a.semCommand(), a.lockCommand(), a.swarmCommand(), a.checkCommand(),
-		a.demoCommand(), a.demoWorkerCommand())
+		a.runCommand(), a.semCommand(), a.lockCommand(), a.poolCommand(), a.swarmCommand(),
+		a.checkCommand(), a.demoCommand(), a.demoWorkerCommand())
 	return root
 }
 

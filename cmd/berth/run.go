@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -19,19 +20,28 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-const runHelp = `Wait in line for a permit of a semaphore, or for a lock, run the command under
-it, and give it back when the command ends.
+const runHelp = `Wait in line for a permit of a semaphore, for a lock, or for a resource of a pool,
+run the command under it, and give it back when the command ends.
 
 A semaphore lets in as many as its capacity, which is that of the semaphore as a
 whole. The first to use a name sets it; when another one is stored, that one
 counts and a warning says so. To change it, use 'berth sem resize'. A lock lets
-in one; semaphores and locks of the same name have nothing to do with each other.
+in one; semaphores, locks and pools of the same name have nothing to do with each
+other.
+
+A pool has resources, which 'berth pool add' gives it; the command gets the one
+that came back first, unless --bind names a binding: then the one that was bound
+to it, if that is free, and another one otherwise, which is bound to it from then
+on. A command that finds its resource worn out lets it rest:
+
+  berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
 
 The command finds in its environment:
-  BERTH_NAME    the name of the semaphore or the lock
-  BERTH_CLAIM   the id of its claim
-  BERTH_FENCE   the number of its grant, higher than all before; pass it on to
-                what the name protects, and refuse lower ones there
+  BERTH_NAME      the name of the semaphore, the lock or the pool
+  BERTH_CLAIM     the id of its claim
+  BERTH_FENCE     the number of its grant, higher than all before; pass it on to
+                  what the name protects, and refuse lower ones there
+  BERTH_RESOURCE  the key of its resource, where that is of a pool
 
 What it holds is a lease that berth renews while the command runs. When no renewal
 has succeeded until the lease is almost over, the command gets SIGTERM at its end
@@ -45,7 +55,8 @@ group, so what the command has started as well. SIGINT, SIGTERM, SIGHUP and
 SIGQUIT are passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command
 alone. Ctrl-C and Ctrl-Z work as usual; a job that is stopped for longer than its
 lease is killed when it is continued. If berth itself is killed (SIGKILL), so is
-the command on Linux; elsewhere it goes on, and only its fence tells.
+the command on Linux, but not what the command has started; elsewhere all of it goes
+on, and only its fence tells.
 What is held is given back when the command ends, even if something that it has
 put into the background goes on. A server that does not answer is given up after
 2s: a line says so, the hold ends with its lease, and the exit code stays that of
@@ -64,7 +75,8 @@ Exit codes:
         command to end: the lease was lost, or somebody else released it, or
         --max-hold or --no-renew let it end; it takes precedence over the
         command's code
-  126   the command cannot be run
+  126   the command cannot be run, or its resource has a NUL byte, which no
+        environment can have
   127   there is no such command
   128+n signal n ended the wait; the command did not run`
 
@@ -77,6 +89,9 @@ const runExamples = `  # at most two trainings at a time, over all machines
   # not at all if somebody is at it
   berth run --lock nightly --try -- ./nightly.sh
 
+  # a proxy of its own for each, and the same one for the same customer
+  berth run --pool proxies --bind customer-7 -- ./fetch.sh
+
   # whoever is drawn, for ten minutes at the most
   berth run --lock table --access random --lease 10m --no-renew -- ./play.sh`
 
@@ -84,6 +99,10 @@ const runExamples = `  # at most two trainings at a time, over all machines
 type runOptions struct {
 	sem      string
 	lock     string
+	pool     string
+	bind     string
+	bindFor  time.Duration
+	cooldown time.Duration
 	capacity int
 	weight   int
 	access   string
@@ -99,8 +118,8 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run {--sem NAME --capacity N | --lock NAME} [flags] -- COMMAND [ARG]...",
-		Short:   "Run a command under a semaphore or a lock",
+		Use:     "run {--sem NAME --capacity N | --lock NAME | --pool NAME} [flags] -- COMMAND [ARG]...",
+		Short:   "Run a command under a semaphore, a lock or with a resource of a pool",
 		Long:    runHelp,
 		Example: runExamples,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -126,6 +145,10 @@ func (a *app) runCommand() *cobra.Command {
 	flags.IntVar(&o.weight, "weight", 1, "how much of the capacity the command takes")
 	flags.StringVar(&o.lock, "lock", "", "`NAME` of the lock")
 	flags.StringVar(&o.access, "access", qlock.Queued.String(), "`HOW` to stand in line for the lock: queued, random or lifo")
+	flags.StringVar(&o.pool, "pool", "", "`NAME` of the pool")
+	flags.StringVar(&o.bind, "bind", "", "`BINDING` by which the same resource is given again, if it is free")
+	flags.DurationVar(&o.bindFor, "bind-for", time.Hour, "how long the binding lasts from the grant")
+	flags.DurationVar(&o.cooldown, "cooldown", 0, "how long the resource rests after the command (default not at all)")
 	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
 	flags.DurationVar(&o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
 	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
@@ -135,6 +158,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
 	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
+	_ = cmd.RegisterFlagCompletionFunc("pool", completing(a.poolNames))
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -150,12 +174,15 @@ func words(list []qlock.Access) []string {
 	return texts
 }
 
-// what is the flag that says what to wait for, and the name given with it.
-func (o *runOptions) what() (flag, name string) {
-	if o.lock != "" {
-		return "--lock", o.lock
+// what is the flag that says what to wait for.
+func (o *runOptions) what() string {
+	switch {
+	case o.lock != "":
+		return "--lock"
+	case o.pool != "":
+		return "--pool"
 	}
-	return "--sem", o.sem
+	return "--sem"
 }
 
 // validate looks at the flags before anything is sent, and fills in the lease and
@@ -200,21 +227,33 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// validateName looks at what to wait for, and at what only a semaphore or only a
-// lock has.
+// validateName looks at what to wait for, and at what only a semaphore, only a lock
+// or only a pool has.
 func (o *runOptions) validateName(flags *pflag.FlagSet) error {
-	sem, lock := flags.Changed("sem"), flags.Changed("lock")
+	sem, lock, pool := flags.Changed("sem"), flags.Changed("lock"), flags.Changed("pool")
 	switch {
-	case !sem && !lock:
-		return usage("nothing to wait for is given: --sem NAME --capacity N, or --lock NAME")
+	case !sem && !lock && !pool:
+		return usage("nothing to wait for is given: --sem NAME --capacity N, or --lock NAME, or --pool NAME")
 	case sem && lock:
 		return berth.Invalid("--lock", "with --sem there are two to wait for; leave one of them out")
+	case pool && (sem || lock):
+		return berth.Invalid("--pool", "with --sem or --lock there are two to wait for; leave one of them out")
 	case lock && (flags.Changed("capacity") || flags.Changed("weight")):
 		return berth.Invalid("--lock", "a lock has neither --capacity nor --weight: it lets in one")
-	case sem && flags.Changed("access"):
-		return berth.Invalid("--access", "a semaphore lets in who came first; only with --lock there is a choice")
+	case pool && (flags.Changed("capacity") || flags.Changed("weight")):
+		return berth.Invalid("--pool", "a pool has neither --capacity nor --weight: it has resources, and each goes to one")
+	case !lock && flags.Changed("access"):
+		return berth.Invalid("--access", "a semaphore lets in who came first, and a pool too; only with --lock there is a choice")
 	case sem && !flags.Changed("capacity"):
 		return usage("--capacity N is missing: how much of the semaphore may be held at once")
+	}
+	if pool {
+		return cmp.Or(inFlags(keyspace.CheckName(o.pool), "name", "--pool"), o.validatePool(flags))
+	}
+	for _, only := range []string{"bind", "bind-for", "cooldown"} {
+		if flags.Changed(only) {
+			return berth.Invalid("--"+only, "it is for --pool; only a pool has resources")
+		}
 	}
 	if lock {
 		if !slices.Contains(words(accesses), o.access) {
@@ -229,6 +268,26 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 		return berth.Invalid("--weight", "%d is not within 1 and the capacity, %d", o.weight, o.capacity)
 	}
 	return inFlags(keyspace.CheckName(o.sem), "name", "--sem")
+}
+
+// validatePool looks at what only a pool has.
+func (o *runOptions) validatePool(flags *pflag.FlagSet) error {
+	switch {
+	case o.bind == "" && flags.Changed("bind"):
+		return berth.Invalid("--bind", "it is empty")
+	case o.bind == "" && flags.Changed("bind-for"):
+		return berth.Invalid("--bind-for", "it is for --bind")
+	case o.bindFor <= 0:
+		return berth.Invalid("--bind-for", "%s is not above 0", o.bindFor)
+	case o.cooldown < 0 || (o.cooldown == 0 && flags.Changed("cooldown")):
+		return berth.Invalid("--cooldown", "%s is not above 0", o.cooldown)
+	case o.cooldown == berth.Forever:
+		return berth.Invalid("--cooldown", "it must end")
+	}
+	return cmp.Or(
+		settings.Text("--bind", o.bind),
+		settings.Duration("--bind-for", o.bindFor),
+		settings.Duration("--cooldown", o.cooldown))
 }
 
 // fillGrace refuses a grace that leaves renewals no time.

@@ -127,22 +127,30 @@ func (a *app) printClaims(holders []berth.Holder, waiters []berth.Waiter, weight
 func holderTable(out io.Writer, holders []berth.Holder, weights bool) error {
 	rows := make([][]string, 0, len(holders))
 	for _, h := range holders {
-		lease := human(h.Lease)
-		switch {
-		case h.Detached:
-			lease += " detached"
-		case h.NoRenew:
-			lease += " fixed"
-		}
-		if h.MaxHold != 0 {
-			lease += ", at most " + human(h.MaxHold)
-		}
-		rows = append(rows, weighed(weights, []string{
-			strconv.FormatInt(h.Fence, 10), itoa(h.Weight), human(h.Held), lease, human(h.Left),
-			plain(h.Owner), plain(h.Label), h.ID,
-		}))
+		rows = append(rows, holderRow(h, weights))
 	}
-	return table(out, weighed(weights, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}), rows)
+	return table(out, holderHeading(weights), rows)
+}
+
+func holderHeading(weights bool) []string {
+	return weighed(weights, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"})
+}
+
+func holderRow(h berth.Holder, weights bool) []string {
+	lease := human(h.Lease)
+	switch {
+	case h.Detached:
+		lease += " detached"
+	case h.NoRenew:
+		lease += " fixed"
+	}
+	if h.MaxHold != 0 {
+		lease += ", at most " + human(h.MaxHold)
+	}
+	return weighed(weights, []string{
+		strconv.FormatInt(h.Fence, 10), itoa(h.Weight), human(h.Held), lease, human(h.Left),
+		plain(h.Owner), plain(h.Label), h.ID,
+	})
 }
 
 func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool) error {

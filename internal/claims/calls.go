@@ -42,6 +42,20 @@ type Config struct {
 	// Resume is the primitive's script that takes up a detached hold. It takes
 	// and answers what semaphore_resume does.
 	Resume *scriptkit.Script
+	// Restore, Sweep and Force are the primitive's scripts in the place of
+	// claim_restore, claim_sweep and claim_force_release, which they answer like;
+	// nil for those.
+	Restore, Sweep, Force *scriptkit.Script
+	// Parts are keys of a name beyond its state and its line, for scripts that take
+	// them.
+	Parts []string
+	// Resources says that Renew tells of each claim which resource it holds.
+	Resources bool
+	// Empty is told that a pool on which claims of this node wait has no resources;
+	// nil for nobody.
+	Empty func(name string)
+	// Request returns the Request of a claim that is resumed; nil for none.
+	Request func() any
 	// Tell takes the events that no claim of this node is behind; nil for none.
 	Tell Teller
 }
@@ -61,6 +75,11 @@ type Calls struct {
 	space keyspace.Space
 	kind  keyspace.Kind
 	run   *scriptkit.Runner
+	parts []string
+	each  int // fields of a claim in the reply of renew
+
+	request func() any
+	empty   func(name string)
 
 	renew, resume, restore, sweep, force, holders, waiters *scriptkit.Script
 }
@@ -68,6 +87,23 @@ type Calls struct {
 // New returns calls without an engine. It does no I/O.
 func New(cfg Config) *Calls {
 	lib := Library()
+	or := func(own *scriptkit.Script, shared string) *scriptkit.Script {
+		if own != nil {
+			return own
+		}
+		return lib.Script(shared)
+	}
+	each, request := 3, cfg.Request
+	if cfg.Resources {
+		each++
+	}
+	if request == nil {
+		request = func() any { return nil }
+	}
+	empty := cfg.Empty
+	if empty == nil {
+		empty = func(string) {}
+	}
 	return &Calls{
 		Node:    cfg.Node,
 		Linger:  Decimal(cfg.Linger.Milliseconds()),
@@ -75,20 +111,33 @@ func New(cfg Config) *Calls {
 		space:   cfg.Space,
 		kind:    cfg.Kind,
 		run:     cfg.Runner,
+		parts:   append([]string{keyspace.StatePart, keyspace.LinePart}, cfg.Parts...),
+		each:    each,
+		request: request,
+		empty:   empty,
 		Tell:    cfg.Tell.from(cfg.Node),
 		renew:   cfg.Renew,
 		resume:  cfg.Resume,
-		restore: lib.Script("claim_restore"),
-		sweep:   lib.Script("claim_sweep"),
-		force:   lib.Script("claim_force_release"),
+		restore: or(cfg.Restore, "claim_restore"),
+		sweep:   or(cfg.Sweep, "claim_sweep"),
+		force:   or(cfg.Force, "claim_force_release"),
 		holders: lib.Script("claim_holders"),
 		waiters: lib.Script("claim_waiters"),
 	}
 }
 
-// Run runs a script on the keys of a name.
+// Run runs a script on as many keys of a name as it takes: its state, its line,
+// and the primitive's own.
 func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
-	keys := []string{s.space.State(s.kind, name), s.space.Line(s.kind, name)}
+	keys := make([]string, min(len(s.parts), len(script.Header.Keys)))
+	for i := range keys {
+		keys[i] = s.space.Key(s.kind, name, s.parts[i])
+	}
+	return s.RunOn(ctx, script, mode, keys, args...)
+}
+
+// RunOn runs a script on the keys given.
+func (s *Calls) RunOn(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, keys []string, args ...string) (scriptkit.Reply, error) {
 	return s.run.Run(ctx, script, mode, keys, args)
 }
 
@@ -106,11 +155,17 @@ func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims 
 	if r.Status() != statusRenewed {
 		return engine.Round{}, Unexpected(name, &r)
 	}
-	const fixed, each = 5, 3
+	const fixed = 5
 	round := engine.Round{Tide: Tide(&r, 1, 4), Status: make([]engine.Status, len(claims))}
 	for i := range claims {
-		at := fixed + each*i
+		at := fixed + s.each*i
 		round.Status[i] = engine.Status{Word: engine.Word(r.Str(at)), Left: Left(r.Int(at + 1)), Fence: r.Int(at + 2)}
+		if s.each > 3 {
+			round.Status[i].Resource = r.Str(at + 3)
+		}
+		if round.Status[i].Word == engine.WordWaiting && r.Int(3) == 0 {
+			s.empty(name)
+		}
 	}
 	return round, r.Err()
 }
@@ -134,6 +189,9 @@ func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim
 	round := engine.Round{Tide: Tide(&r, 1, 4), Status: make([]engine.Status, len(claims))}
 	for i := range claims {
 		round.Status[i] = engine.Status{Word: engine.Word(r.Str(fixed + i))}
+	}
+	if r.Int(3) == 0 {
+		s.empty(name)
 	}
 	return round, r.Err()
 }

@@ -27,6 +27,13 @@ func (s *Calls) Sweep(ctx context.Context, name string) (engine.Tide, error) {
 	return tide, err
 }
 
+// SweepOnce drops what has expired, as much as one script does, and returns how
+// much that was. Calls are repeated by Config.Retry.
+func (s *Calls) SweepOnce(ctx context.Context, name string) (int, error) {
+	counts, _, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
+	return counts.Dropped, err
+}
+
 // Count drops what has expired, however much it is, and counts. Calls are
 // repeated by Config.Retry. The counts are zero with an error.
 func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {

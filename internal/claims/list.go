@@ -87,11 +87,12 @@ func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []be
 	}
 	next = r.Str(1)
 	now := time.UnixMilli(r.Int(2))
-	for i := 3; i < r.Len(); i += 3 {
+	for i := 3; i < r.Len(); i += 4 {
 		h, err := Holder(r.Str(i), now, r.Int(i+1), r.Str(i+2))
 		if err != nil {
 			return nil, "", err
 		}
+		h.Resource = r.Str(i + 3)
 		page = append(page, h)
 	}
 	return page, next, r.Err()

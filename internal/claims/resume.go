@@ -72,6 +72,10 @@ func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	}
 	span, limit := Left(r.Int(1)), r.Int(2)
 	record, err := engine.ParseRecord(r.Str(3))
+	resource := ""
+	if r.Len() > 4 {
+		resource = r.Str(4)
+	}
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
@@ -84,6 +88,6 @@ func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	if limit > 0 {
 		record.MaxHold = Millis(limit) // what is left of it, from this call on
 	}
-	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight}
-	return s.Engine.Adopt(ctx, claim, start, record.Fence, span)
+	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight, Request: s.request()}
+	return s.Engine.Adopt(ctx, claim, start, record.Fence, resource, span)
 }

@@ -57,7 +57,6 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		// Close may have looked for handles before there was this one.
 		refusal = &berth.AcquireError{Reason: berth.ReasonClosed, Cause: e.closedBy()}
 		e.giveUp(c, refusal)
-		hold.cancel(refusal.Cause)
 		return nil, e.refused(c, refusal)
 	}
 	e.granted(hold)
@@ -193,6 +192,7 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 	answer, err := e.cfg.Scripts.Acquire(context.Background(), c)
 	if err != nil {
 		if scriptkit.MaybeRan(err) {
+			c.unanswered(start)
 			c.mu.Lock()
 			c.lost = true
 			c.mu.Unlock()
@@ -217,7 +217,9 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 			}
 		}
 		c.mu.Unlock()
-		e.takes(c, grant{fence: answer.Fence, start: start, left: answer.Left, confirmed: answer.Confirmed})
+		e.takes(c, grant{
+			fence: answer.Fence, resource: answer.Resource, start: start, left: answer.Left, confirmed: answer.Confirmed,
+		})
 	default:
 		e.queued(c, start, answer, epoch)
 	}
@@ -232,7 +234,8 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 		c.mu.Unlock()
 		return
 	}
-	c.phase, c.ticket, c.place = waiting, a.Ticket, a.Place
+	c.mayRun = false
+	c.phase, c.ticket, c.place, c.signal = waiting, a.Ticket, a.Place, make(chan struct{}, 1)
 	c.heard, c.left = start, a.Left
 	// An earlier attempt that went unanswered may have waited, been granted and
 	// expired since: then a push is not about this place.
@@ -243,8 +246,8 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 	e.beats.Add(&c.lease, c.Name, heartbeat.Spec{
 		Lease:    c.Record.Wait,
 		Deadline: heartbeat.Deadline(start, a.Left, c.Record.Wait),
-		Ended:    func(err error) { e.waitEnded(c, err) },
-		Failed:   func(err error) { e.waitFailed(c, err) },
+		Ended:    waitEnded,
+		Failed:   waitFailed,
 	})
 	if p, _ := c.current(); p == ended {
 		e.forget(c) // given up in between
@@ -253,7 +256,7 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 	e.hub.Start()
 	if epoch != e.hub.Epoch() {
 		// A subscription came in between: a push may have been lost before it.
-		e.beats.Kick(c.Name)
+		e.beats.Hurry(&c.lease)
 	}
 	if pushed {
 		c.wake()
@@ -263,18 +266,18 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 
 // waitEnded is called when the heartbeat has learned that a waiting claim is
 // over. Whoever said so has ended the claim already.
-func (e *Engine) waitEnded(c *Claim, err error) {
+func waitEnded(l *heartbeat.Lease, err error) {
 	var refusal *berth.AcquireError
 	if errors.As(err, &refusal) {
-		c.endWaiting(refusal)
+		l.Claim.(*Claim).endWaiting(refusal)
 	}
 }
 
 // waitFailed is called when a heartbeat of a waiting claim has failed. Network
 // errors are waited out; what the server refuses for good ends the wait.
-func (e *Engine) waitFailed(c *Claim, err error) {
+func waitFailed(l *heartbeat.Lease, err error) {
 	if !scriptkit.Repeatable(err) {
-		c.endWaiting(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
+		l.Claim.(*Claim).endWaiting(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
 	}
 }
 
@@ -290,7 +293,7 @@ func (e *Engine) giveUp(c *Claim, refusal *berth.AcquireError) {
 		return
 	}
 	switch refusal.Reason {
-	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonHeld,
+	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld,
 		berth.ReasonQueuedAhead, berth.ReasonDeadlock:
 		if !lost {
 			return // the server has just said that it has nothing of this claim

@@ -100,7 +100,7 @@ func (e *Engine) believes(c *Claim) (confirm bool) {
 	}
 	// The deadline stays that of the last own answered call: the hand-off gave
 	// the grant what the claim had left.
-	g := grant{fence: c.pushedFence, start: c.heard, left: c.left}
+	g := grant{fence: c.pushedFence, resource: c.pushedGift, start: c.heard, left: c.left}
 	c.mu.Unlock()
 	e.takes(c, g)
 	c.wake()

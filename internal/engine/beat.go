@@ -15,9 +15,12 @@ import (
 // is left. Below 0 is without end.
 type grant struct {
 	fence     int64
+	resource  string
 	start     time.Duration
 	left      time.Duration
+	most      time.Duration // the deadline is no later than this, 0 for no bound
 	confirmed bool
+	sent      sight // what was known when the call was sent, of a claim that is held
 }
 
 // takes moves a claim to granted, unless it was granted or has ended already, and
@@ -28,7 +31,7 @@ func (e *Engine) takes(c *Claim, g grant) {
 		c.mu.Unlock()
 		return
 	}
-	c.phase, c.fence, c.confirmed = granted, g.fence, g.confirmed
+	c.phase, c.fence, c.resource, c.confirmed = granted, g.fence, g.resource, g.confirmed
 	if g.confirmed {
 		c.renewed = g.start
 	}
@@ -38,14 +41,9 @@ func (e *Engine) takes(c *Claim, g grant) {
 
 // keep gives the lease of a hold to the heartbeat.
 func (e *Engine) keep(c *Claim, g grant) {
-	spec := heartbeat.Spec{
-		Ends:   true,
-		Ended:  func(cause error) { e.leaseEnded(c, cause) },
-		Failed: func(err error) { e.renewFailed(c, err) },
-	}
+	spec := e.held
 	if e.cfg.WarnAfter > 0 {
 		spec.Warn = g.start + e.cfg.WarnAfter
-		spec.OnWarn = func() { e.heldLong(c) }
 	}
 	e.time(c, &spec, g)
 	e.mu.Lock()
@@ -76,14 +74,22 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	}
 	before := spec.Deadline
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
+	if g.most != 0 && (spec.Deadline == 0 || spec.Deadline > g.most) {
+		spec.Deadline = g.most
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before != 0 && c.lowered > g.start {
+	if c.loose {
+		spec.Renews, spec.Deadline, spec.Limit = false, 0, 0 // only its handle is left
+		return
+	}
+	if before != 0 && c.liftedAt > g.sent.step {
 		// Something was taken back since that call was sent: its answer may be from
 		// before, and the server has been asked again.
 		spec.Deadline = min(spec.Deadline, before)
 	}
-	c.told, spec.Beyond = spec.Deadline, c.beyond
+	c.hears(spec.Deadline)
+	spec.Beyond = c.beyond
 }
 
 // restorePause is the shortest pause before a restore that failed is tried again.
@@ -100,6 +106,7 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 	start := e.clock.Now() // sighted before, so that nothing since is taken for older
 	round, err := e.cfg.Scripts.Beat(ctx, name, ModeBeat, claims)
 	if err != nil {
+		e.unheard(claims, start, err)
 		return nil, err
 	}
 	e.tide(name, start, round.Tide)
@@ -138,18 +145,29 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 	return outcomes, nil
 }
 
+// unheard notes that a call of claims, sent at start, has failed with an error.
+func (e *Engine) unheard(claims []*Claim, start time.Duration, err error) {
+	if !scriptkit.MaybeRan(err) {
+		return
+	}
+	for _, c := range claims {
+		c.unanswered(start)
+	}
+}
+
 // sight is what was known of a claim when a call was sent. The answer is as old
 // as that: a push may have overtaken it.
 type sight struct {
 	pushes int  // how many had come
 	held   bool // it was granted
 	begun  bool // an own call has followed the grant
+	step   int  // what had become of its deadline
 }
 
 func (c *Claim) sight() sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return sight{pushes: c.pushes, held: c.phase == granted, begun: c.confirmed}
+	return sight{pushes: c.pushes, held: c.phase == granted, begun: c.confirmed, step: c.steps}
 }
 
 // compare orders claims by where they stand.
@@ -187,12 +205,12 @@ func (e *Engine) hear(c *Claim, start time.Duration, sent sight, s Status) (out 
 func (e *Engine) hearWaiting(c *Claim, start time.Duration, sent sight, s Status) (out heartbeat.Outcome, forgotten bool) {
 	switch s.Word {
 	case WordHeld:
-		e.takes(c, grant{fence: s.Fence, start: start, left: s.Left, confirmed: true})
+		e.takes(c, grant{fence: s.Fence, resource: s.Resource, start: start, left: s.Left, confirmed: true})
 		c.wake()
 		return heartbeat.Outcome{Skip: true}, false
 	case WordWaiting:
 		c.mu.Lock()
-		c.heard, c.left = start, s.Left
+		c.heard, c.left, c.mayRun = start, s.Left, false
 		c.denied = max(c.denied, sent.pushes)
 		c.mu.Unlock()
 		return heartbeat.Outcome{Left: s.Left}, false
@@ -211,7 +229,7 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 	switch s.Word {
 	case WordHeld:
 		c.mu.Lock()
-		if c.lowered > start {
+		if c.liftedAt > sent.step {
 			c.mu.Unlock()
 			// It may be from before an extension was taken back, which the
 			// server is asked about since.
@@ -223,11 +241,11 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 		if left < 0 {
 			left = berth.Forever
 		}
-		c.told = heartbeat.Deadline(start, left, c.terms.lease())
+		c.hears(heartbeat.Deadline(start, left, c.terms.lease()))
 		low := len(c.ceilings) > 0 // which the answer has lifted
 		c.mu.Unlock()
 		if first || low {
-			e.retime(c, grant{start: start, left: s.Left, confirmed: true})
+			e.retime(c, grant{start: start, left: s.Left, confirmed: true, sent: sent})
 		}
 		return heartbeat.Outcome{Left: left}
 	case WordTaken, WordReleased, WordGone:
@@ -304,12 +322,12 @@ func (e *Engine) hearRestored(c *Claim, start time.Duration, s Status) heartbeat
 	switch s.Word {
 	case WordWaiting:
 		c.mu.Lock()
-		c.heard, c.left = start, c.Record.Wait
+		c.heard, c.left, c.mayRun = start, c.Record.Wait, false
 		c.mu.Unlock()
 		e.event(observe.Restored, c, func(ev *observe.Event) { ev.Waited = c.waited(e.clock.Now()) })
 		return heartbeat.Outcome{Left: c.Record.Wait}
 	case WordHeld:
-		e.beats.Kick(c.Name) // the next beat says how much is left
+		e.beats.Hurry(&c.lease) // the next beat says how much is left
 		return heartbeat.Outcome{Skip: true}
 	}
 	out, _ := e.hearWaiting(c, start, sight{}, s)
@@ -341,6 +359,7 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	}
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})
 	if err != nil {
+		e.unheard([]*Claim{c}, start, err)
 		return err
 	}
 	e.tide(c.Name, start, round.Tide)
@@ -358,9 +377,14 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	case out.Gone != nil:
 		e.endHold(c, out.Gone)
 	case out.Skip && sent.held:
-		e.beats.Kick(c.Name) // the answer was too old
+		e.beats.Hurry(&c.lease) // the answer was too old
 	case !out.Skip:
-		e.retime(c, grant{start: start, left: out.Left, confirmed: true})
+		if mode == ModeDetach {
+			c.mu.Lock()
+			c.detached = true // before another call of the claim can begin
+			c.mu.Unlock()
+		}
+		e.retime(c, grant{start: start, left: out.Left, confirmed: true, sent: sent})
 	}
 	return nil
 }

@@ -62,17 +62,17 @@ type Claim struct {
 
 	inLine bool // guarded by Engine.mu: counted among the waiters of its name
 
-	// signal has room for one: something about this claim has changed.
-	signal chan struct{}
-
 	mu          sync.Mutex
+	signal      chan struct{} // guarded by mu: something about this claim has changed. It has room for one, and is there once the claim waits
 	phase       phase         // guarded by mu, only ever grows
 	err         error         // guarded by mu: why it ended
 	ticket      int64         // guarded by mu
 	stored      int           // guarded by mu: the capacity that the server last named, 0 for none
 	place       int64         // guarded by mu: where it stands, while it waits
 	fence       int64         // guarded by mu: the number of its grant
+	resource    string        // guarded by mu: what it gives, where the primitive has resources
 	pushedFence int64         // guarded by mu: what the last push said it is
+	pushedGift  string        // guarded by mu: the resource that the last push named
 	confirmed   bool          // guarded by mu: an own call has followed the grant
 	pushes      int           // guarded by mu: how many pushes said that it was granted
 	denied      int           // guarded by mu: how many of them an own call has answered since
@@ -85,19 +85,37 @@ type Claim struct {
 	hold        *Hold         // guarded by mu: its handle, once there is one
 
 	detached bool // guarded by mu: nobody renews it any more
+	loose    bool // guarded by mu: only its handle is left of it
 
-	terms    Terms                    // guarded by mu: what its hold goes by
-	entry    *Entry                   // guarded by mu: not nil for an entry of an owner that held already
-	replied  time.Duration            // guarded by mu: when the answer that made it an entry was read
-	limit    time.Duration            // guarded by mu: the local end of its maximum hold, 0 for none
-	ceilings map[*Claim]time.Duration // guarded by mu: what entries in the middle of their release may leave of it
-	told     time.Duration            // guarded by mu: the local deadline by the last answer; a call under way may have lowered it
-	beyond   time.Duration            // guarded by mu: how much further than its lease it was extended, as far as is known
-	renewed  time.Duration            // guarded by mu: start of the last call that renewed it
-	lowered  time.Duration            // guarded by mu: when the last of them was answered
-	before   map[*Claim]time.Duration // deadlines of its siblings before it was sent; of the goroutine that asks
-	noted    time.Duration            // when that was; of the goroutine that asks
-	heralded []string                 // the siblings that were lowered for its removal; guarded by calls
+	terms    Terms              // guarded by mu: what its hold goes by
+	entry    *Entry             // guarded by mu: not nil for an entry of an owner that held already
+	replied  time.Duration      // guarded by mu: when the answer that made it an entry was read
+	limit    time.Duration      // guarded by mu: the local end of its maximum hold, 0 for none
+	mayRun   bool               // guarded by mu: a call since its last answered one may have run, and begun that
+	since    time.Duration      // guarded by mu: when the first of these was sent
+	ceilings map[*Claim]ceiling // guarded by mu: what entries in the middle of their release may leave of it
+	told     time.Duration      // guarded by mu: the local deadline by the last answer; a call under way may have lowered it
+	beyond   time.Duration      // guarded by mu: how much further than its lease it was extended, as far as is known
+	renewed  time.Duration      // guarded by mu: start of the last call that renewed it
+	steps    int                // guarded by mu: how much has become of its deadline; orders what follows, which the clock would not
+	heardAt  int                // guarded by mu: the step of the last answer
+	heir     bool               // guarded by mu: another claim has taken its place here
+	liftedAt int                // guarded by mu: the step at which the last of the ceilings was lifted
+	notes    map[*Claim]note    // guarded by mu: what its siblings believed in before it was sent
+	heralded []string           // the siblings that were lowered for its removal; guarded by calls
+	mayGo    bool               // an attempt of its removal may run yet; guarded by calls
+}
+
+// ceiling is what the removal of another entry may leave of a claim's deadline.
+type ceiling struct {
+	at   time.Duration
+	step int // when it was set
+}
+
+// note is a claim's deadline before something that may lengthen it was sent.
+type note struct {
+	deadline time.Duration
+	step     int
 }
 
 // Terms are what the deadlines of a hold go by: those of its claim's record, or,
@@ -149,40 +167,69 @@ func (t Terms) lease() time.Duration {
 	return t.Lease
 }
 
+// unanswered notes a call, sent at start, that may have run without its answer being
+// read: a maximum hold may run from then on.
+func (c *Claim) unanswered(start time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.mayRun {
+		c.mayRun, c.since = true, start
+	}
+}
+
 // waited is how long the call has taken at a moment.
 func (c *Claim) waited(now time.Duration) time.Duration { return c.Before + now - c.start }
 
 // begins sets what is known of a claim when its course begins.
 func (c *Claim) begins(now time.Duration) {
 	c.start = now
-	c.signal, c.calls = make(chan struct{}, 1), newTurns()
 	c.lease.Claim = c
 	c.terms = Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}
 }
 
 // turns is a mutex for what takes as long as the network does. Whoever waits for
 // a sync.Mutex is not idle for testing/synctest, so that virtual time would stand
-// still, and the call that it waits for would never come back.
-type turns chan struct{}
-
-func newTurns() turns { return make(turns, 1) }
-
-func (t turns) Lock()   { t <- struct{}{} }
-func (t turns) Unlock() { <-t }
-
-func (t turns) TryLock() bool {
-	select {
-	case t <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+// still, and the call that it waits for would never come back; whoever waits for a
+// sync.Cond is.
+type turns struct {
+	mu    sync.Mutex // never held for as long as a turn
+	taken bool       // guarded by mu
+	free  sync.Cond  // on mu
 }
 
-// wake signals without blocking.
+func (t *turns) Lock() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free.L = &t.mu
+	for t.taken {
+		t.free.Wait()
+	}
+	t.taken = true
+}
+
+func (t *turns) TryLock() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	free := !t.taken
+	t.taken = true
+	return free
+}
+
+func (t *turns) Unlock() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken = false
+	t.free.Signal()
+}
+
+// wake signals without blocking. A claim that does not wait yet looks at itself
+// before it does.
 func (c *Claim) wake() {
+	c.mu.Lock()
+	signal := c.signal
+	c.mu.Unlock()
 	select {
-	case c.signal <- struct{}{}:
+	case signal <- struct{}{}:
 	default:
 	}
 }
@@ -199,7 +246,7 @@ func (c *Claim) end(cause error) bool {
 	hold := c.hold
 	c.mu.Unlock()
 	if hold != nil {
-		hold.cancel(cause)
+		hold.finish(cause)
 	}
 	c.wake()
 	return true
@@ -300,6 +347,20 @@ func causeOf(ctx context.Context) error {
 		return cause
 	}
 	return errors.Join(err, cause)
+}
+
+// Resource is what the claim holds, "" where the primitive has no resources.
+func (c *Claim) Resource() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resource
+}
+
+// Fence is the number of its grant, 0 before.
+func (c *Claim) Fence() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fence
 }
 
 // Ticket is when the claim came, as far as is known.

@@ -24,6 +24,9 @@ import (
 // be on its way.
 const tombstone = time.Minute
 
+// idlers is how many goroutines are kept for what is spawned next.
+const idlers = 64
+
 // Config says what an engine works with. All fields are set by the primitive.
 type Config struct {
 	// Redis is the user's client.
@@ -58,18 +61,25 @@ type Engine struct {
 	cfg     Config
 	clock   clock.Clock
 	beats   *heartbeat.Engine
+	held    heartbeat.Spec // what the specs of all holds have in common
 	hub     *wake.Hub
 	closing chan struct{} // closed when Close begins
 	gone    chan struct{} // closed when nothing runs any more
 	parting error         // what Close met; written before gone is closed
 
+	jobs chan func()    // what is spawned, for a goroutine that waits; closed when nothing is any more
+	idle chan struct{}  // has an element for each of these, and room for idlers
+	crew sync.WaitGroup // the goroutines of spawn, those that wait included
+
 	replaced atomic.Bool // Abandon has closed it
 
-	mu     sync.Mutex
-	claims map[string]*Claim // guarded by mu: all that are not ended
-	lines  map[string]*line  // guarded by mu: the names on which a claim waits
-	closed bool              // guarded by mu
-	work   sync.WaitGroup    // calls and goroutines; Add only under mu while not closed, or inside one that counts
+	mu       sync.Mutex
+	claims   map[string]*Claim   // guarded by mu: all that are not ended
+	lines    map[string]*line    // guarded by mu: the names on which a claim waits
+	removals map[*Claim]*removal // guarded by mu: the releases of what may have extended that are not answered
+	adopting int                 // guarded by mu: the calls between Begin and End
+	closed   bool                // guarded by mu
+	work     sync.WaitGroup      // calls and goroutines; Add only under mu while not closed, or inside one that counts
 }
 
 // NodeID draws the id of a node: 64 random bits.
@@ -82,14 +92,23 @@ func NodeID() string {
 // New returns an engine. It does no I/O and starts nothing.
 func New(cfg Config) *Engine {
 	e := &Engine{
-		cfg:     cfg,
-		clock:   cfg.Clock,
-		closing: make(chan struct{}),
-		gone:    make(chan struct{}),
-		claims:  make(map[string]*Claim),
-		lines:   make(map[string]*line),
+		cfg:      cfg,
+		clock:    cfg.Clock,
+		closing:  make(chan struct{}),
+		gone:     make(chan struct{}),
+		jobs:     make(chan func()),
+		idle:     make(chan struct{}, idlers),
+		claims:   make(map[string]*Claim),
+		lines:    make(map[string]*line),
+		removals: make(map[*Claim]*removal),
 	}
 	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beat})
+	e.held = heartbeat.Spec{
+		Ends:   true,
+		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },
+		OnWarn: func(l *heartbeat.Lease) { e.heldEvent(observe.HeldLong, l.Claim.(*Claim), nil) },
+		Failed: func(l *heartbeat.Lease, err error) { e.heldEvent(observe.RenewFailed, l.Claim.(*Claim), err) },
+	}
 	e.hub = wake.New(cfg.Redis, cfg.Channel, e.deliver, e.subscribed)
 	return e
 }
@@ -129,10 +148,27 @@ func (e *Engine) forget(c *Claim) {
 // work that counts already.
 func (e *Engine) spawn(f func()) {
 	e.work.Add(1)
-	go func() {
-		defer e.work.Done()
+	select {
+	case e.jobs <- f:
+	default:
+		e.crew.Go(func() { e.serve(f) })
+	}
+}
+
+// serve runs f, and then what is spawned next: a goroutine that stays has its stack
+// already, which a new one would first have to grow for every call.
+func (e *Engine) serve(f func()) {
+	for open := true; open; {
 		f()
-	}()
+		e.work.Done()
+		select {
+		case e.idle <- struct{}{}:
+		default:
+			return // enough of them wait
+		}
+		f, open = <-e.jobs
+		<-e.idle
+	}
 }
 
 // begin counts a piece of work that comes from outside any call, and reports
@@ -175,7 +211,7 @@ func (e *Engine) deliver(m wake.Message) {
 		return
 	}
 	c.mu.Lock()
-	c.pushes, c.pushedFence = c.pushes+1, m.Int(1)
+	c.pushes, c.pushedFence, c.pushedGift = c.pushes+1, m.Int(1), m.Field(3)
 	c.mu.Unlock()
 	c.wake()
 }
@@ -208,17 +244,12 @@ func (e *Engine) subscribed() {
 // error. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.shut(nil)
+	late, cancel := e.overtime(ctx)
+	defer cancel()
 	select {
 	case <-e.gone:
 		return e.parting
-	case <-ctx.Done():
-	}
-	patience := time.NewTimer(e.cfg.CleanupTimeout)
-	defer patience.Stop()
-	select {
-	case <-e.gone:
-		return e.parting
-	case <-patience.C:
+	case <-late.Done():
 		return causeOf(ctx)
 	}
 }
@@ -245,6 +276,8 @@ func (e *Engine) shut(more []*Hold) {
 		defer close(e.gone)
 		e.parting = errors.Join(e.releaseAll(holds)...)
 		e.work.Wait()
+		close(e.jobs)
+		e.crew.Wait()
 		e.beats.Stop()
 		e.hub.Stop()
 	}()
@@ -305,7 +338,9 @@ func (e *Engine) releaseAll(claims []*Claim) []error {
 			continue
 		}
 		if detached {
-			c.end(e.endOfHandles()) // the hold goes on, this handle does not
+			if c.end(e.endOfHandles()) && c.Loose() { // else the hold goes on, this handle does not
+				e.holdEvent(observe.Released, hold, nil)
+			}
 			e.forget(c)
 			continue
 		}
@@ -343,6 +378,11 @@ func (e *Engine) repeats(c *Claim, attempt int, err error) {
 	})
 }
 
+// Event sends an event about a claim, with what all such events share.
+func (e *Engine) Event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
+	e.event(kind, c, fill)
+}
+
 // event fills in what all events of a claim share, and sends it.
 func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 	if e.cfg.Observe == nil {
@@ -350,7 +390,7 @@ func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 	}
 	ev := observe.Event{
 		Kind: kind, Name: c.Name, Claim: c.ID, Node: e.cfg.Node, Owner: c.Record.Owner,
-		Weight: c.Record.Weight, Attrs: c.Attrs,
+		Weight: c.Record.Weight, Resource: c.Resource(), Attrs: c.Attrs,
 	}
 	if fill != nil {
 		fill(&ev)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -19,10 +20,12 @@ import (
 type Hold struct {
 	e      *Engine
 	c      *Claim
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	caller context.Context // of the acquiring call, for its values
 	waited time.Duration
 	since  time.Duration // on the engine's clock
+
+	ctx    context.Context         // guarded by Claim.mu: nil until somebody asks for it
+	cancel context.CancelCauseFunc // guarded by Claim.mu: of ctx
 
 	mu         sync.Mutex
 	own        bool  // guarded by mu: it lived when Release was first called
@@ -33,16 +36,11 @@ type Hold struct {
 
 // handle makes the hold of a claim that was granted.
 func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
-	h := &Hold{e: e, c: c, since: e.clock.Now()}
+	h := &Hold{e: e, c: c, caller: ctx, since: e.clock.Now()}
 	h.waited = c.waited(h.since)
-	h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(ctx)))
 	c.mu.Lock()
 	c.hold = h
-	p, err := c.phase, c.err
 	c.mu.Unlock()
-	if p == ended {
-		h.cancel(err) // lost before the caller had it
-	}
 	return h
 }
 
@@ -62,11 +60,10 @@ func (e *Engine) Held(ctx context.Context, name string) *Hold {
 func (h *Hold) Claim() *Claim { return h.c }
 
 // Fence is the number of the grant.
-func (h *Hold) Fence() int64 {
-	h.c.mu.Lock()
-	defer h.c.mu.Unlock()
-	return h.c.fence
-}
+func (h *Hold) Fence() int64 { return h.c.Fence() }
+
+// Resource is what is held, "" where the primitive has no resources.
+func (h *Hold) Resource() string { return h.c.Resource() }
 
 // Ticket is when the claim came.
 func (h *Hold) Ticket() int64 { return h.c.Ticket() }
@@ -79,13 +76,39 @@ func (h *Hold) Waited() time.Duration { return h.waited }
 
 // Context ends with the hold.
 func (h *Hold) Context() context.Context {
-	_ = h.Err() // ends it where the clock has seen the end before any timer
-	return h.ctx
+	h.c.mu.Lock()
+	if h.ctx == nil {
+		h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(h.caller)))
+	}
+	ctx := h.ctx
+	h.c.mu.Unlock()
+	_ = h.Err() // ends it where the end is known: from before it was made, or by the clock
+	return ctx
+}
+
+// finish ends the context, if there is one.
+func (h *Hold) finish(cause error) {
+	h.c.mu.Lock()
+	cancel := h.cancel
+	h.c.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
 }
 
 // Err says why the hold ended, nil while it lives. It trusts no timer: after a
-// suspension the clock knows before any timer has fired.
+// suspension the clock knows before any timer has fired. The context of a hold of
+// which Err says that it has ended, has ended too: whoever found the end may have
+// recorded it, and not yet have told the context.
 func (h *Hold) Err() error {
+	err := h.look()
+	if err != nil {
+		h.finish(err)
+	}
+	return err
+}
+
+func (h *Hold) look() error {
 	p, err := h.c.current()
 	if p == ended {
 		return err
@@ -169,9 +192,6 @@ func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
 	})
 }
 
-func (e *Engine) renewFailed(c *Claim, err error) { e.heldEvent(observe.RenewFailed, c, err) }
-func (e *Engine) heldLong(c *Claim)               { e.heldEvent(observe.HeldLong, c, nil) }
-
 // heldEvent is for a hold whose caller has it already.
 func (e *Engine) heldEvent(kind observe.Kind, c *Claim, err error) {
 	c.mu.Lock()
@@ -214,7 +234,9 @@ func (h *Hold) Detach(ctx context.Context) error {
 	if err := h.ask(ctx, ModeDetach); err != nil {
 		return err
 	}
-	if err := h.Err(); err != nil {
+	// Close ends the handle of a hold that is detached, and not the hold: whoever has
+	// asked is the only one to know of it.
+	if err := h.Err(); err != nil && (!h.c.isDetached() || !errors.Is(err, h.e.endOfHandles())) {
 		return err
 	}
 	h.c.mu.Lock()
@@ -269,11 +291,21 @@ func (e *Engine) Begin() error {
 	if e.outdated() || !e.begin() {
 		return e.closedBy()
 	}
+	e.mu.Lock()
+	e.adopting++
+	e.mu.Unlock()
 	return nil
 }
 
 // End ends what Begin has begun.
-func (e *Engine) End() { e.work.Done() }
+func (e *Engine) End() {
+	e.mu.Lock()
+	if e.adopting--; e.adopting == 0 {
+		maps.DeleteFunc(e.removals, func(_ *Claim, r *removal) bool { return r.answered })
+	}
+	e.mu.Unlock()
+	e.work.Done()
+}
 
 // MayAdopt reports whether a hold that is attached to this node already may be
 // taken up here: no handle keeps it.
@@ -284,11 +316,17 @@ func (e *Engine) MayAdopt(id string) bool {
 
 // Adopt takes up a hold that this or another node had detached, between Begin and
 // End.
-func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, left time.Duration) (*Hold, error) {
+func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {
 	c.begins(start)
 	c.entry = &Entry{Terms: c.terms} // it may be one: then others renew it
+	all := left
+	if left < 0 {
+		all = berth.Forever
+	}
+	deadline := heartbeat.Deadline(start, all, c.terms.lease())
 	e.mu.Lock()
 	old := e.claims[c.ID]
+	most := e.inherits(c, old, start, deadline)
 	e.claims[c.ID] = c
 	e.mu.Unlock()
 	if old != nil {
@@ -302,7 +340,10 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 		}
 		return nil, e.closedBy()
 	}
-	e.takes(c, grant{fence: fence, start: start, left: left, confirmed: true})
+	e.takes(c, grant{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true})
+	if most != 0 {
+		e.beats.Hurry(&c.lease)
+	}
 	h := e.handle(ctx, c)
 	e.holdEvent(observe.Resumed, h, nil)
 	return h, nil
@@ -320,7 +361,8 @@ func (h *Hold) Mark(ctx context.Context) context.Context {
 // with the hold, whichever comes first.
 func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(h.Mark(ctx))
-	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
+	held := h.Context()
+	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
 	return inner, func() {
 		stop()
 		cancel(nil)

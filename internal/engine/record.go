@@ -28,6 +28,7 @@ type Record struct {
 	Owner    string
 	Label    string
 	Meta     map[string]string
+	Extra    string // what only the primitive reads, "" for none
 }
 
 // Text writes the record as the scripts read it.
@@ -54,7 +55,11 @@ func (r *Record) appendTail(b []byte) []byte {
 	}
 	b = appendText(b, r.Owner)
 	b = appendText(b, r.Label)
-	return appendText(b, packMeta(r.Meta))
+	b = appendText(b, packMeta(r.Meta))
+	if r.Extra != "" {
+		b = appendText(b, r.Extra)
+	}
+	return b
 }
 
 // LeaseMillis is the lease as the scripts count it: 0 is forever.
@@ -96,6 +101,9 @@ func ParseRecord(text string) (Record, error) {
 		Phase: words[0][0], Ticket: n[1], Fence: n[2], Granted: instant(n[3]), Limit: instant(n[4]),
 		Weight: int(n[5]), NoRenew: words[6] == "f", Wait: ms(n[7]), Lease: ms(n[8]), MaxHold: ms(n[9]),
 		Priority: int(n[10]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
+	}
+	if len(texts) > 3 {
+		r.Extra = texts[3]
 	}
 	if n[8] == 0 {
 		r.Lease = berth.Forever

@@ -13,9 +13,13 @@ import (
 // Release gives the hold back. What the caller holds ends before anything is
 // sent. Where ctx has ended already, or ends before the answer, Release waits for
 // CleanupTimeout at most; the call goes on in the background for as long as
-// Config.Retry allows, and Close waits for it. A hold that was detached, or that
+// Config.Retry allows, and Close waits for it. On an engine that is closed nothing
+// goes on, and the call ends with the wait. A hold that was detached, or that
 // somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
+	if h.settle() {
+		return nil
+	}
 	mine, before := h.retire()
 	if !mine {
 		return before
@@ -24,8 +28,13 @@ func (h *Hold) Release(ctx context.Context) error {
 	if counts {
 		defer h.e.work.Done()
 	}
-	if !counts || ctx.Done() == nil {
-		return h.release(context.WithoutCancel(ctx), before)
+	if ctx.Done() == nil {
+		return h.release(ctx, before)
+	}
+	if !counts {
+		inner, cancel := h.e.overtime(ctx)
+		defer cancel()
+		return h.release(inner, before)
 	}
 	reply := make(chan error, 1)
 	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx), before) })
@@ -43,6 +52,24 @@ func (h *Hold) Release(ctx context.Context) error {
 		return err
 	case <-patience.C:
 		return causeOf(ctx)
+	}
+}
+
+// overtime returns a context that ends CleanupTimeout after ctx.
+func (e *Engine) overtime(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		patience := time.NewTimer(e.cfg.CleanupTimeout)
+		defer patience.Stop()
+		select {
+		case <-patience.C:
+			cancel(causeOf(ctx))
+		case <-inner.Done():
+		}
+	})
+	return inner, func() {
+		stop()
+		cancel(nil)
 	}
 }
 
@@ -67,29 +94,32 @@ func (h *Hold) retire() (mine bool, before error) {
 
 // release sends the release and keeps what the server says of it.
 func (h *Hold) release(ctx context.Context, before error) error {
-	kind, err := h.releaseOnce(ctx, before)
+	kind, then, err := h.releaseOnce(ctx, before)
 	if kind != "" {
 		h.e.holdEvent(kind, h, err)
+	}
+	if then != nil {
+		then()
 	}
 	return err
 }
 
-// releaseOnce also says which event is to be sent.
-func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, error) {
+// releaseOnce also says which event is to be sent, and what is to be called then.
+func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, func(), error) {
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()
 	h.mu.Lock()
 	parted, result := h.parted, h.result
 	h.mu.Unlock()
 	if parted {
-		return "", result
+		return "", nil, result
 	}
 	parting, err := h.e.sendRelease(ctx, h.c)
 	if err != nil {
 		h.mu.Lock()
 		h.unanswered = h.unanswered || scriptkit.MaybeRan(err)
 		h.mu.Unlock()
-		return observe.ReleaseFailed, err
+		return observe.ReleaseFailed, nil, err
 	}
 	if parting.More {
 		h.e.sweepSoon(h.c.Name)
@@ -100,13 +130,13 @@ func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, err
 	h.parted, h.result = true, h.outcome(parting, before)
 	switch {
 	case before != nil:
-		return "", h.result // its end has been told
+		return "", parting.Then, h.result // its end has been told
 	case h.result != nil:
-		return endOf(h.result), h.result
+		return endOf(h.result), parting.Then, h.result
 	case parting.Entries > 0:
-		return observe.ReentryEnded, nil
+		return observe.ReentryEnded, parting.Then, nil
 	}
-	return observe.Released, nil
+	return observe.Released, parting.Then, nil
 }
 
 // outcome is what a release returns, by what the server says and by what was
@@ -133,6 +163,9 @@ func (h *Hold) outcome(p Parting, before error) error {
 
 // Drop ends a hold whose caller has left, and gives it back in the background.
 func (h *Hold) Drop() {
+	if h.settle() {
+		return
+	}
 	if mine, before := h.retire(); mine {
 		h.part(before)
 	}

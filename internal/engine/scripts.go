@@ -90,6 +90,8 @@ type Answer struct {
 	// Left is the time left of the hold or of the wait lease, below 0 for a
 	// hold without end.
 	Left time.Duration
+	// Resource is what a grant gives where the primitive has resources.
+	Resource string
 	// Entry is set where the owner held the name already.
 	Entry *Entry
 	Tide  Tide
@@ -104,6 +106,9 @@ type Parting struct {
 	More bool
 	// Entries is how many entries of the owner the name is still held by.
 	Entries int
+	// Then is called when what the release of a hold has done may be told, without
+	// any lock; nil for nothing to tell.
+	Then func()
 }
 
 // Released says what became of a claim.
@@ -139,6 +144,8 @@ type Status struct {
 	Left time.Duration
 	// Fence is the number of the grant, 0 while it waits.
 	Fence int64
+	// Resource is what it holds where the primitive has resources.
+	Resource string
 }
 
 // Word says what a claim is for the server.

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth/internal/heartbeat"
@@ -38,15 +40,35 @@ func (c *Claim) reentry() *Entry {
 }
 
 // noteSiblings keeps the deadlines of the others as they are without the claim:
-// should nothing be heard of what became of it, its removal leaves at least those.
+// its removal leaves at least those.
 func (e *Engine) noteSiblings(c *Claim) {
 	if c.Extends == 0 {
 		return
 	}
-	c.before, c.noted = make(map[*Claim]time.Duration), e.clock.Now()
+	notes := make(map[*Claim]note)
 	for _, other := range e.siblings(c) {
-		c.before[other] = other.lease.Deadline()
+		other.mu.Lock()
+		other.steps++
+		notes[other] = note{deadline: other.lease.Deadline(), step: other.steps}
+		other.mu.Unlock()
 	}
+	c.mu.Lock()
+	c.notes = notes
+	c.mu.Unlock()
+}
+
+// noted is what the claim has noted of another, nothing where that one came later:
+// a hold that was taken up again is another claim, whose steps are counted anew.
+func (c *Claim) noted(other *Claim) note {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notes[other]
+}
+
+// hears takes a deadline that an answer gives. It is called with c.mu held.
+func (c *Claim) hears(deadline time.Duration) {
+	c.steps++
+	c.told, c.heardAt = deadline, c.steps
 }
 
 // lengthenSiblings moves the deadlines of the others to what the entry's grant
@@ -61,14 +83,14 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 	}
 	start, common := c.start, entry.Common+entry.rest
 	for _, other := range e.siblings(c) {
-		if other.takenBack(start) || !other.settled() {
+		if other.takenBack(c.noted(other)) || !other.settled() {
 			continue // its own next beat tells
 		}
 		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 			if further := heartbeat.Deadline(start, common, spec.Lease); spec.Deadline != 0 && further > spec.Deadline {
 				spec.Deadline = further
 				other.mu.Lock()
-				other.told = further
+				other.hears(further)
 				other.beyond += entry.Extends
 				spec.Beyond = other.beyond
 				other.mu.Unlock()
@@ -85,71 +107,237 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 	if !c.mayExtend() {
 		return func(error) {}
 	}
-	var lowered []*Claim
 	c.heralded = c.heralded[:0]
-	for _, other := range e.siblings(c) {
+	siblings := e.siblings(c)
+	e.removing(c, siblings)
+	for _, other := range siblings {
 		if e.lowerSibling(c, other) {
-			lowered = append(lowered, other)
 			c.heralded = append(c.heralded, other.ID)
+		} else if !c.mayGo {
+			e.spares(c, other)
 		}
 	}
 	return func(err error) {
-		if err != nil && scriptkit.MaybeRan(err) {
+		if err != nil && (c.mayGo || scriptkit.MaybeRan(err)) {
+			c.mayGo = true
+			e.loses(c)
 			return // it may run yet: believe no more than what it leaves
 		}
-		for _, other := range lowered {
-			e.liftSibling(c, other)
+		c.mayGo = false
+		for _, id := range e.removed(c) {
+			e.liftSibling(c, id)
 		}
 		e.beats.Kick(c.Name)
 	}
 }
 
-// lowerSibling lowers one, and reports false where nothing bounds it. A call under
-// way may have lowered it already, but not by what the claim extended.
+// lowerSibling lowers one, and reports false where it could not. A call under way
+// may have lowered it already, but not by what the claim extended.
 func (e *Engine) lowerSibling(c, other *Claim) bool {
-	now := e.clock.Now()
-	return e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
+	now, noted, lowered := e.clock.Now(), c.noted(other), false
+	done := e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 		if spec.Deadline == 0 {
-			return
+			return // none here, which also stands for one too far off: the server's may be finite
 		}
+		unused := c.unused(now)
 		other.mu.Lock()
 		defer other.mu.Unlock()
-		least := max(spec.Deadline, other.told) - c.unused(now)
-		if before, known := c.before[other]; known && c.reentry() == nil && other.lowered <= c.noted && len(other.ceilings) == 0 {
-			least = max(least, before)
+		if other.heir {
+			return
+		}
+		lowered = true
+		least := max(spec.Deadline, other.told)
+		if other.heardAt > noted.step {
+			least = sooner(least, unused) // else it knows nothing of what the claim extended
+		}
+		quiet := len(other.ceilings) == 0
+		// One that is being removed already may be gone when this one goes, and each
+		// takes back its own.
+		for removed, another := range other.ceilings {
+			if removed == c {
+				continue
+			}
+			left := max(another.at, other.renewedUntil(spec))
+			if another.step > noted.step {
+				left = sooner(left, unused)
+			}
+			least = min(least, left)
+		}
+		if quiet && noted.step > other.liftedAt && noted.deadline != 0 {
+			least = max(least, noted.deadline)
 		}
 		least = max(least, other.renewedUntil(spec))
-		if ceiling, again := other.ceilings[c]; again {
-			least = max(least, ceiling) // lowered for an earlier attempt already
+		if earlier, again := other.ceilings[c]; again {
+			least = max(least, earlier.at) // lowered for an earlier attempt already
 		}
 		spec.Deadline = min(spec.Deadline, least)
 		if other.ceilings == nil {
-			other.ceilings = make(map[*Claim]time.Duration)
+			other.ceilings = make(map[*Claim]ceiling)
 		}
-		other.ceilings[c] = least
+		other.steps++
+		other.ceilings[c] = ceiling{at: least, step: other.steps}
 		spec.Limit = other.bound(spec)
 	})
+	return done && lowered
+}
+
+// sooner is a moment moved nearer. It is never 0, which stands for none.
+func sooner(moment, by time.Duration) time.Duration {
+	if moment == by {
+		return -1
+	}
+	return moment - by
 }
 
 // liftSibling takes the ceiling away again. What was answered while it was there
 // may be from before the removal.
-func (e *Engine) liftSibling(c, other *Claim) {
-	e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
-		other.mu.Lock()
-		defer other.mu.Unlock()
-		ceiling, low := other.ceilings[c]
-		delete(other.ceilings, c)
-		other.lowered = e.clock.Now()
-		spec.Limit = other.bound(spec)
-		if spec.Deadline == 0 {
+func (e *Engine) liftSibling(c *Claim, id string) {
+	for other := e.find(id); other != nil; {
+		if !e.beats.Update(&other.lease, func(spec *heartbeat.Spec) { other.lifts(c, spec) }) {
+			other.lifts(c, &heartbeat.Spec{}) // it is about to be kept, or over
+		}
+		heir := e.find(id)
+		if heir == other {
 			return
 		}
-		spec.Deadline-- // changed, so that a beat that is under way no longer moves it
-		if low {
-			spec.Deadline = min(spec.Deadline, max(ceiling, other.renewedUntil(spec)))
+		other = heir // it may have inherited the ceiling before
+	}
+}
+
+// lifts is one claim's part of it.
+func (c *Claim) lifts(removed *Claim, spec *heartbeat.Spec) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was, low := c.ceilings[removed]
+	delete(c.ceilings, removed)
+	c.steps++
+	c.liftedAt = c.steps
+	spec.Limit = c.bound(spec)
+	if spec.Deadline == 0 {
+		return
+	}
+	spec.Deadline = sooner(spec.Deadline, 1) // changed, so that a beat that is under way no longer moves it
+	if low {
+		spec.Deadline = min(spec.Deadline, max(was.at, c.renewedUntil(spec)))
+	}
+	c.told = spec.Deadline
+}
+
+// inherits takes over what others are taking back of a hold that is taken up again
+// here, and returns what it may be believed in at the most, 0 for no bound: the
+// answer that it was taken up, which gives it the deadline, may be from before
+// something was taken back. old is its handle here before, nil for none. It is
+// called with Engine.mu held.
+func (e *Engine) inherits(c, old *Claim, start, deadline time.Duration) (most time.Duration) {
+	ceilings, steps, lifted := make(map[*Claim]ceiling), 0, 0
+	if old != nil {
+		old.mu.Lock()
+		old.heir = true
+		maps.Copy(ceilings, old.ceilings)
+		steps, lifted = old.steps, old.liftedAt
+		old.mu.Unlock()
+		if len(ceilings) > 0 || lifted != 0 {
+			most = old.lease.Deadline()
 		}
-		other.told = spec.Deadline
-	})
+	}
+	left, more := deadline, false
+	steps++
+	var going []*Claim
+	for removed, r := range e.removals {
+		_, known := ceilings[removed]
+		if !r.of[c.ID] || r.answered && (r.at < start || lifted != 0) {
+			continue
+		}
+		if !known && !r.answered {
+			going = append(going, removed)
+		}
+		more = more || !known
+		if left >= 0 {
+			left = sooner(left, removed.unused(start)) // each takes back its own
+		}
+	}
+	if more && deadline != 0 {
+		for _, removed := range going {
+			ceilings[removed] = ceiling{at: left, step: steps}
+		}
+		if most == 0 || left < most {
+			most = left
+		}
+	}
+	c.mu.Lock()
+	c.ceilings, c.steps, c.liftedAt = ceilings, steps, lifted
+	c.mu.Unlock()
+	return most
+}
+
+// removal is a release of a claim that may have extended, from before its first
+// attempt until it is answered. It outlives the claims that it lowers: such a hold
+// may be taken up here anew, while the release is on its way.
+type removal struct {
+	of       map[string]bool // what it may be taken back from
+	underWay bool            // an attempt waits for its answer
+	sent     time.Duration   // else, when the last one was given up
+	answered bool            // kept only because of what is being taken up meanwhile
+	at       time.Duration   // when that was
+}
+
+// removing keeps what the removal of a claim may be taken back from. It drops those
+// that nobody has heard of for so long that they have nothing to take back.
+func (e *Engine) removing(c *Claim, siblings []*Claim) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	for other, r := range e.removals {
+		if age := now - r.sent; !r.underWay && age > other.Extends && age-other.Extends > tombstone {
+			delete(e.removals, other)
+		}
+	}
+	r := e.removals[c]
+	if r == nil {
+		if len(siblings) == 0 {
+			return
+		}
+		r = &removal{of: make(map[string]bool)}
+		e.removals[c] = r
+	}
+	r.underWay = true
+	for _, other := range siblings {
+		r.of[other.ID] = true
+	}
+}
+
+// loses takes note of a removal whose answer nobody waits for any more.
+func (e *Engine) loses(c *Claim) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.removals[c]; r != nil {
+		r.underWay, r.sent = false, e.clock.Now()
+	}
+}
+
+// spares takes a sibling out of a removal of which it is not told, unless somebody
+// has taken it up here meanwhile, who counts on that it is lifted.
+func (e *Engine) spares(c, other *Claim) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := e.claims[other.ID]; now == nil || now == other {
+		delete(e.removals[c].of, other.ID)
+	}
+}
+
+// removed ends a removal that was answered, and returns what it was of.
+func (e *Engine) removed(c *Claim) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.removals[c]
+	if r == nil {
+		return nil
+	}
+	r.answered, r.at = true, e.clock.Now()
+	if e.adopting == 0 {
+		delete(e.removals, c)
+	}
+	return slices.Collect(maps.Keys(r.of))
 }
 
 // settled says whether the limits of the claim are known: an entry that was granted
@@ -161,12 +349,12 @@ func (c *Claim) settled() bool {
 }
 
 // takenBack says whether something of the claim's deadline has been taken back
-// since a moment, or is being taken back: what a call that began then says of it
+// since it was noted, or is being taken back: what a call that began then says of it
 // may be from before.
-func (c *Claim) takenBack(since time.Duration) bool {
+func (c *Claim) takenBack(since note) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.ceilings) > 0 || c.lowered > since
+	return len(c.ceilings) > 0 || c.liftedAt > since.step
 }
 
 // unused is the most that the removal of the claim can take back.
@@ -203,7 +391,11 @@ func (c *Claim) limited(g grant, spec *heartbeat.Spec) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g.confirmed && c.terms.MaxHold > 0 && c.limit == 0 {
-		c.limit = heartbeat.Deadline(g.start, c.terms.MaxHold, spec.Lease)
+		from := g.start
+		if c.mayRun {
+			from = min(from, c.since)
+		}
+		c.limit = heartbeat.Deadline(from, c.terms.MaxHold, spec.Lease)
 	}
 	return c.bound(spec)
 }
@@ -213,9 +405,9 @@ func (c *Claim) limited(g grant, spec *heartbeat.Spec) time.Duration {
 func (c *Claim) bound(spec *heartbeat.Spec) time.Duration {
 	at := c.limit
 	for _, ceiling := range c.ceilings {
-		ceiling = max(ceiling, c.renewedUntil(spec))
-		if at == 0 || ceiling < at {
-			at = ceiling
+		until := max(ceiling.at, c.renewedUntil(spec))
+		if at == 0 || until < at {
+			at = until
 		}
 	}
 	return at

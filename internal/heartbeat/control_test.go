@@ -99,6 +99,40 @@ func TestKickDuringAFlightIsFollowedByAnotherBatch(t *testing.T) {
 	}
 }
 
+func TestHurryMakesOneLeaseDue(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a := w.add("a", "k", w.hold(lease))
+		w.until(2 * time.Second)
+		w.add("b", "k", w.hold(lease))
+		w.until(2100 * ms)
+		w.Hurry(a)
+		w.Hurry(&Lease{Claim: "never added"})
+		w.until(3 * time.Second)
+		require.Len(t, w.calls(), 1)
+		require.Equal(t, []string{"a"}, w.calls()[0].claims)
+		require.Equal(t, []time.Duration{2100 * ms}, w.times())
+	})
+}
+
+func TestHurryDuringAFlightSendsThatLeaseOnceMore(t *testing.T) {
+	for name, first := range map[string]server{"answered": renewAll, "failed": down} { // b's next try may go along
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, script(after(100*ms, first), renewAll), func(w *world) {
+				a := w.add("a", "k", w.hold(lease))
+				w.add("b", "k", w.hold(lease))
+				w.until(3050 * ms)
+				w.Hurry(a)
+				w.Hurry(a)
+				w.until(3150 * ms)
+				require.Equal(t, []time.Duration{3000 * ms, 3100 * ms}, w.times())
+				require.Equal(t, "a", w.calls()[1].claims[0])
+				w.until(5 * time.Second)
+				require.LessOrEqual(t, len(w.calls()), 3, "once")
+			})
+		})
+	}
+}
+
 func TestKickRepeatsAFailedBatchAtOnce(t *testing.T) {
 	inWorld(t, script(down, down, down, renewAll), func(w *world) {
 		w.add("a", "k", w.hold(lease))
@@ -166,7 +200,7 @@ func TestStopWaitsForARunningCallbackAndLetsNoOtherBegin(t *testing.T) {
 		spec := w.hold(lease)
 		spec.Limit = time.Second
 		var left atomic.Int32
-		spec.Ended = func(error) {
+		spec.Ended = func(*Lease, error) {
 			time.Sleep(10 * ms)
 			left.Add(1)
 		}

@@ -198,7 +198,7 @@ func TestWrongNumberOfOutcomesIsAFailure(t *testing.T) {
 	var failure error
 	inWorld(t, none, func(w *world) {
 		spec := w.hold(lease)
-		spec.Failed = func(err error) { failure = err }
+		spec.Failed = func(_ *Lease, err error) { failure = err }
 		w.Add(&Lease{Claim: "a"}, "k", spec)
 		w.until(3 * time.Second)
 		require.EqualError(t, failure, "heartbeat: 0 outcomes for 1 leases")
@@ -319,7 +319,7 @@ func TestCallbackThatTakesItsTimeMovesNoDeadline(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		spec := w.hold(lease)
 		spec.Limit = time.Second
-		spec.Ended = func(error) { time.Sleep(10 * ms) }
+		spec.Ended = func(*Lease, error) { time.Sleep(10 * ms) }
 		w.Add(&Lease{Claim: "a"}, "k", spec)
 		spec.Limit, spec.Ended = 1100*ms, nil
 		w.add("b", "k", spec)
@@ -344,7 +344,7 @@ func TestCallbacksMayCallTheEngine(t *testing.T) {
 		l := &Lease{Claim: "a"}
 		spec := w.hold(lease)
 		spec.Limit = 5 * time.Second
-		spec.Ended = func(error) {
+		spec.Ended = func(*Lease, error) {
 			w.Kick("")
 			w.Remove(l)
 			w.addTo(l, "k", w.hold(lease))

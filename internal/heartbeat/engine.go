@@ -28,6 +28,8 @@ type Engine struct {
 	// lanes has a lane for every track with a registered lease, or with a batch
 	// still in flight.
 	lanes map[track]*lane
+	// spare is a lane that was dropped, nil for none. Nothing refers to it.
+	spare *lane
 	// ready has the lanes with nothing in flight, by when they are due.
 	ready order[*lane]
 	// events has the leases that something will happen to by itself.
@@ -121,6 +123,24 @@ func (e *Engine) Kick(key string) {
 			e.kick(ln, now)
 		}
 	}
+	e.rouse(now)
+}
+
+// Hurry makes a lease due now, if it is registered. One that is in flight goes once
+// more when its batch is back.
+func (e *Engine) Hurry(l *Lease) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l.lane == nil || e.stopped {
+		return
+	}
+	now := e.clock.Now()
+	if l.dueSlot == 0 {
+		l.hurried = true
+		return
+	}
+	l.due = min(l.due, now)
+	e.queue(l)
 	e.rouse(now)
 }
 
@@ -225,8 +245,8 @@ func (e *Engine) sweep(now time.Duration) (calls []call) {
 			calls = e.end(calls, l, cause)
 			continue
 		}
-		if l.spec.OnWarn != nil {
-			calls = append(calls, call{l, l.epoch, l.spec.OnWarn})
+		if warn := l.spec.OnWarn; warn != nil {
+			calls = append(calls, call{l, l.epoch, func() { warn(l) }})
 		}
 		l.warned()
 		e.schedule(l)
@@ -239,7 +259,7 @@ func (e *Engine) end(calls []call, l *Lease, cause error) []call {
 	cause = l.finish(cause)
 	e.forget(l)
 	if ended := l.spec.Ended; ended != nil {
-		calls = append(calls, call{l, l.epoch, func() { ended(cause) }})
+		calls = append(calls, call{l, l.epoch, func() { ended(l, cause) }})
 	}
 	return calls
 }

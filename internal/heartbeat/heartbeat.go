@@ -107,11 +107,11 @@ type Spec struct {
 	Warn time.Duration
 	// Ended is called once, when the lease is over: with ErrDeadline, with
 	// ErrLimit, or with Outcome.Gone.
-	Ended func(cause error)
+	Ended func(l *Lease, cause error)
 	// OnWarn is called at Warn, unless the lease is over by then.
-	OnWarn func()
+	OnWarn func(l *Lease)
 	// Failed is called when a batch that contained the lease has failed.
-	Failed func(err error)
+	Failed func(l *Lease, err error)
 }
 
 // Margin is what a holder gives up of a lease, so that it stops believing in it

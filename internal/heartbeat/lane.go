@@ -74,7 +74,7 @@ func (ln *lane) next(size int) time.Duration {
 func (e *Engine) enter(l *Lease, t track) {
 	ln := e.lanes[t]
 	if ln == nil {
-		ln = newLane(t)
+		ln = e.lane(t)
 		e.lanes[t] = ln
 	}
 	ln.leases++
@@ -131,7 +131,20 @@ func (e *Engine) place(ln *lane) {
 	}
 	if ln.leases == 0 && !ln.flying {
 		delete(e.lanes, ln.track)
+		e.spare = ln
 	}
+}
+
+// lane returns an empty one for a track: the one that was left last, if nobody has
+// taken it yet. With an uncontended lock every lease has a lane of its own.
+func (e *Engine) lane(t track) *lane {
+	ln := e.spare
+	if ln == nil {
+		return newLane(t)
+	}
+	e.spare = nil
+	*ln = lane{track: t, due: ln.due}
+	return ln
 }
 
 // gather takes the batch that a lane sends now: what is due, the oldest first,
@@ -145,7 +158,7 @@ func (e *Engine) gather(ln *lane, now time.Duration) *batch {
 			break
 		}
 		ln.due.drop(l)
-		l.moved = false
+		l.moved, l.hurried = false, false
 		l.lower(now)
 		e.schedule(l)
 		b.leases = append(b.leases, l)
@@ -198,7 +211,7 @@ func (e *Engine) failed(calls []call, l *Lease, err error, now time.Duration) []
 	l.due = now + l.failed()
 	e.putBack(l, now)
 	if failed := l.spec.Failed; failed != nil {
-		calls = append(calls, call{l, l.epoch, func() { failed(err) }})
+		calls = append(calls, call{l, l.epoch, func() { failed(l, err) }})
 	}
 	return calls
 }
@@ -223,7 +236,7 @@ func (e *Engine) answered(calls []call, l *Lease, out Outcome, start time.Durati
 
 // putBack returns a lease from its flight.
 func (e *Engine) putBack(l *Lease, now time.Duration) {
-	if l.lane.kicked {
+	if l.lane.kicked || l.hurried {
 		l.due = min(l.due, now)
 	}
 	e.queue(l)

@@ -33,7 +33,9 @@ type Lease struct {
 	epoch uint32
 	fails uint8 // how many beats failed since the last that did not
 	// moved says that Update set the deadline after the last beat began.
-	moved     bool
+	moved bool
+	// hurried says that Hurry came while the lease was in flight.
+	hurried   bool
 	due       time.Duration // when the next beat is due
 	event     time.Duration // when the next callback is due
 	dueSlot   int           // in lane.due; 0 in flight

@@ -176,7 +176,7 @@ func (w *world) add(claim, key string, spec Spec) *Lease {
 func (w *world) addTo(l *Lease, key string, spec Spec) {
 	name := l.Claim.(string)
 	if spec.Ended == nil {
-		spec.Ended = func(cause error) {
+		spec.Ended = func(_ *Lease, cause error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if _, again := w.ended[name]; again {
@@ -185,8 +185,8 @@ func (w *world) addTo(l *Lease, key string, spec Spec) {
 			w.ended[name] = end{w.clock.Now(), cause}
 		}
 	}
-	spec.OnWarn = func() { w.note(w.warns, name) }
-	spec.Failed = func(error) { w.note(w.fails, name) }
+	spec.OnWarn = func(*Lease) { w.note(w.warns, name) }
+	spec.Failed = func(*Lease, error) { w.note(w.fails, name) }
 	w.Add(l, key, spec)
 }
 

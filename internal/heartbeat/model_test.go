@@ -229,7 +229,7 @@ func (m *model) anew(t *rapid.T, c *claimModel) {
 	}
 	c.end = now + c.spec.Lease
 	c.spec.Deadline = Deadline(now, c.spec.Lease, c.spec.Lease)
-	c.spec.Ended = func(cause error) { m.ended(c, cause) }
+	c.spec.Ended = func(_ *Lease, cause error) { m.ended(c, cause) }
 	c.change, c.since, c.limits, c.early = now, now, false, false
 	c.set++
 	k := m.keys[c.key]

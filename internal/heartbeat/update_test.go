@@ -327,7 +327,7 @@ func TestRemoveHoldsBackACallbackThatIsDue(t *testing.T) {
 		for i := range leases {
 			spec := w.hold(lease)
 			spec.Limit = time.Second
-			spec.Ended = func(error) {
+			spec.Ended = func(*Lease, error) {
 				ends++
 				w.Remove(&leases[1-i])
 			}

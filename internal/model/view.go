@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -69,6 +71,10 @@ func (m *machine) look(t *rapid.T) view {
 	for field, value := range fields {
 		claim, isClaim := strings.CutPrefix(field, "c:")
 		switch {
+		case field == "counts":
+			var counts map[string]int64
+			counts, err = world.Counts(value)
+			maps.Copy(v.state, counts)
 		case !isClaim:
 			v.state[field], err = strconv.ParseInt(value, 10, 64)
 		case strings.HasPrefix(value, "!"):

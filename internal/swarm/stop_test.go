@@ -109,7 +109,7 @@ func TestAStartThatFailsLeavesNobodyInTheSwarm(t *testing.T) {
 			return link.Pass
 		})
 		require.Error(t, n.Start(context.Background()))
-		require.Equal(t, 5, n.Count("swarm_probe"), "as Config.Retry says")
+		require.Equal(t, 15, n.Count("swarm_probe"), "as many as Config.Retry lets begin within 10 s")
 		require.False(t, n.Running())
 		require.NoError(t, n.Stop(context.Background()), "waits until it has left")
 		require.Equal(t, []string{"t:a"}, w.members())

@@ -30,8 +30,18 @@ const (
 	// expires.
 	StatePart = "state"
 	// LinePart is all deadlines and places of a name: its holds, who waits for
-	// it. It exists while anything is held or waits.
+	// it, and of a pool when rests, resources and bindings end. It exists while there
+	// are any.
 	LinePart = "line"
+	// ItemsPart is what is known of the resources of a pool. It exists as long as
+	// the pool's state.
+	ItemsPart = "items"
+	// FreePart is the links of a pool's free resources. It exists as long as the
+	// pool's state.
+	FreePart = "free"
+	// BindingsPart is which names are bound to which of a pool's resources. It
+	// exists as long as the pool's state.
+	BindingsPart = "bindings"
 	// ProbesPart is when each node of a swarm has probed last, and which of
 	// them are condemned. It exists while there are any.
 	ProbesPart = "probes"

@@ -23,16 +23,15 @@ var update = flag.Bool("update", false, "write the tables of docs/events.md anew
 
 const docsFile = "../../docs/events.md"
 
-// sentBy is who sends the kinds of each const block of kind.go, in order. A
-// primitive that lands moves from "later" to the front.
+// sentBy is who sends the kinds of each const block of kind.go, in order.
 var sentBy = []string{
-	"semaphore, lock; later: pool", // the course of a claim
-	"semaphore, lock; later: pool", // the course of a hold
-	"semaphore, lock; later: pool", // a client
+	"semaphore, lock, pool", // the course of a claim
+	"semaphore, lock, pool", // the course of a hold
+	"semaphore, lock, pool", // a client
 	"semaphore",
 	"lock",
 	"lock", // a swarm
-	"later: pool",
+	"pool",
 }
 
 // kindDoc is a Kind constant as kind.go declares it.

@@ -39,7 +39,8 @@ type Event struct {
 	Left time.Duration
 	// Ahead is how many claims stand in line before this one.
 	Ahead int
-	// Capacity is the stored capacity, 0 where it is not known.
+	// Capacity is the stored capacity, of a pool the number of its resources; 0 where it
+	// is not known.
 	Capacity int
 	// Weight is how much of the capacity the claim asks for.
 	Weight int

@@ -169,9 +169,16 @@ const (
 	// reason that was given.
 	// Fills: Left, Resource, Detail. Level: debug.
 	Rested Kind = "rested"
+	// Swapped: a hold gave its resource back and got another one. Resource is
+	// the new one, Detail the old one.
+	// Fills: Fence, Resource, Detail. Level: debug.
+	Swapped Kind = "swapped"
 	// OpenFailed: Open returned an error; the resource goes back and rests.
 	// Fills: Resource, Err. Level: warn.
 	OpenFailed Kind = "open_failed"
+	// CloseFailed: Close returned an error. The value is not used any more.
+	// Fills: Resource, Err. Level: warn.
+	CloseFailed Kind = "close_failed"
 	// Refreshed: the pool took over what its Source returned. Count is how
 	// many resources that is.
 	// Fills: Count. Level: debug.
@@ -179,6 +186,10 @@ const (
 	// RefreshFailed: Source returned an error; the pool stays as it is.
 	// Fills: Err. Level: warn.
 	RefreshFailed Kind = "refresh_failed"
+	// HealthProgress: a run over the free resources goes on. Count is how many
+	// it has checked so far.
+	// Fills: Count. Level: debug.
+	HealthProgress Kind = "health_progress"
 	// HealthChecked: one run over the free resources ended. Count is how many
 	// it checked; Err is set if that was not all.
 	// Fills: Count, Err. Level: debug.

@@ -18,7 +18,7 @@ func Kinds() []Kind {
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
-		[]Kind{Rested, OpenFailed, Refreshed, RefreshFailed, HealthChecked, Unhealthy},
+		[]Kind{Rested, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Unhealthy},
 	)
 }
 
@@ -32,10 +32,11 @@ func Kinds() []Kind {
 func (k Kind) Level() zapcore.Level {
 	switch k {
 	case Failed, CleanupFailed, RenewFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
-		ProbeFailed, NodeReplaced, OpenFailed, RefreshFailed:
+		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed:
 		return zapcore.WarnLevel
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
-		Subscribed, Reentered, ReentryEnded, Extended, Rested, Refreshed, HealthChecked:
+		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,
+		HealthProgress, HealthChecked:
 		return zapcore.DebugLevel
 	default:
 		return zapcore.InfoLevel
@@ -46,7 +47,7 @@ func (k Kind) Level() zapcore.Level {
 // given reason. A reason that is not known gives Failed.
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
-	case berth.ReasonFull, berth.ReasonHeld, berth.ReasonQueuedAhead,
+	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
 		berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity:
 		return Refused
 	case berth.ReasonTimedOut:

@@ -40,6 +40,8 @@ func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
 func TestEveryReasonHasItsKind(t *testing.T) {
 	kindOf := map[berth.Reason]observe.Kind{
 		berth.ReasonFull:        observe.Refused,
+		berth.ReasonResting:     observe.Refused,
+		berth.ReasonEmpty:       observe.Refused,
 		berth.ReasonHeld:        observe.Refused,
 		berth.ReasonQueuedAhead: observe.Refused,
 		berth.ReasonTooHeavy:    observe.Refused,

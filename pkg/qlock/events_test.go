@@ -264,7 +264,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 
 func TestAReleaseThatFailsIsTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
+		n := w.node(qlock.Config{Retry: berth.Retry{Attempts: 5}}) // shorter than the lease
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		w.Advance(time.Second)
 		n.OnCommand(func(c link.Command) link.Fate {

@@ -83,7 +83,8 @@ func (l *Lock) Left() time.Duration { return l.hold.Left() }
 // line if somebody waits. The hold's context ends before anything is sent. Release
 // may be called more than once and from several goroutines, and is nil ever after
 // it has succeeded; it works after ctx has ended, and then waits for at most
-// Config.CleanupTimeout; what is not answered by then goes on in the background.
+// Config.CleanupTimeout; what is not answered by then goes on in the background, where
+// the client is open.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
 // the server had ended the hold before; berth.ErrReleased if somebody else had

@@ -282,7 +282,9 @@ func (s *LockSet) Done() <-chan struct{} { return s.Context().Done() }
 func (s *LockSet) Err() error {
 	for _, lock := range s.locks {
 		if err := lock.Err(); err != nil {
-			return named(lock, err)
+			err = named(lock, err)
+			s.cancel(err) // a context's end travels by a goroutine of its own
+			return err
 		}
 	}
 	return nil

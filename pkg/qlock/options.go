@@ -241,12 +241,15 @@ type request struct {
 
 // claim makes the claim of one call.
 func (c *Client) claim(seat *calls, name, owner string, o LockOptions, wait, ends bool) *engine.Claim {
-	single := o.MaxAttempts == 1
+	single, draw := o.MaxAttempts == 1, uint32(0)
+	if o.Access == Random {
+		draw = rand.Uint32()
+	}
 	return &engine.Claim{
 		ID: seat.Engine.ClaimID(), Name: name, MayWait: wait && !single, Capacity: 1, Attrs: o.Attrs,
 		QueueTTL: o.QueueTTL, Extends: o.extends(),
 		Request: request{
-			access: o.Access, conflict: o.Conflict, draw: rand.Uint32(), single: single,
+			access: o.Access, conflict: o.Conflict, draw: draw, single: single,
 			endless: !ends && o.MaxWait == 0 && o.MaxAttempts == 0,
 		},
 		Record: engine.Record{

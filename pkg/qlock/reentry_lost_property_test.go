@@ -34,6 +34,11 @@ type house struct {
 	token  []berth.Token        // guarded by mu
 	parked map[*qlock.Lock]bool // guarded by mu: detached, so that nobody works under them
 	work   sync.WaitGroup
+
+	// what it draws from
+	owners    []string
+	conflicts []qlock.Conflict
+	times     []time.Duration
 }
 
 var durations = []time.Duration{200 * ms, time.Second, 3 * time.Second, lease, 20 * time.Second}
@@ -45,7 +50,7 @@ func (h *house) duration(label string) time.Duration {
 func (h *house) node() *node { return h.nodes[rapid.IntRange(0, 1).Draw(h.t, "node")] }
 
 func (h *house) owner() string {
-	return rapid.SampledFrom([]string{"ann", "ann", "ann", "bob"}).Draw(h.t, "owner")
+	return rapid.SampledFrom(h.owners).Draw(h.t, "owner")
 }
 
 // one is a handle, the newer the likelier, nil where there is none.
@@ -69,9 +74,7 @@ func (h *house) options() *qlock.LockOptions {
 	t := h.t
 	o := &qlock.LockOptions{
 		Lease: h.duration("lease"), NoRenew: rapid.Bool().Draw(t, "fixed"),
-		Conflict: rapid.SampledFrom([]qlock.Conflict{
-			qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.ExtendAndWorkThrough, qlock.Wait, qlock.FailDeadlock,
-		}).Draw(t, "conflict"),
+		Conflict: rapid.SampledFrom(h.conflicts).Draw(t, "conflict"),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "bounded") == 0 {
 		o.MaxHold = h.duration("max hold")
@@ -171,7 +174,7 @@ func (h *house) leave(*rapid.T) {
 }
 
 func (h *house) pass(*rapid.T) {
-	h.w.Advance(rapid.SampledFrom([]time.Duration{ms, 50 * ms, 300 * ms, time.Second, 2500 * ms, 7 * time.Second}).Draw(h.t, "time"))
+	h.w.Advance(rapid.SampledFrom(h.times).Draw(h.t, "time"))
 }
 
 // weather makes things happen to the calls of a node from now on.
@@ -248,6 +251,34 @@ func (h *house) close() {
 }
 
 func TestAHandleNeverOutlivesItsLockWhateverHappens(t *testing.T) {
+	eachHouse(t, func(h *house) {
+		h.owners = []string{"ann", "ann", "ann", "bob"}
+		h.conflicts = []qlock.Conflict{
+			qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.ExtendAndWorkThrough, qlock.Wait, qlock.FailDeadlock,
+		}
+		h.times = []time.Duration{ms, 50 * ms, 300 * ms, time.Second, 2500 * ms, 7 * time.Second}
+		h.drive()
+	})
+}
+
+// One owner enters again and again, and is let out again in every order.
+func TestWhatIsGivenBackIsBelievedInByNobody(t *testing.T) {
+	eachHouse(t, func(h *house) {
+		h.owners = []string{"ann"}
+		h.conflicts = []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.ExtendAndWorkThrough}
+		h.times = []time.Duration{ms, 50 * ms, 300 * ms, time.Second}
+		h.nodes = append(h.nodes[:1], h.nodes[0])
+		h.t.Repeat(map[string]func(*rapid.T){
+			"lock": h.lock, "lock again": h.lock, "lock once more": h.lock,
+			"release": h.give, "release another": h.give, "release one more": h.give,
+			"extend": h.extend, "renew": h.renew, "detach": h.detach, "resume": h.resume,
+			"pass": h.pass, "weather": h.weather, "": h.check,
+		})
+	})
+}
+
+func eachHouse(t *testing.T, play func(h *house)) {
+	t.Helper()
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
@@ -258,7 +289,7 @@ func TestAHandleNeverOutlivesItsLockWhateverHappens(t *testing.T) {
 				n.connect()
 			}
 			defer h.close()
-			h.drive()
+			play(h)
 		})
 	})
 }

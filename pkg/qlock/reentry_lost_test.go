@@ -128,3 +128,25 @@ func TestALockThatRanOutIsNotReentered(t *testing.T) {
 		w.RequireIdle()
 	})
 }
+
+// The server counts a maximum hold from the first attempt that it ran, answered or not.
+func TestAMaximumHoldRunsFromTheAttemptThatWasNotAnswered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.takeFor("another", nil) // the connection stands, and the script is known
+		n.Once("lock_acquire", link.LoseReply)
+		outer, err := n.Lock(berth.WithOwner(context.Background(), "me"), "other", &qlock.LockOptions{
+			Lease: 100 * ms, MaxHold: lease, // a margin shorter than the pause before the next attempt
+		})
+		require.NoError(t, err)
+		began := outer.Left()
+		inner, err := n.Lock(berth.WithOwner(context.Background(), "me"), "other", extend(20*time.Second))
+		require.NoError(t, err)
+		require.Greater(t, outer.Left(), began, "it was lengthened up to its maximum")
+		score, err := w.Do("ZSCORE", "berth:lock:{other}:line", "h:"+outer.ID()).AsFloat64()
+		require.NoError(t, err)
+		for _, l := range []*qlock.Lock{outer, inner} {
+			require.Less(t, l.Left(), time.Until(time.UnixMilli(int64(score))), "what the server gives it")
+		}
+	})
+}

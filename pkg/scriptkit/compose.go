@@ -11,11 +11,19 @@ import (
 
 var includeComment = regexp.MustCompile(`^---[ \t]*@include[ \t]+"([^"]+)"[ \t]*$`)
 
-// findIncludes returns the paths that a file includes, in order. A comment that
-// only looks like an include is refused: it would be missing silently.
-func findIncludes(text string, tokens []token) ([]string, error) {
-	var includes []string
-	for _, t := range tokens {
+// piece is code, and the file that is included behind it.
+type piece struct {
+	tokens  []token
+	body    string // the code, without comments
+	include string // its path, "" at the end of the file
+}
+
+// cut takes a file apart at its includes. A comment that only looks like an include
+// is refused: it would be missing silently.
+func cut(text string, tokens []token) ([]piece, error) {
+	var pieces []piece
+	from := 0
+	for i, t := range tokens {
 		if t.kind != kindComment || !strings.HasPrefix(strings.TrimLeft(t.text, "-[= \t\n"), "@include") {
 			continue
 		}
@@ -24,9 +32,15 @@ func findIncludes(text string, tokens []token) ([]string, error) {
 		if m == nil || strings.TrimSpace(text[lineStart:t.start]) != "" {
 			return nil, fmt.Errorf(`line %d: an include is written --- @include "lib/name" on a line of its own`, t.line)
 		}
-		includes = append(includes, m[1]+".lua")
+		pieces = append(pieces, newPiece(text, tokens[from:i], m[1]+".lua"))
+		from = i + 1
 	}
-	return includes, nil
+	return append(pieces, newPiece(text, tokens[from:], "")), nil
+}
+
+func newPiece(text string, tokens []token, include string) piece {
+	code := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == kindComment })
+	return piece{tokens: code, body: strip(text, tokens), include: include}
 }
 
 // checkInclude holds a lib file to its shape: a comment, then one local function
@@ -45,8 +59,8 @@ func (s *source) checkInclude() error {
 	return fmt.Errorf("the file does not hold local function %s", name)
 }
 
-// composer puts a script together: what it includes, depth first and each file
-// once, then the script itself.
+// composer puts a script together: each file that it includes stands where it is
+// first included, once.
 type composer struct {
 	sources map[string]*source
 	done    map[string]bool
@@ -54,26 +68,26 @@ type composer struct {
 	tokens  []token
 }
 
-// add appends what s includes, then s. The trail holds the files that led here.
+// add appends s with what it includes. The trail holds the files that led here.
 func (c *composer) add(s *source, trail []string) error {
 	trail = append(trail, s.path)
-	for _, include := range s.includes {
-		if slices.Contains(trail, include) {
-			return fmt.Errorf("circular include: %s -> %s", strings.Join(trail, " -> "), include)
-		}
-		if c.done[include] {
+	for _, p := range s.pieces {
+		c.text.WriteString(p.body)
+		c.tokens = append(c.tokens, p.tokens...)
+		if p.include == "" || c.done[p.include] {
 			continue
 		}
-		next := c.sources[include]
-		if next == nil || !strings.HasPrefix(include, "lib/") {
-			return fmt.Errorf("%s includes %q, which is no file of lib", s.path, include)
+		if slices.Contains(trail, p.include) {
+			return fmt.Errorf("circular include: %s -> %s", strings.Join(trail, " -> "), p.include)
+		}
+		next := c.sources[p.include]
+		if next == nil || !strings.HasPrefix(p.include, "lib/") {
+			return fmt.Errorf("%s includes %q, which is no file of lib", s.path, p.include)
 		}
 		if err := c.add(next, trail); err != nil {
 			return err
 		}
+		c.done[p.include] = true
 	}
-	c.done[s.path] = true
-	c.text.WriteString(s.body)
-	c.tokens = append(c.tokens, s.tokens...)
 	return nil
 }

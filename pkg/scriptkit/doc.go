@@ -20,7 +20,8 @@
 // remark. A key names its type first in its parentheses. "ARGV[3...] x2" are
 // groups of two from there on, any number of them. RETURNS names every reply:
 // a status word, then the fields; a trailing "..." says that the fields before
-// it repeat.
+// it repeat. An include stands where it is first named: one behind a return is not
+// defined where the script ends there.
 //
 // # How a call is repeated
 //

@@ -151,7 +151,7 @@ func TestAServerThatCannotBeReachedLeavesNoDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		client := connect(t, func() (net.Conn, error) { return nil, refused })
-		_, err := run(t.Context(), NewRunner(client, Options{}), simple(t), Bounded)
+		_, err := run(t.Context(), NewRunner(client, Options{Retry: berth.Retry{Attempts: 5}}), simple(t), Bounded)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		require.EqualError(t, err, `berth: script s on "{gpu}:state": dial tcp: connection refused (5 attempts)`)
 		require.False(t, MaybeRan(err))

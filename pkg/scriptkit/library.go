@@ -91,11 +91,10 @@ func (l *Library) Scripts() []*Script { return slices.Clone(l.scripts) }
 
 // source is one file.
 type source struct {
-	path     string
-	tokens   []token
-	header   string   // the first comment
-	includes []string // paths, in order
-	body     string   // without comments
+	path   string
+	tokens []token
+	header string // the first comment
+	pieces []piece
 }
 
 func readSources(fsys fs.FS) (map[string]*source, error) {
@@ -130,8 +129,7 @@ func (s *source) read(text string) error {
 		s.header = tokens[0].text
 	}
 	s.tokens = slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == kindComment })
-	s.body = strip(text, tokens)
-	s.includes, err = findIncludes(text, tokens)
+	s.pieces, err = cut(text, tokens)
 	return err
 }
 

@@ -38,6 +38,25 @@ func TestParseComposesIncludesDepthFirstAndOnce(t *testing.T) {
 	require.Equal(t, hex.EncodeToString(sum[:]), s.SHA)
 }
 
+// What stands behind a return is not even defined where the script ends there.
+func TestParseLeavesAnIncludeWhereItStands(t *testing.T) {
+	t.Parallel()
+	l, err := Parse(files(
+		"a.lua", okScript("a", "--- @include \"lib/one\"\nif one() then return {\"ok\"} end\n--- @include \"lib/two\"\ntwo()"),
+		"lib/one.lua", "-- one.\nlocal function one() end\n",
+		"lib/two.lua", "--- @include \"lib/one\"\n-- two.\nlocal function two() one() end\n",
+	))
+	require.NoError(t, err)
+	require.Equal(t, strings.Join([]string{
+		"local function one() end",
+		`if one() then return {"ok"} end`,
+		"local function two() one() end",
+		"two()",
+		`return {"ok"}`,
+		"",
+	}, "\n"), l.Script("a").Source)
+}
+
 func TestParseGivesTheSameSourceForOtherLineEnds(t *testing.T) {
 	t.Parallel()
 	text := okScript("a", "--- @include \"lib/f\"\nlocal x = [[\n]]")

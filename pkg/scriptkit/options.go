@@ -45,7 +45,7 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	r := &o.Retry
 	if r.Attempts <= 0 {
-		r.Attempts = 5
+		r.Attempts = 20
 	}
 	if r.Within <= 0 {
 		r.Within = 10 * time.Second

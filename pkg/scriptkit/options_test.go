@@ -14,7 +14,7 @@ func TestOptionsHaveTheDefaultsOfRetry(t *testing.T) {
 	t.Parallel()
 	want := Options{
 		Retry: berth.Retry{
-			Attempts: 5,
+			Attempts: 20,
 			Within:   10 * time.Second,
 			Base:     20 * time.Millisecond,
 			Factor:   2,

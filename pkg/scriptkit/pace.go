@@ -22,8 +22,12 @@ type Pace struct {
 // NewPace begins a call's repeating. Zero fields of retry have the defaults of
 // berth.Retry.
 func NewPace(retry berth.Retry) *Pace {
-	p := newPace(Options{Retry: retry}.withDefaults().Retry)
+	p := defaultPace(retry) // apart, so that this is inlined and p needs no memory
 	return &p
+}
+
+func defaultPace(retry berth.Retry) Pace {
+	return newPace(Options{Retry: retry}.withDefaults().Retry)
 }
 
 func newPace(retry berth.Retry) Pace {

@@ -72,6 +72,7 @@ func TestBoundedStopsAfterItsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeServer(t, answers("-TRYAGAIN later\r\n"))
 		opts := exact()
+		opts.Retry.Attempts = 5
 		var retries []int
 		opts.OnRetry = func(script string, attempt int, err error) {
 			require.Equal(t, "s", script)
@@ -210,5 +211,24 @@ func TestNoAttemptStartsAfterWithin(t *testing.T) {
 		_, err := run(t.Context(), NewRunner(server.client(t), opts), simple(t), Bounded)
 		require.ErrorContains(t, err, "LOADING")
 		require.Len(t, server.seen(), 1)
+	})
+}
+
+// A master that is killed is replaced within some seconds; a call that was made just
+// then has its answer from the new one.
+func TestTheDefaultOutlastsAFailover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const failover = 6 * time.Second
+		begin := time.Now()
+		server := newFakeServer(t, func(int, []string) string {
+			if time.Since(begin) < failover {
+				return "-CLUSTERDOWN The cluster is down\r\n"
+			}
+			return "*1\r\n$2\r\nok\r\n"
+		})
+		_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), failover+2*time.Second)
 	})
 }

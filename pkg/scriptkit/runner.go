@@ -64,8 +64,8 @@ func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []str
 	if err := s.checkCounts(len(keys), len(args)); err != nil {
 		return Reply{}, &Error{Script: s.Name, Keys: keys, Err: err}
 	}
-	c := call{runner: r, script: s, mode: mode, keys: keys, args: args, pace: newPace(r.opts.Retry)}
-	return c.run(ctx)
+	c := call{runner: r, script: s, mode: mode, keys: keys, pace: newPace(r.opts.Retry)}
+	return c.run(ctx, args)
 }
 
 // checkCounts refuses a call with more or fewer keys or args than declared.
@@ -93,23 +93,24 @@ func names(params []Param) string {
 	return strings.Join(list, ", ")
 }
 
-// call is one Run.
+// call is one Run. Its args are handed on beside it: the keys end up in errors, so
+// that whatever is in here is for the garbage collector.
 type call struct {
-	runner     *Runner
-	script     *Script
-	mode       Mode
-	keys, args []string
-	pace       Pace
+	runner *Runner
+	script *Script
+	mode   Mode
+	keys   []string
+	pace   Pace
 
 	unanswered bool // an attempt may have run without its answer being read
 }
 
-func (c *call) run(ctx context.Context) (Reply, error) {
+func (c *call) run(ctx context.Context, args []string) (Reply, error) {
 	if ended(ctx) != nil { // so nothing is sent, and nothing may run
 		return Reply{}, c.fail(ctx, verdict{repeat: true}, nil)
 	}
 	for now := c.pace.started; ; now = time.Now() {
-		result := c.attempt(ctx, now)
+		result := c.attempt(ctx, now, args)
 		err := result.Error()
 		if err == nil || rueidis.IsRedisNil(err) {
 			c.runner.answered()
@@ -123,7 +124,7 @@ func (c *call) run(ctx context.Context) (Reply, error) {
 }
 
 // attempt sends the script once. The commands are never marked retryable.
-func (c *call) attempt(ctx context.Context, now time.Time) rueidis.RedisResult {
+func (c *call) attempt(ctx context.Context, now time.Time, args []string) rueidis.RedisResult {
 	d := c.runner.opts.CallTimeout
 	if c.mode == Bounded {
 		d = min(d, c.pace.left(now))
@@ -131,9 +132,9 @@ func (c *call) attempt(ctx context.Context, now time.Time) rueidis.RedisResult {
 	ctx, cancel := c.runner.limit(ctx, now, d)
 	defer cancel()
 	client, keys := c.runner.client, int64(len(c.keys))
-	result := client.Do(ctx, client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(c.args...).Build())
+	result := client.Do(ctx, client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(args...).Build())
 	if answer, ok := rueidis.IsRedisErr(result.Error()); ok && answer.IsNoScript() {
-		result = client.Do(ctx, client.B().Eval().Script(c.script.Source).Numkeys(keys).Key(c.keys...).Arg(c.args...).Build())
+		result = client.Do(ctx, client.B().Eval().Script(c.script.Source).Numkeys(keys).Key(c.keys...).Arg(args...).Build())
 	}
 	return result
 }

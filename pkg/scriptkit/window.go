@@ -19,7 +19,8 @@ const windowShare = 16
 type window struct {
 	shuts    time.Time
 	deadline time.Time
-	done     chan struct{} // closed at the deadline
+	done     chan struct{}   // closed at the deadline
+	ctx      context.Context // context.Background with this limit
 }
 
 // windowed is the caller's context with the limit of a window.
@@ -49,8 +50,12 @@ func (r *Runner) limit(ctx context.Context, now time.Time, d time.Duration) (con
 	w := r.window.Load()
 	if w == nil || !now.Before(w.shuts) {
 		w = &window{shuts: now.Add(d / windowShare), deadline: now.Add(d), done: make(chan struct{})}
+		w.ctx = windowed{context.Background(), w}
 		time.AfterFunc(d, func() { close(w.done) })
 		r.window.Store(w) // of two at once, one is used by its maker only
+	}
+	if ctx == context.Background() {
+		return w.ctx, func() {}
 	}
 	return windowed{ctx, w}, func() {}
 }

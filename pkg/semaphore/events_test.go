@@ -140,8 +140,8 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		<-n.take(1, &semaphore.AcquireOptions{NoRenew: true}).Done()
 	},
 	"release_failed": func(w *world, n *node) {
-		p := n.take(1, nil)
-		w.Advance(time.Second)
+		p := n.take(1, &semaphore.AcquireOptions{Lease: time.Minute}) // outlasts the retries
+		w.Advance(lease)
 		n.Cut()
 		require.Error(w.T, p.Release(context.Background()))
 		n.Mend()

@@ -192,7 +192,7 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 		ctx := context.Background()
 		n := w.node()
 		s := n.gpu(1)
-		w.Do("HSET", stateKey, "fmt", "2", "cap", "1", "used", "1")
+		w.Do("HSET", stateKey, "fmt", "2", "counts", "1 1 0 0 0 0")
 		w.Do("ZADD", lineKey, "1", "h:theirs")
 		before := w.Dump()
 		_, err := s.Acquire(ctx, nil)
@@ -393,7 +393,7 @@ func TestALeakedSumIsForgottenWhenNothingIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		require.NoError(t, n.take(2, nil).Release(context.Background()))
-		w.Do("HSET", stateKey, "used", "2")
+		w.SetCount("used", 2)
 		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, w.Field("used"))

@@ -62,7 +62,7 @@ func (p *Permit) Left() time.Duration { return p.hold.Left() }
 // permit's context ends before anything is sent. Release may be called more than
 // once and from several goroutines, and is nil ever after it has succeeded; it
 // works after ctx has ended, and then waits for at most Config.CleanupTimeout; what
-// is not answered by then goes on in the background.
+// is not answered by then goes on in the background, where the client is open.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
 // the server had ended the permit before; berth.ErrReleased if somebody else had given it

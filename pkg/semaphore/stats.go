@@ -3,9 +3,8 @@ package semaphore
 import (
 	"context"
 	"iter"
-	"slices"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -60,65 +59,17 @@ func (c *Client) stats(ctx context.Context, name string) (Stats, error) {
 // error it goes on where it can; errors are berth.ErrInvalidConfig for a bad
 // name, berth.ErrIncompatible, or the server's.
 func (c *Client) Stats(ctx context.Context, names ...string) iter.Seq2[Stats, error] {
-	return func(yield func(Stats, error) bool) {
-		if len(names) == 0 {
-			c.allStats(ctx, yield)
-			return
-		}
-		for _, name := range names {
-			stats, err := Stats{Name: name}, keyspace.CheckName(name)
-			if err == nil {
-				stats, err = c.stats(ctx, name)
-			}
-			if !yield(stats, err) {
-				return
-			}
-		}
-	}
-}
-
-func (c *Client) allStats(ctx context.Context, yield func(Stats, error) bool) {
-	for name, err := range engine.Names(ctx, c.redis, c.space, keyspace.Sem, c.cfg.CallTimeout) {
-		if err != nil {
-			if !yield(Stats{}, err) {
-				return
-			}
-			continue
-		}
-		stats, err := c.stats(ctx, name)
-		if err == nil && stats.Holders == 0 && stats.Waiting == 0 {
-			continue
-		}
-		if !yield(stats, err) {
-			return
-		}
-	}
+	return c.listing(ctx).Stats(ctx, names...)
 }
 
 // Top returns the n semaphores of which the largest share is held, the fullest
 // first. Its errors are those of Stats.
-func (c *Client) Top(ctx context.Context, n int) ([]Stats, error) {
-	if n < 1 {
-		return nil, berth.Invalid("n", "%d is below 1", n)
+func (c *Client) Top(ctx context.Context, n int) ([]Stats, error) { return c.listing(ctx).Top(ctx, n) }
+
+func (c *Client) listing(ctx context.Context) claims.Listing[Stats] {
+	return claims.Listing[Stats]{
+		All: engine.Names(ctx, c.redis, c.space, keyspace.Sem, c.cfg.CallTimeout), Read: c.stats, Share: Stats.Share,
+		Named: func(name string) Stats { return Stats{Name: name} },
+		Used:  func(s Stats) bool { return s.Holders > 0 || s.Waiting > 0 },
 	}
-	var top []Stats
-	for stats, err := range c.Stats(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		at, _ := slices.BinarySearchFunc(top, stats, func(a, b Stats) int {
-			switch {
-			case a.Share() > b.Share():
-				return -1
-			case a.Share() < b.Share():
-				return 1
-			}
-			return 0
-		})
-		if at < n {
-			top = slices.Insert(top, at, stats)
-			top = top[:min(len(top), n)]
-		}
-	}
-	return top, nil
 }

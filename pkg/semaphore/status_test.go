@@ -107,20 +107,16 @@ func engineWords(t *testing.T, kind string) []string {
 
 func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	raw := source(t, "semaphore_renew.lua")
-	_, after, found := strings.Cut(raw, "-- For each claim")
-	require.True(t, found)
-	documented, _, found := strings.Cut(after, "--- @include")
-	require.True(t, found)
+	raw := source(t, "lib/beats.lua")
 	var words []string
-	for _, line := range regexp.MustCompile(`(?m)^--   (\w+(?:, \w+)*)  `).FindAllStringSubmatch(documented, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^--   (\w+(?:, \w+)*)  `).FindAllStringSubmatch(raw, -1) {
 		words = append(words, strings.Split(line[1], ", ")...)
 	}
 	require.Equal(t, engineWords(t, "Word"), set(words), "as the comment says")
 
 	_, body, found := strings.Cut(raw, "local function renew(")
 	require.True(t, found)
-	body, _, found = strings.Cut(body, "\nend\n")
+	body, _, found = strings.Cut(body, "\n  end\n")
 	require.True(t, found)
 	words = tombstones(t)
 	for _, line := range regexp.MustCompile(`return .*?"(\w+)", `).FindAllStringSubmatch(body, -1) {
@@ -131,13 +127,10 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 
 func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	raw := source(t, "claim_restore.lua")
-	comment := regexp.MustCompile(`(?s)-- For each claim one word follows: (.*?)\.\n`).FindStringSubmatch(raw)
+	raw := source(t, "lib/restore.lua")
+	comment := regexp.MustCompile(`(?s)what it is now:\n-- (.*?), and until`).FindStringSubmatch(raw)
 	require.NotNil(t, comment)
-	var words []string
-	for word := range strings.SplitSeq(strings.ReplaceAll(comment[1], "\n--", ""), ",") {
-		words = append(words, strings.TrimSpace(word))
-	}
+	words := strings.Split(strings.ReplaceAll(comment[1], " or ", ", "), ", ")
 	// What is not known is put back, so no claim stays unknown.
 	want := slices.DeleteFunc(engineWords(t, "Word"), func(word string) bool { return word == "unknown" })
 	require.Equal(t, want, set(words), "as the comment says")

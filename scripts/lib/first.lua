@@ -1,8 +1,9 @@
 --- @include "lib/bands"
+--- @include "lib/int"
 -- first returns the first claim in line and its place, or nil.
 local function first(line)
   local band = bands()
-  local head = redis.call("ZRANGEBYSCORE", line, band.queue, band.queue_end, "WITHSCORES", "LIMIT", 0, 1)
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
   if not head[1] then
     return nil
   end

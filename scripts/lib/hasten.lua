@@ -5,10 +5,12 @@
 --- @include "lib/wake"
 -- hasten tells the node of the first in line of a deadline that this run has
 -- set, when it is the earliest and passes before that node's next heartbeat
--- brings it: at the latest half a wait lease after its last one. Whoever has
+-- brings it: at the latest half a wait lease after its last one. Where another claim
+-- than before is first in line, deadline is true: it may know of none. Whoever has
 -- read the first in line already gives its claim, record and liveness deadline.
 local function hasten(at, st, deadline, out, claim, r, alive)
-  if st.waiting <= 0 or not deadline or soonest(at.line) ~= deadline then
+  local next_at = st.waiting > 0 and deadline and soonest(at)
+  if not next_at or deadline ~= true and deadline ~= next_at then
     return
   end
   if not claim then
@@ -20,7 +22,7 @@ local function hasten(at, st, deadline, out, claim, r, alive)
     end
     alive = (tonumber(redis.call("ZSCORE", at.line, "a:" .. claim)) or 0) - bands().alive
   end
-  if deadline < alive - r.wait / 2 then
-    wake(out, at.channel .. r.node, "next", at.name, deadline - at.ms)
+  if next_at < alive - r.wait / 2 then
+    wake(out, at.channel .. r.node, "next", at.name, math.max(next_at - at.ms, 0))
   end
 end

@@ -1,15 +1,18 @@
 --- @include "lib/bands"
 --- @include "lib/counted"
+--- @include "lib/first"
 -- leave takes a claim out of the line and the state, as a hold or as a waiter,
--- and lowers the counts by what was there. With a word given, a tombstone that says it stays for
--- so many milliseconds. Its first write is a ZREM, so it works on a full
--- server.
+-- and lowers the counts by what was there. With a word given, a tombstone that says
+-- it stays for so many milliseconds. at.parted says that the first in line has left:
+-- the next one may not know yet what it waits for. Its first write is a ZREM, so it
+-- works on a full server.
 local function leave(at, st, claim, r, held, word, stays)
   if held then
     if redis.call("ZREM", at.line, "h:" .. claim) > 0 then
       st.used = st.used - r.weight
     end
   else
+    at.parted = at.parted or first(at.line) == claim
     if redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim) > 0 then
       st.waiting = st.waiting - 1
     end

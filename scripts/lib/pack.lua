@@ -1,6 +1,6 @@
--- pack writes a record back; the counterpart of record. Its fence is text, as a
--- number it would be cut.
+-- pack writes a record back; the counterpart of record. Its tail may hold any bytes,
+-- which format would cut.
 local function pack(r)
-  return #r.node .. ":" .. r.node .. r.phase .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted
-    .. " " .. r.limit .. " " .. r.tail
+  return string.format("%d:%s%s %d %s %d %d ", #r.node, r.node, r.phase, r.ticket, r.fence, r.granted, r.limit)
+    .. r.tail
 end

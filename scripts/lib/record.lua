@@ -1,7 +1,8 @@
 -- record reads a claim's record. It returns nil for a tombstone. The text is
 --   <size>:<node> then words: phase ticket fence granted limit, and the tail,
 -- which never changes: weight kind wait lease max priority, and the owner, the
--- label and the metadata as length-prefixed texts.
+-- label and the metadata as length-prefixed texts, and one more that only the
+-- primitive reads.
 --   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached; an
 --             entry within one that is not yet confirmed is g too
 --   ticket    when it came

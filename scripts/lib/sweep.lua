@@ -1,17 +1,18 @@
 --- @include "lib/bands"
+--- @include "lib/int"
 --- @include "lib/record"
 --- @include "lib/counted"
 -- sweep drops what has expired, at most budget entries: holds, then waiters,
 -- then tombstones. It returns how many it dropped. Its first write is a ZREM,
--- so it works on a full server.
-local function sweep(at, st, budget)
+-- so it works on a full server. Where a hold is of something, ended(claim, record,
+-- deadline) is called for each that was dropped.
+local function sweep(at, st, budget, ended)
   local band, total = bands(), 0
   local function expired(from)
     if total >= budget then
       return {}
     end
-    return redis.call("ZRANGEBYSCORE", at.line, from, from + at.ms,
-      "LIMIT", 0, budget - total)
+    return redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms), "LIMIT", "0", int(budget - total))
   end
   local function drop(members, fields)
     redis.call("ZREM", at.line, unpack(members))
@@ -21,16 +22,21 @@ local function sweep(at, st, budget)
 
   local holds = st.used > 0 and expired(0) or {}
   if #holds > 0 then
-    local fields = {}
+    local fields, records = {}, {}
     for i, member in ipairs(holds) do
       fields[i] = "c:" .. string.sub(member, 3)
     end
-    for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+    for i, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
       local r = text and record(text)
       st.used = st.used - (r and r.weight or 0)
       st.forever = st.forever - (r and counted(r) or 0)
+      records[i] = r or false
     end
+    local deadlines = ended and redis.call("ZMSCORE", at.line, unpack(holds))
     drop(holds, fields)
+    for i, member in ipairs(ended and holds or {}) do
+      ended(string.sub(member, 3), records[i], tonumber(deadlines[i]))
+    end
   end
 
   local dead = st.waiting > 0 and expired(band.alive) or {}
@@ -41,7 +47,7 @@ local function sweep(at, st, budget)
       fields[i] = "c:" .. claim
       members[2 * i - 1], members[2 * i] = member, "q:" .. claim
     end
-    st.waiting = st.waiting - #dead
+    st.waiting, at.parted = st.waiting - #dead, true
     drop(members, fields)
   end
 

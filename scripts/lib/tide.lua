@@ -2,14 +2,14 @@
 --- @include "lib/first"
 --- @include "lib/soonest"
 -- tide says when a place may next become free without anybody's call, for those
--- who wait: the milliseconds until the earliest deadline among the holds and of
--- the first in line, -1 for none; and 1 if the first in line belongs to the
+-- who wait: the milliseconds until the earliest deadline among the holds, the
+-- rests of a pool and of the first in line, -1 for none; and 1 if the first in line belongs to the
 -- node, else 0.
 local function tide(at, st, node)
   if st.waiting <= 0 then
     return -1, 0
   end
-  local next_at = soonest(at.line)
+  local next_at = soonest(at)
   local claim = first(at.line)
   local alive = claim and tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
   if alive then

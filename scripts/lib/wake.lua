@@ -6,7 +6,7 @@ local function wake(out, channel, ...)
   for i = 1, select("#", ...) do
     local field = select(i, ...)
     field = type(field) == "number" and int(field) or field
-    parts[i] = #field .. ":" .. field
+    parts[i] = string.format("%d:", #field) .. field
   end
   out[#out + 1] = { channel, table.concat(parts) }
 end

@@ -11,7 +11,7 @@
 -- those of t the run that has ended.
 local function watch(state, probes)
   local width = 17592186044416 -- 2^44, as in lib/bands
-  local at = { state = state, probes = probes, ms = now(), condemned = width, left = 2 * width }
+  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = width, left = 2 * width }
   local format = tonumber(redis.call("HGET", state, "fmt")) or 0
   return at, format > 1 and format or nil
 end

@@ -29,13 +29,12 @@ func image() string {
 	return cmp.Or(os.Getenv("BERTH_TEST_IMAGE"), "redis:7-alpine")
 }
 
-// docker says, once per test binary, whether Docker answers and has the image.
-// That the image is never pulled keeps tests from waiting for a network.
-var docker = sync.OnceValues(func() (provider *testcontainers.DockerProvider, err error) {
+// dockerd says, once per test binary, whether Docker answers.
+var dockerd = sync.OnceValues(func() (provider *testcontainers.DockerProvider, err error) {
 	// testcontainers panics on some machines without Docker.
 	defer func() {
 		if r := recover(); r != nil {
-			provider, err = nil, fmt.Errorf("docker: %v", r)
+			provider, err = nil, fmt.Errorf("docker does not answer: %v", r)
 		}
 	}()
 	// Its reaper is a container of one more image, which would have to be
@@ -47,11 +46,42 @@ var docker = sync.OnceValues(func() (provider *testcontainers.DockerProvider, er
 	defer cancel()
 	provider, err = testcontainers.NewDockerProvider()
 	if err != nil {
-		return nil, fmt.Errorf("docker: %w", err)
+		return nil, fmt.Errorf("docker does not answer: %w", err)
 	}
 	if _, err := provider.Client().Ping(ctx, client.PingOptions{}); err != nil {
-		return nil, fmt.Errorf("docker: %w", err)
+		return nil, fmt.Errorf("docker does not answer: %w", err)
 	}
+	return provider, nameDockerHost(ctx, provider.Client())
+})
+
+// nameDockerHost says that the ports of containers are published on this machine,
+// where Docker runs on it. testcontainers takes a machine that is itself made from
+// an image for a container beside those of the tests.
+func nameDockerHost(ctx context.Context, docker client.APIClient) error {
+	const variable = "TESTCONTAINERS_HOST_OVERRIDE"
+	if os.Getenv(variable) != "" || !strings.HasPrefix(docker.DaemonHost(), "unix://") {
+		return nil
+	}
+	info, err := docker.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return fmt.Errorf("docker: %w", err)
+	}
+	name, err := os.Hostname()
+	if err != nil || name != info.Info.Name {
+		return err
+	}
+	return os.Setenv(variable, "localhost")
+}
+
+// docker says, once per test binary, whether Docker answers and has the image.
+// That the image is never pulled keeps tests from waiting for a network.
+var docker = sync.OnceValues(func() (*testcontainers.DockerProvider, error) {
+	provider, err := dockerd()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dockerLimit)
+	defer cancel()
 	if _, err := provider.Client().ImageInspect(ctx, image()); err != nil {
 		return nil, fmt.Errorf("docker has no image %s: %w", image(), err)
 	}
@@ -79,7 +109,7 @@ func newContainer(args []string) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := runContainer(args)
+	c, err := newContainerOfImage(args)
 	if err != nil && len(args) == 0 { // settings may be at fault otherwise
 		containers.Lock()
 		containers.err = err
@@ -88,11 +118,15 @@ func newContainer(args []string) (engine, error) {
 	return c, err
 }
 
-func runContainer(args []string) (engine, error) {
+func newContainerOfImage(args []string) (engine, error) {
 	provider, err := docker()
 	if err != nil {
 		return nil, err
 	}
+	return runContainer(provider, image(), args)
+}
+
+func runContainer(provider *testcontainers.DockerProvider, image string, args []string) (engine, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dockerLimit)
 	defer cancel()
 	host, err := provider.DaemonHost(ctx)
@@ -111,7 +145,7 @@ func runContainer(args []string) (engine, error) {
 		"redis-server", "--save", "", "--appendonly", "no",
 		"--protected-mode", "no", // the port is published on loopback, see publish
 	}, args...)
-	ctr, err := redis.Run(ctx, image(),
+	ctr, err := redis.Run(ctx, image,
 		testcontainers.WithCmd(cmd...),
 		publish(host, port),
 		// Any image will do, one without a shell for other checks too.

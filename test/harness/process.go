@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -20,17 +21,35 @@ const startLimit = 20 * time.Second
 
 var errAddressInUse = errors.New("address already in use")
 
-// process is a redis-server of this machine.
+// program says how a server process is run.
+type program struct {
+	binary string   // redis-server or valkey-server
+	args   []string // settings, as on the command line
+	config string   // the text of its configuration file, if it is to have one
+	bus    bool     // it needs a second port: that of the cluster bus
+	clock  bool     // its clock can be set, where that can be done
+}
+
+// process is a server of this machine.
 type process struct {
-	binary string
-	args   []string
-	at     string // host:port
-	dir    string
-	life   *life // nil while killed
+	program
+	path     string // of the binary
+	fixed    []string
+	at       string // host:port
+	busPort  string // of the cluster bus, if it has one
+	dir      string
+	clock    *clock // nil if it has none of its own
+	clockErr error  // why not
+	life     *life  // nil while killed
 }
 
 func newProcess(args []string) (engine, error) {
-	binary, err := exec.LookPath("redis-server")
+	return run(program{binary: "redis-server", args: args})
+}
+
+// run starts a server on a port that is free.
+func run(how program) (engine, error) {
+	path, err := exec.LookPath(how.binary)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +57,13 @@ func newProcess(args []string) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{binary: binary, dir: dir}
+	p := &process{program: how, path: path, dir: dir}
+	if how.clock {
+		p.clock, p.clockErr = newClock(dir)
+	}
 	// A port that was free a moment ago may be taken by now.
 	for range 5 {
-		if err = p.place(args); err != nil {
+		if err = p.place(); err != nil {
 			break
 		}
 		if err = p.start(); err == nil {
@@ -51,11 +73,12 @@ func newProcess(args []string) (engine, error) {
 			break
 		}
 	}
-	return nil, errors.Join(err, os.RemoveAll(dir))
+	return nil, errors.Join(err, p.remove())
 }
 
-// place draws a port and fixes the command line for it.
-func (p *process) place(args []string) error {
+// place draws the ports, fixes the command line for them, and writes the
+// configuration file.
+func (p *process) place() error {
 	addr, err := freeAddr()
 	if err != nil {
 		return err
@@ -64,12 +87,37 @@ func (p *process) place(args []string) error {
 	if err != nil {
 		return err
 	}
-	p.at = addr
-	p.args = append([]string{
+	p.at, p.fixed = addr, nil
+	if p.config != "" {
+		p.fixed = append(p.fixed, p.configFile())
+		if err := p.configure(p.config); err != nil {
+			return err
+		}
+	}
+	p.fixed = append(p.fixed,
 		"--bind", host, "--port", port, "--dir", p.dir,
 		"--save", "", "--appendonly", "no",
-	}, args...)
+	)
+	if p.bus {
+		bus, err := freeAddr()
+		if err != nil {
+			return err
+		}
+		if _, p.busPort, err = net.SplitHostPort(bus); err != nil {
+			return err
+		}
+		p.fixed = append(p.fixed, "--cluster-port", p.busPort)
+	}
+	p.fixed = append(p.fixed, p.args...)
 	return nil
+}
+
+func (p *process) configFile() string { return filepath.Join(p.dir, "server.conf") }
+
+// configure replaces the configuration file, which the server rewrites when it is
+// told to follow another one.
+func (p *process) configure(text string) error {
+	return os.WriteFile(p.configFile(), []byte(text), 0o600)
 }
 
 func (p *process) addr() string { return p.at }
@@ -82,7 +130,11 @@ func (p *process) pid() int {
 }
 
 func (p *process) start() error {
-	life, err := launch(p.binary, p.args)
+	var env []string
+	if p.clock != nil {
+		env = p.clock.env()
+	}
+	life, err := launch(p.path, p.fixed, env)
 	if err != nil {
 		return err
 	}
@@ -110,7 +162,12 @@ func (p *process) signal(sig syscall.Signal) error {
 }
 
 func (p *process) remove() error {
-	return errors.Join(p.kill(), os.RemoveAll(p.dir))
+	err := p.kill()
+	if p.clock != nil {
+		err = errors.Join(err, p.clock.remove())
+		p.clock = nil
+	}
+	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
 // life is one run of a server process.
@@ -122,10 +179,11 @@ type life struct {
 
 // launch starts a server and returns when it accepts connections. What counts is
 // the line that the process itself prints: a port that answers may be another's.
-func launch(binary string, args []string) (*life, error) {
+func launch(binary string, args, env []string) (*life, error) {
 	ctx, kill := context.WithCancel(context.Background())
 	l := &life{cmd: exec.CommandContext(ctx, binary, args...), kill: kill, ended: make(chan struct{})}
-	l.cmd.SysProcAttr = dieWithParent()
+	l.cmd.SysProcAttr = DieWithParent()
+	l.cmd.Env = append(os.Environ(), env...)
 	ready := make(chan error, 1)
 	go l.run(ready)
 	timer := time.NewTimer(startLimit)
@@ -166,7 +224,7 @@ func (l *life) run(ready chan<- error) {
 			continue
 		}
 		said = append(said, lines.Text())
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
+		if isUp(lines.Text()) {
 			up = true
 			ready <- nil
 		}
@@ -175,6 +233,11 @@ func (l *life) run(ready chan<- error) {
 	if !up {
 		ready <- startError(strings.Join(append(said, complaints.String()), "\n"), err)
 	}
+}
+
+// isUp knows the line that a server prints when it listens, and that of a Sentinel.
+func isUp(line string) bool {
+	return strings.Contains(line, "Ready to accept connections") || strings.Contains(line, "Sentinel ID is")
 }
 
 func (l *life) end() {

@@ -4,6 +4,6 @@ package harness
 
 import "syscall"
 
-// dieWithParent is for Linux alone: elsewhere a test binary that dies without
-// cleaning up leaves its servers running.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+// DieWithParent is for Linux alone: elsewhere a test binary that dies without
+// cleaning up leaves its processes running.
+func DieWithParent() *syscall.SysProcAttr { return nil }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -224,6 +225,12 @@ func (b *bed) swept(name string) {
 	if b.kind == keyspace.Sem {
 		_, err := b.sem(b.client(semaphore.Config{}), name, 1).Stats(ctx)
 		require.NoError(b, err)
+		return
+	}
+	if b.kind == keyspace.Pool {
+		for _, err := range b.pooler(allocator.Config{}).Stats(ctx, name) {
+			require.NoError(b, err)
+		}
 		return
 	}
 	c := b.locker(qlock.Config{})

@@ -32,14 +32,15 @@ type spec struct {
 	Namespace string
 	Lease     time.Duration
 	Locks     bool // a client of locks instead of semaphores
+	Pools     bool // a client of pools instead of semaphores
 	Swarm     qlock.SwarmConfig
 }
 
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string // acquire, crowd, err, context, renew, release; see lockServant for those of locks
-	Name     string // of the semaphore or lock
+	Do       string // acquire, crowd, err, context, renew, release; see lockServant and poolServant for those of others
+	Name     string // of the semaphore, lock or pool
 	Capacity int
 	Lease    time.Duration
 	NoRenew  bool          // of a lock
@@ -47,6 +48,7 @@ type order struct {
 	Count    int           // for crowd, pairs
 	Names    []string      // for pairs
 	Path     string        // for sections
+	Rest     time.Duration // of the resources of a pool, after each hold
 }
 
 // answer is what came of it.
@@ -55,6 +57,7 @@ type answer struct {
 	Claim string
 	Fence int64
 	Node  string
+	Got   string // the resource
 	Err   string
 	Is    []string // the sentinels that the error matches
 }
@@ -98,9 +101,12 @@ func obey(s spec) error {
 	}
 	defer redis.Close()
 	c := &servant{out: json.NewEncoder(os.Stdout)}
-	if s.Locks {
+	switch {
+	case s.Locks:
 		c.carryOut, err = newLockServant(redis, s)
-	} else {
+	case s.Pools:
+		c.carryOut, err = newPoolServant(redis, s)
+	default:
 		c.carryOut, err = newPermitServant(redis, s)
 	}
 	if err != nil {
@@ -212,7 +218,7 @@ type child struct {
 // spawn starts a child on the bed's server. It is killed when the test ends.
 func (b *bed) spawn(lease time.Duration) *child {
 	b.Helper()
-	return b.spawnAs(spec{Lease: lease, Locks: b.kind == keyspace.Lock})
+	return b.spawnAs(spec{Lease: lease, Locks: b.kind == keyspace.Lock, Pools: b.kind == keyspace.Pool})
 }
 
 // spawnAs is spawn for a child that differs in more than its lease.

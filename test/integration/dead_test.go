@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -67,9 +68,11 @@ func (v view) node() string { return v.records[v.inLine()[0]].Node }
 // waiting is the count of those who wait.
 func (b *bed) waiting(name string) int {
 	b.Helper()
-	n, err := b.do("HGET", b.stateKey(name), "waiting").AsInt64()
+	text, err := b.do("HGET", b.stateKey(name), "counts").ToString()
 	require.NoError(b, err)
-	return int(n)
+	counts, err := world.Counts(text)
+	require.NoError(b, err)
+	return int(counts["waiting"])
 }
 
 func (g *graveyard) wait() {

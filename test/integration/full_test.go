@@ -226,7 +226,8 @@ func TestARestoreThatFailsCostsNoHold(t *testing.T) {
 	const forget = `
 redis.call("ZREM", KEYS[2], "a:" .. ARGV[1], "q:" .. ARGV[1])
 redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
-redis.call("HINCRBY", KEYS[1], "waiting", -1)`
+local cap, used, rest = string.match(redis.call("HGET", KEYS[1], "counts"), "^(%d+ )(%d+ )%d+( .*)$")
+redis.call("HSET", KEYS[1], "counts", cap .. used .. "0" .. rest)`
 	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim)
 	b.pass(3 * fullLease)
 	require.Zero(t, b.look("gpu").waiting(), "it could be put back")

@@ -83,9 +83,7 @@ type recorder struct {
 
 func (b *bed) recorder() *recorder {
 	b.Helper()
-	for _, s := range library.Scripts() {
-		b.do("SCRIPT", "LOAD", s.Source) // so that a call is one command
-	}
+	b.load()
 	return &recorder{
 		Client: b.server.Client(b.T), sent: map[string]bool{}, told: map[string]bool{}, times: map[string][]string{},
 	}

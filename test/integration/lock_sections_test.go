@@ -18,15 +18,17 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
+	"github.com/berth-go/berth/test/torture/history"
 )
 
 // The records of a file of sections: a number of 8 bytes each for what happened,
-// the fence, and CLOCK_MONOTONIC. What is written is there after a kill -9; a
+// the fence, CLOCK_MONOTONIC, and what else there is to say. What is written is there after a kill -9; a
 // record never crosses a page, so it is there whole.
 const (
 	entered = iota + 1 // after Lock has returned
 	left               // before Release is sent, and the lock was still held
 	ousted             // the same, but the hold had ended before
+	back               // the stay goes on, though its end was written
 
 	recordSize = 32
 )
@@ -53,24 +55,13 @@ func (c *lockServant) section(ctx context.Context, name string, file *os.File) e
 	if err != nil {
 		return err
 	}
-	write := func(what, fence int64, at time.Duration) {
-		var record [recordSize]byte
-		for i, value := range []int64{what, fence, int64(at)} {
-			binary.LittleEndian.PutUint64(record[8*i:], uint64(value))
-		}
-		_, failed := file.Write(record[:])
-		err = cmp.Or(err, failed)
-	}
-	write(entered, lock.Fence(), monotonic())
+	write := func(what, fence int64, at time.Duration) { err = cmp.Or(err, stamp(file, what, fence, at, 0)) }
+	write(entered, lock.Fence(), time.Duration(history.Monotonic()))
 	if c.dies.Load() {
-		self, failed := os.FindProcess(os.Getpid())
-		if failed == nil {
-			failed = self.Kill()
-		}
-		return cmp.Or(failed, context.Cause(ctx))
+		return cmp.Or(killSelf(), context.Cause(ctx))
 	}
 	// In this order: who still held it then held it at that moment.
-	at, what := monotonic(), int64(left)
+	at, what := time.Duration(history.Monotonic()), int64(left)
 	if lock.Err() != nil {
 		what = ousted
 	}
@@ -81,12 +72,32 @@ func (c *lockServant) section(ctx context.Context, name string, file *os.File) e
 	return err
 }
 
+// stamp writes a record.
+func stamp(file *os.File, what, fence int64, at time.Duration, more int64) error {
+	var record [recordSize]byte
+	for i, value := range []int64{what, fence, int64(at), more} {
+		binary.LittleEndian.PutUint64(record[8*i:], uint64(value))
+	}
+	_, err := file.Write(record[:])
+	return err
+}
+
+// killSelf ends this process as kill -9 does.
+func killSelf() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Kill()
+}
+
 // section is one stay inside the lock. Who was killed inside was there until then,
 // or for as long as the grant can have lasted at least.
 type section struct {
 	fence      int64
 	start, end time.Duration
 	how        int64 // entered if it never ended
+	more       int64
 }
 
 // readSections reads what a child has written until it was killed, if it was.
@@ -104,11 +115,15 @@ func (b *bed) readSections(path string, killed, lease time.Duration) (all []sect
 		if what == entered {
 			// A push is believed for half a wait lease, no longer.
 			least := at + lease/2 - heartbeat.Margin(lease)
-			all = append(all, section{fence: fence, start: at, end: max(at, min(killed, least)), how: entered})
+			all = append(all, section{fence: fence, start: at, end: max(at, min(killed, least)), how: entered, more: number(3)})
 			continue
 		}
 		last := &all[len(all)-1]
 		require.Equal(b, last.fence, fence)
+		if what == back {
+			last.how = entered
+			continue
+		}
 		last.end, last.how = at, what
 	}
 	return all
@@ -119,6 +134,7 @@ func (b *bed) readSections(path string, killed, lease time.Duration) (all []sect
 type exclusion struct {
 	*bed
 	dir     string
+	work    order // but for its path
 	lease   time.Duration
 	crew    []*child
 	works   []<-chan answer // of the sections of the crew
@@ -134,7 +150,9 @@ func (x *exclusion) replace(i int) {
 	path := filepath.Join(x.dir, fmt.Sprint(len(x.paths)))
 	x.paths, x.killed, x.current[i] = append(x.paths, path), append(x.killed, 0), len(x.paths)
 	x.crew[i] = x.spawn(x.lease)
-	x.works[i] = x.crew[i].send(order{Do: "sections", Name: door, Path: path})
+	o := x.work
+	o.Path = path
+	x.works[i] = x.crew[i].send(o)
 }
 
 // kill ends one of the crew, half of the time in the midst of a section.
@@ -142,11 +160,11 @@ func (x *exclusion) kill(i int) {
 	x.Helper()
 	if rand.N(2) == 0 {
 		x.ends++
-		x.crew[i].send(order{Do: "die"}) // it may not live to answer
+		x.crew[i].send(order{Do: "die", Name: x.work.Name}) // it may not live to answer
 		x.signalled("it has died", x.crew[i].ended)
 	} else {
 		x.signals++
-		x.killed[x.current[i]] = monotonic()
+		x.killed[x.current[i]] = time.Duration(history.Monotonic())
 		x.crew[i].kill()
 	}
 	x.replace(i)
@@ -165,7 +183,7 @@ func (x *exclusion) entries() (n int64) {
 func (x *exclusion) stop() {
 	x.Helper()
 	for i, c := range x.crew {
-		require.Empty(x, c.ask(order{Do: "enough"}).Err)
+		require.Empty(x, c.ask(order{Do: "enough", Name: x.work.Name}).Err)
 		require.Empty(x, c.hear(x.works[i]).Err)
 		c.kill()
 	}
@@ -177,20 +195,27 @@ func (x *exclusion) check() (all []section) {
 	for i, path := range x.paths {
 		all = append(all, x.readSections(path, x.killed[i], x.lease)...)
 	}
+	x.exclusive(all)
+	return all
+}
+
+// exclusive checks that no two sections of one thing met, and puts them in the order
+// of their fences.
+func (b *bed) exclusive(all []section) {
+	b.Helper()
 	slices.SortFunc(all, func(a, b section) int { return cmp.Compare(a.fence, b.fence) })
-	for i := range all[1:] {
-		before, after := all[i], all[i+1]
+	for i := 1; i < len(all); i++ {
+		before, after := all[i-1], all[i]
 		if before.fence == after.fence {
-			require.Fail(x, "two sections with one fence", "%+v\n%+v", before, after)
+			require.Fail(b, "two sections with one fence", "%+v\n%+v", before, after)
 		}
 		if before.start >= after.start {
-			require.Fail(x, "fences do not rise in the order of the sections", "%+v\n%+v", before, after)
+			require.Fail(b, "fences do not rise in the order of the sections", "%+v\n%+v", before, after)
 		}
 		if before.how != ousted && before.end >= after.start {
-			require.Fail(x, "two were inside at once", "%+v\n%+v", before, after)
+			require.Fail(b, "two were inside at once", "%+v\n%+v", before, after)
 		}
 	}
-	return all
 }
 
 // It has the machine to itself: no other test runs beside one that is not
@@ -201,7 +226,7 @@ func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	b := newBed(t, harness.Start(t))
 	b.kind = keyspace.Lock
 	x := &exclusion{
-		bed: b, dir: t.TempDir(), lease: lease, crew: make([]*child, processes),
+		bed: b, dir: t.TempDir(), work: order{Do: "sections", Name: door}, lease: lease, crew: make([]*child, processes),
 		works: make([]<-chan answer, processes), current: make([]int, processes),
 	}
 	start := time.Now()

@@ -270,7 +270,7 @@ func TestANewerFormatIsLeftAlone(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			b := shared(t)
 			c := b.client(semaphore.Config{})
-			b.do("HSET", b.stateKey("x"), "fmt", "2", "cap", "what is a capacity?")
+			b.do("HSET", b.stateKey("x"), "fmt", "2", "counts", "what is a capacity?")
 			err := call(b.within(patience), c, b.sem(c, "x", 1))
 			require.ErrorIs(t, err, berth.ErrIncompatible)
 			require.ErrorContains(t, err, `"x"`)

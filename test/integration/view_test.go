@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // view is what the server keeps of a name, in one instant, by claim.
@@ -22,6 +25,13 @@ type view struct {
 	places  map[string]int64  // of those who wait
 	tombs   map[string]int64  // when a tombstone may be forgotten, ms
 	expires []int64           // PEXPIRETIME of the keys that exist
+
+	// Of a pool only.
+	counts    []int64           // resources, free, leased, leaving, generation, moves
+	resources map[string]string // what claims hold
+	rests     map[string]int64  // when a resource's rest ends, ms
+	ends      map[string]int64  // when a resource leaves, ms
+	bindings  map[string]int64  // when a binding ends, ms
 }
 
 // look reads it all. The line's bands are those of scripts/lib/bands.lua.
@@ -36,11 +46,13 @@ for _, key in ipairs(KEYS) do
   if at ~= -2 then reply[#reply + 1] = at end
 end
 return reply`
-	reply, err := b.do("EVAL", script, "2", b.stateKey(name), b.lineKey(name)).ToArray()
+	keys := b.keysOf(name)
+	reply, err := b.do(append([]string{"EVAL", script, strconv.Itoa(len(keys))}, keys...)...).ToArray()
 	require.NoError(b, err)
 	v := view{
 		state: map[string]int64{}, records: map[string]engine.Record{}, stones: map[string]string{},
 		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]int64{}, tombs: map[string]int64{},
+		resources: map[string]string{}, rests: map[string]int64{}, ends: map[string]int64{}, bindings: map[string]int64{},
 	}
 	v.now, err = reply[0].AsInt64()
 	require.NoError(b, err)
@@ -70,6 +82,11 @@ func (v *view) field(b *bed, field, value string) {
 	switch {
 	case field == "stem":
 		v.stem = value
+	case field == "counts":
+		var counts map[string]int64
+		counts, err = world.Counts(value)
+		maps.Copy(v.state, counts)
+	case b.kind == keyspace.Pool && v.ofPool(b, field, value):
 	case !isClaim:
 		v.state[field], err = strconv.ParseInt(value, 10, 64)
 	case isStone:
@@ -85,14 +102,18 @@ func (v *view) member(b *bed, member, score string) {
 	const width = int64(1) << 44
 	at, err := strconv.ParseFloat(score, 64)
 	require.NoError(b, err)
-	bands := map[string]struct {
+	type band struct {
 		into map[string]int64
 		from int64
-	}{"h": {v.holds, 0}, "a": {v.alive, width}, "q": {v.places, 2 * width}, "t": {v.tombs, 260 * width}}
+	}
+	bands := map[string]band{"h": {v.holds, 0}, "a": {v.alive, width}, "q": {v.places, 2 * width}, "t": {v.tombs, 260 * width}}
+	if b.kind == keyspace.Pool {
+		bands["e"], bands["x"], bands["u"] = band{v.rests, 262 * width}, band{v.ends, 264 * width}, band{v.bindings, 266 * width}
+	}
 	letter, claim, _ := strings.Cut(member, ":")
-	band, ok := bands[letter]
+	into, ok := bands[letter]
 	require.True(b, ok, "the line has %q", member)
-	band.into[claim] = int64(at) - band.from
+	into.into[claim] = int64(at) - into.from
 }
 
 func (v view) waiting() int { return len(v.alive) }
@@ -136,6 +157,9 @@ func (b *bed) whole(name string) view {
 	require.Empty(b, missing(v.places, v.alive), "places of nobody")
 	require.Empty(b, missing(v.stones, v.tombs), "tombstones without an end")
 	require.Len(b, v.records, len(v.holds)+len(v.alive), "records of nothing")
+	if b.kind == keyspace.Pool {
+		b.poolWhole(name, v)
+	}
 	b.endTogether(v)
 	return v
 }
@@ -162,6 +186,10 @@ func (b *bed) endTogether(v view) {
 	}
 	for _, at := range v.expires {
 		require.Equal(b, v.expires[0], at, "the keys of a name end apart: %v", v.expires)
+		if b.kind == keyspace.Pool && v.counts[0] > v.counts[3] {
+			require.EqualValues(b, -1, at, "a pool with resources expires")
+			continue
+		}
 		require.Greater(b, at, last, "a key without an end, or one that ends before what is inside")
 	}
 }
@@ -173,6 +201,9 @@ func (b *bed) idle(name string) {
 	require.Empty(b, v.holds)
 	require.Empty(b, v.alive)
 	require.Empty(b, v.stones)
+	if b.kind == keyspace.Pool {
+		return // its resources stay
+	}
 	require.LessOrEqual(b, len(v.expires), 1, "an idle name has one key")
 }
 
@@ -194,3 +225,12 @@ func (b *bed) keys() []string {
 func (b *bed) stateKey(name string) string { return b.space.State(b.kind, name) }
 
 func (b *bed) lineKey(name string) string { return b.space.Line(b.kind, name) }
+
+// keysOf are the keys of a name, in the order in which scripts take them.
+func (b *bed) keysOf(name string) []string {
+	keys := []string{b.stateKey(name), b.lineKey(name)}
+	if b.kind == keyspace.Pool {
+		keys = append(keys, b.itemsKey(name), b.freeKey(name), b.bindingsKey(name))
+	}
+	return keys
+}

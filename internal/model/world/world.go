@@ -5,6 +5,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,8 @@ type World struct {
 	Redis  rueidis.Client // looks on
 	// State and Line are the keys of the name that the methods look at.
 	State, Line string
+	// Hashes are its other keys, for those that have some.
+	Hashes []string
 
 	// Began is when the test began.
 	Began time.Time
@@ -46,8 +49,22 @@ func In(t *testing.T, state, line string, test func(t *testing.T, w *World)) {
 		defer redis.Close()
 		w := &World{T: t, Server: server, Redis: redis, State: state, Line: line, Began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
-		require.NoError(t, w.run.Load(t.Context(), claims.Library().Scripts()...))
+		require.NoError(t, w.run.Load(t.Context(), scriptsOf(state)...))
 		test(t, w)
+	})
+}
+
+// scriptsOf are the scripts that may run on a name, by its state's key, "" for all:
+// to load them takes a server longer than most tests.
+func scriptsOf(state string) []*scriptkit.Script {
+	foreign := []string{"semaphore_", "lock_", "pool_"}
+	for kind, own := range map[string]string{":sem:": "semaphore_", ":lock:": "lock_", ":pool:": "pool_"} {
+		if strings.Contains(state, kind) {
+			foreign = slices.DeleteFunc(foreign, func(prefix string) bool { return prefix == own })
+		}
+	}
+	return slices.DeleteFunc(claims.Library().Scripts(), func(s *scriptkit.Script) bool {
+		return len(foreign) == 2 && slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(s.Name, prefix) })
 	})
 }
 
@@ -77,7 +94,7 @@ func (w *World) Until(at time.Duration) {
 // Call runs a script as a process would that a test has no client for.
 func (w *World) Call(script string, args ...string) scriptkit.Reply {
 	w.T.Helper()
-	return w.CallOn([]string{w.State, w.Line}, script, args...)
+	return w.CallOn(append([]string{w.State, w.Line}, w.Hashes...), script, args...)
 }
 
 // CallOn is Call on other keys than those of the name.
@@ -121,7 +138,13 @@ func (w *World) Dump() string {
 	require.NoError(w.T, err)
 	line, err := w.Do("ZRANGE", w.Line, "0", "-1", "WITHSCORES").AsZScores()
 	require.NoError(w.T, err)
-	return fmt.Sprint(fields, line)
+	all := []any{fields, line}
+	for _, key := range w.Hashes {
+		fields, err := w.Do("HGETALL", key).AsStrMap()
+		require.NoError(w.T, err)
+		all = append(all, fields)
+	}
+	return fmt.Sprint(all...)
 }
 
 // Expiry is when the keys of the name expire, as a moment of the test. It fails if
@@ -129,8 +152,10 @@ func (w *World) Dump() string {
 func (w *World) Expiry() time.Duration {
 	w.T.Helper()
 	at := w.Int("PEXPIRETIME", w.State)
-	if line := w.Int("PEXPIRETIME", w.Line); line != -2 {
-		require.Equal(w.T, at, line, "the keys expire at the same instant")
+	for _, key := range append([]string{w.Line}, w.Hashes...) {
+		if other := w.Int("PEXPIRETIME", key); other != -2 {
+			require.Equal(w.T, at, other, "the keys expire at the same instant: %s", key)
+		}
 	}
 	if at < 0 {
 		return time.Duration(at)
@@ -141,6 +166,16 @@ func (w *World) Expiry() time.Duration {
 // Field is a number of the state, 0 where it is not there.
 func (w *World) Field(name string) int64 {
 	w.T.Helper()
+	text, err := w.Do("HGET", w.State, "counts").ToString()
+	if rueidis.IsRedisNil(err) {
+		return 0
+	}
+	require.NoError(w.T, err)
+	counts, err := Counts(text)
+	require.NoError(w.T, err)
+	if n, ok := counts[name]; ok {
+		return n
+	}
 	n, err := w.Do("HGET", w.State, name).AsInt64()
 	if rueidis.IsRedisNil(err) {
 		return 0

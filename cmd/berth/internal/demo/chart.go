@@ -12,6 +12,7 @@ const (
 	signInside = "█"
 	signKilled = "✗"
 	signLeased = "·"
+	signRests  = "~" // what it had of a pool
 	signNot    = " "
 )
 
@@ -32,6 +33,10 @@ func chart(s *story, now time.Duration, width int, paint painter) []string {
 		lines = append(lines, row(t, now, cell, columns, paint))
 	}
 	lines = append(lines, scale(cell, columns))
+	if signs := s.signs(); signs != "" {
+		return append(lines, "", fmt.Sprintf("%s waits   %s has that proxy   %s it rests   %s killed   %s its lease runs out",
+			paint(yellow, signWaits), paint(green, signs), paint(yellow, signRests), paint(red, signKilled), paint(red, signLeased)))
+	}
 	return append(lines, "", fmt.Sprintf("%s waits in line   %s inside   %s killed   %s its lease runs out",
 		paint(yellow, signWaits), paint(green, signInside), paint(red, signKilled), paint(red, signLeased)))
 }
@@ -40,7 +45,11 @@ func chart(s *story, now time.Duration, width int, paint painter) []string {
 // middle, with the moment of a kill marked.
 func row(t *turn, now, cell time.Duration, columns int, paint painter) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s", labelWidth, fmt.Sprintf("worker %d", t.worker))
+	label := fmt.Sprintf("worker %d", t.worker)
+	if t.customer != "" {
+		label = fmt.Sprintf("%d for %s", t.worker, t.customer)
+	}
+	fmt.Fprintf(&b, "%-*s", labelWidth, label)
 	last, run := "", 0
 	flush := func() {
 		b.WriteString(paint(shade(last), strings.Repeat(last, run)))
@@ -72,10 +81,12 @@ func (t *turn) sign(at time.Duration) string {
 	switch {
 	case passed(t.killed) && !passed(t.over):
 		return signLeased
+	case t.rest > 0 && passed(t.leaving) && at < *t.leaving+t.rest:
+		return signRests
 	case passed(t.left()):
 		return signNot
 	case passed(t.granted):
-		return signInside
+		return t.inside()
 	case passed(t.queued):
 		return signWaits
 	default:
@@ -128,14 +139,14 @@ const (
 
 func shade(sign string) string {
 	switch sign {
-	case signWaits:
+	case signWaits, signRests:
 		return yellow
-	case signInside:
-		return green
 	case signKilled, signLeased:
 		return red
-	default:
+	case "", signNot:
 		return ""
+	default: // inside, whatever the act has there
+		return green
 	}
 }
 

@@ -88,8 +88,8 @@ func TestEveryFactCanBeWrong(t *testing.T) {
 			handed, "no place was handed on",
 		},
 		"recovered late": {
-			func(e *evidence, turns []*turn) { turns[3].handed, e.late = ms(3054), 3*time.Millisecond },
-			recovery, "not within 53ms",
+			func(e *evidence, turns []*turn) { turns[3].handed, e.late = ms(3254), 3*time.Millisecond },
+			recovery, "not within 253ms",
 		},
 		"recovered early": {
 			func(_ *evidence, turns []*turn) { turns[3].handed = ms(2997) },
@@ -169,10 +169,10 @@ func TestABusyMachineMayGiveBackLate(t *testing.T) {
 	for _, f := range (&evidence{story: s}).facts() {
 		require.True(t, f.ok, f.text)
 	}
-	s.turns[2].handed = ms(3054)
+	s.turns[2].handed = ms(3254)
 	f := s.recovered(0)
 	require.False(t, f.ok)
-	require.Contains(t, f.text, "54 ms after that worker 3 had its place: not within 50ms")
+	require.Contains(t, f.text, "254 ms after that worker 3 had its place: not within 250ms")
 }
 
 func TestATextFlowsIntoANarrowTerminal(t *testing.T) {

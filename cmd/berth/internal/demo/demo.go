@@ -55,7 +55,7 @@ type act struct {
 }
 
 // acts are played one after the other. All together end within the limit.
-func acts() []act { return []act{semaphoreAct, lockAct} }
+func acts() []act { return []act{semaphoreAct, lockAct, poolAct} }
 
 // fact is something that was checked.
 type fact struct {

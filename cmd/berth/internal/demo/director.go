@@ -25,7 +25,8 @@ type plan struct {
 	victim    int           // the worker that is killed: one that had to wait
 	killAfter time.Duration // how long the victim is inside
 
-	order func(worker int) order // what a worker is to do
+	order func(worker int) order          // what a worker is to do
+	due   func(s *story, worker int) bool // what must have happened before a worker asks; nil for nothing
 }
 
 // thing is what the workers contend for, as the server knows it.
@@ -142,7 +143,7 @@ func (d *director) step(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.next <= d.plan.workers && d.now() >= d.askAt && d.answered() {
+	if d.next <= d.plan.workers && d.now() >= d.askAt && d.answered() && (d.plan.due == nil || d.plan.due(d.story, d.next)) {
 		return d.ask()
 	}
 	return nil

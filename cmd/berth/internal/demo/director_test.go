@@ -22,7 +22,7 @@ func TestNobodyAsksBeforeTheOneBeforeHasAnAnswer(t *testing.T) {
 }
 
 func TestTheVictimIsInsideWhenItIsKilled(t *testing.T) {
-	for _, p := range []plan{semaphorePlan, lockPlan} {
+	for _, p := range []plan{semaphorePlan, lockPlan, poolPlan} {
 		d := &director{plan: p}
 		require.Equal(t, limit, d.orderFor(p.victim).Work)
 		require.Less(t, d.orderFor(p.victim+1).Work, 2*time.Second)

@@ -19,12 +19,12 @@ const (
 )
 
 var lockPlan = plan{
-	workers: 5, capacity: 1, lease: 1500 * time.Millisecond, length: 4500 * time.Millisecond,
-	askEvery: 120 * time.Millisecond, victim: 2, killAfter: 400 * time.Millisecond,
+	workers: 5, capacity: 1, lease: time.Second, length: 3000 * time.Millisecond,
+	askEvery: 100 * time.Millisecond, victim: 2, killAfter: 300 * time.Millisecond,
 	order: func(worker int) order {
-		o := order{Work: 700 * time.Millisecond}
+		o := order{Work: 450 * time.Millisecond}
 		if worker == twice {
-			o.Again = 400 * time.Millisecond
+			o.Again = 250 * time.Millisecond
 		}
 		return o
 	},
@@ -90,7 +90,7 @@ func joinLock(redis rueidis.Client, observer observe.Observer) (*desk, error) {
 		return nil, err
 	}
 	return &desk{
-		enter: func(ctx context.Context) (place, error) { return locks.Lock(ctx, invoice, nil) },
+		enter: func(ctx context.Context, _ order) (place, error) { return locks.Lock(ctx, invoice, nil) },
 		again: func(_ context.Context, inside place) (place, error) {
 			ctx := inside.(*qlock.Lock).Context() // it knows whose the lock is
 			return locks.Lock(ctx, invoice, &qlock.LockOptions{Conflict: qlock.WorkThrough})

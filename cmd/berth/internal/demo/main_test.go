@@ -53,11 +53,11 @@ func TestTheDemoOnATerminal(t *testing.T) {
 	opts := withWorkers("good", &out)
 	opts.Live, opts.Color = true, true
 	require.NoError(t, Run(context.Background(), opts), out.String())
-	require.Equal(t, 2, strings.Count(out.String(), hideCursor))
-	require.Equal(t, 2, strings.Count(out.String(), showCursor))
+	require.Equal(t, 3, strings.Count(out.String(), hideCursor))
+	require.Equal(t, 3, strings.Count(out.String(), showCursor))
 	require.Greater(t, strings.Count(out.String(), "\x1b[19A"), 50, "drawn over and over")
 	require.Greater(t, strings.Count(out.String(), "\x1b[16A"), 30, "drawn over and over")
-	require.Equal(t, 5+7, strings.Count(out.String(), "\x1b[32mok   \x1b[0m"))
+	require.Equal(t, 5+7+8, strings.Count(out.String(), "\x1b[32mok   \x1b[0m"))
 }
 
 func TestWorkersThatCannotStartFailTheDemo(t *testing.T) {

@@ -16,6 +16,10 @@ type order struct {
 	// Again is how long of that it is to stay inside a second entry, which it
 	// makes at once; 0 for none.
 	Again time.Duration `json:"again,omitempty"`
+	// Bind names the binding with which the worker asks, "" for none.
+	Bind string `json:"bind,omitempty"`
+	// Rest is how long what the worker has had is to rest, 0 for not at all.
+	Rest time.Duration `json:"rest,omitempty"`
 }
 
 // kind is what a worker reports.
@@ -47,7 +51,9 @@ type report struct {
 	// Claim is the id of a granted claim, Fence the number of its grant.
 	Claim string `json:"claim,omitempty"`
 	Fence int64  `json:"fence,omitempty"`
-	Text  string `json:"text,omitempty"`
+	// Resource is what the worker has of a pool.
+	Resource string `json:"resource,omitempty"`
+	Text     string `json:"text,omitempty"`
 
 	worker int // who said it; not sent
 }

@@ -16,11 +16,11 @@ import (
 const workshop = "workshop"
 
 var semaphorePlan = plan{
-	workers: 8, capacity: 2, lease: 2 * time.Second, length: 7 * time.Second,
-	askEvery: 250 * time.Millisecond, victim: 3, killAfter: 600 * time.Millisecond,
+	workers: 8, capacity: 2, lease: 1500 * time.Millisecond, length: 4500 * time.Millisecond,
+	askEvery: 200 * time.Millisecond, victim: 3, killAfter: 400 * time.Millisecond,
 	// Not all are inside equally long, or all would look alike.
 	order: func(worker int) order {
-		return order{Work: 1200*time.Millisecond + time.Duration(worker*37%5)*80*time.Millisecond}
+		return order{Work: 700*time.Millisecond + time.Duration(worker*37%5)*60*time.Millisecond}
 	},
 }
 
@@ -100,7 +100,7 @@ func joinSemaphore(redis rueidis.Client, observer observe.Observer) (*desk, erro
 		return nil, err
 	}
 	return &desk{
-		enter: func(ctx context.Context) (place, error) { return sem.Acquire(ctx, nil) },
+		enter: func(ctx context.Context, _ order) (place, error) { return sem.Acquire(ctx, nil) },
 		close: client.Close,
 	}, nil
 }

@@ -17,20 +17,23 @@ type story struct {
 
 // turn is the one claim of a worker.
 type turn struct {
-	worker  int
-	process int
-	asked   moment
-	queued  moment // unset if it was granted at once
-	ahead   int
-	granted moment // the worker was inside, by its own clock
-	handed  moment // the server granted, by the server's clock
-	fence   int64
-	leaving moment // the worker was about to give its place back
-	gone    moment // it had done so
-	killed  moment
-	over    moment // the lease of a worker that was killed ended, not before this
-	overBy  moment // and not after this
-	exited  moment
+	worker   int
+	process  int
+	customer string        // for whom it asks, "" where that is nothing to the act
+	resource string        // what it got of a pool
+	rest     time.Duration // how long that is to rest afterwards
+	asked    moment
+	queued   moment // unset if it was granted at once
+	ahead    int
+	granted  moment // the worker was inside, by its own clock
+	handed   moment // the server granted, by the server's clock
+	fence    int64
+	leaving  moment // the worker was about to give its place back
+	gone     moment // it had done so
+	killed   moment
+	over     moment // the lease of a worker that was killed ended, not before this
+	overBy   moment // and not after this
+	exited   moment
 
 	again      moment // it was inside a second time
 	againFence int64
@@ -45,7 +48,12 @@ type moment *time.Duration
 func newStory(p plan) *story {
 	s := &story{capacity: p.capacity, lease: p.lease, length: p.length}
 	for number := 1; number <= p.workers; number++ {
-		s.turns = append(s.turns, &turn{worker: number})
+		t := &turn{worker: number}
+		if p.order != nil {
+			o := p.order(number)
+			t.customer, t.rest = o.Bind, o.Rest
+		}
+		s.turns = append(s.turns, t)
 	}
 	return s
 }

@@ -12,9 +12,9 @@ func (d *director) take(r report) {
 	switch r.Kind {
 	case queued:
 		t.queued, t.ahead = at, r.Ahead
-		d.view.tell(*at, t, "asks, finds no free place, stands in line "+behind(r.Ahead))
+		d.view.tell(*at, t, "asks, finds "+t.none()+", stands in line "+behind(r.Ahead))
 	case granted:
-		t.granted, t.fence = at, r.Fence
+		t.granted, t.fence, t.resource = at, r.Fence, r.Resource
 		t.handed = d.story.at(time.UnixMicro(r.Fence))
 		d.view.tell(*at, t, d.entrance(t))
 		if r.worker == d.plan.victim {
@@ -29,13 +29,13 @@ func (d *director) take(r report) {
 		d.view.tell(*at, t, "gives the second entry back, and stays inside")
 	case leaving:
 		t.leaving = at
-		d.view.tell(*at, t, "has done its work and gives its place back")
+		d.view.tell(*at, t, t.farewell())
 	case gone:
 		t.gone = at
 		d.stage.member(r.worker).dismiss()
 	case leaseEnd:
 		t.over = at
-		d.view.tell(*at, t, "is forgotten: its lease ends, its place comes free")
+		d.view.tell(*at, t, "is forgotten: its lease ends, "+t.has()+" comes free")
 	case trouble:
 		d.view.tell(*at, t, "is in trouble: "+r.Text)
 	case exited:
@@ -56,6 +56,9 @@ func behind(ahead int) string {
 
 // entrance is how a worker got in.
 func (d *director) entrance(t *turn) string {
+	if t.resource != "" {
+		return d.allotment(t)
+	}
 	if t.queued == nil {
 		return "asks, and gets a free place at once"
 	}

@@ -61,7 +61,11 @@ func sentence(s *story, at time.Duration, t *turn, what string) string {
 	if inside == "" {
 		inside = "-"
 	}
-	return fmt.Sprintf("%6.2f s   %-6s  worker %d %s", at.Seconds(), inside, t.worker, what)
+	worker := fmt.Sprintf("worker %d", t.worker)
+	if t.customer != "" {
+		worker += " for " + t.customer
+	}
+	return fmt.Sprintf("%6.2f s   %-6s  %s %s", at.Seconds(), inside, worker, what)
 }
 
 // What a terminal is told.

@@ -28,10 +28,25 @@ type place interface {
 	Release(ctx context.Context) error
 }
 
+// resource is a place that is a resource of a pool.
+type resource interface {
+	place
+	Resource() string
+	Rest(d time.Duration, reason string)
+}
+
+// resourceOf is the key of a resource, "" for another place.
+func resourceOf(inside place) string {
+	if of, ok := inside.(resource); ok {
+		return of.Resource()
+	}
+	return ""
+}
+
 // desk is where the workers of an act ask for a place.
 type desk struct {
-	// enter waits for a place.
-	enter func(ctx context.Context) (place, error)
+	// enter waits for a place, as the order says.
+	enter func(ctx context.Context, o order) (place, error)
 	// again enters a second time from inside; nil where an act has no such thing.
 	again func(ctx context.Context, inside place) (place, error)
 	// close ends the client behind it.
@@ -116,11 +131,11 @@ func (w *worker) obey(ctx context.Context, in io.Reader) error {
 
 // turn asks for a place, works, and gives the place back.
 func (w *worker) turn(ctx context.Context, o order) error {
-	inside, err := w.desk.enter(ctx)
+	inside, err := w.desk.enter(ctx, o)
 	if err != nil {
 		return err
 	}
-	w.say(report{Kind: granted, Claim: inside.ID(), Fence: inside.Fence()})
+	w.say(report{Kind: granted, Claim: inside.ID(), Fence: inside.Fence(), Resource: resourceOf(inside)})
 	if o.Again > 0 {
 		if err := w.twice(ctx, inside, o.Again); err != nil {
 			return err
@@ -128,6 +143,9 @@ func (w *worker) turn(ctx context.Context, o order) error {
 	}
 	if err := pause(ctx, inside, o.Work-o.Again); err != nil {
 		return err
+	}
+	if resting, ok := inside.(resource); ok && o.Rest > 0 {
+		resting.Rest(o.Rest, "429 Too Many Requests")
 	}
 	w.say(report{Kind: leaving})
 	if err := inside.Release(ctx); err != nil {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func (a *app) poolRestCommand() *cobra.Command {
+	var quoted bool
+	var span restTime
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "rest NAME RESOURCE --for D --reason TEXT",
+		Short: "Let a resource rest for a while",
+		Long: `Let a resource rest: nobody gets it until the rest is over. A free or resting one
+rests from now on, one that is leased from its release on. --for 0 ends a rest,
+--for forever lasts until somebody does that. The reason is what 'berth pool show'
+tells others.
+
+A command under 'berth run --pool' can so let its own resource rest:
+
+  berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
+
+Exit code 1: the resource is not in the pool.`,
+		Args:              arguments("NAME", "RESOURCE"),
+		ValidArgsFunction: completing(a.poolNames),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			resource, err := keyOf(args[1], quoted)
+			if err != nil {
+				return berth.Invalid("RESOURCE", "%s", err)
+			}
+			given := cmd.Flags().Changed
+			if err := cmp.Or(checkName(args[0]), checkRest(time.Duration(span), reason, given("for"))); err != nil {
+				return err
+			}
+			return a.poolRest(cmd.Context(), args[0], resource, time.Duration(span), reason)
+		}),
+	}
+	cmd.Flags().Var(&span, "for", "how long it rests, 0 to end a rest, or forever (required)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the pool (required for a rest)")
+	quotedFlag(cmd, &quoted)
+	return cmd
+}
+
+// restTime is a time, or without end.
+type restTime time.Duration
+
+func (r *restTime) Set(text string) (err error) {
+	if text == "forever" {
+		*r = restTime(berth.Forever)
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	*r = restTime(d)
+	return err
+}
+
+func (r *restTime) String() string {
+	if *r == 0 {
+		return "" // no default is shown
+	}
+	return human(time.Duration(*r))
+}
+
+// Type makes its errors those of other times.
+func (r *restTime) Type() string { return "duration" }
+
+func checkRest(d time.Duration, reason string, given bool) error {
+	switch {
+	case !given:
+		return usage("--for D is missing: how long it is to rest, such as 30s or 10m; 0 ends a rest")
+	case d < 0:
+		return berth.Invalid("--for", "%s is below 0; 0 ends a rest", d)
+	case d > 0 && reason == "":
+		return usage("--reason TEXT is missing: why it is to rest, for whoever looks at the pool")
+	}
+	return cmp.Or(settings.Duration("--for", d), settings.Text("--reason", reason))
+}
+
+func (a *app) poolRest(ctx context.Context, name, resource string, d time.Duration, reason string) error {
+	return a.withPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) error {
+		err := pool.Rest(ctx, resource, d, reason)
+		if errors.Is(err, allocator.ErrAbsent) {
+			return &exitError{exitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", key(resource), name, a.namespace)}
+		}
+		if err != nil {
+			return inFlags(err, "reason", "--reason", "d", "--for", "resource", "RESOURCE")
+		}
+		info, err := pool.Status(ctx, resource)
+		if err != nil {
+			return err
+		}
+		return a.printRest(name, d, info)
+	})
+}

@@ -1,0 +1,220 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// poolArgs are the arguments of a run of a role with a resource of the pool gpu.
+func poolArgs(role string, flags ...string) []string {
+	args := append([]string{"run", "--pool", "gpu"}, flags...)
+	return append(args, "--", os.Args[0], rolePrefix+role)
+}
+
+// says are the arguments of a run whose command says what its resource is.
+func says(flags ...string) []string {
+	args := append([]string{"run", "--pool", "gpu", "--try"}, flags...)
+	return append(args, "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+}
+
+// holdsOf are the holds of a pool.
+func holdsOf(t *testing.T, pool *allocator.Pool[string]) (all []allocator.Holder) {
+	t.Helper()
+	for holder, err := range pool.Holders(context.Background()) {
+		require.NoError(t, err)
+		all = append(all, holder)
+	}
+	return all
+}
+
+func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	filled(t, s, "gpu", "a b\xff")
+	require.Equal(t, outcome{0, "a b\xff", ""}, call(t, s.URL(), says()...))
+	r := beginWith(t, s.URL(), poolArgs("polite"))
+	pool := poolOf(t, s, "gpu", allocator.Config{})
+	info, err := pool.Status(context.Background(), "a b\xff")
+	require.NoError(t, err)
+	require.Len(t, info.Holders, 1)
+	holder := info.Holders[0]
+	require.Equal(t, holder.ID, r.claim)
+	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
+	require.Equal(t, 10*time.Second, holder.Lease)
+	require.True(t, strings.HasSuffix(holder.Label, "/berth.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
+	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"},
+		call(t, s.URL(), says()...), "it is the only one")
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 3, r.end(), "the command's own code")
+	require.Empty(t, r.errs.String())
+	require.Equal(t, 0, call(t, s.URL(), says()...).code)
+}
+
+func TestASemaphoreHasNoResource(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	got := call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
+	require.Equal(t, outcome{0, "none", ""}, got)
+}
+
+func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	pool := filled(t, s, "gpu", "a")
+	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--bind", "anna", "--bind-for", "3h"))
+	holder := holdsOf(t, pool)[0]
+	require.Equal(t, time.Hour, holder.Lease)
+	require.Equal(t, 2*time.Hour, holder.MaxHold)
+	require.True(t, holder.NoRenew)
+	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
+	binding, err := pool.Binding(context.Background(), "anna")
+	require.NoError(t, err)
+	require.Equal(t, "a", binding.Resource)
+	require.Greater(t, binding.Left, 2*time.Hour)
+
+	late := call(t, s.URL(), poolArgs("polite", "--wait", "100ms")...)
+	require.Equal(t, 75, late.code)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after 1\d\dms \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.err)
+	next := program(t, s.URL(), poolArgs("polite", "--priority", "7")...)
+	require.NoError(t, next.Start())
+	require.Eventually(t, func() bool {
+		for waiter, err := range pool.Waiters(context.Background()) {
+			return err == nil && waiter.Priority == 7
+		}
+		return false
+	}, patience, 5*time.Millisecond)
+	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
+	require.Error(t, next.Wait())
+	r.signal(syscall.SIGINT)
+	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
+	require.Equal(t, 3, r.end())
+}
+
+func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	got := call(t, s.URL(), poolArgs("polite", "--wait", "100ms")...)
+	require.Equal(t, 75, got.code)
+	require.Regexp(t, `timed out after 1\d\dms \(the pool is empty, waiting 0\)\n$`, got.err)
+	require.Contains(t, got.err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
+	got = call(t, s.URL(), says()...)
+	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"}, got)
+}
+
+// TestABindingGetsTheSameResourceAgain compares with a run without one, which gets
+// what has been free for longest.
+func TestABindingGetsTheSameResourceAgain(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	filled(t, s, "gpu", "a", "b", "c")
+	for _, step := range []struct {
+		flags []string
+		gets  string
+	}{
+		{[]string{"--bind", "anna"}, "a"},
+		{[]string{"--bind", "anna"}, "a"},
+		{nil, "b"},
+		{[]string{"--bind", "anna"}, "a"},
+		{[]string{"--bind", "ben"}, "c"},
+		{[]string{"--bind", "ben"}, "c"},
+	} {
+		require.Equal(t, outcome{0, step.gets, ""}, call(t, s.URL(), says(step.flags...)...))
+	}
+}
+
+func TestAResourceRestsAfterTheCommand(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	pool := filled(t, s, "gpu", "a", "b")
+	require.Equal(t, "a", call(t, s.URL(), says("--cooldown", "1h")...).out)
+	self := program(t, s.URL()).Path
+	got := call(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
+	require.Equal(t, outcome{0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""}, got)
+	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
+		info, err := pool.Status(context.Background(), resource)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Resting, info.State)
+		require.GreaterOrEqual(t, info.Left, least)
+	}
+	got = call(t, s.URL(), says()...)
+	require.Equal(t, 75, got.code)
+	require.Equal(t, "berth: \"gpu\" not acquired: resting (capacity 2, held 0, waiting 0); 2 resources, 0 free, 0 leased, 2 resting, waiting 0\n", got.err)
+}
+
+func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	pool := filled(t, s, "gpu", "a\x00b")
+	got := call(t, s.URL(), says()...)
+	require.Equal(t, outcome{126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"}, got)
+	require.Empty(t, holdsOf(t, pool), "it was given back")
+}
+
+func TestAResourceThatSomebodyReleasesEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	filled(t, s, "gpu", "a")
+	r := beginWith(t, s.URL(), poolArgs("polite"))
+	require.Zero(t, call(t, s.URL(), "pool", "release", "gpu", r.claim, "--force").code)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 76, r.end())
+	require.Contains(t, r.errs.String(), `the resource of "gpu", fence `+r.fence+", was released by somebody else while the command ran")
+}
+
+func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	filled(t, s, "gpu", "a")
+	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "300ms"))
+	require.NoError(t, r.cmd.Process.Kill())
+	got := call(t, s.URL(), "run", "--pool", "gpu", "--wait", "20s", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+	require.Equal(t, outcome{0, "a", ""}, got)
+}
+
+func TestUsageOfARunWithAPool(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		err  string
+	}{
+		"a pool and a lock":       {[]string{"--pool", "a", "--lock", "b"}, "invalid --pool: with --sem or --lock there are two"},
+		"a pool and a semaphore":  {[]string{"--pool", "a", "--sem", "b"}, "invalid --pool: with --sem or --lock there are two"},
+		"a pool with a capacity":  {[]string{"--pool", "a", "--capacity", "2"}, "a pool has neither --capacity nor --weight"},
+		"a pool with a weight":    {[]string{"--pool", "a", "--weight", "2"}, "a pool has neither --capacity nor --weight"},
+		"access of a pool":        {[]string{"--pool", "a", "--access", "lifo"}, "invalid --access: a semaphore lets in who came first, and a pool too"},
+		"a pool with braces":      {[]string{"--pool", "a{b}"}, "invalid --pool: must have none of {}"},
+		"a pool of no name":       {[]string{"--pool", ""}, "invalid --pool"},
+		"a binding of no name":    {[]string{"--pool", "a", "--bind", ""}, "invalid --bind: it is empty"},
+		"a long binding":          {[]string{"--pool", "a", "--bind", strings.Repeat("x", 513)}, "invalid --bind: 513 bytes"},
+		"bind-for alone":          {[]string{"--pool", "a", "--bind-for", "1h"}, "invalid --bind-for: it is for --bind"},
+		"bound for no time":       {[]string{"--pool", "a", "--bind", "x", "--bind-for", "0s"}, "invalid --bind-for: 0s is not above 0"},
+		"bound for microseconds":  {[]string{"--pool", "a", "--bind", "x", "--bind-for", "1us"}, "invalid --bind-for"},
+		"cooldown of 0":           {[]string{"--pool", "a", "--cooldown", "0s"}, "invalid --cooldown: 0s is not above 0"},
+		"cooldown below 0":        {[]string{"--pool", "a", "--cooldown", "-1s"}, "invalid --cooldown"},
+		"cooldown of no unit":     {[]string{"--pool", "a", "--cooldown", "1us"}, "invalid --cooldown: 1µs is not a whole number of milliseconds"},
+		"cooldown without end":    {[]string{"--pool", "a", "--cooldown", "2562047h47m16.854775807s"}, "invalid --cooldown: it must end"},
+		"a lock with a binding":   {[]string{"--lock", "a", "--bind", "x"}, "invalid --bind: it is for --pool"},
+		"a semaphore that cools":  {[]string{"--sem", "a", "--capacity", "1", "--cooldown", "1s"}, "invalid --cooldown: it is for --pool"},
+		"a lock with a bind time": {[]string{"--lock", "a", "--bind-for", "1s"}, "invalid --bind-for: it is for --pool"},
+		"a lease that is short":   {[]string{"--pool", "a", "--lease", "19ms"}, "invalid --lease: 19ms is below the shortest lease, 20ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := call(t, nobody, append(append([]string{"run"}, test.args...), "--", "true")...)
+			require.Equal(t, 64, got.code, got.err)
+			require.Contains(t, got.err, test.err)
+		})
+	}
+}

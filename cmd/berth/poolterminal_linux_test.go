@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// numbers is a file with a number in each of its lines.
+func numbers(t *testing.T, n int) string {
+	t.Helper()
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintln(&lines, i)
+	}
+	file := filepath.Join(t.TempDir(), "list")
+	require.NoError(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+	return file
+}
+
+// filledAtATerminal adds so many resources with stderr at a terminal, and returns
+// what that shows.
+func filledAtATerminal(t *testing.T, n int) string {
+	t.Helper()
+	master, slave := openTerminal(t)
+	defer func() { _ = master.Close() }()
+	cmd := program(t, server(t).URL(), "pool", "add", "proxies", "--file", numbers(t, n))
+	cmd.Stderr = slave
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	require.NoError(t, slave.Close())
+	screen, _ := io.ReadAll(bufio.NewReader(master)) // ends with an error when nobody has the terminal any more
+	said, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, fmt.Sprintf("proxies: %d added, 0 kept\n", n), string(said))
+	return string(screen)
+}
+
+// TestCtrlCInTheMidstOfAddSaysHowMuchWasSent adds far more than are sent until the
+// bar moves.
+func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
+	t.Parallel()
+	const far = 500_000
+	s := server(t)
+	master, slave := openTerminal(t)
+	defer func() { _ = master.Close() }()
+	cmd := program(t, s.URL(), "pool", "add", "proxies", "--file", numbers(t, far))
+	cmd.Stdin, cmd.Stderr = slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, slave.Close())
+	var screen strings.Builder
+	moved := regexp.MustCompile(`\([1-9]\d*/`)
+	for chunk := make([]byte, 1000); !moved.MatchString(screen.String()); {
+		n, err := master.Read(chunk)
+		require.NoError(t, err, screen.String())
+		screen.Write(chunk[:n])
+	}
+	_, err := io.WriteString(master, ctrlC)
+	require.NoError(t, err)
+	rest, _ := io.ReadAll(master) // ends with an error when nobody has the terminal any more
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+	said := regexp.MustCompile(`berth: ended by signal: interrupt; (\d+) of 500000 were sent before: (\d+) added, 0 kept, 0 removed; the same command again does the rest`).
+		FindStringSubmatch(string(rest))
+	require.NotNil(t, said, "%q", rest)
+	sent, err := strconv.Atoi(said[1])
+	require.NoError(t, err)
+	require.Equal(t, said[1], said[2])
+	require.Positive(t, sent)
+	there, err := poolOf(t, s, "proxies", allocator.Config{}).Len(context.Background())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, there, sent, "what was sent stays")
+	require.Less(t, there, far)
+}
+
+func TestManyResourcesAreAddedUnderABar(t *testing.T) {
+	t.Parallel()
+	screen := filledAtATerminal(t, many+200)
+	require.Contains(t, screen, "proxies ")
+	require.Contains(t, screen, "%")
+	require.NotContains(t, screen, "\n", "it leaves nothing behind")
+	require.Empty(t, filledAtATerminal(t, 400), "not worth a bar")
+}

@@ -1,0 +1,293 @@
+package model_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model"
+)
+
+func TestThePlainCaseOfALockDoesWhatTheGeneralWayDoes(t *testing.T)      { playPlain(t, "lock") }
+func TestThePlainCaseOfASemaphoreDoesWhatTheGeneralWayDoes(t *testing.T) { playPlain(t, "semaphore") }
+
+// playPlain takes names through random histories. Whatever they have come to, an
+// acquire and a release do the same with and without their plain case.
+func playPlain(t *testing.T, kind string) {
+	t.Helper()
+	require.NoError(t, model.Checks(8))
+	onStage(t, kind, func(t *testing.T, stage func(name string) *stage) {
+		runs := 0
+		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
+			runs++
+			p := &play{stage: stage(fmt.Sprint(kind, runs))}
+			p.linger = rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second}).Draw(rt, "linger")
+			p.capacity = 1
+			if kind == "semaphore" {
+				p.capacity = rapid.SampledFrom([]int{1, 2, 3, 5, 1 << 40}).Draw(rt, "capacity")
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"acquire": p.anyAcquire, "acquire more": p.anyAcquire, "come and go": p.comeAndGo,
+				"come and go more": p.comeAndGo, "come and go again": p.comeAndGo,
+				"acquire plainly": p.plainAcquire, "release": p.ownRelease, "release more": p.ownRelease,
+				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "force": p.force, "sweep": p.sweep,
+				"resize": p.resize, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
+				"hand on": p.handOn, "hand on more": p.handOn, "newer": p.newer, "calm": p.calm,
+			})
+		})
+		taken := stage("any").taken(t)
+		t.Log(plains, taken)
+		require.Less(t, strings.Count(taken, "nil"), len(plains), "the plain case is taken")
+	})
+}
+
+// play is one history.
+type play struct {
+	*stage
+	linger   time.Duration
+	capacity int
+	asks     []ask // all that were made
+}
+
+// pick draws one of those that have asked.
+func (p *play) pick(t *rapid.T) ask {
+	if len(p.asks) == 0 {
+		t.Skip("nobody has asked")
+	}
+	// The last ones are those that may still hold.
+	return p.asks[len(p.asks)-1-rapid.IntRange(0, min(len(p.asks), 6)-1).Draw(t, "which")]
+}
+
+func (p *play) lingers(t *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{p.linger, p.linger, p.linger, p.linger / 2, 3 * p.linger}).Draw(t, "linger")
+}
+
+// mostly is true three times out of four.
+func mostly(t *rapid.T, label string) bool {
+	return rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, label)
+}
+
+// node draws a node; the id of the first one begins like that of the other.
+func node(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"n", "n", "n", "nn", "n:1"}).Draw(t, "node")
+}
+
+func (p *play) ask(t *rapid.T, a ask) {
+	if mostly(t, "later than another") {
+		p.Advance(time.Microsecond) // two grants in one are nothing plain
+	}
+	p.asks = append(p.asks, a)
+	_, _ = p.acquire(t, a)
+}
+
+func (p *play) anyAcquire(t *rapid.T) {
+	seconds := func(name string, of ...float64) time.Duration {
+		return time.Duration(rapid.SampledFrom(of).Draw(t, name) * float64(time.Second))
+	}
+	on := node(t)
+	a := ask{
+		Record: engine.Record{
+			Weight: 1, Node: on, Wait: seconds("wait", 2, 2, 1, 0.1), Lease: seconds("lease", 0.02, 0.5, 1, 1, 2, 4, 0),
+			MaxHold: seconds("max", 0, 0, 0, 0, 0.5, 6), NoRenew: !mostly(t, "renews"),
+			Priority: rapid.SampledFrom([]int{0, 0, 0, 5, -128}).Draw(t, "priority"),
+			Owner:    rapid.SampledFrom([]string{"", "", "me"}).Draw(t, "owner"),
+			Label:    rapid.SampledFrom([]string{"", "%d \x00 1 2"}).Draw(t, "label"),
+		},
+		claim:    fmt.Sprintf("%s.%d", on, len(p.asks)),
+		capacity: p.capacity,
+		policy:   rapid.SampledFrom([]string{"stored", "stored", "strict", "override"}).Draw(t, "policy"),
+		conflict: rapid.SampledFrom([]string{"fail", "wait", "work", "extend"}).Draw(t, "conflict"),
+		access:   rapid.SampledFrom([]string{"queued", "queued", "random", "lifo"}).Draw(t, "access"),
+		waits:    rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "waits"),
+		linger:   p.lingers(t),
+	}
+	if a.Lease == 0 {
+		forever(&a)
+	}
+	if p.kind == "semaphore" {
+		a.capacity = rapid.SampledFrom([]int{p.capacity, p.capacity, p.capacity, p.capacity + 1}).Draw(t, "capacity")
+		a.Weight = min(rapid.SampledFrom([]int{1, 1, 1, 2, 5, 1 << 40}).Draw(t, "weight"), p.capacity+1)
+	}
+	p.ask(t, a)
+}
+
+func (p *play) plainAcquire(t *rapid.T) {
+	p.ask(t, plainly(fmt.Sprintf("n.%d", len(p.asks))).with(func(a *ask) {
+		a.Lease = time.Duration(rapid.IntRange(20, 500).Draw(t, "lease")) * time.Millisecond
+		a.linger, a.capacity = p.linger, p.capacity
+	}))
+}
+
+// comeAndGo acquires and releases with nothing in between but perhaps some time.
+func (p *play) comeAndGo(t *rapid.T) {
+	if mostly(t, "where it is calm") {
+		p.calm(t)
+	}
+	p.plainAcquire(t)
+	if rapid.Bool().Draw(t, "later") {
+		p.advance(t)
+	}
+	last := p.asks[len(p.asks)-1]
+	if !mostly(t, "plainly") {
+		p.releaseAnyhow(t, last.claim)
+	}
+	p.releaseOwn(t, last)
+}
+
+// handOn has one claim hold, others wait, and the first one released.
+func (p *play) handOn(t *rapid.T) {
+	p.calm(t)
+	p.Advance(time.Microsecond)
+	weight := 1
+	if p.kind == "semaphore" {
+		weight = p.capacity
+	}
+	first := len(p.asks)
+	for n := range rapid.IntRange(2, 4).Draw(t, "claims") {
+		p.ask(t, plainly(fmt.Sprintf("n.%d", len(p.asks))).with(func(a *ask) {
+			a.linger, a.capacity, a.waits = p.linger, p.capacity, 1
+			a.Wait = rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Millisecond, 4 * time.Second}).Draw(t, "wait")
+			if a.Weight = weight; n > 0 && !mostly(t, "wants all") {
+				a.Weight = max(weight-1, 1)
+			}
+		}))
+	}
+	if rapid.Bool().Draw(t, "later") {
+		p.advance(t)
+	}
+	if p.kind == "semaphore" && !mostly(t, "the capacity stays") {
+		p.resize(t)
+	}
+	p.releaseOwn(t, p.asks[first])
+}
+
+// calm has the server forget the name, and somebody hold it for a while.
+func (p *play) calm(t *rapid.T) {
+	p.do(t, "DEL", p.state, p.line)
+	p.ask(t, plainly(fmt.Sprintf("n.%d", len(p.asks))).with(func(a *ask) {
+		a.Lease = rapid.SampledFrom([]time.Duration{p.linger, p.linger, 4 * time.Second}).Draw(t, "lease")
+		a.linger, a.capacity = p.linger, p.capacity
+	}))
+	p.releaseOwn(t, p.asks[len(p.asks)-1])
+}
+
+// again repeats a call, perhaps on another node.
+func (p *play) again(t *rapid.T) {
+	a := p.pick(t)
+	if !mostly(t, "the same") {
+		a.Node = node(t)
+	}
+	_, _ = p.acquire(t, a)
+}
+
+func (p *play) ownRelease(t *rapid.T) { p.releaseOwn(t, p.pick(t)) }
+
+func (p *play) releaseOwn(t *rapid.T, a ask) {
+	_, _ = p.release(t, a.claim, a.Node, 0, p.linger)
+}
+
+func (p *play) anyRelease(t *rapid.T) {
+	if mostly(t, "known") {
+		p.releaseAnyhow(t, p.pick(t).claim)
+		return
+	}
+	p.releaseAnyhow(t, "unknown")
+}
+
+func (p *play) releaseAnyhow(t *rapid.T, claim string) {
+	stays := rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Second}).Draw(t, "tombstone")
+	_, _ = p.release(t, claim, node(t), stays, p.lingers(t))
+}
+
+func (p *play) renew(t *rapid.T) {
+	modes := []string{"beat", "beat", "renew", "detach", "check"}
+	if p.kind == "lock" {
+		modes = append(modes, fmt.Sprint("extend 700 call", rapid.IntRange(0, 3).Draw(t, "call")))
+	}
+	a := p.pick(t)
+	p.both(t, p.kind+"_renew", a.Node, millis(p.lingers(t)), channel, "gpu", a.claim, rapid.SampledFrom(modes).Draw(t, "mode"))
+}
+
+func (p *play) force(t *rapid.T) {
+	stays := rapid.SampledFrom([]string{"1", "500"}).Draw(t, "tombstone")
+	if p.kind == "lock" {
+		p.call(t, "lock_force_release", "0", stays, millis(p.lingers(t)), channel, "gpu")
+		return
+	}
+	p.call(t, "claim_force_release", p.pick(t).claim, "", stays, millis(p.lingers(t)), channel, "gpu")
+}
+
+func (p *play) sweep(t *rapid.T) {
+	p.call(t, "claim_sweep", "n", millis(p.lingers(t)), channel, "gpu")
+}
+
+func (p *play) resize(t *rapid.T) {
+	if p.kind == "lock" {
+		t.Skip("a lock has no capacity")
+	}
+	to := max(p.capacity+rapid.IntRange(-1, 1).Draw(t, "more"), 1)
+	keep := rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "keep")
+	p.call(t, "semaphore_resize", strconv.Itoa(to), keep, millis(p.lingers(t)), channel, "gpu")
+}
+
+// advance lets time pass, mostly so that deadlines and the expiry are met to the
+// millisecond, and now and then by parts of one.
+func (p *play) advance(t *rapid.T) {
+	p.Advance(rapid.SampledFrom([]time.Duration{
+		time.Microsecond, 999 * time.Microsecond, time.Millisecond, 19 * time.Millisecond, 20 * time.Millisecond,
+		500 * time.Millisecond, time.Second - time.Millisecond, time.Second, 2 * time.Second, p.linger, 4 * time.Second,
+	}).Draw(t, "by"))
+}
+
+// runAhead has the last fence or ticket be before, at or after the server's clock, as
+// after one that went back, or have another number of digits, and the next calls meet
+// that.
+func (p *play) runAhead(t *rapid.T) {
+	if p.do(t, "HGET", p.state, "fmt") != "1" {
+		t.Skip("nothing is kept")
+	}
+	field := rapid.SampledFrom([]string{"fence", "ticket"}).Draw(t, "field")
+	n := time.Now().UnixMicro()
+	if field == "ticket" {
+		n = time.Now().UnixMilli()
+	}
+	n += int64(rapid.IntRange(-2, 2).Draw(t, "by"))
+	text := strconv.FormatInt(n, 10)
+	switch rapid.IntRange(0, 5).Draw(t, "digits") {
+	case 0:
+		text = "1" + strings.Repeat("0", len(text))
+	case 1:
+		text = text[:len(text)-1]
+	}
+	was := p.do(t, "HGET", p.state, field)
+	p.do(t, "HSET", p.state, field, text)
+	p.plainAcquire(t)
+	p.ownRelease(t)
+	if old, ok := was.(string); ok {
+		p.do(t, "HSET", p.state, field, old) // what runs ahead does so for long
+	}
+}
+
+// newer has a newer release write the state, and the next call meet it.
+func (p *play) newer(t *rapid.T) {
+	if p.do(t, "HGET", p.state, "fmt") != "1" {
+		t.Skip("nothing is kept")
+	}
+	p.do(t, "HSET", p.state, "fmt", "2")
+	if rapid.Bool().Draw(t, "acquire") {
+		p.plainAcquire(t)
+	} else {
+		p.ownRelease(t)
+	}
+	if p.do(t, "EXISTS", p.state) == int64(1) {
+		p.do(t, "HSET", p.state, "fmt", "1")
+	}
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -1,0 +1,201 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/model/world"
+)
+
+// view is what the server has of a pool.
+type view struct {
+	state, items, free, bindings map[string]string
+	line                         map[string]int64
+}
+
+const width = int64(1) << 44
+
+func (d *driver) look(t *rapid.T) view {
+	t.Helper()
+	v := view{line: map[string]int64{}}
+	for n, fields := range map[int]*map[string]string{0: &v.state, 2: &v.items, 3: &v.free, 4: &v.bindings} {
+		all, err := d.do(t, "HGETALL", d.keys[n]).AsStrMap()
+		if err != nil {
+			t.Fatal(err)
+		}
+		*fields = all
+	}
+	if text, ok := v.state["counts"]; ok {
+		counts, err := world.Counts(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range counts {
+			v.state[name] = strconv.FormatInt(n, 10)
+		}
+	}
+	scores, err := d.do(t, "ZRANGE", d.keys[1], "0", "-1", "WITHSCORES").AsZScores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scores {
+		v.line[s.Member] = int64(s.Score)
+	}
+	return v
+}
+
+func parseItem(text string) item {
+	words := strings.SplitN(text, " ", 8)
+	n := make([]int64, 7)
+	for i := range n {
+		n[i], _ = strconv.ParseInt(words[i], 10, 64)
+	}
+	i := item{max: int(n[0]), expiry: n[1], ends: n[2], pend: n[3], gen: n[4], leaving: n[5] == 1, reason: words[7]}
+	for range n[6] {
+		claim, rest, _ := strings.Cut(i.reason, " ")
+		i.claims, i.reason = append(i.claims, claim), rest
+	}
+	return i
+}
+
+// check compares the server with the model, and both with the laws.
+func (d *driver) check(t *rapid.T) {
+	d.tick(t)
+	d.view = d.look(t)
+	if d.fault != "" {
+		t.Fatal(d.fault)
+	}
+	d.checkItems(t)
+	d.checkLine(t)
+	d.checkCounts(t)
+	d.checkKeys(t)
+	d.checkGrants(t)
+	d.inspect(t, "10000")
+	d.checkPushes(t)
+	d.granted, d.handed, d.came = nil, nil, nil
+}
+
+func (d *driver) checkItems(t *rapid.T) {
+	for key, i := range d.items {
+		text, ok := d.view.items["i"+key]
+		if !ok {
+			t.Fatalf("%q is not there, in the model %+v", key, *i)
+		}
+		if got := parseItem(text); fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *i) {
+			t.Fatalf("%q is %+v, in the model %+v", key, got, *i)
+		}
+	}
+	for field := range d.view.items {
+		if field != "v" && (field[0] != 'i' || d.items[field[1:]] == nil) {
+			t.Fatalf("%q should not be there: %q", field, d.view.items[field])
+		}
+	}
+	d.checkBindings(t)
+	var walk []string
+	for key := d.view.free["n"]; key != "" && len(walk) <= len(d.items); key = d.view.free["n"+key] {
+		walk = append(walk, key)
+		if next, before := d.view.free["n"+key], d.view.free["p"+key]; d.view.free["p"+next] != key || d.view.free["n"+before] != key {
+			t.Fatalf("%q is not linked", key)
+		}
+	}
+	if !slices.Equal(walk, d.free) {
+		t.Fatalf("the list is %q, in the model %q", walk, d.free)
+	}
+	if n := len(d.view.free); n > 0 && n != 2*len(walk)+2 {
+		t.Fatalf("%d fields for %d in the list", n, len(walk))
+	}
+}
+
+func (d *driver) checkBindings(t *rapid.T) {
+	want := map[string]string{}
+	if len(d.view.bindings) > 0 {
+		want["v"] = "1"
+	}
+	for name, b := range d.binds {
+		want["b"+name] = dec(b.ends) + " " + b.key
+	}
+	if !maps.Equal(d.view.bindings, want) {
+		t.Fatalf("the bindings are %q, in the model %q", d.view.bindings, want)
+	}
+}
+
+func (d *driver) checkLine(t *rapid.T) {
+	want := map[string]int64{}
+	put := func(member string, on bool, score int64) {
+		if on {
+			want[member] = score
+		}
+	}
+	for id, c := range d.claims {
+		put("h:"+id, c.deadline > 0, c.deadline)
+		put("a:"+id, c.alive > 0, width+c.alive)
+		put("q:"+id, c.alive > 0, 2*width+c.place)
+		put("t:"+id, c.stone != "", 260*width+c.forgotten)
+		if got := d.view.state["r:"+id]; got != c.resource {
+			t.Fatalf("%s holds %q, in the model %q", id, got, c.resource)
+		}
+		if _, known := d.view.state["c:"+id]; known != c.known {
+			t.Fatalf("%s is known %v, in the model %v", id, known, c.known)
+		}
+	}
+	for key, i := range d.items {
+		put("e:"+key, i.ends > 0, 262*width+i.ends)
+		put("x:"+key, i.expiry > 0 && !i.leaving, 264*width+i.expiry)
+	}
+	for name, b := range d.binds {
+		put("u:"+name, b.ends < forever, 266*width+b.ends)
+	}
+	for member, score := range d.view.line {
+		if want[member] != score {
+			t.Fatalf("%q is at %d, in the model at %d", member, score, want[member])
+		}
+	}
+	if len(want) != len(d.view.line) {
+		t.Fatalf("the line is %v, in the model %v", d.view.line, want)
+	}
+}
+
+func (d *driver) checkCounts(t *rapid.T) {
+	held, waiting, stones := d.holds()
+	leased, leaving, resting, plain := 0, 0, 0, true
+	for _, i := range d.items {
+		if len(i.claims) > 0 {
+			leased++
+		} else if i.ends > 0 {
+			resting++
+		}
+		if i.leaving {
+			leaving++
+		}
+		plain = plain && i.max == 1
+	}
+	if plain && len(d.free)+leased+resting != len(d.items) {
+		t.Fatalf("%d free + %d leased + %d resting are not %d", len(d.free), leased, resting, len(d.items))
+	}
+	if len(d.view.state) == 0 {
+		return
+	}
+	endless := 0
+	for _, c := range d.claims {
+		if c.deadline > 0 && c.lease == 0 && c.most == 0 && c.phase != 'g' {
+			endless++
+		}
+	}
+	for field, want := range map[string]any{
+		"used": held, "waiting": waiting, "gone": stones, "forever": endless, "fence": d.fence, "ticket": d.ticket,
+	} {
+		if got := cmp.Or(d.view.state[field], "0"); got != fmt.Sprint(want) {
+			t.Fatalf("%s is %s, in the model %v", field, got, want)
+		}
+	}
+	counts := fmt.Sprintf("%d %d %d %d %d ", len(d.items), len(d.free), leased, leaving, d.gen)
+	if got := d.view.state["pool"]; !strings.HasPrefix(got, counts) {
+		t.Fatalf("the counts are %q, in the model %q", got, counts)
+	}
+}

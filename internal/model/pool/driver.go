@@ -1,0 +1,268 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// World is where the model runs.
+type World struct {
+	// Redis runs the scripts, and looks on.
+	Redis rueidis.Client
+	// Scripts are those that are run.
+	Scripts *scriptkit.Library
+	// Space and Name are a pool that nobody has used yet.
+	Space keyspace.Space
+	Name  string
+	// Heard is what the scripts publish in Space.
+	Heard *Pushes
+	// Now is the time that the scripts read. It stands still but for Advance, which
+	// lets time pass, and those of the keys expire whose time comes then.
+	Now     func() time.Time
+	Advance func(d time.Duration, keys ...string)
+}
+
+const lingerMS = "2000"
+
+// oddKeys are resources and names of bindings: any bytes will do.
+var oddKeys = []string{"r", "|b", "a|", "v", "n", "7", " x y", "\n", "\x00", "\xff\xfe", "e:1", "#ALLOCATED"}
+
+// boundNames are the names of bindings.
+var boundNames = []string{"v", "\xff \n", "|"}
+
+// driver runs the pool's scripts as clients would that lose, repeat and mix up their
+// calls, and the model beside them.
+type driver struct {
+	World
+	*model
+	runner     *scriptkit.Runner
+	prefix     string
+	keys       []string
+	made       int
+	random     bool     // some claims draw their resource: such a run cannot be repeated
+	busy       bool     // only what lines are about, and many wait
+	some       []string // the resources that this history is about
+	ids, begun []string
+	view       view
+	told       map[string]int64 // by node: when a place may next become free, for all it knows
+}
+
+// Run takes the scripts of a pool through one random history.
+func Run(t *rapid.T, w World) {
+	w.Heard.take(t) // what a run that failed has left
+	d := newDriver(w)
+	defer d.do(t, append([]string{"DEL"}, d.keys...)...)
+	d.random, d.busy = rapid.Bool().Draw(t, "random"), rapid.Bool().Draw(t, "busy")
+	// A history about few resources comes to what one about many never does.
+	many := pickOf(t, "many", 1, 2, 4, len(oddKeys))
+	from := rapid.IntRange(0, len(oddKeys)-many).Draw(t, "from")
+	d.some = oddKeys[from : from+many]
+	actions := map[string]func(*rapid.T){
+		"":        d.check,
+		"acquire": d.acquire, "acquire2": d.acquire, "release": d.release, "force": d.force, "renew": d.renew,
+		"swap": d.swap, "pass": d.pass, "sweep": d.sweep, "rest": d.rest, "bind": d.tie,
+		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read,
+	}
+	if d.busy {
+		actions["release2"], actions["pass2"] = d.release, d.pass
+		d.add(t, 0)
+	} else {
+		actions["add of a replace"] = func(t *rapid.T) { d.add(t, max(1, d.gen-rapid.Int64Range(0, 1).Draw(t, "older"))) }
+		actions["remove"], actions["begin"], actions["prune"], actions["resume"] = d.remove, d.start, d.prune, d.resume
+		actions["flush"], actions["again"], actions["read2"] = d.flush, d.again, d.read
+	}
+	t.Repeat(actions)
+}
+
+func newDriver(w World) *driver {
+	d := &driver{
+		World: w, model: newModel(), told: map[string]int64{}, prefix: w.Space.Wake(""),
+		runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}),
+	}
+	for _, part := range []string{
+		keyspace.StatePart, keyspace.LinePart, keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart,
+	} {
+		d.keys = append(d.keys, w.Space.Key(keyspace.Pool, w.Name, part))
+	}
+	d.drawn = func(claim string) string { return d.view.state["r:"+claim] }
+	d.left = func(key string) bool {
+		text, ok := d.view.items["i"+key]
+		return ok && !parseItem(text).leaving
+	}
+	return d
+}
+
+// do runs a command; one that fails fails the run, so that it is made short.
+func (d *driver) do(t *rapid.T, words ...string) rueidis.RedisResult {
+	t.Helper()
+	r := d.Redis.Do(context.Background(), d.Redis.B().Arbitrary(words...).Build())
+	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// number runs a command that answers a number.
+func (d *driver) number(t *rapid.T, words ...string) int64 {
+	t.Helper()
+	n, err := d.do(t, words...).AsInt64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// call runs a script.
+func (d *driver) call(t *rapid.T, keys []string, script string, args ...string) scriptkit.Reply {
+	t.Helper()
+	r, err := d.runner.Run(context.Background(), d.Scripts.Script(script), scriptkit.Once, keys, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// run runs a script, looks at what it left, and sets the model's clock.
+func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply {
+	t.Helper()
+	d.tick(t)
+	r := d.call(t, d.keys, script, args...)
+	d.view, d.granted = d.look(t), nil
+	d.hear(args, &r)
+	return r
+}
+
+// tick sets the model's clock, and forgets what the keys' expiry has taken away.
+func (d *driver) tick(t *rapid.T) {
+	d.now, d.us = d.Now().UnixMilli(), d.Now().UnixMicro()
+	if d.number(t, "EXISTS", d.keys[0]) == 1 {
+		return
+	}
+	for _, c := range d.claims {
+		if max(c.deadline, c.alive, c.forgotten) > d.now {
+			t.Fatalf("the keys are gone, and %s was alive", c.id)
+		}
+	}
+	if d.stays() {
+		t.Fatalf("the keys are gone, and there were resources")
+	}
+	d.forget()
+}
+
+// pass lets time pass.
+func (d *driver) pass(t *rapid.T) {
+	of := []int{1, 37, 50, 300, 500, 700, 1000, 2500, 70_000}
+	if d.busy {
+		of = of[:6]
+	}
+	d.Advance(time.Duration(pickOf(t, "pass", of...))*time.Millisecond, d.keys...)
+	d.tick(t)
+}
+
+// forget is a flush.
+func (d *driver) forget() {
+	fresh := newModel()
+	d.told = map[string]int64{}
+	fresh.now, fresh.us, fresh.drawn, fresh.left = d.now, d.us, d.drawn, d.left
+	for _, c := range d.claims {
+		c.deadline, c.alive, c.forgotten, c.stone, c.known, c.resource = 0, 0, 0, "", false, ""
+		fresh.claims[c.id] = c
+	}
+	d.model = fresh
+}
+
+func pickOf[T any](t *rapid.T, label string, of ...T) T { return rapid.SampledFrom(of).Draw(t, label) }
+
+func digit(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+func dec(n int64) string { return strconv.FormatInt(n, 10) }
+
+// claim makes a new claim.
+func (d *driver) claim(t *rapid.T) *claim {
+	d.made++
+	c := &claim{
+		node: pickOf(t, "node", "a", "b"), priority: pickOf[int64](t, "priority", 0, 0, 0, 1),
+		renews: rapid.Bool().Draw(t, "renews"), wait: 1000, lease: pickOf[int64](t, "lease", 1000, 1000, 600, 3000, 0),
+		most: pickOf[int64](t, "max", 0, 0, 1500),
+	}
+	c.id = fmt.Sprintf("%s.%03d", c.node, d.made)
+	c.wants = wants{
+		policy: pickOf(t, "policy", "l", "l", "m", "r"), kind: pickOf(t, "kind", "o", "o", "o", "s"),
+		cooldown: pickOf[int64](t, "cooldown", 0, 0, 50, 700), bindfor: pickOf[int64](t, "bindfor", 0, 400, 2500),
+		bind: pickOf(t, "bind", append(boundNames, "", "", "")...),
+	}
+	if c.policy == "r" && !d.random {
+		c.policy = "l"
+	}
+	if d.busy {
+		// Long waits, in which much can happen that those who wait must be told of.
+		c.kind, c.cooldown, c.wait = "o", pickOf[int64](t, "busy cooldown", 0, 50, 300), pickOf[int64](t, "wait", 1000, 5000)
+	}
+	rec := engine.Record{
+		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
+		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: int(c.priority), Owner: "o|1 2",
+	}
+	if c.lease == 0 {
+		rec.Lease = berth.Forever
+	}
+	wants := fmt.Sprintf("%s %s %d %d %s", c.policy, c.kind, c.cooldown, c.bindfor, c.bind)
+	c.tail = rec.Tail() + fmt.Sprintf("%d:%s", len(wants), wants)
+	d.claims[c.id] = c
+	d.ids = append(d.ids, c.id)
+	return c
+}
+
+// old is a claim that has been made, the latest ones rather.
+func (d *driver) old(t *rapid.T) *claim {
+	if len(d.ids) == 0 {
+		t.Skip("no claims")
+	}
+	of := d.ids[max(0, len(d.ids)-10):]
+	if d.busy {
+		live, line := slices.DeleteFunc(slices.Clone(of), d.dead), d.line()
+		switch who := pickOf(t, "who", "any", "live", "live", "first"); {
+		case who == "first" && len(line) > 0:
+			return line[0]
+		case who != "any" && len(live) > 0:
+			of = live
+		}
+	}
+	return d.claims[rapid.SampledFrom(of).Draw(t, "claim")]
+}
+
+// dead says whether a claim neither holds nor waits.
+func (d *driver) dead(id string) bool {
+	c := d.claims[id]
+	return max(c.deadline, c.alive) <= d.now
+}
+
+func (d *driver) key(t *rapid.T) string { return rapid.SampledFrom(d.some).Draw(t, "resource") }
+
+func (d *driver) same(t *rapid.T, what string, r *scriptkit.Reply, want ...any) {
+	t.Helper()
+	for n, w := range want {
+		got := r.Str(n)
+		if w != nil && got != fmt.Sprint(w) {
+			t.Fatalf("%s: the server says %q at %d, the model %v", what, got, n, want)
+		}
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,249 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+func expired[K cmp.Ordered, V any](all map[K]V, now int64, ends func(V) int64, name func(V, K) string) []K {
+	var keys []K
+	for k, v := range all {
+		if e := ends(v); e > 0 && e <= now && e != forever {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b K) int {
+		return cmp.Or(cmp.Compare(ends(all[a]), ends(all[b])), cmp.Compare(name(all[a], a), name(all[b], b)))
+	})
+	return keys
+}
+
+// bind binds a name to a resource, and forgets two bindings that have ended.
+func (m *model) bind(name, key string, lasts int64) {
+	m.binds[name] = binding{forever, key}
+	if lasts > 0 {
+		m.binds[name] = binding{m.now + lasts, key}
+	}
+	ended := m.ended()
+	for _, name := range ended[:min(2, len(ended))] {
+		delete(m.binds, name)
+	}
+}
+
+// ended are the bindings that have ended, the one that ended first before the others.
+func (m *model) ended() []string {
+	return expired(m.binds, m.now, func(b binding) int64 { return b.ends }, own)
+}
+
+// over says whether the end of a hold or a rest has passed.
+func (m *model) over() bool {
+	for _, c := range m.claims {
+		if c.deadline > 0 && c.deadline <= m.now {
+			return true
+		}
+	}
+	for _, i := range m.items {
+		if i.ends > 0 && i.ends <= m.now {
+			return true
+		}
+	}
+	return false
+}
+
+func own[V any](_ V, k string) string { return k }
+
+// reclaim drops what has expired.
+func (m *model) reclaim() int {
+	held := expired(m.claims, m.now, func(c *claim) int64 { return c.deadline }, own)
+	for _, id := range held {
+		m.quit(m.claims[id], "", 0, 0, "")
+	}
+	dead := expired(m.claims, m.now, func(c *claim) int64 { return c.alive }, own)
+	for _, id := range dead {
+		m.quit(m.claims[id], "", 0, 0, "")
+	}
+	stones := expired(m.claims, m.now, func(c *claim) int64 { return c.forgotten }, own)
+	for _, id := range stones {
+		m.claims[id].stone, m.claims[id].forgotten, m.claims[id].known = "", 0, false
+	}
+	rests := expired(m.items, m.now, func(i *item) int64 { return i.ends }, own)
+	for _, key := range rests {
+		i := m.items[key]
+		if i.ends = 0; i.pend == 0 {
+			i.reason = ""
+		}
+		m.settle(key)
+	}
+	left := expired(m.items, m.now, func(i *item) int64 {
+		if i.leaving {
+			return 0
+		}
+		return i.expiry
+	}, own)
+	for _, key := range left {
+		m.items[key].leaving = true
+		m.settle(key)
+	}
+	binds := m.ended()
+	for _, name := range binds {
+		delete(m.binds, name)
+	}
+	return len(held) + len(dead) + len(stones) + len(rests) + len(left) + len(binds)
+}
+
+// fits says whether a resource may be granted; an expired one leaves. Nobody may hold
+// the only one that will do.
+func (m *model) fits(key, only, other string) bool {
+	i := m.items[key]
+	if key == "" || key == other || i == nil || !slices.Contains(m.free, key) {
+		return false
+	}
+	if i.expiry > 0 && i.expiry <= m.now {
+		i.leaving = true
+		m.drops++
+		m.settle(key)
+		return false
+	}
+	return only == "" || len(i.claims) == 0
+}
+
+func (m *model) bound(name string) string {
+	if b, ok := m.binds[name]; ok && name != "" && b.ends > m.now {
+		return b.key
+	}
+	return ""
+}
+
+// pick chooses the resource that a claim gets, "" for none.
+func (m *model) pick(c *claim, only, other string) string {
+	wanted := cmp.Or(only, m.bound(c.bind))
+	if m.fits(wanted, only, other) {
+		return wanted
+	} else if only != "" {
+		return ""
+	}
+	if c.policy == "r" {
+		return m.draw(c, other)
+	}
+	for {
+		of := slices.DeleteFunc(slices.Clone(m.free), func(key string) bool { return key == other })
+		if len(of) == 0 {
+			return ""
+		}
+		key := of[0]
+		if c.policy == "m" {
+			key = of[len(of)-1]
+		}
+		if m.fits(key, "", other) {
+			return key
+		}
+	}
+}
+
+// draw takes what the server drew, if it was there to be drawn.
+func (m *model) draw(c *claim, other string) string {
+	key := m.drawn(c.id)
+	for _, k := range slices.Clone(m.free) {
+		if k != key && k != other && !m.left(k) {
+			m.fits(k, "", other) // it was drawn before, and had expired
+		}
+	}
+	if m.fits(key, "", other) {
+		return key
+	}
+	for _, k := range m.free {
+		if i := m.items[k]; k != other && (i.expiry == 0 || i.expiry > m.now) {
+			m.fault = "the server drew " + key + ", the model has " + k
+		}
+	}
+	return ""
+}
+
+func (m *model) take(c *claim, key string) {
+	i := m.items[key]
+	if c.kind != "s" {
+		if len(i.claims) >= i.max {
+			m.fault = "more than max hold " + key
+		}
+		i.claims = append(i.claims, c.id)
+		m.settle(key)
+	}
+	m.rotate(key)
+	if c.bind != "" {
+		m.bind(c.bind, key, c.bindfor)
+	}
+	c.resource = key
+	m.fence = max(m.fence+1, m.us)
+	c.fence, c.granted = m.fence, m.now
+}
+
+// line are those who wait, in order.
+func (m *model) line() []*claim {
+	var all []*claim
+	for _, c := range m.claims {
+		if c.alive > 0 {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b *claim) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
+	return all
+}
+
+// handOff grants to the first in line for as long as something fits.
+func (m *model) handOff() {
+	for _, c := range m.line() {
+		if c.alive <= m.now {
+			m.quit(c, "", 0, 0, "")
+			continue
+		}
+		key := m.pick(c, "", "")
+		if key == "" {
+			return
+		}
+		c.deadline, c.alive, c.phase = c.alive, 0, 'g'
+		m.take(c, key)
+		m.granted = append(m.granted, c)
+		m.handed = append(m.handed, fmt.Sprint("granted ", c.node, " ", c.id, " ", c.fence, " ", c.deadline-m.now, " ", key))
+	}
+}
+
+// lengthen is an own call of a holder.
+func (m *model) lengthen(c *claim, mode string) {
+	if mode == "check" {
+		return
+	}
+	starts := c.phase == 'g'
+	if starts {
+		c.phase = 'h'
+		if c.most > 0 {
+			c.limit = m.now + c.most
+		}
+	}
+	anew := starts || mode == "renew" || c.renews && c.phase != 'd'
+	if mode == "detach" {
+		c.phase = 'd'
+	}
+	if !anew {
+		return
+	}
+	if c.deadline = forever; c.lease > 0 {
+		c.deadline = m.now + c.lease
+	}
+	if c.limit > 0 {
+		c.deadline = min(c.deadline, c.limit)
+	}
+}
+
+// begin starts a hold with the call of its own claimant.
+func (m *model) begin(c *claim) {
+	if c.lease == 0 || c.lease > c.wait {
+		c.phase, c.deadline = 'g', m.now+c.wait
+		return
+	}
+	c.phase, c.deadline = 'h', m.now+c.lease
+	if c.most > 0 {
+		c.limit = m.now + c.most
+		c.deadline = min(c.deadline, c.limit)
+	}
+}

@@ -1,0 +1,166 @@
+package pool
+
+import (
+	"cmp"
+
+	"pgregory.net/rapid"
+)
+
+// release gives back, also what is long gone.
+func (d *driver) release(t *rapid.T) {
+	c, node := d.old(t), pickOf(t, "by", "", "", "", "b")
+	node = cmp.Or(node, c.node)
+	stays, rest := pickOf[int64](t, "stays", 0, 0, 900), pickOf[int64](t, "rest", 0, 0, 300)
+	r := d.run(t, "pool_release", c.id, node, dec(stays), dec(rest), "429 \n", lingerMS, d.prefix, d.Name)
+	if !c.known || c.stone != "" {
+		d.same(t, "release", &r, "not_held", c.stone)
+		if !c.known && stays > 0 {
+			c.stone, c.forgotten, c.known = "gone", d.now+stays, true
+		}
+		return
+	} else if c.node != node {
+		d.same(t, "release", &r, "taken")
+		return
+	}
+	word, said := "released", rest
+	if c.deadline == 0 {
+		word, said = "cancelled", 0
+	} else if c.deadline <= d.now {
+		word, said = "expired", 0
+	}
+	stone := ""
+	if stays > 0 {
+		stone = "gone"
+	}
+	kept := d.quit(c, stone, stays, said, "429 \n")
+	d.handOff()
+	d.same(t, "release", &r, word, 0, digit(kept))
+}
+
+// force ends somebody's claim.
+func (d *driver) force(t *rapid.T) {
+	c := d.old(t)
+	r := d.run(t, "pool_force_release", c.id, "", "900", lingerMS, d.prefix, d.Name)
+	if !c.known || c.stone != "" {
+		d.same(t, "force", &r, "not_held", c.stone)
+		return
+	}
+	word := "released"
+	if c.deadline == 0 {
+		word = "cancelled"
+	} else if c.deadline <= d.now {
+		word = "expired"
+	}
+	d.quit(c, "released", 900, 0, "")
+	d.reclaim()
+	d.handOff()
+	d.same(t, "force", &r, word, 0)
+}
+
+// renew is a round of a node's own calls.
+func (d *driver) renew(t *rapid.T) {
+	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "check", "detach")
+	args, want := []string{node, lingerMS, d.prefix, d.Name}, []any{}
+	var of []*claim
+	for _, id := range d.ids[max(0, len(d.ids)-12):] {
+		if c := d.claims[id]; c.node == node || rapid.IntRange(0, 9).Draw(t, "stray") == 0 {
+			of, args = append(of, c), append(args, id, mode)
+		}
+	}
+	if len(of) == 0 {
+		t.Skip("no claims")
+	}
+	r := d.run(t, "pool_renew", args...)
+	for _, c := range of {
+		switch {
+		case c.stone != "":
+			want = append(want, c.stone, 0, 0, "")
+		case !c.known:
+			want = append(want, "unknown", 0, 0, "")
+		case c.node != node:
+			want = append(want, "taken", 0, 0, c.resource)
+		case c.deadline > d.now:
+			d.lengthen(c, mode)
+			left := c.deadline - d.now
+			if c.deadline == forever {
+				left = -1
+			}
+			want = append(want, "held", left, c.fence, c.resource)
+		case c.alive > d.now:
+			c.alive = d.now + c.wait
+			want = append(want, "waiting", c.wait, 0, "")
+		default:
+			want = append(want, "unknown", 0, 0, c.resource)
+		}
+	}
+	if len(d.view.state) > 0 {
+		d.reclaim()
+		d.handOff()
+	}
+	d.same(t, "renew", &r, append([]any{"renewed", nil, nil, len(d.items), 0}, want...)...)
+}
+
+// resume has another node take up a detached hold.
+func (d *driver) resume(t *rapid.T) {
+	c, to := d.old(t), pickOf(t, "to", "c", "a")
+	from := pickOf(t, "from", c.id[:1], c.node)
+	r := d.run(t, "pool_resume", c.id, from, to, lingerMS, d.prefix, d.Name)
+	switch {
+	case c.deadline <= d.now:
+		d.same(t, "resume", &r, "not_held", c.stone)
+	case c.node != from && (c.node != to || c.phase == 'd'):
+		d.same(t, "resume", &r, "taken")
+	case c.node != from || c.phase != 'd':
+		d.same(t, "resume", &r, "attached", nil, nil, nil, c.resource)
+	default:
+		c.node, c.phase = to, 'h'
+		d.lengthen(c, "beat")
+		d.same(t, "resume", &r, "resumed", nil, nil, nil, c.resource)
+	}
+}
+
+// swap changes a hold's resource.
+func (d *driver) swap(t *rapid.T) {
+	c := d.old(t)
+	seen, rest := c.fence, pickOf[int64](t, "rest", 0, 300)
+	if len(c.fences) > 0 && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
+		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
+	}
+	old := c.resource
+	r := d.run(t, "pool_swap", c.id, c.node, dec(seen), dec(rest), "slow", lingerMS, d.prefix, d.Name)
+	if c.deadline <= d.now {
+		d.same(t, "swap", &r, "not_held", c.stone)
+		return
+	} else if c.fence != seen {
+		d.same(t, "swap", &r, "swapped", c.fence, c.resource, len(d.items), 0, 1)
+		return
+	}
+	swept := d.reclaim()
+	d.handOff()
+	held, waiting, _ := d.holds()
+	key := ""
+	if waiting == 0 {
+		key = d.pick(c, "", old)
+	}
+	if key == "" {
+		word := "full"
+		if waiting > 0 {
+			word = "ahead"
+		}
+		d.same(t, "swap", &r, word, len(d.items), held, waiting, swept)
+		return
+	}
+	c.fences = append(c.fences, c.fence)
+	d.take(c, key)
+	ends, reason := int64(0), ""
+	if most := max(c.cooldown, rest); most > 0 {
+		ends = d.now + most
+	}
+	if rest >= c.cooldown {
+		reason = "slow"
+	}
+	c.resource = old
+	kept := d.giveBack(c, ends, reason)
+	c.resource = key
+	d.same(t, "swap", &r, "swapped", c.fence, key, len(d.items), 0, digit(kept))
+}

@@ -1,0 +1,68 @@
+package pool
+
+import (
+	"fmt"
+
+	"pgregory.net/rapid"
+)
+
+// flush loses everything; those who waited then ask where they stood.
+func (d *driver) flush(t *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(t, "flush") > 0 {
+		t.Skip("no flush")
+	}
+	line := d.line()
+	d.do(t, append([]string{"DEL"}, d.keys...)...)
+	d.forget()
+	d.restore(t, line)
+	d.add(t, 0)
+}
+
+// again restores claims that the server may still know.
+func (d *driver) again(t *rapid.T) {
+	var of []*claim
+	for range 2 {
+		if c := d.old(t); c.place > 0 {
+			of = append(of, c)
+		}
+	}
+	d.restore(t, of)
+}
+
+func (d *driver) restore(t *rapid.T, of []*claim) {
+	for _, node := range []string{"a", "b", "c"} {
+		args, want := []string{node, "1", lingerMS, d.prefix, d.Name}, []any{"restored", nil, nil, nil, 0}
+		var mine []*claim
+		for _, c := range of {
+			if c.node == node {
+				mine = append(mine, c)
+				args = append(args, c.id, dec(c.place), fmt.Sprintf("%d:%sw %d 0 0 0 %s", len(node), node, c.ticket, c.tail))
+			}
+		}
+		if len(mine) == 0 {
+			continue
+		}
+		r := d.run(t, "pool_restore", args...)
+		for _, c := range mine {
+			switch {
+			case c.stone != "":
+				want = append(want, c.stone)
+			case c.deadline > d.now:
+				want = append(want, "held")
+			case c.alive > d.now:
+				want = append(want, "waiting")
+			default:
+				if c.known {
+					d.quit(c, "", 0, 0, "")
+				}
+				c.alive, c.known, c.phase, c.limit = d.now+c.wait, true, 'w', 0
+				d.ticket = max(d.ticket, c.ticket)
+				want = append(want, "waiting")
+			}
+		}
+		d.reclaim()
+		d.handOff()
+		want[3] = len(d.items)
+		d.same(t, "restore", &r, want...)
+	}
+}

@@ -1,0 +1,67 @@
+package pool
+
+import "pgregory.net/rapid"
+
+// read asks for what is only read.
+func (d *driver) read(t *rapid.T) {
+	d.inspect(t, "-1")
+	d.readResources(t)
+	d.readBindings(t)
+}
+
+func (d *driver) readResources(t *rapid.T) {
+	seen, cursor := map[string]string{}, "0"
+	for {
+		r := d.call(t, d.keys[:3], "pool_resources", cursor, "3")
+		for n := 3; n < r.Len(); n += 8 {
+			seen[r.Str(n)] = r.Str(n + 1)
+			if i := d.items[r.Str(n)]; i == nil || r.Int(n+6) != int64(i.max) {
+				t.Fatalf("%q may be held by %d at once, in the model: %+v", r.Str(n), r.Int(n+6), i)
+			}
+			n += 3 * int(r.Int(n+7))
+		}
+		if cursor = r.Str(1); cursor == "0" {
+			break
+		}
+	}
+	for key, i := range d.items {
+		live := false
+		for _, id := range i.claims {
+			live = live || d.claims[id].deadline > d.now
+		}
+		want := "free"
+		switch {
+		case live:
+			want = "leased"
+		case d.gone(i):
+			want = "absent"
+		case i.ends > d.now:
+			want = "resting"
+		}
+		if seen[key] != want {
+			t.Fatalf("%q reads %q, and is %s: %+v", key, seen[key], want, *i)
+		}
+	}
+}
+
+func (d *driver) readBindings(t *rapid.T) {
+	r, read := d.call(t, []string{d.keys[0], d.keys[2], d.keys[4]}, "pool_bindings", "", "0", "10"), 0
+	for n := 2; n < r.Len(); n += 3 {
+		b := d.binds[r.Str(n)]
+		if i := d.items[b.key]; b.key != r.Str(n+1) || b.ends <= d.now || i == nil || d.gone(i) {
+			t.Fatalf("%q is bound to %q, in the model to %+v", r.Str(n), r.Str(n+1), b)
+		}
+		read++
+	}
+	for _, b := range d.binds {
+		if i := d.items[b.key]; b.ends > d.now && i != nil && !d.gone(i) {
+			read--
+		}
+	}
+	if read != 0 {
+		t.Fatalf("%d more bindings are read than there are", read)
+	}
+}
+
+// gone says whether a resource is not in the pool any more for those who ask.
+func (m *model) gone(i *item) bool { return i.leaving || i.expiry > 0 && i.expiry <= m.now }

@@ -1,0 +1,250 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+// plains are the functions that are the plain case.
+var plains = []string{"plaingrant", "plainrelease", "plainhandoff", "plainrenew"}
+
+// releases are the scripts in two forms. In whole they have their plain case, and
+// count in keys called like its functions how often it was taken. In general they
+// never take it.
+type releases struct{ whole, general *scriptkit.Library }
+
+var parsed = sync.OnceValues(func() (releases, error) {
+	files := fstest.MapFS{}
+	err := fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := scripts.FS.ReadFile(path)
+		files[path] = &fstest.MapFile{Data: text}
+		return err
+	})
+	if err != nil {
+		return releases{}, err
+	}
+	whole, err := scriptkit.Parse(wrapped(files, `--- @include "lib/%[1]sinner"
+-- %[1]s counts how often it is taken.
+local function %[1]s(...)
+  local one, two, three = %[1]sinner(...)
+  if one then
+    redis.call("INCR", "%[1]s")
+  end
+  return one, two, three
+end
+`))
+	if err != nil {
+		return releases{}, err
+	}
+	general, err := scriptkit.Parse(wrapped(files, `-- %[1]s leaves all to the general way.
+local function %[1]s()
+  return nil
+end
+`))
+	return releases{whole, general}, err
+})
+
+// wrapped is files with others in the place of the plain functions, which are called
+// plaingrantinner and so on there.
+func wrapped(files fstest.MapFS, text string) fstest.MapFS {
+	edited := fstest.MapFS{}
+	for path, file := range files {
+		edited[path] = file
+	}
+	for _, name := range plains {
+		inner := strings.ReplaceAll(string(files["lib/"+name+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
+		edited["lib/"+name+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}
+		edited["lib/"+name+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name)}
+	}
+	return edited
+}
+
+// stage is a name on a server in virtual time, and its twin, a copy on which the
+// scripts run that never take the plain case.
+type stage struct {
+	*world.World
+	releases
+	kind        string // lock or semaphore
+	state, line string
+	twin        [2]string
+	pushes      *pushes
+}
+
+// pushes are the messages that were published.
+type pushes struct {
+	mu  sync.Mutex
+	all []string // guarded by mu
+}
+
+// take returns those that have come since it was called last.
+func (p *pushes) take() []string {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.all
+	p.all = nil
+	return all
+}
+
+// listen hears all that is published until the context ends.
+func listen(ctx context.Context, redis rueidis.Client) *pushes {
+	p := &pushes{}
+	go func() {
+		_ = redis.Receive(ctx, redis.B().Psubscribe().Pattern("*").Build(), func(m rueidis.PubSubMessage) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.all = append(p.all, m.Channel+" "+m.Message)
+		}) // the context's end
+	}()
+	synctest.Wait()
+	return p
+}
+
+// onStage runs a test in virtual time, beside others, on names that nobody has used
+// yet.
+func onStage(t *testing.T, kind string, test func(t *testing.T, stage func(name string) *stage)) {
+	t.Helper()
+	t.Parallel()
+	both, err := parsed()
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start()
+		require.NoError(t, err)
+		defer server.Close()
+		redis, err := server.Client(world.RarePings)
+		require.NoError(t, err)
+		defer redis.Close()
+		w := &world.World{T: t, Server: server, Redis: redis, Began: time.Now()}
+		heard := listen(t.Context(), redis)
+		at := func(name, part string) string { return "berth:{" + name + "}:" + part }
+		test(t, func(name string) *stage {
+			return &stage{
+				World: w, releases: both, kind: kind, state: at(name, "state"), line: at(name, "line"),
+				twin: [2]string{at("twin", "state"), at("twin", "line")}, pushes: heard,
+			}
+		})
+	})
+}
+
+// do runs a command, and returns its answer, nil for none.
+func (s *stage) do(t require.TestingT, words ...string) any {
+	answer, err := s.Redis.Do(context.Background(), s.Redis.B().Arbitrary(words...).Build()).ToAny()
+	if !rueidis.IsRedisNil(err) {
+		require.NoError(t, err, "%.300q", words)
+	}
+	return answer
+}
+
+// eval runs a script, and returns its reply.
+func (s *stage) eval(t require.TestingT, from *scriptkit.Library, script, state, line string, args []string) any {
+	words := append([]string{"EVAL", from.Script(script).Source, "2", state, line}, args...)
+	return s.do(t, words...)
+}
+
+// call runs a script on the name, and returns its reply.
+func (s *stage) call(t require.TestingT, script string, args ...string) any {
+	return s.eval(t, s.whole, script, s.state, s.line, args)
+}
+
+// dump is all that the server has of a name.
+func (s *stage) dump(t require.TestingT, state, line string) string {
+	return fmt.Sprintln(s.do(t, "HGETALL", state), s.do(t, "PEXPIRETIME", state),
+		s.do(t, "ZRANGE", line, "0", "-1", "WITHSCORES"), s.do(t, "PEXPIRETIME", line))
+}
+
+// both runs a script on the name and, in its general form, on the twin, at the same
+// instant. The replies, what is published and what is kept afterwards must be equal.
+// It returns the status, and whether the plain case was taken.
+func (s *stage) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
+	now, before := time.Now(), s.taken(t)
+	s.do(t, "DEL", s.twin[0], s.twin[1])
+	s.do(t, "COPY", s.state, s.twin[0])
+	s.do(t, "COPY", s.line, s.twin[1])
+	was := s.dump(t, s.state, s.line)
+	_ = s.pushes.take()
+	want := s.eval(t, s.general, script, s.twin[0], s.twin[1], args)
+	told := s.pushes.take()
+	got := s.call(t, script, args...)
+	require.Equal(t, want, got, "the reply of %s %q to\n%s", script, args, was)
+	require.Equal(t, told, s.pushes.take(), "what %s %q publishes on\n%s", script, args, was)
+	require.Equal(t, s.dump(t, s.twin[0], s.twin[1]), s.dump(t, s.state, s.line), "what %s %q makes of\n%s", script, args, was)
+	require.True(t, now.Equal(time.Now()), "all of that is one instant")
+	reply, ok := got.([]any)
+	require.True(t, ok && len(reply) > 0, "%v", got)
+	return fmt.Sprint(reply[0]), before != s.taken(t)
+}
+
+// taken is how often each of the plain functions was taken.
+func (s *stage) taken(t require.TestingT) string {
+	return fmt.Sprint(s.do(t, append([]string{"MGET"}, plains...)...))
+}
+
+const channel = "berth:wake:"
+
+// ask is a claim's acquire.
+type ask struct {
+	engine.Record
+	claim            string
+	capacity         int    // of a semaphore
+	policy           string // of a semaphore: stored, strict, override
+	conflict, access string // of a lock
+	waits            int    // 0: it tries; of a lock also 2: without end
+	linger           time.Duration
+}
+
+// acquire is the call of acquire.
+func (s *stage) acquire(t require.TestingT, a ask) (status string, plain bool) {
+	num := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	lease, priority := strconv.FormatInt(a.LeaseMillis(), 10), strconv.Itoa(a.Priority)
+	if s.kind == "lock" {
+		a.Weight = 1
+		return s.both(t, "lock_acquire", a.claim, a.Node, a.Tail(), a.Owner, a.conflict, a.access, priority, "1000",
+			num(a.Wait), lease, num(a.MaxHold), strconv.Itoa(a.waits), num(a.linger), channel, "gpu")
+	}
+	return s.both(t, "semaphore_acquire", a.claim, a.Node, a.Tail(), strconv.Itoa(a.Weight), priority, num(a.Wait), lease,
+		num(a.MaxHold), strconv.Itoa(a.capacity), a.policy, strconv.Itoa(min(a.waits, 1)), num(a.linger), channel, "gpu")
+}
+
+// release is the call of release by a node; stays is the tombstone, 0 for none.
+func (s *stage) release(t require.TestingT, claim, node string, stays, linger time.Duration) (status string, plain bool) {
+	return s.both(t, s.kind+"_release", claim, node, fmt.Sprint(stays.Milliseconds()), fmt.Sprint(linger.Milliseconds()), channel, "gpu")
+}
+
+// plainly is an acquire that says nothing that the plain case would refuse.
+func plainly(claim string) ask {
+	return ask{
+		Record:   engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n"},
+		claim:    claim,
+		capacity: 2, policy: "stored", conflict: "fail", access: "queued", linger: 2 * time.Second,
+	}
+}
+
+// with changes an ask.
+func (a ask) with(change func(*ask)) ask {
+	change(&a)
+	return a
+}
+
+// forever is a hold without an end.
+func forever(a *ask) { a.Lease = berth.Forever }

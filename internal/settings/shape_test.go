@@ -1,0 +1,156 @@
+package settings_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// What a user meets in one primitive is the same in the others: this compares them. It
+// stands here because the rules for their values do, and no primitive may know another.
+
+// settings are the structs that a user fills.
+var settings = []reflect.Type{
+	reflect.TypeFor[semaphore.Config](),
+	reflect.TypeFor[semaphore.AcquireOptions](),
+	reflect.TypeFor[semaphore.ResizeOptions](),
+	reflect.TypeFor[qlock.Config](),
+	reflect.TypeFor[qlock.LockOptions](),
+	reflect.TypeFor[qlock.SwarmConfig](),
+	reflect.TypeFor[allocator.Config](),
+	reflect.TypeFor[allocator.PoolConfig[string]](),
+	reflect.TypeFor[allocator.AllocateOptions](),
+	reflect.TypeFor[allocator.AddOptions](),
+	reflect.TypeFor[allocator.BindOptions](),
+}
+
+func TestEqualFieldNamesHaveEqualTypes(t *testing.T) {
+	types := map[string]reflect.Type{}
+	for _, settings := range settings {
+		for field := range settings.Fields() {
+			known, ok := types[field.Name]
+			if !ok {
+				types[field.Name] = field.Type
+				continue
+			}
+			require.Equal(t, known, field.Type, "%s.%s", settings, field.Name)
+		}
+	}
+}
+
+func TestWhatPoolsAreConfiguredWithAllAre(t *testing.T) {
+	// The allocator adds nothing of its own to Config and leaves nothing out,
+	// so its fields are the shared ones.
+	common := fieldNames(reflect.TypeFor[allocator.Config]())
+	require.Contains(t, common, "Lease")
+	require.Subset(t, fieldNames(reflect.TypeFor[semaphore.Config]()), common)
+	require.Subset(t, fieldNames(reflect.TypeFor[qlock.Config]()), common)
+
+	shared := []string{"Priority", "Lease", "NoRenew", "MaxHold", "MaxWait", "Meta", "Attrs"}
+	require.Subset(t, fieldNames(reflect.TypeFor[semaphore.AcquireOptions]()), shared)
+	require.Subset(t, fieldNames(reflect.TypeFor[qlock.LockOptions]()), shared)
+	require.Subset(t, fieldNames(reflect.TypeFor[allocator.AllocateOptions]()), shared)
+}
+
+func TestHandlesShareWhatIsNotTheirOwn(t *testing.T) {
+	permit := methods(reflect.TypeFor[*semaphore.Permit]())
+	require.Contains(t, permit, "Release")
+	delete(permit, "Weight") // a permit's own
+	for _, handle := range []reflect.Type{
+		reflect.TypeFor[*qlock.Lock](),
+		reflect.TypeFor[*allocator.Allocation[string]](),
+	} {
+		other := methods(handle)
+		for name, signature := range permit {
+			require.Equal(t, signature, other[name], "%s.%s", handle, name)
+		}
+	}
+	set := methods(reflect.TypeFor[*qlock.LockSet]())
+	for name, signature := range set {
+		if want, ok := methods(reflect.TypeFor[*qlock.Lock]())[name]; ok {
+			require.Equal(t, want, signature, name)
+		}
+	}
+}
+
+func TestClientsShareTheirLife(t *testing.T) {
+	for _, name := range []string{"Node", "Check", "Close"} {
+		want := methods(reflect.TypeFor[*semaphore.Client]())[name]
+		require.NotEmpty(t, want, name)
+		require.Equal(t, want, methods(reflect.TypeFor[*qlock.Client]())[name], name)
+		require.Equal(t, want, methods(reflect.TypeFor[*allocator.Client]())[name], name)
+	}
+}
+
+func TestEverySettingEndsWithItsDefault(t *testing.T) {
+	names := map[string]bool{}
+	for _, settings := range settings {
+		names[strings.TrimSuffix(settings.Name(), "[string]")] = true
+	}
+	checked := 0
+	for _, dir := range []string{"../../pkg/semaphore", "../../pkg/qlock", "../../pkg/allocator"} {
+		for _, file := range parse(t, dir) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				spec, ok := n.(*ast.TypeSpec)
+				if !ok || !names[spec.Name.Name] {
+					return true
+				}
+				for _, field := range spec.Type.(*ast.StructType).Fields.List {
+					text := strings.Join(strings.Fields(field.Doc.Text()), " ")
+					at := strings.LastIndex(text, "Default")
+					require.GreaterOrEqual(t, at, 0, "%s.%s.%s", dir, spec.Name, field.Names[0])
+					// One sentence: a dot followed by more would start another.
+					require.NotContains(t, text[at:], ". ", "%s.%s.%s", dir, spec.Name, field.Names[0])
+					checked++
+				}
+				return true
+			})
+		}
+	}
+	require.Greater(t, checked, len(settings))
+}
+
+// parse returns the files of a folder.
+func parse(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	var files []*ast.File
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	return files
+}
+
+// fieldNames returns the names of a struct's fields.
+func fieldNames(of reflect.Type) []string {
+	var names []string
+	for field := range of.Fields() {
+		names = append(names, field.Name)
+	}
+	return names
+}
+
+// methods returns the signatures of a type's methods, without the receiver.
+func methods(of reflect.Type) map[string]string {
+	signatures := map[string]string{}
+	for i := range of.NumMethod() {
+		method := of.Method(i)
+		_, rest, _ := strings.Cut(method.Type.String(), of.String())
+		signatures[method.Name] = strings.TrimPrefix(rest, ", ")
+	}
+	return signatures
+}

@@ -1,0 +1,258 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Allocation is what Allocate grants: a resource and its value. It is safe for
+// concurrent use. One that is neither released nor lost is renewed until the client
+// is closed. In a pool that is Shared it has no lease, and ends with Release or the
+// client.
+type Allocation[T any] struct {
+	pool *Pool[T]
+	hold *engine.Hold
+
+	swapping chan struct{} // has room for one: Swaps come one after the other
+
+	mu     sync.Mutex
+	value  T      // guarded by mu
+	taken  string // guarded by mu: the resource whose value is in use, "" for none any more
+	closed bool   // guarded by mu: the hold has ended, no value is in use
+}
+
+var _ berth.Hold = (*Allocation[string])(nil)
+
+// watch gives the value back when the hold ends, however it does.
+func (a *Allocation[T]) watch() {
+	a.swapping = make(chan struct{}, 1)
+	a.taken = a.hold.Resource()
+	context.AfterFunc(a.hold.Context(), a.end)
+}
+
+// end gives the value back, once.
+func (a *Allocation[T]) end() {
+	a.mu.Lock()
+	resource, ended := a.taken, a.closed
+	a.closed = true
+	a.mu.Unlock()
+	if ended {
+		return
+	}
+	a.pool.values.give(resource)
+}
+
+func (a *Allocation[T]) request() *request { return a.hold.Claim().Request.(*request) }
+
+// ID is the id of the claim.
+func (a *Allocation[T]) ID() string { return a.hold.Claim().ID }
+
+// Name is the name of the pool.
+func (a *Allocation[T]) Name() string { return a.hold.Claim().Name }
+
+// Resource is the key of the resource; after Swap, of the new one.
+func (a *Allocation[T]) Resource() string { return a.hold.Resource() }
+
+// Value is what Open made of the resource.
+func (a *Allocation[T]) Value() T {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.value
+}
+
+// Fence is the number of the grant, strictly rising per pool; after Swap, that of
+// the new resource. Pass it on to whatever the hold protects, and refuse smaller
+// ones there.
+func (a *Allocation[T]) Fence() int64 { return a.hold.Fence() }
+
+// Waited is how long the allocation took, Open not counted.
+func (a *Allocation[T]) Waited() time.Duration { return a.hold.Waited() }
+
+// Context carries the values of the allocating context but not its end. It ends
+// with the hold; context.Cause says why: berth.ErrLost, berth.ErrExpired,
+// berth.ErrReleased or berth.ErrClosed.
+func (a *Allocation[T]) Context() context.Context { return a.hold.Context() }
+
+// Within returns a context that ends with ctx or with the hold, whichever comes
+// first, and that carries the hold's owner. Call the CancelFunc when what runs under
+// it is done.
+func (a *Allocation[T]) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return a.hold.Within(ctx)
+}
+
+// Done is closed when the hold has ended.
+func (a *Allocation[T]) Done() <-chan struct{} { return a.hold.Context().Done() }
+
+// Err is nil while the hold lives; afterwards berth.ErrLost, berth.ErrExpired,
+// berth.ErrReleased or berth.ErrClosed. It looks at the clock itself, so it is
+// right even where a timer is late, as after a suspension.
+func (a *Allocation[T]) Err() error { return a.hold.Err() }
+
+// Left is how long the holder may still believe in the hold if nothing renews it, by
+// the local deadline: berth.Forever for no end, 0 once it has ended.
+func (a *Allocation[T]) Left() time.Duration { return a.hold.Left() }
+
+// Rest has the resource rest for d, rounded up to the millisecond, when this hold
+// is ended by Release, Swap or Do while it lives, if that is longer than the pool's Cooldown;
+// berth.Forever is until somebody ends it by Pool.Rest. The last call counts, 0 takes
+// it back. It sends nothing. Of the reason, 512 bytes are kept.
+func (a *Allocation[T]) Rest(d time.Duration, reason string) {
+	a.request().ask(max(d, 0), cutReason(reason))
+}
+
+// Release gives the resource back, to the first in line if somebody waits and it does
+// not have to rest. The hold's context ends before anything is sent. Release may be
+// called more than once and from several goroutines, and is nil ever after it has
+// succeeded; it works after ctx has ended, and then waits for at most
+// Config.CleanupTimeout; what is not answered by then goes on in the background, where
+// the client is open.
+//
+// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
+// the server had ended the hold before, and then it changes nothing; berth.ErrReleased
+// if somebody else had given it back; or the server's error: then the hold ends with
+// its lease, and Release may be called again.
+func (a *Allocation[T]) Release(ctx context.Context) error {
+	err := a.hold.Release(ctx)
+	a.over()
+	if a.hold.Loose() {
+		return a.restShared(ctx)
+	}
+	return err
+}
+
+// restShared has a resource rest that was shared: there is no release that could say
+// so.
+func (a *Allocation[T]) restShared(ctx context.Context) error {
+	rest, reason, back := a.request().take()
+	if rest == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.pool.core.client.cfg.CleanupTimeout)
+	defer cancel()
+	err := a.pool.core.rest(ctx, a.Resource(), rest, reason)
+	if err == nil || errors.Is(err, ErrAbsent) {
+		return nil
+	}
+	back()
+	return err
+}
+
+// over gives the value back after a release, and has it closed if the resource has
+// left the pool with it.
+func (a *Allocation[T]) over() {
+	a.end()
+	q := a.request()
+	q.mu.Lock()
+	left := q.left
+	q.mu.Unlock()
+	if left {
+		a.pool.values.drop(a.Resource())
+	}
+}
+
+// do runs f under the hold and gives it back.
+func (a *Allocation[T]) do(ctx context.Context, f func(context.Context, *Allocation[T]) error) error {
+	defer func() {
+		a.over()
+		if a.hold.Loose() {
+			_ = a.restShared(ctx) // the observer is told where it works
+		}
+	}()
+	return a.hold.Do(ctx, func(ctx context.Context) error { return f(ctx, a) })
+}
+
+// Renew sets the end of the lease anew, counted from now. Holds renew by
+// themselves unless NoRenew was set. It returns berth.ErrLost, berth.ErrExpired
+// or berth.ErrReleased if the hold has ended, ctx's error, or the server's. In a pool
+// that is Shared there is nothing to renew, and it returns Err.
+func (a *Allocation[T]) Renew(ctx context.Context) error {
+	if a.hold.Loose() {
+		return a.hold.Err()
+	}
+	return a.hold.Renew(ctx)
+}
+
+// Swap gives the resource back and takes the next one, in one step: the claim, its
+// lease and the handle stay; Resource, Value and Fence change. Do not use the old
+// resource from the call on. It never waits and never passes the line: if nothing
+// else is free or others wait, it matches berth.ErrBusy and everything stays as it is.
+// What Rest has asked for is for the old resource.
+//
+// Other errors: those of Renew; Open's, and then the hold has ended and the new
+// resource rests; the server's where it was not reached: the hold has ended with
+// berth.ErrLost then if nobody can tell which resource it is of. An attempt under way is not
+// cut short by ctx's end. A pool that is Shared refuses it with berth.ErrInvalidConfig:
+// allocate again.
+func (a *Allocation[T]) Swap(ctx context.Context) error {
+	if a.hold.Loose() {
+		return berth.Invalid("Swap", "the pool is Shared: allocate again")
+	}
+	select {
+	case a.swapping <- struct{}{}:
+	case <-ctx.Done():
+		return endOfContext(ctx)
+	}
+	defer func() { <-a.swapping }()
+	p := a.pool
+	before := a.hold.Resource()
+	rest, reason, back := a.request().take()
+	left := false
+	swapped, err := a.hold.Exchange(ctx, func(ctx context.Context) (x engine.Exchanged, err error) {
+		x, left, err = p.core.client.calls.swap(ctx, a.hold.Claim(), rest, reason)
+		return x, err
+	})
+	if !swapped {
+		back()
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if rest > 0 && !left {
+		p.core.client.calls.rested(a.hold.Claim(), before, rest, reason)
+	}
+	p.core.client.engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
+		ev.Fence, ev.Detail = a.Fence(), before
+	})
+	value, err := p.value(ctx, a.hold)
+	if err != nil {
+		return p.failed(ctx, a.hold, err)
+	}
+	a.mu.Lock()
+	ended := a.closed
+	unused := before
+	if ended {
+		unused = a.hold.Resource()
+	} else {
+		a.value, a.taken = value, a.hold.Resource()
+	}
+	a.mu.Unlock()
+	p.values.give(unused)
+	if left {
+		p.values.drop(before)
+	}
+	return a.hold.Err()
+}
+
+// Detach stops renewing and keeps the hold until its lease ends, also through
+// Close of the client. A lease that renews by itself starts anew with the call, a
+// fixed one goes on. Whoever has the token can take the hold up with Pool.Resume;
+// then this one ends with berth.ErrReleased, else with berth.ErrExpired at the end of
+// the lease. Release does nothing from then on and returns nil, so that a deferred
+// one may stay. What Rest has asked for is forgotten.
+//
+// Its errors are those of Renew; after the server's or ctx's error the hold may
+// be detached or not, and ends with its lease if it is. A pool that is Shared refuses
+// it with berth.ErrInvalidConfig.
+func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
+	if a.hold.Loose() {
+		return berth.Token{}, berth.Invalid("Detach", "the pool is Shared: there is no lease to keep")
+	}
+	return a.pool.core.client.calls.Detach(ctx, a.hold)
+}

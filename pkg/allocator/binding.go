@@ -1,0 +1,115 @@
+package allocator
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// BindOptions are the options of Bind. A nil pointer means all defaults.
+type BindOptions struct {
+	// BindFor is how long the binding lasts: whole milliseconds, or
+	// berth.Forever. Default 1 h.
+	BindFor time.Duration
+}
+
+// Binding is a name and the resource that claims with that name get if it is
+// free.
+type Binding struct {
+	// Name is the name of the binding.
+	Name string
+	// Resource is the key of the resource, or "" if nothing is bound.
+	Resource string
+	// Left is how long the binding lasts; berth.Forever for ever.
+	Left time.Duration
+}
+
+// defaultBindFor is how long a binding lasts whose caller did not say.
+const defaultBindFor = time.Hour
+
+// checkBind refuses what cannot be the name of a binding.
+func checkBind(field, name string) error {
+	if name == "" {
+		return berth.Invalid(field, "it is empty")
+	}
+	return settings.Text(field, name)
+}
+
+// checkBindFor refuses a time for which nothing can be bound.
+func checkBindFor(d time.Duration) error {
+	if d == 0 {
+		return berth.Invalid("BindFor", "it is 0")
+	}
+	return settings.Duration("BindFor", d)
+}
+
+// Bind binds a name, any bytes, 1 to 512, to a resource, in place of another one. It
+// returns ErrAbsent if the resource is not in the pool or is leaving it,
+// berth.ErrInvalidConfig for bad arguments, or the server's error.
+func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOptions) error {
+	lasts := defaultBindFor
+	if opts != nil && opts.BindFor != 0 {
+		lasts = opts.BindFor
+	}
+	if err := checkBind("name", name); err != nil {
+		return err
+	}
+	if err := checkResource(resource); err != nil {
+		return err
+	}
+	if err := checkBindFor(lasts); err != nil {
+		return err
+	}
+	return p.core.bind(ctx, name, resource, lasts)
+}
+
+// Unbind ends a binding. It does nothing if there is none. It returns
+// berth.ErrInvalidConfig for a bad name, or the server's error.
+func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
+	if err := checkBind("name", name); err != nil {
+		return err
+	}
+	return p.core.bind(ctx, name, "", 0)
+}
+
+// Binding reads a binding. One that is not there, has ended, or whose resource is
+// not in the pool, has no Resource; that is no error. It returns
+// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's error.
+func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
+	if err := checkBind("name", name); err != nil {
+		return Binding{}, err
+	}
+	_, page, err := p.core.bindings(ctx, name, "0")
+	if err != nil || len(page) == 0 {
+		return Binding{Name: name}, err
+	}
+	return page[0], nil
+}
+
+// Bindings goes through the bindings that last, in no order. It promises what SCAN
+// promises: one that lasts from beginning to end is there, once. It ends after an
+// error: berth.ErrIncompatible or the server's.
+func (p *Pool[T]) Bindings(ctx context.Context) iter.Seq2[Binding, error] {
+	return func(yield func(Binding, error) bool) {
+		seen := make(map[string]bool)
+		for cursor := "0"; ; {
+			next, page, err := p.core.bindings(ctx, "", cursor)
+			if err != nil {
+				yield(Binding{}, err)
+				return
+			}
+			for _, b := range page {
+				if !seen[b.Name] && !yield(b, nil) {
+					return
+				}
+				seen[b.Name] = true
+			}
+			if cursor = next; cursor == "0" {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package allocator
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+)
+
+func TestAnyBytesAreTheKeyOfAResourceUpToTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{
+		"a", "|b", "a|", "||", "#ALLOCATED", " ", "\n", "\x00", "\xff", "ключ", "{}", strings.Repeat("\xff", 1024),
+	} {
+		require.NoError(t, checkResource(key), "%q", key)
+	}
+	for _, c := range []struct{ key, says string }{
+		{"", `berth: invalid resource: a key must not be empty`},
+		{strings.Repeat("k", 1025), `berth: invalid resource: "` + strings.Repeat("k", 40) + `"... has 1025 bytes, more than 1024`},
+	} {
+		err := checkResource(c.key)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.EqualError(t, err, c.says)
+	}
+}
+
+func TestUniqueKeepsTheOrderAndTheCallersSlice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ given, want []string }{
+		{nil, []string{}},
+		{[]string{"b", "a", "b", "", "a", ""}, []string{"b", "a", ""}},
+		{[]string{"b", "a"}, []string{"b", "a"}},
+	} {
+		before := append([]string(nil), c.given...)
+		require.Equal(t, c.want, unique(c.given))
+		require.Equal(t, before, c.given)
+	}
+}
+
+func TestAReasonIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	long := func(n int) string { return strings.Repeat("x", n) }
+	for _, c := range []struct{ given, want string }{
+		{"", ""},
+		{long(512), long(512)},
+		{long(513), long(512)},
+		{long(510) + "я", long(510) + "я"},
+		{long(511) + "яя", long(511)},
+		{long(509) + "😀", long(509)},
+		{long(508) + "😀x", long(508) + "😀"},
+		{strings.Repeat("\xff", 600), strings.Repeat("\xff", 512)},
+		{strings.Repeat("\x80", 600), strings.Repeat("\x80", 512)},
+	} {
+		require.Equal(t, c.want, cutReason(c.given), "%q", c.given)
+	}
+}
+
+func TestAPanicBecomesAnErrorWithItsStack(t *testing.T) {
+	t.Parallel()
+	mine := errors.New("my own reason")
+	require.NoError(t, caught("Source", func() error { return nil }))
+	require.Equal(t, mine, caught("Source", func() error { return mine }))
+	err := caught("Source", func() error { panic(mine) })
+	require.ErrorIs(t, err, mine)
+	require.ErrorContains(t, err, "berth: Source panicked: my own reason\n\n")
+	require.ErrorContains(t, err, "check_test.go")
+	require.ErrorContains(t, caught("Close", func() error { panic("text") }), "berth: Close panicked: text\n\n")
+}

@@ -1,0 +1,252 @@
+package allocator_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// desk is a process that opens and closes values, and remembers both.
+type desk struct {
+	*node
+	mu     sync.Mutex
+	opened []string // guarded by mu
+	closed []string // guarded by mu
+}
+
+// desk starts one; shut is called when a value is closed, nil for nothing.
+func (w *world) desk(cfg allocator.PoolConfig[string], shut func(key string) error) *desk {
+	w.T.Helper()
+	d := &desk{}
+	cfg.Open = func(_ context.Context, key string) (string, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.opened = append(d.opened, key)
+		return key, nil
+	}
+	cfg.Close = func(key string) error {
+		d.mu.Lock()
+		d.closed = append(d.closed, key)
+		d.mu.Unlock()
+		if shut != nil {
+			return shut(key)
+		}
+		return nil
+	}
+	d.node = w.nodeOf(cfg)
+	return d
+}
+
+// lists are what was opened and closed so far.
+func (d *desk) lists() (opened, closed []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string{}, d.opened...), append([]string{}, d.closed...)
+}
+
+// requireClosed fails unless just these were closed, once.
+func (d *desk) requireClosed(keys ...string) {
+	d.w.T.Helper()
+	synctest.Wait()
+	_, closed := d.lists()
+	require.ElementsMatch(d.w.T, keys, closed)
+}
+
+func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		a, b := d.takes("a", nil), d.takes("b", nil)
+		q := d.queue(nil)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := d.client.Close(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		<-q.Done
+		require.ErrorIs(t, q.Err, berth.ErrClosed)
+		for _, held := range []*allocator.Allocation[string]{a, b} {
+			require.ErrorIs(t, held.Err(), berth.ErrReleased)
+			require.NoError(t, held.Release(ctx))
+		}
+		d.requireClosed("a", "b")
+		require.Len(t, w.list(), 2)
+		w.requireIdle()
+		require.NoError(t, d.client.Close(ctx))
+		d.requireClosed("a", "b")
+		_, err := d.Allocate(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		_, err = d.Resume(ctx, berth.Token{Kind: "pool", Namespace: "berth", Name: proxies, Claim: "c", Node: "n"})
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.ErrorIs(t, a.Swap(ctx), berth.ErrReleased)
+	})
+}
+
+// Whoever closes a connection must not close one that somebody still relies on.
+func TestCloseGivesBackBeforeItClosesTheValue(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		var states []allocator.State
+		var held *allocator.Allocation[string]
+		var ended []error
+		d := w.desk(allocator.PoolConfig[string]{}, func(key string) error {
+			states = append(states, w.status(key).State)
+			ended = append(ended, held.Err())
+			return nil
+		})
+		held = d.takes("a", nil)
+		require.NoError(t, d.client.Close(context.Background()))
+		require.Equal(t, []allocator.State{allocator.Free}, states)
+		require.Len(t, ended, 1)
+		require.ErrorIs(t, ended[0], berth.ErrReleased)
+	})
+}
+
+func TestCloseTellsOfAValueThatCannotBeClosed(t *testing.T) {
+	for name, shut := range map[string]func(string) error{
+		"an error": func(string) error { return errMine },
+		"a panic":  func(string) error { panic(errMine) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				d := w.desk(allocator.PoolConfig[string]{}, shut)
+				w.release(d.takes("a", nil))
+				w.release(d.takes("b", nil))
+				require.NoError(t, d.client.Close(context.Background()))
+				d.requireClosed("a", "b")
+				failed := 0
+				for _, e := range d.Events() {
+					if e.Kind == observe.CloseFailed {
+						failed++
+						require.ErrorIs(t, e.Err, errMine)
+						require.Contains(t, []string{"a", "b"}, e.Resource)
+					}
+				}
+				require.Equal(t, 2, failed)
+			})
+		})
+	}
+}
+
+// A server that is gone does not keep a process from ending.
+func TestCloseWithoutAServerEndsAndClosesValues(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		held := d.takes("a", nil)
+		d.Cut()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		began := w.Now()
+		require.Error(t, d.client.Close(ctx))
+		require.LessOrEqual(t, w.Now()-began, 10*time.Second)
+		require.ErrorIs(t, held.Err(), berth.ErrReleased)
+		w.Advance(time.Minute)
+		d.requireClosed("a")
+		d.Mend()
+		require.Equal(t, allocator.Free, w.status("a").State, "its lease has ended")
+	})
+}
+
+// An Open that is under way is told to end.
+func TestCloseWhileAValueIsOpened(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, _ string) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}})
+		q := n.queue(nil)
+		require.True(t, q.Pending())
+		require.NoError(t, n.client.Close(ctx))
+		<-q.Done
+		require.ErrorIs(t, q.Err, berth.ErrClosed)
+		require.Equal(t, []string{"a"}, w.list(), "it does not rest: the resource had no say")
+		w.requireIdle()
+	})
+}
+
+func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
+	for name, told := range map[string]bool{"told by a push": true, "told by the heartbeat": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				n, op := w.node(), w.node()
+				n.subscribe()
+				w.add("a")
+				a := n.takes("a", nil)
+				a.Rest(time.Hour, "not asked for by its holder's release")
+				q := op.queue(nil)
+				n.Deafen(!told)
+				w.Advance(time.Second)
+				at := w.Now()
+				op.Fresh()
+				require.NoError(t, op.client.ReleaseByID(ctx, proxies, a.ID()))
+				next := q.gets(at, "a")
+				require.Greater(t, next.Fence(), a.Fence())
+				e := <-w.ends(a)
+				require.ErrorIs(t, e.cause, berth.ErrReleased)
+				if told {
+					require.Equal(t, at, e.at)
+				}
+				require.LessOrEqual(t, e.at, at+lease/3)
+				require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
+				require.NoError(t, next.Err(), "a late release changes nothing")
+				require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, a.ID()), berth.ErrNotHeld)
+				require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, "nobody"), berth.ErrNotHeld)
+				w.inspect()
+			})
+		})
+	}
+}
+
+func TestReleaseByIDEndsAWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		q := n.queue(nil)
+		waiting := collect(t, n.Waiters(context.Background()))
+		require.Len(t, waiting, 1)
+		require.NoError(t, w.node().client.ReleaseByID(context.Background(), proxies, waiting[0].ID))
+		require.NotErrorIs(t, q.Refused(w.Now(), berth.ReasonGone), berth.ErrBusy)
+		w.Advance(2 * time.Minute)
+	})
+}
+
+func TestReleaseByIDOfWhatHasExpired(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n, op := w.node(), w.node()
+		a := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
+		w.Advance(lease)
+		require.ErrorIs(t, op.client.ReleaseByID(context.Background(), proxies, a.ID()), berth.ErrExpired)
+		require.Equal(t, []string{"a"}, w.list())
+	})
+}
+
+// The answer of a first attempt may be lost.
+func TestReleaseByIDWhoseAnswerIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n, op := w.node(), w.node()
+		op.connect()
+		a := n.takes("a", nil)
+		op.Once("pool_force_release", link.LoseReply)
+		require.NoError(t, op.client.ReleaseByID(context.Background(), proxies, a.ID()))
+	})
+}

@@ -1,0 +1,187 @@
+package allocator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// detach detaches a hold, and sends the token through its text.
+func detach(t *testing.T, a *allocator.Allocation[string]) berth.Token {
+	t.Helper()
+	token, err := a.Detach(context.Background())
+	require.NoError(t, err)
+	text, err := token.MarshalText()
+	require.NoError(t, err)
+	var read berth.Token
+	require.NoError(t, read.UnmarshalText(text))
+	require.Equal(t, token, read)
+	require.Equal(t, "pool", read.Kind)
+	require.Equal(t, proxies, read.Name)
+	return read
+}
+
+func TestADetachedHoldEndsWithItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.node()
+		a := n.takes("a", nil)
+		w.Advance(time.Second)
+		a.Rest(time.Minute, "forgotten")
+		detach(t, a)
+		left, _ := w.LeftOf(a.ID())
+		require.Equal(t, lease, left, "the lease starts anew with the call")
+		w.Advance(3 * time.Second)
+		left, _ = w.LeftOf(a.ID())
+		require.Equal(t, 3*time.Second, left, "nobody renews it")
+		require.NoError(t, a.Err())
+		require.True(t, collect(t, n.Holders(context.Background()))[0].Detached)
+		<-a.Done()
+		require.ErrorIs(t, a.Err(), berth.ErrExpired)
+		require.NoError(t, a.Release(context.Background()), "a deferred one may stay")
+		require.Equal(t, allocator.Leased, w.status("a").State)
+		n.queue(nil).GrantedBy(time.Second + lease)
+	})
+}
+
+func TestADetachedHoldOutlivesItsClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		var opened, closed []string
+		n, m := w.nodeOf(allocator.PoolConfig[string]{Close: func(key string) error { closed = append(closed, key); return nil }}),
+			w.nodeOf(allocator.PoolConfig[string]{
+				Open: func(_ context.Context, key string) (string, error) {
+					opened = append(opened, key)
+					return key + "!", nil
+				},
+			})
+		a := n.takes("a", nil)
+		require.NoError(t, a.Swap(ctx))
+		token := detach(t, a)
+		require.NoError(t, n.client.Close(ctx))
+		require.ErrorIs(t, a.Err(), berth.ErrClosed)
+		require.NoError(t, a.Release(ctx))
+		require.Equal(t, 1, w.inspect().Leased)
+		require.Empty(t, closed, "there was no Open")
+		w.Advance(5 * time.Second)
+		b, err := m.Resume(ctx, token)
+		require.NoError(t, err)
+		require.Equal(t, a.Fence(), b.Fence())
+		require.Equal(t, a.ID(), b.ID())
+		require.Equal(t, "b", b.Resource())
+		require.Equal(t, "b!", b.Value())
+		require.Equal(t, []string{"b"}, opened)
+		require.Equal(t, m.client.Node(), collect(t, m.Holders(ctx))[0].Node)
+		w.Advance(time.Minute)
+		require.NoError(t, b.Err(), "it renews again")
+		require.NoError(t, b.Swap(ctx))
+		require.Equal(t, "a!", b.Value())
+		b.Rest(time.Second, "")
+		w.release(b)
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		w.requireIdle()
+	})
+}
+
+func TestResumeOnAnotherNodeEndsTheOldHandle(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n, m := w.node(), w.node()
+		a := n.takes("a", nil)
+		token := detach(t, a)
+		b, err := m.Resume(ctx, token)
+		require.NoError(t, err)
+		w.Advance(lease / 3)
+		<-a.Done()
+		require.ErrorIs(t, a.Err(), berth.ErrReleased)
+		require.NoError(t, a.Release(ctx))
+		require.ErrorIs(t, a.Renew(ctx), berth.ErrReleased)
+		require.ErrorIs(t, a.Swap(ctx), berth.ErrReleased)
+		require.NoError(t, b.Err())
+
+		_, err = n.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		_, err = m.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "a handle of that node has it")
+		w.release(b)
+		_, err = m.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+		w.requireIdle()
+	})
+}
+
+func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		token := detach(t, w.node().takes("a", nil))
+		m := w.node()
+		m.connect()
+		m.Once("pool_resume", link.LoseReply)
+		b, err := m.Resume(context.Background(), token)
+		require.NoError(t, err)
+		require.Equal(t, 2, m.Count("pool_resume"))
+		require.Equal(t, "a", b.Value())
+		w.Advance(time.Minute)
+		require.NoError(t, b.Err())
+	})
+}
+
+// A resource that leaves, or rests, meanwhile is as with any other hold.
+func TestWhatHappensToADetachedHoldsResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		n, m := w.node(), w.node()
+		first, second := detach(t, n.takes("a", nil)), detach(t, n.takes("b", nil))
+		_, err := m.Remove(ctx, []string{"a"})
+		require.NoError(t, err)
+		require.NoError(t, m.Rest(ctx, "b", time.Minute, "mine"))
+		a, err := m.Resume(ctx, first)
+		require.NoError(t, err)
+		b, err := m.Resume(ctx, second)
+		require.NoError(t, err)
+		w.release(a)
+		w.release(b)
+		require.Equal(t, map[string]allocator.State{"b": allocator.Resting}, w.states())
+		require.Equal(t, "mine", w.status("b").Reason)
+	})
+}
+
+func TestAResumeWhoseOpenFailsGivesBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		token := detach(t, w.node().takes("a", nil))
+		m := w.nodeOf(allocator.PoolConfig[string]{
+			Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: time.Second,
+		})
+		_, err := m.Resume(context.Background(), token)
+		require.ErrorIs(t, err, errMine)
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		w.requireIdle()
+	})
+}
+
+func TestAResumeAfterTheLeaseOrAFlush(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n := w.node()
+		token := detach(t, n.takes("a", nil))
+		w.Advance(lease)
+		_, err := w.node().Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+		token = detach(t, n.takes("a", nil))
+		w.Do("FLUSHALL")
+		_, err = w.node().Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+		require.Empty(t, w.Keys())
+	})
+}

@@ -1,0 +1,184 @@
+// Package allocator shares pools of named resources (proxies, accounts, keys) among
+// processes over Redis or Valkey: one waits in line for a resource, holds it under a
+// lease, and gives it back.
+//
+//	pools, err := allocator.New(redis, allocator.Config{}) // no I/O
+//	defer pools.Close(ctx)
+//
+//	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
+//	change, err := proxies.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128"}, nil)
+//
+//	proxy, err := proxies.Allocate(ctx, &allocator.AllocateOptions{Bind: "customer-7"}) // waits in line
+//	defer proxy.Release(ctx)
+//	use(proxy.Value())
+//
+// A [Client] stands on a rueidis client of the caller's and is one node: it has
+// an id, renews what it holds, and keeps at most one connection more than the
+// caller's, for wake-ups. A [Pool] is one name, with what this process makes of its
+// resources; the same name is the same pool in every process. An [Allocation] is
+// what a claim holds: a resource, and its value.
+//
+// # Model
+//
+// Every allocation is a claim of its own. What became of it is decided by one
+// script on the server, by the server's clock:
+//
+//	           nobody ahead, and one is free
+//	asked for ───────────────────────────────────────► held ◄──► detached
+//	    │                                               ▲   Detach, Resume
+//	    │ else       first in line, and one is free     │ own call
+//	    └──► waiting ──────────────────────────────► granted
+//
+// Each of them ends by Release, by a cancel, at its deadline, or by ReleaseByID. The
+// resource that it had, one that is added, and one that has rested, go to the first
+// in line in the same script. A pool without resources is waited for like any other.
+//
+// A waiting claim has a place, which comes from its ticket and never moves, and
+// apart from it a liveness deadline: Config.Lease, the wait lease, counted from
+// the last heartbeat of its process. The grant by a hand-off keeps that deadline
+// until the claimant's own next call, so that a grant to a process that is gone
+// costs no more than the wait lease. The wait lease is also the longest first
+// grant: a longer Lease, and berth.Forever, begin with the claimant's next call.
+//
+// # Resources
+//
+// A resource is a key: any bytes, 1 to 1024. The server has it in one of these states
+// (see [State]; one that is leaving is [Leased]):
+//
+//	        Add, Replace               a claim takes it
+//	absent ────────────────► free ──────────────────────────► leased
+//	  ▲    Remove, expiry    ││▲▲       given back            ││ │
+//	  ├──────────────────────┘││└─────────────────────────────┘│ │
+//	  │         Pool.Rest     ││ the rest ends                 │ │
+//	  │                       ││                               │ │
+//	  │    Remove, expiry     ▼│      given back with a rest   │ │
+//	  ├─────────────────── resting ◄───────────────────────────┘ │
+//	  │                                                          │
+//	  │    given back by its last holder                         ▼
+//	  └────────────────────────────────────────────────────── leaving
+//
+// From leased to leaving: Remove, an expiry, a Replace that does not name it; and back:
+// Add, or a Replace that does.
+//
+// Free resources stand in a list. Claims take its head ([LeastRecent]), its tail
+// ([MostRecent]) or any ([Random]); what comes back, is added, or has rested, goes to
+// the tail. A leaving one stays with its holder, and is gone when it comes back. An
+// expiry is counted from the last Add or Replace that named the resource. While a pool
+// has resources it is kept for good.
+//
+// With PoolConfig.MaxSharers, up to so many claims hold one resource at once, each
+// with a lease of its own; it is leased then, and free for others as long as there is
+// room. A pool that is Shared hands resources out in turn and keeps them from nobody:
+// its allocations have no lease.
+//
+// # Rests
+//
+// A resource rests after every hold by a process whose PoolConfig has a Cooldown,
+// however the hold ended: where nobody gave it back, from the end of its lease. The
+// holder may ask for a longer rest with [Allocation.Rest]; [Pool.Rest] is everybody's,
+// and of a leased one begins when that comes back. Of those that begin then the longest
+// counts. The end of a rest is a deadline like that of a lease: nobody has to call.
+//
+// # Bindings
+//
+// AllocateOptions.Bind names a binding, a customer for example. The claim gets the
+// resource that is bound to it if that is free; else the one that its turn brings,
+// which is bound to it from then on, for BindFor. A binding is soft: it keeps the
+// resource from nobody, and no claim waits for one that is leased while another is
+// free.
+//
+// # Values
+//
+// PoolConfig.Open makes of a resource what this process uses, once, when it is first
+// allocated here; the value stays open for the next that allocates the resource, and
+// ends by PoolConfig.Close when the resource has left the pool, when it was not
+// healthy, or with the client. Without Open the value is the key. A resource that
+// cannot be opened, or is not healthy, is given back and rests for FailureRest. Open
+// goes on where its caller has left, for up to OpenTimeout, so that a resource that
+// hangs is found out.
+//
+// # What is whose
+//
+//   - Of this process alone: Open, Close, Healthy, the values, FailureRest.
+//   - Stored with the claim: Lease, MaxHold, Cooldown, Policy, Bind and BindFor. Two
+//     processes may differ; each claim goes by its own.
+//   - Stored with the resource: MaxSharers, the expiry, its rest. The last Add or
+//     Replace that names a resource decides on the first two; without a MaxSharers
+//     it leaves that as it is.
+//   - Of the pool: whose turn it is to ask the Source. One node at a time does; if it
+//     dies, another one does after RefreshEvery.
+//
+// # Leases
+//
+// An allocation renews by itself at a third of its lease (of the wait lease, where
+// that is shorter), until it is released or the client is closed. Its local
+// deadline is the start of the last request that the server answered, plus the
+// time that the server said was left, less a margin of 2 ms and 1 % of the lease.
+// When that passes without an answer, or the server says that the resource is not
+// held, its context ends: with berth.ErrLost where it should have been renewed,
+// with berth.ErrExpired at a limit of its own (MaxHold, or the lease under
+// NoRenew), with berth.ErrReleased where somebody gave it back. [Allocation.Err] and
+// every call of an allocation look at the clock themselves.
+//
+// # What is promised
+//
+// While Redis keeps its data and its clock:
+//
+//   - nothing is held by two claims at once, or by more than its MaxSharers; Shared
+//     pools excepted, which promise no such thing;
+//   - claims of one priority are granted in the order of their tickets, and nobody
+//     passes the first in line, among claims whose processes are heard of;
+//   - a process that runs learns that its hold is lost before anybody else can
+//     have the resource;
+//   - a process that ends in whatever way has its resources given back within the
+//     lease, without anybody calling anything; detached holds and those without end
+//     excepted;
+//   - no resource is lost: free, leased and resting together are all;
+//   - a late release by a holder whose time was over changes nothing;
+//   - an allocation that is cancelled, or whose answer is lost, holds nothing for
+//     longer than the wait lease;
+//   - fences rise with every grant of a pool, also through Swap.
+//
+// # What is not promised
+//
+//   - A process that is stopped or suspended past its lease learns of it at its
+//     first call after it has woken, not before. The same goes for a goroutine
+//     that does not look at its context. Hand [Allocation.Fence] to whatever the
+//     resource protects, and refuse smaller ones there: compare them per resource.
+//   - When Redis loses writes (a flush, a failover, a restart without its data)
+//     or its clock jumps forward, two may hold one resource until the older holder's
+//     next heartbeat, at most for a lease.
+//   - A flush takes the resources too, with their rests and bindings. A Source brings the
+//     resources back: a process that waits or allocates has it asked where the pool is
+//     empty. Without one, somebody has to Add them again; who waits goes on waiting.
+//   - After ReleaseByID two may use the resource until the old holder has heard of it.
+//   - Lowering MaxSharers ends no hold.
+//   - A pool that is Shared promises turns, nothing else.
+//
+// # When calls fail
+//
+// Every script can be replayed: a call that the server did not answer, or did
+// not run (LOADING, CLUSTERDOWN, READONLY and the like), is repeated, and the
+// same claim gets the same answer. An Allocate repeats until its wait ends, all
+// other calls within Config.Retry. Other answers of the server, such as OOM or
+// NOPERM, end a call at once. The end of the caller's context ends the waiting for
+// an answer, never the call: an Allocate returns at once, and what is left of its
+// claim is removed in the background, which [Client.Close] waits for.
+//
+// Add, Remove and Replace go in steps of up to 200 resources. Each step is whole by
+// itself; one that fails leaves those before it done, and the call may be made again.
+// Of several Replaces at once the newest decides, and the others return
+// [ErrSuperseded].
+//
+// # Errors
+//
+// What a call returns is matched with errors.Is, against the sentinels that this
+// package shares with package berth: [ErrNotAcquired] for a claim that did not
+// get a resource, with [ErrBusy] where others were in the way; [ErrNotHeld] for a
+// hold that has ended, as [ErrLost] or [ErrExpired]; [ErrInvalidConfig] for a
+// value that was refused. Two are its own: [ErrAbsent] for a resource that is not in
+// the pool, and ErrSuperseded. The reason and the counts are in *berth.AcquireError,
+// the field in *berth.ConfigError.
+//
+// docs/semantics.md has all of this in full, with what happens in every failure.
+package allocator

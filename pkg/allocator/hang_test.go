@@ -1,0 +1,198 @@
+package allocator_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// hanging is what a proxy is like whose packets go nowhere: it hangs until its
+// context ends.
+func hanging(opens *atomic.Int32) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, key string) (string, error) {
+		opens.Add(1)
+		<-ctx.Done()
+		return "", fmt.Errorf("dial %s: %w", key, ctx.Err())
+	}
+}
+
+// failures are the events that an Open has failed.
+func failures(n *node) []observe.Event {
+	return slices.DeleteFunc(n.Events(), func(ev observe.Event) bool { return ev.Kind != observe.OpenFailed })
+}
+
+// brief is a context that ends soon.
+func brief(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*ms)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestAResourceThatHangsIsFoundOutHoweverShortItsCallersPatience(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("dead")
+		var opens atomic.Int32
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens), OpenTimeout: 10 * time.Second, FailureRest: time.Minute})
+		_, err := n.Allocate(brief(t), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.NotErrorIs(t, err, berth.ErrBusy, "it was granted")
+		require.EqualError(t, err, `berth: "proxies" not acquired: failed: context deadline exceeded while Open ran`)
+		require.Equal(t, 300*ms, w.Now(), "its caller does not wait for it")
+		require.Equal(t, allocator.Leased, w.status("dead").State, "nobody else is to hang by it")
+
+		w.Until(10*time.Second - ms)
+		require.Equal(t, allocator.Leased, w.status("dead").State)
+		w.Advance(ms)
+		info := w.status("dead")
+		require.Equal(t, allocator.Resting, info.State)
+		require.Equal(t, time.Minute, info.Left)
+		require.Equal(t, "dial dead: context deadline exceeded", info.Reason)
+		require.Len(t, failures(n), 1)
+		require.EqualValues(t, 1, opens.Load())
+		w.inspect()
+	})
+}
+
+func TestAnOpenThatTakesLongerThanItsTimeoutIsAnErrorOfItsOwn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("dead")
+		var opens atomic.Int32
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens), OpenTimeout: time.Second})
+		_, err := n.Allocate(t.Context(), nil)
+		require.EqualError(t, err, `berth: "proxies" not acquired: failed: dial dead: context deadline exceeded`)
+		require.NotErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, time.Second, w.Now())
+		require.Equal(t, allocator.Resting, w.status("dead").State)
+	})
+}
+
+func TestWhatIsOpenedForACallerWhoHasLeftIsKept(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("slow")
+		var opens, closed atomic.Int32
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
+			opens.Add(1)
+			time.Sleep(time.Second) // of virtual time
+			return key + " opened", nil
+		}, Close: func(string) error {
+			closed.Add(1)
+			return nil
+		}})
+		_, err := n.Allocate(brief(t), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		w.Until(time.Second)
+		require.Equal(t, allocator.Free, w.status("slow").State, "it is given back")
+		a, err := n.TryAllocate(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, "slow opened", a.Value())
+		require.EqualValues(t, 1, opens.Load())
+		require.Empty(t, failures(n))
+		w.release(a)
+		_, err = n.Remove(t.Context(), []string{"slow"})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, closed.Load(), "nobody uses it any more")
+	})
+}
+
+func TestAPanicOfAnOpenThatNobodyWaitsForIsAFailure(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, _ string) (string, error) {
+			<-ctx.Done()
+			panic("mine")
+		}, OpenTimeout: time.Second})
+		_, err := n.Allocate(brief(t), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		w.Until(time.Second)
+		require.Equal(t, "berth: Open panicked: mine", w.status("a").Reason)
+		require.Len(t, failures(n), 1)
+	})
+}
+
+func TestCloseEndsAnOpenThatNobodyWaitsFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("dead")
+		var opens atomic.Int32
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens)})
+		_, err := n.Allocate(brief(t), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, n.client.Close(t.Context()))
+		require.Equal(t, 300*ms, w.Now())
+		require.Equal(t, allocator.Free, w.status("dead").State, "that it was told to end says nothing of it")
+		w.requireIdle()
+	})
+}
+
+func TestAHealthyThatHangsIsAnErrorOfTheResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("dead", "good")
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			OpenTimeout: time.Second,
+			Healthy: func(ctx context.Context, key string) error {
+				if key == "good" {
+					return nil
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			},
+		})
+		a, err := n.AllocateHealthy(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, "good", a.Resource())
+		require.Equal(t, "berth: OpenTimeout has passed: context deadline exceeded", w.status("dead").Reason)
+		w.release(a)
+		require.NoError(t, w.pool.Rest(t.Context(), "dead", 0, ""))
+		report, err := n.CheckHealth(t.Context(), 2)
+		require.NoError(t, err)
+		require.Equal(t, allocator.HealthReport{Checked: 2, Healthy: 1, Unhealthy: 1}, report)
+		require.Equal(t, 2*time.Second, w.Now())
+	})
+}
+
+func TestWhoFindsThePoolEmptyIsToldWhyTheSourceHasNotFilledIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var open atomic.Bool
+		n := w.nodeOf(allocator.PoolConfig[string]{Source: func(context.Context) ([]string, error) {
+			if open.Load() {
+				return []string{"a"}, nil
+			}
+			return nil, errMine
+		}})
+		w.Advance(0)
+		_, err := n.TryAllocate(t.Context(), nil)
+		require.EqualError(t, err, `berth: "proxies" not acquired: empty (held 0, waiting 0): `+
+			`the pool could not be refreshed: my own reason`)
+		require.ErrorIs(t, err, errMine)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		_, err = n.Allocate(brief(t), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errMine)
+
+		w.add("by hand")
+		held := n.takes("by hand", nil)
+		_, err = n.TryAllocate(t.Context(), nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, errMine, "it is not empty")
+		w.release(held)
+
+		open.Store(true)
+		w.Advance(time.Minute)
+		w.release(n.takes("a", nil))
+		_, err = w.pool.Clear(t.Context())
+		require.NoError(t, err)
+		_, err = n.TryAllocate(t.Context(), nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, errMine, "the last refresh went well")
+	})
+}

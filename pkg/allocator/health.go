@@ -1,0 +1,230 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// HealthReport is what CheckHealth found. Of a run to its end, Checked and Skipped
+// together are all resources.
+type HealthReport struct {
+	// Checked is how many resources were asked.
+	Checked int
+	// Healthy is how many of them work.
+	Healthy int
+	// Unhealthy is how many do not, and rest now.
+	Unhealthy int
+	// Skipped is how many were left alone: they were leased, rested, were wanted by
+	// somebody who waited, or had left the pool meanwhile. So are those whose hold
+	// was lost before an answer.
+	Skipped int
+}
+
+// CheckHealth leases each free resource in turn, workers of them at once, at
+// least 1, opens its value and asks Healthy. What does not open or is not healthy
+// rests for FailureRest, with the error's text, up to 512 bytes, as the reason, and
+// its value is closed. A panic of Open or Healthy counts as an error of theirs.
+// What is leased or rests, and what somebody waits for, is left alone. Progress
+// goes to the observer.
+//
+// It returns what it found, also beside an error: ctx.Err() and context.Cause(ctx)
+// where ctx ended first, berth.ErrClosed, the server's, or berth.ErrInvalidConfig
+// for workers. It returns when all that it began has ended: a Healthy that does not
+// heed its ctx delays it.
+func (p *Pool[T]) CheckHealth(ctx context.Context, workers int) (HealthReport, error) {
+	if workers < 1 {
+		return HealthReport{}, berth.Invalid("workers", "%d is not at least 1", workers)
+	}
+	h := health[T]{
+		values: p.values, healthy: p.cfg.Healthy, rest: p.cfg.FailureRest, tell: p.core.tell, limited: p.limited,
+		lease: func(ctx context.Context, resource string) (trial, error) {
+			hold, err := p.core.allocateOnly(ctx, resource)
+			if err != nil {
+				return nil, err
+			}
+			return poolTrial{p.core, hold}, nil
+		},
+	}
+	return h.run(ctx, p.Resources(ctx), workers)
+}
+
+// poolTrial is a trial in a pool.
+type poolTrial struct {
+	core *core
+	*engine.Hold
+}
+
+func (t poolTrial) release(ctx context.Context, rest time.Duration, reason string) error {
+	return t.core.releaseResting(ctx, t.Hold, rest, reason)
+}
+
+// trial is a hold on a resource that is checked.
+type trial interface {
+	Within(ctx context.Context) (context.Context, context.CancelFunc)
+	release(ctx context.Context, rest time.Duration, reason string) error
+}
+
+// health is what checks the resources of a pool.
+type health[T any] struct {
+	values  *values[T]
+	healthy func(context.Context, T) error // nil: all are
+	rest    time.Duration
+	tell    func(observe.Event)
+	// limited bounds one Open or one Healthy.
+	limited func(context.Context) (context.Context, context.CancelFunc)
+	// lease takes a resource if it is free and nobody waits; else its error matches
+	// berth.ErrBusy.
+	lease func(ctx context.Context, resource string) (trial, error)
+}
+
+// verdict is what came of one resource.
+type verdict struct {
+	resource string // that was asked, "" for none
+	fault    error  // what is wrong with it, nil if it works
+	skipped  bool
+	err      error // what ends the whole run
+}
+
+// run checks resources, workers of them at once, and counts and tells on the
+// caller's goroutine what comes of them.
+func (h *health[T]) run(ctx context.Context, resources iter.Seq2[ResourceInfo, error], workers int) (report HealthReport, err error) {
+	more, enough := context.WithCancel(ctx)
+	defer enough()
+	verdicts := make(chan verdict)
+	go func() {
+		defer close(verdicts)
+		h.checkAll(ctx, more, resources, workers, verdicts)
+	}()
+	for v := range verdicts {
+		if v.err != nil && err == nil {
+			err = v.err // later ones are like the first, or of the end of more
+			enough()
+		}
+		switch {
+		case v.skipped:
+			report.Skipped++
+			continue
+		case v.resource == "":
+			continue
+		case v.fault != nil:
+			report.Unhealthy++
+			h.tell(observe.Event{Kind: observe.Unhealthy, Resource: v.resource, Err: v.fault})
+		default:
+			report.Healthy++
+		}
+		report.Checked++
+		h.tell(observe.Event{Kind: observe.HealthProgress, Count: report.Checked})
+	}
+	if err != nil && ctx.Err() != nil {
+		err = endOfContext(ctx)
+	}
+	h.tell(observe.Event{Kind: observe.HealthChecked, Count: report.Checked, Err: err})
+	return report, err
+}
+
+// checkAll begins checks until more ends, and returns when they have ended. A check
+// has a goroutine of its own.
+func (h *health[T]) checkAll(ctx, more context.Context, resources iter.Seq2[ResourceInfo, error], workers int, verdicts chan<- verdict) {
+	var checks sync.WaitGroup
+	defer checks.Wait()
+	slots := make(chan struct{}, workers)
+	for info, err := range resources {
+		switch {
+		case more.Err() != nil:
+			err = endOfContext(more)
+			fallthrough
+		case err != nil:
+			verdicts <- verdict{err: err}
+			return
+		case info.State != Free:
+			verdicts <- verdict{skipped: true}
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-more.Done():
+			verdicts <- verdict{err: endOfContext(more)}
+			return
+		}
+		checks.Go(func() {
+			defer func() { <-slots }()
+			verdicts <- h.check(ctx, info.Resource)
+		})
+	}
+}
+
+// check leases one resource, tries it, and gives it back.
+func (h *health[T]) check(ctx context.Context, resource string) verdict {
+	hold, err := h.lease(ctx, resource)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil: // before ErrBusy: a deadline that passed matches that too
+		return verdict{err: endOfContext(ctx)}
+	case errors.Is(err, berth.ErrBusy), errors.Is(err, ErrAbsent):
+		return verdict{skipped: true}
+	default:
+		return verdict{err: err}
+	}
+	within, cancel := hold.Within(ctx)
+	v := h.try(ctx, within, resource)
+	cancel()
+	rest, reason := time.Duration(0), ""
+	if v.fault != nil {
+		rest, reason = h.rest, cutReason(v.fault.Error())
+	}
+	err = hold.release(ctx, rest, reason)
+	if v.err == nil && err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
+		v.err = err
+	}
+	return v
+}
+
+// try opens a resource under a hold, whose context is within, and asks whether it
+// works. An error that came when the hold, ctx or the client had ended says nothing
+// of it.
+func (h *health[T]) try(ctx, within context.Context, resource string) verdict {
+	fault := h.ask(within, resource)
+	switch {
+	case fault == nil:
+	case ctx.Err() != nil:
+		return verdict{err: endOfContext(ctx)}
+	case h.values.isClosed():
+		return verdict{err: berth.ErrClosed}
+	case within.Err() != nil:
+		return verdict{skipped: true}
+	}
+	return verdict{resource: resource, fault: fault}
+}
+
+// ask returns what is wrong with a resource, whose value it drops then.
+func (h *health[T]) ask(within context.Context, resource string) error {
+	var value T
+	if err := caught("Open", func() (err error) {
+		limited, stop := h.limited(within)
+		defer stop()
+		value, err = h.values.take(limited, resource)
+		return err
+	}); err != nil {
+		return err
+	}
+	defer h.values.give(resource)
+	if h.healthy == nil {
+		return nil
+	}
+	fault := caught("Healthy", func() error {
+		limited, stop := h.limited(within)
+		defer stop()
+		return h.healthy(limited, value)
+	})
+	if fault != nil && within.Err() == nil {
+		h.values.drop(resource)
+	}
+	return fault
+}

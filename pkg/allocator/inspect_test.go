@@ -1,0 +1,285 @@
+package allocator_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// furnish gives a pool one of everything: free are a and b, leased are c, d (by two)
+// and e, which is leaving; f rests; three are bound. It returns the claim of c.
+func (w *world) furnish() string {
+	w.T.Helper()
+	ctx := context.Background()
+	n := w.node()
+	w.add("c")
+	c := n.takes("c", &allocator.AllocateOptions{Bind: "for an hour"})
+	w.addFor(2, "d")
+	n.takes("d", &allocator.AllocateOptions{Bind: "for ever", BindFor: berth.Forever, Lease: berth.Forever})
+	n.takes("d", nil)
+	w.add("e")
+	n.takes("e", &allocator.AllocateOptions{Bind: "to what leaves"})
+	require.NoError(w.T, change(n.Remove(ctx, []string{"e"})))
+	require.NoError(w.T, change(w.pool.Add(ctx, []string{"a", "b", "f"}, &allocator.AddOptions{Expiry: time.Hour})))
+	require.NoError(w.T, n.Rest(ctx, "f", time.Minute, "mine"))
+	w.Advance(ms)
+	return c.ID()
+}
+
+// inspection is what Inspect finds, which must change nothing.
+func (w *world) inspection() allocator.Inspection {
+	w.T.Helper()
+	before, expiry := w.Dump(), w.Expiry()
+	found, err := w.pool.Inspect(context.Background())
+	require.NoError(w.T, err)
+	require.Equal(w.T, before, w.Dump(), "it only reads")
+	require.Equal(w.T, expiry, w.Expiry())
+	return found
+}
+
+func TestAWholePoolIsCountedAndHasNoProblems(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		require.Equal(t, allocator.Inspection{Stats: allocator.Stats{Name: proxies}}, w.inspection(), "not known")
+		require.Empty(t, w.Keys())
+		w.furnish()
+		require.Equal(t, allocator.Inspection{
+			Stats: allocator.Stats{
+				Name: proxies, Resources: 6, Free: 2, Leased: 3, Resting: 1, Leaving: 1, Holders: 4,
+			},
+			Bindings: 3,
+		}, w.inspection())
+		stats, err := w.pool.Stats(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, w.inspection().Stats, stats)
+	})
+}
+
+func TestWhatHasExpiredCountsAsItIsStored(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		require.NoError(t, change(w.pool.Add(ctx, []string{"a", "b", "c"}, &allocator.AddOptions{Expiry: time.Minute})))
+		w.add("stays")
+		require.NoError(t, w.pool.Bind(ctx, "me", "stays", &allocator.BindOptions{BindFor: time.Second}))
+		require.NoError(t, w.pool.Rest(ctx, "stays", time.Second, ""))
+		w.acquireScript("dead", "dead.1")
+		w.Advance(time.Hour)
+		require.Equal(t, allocator.Inspection{
+			Stats:    allocator.Stats{Name: proxies, Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1},
+			Bindings: 1,
+		}, w.inspection())
+		_, err := w.pool.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Inspection{Stats: allocator.Stats{Name: proxies, Resources: 1, Free: 1}}, w.inspection())
+	})
+}
+
+func TestWaitingClaimsAreCounted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.queue(nil)
+		n.queue(nil)
+		require.Equal(t, allocator.Stats{Name: proxies, Waiting: 2}, w.inspection().Stats)
+		require.Empty(t, w.inspection().Problems)
+	})
+}
+
+// field reads a field of a hash.
+func (w *world) field(key, name string) string {
+	w.T.Helper()
+	text, err := w.Do("HGET", key, name).ToString()
+	require.NoError(w.T, err)
+	return text
+}
+
+// damages make each problem by hand, in a pool as furnish leaves it, and say what is
+// told of it.
+var damages = map[string]struct {
+	do   func(w *world, claim string)
+	want string
+}{
+	"unlisted": {
+		func(w *world, _ string) {
+			w.Do("HDEL", freeKey, "nb", "pb")
+			w.Do("HSET", freeKey, "na", "", "p", "a")
+		}, `the resource "b" is free and not in the list`,
+	},
+	"listed": {
+		func(w *world, _ string) { w.Do("HSET", freeKey, "nf", "", "pf", "b") },
+		`the resource "f" is in the list and not free`,
+	},
+	"both": {
+		func(w *world, _ string) { w.Do("HSET", freeKey, "nc", "", "pc", "b") },
+		`the resource "c" is leased and in the list`,
+	},
+	"link": {
+		func(w *world, _ string) { w.Do("HSET", freeKey, "pb", "") },
+		`the neighbours of the resource "a" in the list do not know it`,
+	},
+	"circle": {
+		func(w *world, _ string) { w.Do("HSET", freeKey, "nb", "a") },
+		`the list comes by the resource "a" for ever`,
+	},
+	"rest": {
+		func(w *world, _ string) { w.Do("ZREM", lineKey, "e:f") },
+		`the end of the rest of the resource "f" is not in the line`,
+	},
+	"expiry": {
+		func(w *world, _ string) { w.Do("ZADD", lineKey, millis(264<<44+5), "x:a") },
+		`the expiry of the resource "a" is not in the line`,
+	},
+	"left": {
+		func(w *world, _ string) { w.Do("HSET", itemsKey, "ib", "1 0 0 0 0 1 0 ") },
+		`the resource "b" is leaving and nobody holds it`,
+	},
+	"binding": {
+		func(w *world, _ string) { w.Do("ZREM", lineKey, "u:for an hour") },
+		`the end of the binding "for an hour" is not in the line`,
+	},
+	"holder": {
+		func(w *world, _ string) { w.Do("HSET", itemsKey, "ic", "1 0 0 0 0 0 1 nobody.1 ") },
+		`the claim "nobody.1" is said to hold a resource and does not`,
+	},
+	"link_orphan": {
+		func(w *world, _ string) { w.Do("HDEL", itemsKey, "ib") },
+		`the resource "b" is in the list and not in the pool`,
+	},
+	"line_orphan": {
+		func(w *world, _ string) { w.Do("ZADD", lineKey, millis(262<<44+5), "e:ghost") },
+		`the member "e:ghost" of the line is about nothing`,
+	},
+	"claim_orphan": {
+		func(w *world, claim string) { w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim)) },
+		`the claim "ghost" neither holds nor waits`,
+	},
+	"hold_orphan": {
+		func(w *world, claim string) {
+			w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim), "r:ghost", "a")
+			w.Do("ZADD", lineKey, millis(time.Now().Add(time.Hour).UnixMilli()), "h:ghost")
+		},
+		`the claim "ghost" holds a resource that does not know it`,
+	},
+}
+
+func TestEachProblemIsFound(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, problemWords(t), slices.Sorted(maps.Keys(damages)))
+	for word, damage := range damages {
+		t.Run(word, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				claim := w.furnish()
+				damage.do(w, claim)
+				found := w.inspection()
+				require.Contains(t, found.Problems, damage.want)
+				require.False(t, found.Moving)
+				require.LessOrEqual(t, len(found.Problems), 8, "it tells of little else: %q", found.Problems)
+			})
+		})
+	}
+}
+
+// What cannot belong to anything is told of, whatever it is.
+func TestEveryOrphanInTheLineIsFound(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.furnish()
+		for _, kind := range []string{"h", "a", "q", "t", "e", "x", "u"} {
+			w.Do("ZADD", lineKey, millis(time.Now().UnixMilli()), kind+":ghost")
+		}
+		found := w.inspection()
+		for _, kind := range []string{"h", "a", "q", "t", "e", "x", "u"} {
+			require.Contains(t, found.Problems, fmt.Sprintf("the member %q of the line is about nothing", kind+":ghost"))
+		}
+	})
+}
+
+func TestCountsThatAreNotThoseOfTheRecordsAreFound(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.furnish()
+		w.Do("HSET", stateKey, "pool", "16 12 13 11 0 7")
+		w.SetCount("used", 14)
+		w.SetCount("waiting", 10)
+		require.Equal(t, []string{
+			"there should be 16 resources, and are 6",
+			"there should be 12 free ones, and are 2",
+			"there should be 13 leased ones, and are 3",
+			"there should be 11 leaving ones, and are 1",
+			"there should be 14 holds, and are 4",
+			"there should be 10 waiting claims, and are 0",
+		}, w.inspection().Problems)
+	})
+}
+
+// Above 10 000 resources it is several short steps.
+func TestALargePoolIsInspectedInSteps(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		n.connect()
+		w.furnish()
+		w.add(many("x", 9_994)...)
+		n.Fresh()
+		found, err := n.Inspect(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 10_000, found.Stats.Resources)
+		require.Equal(t, map[string]int{"pool_inspect": 1}, n.Counts(), "one step")
+
+		w.add("one more")
+		n.Fresh()
+		found, err = n.Inspect(ctx)
+		require.NoError(t, err)
+		require.Greater(t, n.Count("pool_inspect"), 20)
+		require.Equal(t, allocator.Inspection{
+			Stats: allocator.Stats{
+				Name: proxies, Resources: 10_001, Free: 9_997, Leased: 3, Resting: 1, Leaving: 1, Holders: 4,
+			},
+			Bindings: 3,
+		}, found)
+
+		// It changes on the way: the counts are no longer those of one moment.
+		var once sync.Once
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "pool_inspect" && slices.Contains(c.Args, "walk") {
+				once.Do(func() { w.add("another one") })
+			}
+			return link.Pass
+		})
+		found, err = n.Inspect(ctx)
+		require.NoError(t, err)
+		require.True(t, found.Moving)
+		require.Empty(t, found.Problems)
+		n.OnCommand(nil)
+
+		// The problems are found, and an endless list has an end.
+		for _, word := range []string{"both", "rest", "holder", "line_orphan"} {
+			damages[word].do(w, "")
+		}
+		w.Do("HSET", freeKey, "nx5000", "x1")
+		before := w.Dump()
+		found, err = n.Inspect(ctx)
+		require.NoError(t, err)
+		require.Equal(t, before, w.Dump())
+		require.False(t, found.Moving)
+		for _, word := range []string{"rest", "holder", "line_orphan"} {
+			require.Contains(t, found.Problems, damages[word].want)
+		}
+		require.Contains(t, found.Problems, `the neighbours of the resource "x5000" in the list do not know it`)
+	})
+}
+
+func TestAnInspectionOfANewerFormat(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.Do("HSET", stateKey, "fmt", "2")
+		_, err := w.pool.Inspect(context.Background())
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+	})
+}

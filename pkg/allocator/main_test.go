@@ -1,0 +1,303 @@
+package allocator_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth/internal/engine"
+	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	ms = time.Millisecond
+	// lease is what the clients of these tests have as their wait lease: its
+	// third, half and hundredth are whole milliseconds.
+	lease = 6 * time.Second
+	// margin is what a holder gives up of it: 2 ms and 1 %.
+	margin = 62 * ms
+	// proxies is the pool of these tests.
+	proxies = "proxies"
+	// Its keys.
+	stateKey, lineKey = "berth:pool:{proxies}:state", "berth:pool:{proxies}:line"
+	itemsKey, freeKey = "berth:pool:{proxies}:items", "berth:pool:{proxies}:free"
+	bindingsKey       = "berth:pool:{proxies}:bindings"
+)
+
+var errMine = errors.New("my own reason")
+
+// world is a server in virtual time, and clients of it.
+type world struct {
+	*worlds.World
+	// What looks on, and operates.
+	client *allocator.Client
+	pool   *allocator.Pool[string]
+}
+
+// inWorld runs a test in virtual time. What the test leaves running fails it.
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	worlds.In(t, stateKey, lineKey, func(t *testing.T, base *worlds.World) {
+		base.Hashes = []string{itemsKey, freeKey, bindingsKey}
+		w := &world{World: base}
+		var err error
+		w.client, err = allocator.New(w.Redis, allocator.Config{Lease: lease})
+		require.NoError(t, err)
+		defer func() { _ = w.client.Close(context.Background()) }()
+		w.pool, err = allocator.NewPool(w.client, proxies, allocator.PoolConfig[string]{})
+		require.NoError(t, err)
+		test(t, w)
+	})
+}
+
+// node is a client with its pool, on a link of its own, as in a process of its own.
+type node struct {
+	*allocator.Pool[string]
+	*worlds.Process
+	w      *world
+	client *allocator.Client
+}
+
+// node starts a client with the defaults of these tests.
+func (w *world) node() *node {
+	w.T.Helper()
+	return w.nodeWith(allocator.Config{}, allocator.PoolConfig[string]{})
+}
+
+// nodeOf starts a client whose pool has these settings.
+func (w *world) nodeOf(pool allocator.PoolConfig[string]) *node {
+	w.T.Helper()
+	return w.nodeWith(allocator.Config{}, pool)
+}
+
+// nodeWith starts a client. Its lease is that of the tests unless cfg says so.
+func (w *world) nodeWith(cfg allocator.Config, pool allocator.PoolConfig[string]) *node {
+	w.T.Helper()
+	n := &node{Process: w.Process(), w: w}
+	if cfg.Lease == 0 {
+		cfg.Lease = lease
+	}
+	cfg.Observer = n.Observer(cfg.Observer)
+	var err error
+	n.client, err = allocator.New(n.Redis, cfg)
+	require.NoError(w.T, err)
+	n.Closes(n.client.Close)
+	n.Pool, err = allocator.NewPool(n.client, proxies, pool)
+	require.NoError(w.T, err)
+	return n
+}
+
+// connect makes all of the client's connections for calls, and forgets what it took.
+func (n *node) connect() {
+	n.w.T.Helper()
+	ctx := context.Background()
+	p, err := allocator.NewPool(n.client, "connect", allocator.PoolConfig[string]{})
+	require.NoError(n.w.T, err)
+	_, err = p.Add(ctx, []string{"a"}, nil)
+	require.NoError(n.w.T, err)
+	for range 32 {
+		a, err := p.TryAllocate(ctx, nil)
+		require.NoError(n.w.T, err)
+		require.NoError(n.w.T, a.Release(ctx))
+	}
+	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
+		n.w.Do("DEL", "berth:pool:{connect}:"+part)
+	}
+	n.Fresh()
+}
+
+// subscribe has the node wait once: a subscription that comes later asks at once.
+func (n *node) subscribe() {
+	n.w.T.Helper()
+	q := n.queue(nil)
+	require.True(n.w.T, q.Pending(), "there must be nothing to get")
+	q.Cancel(nil)
+	<-q.Done
+	synctest.Wait()
+	n.Fresh()
+}
+
+// add adds resources, or fails.
+func (w *world) add(resources ...string) {
+	w.T.Helper()
+	_, err := w.pool.Add(context.Background(), resources, nil)
+	require.NoError(w.T, err)
+}
+
+// wait is an allocation that is on its way.
+type wait struct {
+	*worlds.Wait[*allocator.Allocation[string]]
+}
+
+// queue allocates in the background, and lets everything settle.
+func (n *node) queue(opts *allocator.AllocateOptions) *wait {
+	n.w.T.Helper()
+	return n.queueOn(context.Background(), opts)
+}
+
+func (n *node) queueOn(ctx context.Context, opts *allocator.AllocateOptions) *wait {
+	return &wait{worlds.Queue(ctx, n.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
+		return n.Allocate(ctx, opts)
+	})}
+}
+
+// gets waits for the allocation, and fails if it came at another time, or with
+// another resource.
+func (a *wait) gets(at time.Duration, resource string) *allocator.Allocation[string] {
+	a.W.T.Helper()
+	got := a.Granted(at)
+	require.Equal(a.W.T, resource, got.Resource())
+	require.Equal(a.W.T, resource, got.Value())
+	return got
+}
+
+// getsIn is gets within one millisecond: the server counts whole ones, and what it
+// says to a request in the middle of one comes up to one later.
+func (a *wait) getsIn(at time.Duration, resource string) {
+	a.W.T.Helper()
+	a.Returned(at)
+	require.NoError(a.W.T, a.Err)
+	require.GreaterOrEqual(a.W.T, a.At, at)
+	require.Less(a.W.T, a.At, at+ms)
+	require.Equal(a.W.T, resource, a.Handle.Resource())
+}
+
+// take allocates at once, or after a call was repeated.
+func (n *node) take(opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+	n.w.T.Helper()
+	q := n.queue(opts)
+	q.Returned(n.w.Now())
+	require.NoError(n.w.T, q.Err)
+	return q.Handle
+}
+
+// takes is take, and fails if it is another resource.
+func (n *node) takes(resource string, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+	n.w.T.Helper()
+	a := n.take(opts)
+	require.Equal(n.w.T, resource, a.Resource())
+	require.Equal(n.w.T, resource, a.Value())
+	return a
+}
+
+// release gives back, or fails.
+func (w *world) release(a *allocator.Allocation[string]) {
+	w.T.Helper()
+	require.NoError(w.T, a.Release(context.Background()))
+	synctest.Wait()
+}
+
+// inspect requires the pool to be whole, and counts it. It changes nothing.
+func (w *world) inspect() allocator.Stats {
+	w.T.Helper()
+	found, err := w.pool.Inspect(context.Background())
+	require.NoError(w.T, err)
+	require.Empty(w.T, found.Problems)
+	require.False(w.T, found.Moving)
+	return found.Stats
+}
+
+// status is what is known of one resource. It changes nothing.
+func (w *world) status(resource string) allocator.ResourceInfo {
+	w.T.Helper()
+	info, err := w.pool.Status(context.Background(), resource)
+	require.NoError(w.T, err)
+	return info
+}
+
+// holder is the claim that holds a resource, "" for none.
+func (w *world) holder(resource string) string {
+	w.T.Helper()
+	info := w.status(resource)
+	if len(info.Holders) == 0 {
+		return ""
+	}
+	require.Len(w.T, info.Holders, 1)
+	return info.Holders[0].ID
+}
+
+// states are the resources and what they are. It changes nothing.
+func (w *world) states() map[string]allocator.State {
+	w.T.Helper()
+	all := make(map[string]allocator.State)
+	for _, info := range collect(w.T, w.pool.Resources(context.Background())) {
+		all[info.Resource] = info.State
+	}
+	return all
+}
+
+// list are the free resources in the order of the list, the head first.
+func (w *world) list() []string {
+	w.T.Helper()
+	links, err := w.Do("HGETALL", freeKey).AsStrMap()
+	require.NoError(w.T, err)
+	all := []string{}
+	for key := links["n"]; key != "" && len(all) < len(links); key = links["n"+key] {
+		all = append(all, key)
+	}
+	return all
+}
+
+// requireIdle fails unless nothing is held or waits, no record is left, and the pool
+// is whole.
+func (w *world) requireIdle() {
+	w.T.Helper()
+	synctest.Wait()
+	fields, err := w.Do("HGETALL", stateKey).AsStrMap()
+	require.NoError(w.T, err)
+	for name, value := range fields {
+		require.False(w.T, strings.HasPrefix(name, "c:") || strings.HasPrefix(name, "r:"), "%s = %s is left", name, value)
+	}
+	for _, name := range []string{"used", "waiting", "gone", "forever"} {
+		require.Zero(w.T, w.Field(name), name)
+	}
+	require.Zero(w.T, w.inspect().Leased)
+}
+
+// phaseOf is the phase of a claim's record on the server, 0 for none.
+func (w *world) phaseOf(claim string) byte {
+	w.T.Helper()
+	text, err := w.Do("HGET", stateKey, "c:"+claim).ToString()
+	if err != nil {
+		return 0
+	}
+	r, err := engine.ParseRecord(text)
+	require.NoError(w.T, err)
+	return r.Phase
+}
+
+// end is when a hold's context ended, and why.
+type end struct {
+	at    time.Duration
+	cause error
+}
+
+// ends watches an allocation.
+func (w *world) ends(a *allocator.Allocation[string]) <-chan end {
+	ch := make(chan end, 1)
+	go func() {
+		<-a.Done()
+		ch <- end{w.Now(), context.Cause(a.Context())}
+	}()
+	return ch
+}
+
+// collect reads a listing to its end.
+func collect[T any](t *testing.T, seq func(func(T, error) bool)) []T {
+	t.Helper()
+	var all []T
+	for item, err := range seq {
+		require.NoError(t, err)
+		all = append(all, item)
+	}
+	return all
+}

@@ -1,0 +1,338 @@
+package allocator_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// requireInvalid fails unless the error names the field.
+func requireInvalid(t *testing.T, field string, err error, what ...any) {
+	t.Helper()
+	require.ErrorIs(t, err, berth.ErrInvalidConfig, what...)
+	var invalid *berth.ConfigError
+	require.ErrorAs(t, err, &invalid, what...)
+	require.Equal(t, field, invalid.Field, what...)
+	require.NotEmpty(t, invalid.Problem, what...)
+	require.NotErrorIs(t, err, berth.ErrNotAcquired, what...)
+}
+
+// badOptions are values that cannot be, by the field that the error names.
+var badOptions = []struct {
+	field string
+	opts  allocator.AllocateOptions
+}{
+	{"Priority", allocator.AllocateOptions{Priority: 128}},
+	{"Priority", allocator.AllocateOptions{Priority: -129}},
+	{"Lease", allocator.AllocateOptions{Lease: 19 * ms}},
+	{"Lease", allocator.AllocateOptions{Lease: -ms}},
+	{"Lease", allocator.AllocateOptions{Lease: math.MinInt64}},
+	{"Lease", allocator.AllocateOptions{Lease: 20*ms + 1}},
+	{"MaxHold", allocator.AllocateOptions{MaxHold: 19 * ms}},
+	{"MaxHold", allocator.AllocateOptions{MaxHold: -ms}},
+	{"MaxHold", allocator.AllocateOptions{MaxHold: time.Second + time.Microsecond}},
+	{"MaxWait", allocator.AllocateOptions{MaxWait: -1}},
+	{"Bind", allocator.AllocateOptions{Bind: strings.Repeat("x", 513)}},
+	{"BindFor", allocator.AllocateOptions{Bind: "b", BindFor: -ms}},
+	{"BindFor", allocator.AllocateOptions{Bind: "b", BindFor: ms + 1}},
+	{"Meta", allocator.AllocateOptions{Meta: map[string]string{"key": strings.Repeat("x", 16<<10-2)}}},
+}
+
+// allocates are the calls of a pool that take options, by name.
+func allocates(p *allocator.Pool[string]) map[string]func(context.Context, *allocator.AllocateOptions) error {
+	ran := func(context.Context, *allocator.Allocation[string]) error { return errMine }
+	one := func(f func(context.Context, *allocator.AllocateOptions) (*allocator.Allocation[string], error)) func(context.Context, *allocator.AllocateOptions) error {
+		return func(ctx context.Context, o *allocator.AllocateOptions) error {
+			_, err := f(ctx, o)
+			return err
+		}
+	}
+	return map[string]func(context.Context, *allocator.AllocateOptions) error{
+		"Allocate": one(p.Allocate), "TryAllocate": one(p.TryAllocate), "AllocateHealthy": one(p.AllocateHealthy),
+		"Do":    func(ctx context.Context, o *allocator.AllocateOptions) error { return p.Do(ctx, o, ran) },
+		"TryDo": func(ctx context.Context, o *allocator.AllocateOptions) error { return p.TryDo(ctx, o, ran) },
+	}
+}
+
+func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		for call, do := range allocates(n.Pool) {
+			for _, bad := range badOptions {
+				requireInvalid(t, bad.field, do(context.Background(), &bad.opts), call)
+			}
+			owned := berth.WithOwner(context.Background(), strings.Repeat("x", 513))
+			requireInvalid(t, "owner", do(owned, nil), call)
+		}
+		require.Empty(t, n.Counts(), "nothing is sent")
+		require.Empty(t, w.Keys(), "nothing is written")
+		require.Empty(t, n.Kinds(), "nothing is told")
+	})
+}
+
+// change is what a call did, or nothing.
+func change(_ allocator.Change, err error) error { return err }
+
+func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.nodeWith(allocator.Config{Namespace: "berth"}, allocator.PoolConfig[string]{})
+		n.connect()
+		long := strings.Repeat("x", 1025)
+		ok := []string{"a"}
+		for name, c := range map[string]struct {
+			field string
+			err   error
+		}{
+			"add the empty key":           {"resource", change(n.Add(ctx, []string{"a", ""}, nil))},
+			"add a long key":              {"resource", change(n.Add(ctx, []string{"a", long}, nil))},
+			"add with a negative":         {"Expiry", change(n.Add(ctx, ok, &allocator.AddOptions{Expiry: -ms}))},
+			"add with a fraction":         {"Expiry", change(n.Add(ctx, ok, &allocator.AddOptions{Expiry: ms + 1}))},
+			"add for ever":                {"Expiry", change(n.Add(ctx, ok, &allocator.AddOptions{Expiry: berth.Forever}))},
+			"add with a wrong MaxSharers": {"MaxSharers", change(n.Add(ctx, ok, &allocator.AddOptions{MaxSharers: 101}))},
+			"remove the empty key":        {"resource", change(n.Remove(ctx, []string{"a", ""}))},
+			"remove a long key":           {"resource", change(n.Remove(ctx, []string{long}))},
+			"replace by nothing":          {"resources", change(n.Replace(ctx, nil, nil))},
+			"replace by the empty key":    {"resource", change(n.Replace(ctx, []string{""}, nil))},
+			"replace by a long key":       {"resource", change(n.Replace(ctx, []string{"a", long}, nil))},
+			"replace with a negative":     {"Expiry", change(n.Replace(ctx, ok, &allocator.AddOptions{Expiry: -1}))},
+			"replace for ever":            {"Expiry", change(n.Replace(ctx, ok, &allocator.AddOptions{Expiry: berth.Forever}))},
+			"rest the empty key":          {"resource", n.Rest(ctx, "", time.Second, "")},
+			"rest a long key":             {"resource", n.Rest(ctx, long, time.Second, "")},
+			"rest for less than 0":        {"d", n.Rest(ctx, "a", -1, "")},
+			"rest for a long reason":      {"reason", n.Rest(ctx, "a", time.Second, strings.Repeat("x", 513))},
+			"bind no name":                {"name", n.Bind(ctx, "", "a", nil)},
+			"bind a long name":            {"name", n.Bind(ctx, strings.Repeat("x", 513), "a", nil)},
+			"bind to no resource":         {"resource", n.Bind(ctx, "b", "", nil)},
+			"bind to a long one":          {"resource", n.Bind(ctx, "b", long, nil)},
+			"bind for less than 0":        {"BindFor", n.Bind(ctx, "b", "a", &allocator.BindOptions{BindFor: -ms})},
+			"bind for a fraction":         {"BindFor", n.Bind(ctx, "b", "a", &allocator.BindOptions{BindFor: ms + 1})},
+			"unbind no name":              {"name", n.Unbind(ctx, "")},
+			"unbind a long name":          {"name", n.Unbind(ctx, strings.Repeat("x", 513))},
+			"refresh without a Source":    {"Source", change(n.Refresh(ctx))},
+		} {
+			requireInvalid(t, c.field, c.err, name)
+		}
+		_, err := n.Binding(ctx, "")
+		requireInvalid(t, "name", err)
+		_, err = n.Status(ctx, "")
+		requireInvalid(t, "resource", err)
+		_, err = n.Status(ctx, long)
+		requireInvalid(t, "resource", err)
+		_, err = n.Contains(ctx, "")
+		requireInvalid(t, "resource", err)
+		_, err = n.CheckHealth(ctx, 0)
+		requireInvalid(t, "workers", err)
+		_, err = n.client.Top(ctx, 0)
+		requireInvalid(t, "n", err)
+		requireInvalid(t, "id", n.client.ReleaseByID(ctx, proxies, ""))
+		requireInvalid(t, "name", n.client.ReleaseByID(ctx, "a{b", "id"))
+		for _, err := range n.client.Stats(ctx, "a}b") {
+			requireInvalid(t, "name", err)
+		}
+
+		good := berth.Token{Kind: "pool", Namespace: "berth", Name: proxies, Claim: "c", Node: "n"}
+		for field, change := range map[string]func(*berth.Token){
+			"token.Kind":      func(token *berth.Token) { token.Kind = "sem" },
+			"token.Namespace": func(token *berth.Token) { token.Namespace = "other" },
+			"token.Name":      func(token *berth.Token) { token.Name = "other" },
+			"token":           func(token *berth.Token) { token.Claim = "" },
+		} {
+			token := good
+			change(&token)
+			_, err := n.Resume(ctx, token)
+			requireInvalid(t, field, err)
+		}
+		good.Node = ""
+		_, err = n.Resume(ctx, good)
+		requireInvalid(t, "token", err)
+
+		require.Empty(t, n.Counts(), "nothing is sent")
+		require.Empty(t, w.Keys(), "nothing is written")
+		require.Empty(t, n.Kinds(), "nothing is told")
+	})
+}
+
+func TestABadConfigIsNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		_, err := allocator.New(nil, allocator.Config{})
+		requireInvalid(t, "redis", err)
+		for _, bad := range []struct {
+			field string
+			cfg   allocator.Config
+		}{
+			{"Namespace", allocator.Config{Namespace: "a{b"}},
+			{"Namespace", allocator.Config{Namespace: "a*"}},
+			{"Namespace", allocator.Config{Namespace: strings.Repeat("x", 513)}},
+			{"Label", allocator.Config{Label: strings.Repeat("x", 513)}},
+			{"Lease", allocator.Config{Lease: 19 * ms}},
+			{"Lease", allocator.Config{Lease: -time.Second}},
+			{"Lease", allocator.Config{Lease: berth.Forever}},
+			{"Lease", allocator.Config{Lease: time.Second + 1}},
+			{"Linger", allocator.Config{Linger: -time.Second}},
+			{"Linger", allocator.Config{Linger: ms + 1}},
+			{"CallTimeout", allocator.Config{CallTimeout: -1}},
+			{"CleanupTimeout", allocator.Config{CleanupTimeout: -1}},
+			{"Retry.Attempts", allocator.Config{Retry: berth.Retry{Attempts: -1}}},
+		} {
+			_, err := allocator.New(w.Redis, bad.cfg)
+			requireInvalid(t, bad.field, err, bad.cfg)
+		}
+		require.Empty(t, w.Keys())
+	})
+}
+
+func TestABadPoolConfigIsNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		_, err := allocator.NewPool(nil, "other", allocator.PoolConfig[string]{})
+		requireInvalid(t, "client", err)
+		for _, name := range []string{"", "a{b", "a}b", "a\nb", "\xff", strings.Repeat("x", 513)} {
+			_, err := allocator.NewPool(n.client, name, allocator.PoolConfig[string]{})
+			requireInvalid(t, "name", err, name)
+		}
+		_, err = allocator.NewPool(n.client, proxies, allocator.PoolConfig[string]{})
+		requireInvalid(t, "name", err, "this client has one already")
+		_, err = allocator.NewPool(n.client, "other", allocator.PoolConfig[int]{})
+		requireInvalid(t, "Open", err)
+		for _, bad := range []struct {
+			field string
+			cfg   allocator.PoolConfig[string]
+		}{
+			{"Policy", allocator.PoolConfig[string]{Policy: -1}},
+			{"Policy", allocator.PoolConfig[string]{Policy: allocator.Random + 1}},
+			{"Policy", allocator.PoolConfig[string]{Policy: allocator.MostRecent, Shared: true}},
+			{"Cooldown", allocator.PoolConfig[string]{Cooldown: -1}},
+			{"Cooldown", allocator.PoolConfig[string]{Cooldown: ms + 1}},
+			{"Cooldown", allocator.PoolConfig[string]{Cooldown: time.Second, Shared: true}},
+			{"OpenTimeout", allocator.PoolConfig[string]{OpenTimeout: -1}},
+			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: -1}},
+			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: 101}},
+			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: 2, Shared: true}},
+			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: -time.Second}},
+			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: 19 * ms}},
+			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: time.Second + 1}},
+			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: berth.Forever}},
+			{"Expiry", allocator.PoolConfig[string]{Expiry: -time.Second}},
+			{"Expiry", allocator.PoolConfig[string]{Expiry: ms + 1}},
+			{"Expiry", allocator.PoolConfig[string]{Expiry: berth.Forever}},
+		} {
+			_, err := allocator.NewPool(n.client, "other", bad.cfg)
+			requireInvalid(t, bad.field, err)
+		}
+		n.Shut()
+		_, err = allocator.NewPool(n.client, "other", allocator.PoolConfig[string]{})
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.Empty(t, w.Keys())
+	})
+}
+
+func TestTheFurthestValuesAreTaken(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 100, RefreshEvery: 20 * ms, FailureRest: -1})
+		_, err := n.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 1000000 * time.Hour})
+		require.NoError(t, err)
+		for name, opts := range map[string]allocator.AllocateOptions{
+			"the highest priority":  {Priority: 127},
+			"the lowest priority":   {Priority: -128},
+			"the shortest lease":    {Lease: 20 * ms},
+			"no end":                {Lease: berth.Forever, MaxHold: berth.Forever},
+			"the shortest hold":     {MaxHold: 20 * ms},
+			"an instant of waiting": {MaxWait: 1},
+			"much metadata":         {Meta: map[string]string{"key": strings.Repeat("x", 16<<10-3)}},
+			"a long binding":        {Bind: strings.Repeat("\xff", 512), BindFor: berth.Forever},
+			"a short binding":       {Bind: " ", BindFor: ms},
+		} {
+			a, err := n.Allocate(ctx, &opts)
+			require.NoError(t, err, name)
+			w.release(a)
+		}
+		require.NoError(t, n.Rest(ctx, "a", 1, strings.Repeat("x", 512)), "it is rounded up to a millisecond")
+		w.Advance(ms)
+		w.release(n.takes("a", nil))
+		require.NoError(t, n.Bind(ctx, "b", "a", &allocator.BindOptions{BindFor: berth.Forever}))
+		b, err := n.Binding(ctx, "b")
+		require.NoError(t, err)
+		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: berth.Forever}, b)
+		w.requireIdle()
+	})
+}
+
+func TestTheDefaultsOfAPool(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		c, err := allocator.New(w.Redis, allocator.Config{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, c.Close(ctx)) }()
+		p, err := allocator.NewPool(c, proxies, allocator.PoolConfig[string]{})
+		require.NoError(t, err)
+		require.Equal(t, proxies, p.Name())
+		require.Empty(t, w.Keys(), "no call does I/O")
+		_, err = p.Add(ctx, []string{"a", "b"}, nil)
+		require.NoError(t, err)
+		a, err := p.Allocate(ctx, &allocator.AllocateOptions{Bind: "b"})
+		require.NoError(t, err)
+		require.Equal(t, "a", a.Resource(), "least recent")
+		require.Equal(t, "a", a.Value())
+		left, ok := w.LeftOf(a.ID())
+		require.True(t, ok)
+		require.Equal(t, 10*time.Second, left)
+		b, err := p.Binding(ctx, "b")
+		require.NoError(t, err)
+		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
+		w.Advance(2 * time.Minute)
+		require.NoError(t, a.Err(), "it renews, and has no maximum")
+		h := collect(t, p.Holders(ctx))[0]
+		require.NotEmpty(t, h.Label)
+		require.Equal(t, 10*time.Second, h.Lease)
+		require.False(t, h.NoRenew)
+		require.Zero(t, h.MaxHold)
+		require.Empty(t, h.Owner)
+		require.Empty(t, h.Meta)
+		require.Equal(t, "a", h.Resource)
+		require.NoError(t, a.Release(ctx))
+		require.Equal(t, allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Free}, w.status("a"), "no cooldown, no expiry")
+		require.Equal(t, time.Duration(-1), w.Expiry(), "while there are resources")
+		_, err = p.Remove(ctx, []string{"a", "b"})
+		require.NoError(t, err)
+		require.Positive(t, w.Expiry())
+		left = w.Expiry() - w.Now()
+		require.GreaterOrEqual(t, left, time.Minute, "the linger")
+		_, err = p.Add(ctx, []string{"c"}, nil)
+		require.NoError(t, err)
+		first, err := p.TryAllocate(ctx, nil)
+		require.NoError(t, err)
+		_, err = p.TryAllocate(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrBusy, "one holder of each")
+		require.NoError(t, first.Release(ctx))
+	})
+}
+
+// A resource that could not be opened rests for a minute by default, and not at all
+// where that is below 0.
+func TestTheRestAfterAFailureHasADefault(t *testing.T) {
+	for name, c := range map[string]struct{ rest, want time.Duration }{
+		"by default": {0, time.Minute}, "as it says": {time.Second, time.Second}, "not at all": {-1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a")
+				n := w.nodeOf(allocator.PoolConfig[string]{
+					Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: c.rest,
+				})
+				_, err := n.TryAllocate(context.Background(), nil)
+				require.ErrorIs(t, err, errMine)
+				require.Equal(t, c.want, w.status("a").Left)
+			})
+		})
+	}
+}

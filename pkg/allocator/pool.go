@@ -1,0 +1,205 @@
+package allocator
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Policy says which of the free resources comes next.
+type Policy int
+
+// The policies.
+const (
+	// LeastRecent: the one that came back first.
+	LeastRecent Policy = iota
+	// MostRecent: the one that came back last.
+	MostRecent
+	// Random: any.
+	Random
+)
+
+// String is the policy's word: least recent, most recent or random.
+func (p Policy) String() string {
+	switch p {
+	case LeastRecent:
+		return "least recent"
+	case MostRecent:
+		return "most recent"
+	case Random:
+		return "random"
+	}
+	return "unknown"
+}
+
+// letter is what scripts/lib/wants.lua reads.
+func (p Policy) letter() string { return p.String()[:1] }
+
+// maxSharers bounds what a script has to read of one resource.
+const maxSharers = 100
+
+// PoolConfig are the settings of one pool in this process. T is what the
+// process makes of a resource: a connection, a client, or the key itself. What is
+// said here is for the claims and the resources of this process, and is stored with
+// them; other processes may say otherwise.
+type PoolConfig[T any] struct {
+	// Open makes the value of a resource, once per resource and process, when
+	// it is first allocated. Its ctx ends with the hold and after OpenTimeout. If it fails, the resource is given back with a rest
+	// of FailureRest, and the allocating call returns the error. Where several
+	// may hold a resource at once, they share the value. Default nil: T must be
+	// string, and the value is the key.
+	Open func(ctx context.Context, resource string) (T, error)
+	// OpenTimeout bounds one Open, and one Healthy: what has not returned by then,
+	// and heeds its ctx, has failed. Open's ctx carries the caller's values and not
+	// its end: a caller who leaves does not make a resource fail. Default 30 s.
+	OpenTimeout time.Duration
+	// Close ends a value when its resource has left the pool, when it was not
+	// healthy, and when the client closes: never while this process holds the
+	// resource, unless the client closes. A resource that left by another process's
+	// call is noticed within RefreshEvery. Its error goes to the observer. Default
+	// nil.
+	Close func(value T) error
+	// Healthy returns nil if a value works, or what is wrong with it; for
+	// CheckHealth and AllocateHealthy. A value that does not work is closed, and
+	// opened anew by the next that allocates its resource. Default nil: all that
+	// can be opened are healthy.
+	Healthy func(ctx context.Context, value T) error
+	// Policy says which of the free resources comes next. Default LeastRecent.
+	Policy Policy
+	// Cooldown is how long a resource rests after each hold of this process,
+	// however it ended: whole milliseconds. Default 0, not at all.
+	Cooldown time.Duration
+	// FailureRest is how long a resource rests that could not be opened or is
+	// not healthy; below 0 not at all. Default 1 min.
+	FailureRest time.Duration
+	// Shared hands resources out in turn, without a lease: nobody waits while
+	// one does not rest, and Release gives nothing back. Default false.
+	Shared bool
+	// MaxSharers is how many may hold one resource at once, each with a lease of
+	// its own: 1 to 100. It is for the resources that this process adds, and stays
+	// with them. Default 0: one that is in the pool keeps its own, a new one has 1.
+	MaxSharers int
+	// Source returns what the pool should hold, for Replace; one node at a
+	// time asks it. Its error goes to the observer and changes nothing. Default nil.
+	Source func(ctx context.Context) ([]string, error)
+	// RefreshEvery is how often Source is asked: whole milliseconds. Default 5 min.
+	RefreshEvery time.Duration
+	// Expiry is how long what Source returned stays when it is not returned again,
+	// because Source fails or nobody asks it: whole milliseconds. Default 0, for good.
+	Expiry time.Duration
+	// AllowEmpty lets an empty answer of Source empty the pool; else that is an
+	// error as any other. Default false.
+	AllowEmpty bool
+}
+
+func (c PoolConfig[T]) withDefaults() PoolConfig[T] {
+	if c.FailureRest == 0 {
+		c.FailureRest = time.Minute
+	}
+	c.FailureRest = max(c.FailureRest, 0)
+	if c.OpenTimeout == 0 {
+		c.OpenTimeout = 30 * time.Second
+	}
+	if c.RefreshEvery == 0 {
+		c.RefreshEvery = 5 * time.Minute
+	}
+	return c
+}
+
+func (c PoolConfig[T]) validate() error {
+	if c.Open == nil && !valuesAreKeys[T]() {
+		return berth.Invalid("Open", "it is needed to make a %T of a resource", *new(T))
+	}
+	if c.OpenTimeout < 0 {
+		return berth.Invalid("OpenTimeout", "%s is negative", c.OpenTimeout)
+	}
+	if c.Policy < LeastRecent || c.Policy > Random {
+		return berth.Invalid("Policy", "%d is no policy", int(c.Policy))
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"Cooldown", c.Cooldown}, {"RefreshEvery", c.RefreshEvery}, {"Expiry", c.Expiry}} {
+		if err := settings.Duration(f.name, f.value); err != nil {
+			return err
+		}
+	}
+	if err := checkSharers(c.MaxSharers); err != nil {
+		return err
+	}
+	switch {
+	case c.Shared && c.MaxSharers > 1:
+		return berth.Invalid("MaxSharers", "a pool that is Shared counts no sharers")
+	case c.Shared && c.Policy == MostRecent:
+		return berth.Invalid("Policy", "a pool that is Shared would hand out one resource for ever")
+	case c.Shared && c.Cooldown > 0:
+		return berth.Invalid("Cooldown", "a pool that is Shared has no holds that end")
+	case c.RefreshEvery < settings.MinLease || c.RefreshEvery == berth.Forever:
+		return berth.Invalid("RefreshEvery", "%s is no period", c.RefreshEvery)
+	case c.Expiry == berth.Forever:
+		return berth.Invalid("Expiry", "for good is 0")
+	}
+	return nil
+}
+
+// Pool is a pool as this process sees it. It is safe for concurrent use.
+type Pool[T any] struct {
+	core   *core
+	cfg    PoolConfig[T]
+	values *values[T]
+
+	refresher *refresher // nil where there is nothing to keep
+}
+
+// NewPool returns the pool of a name. Same name, same pool, in every process. It
+// does no I/O; if there is a Source, it is asked in the background from now on, until
+// the client closes. A client has one Pool of a name: a second one is refused, as it
+// would open what the first has open. Its errors are *berth.ConfigError and
+// berth.ErrClosed.
+func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], error) {
+	if client == nil {
+		return nil, berth.Invalid("client", "a client is needed")
+	}
+	if err := keyspace.CheckName(name); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	p := &Pool[T]{
+		core: &core{
+			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown, shared: cfg.Shared, sharers: cfg.MaxSharers,
+		},
+		cfg: cfg,
+	}
+	p.values = newValues(cfg.Open, cfg.Close, func(resource string, err error) {
+		p.core.tell(observe.Event{Kind: observe.CloseFailed, Resource: resource, Err: err})
+	})
+	if err := client.enter(name, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// start begins what goes on in the background.
+func (p *Pool[T]) start() { p.refresher = refresherOf(p) }
+
+// kick has the source asked soon, as the pool was found empty.
+func (p *Pool[T]) kick() { p.refresher.kick() }
+
+// cancel has it end.
+func (p *Pool[T]) cancel() { p.refresher.end() }
+
+// stop waits for its end, and closes the values.
+func (p *Pool[T]) stop() {
+	_ = p.refresher.stop(context.Background())
+	_ = p.values.closeAll() // the observer is told
+}
+
+// Name is the name of the pool.
+func (p *Pool[T]) Name() string { return p.core.name }

@@ -1,0 +1,269 @@
+package allocator
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// This file and script.go are the only ones that run scripts: what is here is asked
+// of a pool and not of a claim.
+
+// run runs a script on the pool, repeated by Config.Retry.
+func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
+	return p.client.calls.Run(ctx, script, scriptkit.Bounded, p.name, args...)
+}
+
+// place is what the scripts are told about the pool at the end of their arguments.
+func (p *core) place(args ...string) []string {
+	return append(args, p.client.calls.Linger, p.client.calls.Channel, p.name)
+}
+
+// chunk is how many resources one script takes.
+const chunk = 200
+
+// add sends pool_add, in chunks. gen is the Replace that it is part of, 0 for none.
+func (p *core) add(ctx context.Context, resources []string, expiry time.Duration, sharers int, gen int64, progress func(done, total int)) (Change, error) {
+	var change Change
+	for done := 0; done < len(resources); {
+		some := resources[done:min(done+chunk, len(resources))]
+		args := append(p.place(claims.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), claims.Decimal(gen)), some...)
+		r, err := p.run(ctx, p.client.calls.adding, args...)
+		if err != nil {
+			return change, err
+		}
+		switch r.Status() {
+		case statusAdded:
+		case statusSuperseded:
+			return change, &supersededError{r.Int(1)}
+		default:
+			return change, claims.Unexpected(p.name, &r)
+		}
+		change.Added, change.Kept = change.Added+int(r.Int(1)), change.Kept+int(r.Int(2))
+		more := r.Int(3) == 1
+		if r.Err() != nil {
+			return change, r.Err()
+		}
+		if err := p.client.calls.SweepOn(ctx, p.name, more); err != nil {
+			return change, err
+		}
+		done += len(some)
+		if progress != nil {
+			progress(done, len(resources))
+		}
+	}
+	return change, nil
+}
+
+// remove sends pool_remove, in chunks.
+func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
+	var change Change
+	for done := 0; done < len(resources); done += chunk {
+		some := resources[done:min(done+chunk, len(resources))]
+		r, err := p.run(ctx, p.client.calls.removing, append(p.place(), some...)...)
+		if err != nil {
+			return change, err
+		}
+		if r.Status() != statusRemoved {
+			return change, claims.Unexpected(p.name, &r)
+		}
+		change.Removed += int(r.Int(1))
+		if r.Err() != nil {
+			return change, r.Err()
+		}
+	}
+	return change, nil
+}
+
+// supersededError is ErrSuperseded by the generation that the pool has now.
+type supersededError struct{ generation int64 }
+
+func (e *supersededError) Error() string        { return ErrSuperseded.Error() }
+func (e *supersededError) Is(target error) bool { return target == ErrSuperseded }
+
+// replaceOnce sends pool_replace: look returns the last generation, begin the new one,
+// prune the next cursor and how many were removed.
+func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor string) (next string, count int64, err error) {
+	r, err := p.run(ctx, p.client.calls.replacing, p.place(step, claims.Decimal(gen), cursor)...)
+	if err != nil {
+		return "", 0, err
+	}
+	switch r.Status() {
+	case statusSeen, statusBegun:
+		return "", r.Int(1), r.Err()
+	case statusRemoved:
+		return r.Str(1), r.Int(2), r.Err()
+	case statusSuperseded:
+		return "", 0, &supersededError{r.Int(1)}
+	}
+	return "", 0, claims.Unexpected(p.name, &r)
+}
+
+// rest sends pool_rest.
+func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string) error {
+	r, err := p.run(ctx, p.client.calls.resting, p.place(resource, claims.Decimal(restMillis(d)), reason)...)
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusRested:
+	case statusAbsent:
+		return ErrAbsent
+	default:
+		return claims.Unexpected(p.name, &r)
+	}
+	more := r.Int(1) == 1
+	if r.Err() != nil {
+		return r.Err()
+	}
+	if d > 0 {
+		p.tell(observe.Event{Kind: observe.Rested, Resource: resource, Left: d, Detail: reason})
+	}
+	return p.client.calls.SweepOn(ctx, p.name, more)
+}
+
+// refreshing sends pool_refresh.
+func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
+	r, err := p.run(ctx, p.client.calls.refreshing, p.turnID, claims.Decimal(every.Milliseconds()), still, p.client.calls.Linger)
+	if err != nil {
+		return false, 0, err
+	}
+	switch r.Status() {
+	case statusTurn:
+		return true, 0, r.Err()
+	case statusLater:
+		return false, claims.Millis(r.Int(1)), r.Err()
+	}
+	return false, 0, claims.Unexpected(p.name, &r)
+}
+
+// describe reads the resources given, or with a cursor a page of all.
+func (p *core) describe(ctx context.Context, cursor string, resources []string) (next string, page []ResourceInfo, err error) {
+	r, err := p.run(ctx, p.client.calls.resources, append([]string{cursor, "100"}, resources...)...)
+	if err != nil {
+		return "", nil, err
+	}
+	if r.Status() != statusPage {
+		return "", nil, claims.Unexpected(p.name, &r)
+	}
+	next = r.Str(1)
+	now := time.UnixMilli(r.Int(2))
+	for i := 3; i < r.Len(); i += 8 {
+		info := ResourceInfo{
+			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: claims.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
+			Expiry: claims.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
+		}
+		if info.Left < 0 {
+			info.Left = berth.Forever
+		}
+		for range r.Int(i + 7) {
+			h, err := claims.Holder(r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
+			if err != nil {
+				return "", nil, err
+			}
+			h.Resource = info.Resource
+			info.Holders = append(info.Holders, h)
+			i += 3
+		}
+		page = append(page, info)
+	}
+	return next, page, r.Err()
+}
+
+// bind sends pool_bind; no resource ends the binding.
+func (p *core) bind(ctx context.Context, name, resource string, lasts time.Duration) error {
+	millis := int64(0)
+	if lasts != berth.Forever {
+		millis = lasts.Milliseconds()
+	}
+	r, err := p.run(ctx, p.client.calls.binding, p.place(name, resource, claims.Decimal(millis))...)
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusBound, statusUnbound:
+		return r.Err()
+	case statusAbsent:
+		return ErrAbsent
+	}
+	return claims.Unexpected(p.name, &r)
+}
+
+// bindings sends pool_bindings: for one name, or for a page of all.
+func (p *core) bindings(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
+	c := p.client
+	keys := []string{
+		c.space.State(keyspace.Pool, p.name),
+		c.space.Key(keyspace.Pool, p.name, keyspace.ItemsPart),
+		c.space.Key(keyspace.Pool, p.name, keyspace.BindingsPart),
+	}
+	r, err := c.calls.RunOn(ctx, c.calls.bindings, scriptkit.Bounded, keys, name, cursor, "100")
+	if err != nil {
+		return "", nil, err
+	}
+	if r.Status() != statusPage {
+		return "", nil, claims.Unexpected(p.name, &r)
+	}
+	next = r.Str(1)
+	for i := 2; i < r.Len(); i += 3 {
+		b := Binding{Name: r.Str(i), Resource: r.Str(i + 1), Left: claims.Left(r.Int(i + 2))}
+		if b.Left < 0 {
+			b.Left = berth.Forever
+		}
+		page = append(page, b)
+	}
+	return next, page, r.Err()
+}
+
+// stats sends pool_sweep until nothing is left to drop.
+func (p *core) stats(ctx context.Context) (Stats, error) {
+	for dropped := 0; ; {
+		r, err := p.run(ctx, p.client.calls.sweeping, p.client.Node(), p.client.calls.Linger, p.client.calls.Channel, p.name)
+		if err != nil {
+			return Stats{}, err
+		}
+		if r.Status() != statusSwept {
+			return Stats{}, claims.Unexpected(p.name, &r)
+		}
+		p.client.calls.Tell.Swept(p.name, int(r.Int(1)))
+		dropped += int(r.Int(1))
+		more := r.Int(8) == 1
+		stats := Stats{
+			Name: p.name, Resources: int(r.Int(5)), Free: int(r.Int(9)), Leased: int(r.Int(10)), Resting: int(r.Int(11)),
+			Leaving: int(r.Int(12)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Swept: dropped,
+		}
+		if r.Err() != nil {
+			return Stats{}, r.Err()
+		}
+		if !more {
+			return stats, nil
+		}
+	}
+}
+
+// inspectOnce sends pool_inspect.
+func (p *core) inspectOnce(ctx context.Context, part, cursor string) (step inspectStep, err error) {
+	r, err := p.run(ctx, p.client.calls.inspecting, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
+	if err != nil {
+		return step, err
+	}
+	if r.Status() != statusPart {
+		return step, claims.Unexpected(p.name, &r)
+	}
+	step.part, step.cursor, step.moves = r.Str(1), r.Str(2), r.Int(3)
+	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9)}
+	step.seen = sums{
+		resources: r.Int(10), free: r.Int(11), leased: r.Int(12), resting: r.Int(13), leaving: r.Int(14), bindings: r.Int(15),
+		walked: r.Int(16), linked: r.Int(17), holds: r.Int(18), places: r.Int(19),
+	}
+	for i := 20; i < r.Len(); i += 2 {
+		step.problems = append(step.problems, [2]string{r.Str(i), r.Str(i + 1)})
+	}
+	return step, r.Err()
+}

@@ -1,0 +1,220 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// every is how often the refreshers of these tests ask: its third is whole.
+const every = 30 * time.Second
+
+// turns is a pool on a server, as far as refreshing it goes, in virtual time.
+type turns struct {
+	mu       sync.Mutex
+	began    time.Time
+	due      time.Time       // guarded by mu: when the turn comes up
+	asked    []time.Duration // guarded by mu: when turn was asked for
+	stays    []time.Duration // guarded by mu
+	replaces [][]string      // guarded by mu
+	looks    [][]string      // guarded by mu: what absent was asked
+	gone     map[string]bool // guarded by mu
+
+	refuses func(call string) error // guarded by mu: what a call fails with; nil for none
+	// slow is how long a replace takes.
+	slow time.Duration
+}
+
+func newTurns() *turns { return &turns{began: time.Now(), gone: make(map[string]bool)} }
+
+func (s *turns) refused(ctx context.Context, call string) error {
+	if ctx.Err() != nil {
+		return endOfContext(ctx)
+	}
+	if s.refuses != nil {
+		return s.refuses(call)
+	}
+	return nil
+}
+
+func (s *turns) turn(ctx context.Context, d time.Duration) (bool, time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, time.Since(s.began))
+	if err := s.refused(ctx, "turn"); err != nil {
+		return false, 0, err
+	}
+	if left := time.Until(s.due); left > 0 {
+		return false, left, nil
+	}
+	s.due = time.Now().Add(d)
+	return true, 0, nil
+}
+
+func (s *turns) stay(ctx context.Context, d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stays = append(s.stays, time.Since(s.began))
+	if err := s.refused(ctx, "stay"); err != nil {
+		return err
+	}
+	s.due = time.Now().Add(d)
+	return nil
+}
+
+func (s *turns) replace(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (Change, error) {
+	if s.slow > 0 {
+		time.Sleep(s.slow)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if expiry != time.Hour || sharers != 3 || progress != nil {
+		return Change{}, fmt.Errorf("replaced with %v, %d", expiry, sharers)
+	}
+	if err := s.refused(ctx, "replace"); err != nil {
+		return Change{Added: 1}, err
+	}
+	s.replaces = append(s.replaces, resources)
+	return Change{Added: len(resources)}, nil
+}
+
+func (s *turns) absent(ctx context.Context, resources []string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refused(ctx, "absent"); err != nil {
+		return nil, err
+	}
+	s.looks = append(s.looks, resources)
+	var absent []string
+	for _, resource := range resources {
+		if s.gone[resource] {
+			absent = append(absent, resource)
+		}
+	}
+	return absent, nil
+}
+
+// postpone says when the turn comes up.
+func (s *turns) postpone(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = time.Now().Add(d)
+}
+
+// fail says what calls fail with.
+func (s *turns) fail(refuses func(call string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuses = refuses
+}
+
+// leave lets resources leave the pool.
+func (s *turns) leave(resources ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, resource := range resources {
+		s.gone[resource] = true
+	}
+}
+
+// seen is what was asked of the server so far.
+type seen struct {
+	asked, stays    []time.Duration
+	replaces, looks [][]string
+}
+
+func (s *turns) seen() seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return seen{slices.Clone(s.asked), slices.Clone(s.stays), slices.Clone(s.replaces), slices.Clone(s.looks)}
+}
+
+// refreshes is a refresher, and what it has told.
+type refreshes struct {
+	*refresher
+	mu     sync.Mutex
+	events []observe.Event // guarded by mu
+	idles  []string        // guarded by mu
+	drops  []string        // guarded by mu
+}
+
+// refreshes starts a refresher without jitter, which the test's end stops.
+func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, error), change ...func(*refreshConfig)) *refreshes {
+	t.Helper()
+	r := &refreshes{}
+	cfg := refreshConfig{
+		source: source, every: every, expiry: time.Hour, sharers: 3, server: s,
+		tell: func(ev observe.Event) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.events = append(r.events, ev)
+		},
+		idle: func() []string {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return slices.Clone(r.idles)
+		},
+		drop: func(resource string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.drops = append(r.drops, resource)
+			r.idles = slices.DeleteFunc(r.idles, func(idle string) bool { return idle == resource })
+		},
+		jitter: func(time.Duration) time.Duration { return 0 },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	r.refresher = newRefresher(cfg)
+	r.start()
+	t.Cleanup(func() { require.NoError(t, r.stop(context.Background())) })
+	return r
+}
+
+// told are the events so far, as text.
+func (r *refreshes) told() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := []string{}
+	for _, ev := range r.events {
+		text := fmt.Sprint(ev.Kind, " ", ev.Count)
+		if ev.Err != nil {
+			first, _, _ := strings.Cut(ev.Err.Error(), "\n")
+			text = fmt.Sprint(ev.Kind, " ", first)
+		}
+		told = append(told, text)
+	}
+	return told
+}
+
+func (r *refreshes) dropped() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.drops)
+}
+
+// after lets a time pass, and everything that happens then.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func returns(resources ...string) func(context.Context) ([]string, error) {
+	return func(context.Context) ([]string, error) { return resources, nil }
+}
+
+func seconds(s ...int) (all []time.Duration) {
+	for _, n := range s {
+		all = append(all, time.Duration(n)*time.Second)
+	}
+	return all
+}

@@ -1,0 +1,228 @@
+package allocator_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// Open outlasts the hold, and heeds its context or not: the caller gets no handle of
+// something that is over, and hears why, as it has not left itself.
+func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
+	ctx := context.Background()
+	fixed := &allocator.AllocateOptions{Lease: time.Second, NoRenew: true}
+	for name, get := range map[string]func(w *world, d *node) error{
+		"Allocate":        func(_ *world, d *node) error { _, err := d.Allocate(ctx, fixed); return err },
+		"TryAllocate":     func(_ *world, d *node) error { _, err := d.TryAllocate(ctx, fixed); return err },
+		"AllocateHealthy": func(_ *world, d *node) error { _, err := d.AllocateHealthy(ctx, fixed); return err },
+		"Resume": func(w *world, d *node) error {
+			_, err := d.Resume(ctx, detach(w.T, w.node().takes("a", fixed)))
+			return err
+		},
+	} {
+		for what, heeds := range map[string]bool{" that is told to stop": true, " that goes on": false} {
+			t.Run(name+what, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					w.add("a")
+					closed := 0
+					d := w.nodeOf(allocator.PoolConfig[string]{
+						Open: func(ctx context.Context, key string) (string, error) {
+							if heeds {
+								<-ctx.Done()
+								return "", ctx.Err()
+							}
+							<-time.After(2 * time.Second)
+							return key, nil
+						},
+						Close: func(string) error { closed++; return nil },
+					})
+					err := get(w, d)
+					require.ErrorIs(t, err, berth.ErrExpired)
+					require.ErrorIs(t, err, berth.ErrNotAcquired)
+					require.NotErrorIs(t, err, context.Canceled, "the caller has not left")
+					w.Advance(2 * time.Second)
+					require.Equal(t, allocator.Free, w.status("a").State, "it had no say")
+					require.NoError(t, change(d.Remove(ctx, []string{"a"})))
+					synctest.Wait()
+					if !heeds {
+						require.Equal(t, 1, closed, "nobody uses it")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The hold of what has left is given back by Close, and its value closed by a
+// goroutine of its own.
+func TestCloseWaitsForAValueThatIsBeingClosed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		shut := false
+		d := w.desk(allocator.PoolConfig[string]{}, func(string) error {
+			<-time.After(time.Second)
+			shut = true
+			return nil
+		})
+		d.takes("a", nil)
+		require.NoError(t, change(d.Remove(ctx, []string{"a"})))
+		require.NoError(t, d.client.Close(ctx))
+		require.True(t, shut)
+	})
+}
+
+// The usual deferred Close: ctx has ended, and a hold cannot be given back.
+func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		shut := false
+		cfg := allocator.PoolConfig[string]{
+			Open: func(_ context.Context, key string) (string, error) { return key, nil },
+			Close: func(string) error {
+				<-time.After(100 * ms)
+				shut = true
+				return nil
+			},
+		}
+		n := w.nodeWith(once, cfg)
+		n.connect()
+		n.takes("a", nil)
+		n.Once("pool_release", link.LoseRequest)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.Error(t, n.client.Close(ctx))
+		require.True(t, shut)
+	})
+}
+
+// The first in line leaves by its release, which sweeps nothing: the next one hears of
+// what only the first was told of, also where that moment has passed.
+func TestTheNextInLineHearsOfADeadlineWhenTheFirstLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   time.Duration
+		want string
+	}{
+		"that is to come": {100 * ms, "4:next7:proxies3:300"},
+		"that is now":     {400 * ms, "4:next7:proxies1:0"},
+		"that has passed": {801 * ms, "4:next7:proxies1:0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a")
+				long := func(r *engine.Record) { r.Wait = time.Minute }
+				require.NoError(t, w.pool.Rest(t.Context(), "a", 400*ms, ""))
+				w.acquireScript("x", "x.1", long)
+				w.acquireScript("y", "y.1", long)
+				heard := w.listen("y")
+				w.Until(c.at)
+				w.releaseScript("x", "x.1")
+				require.Equal(t, []string{c.want}, heard())
+			})
+		})
+	}
+}
+
+// The first in line was told of a rest's end, and is granted something else.
+func TestTheNextInLineHearsOfADeadlineWhenTheFirstIsGranted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.occupy("z")
+		long := func(r *engine.Record) { r.Wait = time.Minute }
+		w.acquireScript("x", "x.1", long)
+		w.acquireScript("y", "y.1", long)
+		first, next := w.listen("x"), w.listen("y")
+		reply := w.Call("pool_release", "z.1", "z", "0", "50", "", "60000", "berth:wake:", proxies)
+		require.Equal(t, "released", reply.Status())
+		require.Equal(t, []string{"4:next7:proxies2:50"}, first())
+		require.Empty(t, next())
+		w.add("b")
+		require.Equal(t, byte('g'), w.phaseOf("x.1"))
+		require.Equal(t, []string{"4:next7:proxies2:50"}, next())
+	})
+}
+
+// A state that is gone has left the rest behind: what a try finds there counts for
+// nothing.
+func TestATryOnAPoolWhoseStateIsGoneWritesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.acquireScript("dead", "dead.1")
+		_, err := w.pool.Add(t.Context(), []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
+		require.NoError(t, err)
+		w.Advance(lease)
+		w.Do("DEL", stateKey)
+		_, err = w.node().TryAllocate(t.Context(), nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Zero(t, w.Int("EXISTS", stateKey))
+		w.add("a")
+		require.Equal(t, 1, w.inspect().Resources)
+	})
+}
+
+// The name is there beside the error, also of one that cannot be a name.
+func TestStatsOfABadNameKeepIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		var names []string
+		errs := 0
+		for stats, err := range w.client.Stats(t.Context(), "a}b", proxies) {
+			names = append(names, stats.Name)
+			if err != nil {
+				require.ErrorIs(t, err, berth.ErrInvalidConfig)
+				errs++
+			}
+		}
+		require.Equal(t, []string{"a}b", proxies}, names)
+		require.Equal(t, 1, errs)
+	})
+}
+
+// What a claim wants is one text of its record, which scripts/lib/wants.lua reads: word
+// by word it is what was asked for.
+func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
+	for want, c := range map[string]struct {
+		cfg  allocator.PoolConfig[string]
+		opts allocator.AllocateOptions
+	}{
+		"l o 0 3600000 ":              {},
+		"m o 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Policy: allocator.MostRecent}},
+		"r o 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Policy: allocator.Random}},
+		"l s 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Shared: true}},
+		"l o 1500 3600000 ":           {cfg: allocator.PoolConfig[string]{Cooldown: 1500 * ms}},
+		"l o 17592186044415 3600000 ": {cfg: allocator.PoolConfig[string]{Cooldown: berth.Forever}},
+		"l o 0 3600000 x y\n\xff":     {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
+		"l o 0 2500 me":               {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
+		"l o 0 0 me":                  {opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.nodeOf(c.cfg)
+				q := n.queue(&c.opts)
+				waiting := collect(t, n.Waiters(t.Context()))
+				require.Len(t, waiting, 1)
+				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
+				require.NoError(t, err)
+				r, err := engine.ParseRecord(text)
+				require.NoError(t, err)
+				require.Equal(t, want, r.Extra)
+				// The scripts read it as well.
+				w.add("a")
+				q.GrantedBy(0)
+				if c.opts.Bind != "" {
+					b, err := n.Binding(t.Context(), c.opts.Bind)
+					require.NoError(t, err)
+					require.Equal(t, "a", b.Resource)
+				}
+			})
+		})
+	}
+}

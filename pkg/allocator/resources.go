@@ -1,0 +1,233 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// AddOptions are the options of Add and Replace. A nil pointer means all defaults.
+type AddOptions struct {
+	// Expiry is how long the resources stay in the pool, kept ones counted
+	// anew: whole milliseconds. Default 0, for good.
+	Expiry time.Duration
+	// MaxSharers is how many may hold one of these resources at once: 1 to 100.
+	// Default PoolConfig.MaxSharers.
+	MaxSharers int
+	// Progress is told, on the caller's goroutine, how many of the resources
+	// have been sent. Default none.
+	Progress func(done, total int)
+}
+
+// Change is what a call did to a pool.
+type Change struct {
+	// Added is how many resources are new, or had been removed and not left yet.
+	// Where the server was asked again because it had not answered, some of them may
+	// count as kept.
+	Added int
+	// Kept is how many were there already.
+	Kept int
+	// Removed is how many went, those included that leave when they come back.
+	Removed int
+}
+
+// State is what can be said of a resource.
+type State string
+
+// The states of a resource.
+const (
+	// Free: the next claim may get it.
+	Free State = "free"
+	// Leased: somebody holds it.
+	Leased State = "leased"
+	// Resting: it is free again at the end of its rest.
+	Resting State = "resting"
+	// Absent: it is not in the pool.
+	Absent State = "absent"
+)
+
+// ResourceInfo is a resource at one moment.
+type ResourceInfo struct {
+	// Resource is its key.
+	Resource string
+	// State is what can be said of it. With MaxSharers, others may get what is
+	// leased.
+	State State
+	// Left is how long it stays leased or resting if nothing happens;
+	// berth.Forever for ever, 0 if it is free or absent.
+	Left time.Duration
+	// Reason is why it rests, or will when it comes back, or "".
+	Reason string
+	// Expiry is how long it stays in the pool; 0 for good.
+	Expiry time.Duration
+	// Leaving says that it leaves the pool when it comes back.
+	Leaving bool
+	// MaxSharers is how many may hold it at once; 0 if it is absent.
+	MaxSharers int
+	// Holders are who holds it: one, or up to MaxSharers.
+	Holders []Holder
+}
+
+// Add puts resources at the end of the pool, in their order, in steps of up to
+// 200. Keys are any bytes, 1 to 1024; one that is in the pool already is kept where
+// it is, with the expiry of this call, and the MaxSharers if one is given. Each step is handed to
+// those who wait. It returns berth.ErrInvalidConfig for a key or an expiry that
+// cannot be, berth.ErrIncompatible, or the server's error; the change is what was
+// done, also beside an error.
+func (p *Pool[T]) Add(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
+	resources, o, err := checkAdd(resources, opts)
+	if err != nil {
+		return Change{}, err
+	}
+	return p.core.add(ctx, resources, o.Expiry, cmp.Or(o.MaxSharers, p.core.sharers), 0, o.Progress)
+}
+
+func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error) {
+	if opts == nil {
+		opts = &AddOptions{}
+	}
+	if opts.Expiry == berth.Forever {
+		return nil, *opts, berth.Invalid("Expiry", "for good is 0")
+	}
+	if err := settings.Duration("Expiry", opts.Expiry); err != nil {
+		return nil, *opts, err
+	}
+	if err := checkSharers(opts.MaxSharers); err != nil {
+		return nil, *opts, err
+	}
+	for _, resource := range resources {
+		if err := checkResource(resource); err != nil {
+			return nil, *opts, err
+		}
+	}
+	return unique(resources), *opts, nil
+}
+
+// Remove takes resources out of the pool. One that is leased stays with its
+// holder and leaves when it comes back; added again before, it is as if it had
+// never been removed. Its errors are those of Add.
+func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
+	resources, _, err := checkAdd(resources, nil)
+	if err != nil {
+		return Change{}, err
+	}
+	change, err := p.core.remove(ctx, resources)
+	for _, resource := range resources {
+		p.values.drop(resource)
+	}
+	return change, err
+}
+
+// Replace has the pool hold these resources and no others, in steps as Add and
+// Remove do: what is new is added first. Those that stay keep their place, their
+// rest and their holders. It refuses an empty list; that is Clear. It returns
+// ErrSuperseded if a newer Replace of the pool has begun, which then decides; else
+// its errors are those of Add.
+func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
+	resources, o, err := checkAdd(resources, opts)
+	if err != nil {
+		return Change{}, err
+	}
+	if len(resources) == 0 {
+		return Change{}, berth.Invalid("resources", "there are none; Clear empties a pool")
+	}
+	return p.replace(ctx, resources, o)
+}
+
+// replace also closes the values of what has gone; one that is in use is closed when
+// its resource comes back.
+func (p *Pool[T]) replace(ctx context.Context, resources []string, o AddOptions) (Change, error) {
+	change, err := p.core.replace(ctx, resources, o.Expiry, cmp.Or(o.MaxSharers, p.core.sharers), o.Progress)
+	if err == nil && change.Removed > 0 {
+		stay := make(map[string]bool, len(resources))
+		for _, resource := range resources {
+			stay[resource] = true
+		}
+		for _, resource := range p.values.idle() {
+			if !stay[resource] {
+				p.values.drop(resource)
+			}
+		}
+	}
+	return change, err
+}
+
+// Clear removes all resources, as Remove does. Its errors are those of Replace.
+func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
+	return p.replace(ctx, nil, AddOptions{})
+}
+
+// Rest has a free or resting resource rest for d from now, rounded up to the
+// millisecond, and a leased one when it is next given back; 0 ends a rest,
+// berth.Forever lasts until somebody does that. The reason is any text of up to 512
+// bytes. It returns ErrAbsent if the resource is not in the pool or is leaving it,
+// berth.ErrInvalidConfig for bad arguments, or the server's error.
+func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
+	if err := checkResource(resource); err != nil {
+		return err
+	}
+	if d < 0 {
+		return berth.Invalid("d", "%s is negative", d)
+	}
+	if err := settings.Text("reason", reason); err != nil {
+		return err
+	}
+	return p.core.rest(ctx, resource, d, reason)
+}
+
+// Contains says whether the resource is in the pool: one that is leaving is not. Its
+// errors are those of Status.
+func (p *Pool[T]) Contains(ctx context.Context, resource string) (bool, error) {
+	info, err := p.Status(ctx, resource)
+	return err == nil && info.State != Absent && !info.Leaving, err
+}
+
+// Len is how many resources are in the pool, those that are leaving not among them. Its
+// errors are those of Stats.
+func (p *Pool[T]) Len(ctx context.Context) (int, error) {
+	stats, err := p.Stats(ctx)
+	return stats.Resources - stats.Leaving, err
+}
+
+// Status reads one resource. It changes nothing. One that is not in the pool is no
+// error. It returns berth.ErrInvalidConfig for a key that cannot be one,
+// berth.ErrIncompatible, or the server's error.
+func (p *Pool[T]) Status(ctx context.Context, resource string) (ResourceInfo, error) {
+	if err := checkResource(resource); err != nil {
+		return ResourceInfo{}, err
+	}
+	_, page, err := p.core.describe(ctx, "", []string{resource})
+	if err != nil {
+		return ResourceInfo{}, err
+	}
+	return page[0], nil
+}
+
+// Resources goes through the resources, those included that are leaving, in no
+// order. It promises what SCAN promises: a resource that is there from beginning to
+// end is there, once. It ends after an error: berth.ErrIncompatible or the server's.
+func (p *Pool[T]) Resources(ctx context.Context) iter.Seq2[ResourceInfo, error] {
+	return func(yield func(ResourceInfo, error) bool) {
+		seen := make(map[string]bool)
+		for cursor := "0"; ; {
+			next, page, err := p.core.describe(ctx, cursor, nil)
+			if err != nil {
+				yield(ResourceInfo{}, err)
+				return
+			}
+			for _, info := range page {
+				if info.State != Absent && !seen[info.Resource] && !yield(info, nil) {
+					return
+				}
+				seen[info.Resource] = true
+			}
+			if cursor = next; cursor == "0" {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package allocator_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// changed requires a call to have done just this.
+func changed(t *testing.T, change allocator.Change, err error) func(added, kept, removed int) {
+	t.Helper()
+	return func(added, kept, removed int) {
+		t.Helper()
+		require.NoError(t, err)
+		require.Equal(t, allocator.Change{Added: added, Kept: kept, Removed: removed}, change)
+	}
+}
+
+// odd are keys that a separator, a marker or text would break.
+var odd = []string{
+	"|b", "a|", "||", "#ALLOCATED", " ", "a b", "a\nb", "\n", "Grüße, 世界", "\xff", "\xff\xfe\x00", "\x00", "n", "p", "v", "ia", "ba", "{a}",
+	"0", "-1", "i", "%s", "a:b", strings.Repeat("\xff", 1024), strings.Repeat("x", 1024),
+}
+
+func TestAnyBytesCanBeTheKeyOfAResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		change, err := n.Add(ctx, odd, nil)
+		changed(t, change, err)(len(odd), 0, 0)
+		require.Equal(t, odd, w.list())
+		var held []*allocator.Allocation[string]
+		for _, key := range odd {
+			a := n.takes(key, &allocator.AllocateOptions{Bind: key[:min(len(key), 512)]})
+			require.Equal(t, allocator.Leased, w.status(key).State)
+			held = append(held, a)
+		}
+		require.Equal(t, len(odd), w.inspect().Leased)
+		for i, a := range held {
+			a.Rest(time.Second, odd[i][:min(len(odd[i]), 512)])
+			w.release(a)
+			info := w.status(odd[i])
+			require.Equal(t, allocator.Resting, info.State)
+			require.Equal(t, odd[i][:min(len(odd[i]), 512)], info.Reason)
+			b, err := n.Binding(ctx, odd[i][:min(len(odd[i]), 512)])
+			require.NoError(t, err)
+			require.Equal(t, odd[i], b.Resource)
+		}
+		w.Advance(time.Second)
+		require.Equal(t, len(odd), w.inspect().Resources)
+		require.Len(t, w.states(), len(odd))
+		for _, key := range odd {
+			has, err := n.Contains(ctx, key)
+			require.NoError(t, err)
+			require.True(t, has)
+			w.release(n.takes(key, &allocator.AllocateOptions{Bind: key[:min(len(key), 512)]}))
+		}
+		change, err = n.Remove(ctx, odd)
+		changed(t, change, err)(0, 0, len(odd))
+		require.Empty(t, w.states())
+		w.requireIdle()
+	})
+}
+
+func TestAddPutsNewOnesAtTheEndAndKeepsWhatIsThere(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		change, err := n.Add(ctx, nil, nil)
+		changed(t, change, err)(0, 0, 0)
+		require.Empty(t, w.Keys(), "nothing is written")
+		change, err = n.Add(ctx, []string{"c", "a", "c"}, nil)
+		changed(t, change, err)(2, 0, 0)
+		held := n.takes("c", nil)
+		require.NoError(t, n.Rest(ctx, "a", time.Minute, "mine"))
+		change, err = n.Add(ctx, []string{"b", "a", "c", "d"}, nil)
+		changed(t, change, err)(2, 2, 0)
+		require.Equal(t, []string{"b", "d"}, w.list())
+		require.Equal(t, allocator.Resting, w.status("a").State, "it goes on resting")
+		require.Equal(t, "mine", w.status("a").Reason)
+		require.NoError(t, held.Err())
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1}, w.inspect())
+		size, err := n.Len(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 4, size)
+		w.release(held)
+		w.Advance(time.Minute)
+		_, err = n.GC(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []string{"b", "d", "c", "a"}, w.list())
+		w.requireIdle()
+	})
+}
+
+func TestWhatIsRemovedWhileItIsLeasedLeavesWhenItComesBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.add("a", "b", "c")
+		require.NoError(t, n.Bind(ctx, "me", "a", nil))
+		held := n.takes("a", nil)
+		change, err := n.Remove(ctx, []string{"a", "b", "absent", "a"})
+		changed(t, change, err)(0, 0, 2)
+		change, err = n.Remove(ctx, []string{"a", "b"})
+		changed(t, change, err)(0, 0, 0)
+		info := w.status("a")
+		require.Equal(t, allocator.Leased, info.State)
+		require.True(t, info.Leaving)
+		require.Equal(t, held.ID(), info.Holders[0].ID)
+		require.Equal(t, map[string]allocator.State{"a": allocator.Leased, "c": allocator.Free}, w.states())
+		has, err := n.Contains(ctx, "a")
+		require.NoError(t, err)
+		require.False(t, has)
+		size, err := n.Len(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, size)
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 1, Leased: 1, Leaving: 1, Holders: 1}, w.inspect())
+		b, err := n.Binding(ctx, "me")
+		require.NoError(t, err)
+		require.Empty(t, b.Resource, "its resource is not in the pool")
+		require.ErrorIs(t, n.Rest(ctx, "a", time.Second, ""), allocator.ErrAbsent)
+		require.ErrorIs(t, n.Bind(ctx, "you", "a", nil), allocator.ErrAbsent)
+
+		w.Advance(3 * lease)
+		require.NoError(t, held.Err(), "it is renewed")
+		w.release(held)
+		require.Equal(t, map[string]allocator.State{"c": allocator.Free}, w.states())
+		w.requireIdle()
+	})
+}
+
+func TestALeasedResourceRemovedAndAddedAgainStaysLeasedToItsHolder(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.add("a")
+		held := n.takes("a", nil)
+		before := w.status("a")
+		_, err := n.Remove(ctx, []string{"a"})
+		require.NoError(t, err)
+		change, err := n.Add(ctx, []string{"a"}, nil)
+		changed(t, change, err)(1, 0, 0)
+		require.Equal(t, before, w.status("a"), "as if never removed")
+		require.Empty(t, w.list())
+		_, err = w.node().TryAllocate(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		q := w.node().queue(nil)
+		w.Advance(2 * lease)
+		require.NoError(t, held.Err())
+		w.release(held)
+		next := q.gets(w.Now(), "a")
+		require.Greater(t, next.Fence(), held.Fence())
+		w.release(next)
+		require.Equal(t, []string{"a"}, w.list())
+		w.requireIdle()
+	})
+}
+
+func TestClearEmptiesAPool(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		var all []string
+		for i := range 1000 {
+			all = append(all, fmt.Sprint(i))
+		}
+		w.add(all...)
+		held := n.takes("0", nil)
+		require.NoError(t, n.Rest(ctx, "1", berth.Forever, ""))
+		change, err := n.Clear(ctx)
+		changed(t, change, err)(0, 0, 1000)
+		require.Equal(t, map[string]allocator.State{"0": allocator.Leased}, w.states())
+		require.NoError(t, held.Err())
+		w.release(held)
+		require.Empty(t, w.states())
+		w.requireIdle()
+		w.Advance(w.Expiry() - w.Now())
+		require.Empty(t, w.Keys(), "what is empty is forgotten")
+		change, err = n.Clear(ctx)
+		changed(t, change, err)(0, 0, 0)
+		change, err = n.Remove(ctx, []string{"a"})
+		changed(t, change, err)(0, 0, 0)
+	})
+}
+
+func TestManyResourcesGoInStepsWithProgress(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		const total = 10_100
+		all := make([]string, total)
+		for i := range all {
+			all[i] = fmt.Sprint("10.0.", i/250, ".", i%250)
+		}
+		last, steps := 0, 0
+		change, err := n.Add(ctx, all, &allocator.AddOptions{Progress: func(done, of int) {
+			require.Equal(t, total, of)
+			require.Greater(t, done, last)
+			require.LessOrEqual(t, done-last, 200)
+			last = done
+			steps++
+		}})
+		changed(t, change, err)(total, 0, 0)
+		require.Equal(t, total, last)
+		require.Equal(t, 51, steps)
+		require.Equal(t, steps, n.Count("pool_add"))
+		size, err := n.Len(ctx)
+		require.NoError(t, err)
+		require.Equal(t, total, size)
+		a := n.takes(all[0], nil)
+		w.release(a)
+		change, err = n.Remove(ctx, all[:1000])
+		changed(t, change, err)(0, 0, 1000)
+		require.Equal(t, 5, n.Count("pool_remove"))
+		w.release(n.takes(all[1000], nil))
+	})
+}
+
+func TestTheListingTellsOfEachResourceOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		var want []string
+		for i := range 2500 {
+			want = append(want, fmt.Sprintf("%04d", i))
+		}
+		w.add(want...)
+		held := n.takes("0000", &allocator.AllocateOptions{Meta: map[string]string{"job": "42"}, Lease: berth.Forever, Bind: "b"})
+		var got []string
+		for _, info := range collect(t, n.Resources(ctx)) {
+			got = append(got, info.Resource)
+			if info.State == allocator.Leased {
+				require.Equal(t, "0000", info.Resource)
+				require.Len(t, info.Holders, 1)
+				require.Equal(t, held.ID(), info.Holders[0].ID)
+				require.Equal(t, "42", info.Holders[0].Meta["job"])
+			}
+		}
+		slices.Sort(got)
+		require.Equal(t, want, got)
+		for _, err := range n.Resources(ctx) {
+			require.NoError(t, err)
+			break // a caller may stop
+		}
+		w.Advance(lease)
+		info := w.status("0000")
+		require.Equal(t, berth.Forever, info.Left)
+		require.Equal(t, allocator.ResourceInfo{Resource: "nobody", State: allocator.Absent}, w.status("nobody"))
+		n.Cut()
+		for _, err := range n.Resources(ctx) {
+			require.Error(t, err)
+		}
+		n.Mend()
+	})
+}
+
+// What a lost answer has added counts as kept.
+func TestAnAddWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		n.Once("pool_add", link.LoseReply)
+		change, err := n.Add(context.Background(), []string{"a", "b"}, nil)
+		changed(t, change, err)(0, 2, 0)
+		require.Equal(t, []string{"a", "b"}, w.list())
+		w.inspect()
+	})
+}

@@ -1,0 +1,107 @@
+package allocator_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/engine"
+	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// What is here does as other processes do that a test has no client for.
+
+// wanting is the text of what a claim wants: the least recently used one, for itself.
+const wanting = "l o 0 3600000 "
+
+// record is what a node asks for, unless change says otherwise.
+func record(node string, change ...func(*engine.Record)) engine.Record {
+	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node, Extra: wanting}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+// acquireScript sends pool_acquire as another node would that waits, and returns its
+// reply.
+func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)) scriptkit.Reply {
+	w.T.Helper()
+	r := record(node, change...)
+	return w.Call("pool_acquire", claim, node, r.Tail(), strconv.Itoa(r.Priority),
+		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()),
+		"", "1", "60000", "berth:wake:", proxies)
+}
+
+// releaseScript sends pool_release as another node would.
+func (w *world) releaseScript(node, claim string) scriptkit.Reply {
+	w.T.Helper()
+	r := w.Call("pool_release", claim, node, "0", "0", "", "60000", "berth:wake:", proxies)
+	synctest.Wait()
+	return r
+}
+
+// occupy takes a resource for an hour without a client; its claim is node.1.
+func (w *world) occupy(node string) {
+	w.T.Helper()
+	reply := w.acquireScript(node, node+".1", func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
+	require.Equal(w.T, "granted", reply.Status())
+}
+
+// vacate gives that back.
+func (w *world) vacate(node string) {
+	w.T.Helper()
+	reply := w.releaseScript(node, node+".1")
+	require.Equal(w.T, "released", reply.Status())
+}
+
+// publish wakes a node up as scripts/lib/wake.lua does.
+func (w *world) publish(to *node, fields ...string) {
+	w.T.Helper()
+	payload := ""
+	for _, field := range fields {
+		payload += strconv.Itoa(len(field)) + ":" + field
+	}
+	w.Do("PUBLISH", "berth:wake:"+to.client.Node(), payload)
+	synctest.Wait()
+}
+
+// listen hears what is published to a node that has no process here, from now on.
+func (w *world) listen(node string) (heard func() []string) {
+	w.T.Helper()
+	redis, err := w.Server.Client(worlds.RarePings)
+	require.NoError(w.T, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	payloads := []string{} // guarded by mu
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = redis.Receive(ctx, redis.B().Subscribe().Channel("berth:wake:"+node).Build(), func(m rueidis.PubSubMessage) {
+			mu.Lock()
+			defer mu.Unlock()
+			payloads = append(payloads, m.Message)
+		})
+	}()
+	w.T.Cleanup(func() {
+		cancel()
+		<-done
+		redis.Close()
+	})
+	synctest.Wait()
+	return func() []string {
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(payloads)
+	}
+}
+
+func millis(n int64) string { return strconv.FormatInt(n, 10) }

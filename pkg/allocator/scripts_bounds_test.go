@@ -1,0 +1,90 @@
+package allocator_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+const (
+	lingerMS = "2000"
+	prefix   = "berth:wake:"
+)
+
+// crowd calls the scripts of a pool that has more in it than one run may drop.
+type crowd struct {
+	*worlds.World
+	keys []string
+}
+
+func inCrowd(t *testing.T, test func(t *testing.T, m *crowd)) {
+	t.Helper()
+	worlds.In(t, "berth:pool:{many}:state", "", func(t *testing.T, w *worlds.World) {
+		m := &crowd{World: w}
+		for _, part := range []string{"state", "line", "items", "free", "bindings"} {
+			m.keys = append(m.keys, "berth:pool:{many}:"+part)
+		}
+		test(t, m)
+	})
+}
+
+func (m *crowd) add(lasts string, from, to int) {
+	for ; from < to; from += 100 {
+		args := []string{lasts, "1", "0", lingerMS, prefix, "many"}
+		for n := from; n < min(from+100, to); n++ {
+			args = append(args, "r"+strconv.Itoa(n))
+		}
+		m.CallOn(m.keys, "pool_add", args...)
+	}
+}
+
+func (m *crowd) try(n int) scriptkit.Reply {
+	wants := "l o 0 0 "
+	tail := fmt.Sprintf("1 r 1000 1000 0 0 0:0:0:%d:%s", len(wants), wants)
+	return m.CallOn(m.keys, "pool_acquire", "a."+strconv.Itoa(n), "a", tail, "0", "1000", "1000", "0", "", "0", lingerMS, prefix, "many")
+}
+
+func (m *crowd) whole(t *testing.T) {
+	t.Helper()
+	r := m.CallOn(m.keys, "pool_inspect", "items", "0", "100", "10000")
+	require.Equal(t, 20, r.Len(), "Inspect finds nothing")
+}
+
+func TestATryFindsAResourceBehindMoreExpiredLeasesThanOneRunDrops(t *testing.T) {
+	inCrowd(t, func(t *testing.T, m *crowd) {
+		m.add("0", 0, 250)
+		for n := range 250 {
+			r := m.try(n)
+			require.Equal(t, "granted", r.Status())
+		}
+		m.Advance(1001 * time.Millisecond)
+		r := m.try(1000)
+		require.Equal(t, "granted", r.Status())
+		require.EqualValues(t, 1, r.Int(6), "there is more to sweep")
+		m.whole(t)
+	})
+}
+
+func TestATryIsToldThatThereIsMoreBehindExpiredResources(t *testing.T) {
+	inCrowd(t, func(t *testing.T, m *crowd) {
+		m.add("500", 0, 350)
+		m.add("0", 350, 351)
+		m.Advance(501 * time.Millisecond)
+		for n := range 5 {
+			r := m.try(n)
+			m.whole(t)
+			if r.Status() == "granted" {
+				require.Equal(t, "r350", r.Str(7))
+				return
+			}
+			require.EqualValues(t, 1, r.Int(5), "full is not the last word")
+		}
+		t.Fatal("nothing was granted")
+	})
+}

@@ -1,0 +1,34 @@
+package allocator_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/internal/model/pool"
+	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
+func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
+	require.NoError(t, model.Checks(25))
+	worlds.In(t, "berth:pool:{proxies}:state", "", func(t *testing.T, w *worlds.World) {
+		space, err := keyspace.New(keyspace.DefaultNamespace)
+		require.NoError(t, err)
+		heard, runs := pool.Listen(t, w.Redis, space), 0
+		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
+		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
+			runs++
+			pool.Run(rt, pool.World{
+				Redis: w.Redis, Scripts: claims.Library(), Space: space, Name: fmt.Sprint("proxies", runs),
+				Heard: heard, Now: time.Now, Advance: func(d time.Duration, _ ...string) { w.Advance(d) },
+			})
+		})
+	})
+}

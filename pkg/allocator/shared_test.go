@@ -1,0 +1,154 @@
+package allocator_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+var inTurn = allocator.PoolConfig[string]{Shared: true}
+
+func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b", "c")
+		n, m := w.nodeOf(inTurn), w.nodeOf(inTurn)
+		var all []*allocator.Allocation[string]
+		for i, key := range []string{"a", "b", "c", "a", "b", "c", "a"} {
+			all = append(all, []*node{n, m}[i%2].takes(key, nil))
+		}
+		for i, a := range all[1:] {
+			require.Greater(t, a.Fence(), all[i].Fence())
+		}
+		synctest.Wait()
+		w.requireIdle()
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Free: 3}, w.inspect(), "nothing is leased")
+		n.Fresh()
+		w.Advance(10 * lease)
+		require.Empty(t, n.Counts(), "nothing is renewed")
+		for _, a := range all {
+			require.NoError(t, a.Err())
+			require.Equal(t, berth.Forever, a.Left())
+			require.NoError(t, a.Renew(context.Background()))
+			w.release(a)
+			require.NoError(t, a.Release(context.Background()))
+			require.ErrorIs(t, a.Err(), berth.ErrReleased)
+		}
+		require.Empty(t, n.Counts(), "nothing is given back")
+	})
+}
+
+func TestInASharedPoolNobodyWaitsWhileOneDoesNotRest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		n := w.nodeOf(inTurn)
+		for range 50 {
+			_, err := n.TryAllocate(ctx, nil)
+			require.NoError(t, err)
+		}
+		require.NoError(t, n.Rest(ctx, "a", time.Minute, ""))
+		for range 5 {
+			n.takes("b", nil)
+		}
+		require.NoError(t, n.Rest(ctx, "b", 10*time.Second, ""))
+		_, err := n.TryAllocate(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		q := n.queue(nil)
+		later := n.queue(nil)
+		require.Equal(t, "b", q.GrantedBy(10*time.Second).Resource())
+		require.Equal(t, "b", later.GrantedBy(10*time.Second).Resource())
+		w.Until(time.Minute)
+		seen := map[string]bool{}
+		for range 2 {
+			seen[n.take(nil).Resource()] = true
+		}
+		require.Equal(t, map[string]bool{"a": true, "b": true}, seen)
+		w.requireIdle()
+	})
+}
+
+func TestARestAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.nodeOf(inTurn)
+		a := n.takes("a", nil)
+		a.Rest(time.Minute, "429")
+		require.Equal(t, allocator.Free, w.status("a").State)
+		w.release(a)
+		require.Equal(t, allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: "429"}, w.status("a"))
+		for range 3 {
+			n.takes("b", nil)
+		}
+		w.release(a)
+		w.Advance(time.Second)
+		require.Equal(t, time.Minute-time.Second, w.status("a").Left, "a second Release does nothing")
+	})
+}
+
+func TestASharedAllocationEndsWithItsClient(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n := w.nodeOf(inTurn)
+		a := n.takes("a", nil)
+		released := n.takes("a", nil)
+		w.release(released)
+		require.NoError(t, n.client.Close(ctx))
+		<-a.Done()
+		require.ErrorIs(t, a.Err(), berth.ErrClosed)
+		require.ErrorIs(t, context.Cause(a.Context()), berth.ErrClosed)
+		require.ErrorIs(t, released.Err(), berth.ErrReleased)
+		require.Equal(t, []string{"a"}, w.list())
+	})
+}
+
+func TestWhatNeedsALeaseIsRefusedInASharedPool(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		n := w.nodeOf(inTurn)
+		a := n.takes("a", nil)
+		requireInvalid(t, "Swap", a.Swap(ctx))
+		_, err := a.Detach(ctx)
+		requireInvalid(t, "Detach", err)
+		require.NoError(t, a.Err())
+		require.Equal(t, "a", a.Resource())
+	})
+}
+
+func TestASharedPoolOpensEachResourceOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		cfg, opened := inTurn, 0
+		cfg.Open = func(_ context.Context, key string) (string, error) { opened++; return key, nil }
+		n := w.nodeOf(cfg)
+		for range 3 {
+			w.release(n.takes("a", nil))
+			n.takes("b", nil)
+		}
+		require.Equal(t, 2, opened)
+	})
+}
+
+func TestDoInASharedPool(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeOf(inTurn)
+		err := n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
+			require.NoError(t, ctx.Err())
+			require.Equal(t, a.Fence(), n.Fence(ctx))
+			a.Rest(time.Second, "")
+			return errMine
+		})
+		require.Equal(t, errMine, err)
+		synctest.Wait()
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		w.requireIdle()
+	})
+}

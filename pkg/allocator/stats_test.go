@@ -1,0 +1,301 @@
+package allocator_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func TestStatsCountWhatThereIs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		stats, err := n.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Stats{Name: proxies}, stats, "not known")
+		require.Zero(t, stats.Share())
+		size, err := n.Len(ctx)
+		require.NoError(t, err)
+		require.Zero(t, size)
+		require.Empty(t, w.Keys(), "and a question does not make it known")
+
+		w.add("a", "b", "c", "d")
+		a := n.takes("a", nil)
+		n.takes("b", nil)
+		require.NoError(t, n.Rest(ctx, "c", time.Minute, ""))
+		require.NoError(t, change(n.Remove(ctx, []string{"a"})))
+		stats, err = n.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Stats{
+			Name: proxies, Resources: 4, Free: 1, Leased: 2, Resting: 1, Leaving: 1, Holders: 2,
+		}, stats)
+		require.InDelta(t, 0.5, stats.Share(), 1e-9)
+		n.takes("d", nil)
+		n.queue(nil)
+		n.queue(nil)
+		stats, err = n.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Stats{
+			Name: proxies, Resources: 4, Leased: 3, Resting: 1, Leaving: 1, Holders: 3, Waiting: 2,
+		}, stats)
+		w.release(a)
+		size, err = n.Len(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 3, size)
+	})
+}
+
+func TestStatsSweepAllThatHasExpired(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.add(many("x", 250)...)
+		for i := range 250 {
+			w.acquireScript("dead", fmt.Sprint("dead.", i))
+		}
+		w.Advance(lease)
+		count, err := n.GC(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 100, count)
+		n.Fresh()
+		stats, err := n.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 250, Free: 250, Swept: 150}, stats)
+		require.Equal(t, 2, n.Count("pool_sweep"), "at most 100 in one script")
+		count, err = n.GC(ctx)
+		require.NoError(t, err)
+		require.Zero(t, count)
+		w.requireIdle()
+	})
+}
+
+// named is a pool of another name, of so many resources, of which so many are leased.
+func (n *node) named(name string, resources, leased int) {
+	n.w.T.Helper()
+	p, err := allocator.NewPool(n.client, name, allocator.PoolConfig[string]{})
+	require.NoError(n.w.T, err)
+	require.NoError(n.w.T, change(p.Add(context.Background(), many("x", resources), nil)))
+	for range leased {
+		_, err := p.TryAllocate(context.Background(), nil)
+		require.NoError(n.w.T, err)
+	}
+}
+
+func TestStatsOfAllNamesSkipEmptyOnes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, other := w.node(), w.nodeWith(allocator.Config{Namespace: "other"}, allocator.PoolConfig[string]{})
+		n.named("leased", 2, 1)
+		n.named("idle", 3, 0)
+		n.named("odd *", 1, 0)
+		other.named("elsewhere", 1, 1)
+		w.add("a")
+		require.NoError(t, change(n.Clear(ctx)))
+		byName := func(stats []allocator.Stats) map[string]allocator.Stats {
+			m := make(map[string]allocator.Stats)
+			for _, s := range stats {
+				require.NotContains(t, m, s.Name)
+				m[s.Name] = s
+			}
+			return m
+		}
+		all := map[string]allocator.Stats{
+			"leased": {Name: "leased", Resources: 2, Free: 1, Leased: 1, Holders: 1},
+			"idle":   {Name: "idle", Resources: 3, Free: 3},
+			"odd *":  {Name: "odd *", Resources: 1, Free: 1},
+		}
+		require.Equal(t, all, byName(collect(t, n.client.Stats(ctx))))
+		require.Equal(t, map[string]allocator.Stats{
+			proxies: {Name: proxies}, "never": {Name: "never"},
+		}, byName(collect(t, n.client.Stats(ctx, proxies, "never"))), "those that are named are there")
+		q := n.queue(nil)
+		all[proxies] = allocator.Stats{Name: proxies, Waiting: 1}
+		require.Equal(t, all, byName(collect(t, n.client.Stats(ctx))), "one that is waited for is worth telling of")
+		q.Cancel(nil)
+		<-q.Done
+		for _, err := range n.client.Stats(ctx) {
+			require.NoError(t, err)
+			break // a caller may stop
+		}
+	})
+}
+
+func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.named("a", 1, 0)
+		n.named("b", 1, 0)
+		w.Do("HSET", "berth:pool:{newer}:state", "fmt", "2")
+		good, bad := 0, 0
+		for stats, err := range n.client.Stats(context.Background()) {
+			if err != nil {
+				require.ErrorIs(t, err, berth.ErrIncompatible)
+				bad++
+				continue
+			}
+			require.Contains(t, []string{"a", "b"}, stats.Name)
+			good++
+		}
+		require.Equal(t, 2, good)
+		require.Equal(t, 1, bad)
+		_, err := n.client.Top(context.Background(), 1)
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+	})
+}
+
+func TestTopReturnsTheFullestFirst(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		n.named("half", 4, 2)
+		n.named("full", 1, 1)
+		n.named("third", 3, 1)
+		n.named("tenth", 10, 1)
+		n.named("idle", 1, 0)
+		list := func(count int) (top []string) {
+			all, err := n.client.Top(ctx, count)
+			require.NoError(t, err)
+			for _, stats := range all {
+				top = append(top, stats.Name)
+			}
+			return top
+		}
+		require.Equal(t, []string{"full"}, list(1))
+		require.Equal(t, []string{"full", "half", "third"}, list(3))
+		require.Equal(t, []string{"full", "half", "third", "tenth", "idle"}, list(100))
+	})
+}
+
+func TestAHolderIsListedWithItsResourceAndAllThatItAskedFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("\xff a|", "b")
+		n := w.nodeWith(allocator.Config{Label: "worker 7"}, allocator.PoolConfig[string]{})
+		w.Advance(time.Second)
+		a, err := n.Allocate(berth.WithOwner(ctx, "order:7"), &allocator.AllocateOptions{
+			Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: map[string]string{"job": "42"}, Bind: "me",
+		})
+		require.NoError(t, err)
+		granted := time.UnixMilli(time.Now().UnixMilli())
+		w.Advance(1500 * ms)
+		want := allocator.Holder{
+			ID: a.ID(), Node: n.client.Node(), Label: "worker 7", Owner: "order:7", Weight: 1, Fence: a.Fence(),
+			Resource: "\xff a|", Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute,
+			Granted: granted, Held: 1500 * ms, Meta: map[string]string{"job": "42"},
+		}
+		require.Equal(t, []allocator.Holder{want}, collect(t, n.Holders(ctx)))
+		require.Equal(t, []allocator.Holder{want}, w.status("\xff a|").Holders)
+		detach(t, a)
+		want.Detached = true
+		require.Equal(t, []allocator.Holder{want}, collect(t, n.Holders(ctx)))
+		w.Advance(3500 * ms)
+		require.Empty(t, collect(t, n.Holders(ctx)), "what has expired is not held, swept or not")
+		require.Equal(t, allocator.Free, w.status("\xff a|").State)
+	})
+}
+
+func TestAfterASwapTheListingHasTheNewResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add(many("x", 300)...)
+		n := w.node()
+		resources := make(map[string]string)
+		for i := range 250 {
+			a := n.take(nil)
+			if i%100 == 0 {
+				require.NoError(t, a.Swap(ctx))
+			}
+			resources[a.ID()] = a.Resource()
+		}
+		listed := make(map[string]string)
+		for _, h := range collect(t, n.Holders(ctx)) {
+			require.NotContains(t, listed, h.ID)
+			listed[h.ID] = h.Resource
+		}
+		require.Equal(t, resources, listed)
+		for _, err := range n.Holders(ctx) {
+			require.NoError(t, err)
+			break // a caller may stop
+		}
+	})
+}
+
+func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, m := w.nodeWith(allocator.Config{Label: "a"}, allocator.PoolConfig[string]{}), w.node()
+		w.Advance(time.Second)
+		first := time.UnixMilli(time.Now().UnixMilli())
+		n.queueOn(berth.WithOwner(ctx, "late"), &allocator.AllocateOptions{Meta: map[string]string{"job": "42"}})
+		w.Advance(500 * ms)
+		m.queueOn(berth.WithOwner(ctx, "later"), nil)
+		m.queueOn(berth.WithOwner(ctx, "first"), &allocator.AllocateOptions{Priority: 3})
+		var order []string
+		for i, waiter := range collect(t, n.Waiters(ctx)) {
+			order = append(order, waiter.Owner)
+			require.Equal(t, i, waiter.Ahead)
+			if waiter.Owner == "late" {
+				require.Equal(t, "a", waiter.Label)
+				require.Equal(t, n.client.Node(), waiter.Node)
+				require.Equal(t, 500*ms, waiter.Waited)
+				require.Equal(t, lease-500*ms, waiter.Alive)
+				require.Equal(t, map[string]string{"job": "42"}, waiter.Meta)
+				require.True(t, first.Equal(waiter.Since))
+			}
+		}
+		require.Equal(t, []string{"first", "late", "later"}, order)
+		stats, err := n.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Stats{Name: proxies, Waiting: 3}, stats)
+	})
+}
+
+func TestAListingEndsWithTheServersError(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n := w.node()
+		require.NoError(t, n.Bind(ctx, "me", "a", nil))
+		w.Do("HSET", stateKey, "fmt", "2")
+		for name, list := range map[string]func() error{
+			"Resources": func() error { return last(n.Resources(ctx)) },
+			"Bindings":  func() error { return last(n.Bindings(ctx)) },
+			"Holders":   func() error { return last(n.Holders(ctx)) },
+			"Waiters":   func() error { return last(n.Waiters(ctx)) },
+			"Stats":     func() error { _, err := n.Stats(ctx); return err },
+			"Len":       func() error { _, err := n.Len(ctx); return err },
+			"GC":        func() error { _, err := n.GC(ctx); return err },
+			"Status":    func() error { _, err := n.Status(ctx, "a"); return err },
+			"Contains":  func() error { _, err := n.Contains(ctx, "a"); return err },
+			"Binding":   func() error { _, err := n.Binding(ctx, "me"); return err },
+			"Bind":      func() error { return n.Bind(ctx, "me", "a", nil) },
+			"Rest":      func() error { return n.Rest(ctx, "a", time.Second, "") },
+			"Add":       func() error { return change(n.Add(ctx, []string{"b"}, nil)) },
+			"Remove":    func() error { return change(n.Remove(ctx, []string{"a"})) },
+			"Replace":   func() error { return change(n.Replace(ctx, []string{"b"}, nil)) },
+			"Clear":     func() error { return change(n.Clear(ctx)) },
+			"Allocate":  func() error { _, err := n.Allocate(ctx, nil); return err },
+		} {
+			before := w.Dump()
+			require.ErrorIs(t, list(), berth.ErrIncompatible, name)
+			require.Equal(t, before, w.Dump(), name)
+		}
+	})
+}
+
+// last is the error with which a listing ends; it has nothing else.
+func last[T any](seq func(func(T, error) bool)) (err error) {
+	for _, e := range seq {
+		if err != nil || e == nil {
+			return nil
+		}
+		err = e
+	}
+	return err
+}

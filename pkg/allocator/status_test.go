@@ -1,0 +1,300 @@
+package allocator_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/scripts"
+)
+
+// parsed is a Go file.
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	require.NoError(t, err)
+	return tree
+}
+
+// literal is the value of a text in Go.
+func literal(t *testing.T, e ast.Expr) string {
+	t.Helper()
+	value, err := strconv.Unquote(e.(*ast.BasicLit).Value)
+	require.NoError(t, err)
+	return value
+}
+
+// constants are the values of a file's text constants for whose name and type
+// wanted is true, sorted.
+func constants(t *testing.T, file string, wanted func(name, kind string) bool) []string {
+	t.Helper()
+	var values []string
+	for _, decl := range parsed(t, file).Decls {
+		block, ok := decl.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range block.Specs {
+			value := spec.(*ast.ValueSpec)
+			kind, _ := value.Type.(*ast.Ident)
+			if kind == nil {
+				kind = &ast.Ident{}
+			}
+			for i, name := range value.Names {
+				if wanted(name.Name, kind.Name) {
+					values = append(values, literal(t, value.Values[i]))
+				}
+			}
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// distinct sorts and drops repeats.
+func distinct(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// source is a script as it is written, comments included.
+func source(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := fs.ReadFile(scripts.FS, path)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// found are the first groups of all matches, sorted and without repeats.
+func found(pattern, text string) []string {
+	var words []string
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		words = append(words, match[1])
+	}
+	return distinct(words)
+}
+
+// declared are the statuses of these scripts, sorted; a name that ends with _ is that
+// of all which begin so.
+func declared(names ...string) []string {
+	var words []string
+	for _, script := range claims.Library().Scripts() {
+		if !slices.ContainsFunc(names, func(name string) bool {
+			return script.Name == name || strings.HasSuffix(name, "_") && strings.HasPrefix(script.Name, name)
+		}) {
+			continue
+		}
+		for _, reply := range script.Header.Returns {
+			words = append(words, reply.Status)
+		}
+	}
+	return distinct(words)
+}
+
+// without drops a word.
+func without(words []string, word string) []string {
+	return slices.DeleteFunc(words, func(w string) bool { return w == word })
+}
+
+func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
+	t.Parallel()
+	status := func(name, _ string) bool { return strings.HasPrefix(name, "status") }
+	shared := constants(t, "../../internal/claims/status.go", status)
+	own := constants(t, "script.go", status)
+	require.Equal(t, declared("claim_", "pool_release", "pool_renew", "pool_restore", "pool_resume", "pool_sweep", "pool_force_release"), shared,
+		"of the shared scripts, and of those whose reply is read in one place")
+	require.Equal(t, declared("claim_", "pool_"), distinct(slices.Concat(shared, own)))
+
+	// What an own script's reply is compared with is declared where that is done.
+	wanted := declared("pool_acquire", "pool_swap", "pool_sweep", "pool_add", "pool_remove", "pool_replace",
+		"pool_rest", "pool_bind", "pool_bindings", "pool_resources", "pool_refresh", "pool_inspect")
+	require.Equal(t, without(wanted, "incompatible"), own)
+	require.Len(t, own, len(distinct(slices.Clone(own))), "each is declared once")
+}
+
+// engineWords are the values of the engine's constants of a type.
+func engineWords(t *testing.T, kind string) []string {
+	t.Helper()
+	return constants(t, "../../internal/engine/scripts.go", func(_, k string) bool { return k == kind })
+}
+
+func TestTheWordsOfATombstoneAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	var words []string
+	for _, script := range []string{"pool_release.lua", "pool_force_release.lua"} {
+		raw := source(t, script)
+		words = append(words, found(`"!(\w+)"`, raw)...)
+		words = append(words, found(`quit\([^\n]*"(\w+)"[^\n]*stays`, raw)...)
+	}
+	words = distinct(words)
+	require.Equal(t, []string{"gone", "released"}, words)
+	require.Subset(t, engineWords(t, "Word"), words)
+}
+
+func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	header := regexp.MustCompile(`mode \((.*?)\)`).FindStringSubmatch(source(t, "pool_renew.lua"))
+	require.NotNil(t, header)
+	require.Equal(t, engineWords(t, "Mode"), distinct(strings.Split(header[1], ", ")))
+}
+
+func TestTheAnswersToAReleaseAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	want := []string{"force_released"} // not_held, with the word of an operator's tombstone
+	want = append(want, without(declared("pool_release"), "incompatible")...)
+	require.Equal(t, distinct(want), engineWords(t, "Released"))
+}
+
+// A wake-up that the engine does not know would be lost on every hand-off.
+func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	err := fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && regexp.MustCompile(`^(lib/|claim_|pool_)`).MatchString(path) {
+			sent = append(sent, found(`wake\(out, [^,\n]+, "(\w+)", at\.name`, source(t, path))...)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	var taken []string
+	ast.Inspect(parsed(t, "../../internal/engine/engine.go"), func(n ast.Node) bool {
+		f, ok := n.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "deliver" {
+			return true
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if clause, ok := n.(*ast.CaseClause); ok {
+				for _, word := range clause.List {
+					taken = append(taken, literal(t, word))
+				}
+			}
+			return true
+		})
+		return false
+	})
+	require.Equal(t, distinct(taken), distinct(sent))
+}
+
+func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
+	t.Parallel()
+	raw := source(t, "lib/describe.lua")
+	states := []string{
+		string(allocator.Absent), string(allocator.Free), string(allocator.Leased), string(allocator.Resting),
+	}
+	comment := regexp.MustCompile(`a word \(([^)]*)\)`).FindStringSubmatch(strings.ReplaceAll(raw, "\n--", ""))
+	require.NotNil(t, comment)
+	require.Equal(t, states, distinct(strings.Split(comment[1], ", ")), "as the comment says")
+	require.Equal(t, states, found(`word(?:, ends)? = "(\w+)"`, raw), "as the script does")
+	require.Equal(t, states, constants(t, "resources.go", func(_, kind string) bool { return kind == "State" }))
+}
+
+// fieldsOf are the keys of a table in Lua that is written in one expression.
+func fieldsOf(t *testing.T, table, raw string) []string {
+	t.Helper()
+	body := regexp.MustCompile(`(?s)local ` + table + ` = \{(.*?)\}`).FindStringSubmatch(raw)
+	require.NotNil(t, body)
+	return found(`(\w+) = `, body[1])
+}
+
+// problemWords are the words that pool_inspect has for what does not fit together.
+func problemWords(t *testing.T) []string {
+	t.Helper()
+	raw := source(t, "pool_inspect.lua")
+	words := found(`problem\("(\w+)"`, raw)
+	for _, choice := range regexp.MustCompile(`problem\([^"\n]+ and "(\w+)" or "(\w+)"`).FindAllStringSubmatch(raw, -1) {
+		words = append(words, choice[1:]...)
+	}
+	return distinct(words)
+}
+
+func TestTheProblemsOfAnInspectionAreThoseThatGoExplains(t *testing.T) {
+	t.Parallel()
+	raw := source(t, "pool_inspect.lua")
+	var explained, counted []string
+	ast.Inspect(parsed(t, "inspect.go"), func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			if n.Names[0].Name != "problems" {
+				return true
+			}
+			for _, e := range n.Values[0].(*ast.CompositeLit).Elts {
+				pair := e.(*ast.KeyValueExpr)
+				explained = append(explained, literal(t, pair.Key))
+				require.Equal(t, 1, strings.Count(literal(t, pair.Value), "%q"))
+			}
+		case *ast.TypeSpec:
+			if n.Name.Name != "sums" {
+				return true
+			}
+			for _, name := range n.Type.(*ast.StructType).Fields.List[0].Names {
+				counted = append(counted, name.Name)
+			}
+		}
+		return true
+	})
+	require.Equal(t, problemWords(t), distinct(explained))
+	require.Equal(t, fieldsOf(t, "seen", raw), distinct(slices.Clone(counted)))
+
+	// The order of the counts is that of the reply.
+	reply := regexp.MustCompile(`(?s)local reply = \{(.*?)\n\}`).FindStringSubmatch(raw)
+	require.NotNil(t, reply)
+	var order []string
+	for _, field := range regexp.MustCompile(`seen\.(\w+)`).FindAllStringSubmatch(reply[1], -1) {
+		order = append(order, field[1])
+	}
+	require.Equal(t, order, counted)
+}
+
+func TestThePartsOfAnInspectionAreItsSteps(t *testing.T) {
+	t.Parallel()
+	raw := source(t, "pool_inspect.lua")
+	header := regexp.MustCompile(`part \((.*?)\)`).FindStringSubmatch(raw)
+	require.NotNil(t, header)
+	parts := strings.Split(header[1], ", ")
+	steps := found(`function steps\.(\w+)\(`, raw)
+	require.Equal(t, steps, distinct(slices.Clone(parts)))
+	for _, part := range parts[1:] {
+		require.Contains(t, raw, `"`+part+`"`, "some step leads there")
+	}
+	var named []string
+	ast.Inspect(parsed(t, "inspect.go"), func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name != "inspect" {
+			return false
+		}
+		if word, ok := n.(*ast.BasicLit); ok && word.Kind == token.STRING && regexp.MustCompile(`^"\w+"$`).MatchString(word.Value) {
+			named = append(named, literal(t, word))
+		}
+		return true
+	})
+	named = without(distinct(named), "0") // a cursor
+	require.Equal(t, []string{"items", "links", "walk"}, slices.DeleteFunc(named, func(word string) bool {
+		return !slices.Contains(parts, word)
+	}))
+}
+
+func TestThePoliciesOfTheScriptsAreThoseOfTheConfig(t *testing.T) {
+	t.Parallel()
+	var letters []string
+	for _, p := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
+		letters = append(letters, p.String()[:1])
+	}
+	line := regexp.MustCompile(`--   policy +(.*)`).FindStringSubmatch(source(t, "lib/wants.lua"))
+	require.NotNil(t, line)
+	require.Equal(t, letters, found(`(\w): `, line[1]))
+	require.Subset(t, letters, found(`w\.policy == "(\w)"`, source(t, "lib/pick.lua")))
+	require.Equal(t, "least recent", allocator.LeastRecent.String())
+	require.Equal(t, "most recent", allocator.MostRecent.String())
+	require.Equal(t, "random", allocator.Random.String())
+	require.Equal(t, "unknown", allocator.Policy(9).String())
+	require.Equal(t, "unknown", allocator.Policy(-1).String())
+}

@@ -1,0 +1,370 @@
+package allocator_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b", "c")
+		n := w.node()
+		n.connect()
+		a := n.takes("a", nil)
+		id, fence := a.ID(), a.Fence()
+		done := a.Done()
+		for _, key := range []string{"b", "c", "a", "b"} {
+			n.Fresh()
+			require.NoError(t, a.Swap(ctx))
+			require.Equal(t, map[string]int{"pool_swap": 1}, n.Counts(), "in one step")
+			require.Equal(t, key, a.Resource())
+			require.Equal(t, key, a.Value())
+			require.Equal(t, id, a.ID())
+			require.Greater(t, a.Fence(), fence)
+			fence = a.Fence()
+			h := collect(t, n.Holders(ctx))
+			require.Len(t, h, 1)
+			require.Equal(t, key, h[0].Resource)
+			require.Equal(t, fence, h[0].Fence)
+			require.Equal(t, 1, w.inspect().Leased)
+			w.Advance(lease)
+		}
+		require.NoError(t, a.Err())
+		select {
+		case <-done:
+			t.Fatal("the handle stays")
+		default:
+		}
+		w.release(a)
+		require.Equal(t, []string{"c", "a", "b"}, w.list())
+		w.requireIdle()
+	})
+}
+
+func TestWhatRestHasAskedForIsForTheOldResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
+		a := n.takes("a", nil)
+		a.Rest(time.Minute, "blocked")
+		require.NoError(t, a.Swap(ctx))
+		require.Equal(t, allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: "blocked"}, w.status("a"))
+		w.release(a)
+		require.Equal(t, allocator.ResourceInfo{Resource: "b", MaxSharers: 1, State: allocator.Resting, Left: time.Second}, w.status("b"))
+	})
+}
+
+func TestASwapNeverWaitsAndChangesNothingThen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		n, m := w.node(), w.node()
+		a, b := n.takes("a", nil), m.takes("b", nil)
+		fence := a.Fence()
+		unchanged := func(reason berth.Reason) {
+			t.Helper()
+			before := w.Dump()
+			err := a.Swap(ctx)
+			require.ErrorIs(t, err, berth.ErrBusy)
+			var refusal *berth.AcquireError
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, reason, refusal.Reason)
+			require.Equal(t, proxies, refusal.Name)
+			require.Equal(t, a.ID(), refusal.Claim)
+			require.Equal(t, 2, refusal.Capacity)
+			require.NoError(t, a.Err())
+			require.Equal(t, "a", a.Resource())
+			require.Equal(t, fence, a.Fence())
+			require.Equal(t, before, w.Dump())
+		}
+		unchanged(berth.ReasonFull)
+		q := m.queue(nil)
+		unchanged(berth.ReasonQueuedAhead)
+		w.release(b)
+		b = q.gets(0, "b")
+		require.NoError(t, n.Rest(ctx, "b", time.Minute, ""))
+		w.release(b)
+		unchanged(berth.ReasonFull)
+		w.release(a)
+	})
+}
+
+func TestOfTwoSwapsAtOnceOneComesAfterTheOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b", "c")
+		n := w.node()
+		n.connect()
+		a := n.takes("a", nil)
+		n.Delay(func() time.Duration { return ms })
+		var swaps sync.WaitGroup
+		for range 2 {
+			swaps.Go(func() {
+				if err := a.Swap(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		swaps.Wait()
+		require.Equal(t, "c", a.Resource())
+		require.Equal(t, "c", a.Value())
+		require.Equal(t, []string{"a", "b"}, w.list())
+		w.inspect()
+
+		// One that waits for another goes with its ctx.
+		ctx, cancel := context.WithCancelCause(context.Background())
+		swaps.Go(func() {
+			if err := a.Swap(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		var err error
+		swaps.Go(func() { err = a.Swap(ctx) })
+		synctest.Wait()
+		cancel(errMine)
+		swaps.Wait()
+		require.ErrorIs(t, err, errMine)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, "a", a.Value())
+	})
+}
+
+// Whichever comes first, nothing is held in the end and nothing is lost.
+func TestASwapAndAReleaseAtOnce(t *testing.T) {
+	for name, order := range map[string]struct{ swap, release time.Duration }{
+		"the swap first": {0, ms}, "the release first": {ms, 0}, "at the same time": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				var mu sync.Mutex
+				open := make(map[string]int)
+				n := w.nodeOf(allocator.PoolConfig[string]{
+					Open: func(_ context.Context, key string) (string, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						open[key]++
+						return key, nil
+					},
+				})
+				n.connect()
+				a := n.takes("a", nil)
+				n.Delay(func() time.Duration { return 5 * ms })
+				var both sync.WaitGroup
+				var swapped error
+				both.Go(func() {
+					<-time.After(order.swap)
+					swapped = a.Swap(context.Background())
+				})
+				both.Go(func() {
+					<-time.After(order.release)
+					if err := a.Release(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+				both.Wait()
+				w.Advance(time.Second)
+				if swapped != nil {
+					require.ErrorIs(t, swapped, berth.ErrReleased)
+				}
+				require.Len(t, w.list(), 2)
+				w.requireIdle()
+				for key, count := range open {
+					require.Equal(t, 1, count, key)
+				}
+			})
+		})
+	}
+}
+
+func TestASwapWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
+	for name, fate := range map[string]link.Fate{"the answer": link.LoseReply, "the call": link.LoseRequest} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b", "c")
+				n := w.node()
+				n.connect()
+				a := n.takes("a", nil)
+				n.Once("pool_swap", fate)
+				require.NoError(t, a.Swap(context.Background()))
+				require.Equal(t, "b", a.Resource())
+				require.Equal(t, "b", a.Value())
+				require.Equal(t, collect(t, n.Holders(context.Background()))[0].Fence, a.Fence())
+				require.Equal(t, []string{"c", "a"}, w.list())
+				w.inspect()
+			})
+		})
+	}
+}
+
+// An answer that was lost, and a copy that comes when the holder has swapped back.
+func TestALateCopyOfASwapChangesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.node()
+		n.connect()
+		a := n.takes("a", nil)
+		n.Once("pool_swap", link.Late)
+		require.NoError(t, a.Swap(context.Background()))
+		require.Equal(t, "b", a.Resource())
+		require.NoError(t, a.Swap(context.Background()))
+		require.Equal(t, "a", a.Resource())
+		before := w.Dump()
+		late, err := n.DeliverLate()
+		require.NoError(t, err)
+		require.Equal(t, 1, late)
+		require.Equal(t, before, w.Dump())
+		require.NoError(t, a.Err())
+	})
+}
+
+// Nobody can tell which resource it is of: the hold ends.
+func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.nodeWith(allocator.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
+		n.connect()
+		a := n.takes("a", nil)
+		n.Once("pool_swap", link.LoseReply)
+		require.Error(t, a.Swap(context.Background()))
+		require.ErrorIs(t, a.Err(), berth.ErrLost)
+		<-a.Done()
+		w.Advance(time.Second)
+		require.Len(t, w.list(), 2, "it is given back")
+		w.requireIdle()
+	})
+}
+
+// A call that did not reach the server has changed nothing.
+func TestASwapThatDidNotRunLeavesTheHold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.node()
+		n.connect()
+		a := n.takes("a", nil)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errMine)
+		require.ErrorIs(t, a.Swap(ctx), errMine)
+		require.NoError(t, a.Err())
+		require.Equal(t, "a", a.Resource())
+	})
+}
+
+func TestASwapWhoseOpenFailsEndsTheHold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		closed := []string{}
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Open: func(_ context.Context, key string) (string, error) {
+				if key == "b" {
+					return "", errMine
+				}
+				return key, nil
+			},
+			Close:       func(key string) error { closed = append(closed, key); return nil },
+			FailureRest: time.Minute,
+		})
+		a := n.takes("a", nil)
+		err := a.Swap(context.Background())
+		require.ErrorIs(t, err, errMine)
+		require.ErrorIs(t, a.Err(), berth.ErrReleased)
+		require.Equal(t, allocator.Resting, w.status("b").State)
+		require.Equal(t, errMine.Error(), w.status("b").Reason)
+		require.Equal(t, []string{"a"}, w.list())
+		require.Contains(t, n.Kinds(), observe.OpenFailed)
+		w.requireIdle()
+		require.Empty(t, closed)
+		n.Shut()
+		require.Equal(t, []string{"a"}, closed)
+	})
+}
+
+func TestASwapOfWhatHasEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  allocator.AllocateOptions
+		ends  func(w *world, n *node, a *allocator.Allocation[string])
+		want  error
+		still bool // the server still has what it had
+	}{
+		"expired": {opts: allocator.AllocateOptions{NoRenew: true}, want: berth.ErrExpired, ends: func(w *world, _ *node, _ *allocator.Allocation[string]) {
+			w.Advance(lease)
+		}},
+		"released": {want: berth.ErrReleased, ends: func(w *world, _ *node, a *allocator.Allocation[string]) { w.release(a) }},
+		"released by an operator": {want: berth.ErrReleased, ends: func(w *world, _ *node, a *allocator.Allocation[string]) {
+			require.NoError(w.T, w.node().client.ReleaseByID(context.Background(), proxies, a.ID()))
+		}},
+		"flushed": {want: berth.ErrLost, ends: func(w *world, _ *node, _ *allocator.Allocation[string]) {
+			w.Do("FLUSHALL")
+			w.add("a", "b")
+		}},
+		"detached": {want: berth.ErrReleased, still: true, ends: func(w *world, _ *node, a *allocator.Allocation[string]) {
+			_, err := a.Detach(context.Background())
+			require.NoError(w.T, err)
+		}},
+		"taken by another node": {want: berth.ErrReleased, still: true, ends: func(w *world, _ *node, a *allocator.Allocation[string]) {
+			token, err := a.Detach(context.Background())
+			require.NoError(w.T, err)
+			_, err = w.node().Resume(context.Background(), token)
+			require.NoError(w.T, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				n := w.node()
+				a := n.takes("a", &c.opts)
+				c.ends(w, n, a)
+				require.ErrorIs(t, a.Swap(context.Background()), c.want)
+				require.Equal(t, "a", a.Resource())
+				leased := 0
+				if c.still {
+					leased = 1
+				}
+				stats, err := n.Stats(context.Background())
+				require.NoError(t, err)
+				require.Equal(t, leased, stats.Leased)
+				require.Equal(t, 2, w.inspect().Resources)
+			})
+		})
+	}
+}
+
+func TestASwapFindsOneBehindWhatHasExpired(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n := w.node()
+		a := n.takes("a", nil)
+		_, err := n.Add(ctx, many("x", 400), &allocator.AddOptions{Expiry: time.Second})
+		require.NoError(t, err)
+		w.add("b")
+		w.Advance(time.Second)
+		require.NoError(t, a.Swap(ctx))
+		require.Equal(t, "b", a.Resource())
+	})
+}
+
+func TestASwapOfABoundClaimBindsTheNewResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.node()
+		a := n.takes("a", &allocator.AllocateOptions{Bind: "me"})
+		require.NoError(t, a.Swap(context.Background()))
+		b, err := n.Binding(context.Background(), "me")
+		require.NoError(t, err)
+		require.Equal(t, "b", b.Resource)
+		w.inspect()
+	})
+}

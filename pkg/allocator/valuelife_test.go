@@ -1,0 +1,183 @@
+package allocator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func TestAValueIsOpenedOncePerProcess(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		d, other := w.desk(allocator.PoolConfig[string]{}, nil), w.desk(allocator.PoolConfig[string]{}, nil)
+		for range 3 {
+			w.release(d.takes("a", nil))
+			w.release(other.takes("b", nil))
+			w.release(d.takes("a", nil))
+			w.release(d.takes("b", nil))
+		}
+		opened, closed := d.lists()
+		require.ElementsMatch(t, []string{"a", "b"}, opened)
+		require.Empty(t, closed, "a release closes nothing")
+		opened, _ = other.lists()
+		require.Equal(t, []string{"b"}, opened)
+	})
+}
+
+func TestAValueIsClosedWhenItsResourceIsRemoved(t *testing.T) {
+	for name, remove := range map[string]func(*desk) error{
+		"Remove": func(d *desk) error { return change(d.Remove(context.Background(), []string{"a", "b"})) },
+		"Replace": func(d *desk) error {
+			return change(d.Replace(context.Background(), []string{"c"}, nil))
+		},
+		"Clear": func(d *desk) error { return change(d.Clear(context.Background())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				d := w.desk(allocator.PoolConfig[string]{}, nil)
+				w.release(d.takes("a", nil))
+				held := d.takes("b", nil)
+				w.release(d.takes("a", nil))
+				require.NoError(t, remove(d))
+				d.requireClosed("a") // b is in use
+				require.NoError(t, held.Err())
+				require.Equal(t, "b", held.Value())
+				w.release(held)
+				d.requireClosed("a", "b")
+				d.Shut()
+				d.requireClosed("a", "b")
+			})
+		})
+	}
+}
+
+func TestAValueIsClosedWithTheReleaseOfALeavingResource(t *testing.T) {
+	for name, leave := range map[string]func(w *world){
+		"removed by another process": func(w *world) { require.NoError(w.T, change(w.pool.Remove(w.T.Context(), []string{"a"}))) },
+		"expired":                    func(w *world) { w.Advance(2 * time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				_, err := w.pool.Add(t.Context(), []string{"a"}, &allocator.AddOptions{Expiry: time.Second})
+				require.NoError(t, err)
+				d := w.desk(allocator.PoolConfig[string]{}, nil)
+				held := d.takes("a", nil)
+				leave(w)
+				d.requireClosed()
+				w.release(held)
+				d.requireClosed("a")
+			})
+		})
+	}
+}
+
+// Another process's call is noticed within RefreshEvery.
+func TestAValueIsClosedAfterAnotherProcessHasRemovedItsResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		d := w.desk(allocator.PoolConfig[string]{RefreshEvery: time.Minute}, nil)
+		w.release(d.takes("a", nil))
+		held := d.takes("b", nil)
+		require.NoError(t, change(w.pool.Clear(t.Context())))
+		d.requireClosed()
+		w.Advance(2 * time.Minute)
+		d.requireClosed("a")
+		require.NoError(t, held.Err())
+		w.release(held)
+		d.requireClosed("a", "b")
+		w.add("a")
+		w.release(d.takes("a", nil))
+		opened, _ := d.lists()
+		require.Equal(t, []string{"a", "b", "a"}, opened)
+	})
+}
+
+// What ends without its holder has its value kept for the next; it is closed with the
+// client.
+func TestAValueOutlivesAHoldThatIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		held := d.takes("a", &allocator.AllocateOptions{NoRenew: true})
+		w.Advance(lease)
+		require.ErrorIs(t, held.Release(t.Context()), berth.ErrExpired)
+		w.release(d.takes("a", nil))
+		opened, closed := d.lists()
+		require.Equal(t, []string{"a"}, opened)
+		require.Empty(t, closed)
+		d.Shut()
+		d.requireClosed("a")
+	})
+}
+
+func TestAnUnhealthyValueIsClosedAndOpenedAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		sick := true
+		d := w.desk(allocator.PoolConfig[string]{
+			FailureRest: time.Minute,
+			Healthy: func(_ context.Context, key string) error {
+				if sick && key == "a" {
+					return errMine
+				}
+				return nil
+			},
+		}, nil)
+		held, err := d.AllocateHealthy(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, "b", held.Resource())
+		d.requireClosed("a")
+		info := w.status("a")
+		require.Equal(t, allocator.Resting, info.State)
+		require.Equal(t, errMine.Error(), info.Reason)
+		require.Equal(t, (time.Minute - w.Now()).Round(time.Second), info.Left.Round(time.Second))
+		sick = false
+		q := d.queue(nil)
+		require.Equal(t, "a", q.GrantedBy(time.Minute).Resource())
+		opened, _ := d.lists()
+		require.Equal(t, []string{"a", "b", "a"}, opened)
+		d.requireClosed("a")
+	})
+}
+
+// Swap keeps the old value for who comes next here.
+func TestAValueStaysOpenAfterASwap(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		held := d.takes("a", nil)
+		require.NoError(t, held.Swap(t.Context()))
+		require.NoError(t, held.Swap(t.Context()))
+		opened, closed := d.lists()
+		require.Equal(t, []string{"a", "b"}, opened)
+		require.Empty(t, closed)
+
+		// The one that left while it was held elsewhere is closed when it is swapped away.
+		_, err := d.Remove(t.Context(), []string{"a"})
+		require.NoError(t, err)
+		d.requireClosed()
+		require.NoError(t, held.Swap(t.Context()))
+		d.requireClosed("a")
+		require.Equal(t, map[string]allocator.State{"b": allocator.Leased}, w.states())
+	})
+}
+
+func TestAValueIsClosedWithTheDoOfALeavingResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		require.NoError(t, d.Do(ctx, nil, func(context.Context, *allocator.Allocation[string]) error {
+			require.NoError(t, change(w.pool.Remove(ctx, []string{"a"})))
+			d.requireClosed()
+			return nil
+		}))
+		d.requireClosed("a")
+	})
+}

@@ -1,0 +1,39 @@
+--- @include "lib/bands"
+--- @include "lib/itemtext"
+--- @include "lib/push"
+--- @include "lib/unlink"
+-- settle writes what has become of a resource, and brings the list of free ones, the
+-- line and the counts in step with it. In the list are those that are not leaving, do
+-- not rest and have room for one more holder. One that is leaving and that nobody
+-- holds is gone.
+local function settle(at, st, key, i)
+  local p, was, band, leased = st.pool, i.was, bands(), #i.claims > 0
+  local gone = i.leaving and not leased
+  local listed = not i.leaving and i.ends == 0 and #i.claims < i.max
+  if i.ends ~= was.ends and i.ends > 0 and not gone then
+    redis.call("ZADD", at.line, band.rest + i.ends, "e:" .. key)
+  elseif was.ends > 0 and (gone or i.ends == 0) then
+    redis.call("ZREM", at.line, "e:" .. key)
+  end
+  if was.expiry > 0 and (i.leaving or i.expiry == 0) then
+    redis.call("ZREM", at.line, "x:" .. key)
+  elseif i.expiry > 0 and not i.leaving and (i.expiry ~= was.expiry or was.leaving) then
+    redis.call("ZADD", at.line, band.expiry + i.expiry, "x:" .. key)
+  end
+  if i.listed and not listed then
+    unlink(at, key)
+    p.free = p.free - 1
+  elseif listed and not i.listed then
+    push(at, key)
+    p.free = p.free + 1
+  end
+  if gone then
+    redis.call("HDEL", at.items, "i" .. key)
+    p.resources = p.resources - 1
+  else
+    redis.call("HSET", at.items, "i" .. key, itemtext(i))
+  end
+  p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
+  p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
+  i.listed, i.was = listed, { ends = i.ends, expiry = i.expiry, leased = leased, leaving = i.leaving }
+end

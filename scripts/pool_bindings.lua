@@ -1,0 +1,39 @@
+--[[
+pool_bindings: one binding, or some of them, in no order.
+KEYS[1] state (HASH field -> number)
+KEYS[2] items (HASH i:resource -> item)
+KEYS[3] bindings (HASH b:name -> end, resource)
+ARGV[1] name of the binding ("" = a page of all)    ARGV[2] cursor (0 to begin)    ARGV[3] about how many
+RETURNS {"page", cursor, ...} | {"incompatible", format}
+REPLAY reads only    COST O(page)
+]]
+-- For each binding three fields follow: its name, the resource, and the
+-- milliseconds left (-1 = no end). One that has ended, or whose resource is not in
+-- the pool, is left out.
+--- @include "lib/now"
+--- @include "lib/bands"
+--- @include "lib/bound"
+--- @include "lib/item"
+local at, forever = { ms = now(redis.call("TIME")), items = KEYS[2], bindings = KEYS[3] }, bands().forever
+local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
+if format > 1 then
+  return { "incompatible", format }
+end
+local names, cursor = { ARGV[1] }, "0"
+if ARGV[1] == "" then
+  local page = redis.call("HSCAN", at.bindings, ARGV[2], "MATCH", "b*", "COUNT", ARGV[3])
+  names, cursor = {}, page[1]
+  for n = 1, #page[2], 2 do
+    names[#names + 1] = string.sub(page[2][n], 2)
+  end
+end
+local reply = { "page", cursor }
+for _, name in ipairs(names) do
+  local key, ends = bound(at, name)
+  local i = key and item(at, key)
+  if i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms) then
+    reply[#reply + 1], reply[#reply + 2] = name, key
+    reply[#reply + 1] = ends == forever and -1 or ends - at.ms
+  end
+end
+return reply

@@ -1,0 +1,48 @@
+--[[
+pool_sweep: drop what has expired, end rests that are over, hand on, and count.
+KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[3] items (HASH i:resource -> item)
+KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[5] bindings (HASH b:name -> end, resource)
+ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
+RETURNS {"swept", dropped, held, holders, waiting, resources, next_ms, first, more, free, leased, resting, leaving}
+  | {"incompatible", format}
+REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
+]]
+--- @include "lib/pool"
+--- @include "lib/bands"
+--- @include "lib/touch"
+--- @include "lib/reclaim"
+--- @include "lib/give"
+--- @include "lib/handoff"
+--- @include "lib/hasten"
+--- @include "lib/tide"
+--- @include "lib/poolsave"
+--- @include "lib/tell"
+local node = ARGV[1]
+local at, st, _, newer = pool(KEYS, ARGV[2], ARGV[3], ARGV[4])
+local out, budget, p = {}, 100, st.pool
+
+if newer then
+  return { "incompatible", newer }
+end
+if st.fmt == 0 then
+  return { "swept", 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0 }
+end
+touch(at, st) -- a full server must be able to grant
+local dropped = reclaim(at, st, budget)
+local spent = dropped + handoff(at, st, budget - dropped, out, give(at, st))
+if spent > 0 then
+  poolsave(at, st)
+  hasten(at, st, at.sooner, out)
+end
+local band = bands()
+local holders = redis.call("ZCOUNT", at.line, 0, band.forever)
+local resting = redis.call("ZCOUNT", at.line, band.rest, band.rest + band.forever)
+local next_ms, mine = tide(at, st, node)
+tell(out)
+return {
+  "swept", dropped, st.used, holders, st.waiting, p.resources, next_ms, mine, spent >= budget and 1 or 0,
+  p.free, p.leased, resting, p.leaving,
+}

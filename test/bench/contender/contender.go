@@ -1,0 +1,169 @@
+// Package contender has what is compared: Berth, the Go libraries that people use in
+// its place, and bare scripts as the limit of what any of them could reach.
+package contender
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	goredis9 "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// Locker takes locks in one process, over connections of its own.
+type Locker interface {
+	// Lock waits until it has the lock of a name, and returns what gives it back. Once
+	// it has the lock, ctx may end without harm to the unlocking.
+	Lock(ctx context.Context, name string) (unlock func() error, err error)
+	// Close gives up the connections. No lock may be held.
+	Close()
+}
+
+// Contender is a way to lock over Redis.
+type Contender struct {
+	// Name heads its column.
+	Name string
+	// How says in a few words how it was set up, where there was a choice.
+	How string
+	// Plain are the commands that it sends outside of scripts.
+	Plain []string
+	// Open connects to the server at an address.
+	Open func(addr string) (Locker, error)
+}
+
+// Lockers are Berth's lock and its peers, Berth first. Each is set up as its own
+// documentation says for one server; where it has no default, the value is in How.
+var Lockers = []Contender{
+	{Name: "Berth", How: "qlock, defaults", Open: openBerth},
+	{Name: "redsync", How: "go-redis pool, defaults, tries without end", Plain: []string{"set"}, Open: openRedsync},
+	{Name: "redislock", How: "TTL 8 s, LinearBackoff(100 ms) as in its example", Open: openRedislock},
+	{Name: "rueidislock", How: "KeyMajority 1 and NoLoopTracking as in its README", Open: openRueidislock},
+}
+
+// Find returns the contender of a name: a Locker, or one of the others here.
+func Find(name string) (Contender, error) {
+	for _, c := range append([]Contender{Cancellable, Semaphore, Bare}, Lockers...) {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return Contender{}, fmt.Errorf("no contender is called %q", name)
+}
+
+// Option is how Berth's client and the bare scripts connect.
+func Option(addr string) rueidis.ClientOption {
+	return rueidis.ClientOption{InitAddress: []string{addr}}
+}
+
+type berthLocker struct {
+	redis rueidis.Client
+	locks *qlock.Client
+}
+
+func openBerth(addr string) (Locker, error) {
+	redis, err := rueidis.NewClient(Option(addr))
+	if err != nil {
+		return nil, err
+	}
+	locks, err := qlock.New(redis, qlock.Config{Namespace: "bench"})
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
+	return &berthLocker{redis: redis, locks: locks}, nil
+}
+
+func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, error) {
+	lock, err := l.locks.Lock(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return lock.Release(context.Background()) }, nil
+}
+
+// Cancellable is Berth's lock, for calls with a context that can end, as that of a
+// request can: then a call runs on another goroutine, so that the caller can leave it.
+var Cancellable = Contender{Name: "cancellable", How: "Berth's lock, called with a context that can end", Open: openBerth}
+
+func (l *berthLocker) Close() {
+	_ = l.locks.Close(context.Background()) // everything has been given back
+	l.redis.Close()
+}
+
+type redsyncLocker struct {
+	redis *goredis9.Client
+	sync  *redsync.Redsync
+}
+
+func openRedsync(addr string) (Locker, error) {
+	redis := goredis9.NewClient(&goredis9.Options{Addr: addr})
+	return &redsyncLocker{redis: redis, sync: redsync.New(goredis.NewPool(redis))}, nil
+}
+
+func (l *redsyncLocker) Lock(ctx context.Context, name string) (func() error, error) {
+	// By default it gives up after 32 tries.
+	mutex := l.sync.NewMutex(name, redsync.WithTries(1<<30))
+	if err := mutex.LockContext(ctx); err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := mutex.UnlockContext(context.Background())
+		return err
+	}, nil
+}
+
+func (l *redsyncLocker) Close() { _ = l.redis.Close() } // nothing of it is used any more
+
+type redislockLocker struct {
+	redis *goredis9.Client
+	locks *redislock.Client
+}
+
+func openRedislock(addr string) (Locker, error) {
+	redis := goredis9.NewClient(&goredis9.Options{Addr: addr})
+	return &redislockLocker{redis: redis, locks: redislock.New(redis)}, nil
+}
+
+func (l *redislockLocker) Lock(ctx context.Context, name string) (func() error, error) {
+	// With no deadline on ctx it would give up after the TTL.
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	lock, err := l.locks.Obtain(ctx, name, 8*time.Second, &redislock.Options{
+		RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return lock.Release(context.Background()) }, nil
+}
+
+func (l *redislockLocker) Close() { _ = l.redis.Close() } // nothing of it is used any more
+
+type rueidislockLocker struct{ locks rueidislock.Locker }
+
+func openRueidislock(addr string) (Locker, error) {
+	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: Option(addr), KeyMajority: 1, NoLoopTracking: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rueidislockLocker{locks: locks}, nil
+}
+
+func (l *rueidislockLocker) Lock(ctx context.Context, name string) (func() error, error) {
+	_, unlock, err := l.locks.WithContext(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { unlock(); return nil }, nil
+}
+
+func (l *rueidislockLocker) Close() { l.locks.Close() }

@@ -1,0 +1,16 @@
+package row
+
+import "slices"
+
+// All returns the rows in the order of the report.
+func All() []Row {
+	return slices.Concat(
+		uncontendedRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
+		waiterRows(), holderRows(), poolRows(), deadRows(),
+	)
+}
+
+// Jobs returns what child processes can run, by name.
+func Jobs() map[string]Job {
+	return map[string]Job{workerJob: runWorker, holderJob: runHolder, waitersJob: runWaiters}
+}

@@ -1,0 +1,202 @@
+package row
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/bench/contender"
+)
+
+// namespace is that of contender's Berth.
+const namespace = "bench"
+
+// pause waits for d, or returns the error of a ctx that ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// until asks every few milliseconds until it is so. It fails after a minute.
+func until(ctx context.Context, what string, so func() (bool, error)) error {
+	for end := time.Now().Add(time.Minute); ; {
+		if ok, err := so(); ok || err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s: not within a minute", what)
+		}
+		if err := pause(ctx, 2*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// parallel calls f for 0 to n-1, by a few goroutines, and returns the first error.
+func parallel(n int, f func(i int) error) error {
+	const workers = 64
+	var wg sync.WaitGroup
+	errs := make(chan error, workers)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				if err := f(i); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	return <-errs
+}
+
+// silent is a wait lease of which no heartbeat is due while something is measured.
+const silent = 5 * time.Minute
+
+// openLocker opens a locker that is not the row's own.
+func openLocker(column, addr string) (contender.Locker, error) {
+	c, err := contender.Find(column)
+	if err != nil {
+		return nil, err
+	}
+	return c.Open(addr)
+}
+
+// openLeased is openLocker, for Berth's with another wait lease than the default if one
+// is given.
+func openLeased(column, addr string, lease time.Duration) (contender.Locker, error) {
+	if lease == 0 {
+		return openLocker(column, addr)
+	}
+	return openBerth(addr, qlock.Config{Lease: lease}, qlock.LockOptions{})
+}
+
+// openBerth opens Berth's lock otherwise than package contender does.
+func openBerth(addr string, cfg qlock.Config, opts qlock.LockOptions) (contender.Locker, error) {
+	redis, err := rueidis.NewClient(contender.Option(addr))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Namespace = namespace
+	locks, err := qlock.New(redis, cfg)
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
+	return &berthLocker{redis: redis, locks: locks, opts: opts}, nil
+}
+
+type berthLocker struct {
+	redis rueidis.Client
+	locks *qlock.Client
+	opts  qlock.LockOptions
+}
+
+func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, error) {
+	lock, err := l.locks.Lock(ctx, name, &l.opts)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return lock.Release(ctx) }, nil
+}
+
+func (l *berthLocker) Close() {
+	_ = l.locks.Close(context.Background()) // what is held ends with its lease
+	l.redis.Close()
+}
+
+// queued waits until n claims of Berth's stand in line for a name.
+func (e *Env) queued(ctx context.Context, name string, n int) error {
+	locks, err := Kept(e, "observer", func() (*qlock.Client, func(), error) {
+		locks, err := qlock.New(e.Redis, qlock.Config{Namespace: namespace})
+		if err != nil {
+			return nil, nil, err
+		}
+		return locks, func() { _ = locks.Close(context.Background()) }, nil // it holds nothing
+	})
+	if err != nil {
+		return err
+	}
+	return until(ctx, fmt.Sprintf("%d in line", n), func() (bool, error) {
+		info, err := locks.Info(ctx, name)
+		return info.Waiting == n, err
+	})
+}
+
+// connections is how many the server has.
+func (e *Env) connections(ctx context.Context) (float64, error) {
+	return e.info(ctx, "clients", "connected_clients")
+}
+
+// info sums up fields of a section of INFO.
+func (e *Env) info(ctx context.Context, section string, fields ...string) (float64, error) {
+	text, err := e.Redis.Do(ctx, e.Redis.B().Info().Section(section).Build()).ToString()
+	if err != nil {
+		return 0, fmt.Errorf("INFO %s: %w", section, err)
+	}
+	sum, found := 0.0, 0
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		for _, field := range fields {
+			if value, ok := strings.CutPrefix(lines.Text(), field+":"); ok {
+				n, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					return 0, fmt.Errorf("INFO %s: %w", section, err)
+				}
+				sum, found = sum+n, found+1
+			}
+		}
+	}
+	if found != len(fields) {
+		return 0, fmt.Errorf("INFO %s has %d of %v", section, found, fields)
+	}
+	return sum, nil
+}
+
+// idle is what the server does, per second, while nobody calls anything.
+type idle struct {
+	commands, scripts float64
+	// busy is the server's time on a processor, in ms.
+	busy float64
+}
+
+// idle looks at the server for so long.
+func (e *Env) idle(ctx context.Context, window time.Duration) (idle, error) {
+	read := func() (counts Counts, cpu float64, at time.Time, err error) {
+		if counts, err = e.Counts(ctx); err != nil {
+			return nil, 0, time.Time{}, err
+		}
+		cpu, err = e.info(ctx, "cpu", "used_cpu_sys", "used_cpu_user")
+		return counts, cpu, time.Now(), err
+	}
+	before, cpuBefore, start, err := read()
+	if err != nil {
+		return idle{}, err
+	}
+	if err := pause(ctx, window); err != nil {
+		return idle{}, err
+	}
+	after, cpu, end, err := read()
+	if err != nil {
+		return idle{}, err
+	}
+	diff, seconds := after.Since(before), end.Sub(start).Seconds()
+	return idle{
+		commands: diff.Commands() / seconds, scripts: diff.Scripts() / seconds,
+		busy: (cpu - cpuBefore) * 1000 / seconds,
+	}, nil
+}

@@ -1,0 +1,136 @@
+package row
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/bench/server"
+)
+
+// testEnv is an environment at smoke scale on a server of its own.
+func testEnv(t *testing.T) *Env {
+	t.Helper()
+	addr, stop, err := server.Start(context.WithoutCancel(t.Context())) // until the last cleanup
+	require.NoError(t, err)
+	redis, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
+	require.NoError(t, err)
+	env := NewEnv(redis, addr, Scale{For: 100 * time.Millisecond, Smoke: true})
+	t.Cleanup(func() {
+		env.Close()
+		redis.Close()
+		require.NoError(t, stop())
+	})
+	return env
+}
+
+func TestQuantileIsTheNearestRank(t *testing.T) {
+	values := []time.Duration{5, 1, 4, 2, 3, 6, 10, 9, 8, 7}
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 5, 0.51: 6, 0.9: 9, 0.99: 10, 1: 10} {
+		require.Equal(t, want, quantile(values, q), q)
+	}
+	require.Zero(t, quantile(nil, 0.5))
+}
+
+func TestCountsAreTheDifferenceWithoutHousekeeping(t *testing.T) {
+	before, err := parseCounts("txt:# Commandstats\r\n" +
+		"cmdstat_evalsha:calls=10,usec=100,usec_per_call=10.00,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_set:calls=7,usec=7,usec_per_call=1.00,rejected_calls=0,failed_calls=0\r\n")
+	require.NoError(t, err)
+	after, err := parseCounts("# Commandstats\r\n" +
+		"cmdstat_evalsha:calls=12,usec=130,usec_per_call=10.83,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_eval:calls=1,usec=5,usec_per_call=5.00,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_set:calls=7,usec=7,usec_per_call=1.00,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_get:calls=4,usec=2,usec_per_call=0.50,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_info:calls=4,usec=2,usec_per_call=0.50,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_client|list:calls=4,usec=2,usec_per_call=0.50,rejected_calls=0,failed_calls=0\r\n")
+	require.NoError(t, err)
+	ran := after.Since(before)
+	require.Equal(t, Counts{"evalsha": {2, 30}, "eval": {1, 5}, "get": {4, 2}}, ran)
+	require.InDelta(t, 3, ran.Scripts(), 0)
+	require.InDelta(t, 7, ran.Commands(), 0)
+	require.Equal(t, Stat{Calls: 6, Micros: 32}, ran.Of("evalsha", "get", "set"))
+
+	_, err = parseCounts("cmdstat_get:calls=many\r\n")
+	require.Error(t, err)
+}
+
+func TestAllRowsAreWholeAndTheirOwn(t *testing.T) {
+	ids := map[string]bool{}
+	for _, r := range All() {
+		require.False(t, ids[r.ID], r.ID)
+		ids[r.ID] = true
+		for column := range r.Skip {
+			require.Contains(t, r.Columns, column, r.ID)
+		}
+		metrics := map[string]bool{}
+		for _, m := range r.Metrics {
+			require.False(t, metrics[m.ID], "%s: %s", r.ID, m.ID)
+			metrics[m.ID] = true
+			require.NotEmpty(t, r.With(m), "%s: %s", r.ID, m.ID)
+			for _, b := range m.Budgets {
+				if b.Column != "" {
+					require.Contains(t, r.With(m), b.Column, "%s: %s", r.ID, m.ID)
+				}
+				for _, column := range b.Against {
+					require.Contains(t, r.With(m), column, "%s: %s", r.ID, m.ID)
+				}
+			}
+		}
+		for _, m := range r.Metrics {
+			for _, b := range m.Budgets {
+				require.True(t, b.Metric == "" || metrics[b.Metric], "%s: %s", r.ID, m.ID)
+			}
+		}
+	}
+}
+
+func TestWhatIsKeptIsOpenedOnceAndClosedLastFirst(t *testing.T) {
+	env := NewEnv(nil, "", Scale{})
+	var log []string
+	open := func(what string) func() (string, func(), error) {
+		return func() (string, func(), error) {
+			log = append(log, "open "+what)
+			return what, func() { log = append(log, "close "+what) }, nil
+		}
+	}
+	for range 2 {
+		for _, what := range []string{"a", "b"} {
+			got, err := Kept(env, what, open(what))
+			require.NoError(t, err)
+			require.Equal(t, what, got)
+		}
+	}
+	_, err := Kept(env, "c", func() (string, func(), error) { return "", nil, io.ErrUnexpectedEOF })
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	env.Close()
+	require.Equal(t, []string{"open a", "open b", "close b", "close a"}, log)
+}
+
+func TestAChildEndsWithItsParent(t *testing.T) {
+	env := testEnv(t)
+	locker, err := env.Locker(Berth)
+	require.NoError(t, err)
+	name := env.Name("held")
+	unlock, err := locker.Lock(t.Context(), name)
+	require.NoError(t, err)
+
+	child, err := env.Start(t.Context(), workerJob, workerArgs{Column: Berth, Addr: env.Addr, Name: name, Warm: env.Name("warm")})
+	require.NoError(t, err)
+	require.NoError(t, child.Receive(&proceed{}))
+	require.NoError(t, child.Send(proceed{})) // it waits for the lock from now on
+	require.NoError(t, child.Close(), "the end of its standard input is the end of its parent")
+	require.NoError(t, unlock())
+}
+
+func TestAChildsErrorReachesItsParent(t *testing.T) {
+	env := NewEnv(nil, "", Scale{})
+	child, err := env.Start(context.Background(), "no such job", nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, child.Receive(&proceed{}), io.EOF)
+	require.ErrorContains(t, child.Close(), "exit status 1")
+}

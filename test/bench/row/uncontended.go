@@ -1,0 +1,128 @@
+package row
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth/test/bench/contender"
+)
+
+// peers are the libraries that Berth is compared with.
+var peers = []string{"redsync", "redislock", "rueidislock"}
+
+func uncontendedRows() []Row {
+	return []Row{uncontended(1), uncontended(64)}
+}
+
+func uncontended(workers int) Row {
+	bare, semaphore := contender.Bare.Name, contender.Semaphore.Name
+	return Row{
+		ID:      fmt.Sprintf("uncontended-%d", workers),
+		Title:   fmt.Sprintf("Lock and release, %d worker(s) in one process, a name for each", workers),
+		Columns: append([]string{Berth, contender.Cancellable.Name, semaphore, bare}, peers...),
+		Metrics: []Metric{
+			{ID: "cycles", Title: "lock + release", Unit: "/s", HigherIsBetter: true, Picture: true, Budgets: []Budget{
+				{Against: []string{bare}, AtLeast: true, Limit: 0.9},
+				{Against: peers, AtLeast: true, Limit: 0.95},
+			}},
+			{ID: "trips", Title: "round trips", Unit: "per cycle", Budgets: []Budget{{Limit: 2.01}}},
+			{ID: "scripts", Title: "scripts", Unit: "per cycle"},
+			{ID: "commands", Title: "commands", Unit: "per cycle"},
+			{ID: "server", Title: "server time", Unit: "µs per cycle"},
+		},
+		Notes: []string{
+			"Berth and semaphore are called with a context that never ends, cancellable is Berth's lock called with one that can, as are all others: Berth hands such a call to another goroutine, so that the caller can leave it.",
+			"semaphore is Berth's with a capacity of 10; bare is two scripts that run the same commands as Berth's lock with no logic between them.",
+			"A round trip is a script or a command sent by the client. Commands are those on the server: each script, and each command inside one.",
+			"Berth's round trips may be a little over 2: heartbeats.",
+		},
+		Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {
+			return measureCycles(ctx, env, column, workers)
+		},
+	}
+}
+
+func measureCycles(ctx context.Context, env *Env, column string, workers int) (map[string]float64, error) {
+	c, err := contender.Find(column)
+	if err != nil {
+		return nil, err
+	}
+	locker, err := env.Locker(column)
+	if err != nil {
+		return nil, err
+	}
+	// A lock that does not come at all must not stop the run.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	guard := time.AfterFunc(env.For+5*time.Second, cancel)
+	defer guard.Stop()
+
+	call := ctx
+	if column == Berth || column == contender.Semaphore.Name {
+		call = context.WithoutCancel(ctx)
+	}
+	name := env.Name("cycle")
+	before, err := env.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end := time.Now().Add(env.For)
+	inTime, all := make([]int, workers), make([]int, workers)
+	errs := make([]error, workers)
+	var running sync.WaitGroup
+	for w := range workers {
+		running.Go(func() {
+			inTime[w], all[w], errs[w] = cycle(call, locker, fmt.Sprintf("%s-%d", name, w), end)
+		})
+	}
+	running.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	after, err := env.Counts(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	ran, cycles := after.Since(before), float64(max(sum(all), 1))
+	sent := ran.Of(append(c.Plain, scripts...)...)
+	return map[string]float64{
+		"cycles":   float64(sum(inTime)) / env.For.Seconds(),
+		"trips":    sent.Calls / cycles,
+		"scripts":  ran.Scripts() / cycles,
+		"commands": ran.Commands() / cycles,
+		"server":   sent.Micros / cycles,
+	}, nil
+}
+
+// cycle locks and unlocks until a point in time. The cycle that is under way then is not
+// in time, but is ended. A wait that ctx had to end is no cycle.
+func cycle(ctx context.Context, locker contender.Locker, name string, end time.Time) (inTime, all int, err error) {
+	for {
+		unlock, err := locker.Lock(ctx, name)
+		if ctx.Err() != nil {
+			return inTime, all, nil
+		} else if err != nil {
+			return 0, 0, fmt.Errorf("lock: %w", err)
+		}
+		if err := unlock(); err != nil {
+			return 0, 0, fmt.Errorf("unlock: %w", err)
+		}
+		all++
+		if time.Now().After(end) {
+			return inTime, all, nil
+		}
+		inTime++
+	}
+}
+
+func sum(values []int) int {
+	total := 0
+	for _, v := range values {
+		total += v
+	}
+	return total
+}

@@ -1,0 +1,142 @@
+package conformance
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/harness"
+)
+
+// A topology is a kind of deployment.
+type topology struct {
+	name    string
+	start   func(*testing.T) *harness.Deployment
+	missing func() error // why it cannot be had on this machine; nil if it always can
+}
+
+func topologies() []topology {
+	return []topology{
+		{name: "redis", start: func(t *testing.T) *harness.Deployment { return harness.Single(t) }},
+		{name: "valkey", start: func(t *testing.T) *harness.Deployment { return harness.Valkey(t) }},
+		{name: "cluster", start: func(t *testing.T) *harness.Deployment { return harness.Cluster(t) }},
+		{name: "sentinel", start: func(t *testing.T) *harness.Deployment { return harness.Sentinel(t) }},
+		{
+			name:    "container",
+			start:   func(t *testing.T) *harness.Deployment { return harness.Container(t) },
+			missing: harness.ContainerMissing,
+		},
+		{name: "embedded", start: func(t *testing.T) *harness.Deployment { return harness.Embedded(t) }},
+	}
+}
+
+// A test runs on every topology, in a namespace of its own.
+type test struct {
+	name  string
+	alone bool // does something to the whole deployment, so that no other runs beside it
+	run   func(*bed)
+}
+
+func tests() []test {
+	return slices.Concat(serverTests(), semaphoreTests(), lockTests(), allocatorTests(), fenceTests())
+}
+
+// A limit is a test that a topology cannot pass.
+type limit struct {
+	topology, test string
+	why            string
+	holds          func(*bed) // fails once the topology can do it after all
+}
+
+// limits is all that any topology cannot do.
+func limits() []limit {
+	return []limit{
+		{
+			topology: "embedded", test: cutTest,
+			why: "it does not know CLIENT KILL",
+			holds: func(b *bed) {
+				err := b.redis[0].Do(b.within(patience), b.redis[0].B().Arbitrary("CLIENT", "KILL", "TYPE", "normal").Build()).Error()
+				require.Error(b, err)
+			},
+		},
+		{
+			topology: "embedded", test: versionTest,
+			why: "it has no INFO server, and so no version to tell; Check warns of that",
+			holds: func(b *bed) {
+				err := b.redis[0].Do(b.within(patience), b.redis[0].B().Info().Section("server").Build()).Error()
+				require.Error(b, err)
+			},
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, top := range topologies() {
+		t.Run(top.name, func(t *testing.T) {
+			t.Parallel()
+			if top.missing != nil {
+				if err := top.missing(); err != nil {
+					omit(t, "all of "+top.name, err.Error())
+				}
+			}
+			top.run(t, top.start(t))
+		})
+	}
+}
+
+// run runs all tests on a deployment: first those that run alone, on connections of
+// their own, for they break them; then all others, beside each other.
+func (top topology) run(t *testing.T, d *harness.Deployment) {
+	t.Helper()
+	require.Equal(t, top.name, d.Name)
+	clients := func(t *testing.T) [2]rueidis.Client { return [2]rueidis.Client{d.Client(t), d.Client(t)} }
+	for _, test := range tests() {
+		if test.alone {
+			t.Run(test.name, func(t *testing.T) { top.try(newBed(t, d, clients(t)), test) })
+		}
+	}
+	shared := clients(t)
+	for _, test := range tests() {
+		if !test.alone {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				top.try(newBed(t, d, shared), test)
+			})
+		}
+	}
+}
+
+// try runs a test, or proves that the topology cannot pass it.
+func (top topology) try(b *bed, test test) {
+	b.Helper()
+	for _, l := range limits() {
+		if l.topology == top.name && l.test == test.name {
+			l.holds(b)
+			omit(b.T, top.name+"/"+test.name, l.why)
+		}
+	}
+	test.run(b)
+}
+
+// Every limit is of a test and a topology that there are, and is given once.
+func TestLimitsAreOfSomething(t *testing.T) {
+	t.Parallel()
+	var names, tops, seen []string
+	for _, test := range tests() {
+		require.NotContains(t, names, test.name)
+		names = append(names, test.name)
+	}
+	for _, top := range topologies() {
+		tops = append(tops, top.name)
+	}
+	for _, l := range limits() {
+		require.Contains(t, names, l.test)
+		require.Contains(t, tops, l.topology)
+		require.NotEmpty(t, l.why)
+		require.NotContains(t, seen, l.topology+"/"+l.test)
+		seen = append(seen, l.topology+"/"+l.test)
+	}
+}

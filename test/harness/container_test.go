@@ -1,0 +1,94 @@
+package harness
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAContainerOfThisMachinesServer(t *testing.T) {
+	t.Parallel()
+	if err := ContainerMissing(); err != nil {
+		t.Skip(err)
+	}
+	d := Container(t, "--maxmemory", "3mb")
+	require.Equal(t, "container", d.Name)
+	s, conn := d.Servers()[0], d.Client(t)
+	got, err := conn.Do(within(t, 10*time.Second), conn.B().ConfigGet().Parameter("maxmemory").Build()).AsStrMap()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"maxmemory": "3145728"}, got)
+	require.NoError(t, set(t, conn, "k", "v"))
+
+	s.Stop(t)
+	s.Cont(t)
+	value, err := get(t, conn, "k")
+	require.NoError(t, err)
+	require.Equal(t, "v", value)
+
+	s.Restart(t)
+	_, err = get(t, conn, "k")
+	require.True(t, rueidis.IsRedisNil(err), "got %v", err)
+}
+
+func TestAnImageIsBuiltWhereItIsMissing(t *testing.T) {
+	t.Parallel()
+	if err := ContainerMissing(); err != nil {
+		t.Skip(err)
+	}
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skipf("no redis-server to build from: %v", err)
+	}
+	provider, err := dockerd()
+	require.NoError(t, err)
+	docker, ctx := provider.Client(), within(t, time.Minute)
+	const name = "berth-test-redis:built"
+	require.NoError(t, importImage(ctx, docker, name, binary))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), dockerLimit)
+		defer cancel()
+		_, err := docker.ImageRemove(ctx, name, client.ImageRemoveOptions{Force: true})
+		require.NoError(t, err)
+	})
+	s := private(t, []maker{{"a container", func(args []string) (engine, error) {
+		return runContainer(provider, name, args)
+	}}})
+	require.NoError(t, set(t, s.Client(t), "k", "v"))
+}
+
+func TestAnImageHasTheProgramAndItsLibraries(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	require.NoError(t, err)
+	libraries, err := librariesOf(t.Context(), sh)
+	if err != nil {
+		t.Skipf("this machine does not tell what a program loads: %v", err)
+	}
+	var content bytes.Buffer
+	require.NoError(t, writeImage(&content, sh, libraries))
+
+	var names []string
+	for archive := tar.NewReader(&content); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		names = append(names, "/"+header.Name)
+	}
+	require.ElementsMatch(t, append(libraries, "/data/", "/usr/local/bin/redis-server"), names)
+}
+
+func TestAMissingLibraryIsTold(t *testing.T) {
+	t.Parallel()
+	_, err := librariesOf(t.Context(), "/no/such/program")
+	require.ErrorContains(t, err, "/no/such/program")
+}

@@ -1,0 +1,329 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// poolHouse is a server that is about to be full, and its pool as two clients see it.
+// It has one resource.
+type poolHouse struct {
+	*bed
+	client      *allocator.Client // of here
+	here, there *pool
+}
+
+// unchanged checks that something changes no key.
+func (f *poolHouse) unchanged(what string, do func()) {
+	f.Helper()
+	before := f.dumps()
+	do()
+	require.Equal(f, before, f.dumps(), "%s has changed something", what)
+}
+
+// inPoolHouse are things that must work where nothing may grow. Each prepares while
+// there is room, and returns what is to happen then.
+var inPoolHouse = map[string]func(f *poolHouse) func(){
+	"an allocation is refused, and changes nothing": func(f *poolHouse) func() {
+		return func() {
+			for what, ask := range map[string]func(context.Context, *allocator.AllocateOptions) (*allocation, error){
+				"allocate": f.here.Allocate, "try": f.here.TryAllocate,
+			} {
+				f.unchanged(what, func() {
+					_, err := ask(f.within(patience), nil)
+					require.ErrorIs(f, err, allocator.ErrNotAcquired)
+					require.NotErrorIs(f, err, allocator.ErrBusy)
+					require.ErrorContains(f, err, "the server is full")
+				})
+			}
+		}
+	},
+	"an allocation in line is refused, and changes nothing": func(f *poolHouse) func() {
+		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		return func() {
+			_, err := f.here.Allocate(f.within(patience), nil)
+			require.ErrorIs(f, err, allocator.ErrNotAcquired)
+			v := f.whole(proxies)
+			require.Len(f, v.holds, 1)
+			require.Len(f, v.alive, 1)
+			f.giveBack(a)
+			f.giveBack(w.take(f.bed))
+		}
+	},
+	"adding is refused, and changes nothing": func(f *poolHouse) func() {
+		return func() {
+			for what, do := range map[string]func() error{
+				"add": func() error { _, err := f.here.Add(f.within(patience), numbered(300), nil); return err },
+				"expiry": func() error {
+					_, err := f.here.Add(f.within(patience), numbered(1), &allocator.AddOptions{Expiry: time.Hour})
+					return err
+				},
+				"bind": func() error { return f.here.Bind(f.within(patience), "customer", "r0", nil) },
+			} {
+				f.unchanged(what, func() { require.Error(f, do(), what) })
+			}
+		}
+	},
+	// It begins, which only the state knows of, and goes no further.
+	"replacing is refused, and changes no resource": func(f *poolHouse) func() {
+		return func() {
+			before := f.dumps()
+			_, err := f.here.Replace(f.within(patience), []string{"other"}, nil)
+			require.ErrorContains(f, err, "the server is full")
+			require.Equal(f, before[1:], f.dumps()[1:])
+			f.inspected(f.here)
+		}
+	},
+	"a pool is cleared": func(f *poolHouse) func() {
+		f.add(f.here, numbered(300)...)
+		return func() {
+			change, err := f.there.Clear(f.within(patience))
+			require.NoError(f, err)
+			require.Equal(f, 300, change.Removed)
+			f.drained()
+			f.allFree(f.here, 0)
+			f.add(f.here, "r0")
+		}
+	},
+	"a release hands on": func(f *poolHouse) func() {
+		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		return func() {
+			f.giveBack(a)
+			f.giveBack(w.take(f.bed))
+		}
+	},
+	"a release rests": func(f *poolHouse) func() {
+		a := f.allocate(f.here, nil)
+		w := f.allocateQueue(f.there, nil, 1)
+		return func() {
+			a.Rest(200*time.Millisecond, "429")
+			f.giveBack(a)
+			info, err := f.here.Status(f.within(patience), "r0")
+			require.NoError(f, err)
+			require.Equal(f, allocator.Resting, info.State)
+			f.giveBack(w.take(f.bed))
+		}
+	},
+	"heartbeats keep holds and waiters": func(f *poolHouse) func() {
+		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		return func() {
+			f.pass(2 * fullLease)
+			require.NoError(f, a.Err())
+			require.False(f, w.over())
+			f.whole(proxies)
+			f.giveBack(a)
+			f.giveBack(w.take(f.bed))
+		}
+	},
+	"a fixed lease is renewed": func(f *poolHouse) func() {
+		a := f.allocate(f.here, &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
+		return func() {
+			require.NoError(f, a.Renew(f.within(patience)))
+			require.Greater(f, f.look(proxies).holds[a.ID()]-f.now(), int64(58000))
+			f.giveBack(a)
+		}
+	},
+	"a waiter leaves": func(f *poolHouse) func() {
+		a := f.allocate(f.here, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		w := f.allocateLaterWith(ctx, f.there, nil)
+		f.await("it waits", func() bool { return f.look(proxies).waiting() == 1 })
+		return func() {
+			cancel()
+			f.signalled("the caller to be let go", w.done)
+			f.await("it has left the line", func() bool { return f.look(proxies).waiting() == 0 })
+			f.giveBack(a)
+		}
+	},
+	"a grant is confirmed": func(f *poolHouse) func() {
+		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute}, 1)
+		return func() {
+			f.giveBack(a)
+			a = w.take(f.bed)
+			require.Greater(f, f.look(proxies).holds[a.ID()]-f.now(), int64(58000), "its own lease does not run")
+			f.giveBack(a)
+		}
+	},
+	"a grant binds": func(f *poolHouse) func() {
+		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, &allocator.AllocateOptions{Bind: "customer"}, 1)
+		return func() {
+			f.giveBack(a)
+			f.giveBack(w.take(f.bed))
+			bound, err := f.here.Binding(f.within(patience), "customer")
+			require.NoError(f, err)
+			require.Equal(f, "r0", bound.Resource)
+			require.NoError(f, f.here.Unbind(f.within(patience), "customer"))
+		}
+	},
+	"a dead holder is swept": func(f *poolHouse) func() {
+		holder := f.spawn(fullLease)
+		holder.acquire(proxies, 1)
+		w := f.allocateQueue(f.there, nil, 1)
+		return func() {
+			holder.kill()
+			f.giveBack(w.take(f.bed))
+		}
+	},
+	"Stats sweeps a dead holder": func(f *poolHouse) func() {
+		holder := f.spawn(fullLease)
+		holder.acquire(proxies, 1)
+		return func() {
+			holder.kill()
+			f.await("it is free", func() bool {
+				s, err := f.here.Stats(f.within(patience))
+				require.NoError(f, err)
+				return s.Free == 1
+			})
+		}
+	},
+	"Stats sweeps a rest": func(f *poolHouse) func() {
+		require.NoError(f, f.here.Rest(f.within(patience), "r0", fullLease, "429"))
+		return func() {
+			f.await("it is free", func() bool {
+				s, err := f.here.Stats(f.within(patience))
+				require.NoError(f, err)
+				return s.Free == 1
+			})
+		}
+	},
+	"Stats sweeps what expires": func(f *poolHouse) func() {
+		_, err := f.here.Add(f.within(patience), []string{"short"}, &allocator.AddOptions{Expiry: fullLease})
+		require.NoError(f, err)
+		return func() {
+			f.await("it has left", func() bool {
+				s, err := f.here.Stats(f.within(patience))
+				require.NoError(f, err)
+				return s.Resources == 1 && s.Free == 1
+			})
+		}
+	},
+	"an operator has it rest, and ends that": func(f *poolHouse) func() {
+		return func() {
+			require.NoError(f, f.there.Rest(f.within(patience), "r0", time.Hour, "429"))
+			f.inspected(f.here)
+			require.NoError(f, f.there.Rest(f.within(patience), "r0", 0, ""))
+		}
+	},
+	"the end of a rest hands on": func(f *poolHouse) func() {
+		require.NoError(f, f.here.Rest(f.within(patience), "r0", time.Hour, "429"))
+		w := f.allocateQueue(f.there, nil, 1)
+		return func() {
+			require.NoError(f, f.there.Rest(f.within(patience), "r0", 0, ""))
+			f.giveBack(w.take(f.bed))
+		}
+	},
+	"what is free, rests or is leased is removed": func(f *poolHouse) func() {
+		f.add(f.here, "a", "b")
+		require.NoError(f, f.here.Rest(f.within(patience), "b", time.Hour, "429"))
+		a := f.allocate(f.here, nil)
+		return func() {
+			change, err := f.there.Remove(f.within(patience), []string{"r0", "a", "b"})
+			require.NoError(f, err)
+			require.Equal(f, 3, change.Removed)
+			require.NoError(f, a.Err())
+			f.giveBack(a)
+			f.drained()
+			f.allFree(f.here, 0)
+			f.add(f.here, "r0")
+		}
+	},
+	"an operator releases": func(f *poolHouse) func() {
+		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		return func() {
+			require.NoError(f, f.client.ReleaseByID(f.within(patience), proxies, a.ID()))
+			f.giveBack(w.take(f.bed))
+			f.signalled("the holder to hear", a.Done())
+			require.ErrorIs(f, a.Err(), allocator.ErrReleased)
+		}
+	},
+	"a hold is swapped or kept": func(f *poolHouse) func() {
+		f.add(f.here, "r1")
+		a := f.allocate(f.here, nil)
+		return func() {
+			before := a.Resource()
+			if err := a.Swap(f.within(patience)); err != nil {
+				require.NoError(f, a.Err())
+				require.Equal(f, before, a.Resource())
+			}
+			f.Logf("swapped: %t", a.Resource() != before)
+			f.inspected(f.here)
+			f.giveBack(a)
+			_, err := f.here.Remove(f.within(patience), []string{"r1"})
+			require.NoError(f, err)
+		}
+	},
+	"a hold is resumed elsewhere": func(f *poolHouse) func() {
+		a := f.allocate(f.here, nil)
+		return func() {
+			token, err := a.Detach(f.within(patience))
+			require.NoError(f, err)
+			a, err := f.there.Resume(f.within(patience), token)
+			require.NoError(f, err)
+			f.giveBack(a)
+		}
+	},
+}
+
+func TestPoolsOfAFullServer(t *testing.T) {
+	for what, prepare := range inPoolHouse {
+		t.Run(what, func(t *testing.T) {
+			f := &poolHouse{bed: privatePools(t)}
+			cfg := allocator.Config{Lease: fullLease}
+			f.client = f.pooler(cfg)
+			f.here, f.there = f.proxies(f.client, poolConfig{}), f.pool(cfg)
+			f.add(f.here, "r0")
+			then := prepare(f)
+			f.fill()
+			then()
+			f.drained()
+			f.giveBack(f.allocate(f.here, nil))
+			f.tombstones(proxies)
+			f.allFree(f.here, 1)
+		})
+	}
+}
+
+// A key of another type, somebody else's, in the place of one of the pool's.
+func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
+	b := sharedPools(t)
+	p, ctx := b.pool(allocator.Config{}), b.within(2*patience)
+	for i, key := range b.keysOf(proxies) {
+		for _, there := range []bool{false, true} {
+			if there {
+				b.add(p, "r0", "r1")
+				b.do("DEL", key)
+			}
+			b.do("SET", key, "somebody's")
+			calls := map[string]func() error{
+				"add":     func() error { _, err := p.Add(ctx, []string{"r0"}, nil); return err },
+				"try":     func() error { _, err := p.TryAllocate(ctx, nil); return err },
+				"rest":    func() error { return p.Rest(ctx, "r0", time.Hour, "") },
+				"remove":  func() error { _, err := p.Remove(ctx, []string{"r0"}); return err },
+				"inspect": func() error { _, err := p.Inspect(ctx); return err },
+				"stats":   func() error { _, err := p.Stats(ctx); return err },
+			}
+			refused := 0
+			for what, call := range calls {
+				if err := call(); err != nil && what != "try" {
+					require.NotErrorIs(t, err, context.DeadlineExceeded, what)
+					refused++
+				}
+				text, err := b.do("GET", key).ToString()
+				require.NoError(t, err, "%s has replaced key %d", what, i)
+				require.Equal(t, "somebody's", text)
+			}
+			require.Positive(t, refused, "nothing is said of key %d", i)
+			for _, key := range b.keysOf(proxies) {
+				b.do("DEL", key)
+			}
+		}
+	}
+	b.add(p, "r0")
+	b.giveBack(b.allocate(p, nil))
+	b.allFree(p, 1)
+}

@@ -1,0 +1,32 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/model"
+	poolmodel "github.com/berth-go/berth/internal/model/pool"
+)
+
+// The same model as on the embedded server, on what Redis makes of the scripts. The
+// time that they read is the model's there as well, so nothing has to be waited for.
+func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
+	require.NoError(t, model.Checks(3)) // the flag is one for all tests of the package
+	for lane := range 16 {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			b := sharedPools(t)
+			clock := poolmodel.NewClock(t, b.admin, b.ns+":clock")
+			scripts, heard, runs := clock.Scripts(), poolmodel.Listen(t, b.admin, b.space), 0
+			rapid.Check(t, func(rt *rapid.T) {
+				runs++
+				poolmodel.Run(rt, poolmodel.World{
+					Redis: b.admin, Scripts: scripts, Space: b.space, Name: fmt.Sprint(proxies, runs),
+					Heard: heard, Now: clock.Now, Advance: clock.Advance,
+				})
+			})
+		})
+	}
+}

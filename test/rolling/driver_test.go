@@ -1,0 +1,171 @@
+package rolling
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// patience bounds every wait for something that must happen, far above what
+// anything takes.
+const patience = 30 * time.Second
+
+// site is a name on a server, and the scripts of a release that run on it. A call
+// is put together from the header of its script: what the release takes is filled
+// in by what it is called there.
+type site struct {
+	testing.TB
+	release release
+	redis   rueidis.Client
+	run     *scriptkit.Runner
+	space   keyspace.Space
+	kind    keyspace.Kind
+	name    string
+}
+
+// newSite is a name of its own on the server that tests share.
+func newSite(t testing.TB, r release, redis rueidis.Client, kind keyspace.Kind) *site {
+	t.Helper()
+	space, err := keyspace.New(harness.Namespace(t))
+	require.NoError(t, err)
+	return &site{t, r, redis, scriptkit.NewRunner(redis, scriptkit.Options{}), space, kind, "rolled"}
+}
+
+// parts are the keys of a name by what headers call them.
+var parts = map[string]string{
+	"state": keyspace.StatePart, "line": keyspace.LinePart, "probes": keyspace.ProbesPart,
+	"items": keyspace.ItemsPart, "free": keyspace.FreePart, "bindings": keyspace.BindingsPart, "guard": keyspace.StatePart,
+}
+
+// usual is what a call is given where a test says nothing else, by the header's word
+// for it. A release that takes something new needs a line here.
+var usual = map[string]string{
+	"claim id": "b.9", "node": "b", "owner": "", "priority": "0", "weight": "1", "capacity": "3",
+	"capacity, if none is stored": "3", "capacity, if none is stored: 1": "1",
+	"wait lease": "60000", "lease": "60000", "maximum hold": "0", "linger": "60000", "tombstone": "60000",
+	"policy": "stored", "conflict": "work", "access": "queued", "draw": "0",
+	"wait (1) or try (0)": "1", "wait": "1", "the only resource that will do, with try": "",
+	"place to begin at": "0", "cursor": "0", "how many": "10", "about how many": "10", "from": "0", "how many of each": "10",
+	"by how much": "5000", "id of this call": "call", "fence": "0", "fence that it has": "0",
+	"ticket that it has": "0", "node that detached it": "a", "node that takes it up": "c",
+	"keep it when idle": "0", "tail of the record, see lib/record": "", "tail of the record, see lib/record and lib/wants": "",
+	"how long they stay": "0", "how many may hold one at once": "0", "the Replace that this is part of": "0",
+	"name of the binding": "bound", "resource": "r1", "for how long": "60000", "why": "because",
+	"part": "items", "so many resources are read in one step": "100",
+	"id of the turn, <node>.<xid>": "b.1", "how long until the next one": "1000", "still at it (1) or ask for it (0)": "0",
+	"rest of the resource": "0", "rest of that": "0", "why it rests": "", "step: look, begin or prune": "begin",
+	"the last Replace that the caller has seen, or for prune its own": "0",
+	"id of the call that begins it, or for prune the cursor":          "b.2",
+	"run, which rises with each start of the node":                    "1", "run that ends": "1", "label": "label", "the node's own zombie limit": "60000", "memory": "60000",
+	"mode": "beat", "record with its ticket": "", "place": "0", "claim id of another entry that was lowered for this": "",
+}
+
+// with are values in place of the usual ones, and groups behind them.
+type with struct {
+	of     map[string]string
+	groups [][]string
+}
+
+// call runs a script, and returns its answer and the words that were sent.
+func (s *site) call(script string, w with) scriptkit.Reply {
+	s.Helper()
+	sc := find(s.release.library, script)
+	require.NotNil(s, sc, "%s has no %s", s.release.version, script)
+	var keys, args []string
+	for _, key := range sc.Header.Keys {
+		part, known := parts[key.Name]
+		require.True(s, known, "%s of %s takes a key %q, which this test does not know", script, s.release.version, key.Name)
+		keys = append(keys, s.space.Key(s.kind, s.name, part))
+	}
+	for _, arg := range sc.Header.Args {
+		value, known := w.of[arg.Name]
+		switch {
+		case known:
+		case arg.Name == "channel prefix":
+			value, known = s.space.Wake(""), true
+		case arg.Name == "name":
+			value, known = s.name, true
+		case strings.HasPrefix(arg.Name, "tail of the record"):
+			value, known = tail(s.kind), true
+		default:
+			value, known = usual[arg.Name]
+		}
+		require.True(s, known, "%s of %s takes %q: give it a usual value here", script, s.release.version, arg.Name)
+		args = append(args, value)
+	}
+	for _, group := range w.groups {
+		require.Len(s, group, len(sc.Header.Group), "the group of %s", script)
+		args = append(args, group...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	reply, err := s.run.Run(ctx, sc, scriptkit.Once, keys, args)
+	require.NoError(s, err, script)
+	return reply
+}
+
+// tail is the end of a record, as the clients write it.
+func tail(kind keyspace.Kind) string {
+	rec := engine.Record{Weight: 1, Wait: time.Minute, Lease: time.Minute, Owner: "o", Label: "label"}
+	if kind != keyspace.Pool {
+		return rec.Tail()
+	}
+	const wants = "l o 0 0 "
+	return rec.Tail() + fmt.Sprintf("%d:%s", len(wants), wants)
+}
+
+// do runs a command.
+func (s *site) do(words ...string) rueidis.RedisResult {
+	s.Helper()
+	r := s.redis.Do(context.Background(), s.redis.B().Arbitrary(words...).Build())
+	if err := r.Error(); !rueidis.IsRedisNil(err) {
+		require.NoError(s, err, words)
+	}
+	return r
+}
+
+// number runs a command that answers a number.
+func (s *site) number(words ...string) int64 {
+	s.Helper()
+	n, err := s.do(words...).AsInt64()
+	require.NoError(s, err, words)
+	return n
+}
+
+// everything is all bytes of all keys of the namespace, with the instants at which
+// they expire.
+func (s *site) everything() map[string]string {
+	s.Helper()
+	all, cursor := map[string]string{}, uint64(0)
+	for {
+		page, err := s.do("SCAN", strconv.FormatUint(cursor, 10), "MATCH", s.space.Namespace()+":*", "COUNT", "1000").AsScanEntry()
+		require.NoError(s, err)
+		for _, key := range page.Elements {
+			dump, err := s.do("DUMP", key).ToString()
+			require.NoError(s, err)
+			all[key] = fmt.Sprintf("%d %q", s.number("PEXPIRETIME", key), dump)
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return all
+		}
+	}
+}
+
+// formatOf is the format number that a release writes.
+func formatOf(t testing.TB, r release) int64 {
+	t.Helper()
+	s := newSite(t, r, harness.Shared(t).Client(t), keyspace.Sem)
+	s.call("semaphore_acquire", with{})
+	return s.number("HGET", s.space.State(s.kind, s.name), "fmt")
+}

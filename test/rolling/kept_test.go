@@ -1,0 +1,194 @@
+package rolling
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+const (
+	keptIn   = "testdata"
+	sumsFile = "SHA256SUMS"
+)
+
+// release is the scripts of a version.
+type release struct {
+	version string
+	library *scriptkit.Library
+}
+
+// today is what would be released next.
+var today = release{"today", scriptkit.MustParse(scripts.FS)}
+
+var versionName = regexp.MustCompile(`^v(\d+)\.(\d+)\.(\d+)(-[0-9a-z.]+)?$`)
+
+// kept are the releases whose scripts are kept, the oldest first.
+var kept = sync.OnceValues(func() ([]release, error) {
+	entries, err := os.ReadDir(keptIn)
+	if err != nil {
+		return nil, err
+	}
+	var all []release
+	for _, entry := range entries {
+		if entry.Name() == "rapid" {
+			continue // histories that have failed
+		}
+		if !entry.IsDir() || !versionName.MatchString(entry.Name()) {
+			return nil, fmt.Errorf("%s/%s is no folder of a version", keptIn, entry.Name())
+		}
+		library, err := scriptkit.Parse(os.DirFS(filepath.Join(keptIn, entry.Name())))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name(), err)
+		}
+		all = append(all, release{entry.Name(), library})
+	}
+	slices.SortFunc(all, func(a, b release) int { return olderFirst(a.version, b.version) })
+	return all, nil
+})
+
+// olderFirst compares versions: v1.2.3-rc.1 comes before v1.2.3.
+func olderFirst(a, b string) int {
+	as, bs := versionName.FindStringSubmatch(a), versionName.FindStringSubmatch(b)
+	for i := 1; i <= 3; i++ {
+		x, _ := strconv.Atoi(as[i]) // the pattern lets only digits through
+		y, _ := strconv.Atoi(bs[i])
+		if x != y {
+			return cmp.Compare(x, y)
+		}
+	}
+	if (as[4] == "") != (bs[4] == "") {
+		return cmp.Compare(len(bs[4]), len(as[4]))
+	}
+	return cmp.Compare(as[4], bs[4])
+}
+
+// releases are all that are kept, and today.
+func releases(t testing.TB) []release {
+	t.Helper()
+	all, err := kept()
+	require.NoError(t, err)
+	require.NotEmpty(t, all, "at least one release is kept")
+	return append(slices.Clone(all), today)
+}
+
+// previous is the latest release that is kept. It runs beside today's if both have
+// one format and every script takes and answers the same, so that the client of today
+// can run the kept ones.
+func previous(t testing.TB) release {
+	t.Helper()
+	all := releases(t)
+	r := all[len(all)-2]
+	if was, is := formatOf(t, r), formatOf(t, today); was != is {
+		t.Skipf("%s has format %d and this release %d: they do not run side by side, and a newer format is refused", r.version, was, is)
+	}
+	require.Empty(t, differences(r.library, today.library),
+		"the client of today cannot run these scripts of %s: the tests need a way to translate its calls", r.version)
+	return r
+}
+
+// differences are the scripts that take or answer something else than those of
+// another release.
+func differences(a, b *scriptkit.Library) (names []string) {
+	shape := func(s *scriptkit.Script) string {
+		h := s.Header
+		return fmt.Sprint(h.Keys, h.Args, h.Group, h.GroupStart, h.Returns)
+	}
+	for _, s := range a.Scripts() {
+		if other := find(b, s.Name); other != nil && shape(other) != shape(s) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// find is a script by its name, nil if the release has none.
+func find(l *scriptkit.Library, name string) *scriptkit.Script {
+	for _, s := range l.Scripts() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func TestWhatIsKeptOfAReleaseStaysAsItWas(t *testing.T) {
+	t.Parallel()
+	for _, r := range releases(t) {
+		if r.version == today.version {
+			continue
+		}
+		require.NoError(t, checkSums(os.DirFS(filepath.Join(keptIn, r.version))), r.version)
+	}
+}
+
+func TestAKeptScriptThatWasEditedIsFound(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(dir string) error{
+		"edited": func(dir string) error {
+			path := filepath.Join(dir, "semaphore_renew.lua")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path, bytes.Replace(text, []byte("local "), []byte("local  "), 1), 0o600)
+		},
+		"missing": func(dir string) error { return os.Remove(filepath.Join(dir, "lock_info.lua")) },
+		"another": func(dir string) error { return os.WriteFile(filepath.Join(dir, "lock_new.lua"), nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, dir := releases(t), t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(keptIn, all[0].version))))
+			require.NoError(t, checkSums(os.DirFS(dir)))
+			require.NoError(t, harm(dir))
+			require.Error(t, checkSums(os.DirFS(dir)))
+		})
+	}
+}
+
+// checkSums compares a folder with its list of checksums.
+func checkSums(dir fs.FS) error {
+	var sums strings.Builder
+	err := fs.WalkDir(dir, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path == sumsFile {
+			return err
+		}
+		text, err := fs.ReadFile(dir, path)
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	want, err := fs.ReadFile(dir, sumsFile)
+	if err != nil {
+		return err
+	}
+	if sums.String() != string(want) {
+		return fmt.Errorf("the files are not those of %s: what is kept of a release never changes", sumsFile)
+	}
+	return nil
+}
+
+func TestVersionsSortByAge(t *testing.T) {
+	t.Parallel()
+	all := []string{"v0.1.0-dev", "v0.1.0", "v0.2.0-rc.1", "v0.2.0", "v0.10.0", "v1.0.0"}
+	mixed := []string{all[4], all[1], all[5], all[0], all[3], all[2]}
+	slices.SortFunc(mixed, olderFirst)
+	require.Equal(t, all, mixed)
+}

@@ -1,0 +1,32 @@
+package rolling
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+type play = func(s *stage, a, b *process)
+
+// plays are all plays, by primitive and what they are about.
+var plays = map[string]map[string]play{"semaphore": semaphorePlays, "lock": lockPlays, "pool": poolPlays}
+
+// The previous release and today's work on one name: what one has made the other
+// serves, hands on, renews, sweeps and restores.
+func TestThePreviousReleaseAndTodaysWorkTogether(t *testing.T) {
+	was := previous(t)
+	for primitive, those := range plays {
+		for about, play := range those {
+			for direction, sides := range map[string][2]*scriptkit.Library{
+				"today beside " + was.version: {nil, was.library}, was.version + " beside today": {was.library, nil},
+			} {
+				t.Run(primitive+"/"+about+"/"+direction, func(t *testing.T) {
+					t.Parallel()
+					require.Empty(t, perform(t, sides[0], sides[1], play))
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+--[[
+claim_holders: some of the holds, in no order.
+KEYS[1] state (HASH field -> number, c:claim -> record)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] cursor (0 to begin)    ARGV[2] about how many
+RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
+REPLAY reads only    COST O(page)
+]]
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+local band_width = 17592186044416
+local all_bands = {
+  forever = band_width - 1,
+  alive = band_width,
+  queue = 2 * band_width,
+  queue_end = 258 * band_width - 1,
+  tomb = 260 * band_width,
+  rest = 262 * band_width,
+  expiry = 264 * band_width,
+  bind = 266 * band_width,
+  width = band_width,
+}
+local function bands()
+  return all_bands
+end
+local ms, forever = now(redis.call("TIME")), bands().forever
+local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
+if format > 1 then
+  return { "incompatible", format }
+end
+local page = redis.call("HSCAN", KEYS[1], ARGV[1], "MATCH", "c:*", "COUNT", ARGV[2])
+local reply = { "page", page[1], ms }
+for i = 1, #page[2], 2 do
+  local claim = string.sub(page[2][i], 3)
+  local deadline = tonumber(redis.call("ZSCORE", KEYS[2], "h:" .. claim))
+  if deadline and deadline > ms then
+    reply[#reply + 1] = claim
+    reply[#reply + 1] = deadline == forever and -1 or deadline - ms
+    reply[#reply + 1] = page[2][i + 1]
+    reply[#reply + 1] = redis.call("HGET", KEYS[1], "r:" .. claim) or ""
+  end
+end
+return reply
+

@@ -1,0 +1,611 @@
+--[[
+lock_renew: the calls of a node's own claims: heartbeats, confirmations, renewals, extensions.
+KEYS[1] state (HASH field -> number, c:claim -> record, stem)
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
+ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
+ARGV[5...] x2: claim id, mode (beat, renew, detach, check, "extend <ms> <call id>")
+RETURNS {"renewed", next_ms, first, capacity, more, ...} | {"incompatible", format}
+REPLAY a lease is counted from now; an extension is added once    COST O(log n) a claim + at most 100 drops and grants
+]]
+local function fetch(state, claim, ...)
+  return redis.call("TIME"),
+    redis.call("HMGET", state, "fmt", "counts", "ticket", "fence", "exp", "c:" .. (claim or ""), ...)
+end
+local function int(x)
+  return string.format("%d", x)
+end
+local function plainrenew(t, v, state, line, claim, node, mode, linger)
+  local used = string.match(v[2] or "", "^%d+ (%d+) 0 0 0 0$")
+  local mine = #node .. ":" .. node
+  if not used or v[1] ~= "1" or mode ~= "beat" or not v[6] or v[7] or string.sub(v[6], 1, #mine) ~= mine then
+    return nil
+  end
+  local fence, weight, lease = string.match(v[6], "^h %d+ (%d+) %d+ 0 (%d+) r %d+ (%d+) 0 ", #mine + 1)
+  local exp = tonumber(v[5])
+  if not fence or weight ~= used or not exp or exp == 0 then
+    return nil
+  end
+  local us = t[1] * 1000000 + t[2]
+  local ms = (us - us % 1000) / 1000
+  local deadline = redis.call("ZSCORE", line, "h:" .. claim)
+  if not deadline or deadline - ms <= 0 then
+    return nil
+  end
+  local left = tonumber(lease)
+  local wanted = math.ceil((ms + left + linger) / 1000) * 1000
+  local expires = wanted > exp and int(wanted) or v[5]
+  redis.call("PEXPIREAT", line, expires)
+  redis.call("ZADD", line, int(ms + left), "h:" .. claim)
+  if wanted > exp then
+    redis.call("HSET", state, "exp", expires)
+    redis.call("PEXPIREAT", state, expires)
+  end
+  return left, tonumber(fence)
+end
+local time, kept = fetch(KEYS[1], ARGV[5], "stem")
+do
+  local left, fence = plainrenew(time, kept, KEYS[1], KEYS[2], ARGV[5], ARGV[1], #ARGV == 6 and ARGV[6], ARGV[2])
+  if left then
+    return { "renewed", -1, 0, tonumber(string.match(kept[2], "^%d+")), 0, "held", left, fence }
+  end
+end
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+local function load(at, v)
+  local cap, used, waiting, gone, forever, keep
+  if v[2] then
+    cap, used, waiting, gone, forever, keep = string.match(v[2], "^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)")
+  end
+  local st = {
+    fmt = tonumber(v[1] or 0),
+    cap = tonumber(cap or 0),
+    used = tonumber(used or 0),
+    waiting = tonumber(waiting or 0),
+    gone = tonumber(gone or 0),
+    forever = tonumber(forever or 0),
+    keep = tonumber(keep or 0),
+    ticket = tonumber(v[3] or 0),
+    fence = tonumber(v[4] or 0),
+    exp = tonumber(v[5] or 0),
+  }
+  at.cap, at.ticket = st.cap, st.ticket
+  return st
+end
+local function assemble(t, v, state, line, linger, channel, name)
+  local ms, us = now(t)
+  local at = { state = state, line = line, linger = tonumber(linger), channel = channel, name = name, ms = ms, us = us }
+  local st = load(at, v)
+  return at, st, v[6], st.fmt > 1 and st.fmt or nil, v[7], v[8]
+end
+local band_width = 17592186044416
+local all_bands = {
+  forever = band_width - 1,
+  alive = band_width,
+  queue = 2 * band_width,
+  queue_end = 258 * band_width - 1,
+  tomb = 260 * band_width,
+  rest = 262 * band_width,
+  expiry = 264 * band_width,
+  bind = 266 * band_width,
+  width = band_width,
+}
+local function bands()
+  return all_bands
+end
+local function record(text)
+  local size, at = string.match(text, "^(%d+):()")
+  if not size then
+    return nil
+  end
+  local node = string.sub(text, at, at + size - 1)
+  local phase, ticket, fence, granted, limit, tail, weight, kind, wait, lease, max = string.match(
+    text, "^(%a) (%d+) (%d+) (%d+) (%d+) ((%d+) (%a) (%d+) (%d+) (%d+) .*)$", at + size)
+  return {
+    node = node, phase = phase, ticket = ticket, fence = fence, granted = granted, limit = tonumber(limit),
+    tail = tail, weight = tonumber(weight), kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
+  }
+end
+local function stem(text, fence)
+  local w = {}
+  for word in string.gmatch(text, "%S+") do
+    w[#w + 1] = word
+  end
+  if w[1] ~= int(fence) then
+    return nil
+  end
+  local s = {
+    count = tonumber(w[2]), worked_at = tonumber(w[3]), extended = tonumber(w[4]), last = tonumber(w[5]),
+    extended_at = tonumber(w[6]), more = tonumber(w[7]), own = tonumber(w[8]), deadline = tonumber(w[9]),
+    call = w[10], entries = {},
+  }
+  for i = 11, #w, 7 do
+    s.entries[#s.entries + 1] = {
+      claim = w[i], kind = w[i + 1], ext = tonumber(w[i + 2]), at = tonumber(w[i + 3]), pending = tonumber(w[i + 4]),
+      call = w[i + 5], fresh = w[i + 6] == "1",
+    }
+  end
+  return s
+end
+local function group(at, st, text)
+  local s = text and stem(text, st.fence)
+  if not s then
+    local sole = redis.call("ZRANGEBYSCORE", at.line, "(" .. at.ms, bands().forever, "LIMIT", 0, 1)[1]
+    if not sole then
+      return nil
+    end
+    s = {
+      count = 0, worked_at = 0, extended = 0, last = 0, extended_at = 0, more = 0, call = "-",
+      entries = { { claim = string.sub(sole, 3), kind = "o", ext = 0, at = 0, pending = 0, call = "-" } },
+    }
+  end
+  local members, fields, live, unheard = {}, {}, {}, {}
+  for i, e in ipairs(s.entries) do
+    members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
+  end
+  local scores = redis.call("ZMSCORE", at.line, unpack(members))
+  local texts = redis.call("HMGET", at.state, unpack(fields))
+  for i, e in ipairs(s.entries) do
+    e.held = tonumber(scores[i])
+    e.r = texts[i] and record(texts[i])
+    if e.r and e.held and e.held > at.ms then
+      local list = e.fresh and unheard or live
+      list[#list + 1] = e
+    end
+  end
+  for _, e in ipairs(unheard) do
+    live[#live + 1] = e
+  end
+  s.entries = live
+  if not live[1] then
+    return nil
+  end
+  s.own, s.deadline = s.own or live[1].held, s.deadline or live[1].held
+  return s
+end
+local function entry(s, claim)
+  for i, e in ipairs(s and s.entries or {}) do
+    if e.claim == claim then
+      return e, i
+    end
+  end
+  return nil
+end
+local function endless(r)
+  return r.lease == 0 and r.max == 0
+end
+local function counted(r)
+  return endless(r) and r.phase ~= "g" and r.phase ~= "w" and 1 or 0
+end
+local function prolong(at, st, s, e, mode)
+  local outer, forever = s.entries[1], bands().forever
+  local r = outer.r
+  if mode == "check" then
+    return
+  end
+  if e.fresh then
+    st.forever = st.forever - counted(e.r)
+    e.fresh, e.r.phase, e.changed = false, "h", true
+    st.forever = st.forever + counted(e.r)
+  end
+  local starts = e == outer and r.phase == "g"
+  local anew = starts or (mode == "renew" and r.phase ~= "g") or (e == outer and r.kind == "r" and r.phase ~= "d")
+  if starts then
+    for _, f in ipairs(s.entries) do
+      st.forever = st.forever - counted(f.r)
+      if f.r.max > 0 and f.r.limit == 0 then
+        f.r.limit = at.ms + f.r.max
+      end
+      if f.r.phase == "g" then
+        f.r.phase = "h"
+      end
+      st.forever = st.forever + counted(f.r)
+      f.changed = true
+    end
+  end
+  if anew and r.lease == 0 then
+    s.own, s.deadline = forever, forever
+  elseif anew then
+    local own = at.ms + r.lease
+    s.own = math.min(math.max(s.own, own), own + s.more)
+    s.deadline = math.min(math.max(s.deadline, own), own + s.more)
+  end
+  local more, call = string.match(mode, "^extend (%d+) (%S+)$")
+  more = call and call ~= e.call and tonumber(more) or 0
+  if s.deadline < forever then
+    s.own, s.deadline = s.own + more, s.deadline + more + e.pending
+    s.more = s.more + more + e.pending
+    e.ext, s.extended = e.ext + e.pending, s.extended + e.pending
+  end
+  e.call, e.pending = call or e.call, 0
+  if mode == "detach" then
+    st.forever = st.forever - counted(e.r)
+    if e.r.max > 0 and e.r.limit == 0 then
+      e.r.limit = at.ms + e.r.max
+    end
+    e.r.phase, e.changed, e.ext = "d", true, 0
+    st.forever = st.forever + counted(e.r)
+  end
+end
+local function pack(r)
+  return string.format("%d:%s%s %d %s %d %d ", #r.node, r.node, r.phase, r.ticket, r.fence, r.granted, r.limit)
+    .. r.tail
+end
+local function stemtext(s, fence)
+  local w = {
+    int(fence), s.count, s.worked_at, s.extended, s.last, s.extended_at, s.more, int(s.own), int(s.deadline), s.call,
+  }
+  for _, e in ipairs(s.entries) do
+    local n = #w
+    w[n + 1], w[n + 2], w[n + 3], w[n + 4] = e.claim, e.kind, e.ext, e.at
+    w[n + 5], w[n + 6], w[n + 7] = e.pending, e.call, e.fresh and 1 or 0
+  end
+  return table.concat(w, " ")
+end
+local function move(st, s)
+  local scores, fields, furthest, sooner = {}, {}, nil, nil
+  local forever = bands().forever
+  if s.deadline > forever then
+    s.own, s.deadline = math.min(s.own, forever - 1), forever - 1
+  end
+  for _, e in ipairs(s.entries) do
+    local ends = e.r.limit > 0 and math.min(s.deadline, e.r.limit) or s.deadline
+    if e.fresh then
+      ends = math.min(ends, e.at + e.r.wait)
+    end
+    if ends < e.held then
+      sooner = math.min(sooner or ends, ends)
+    end
+    if ends ~= e.held then
+      scores[#scores + 1], scores[#scores + 2] = ends, "h:" .. e.claim
+      e.held = ends
+    end
+    if ends < forever then
+      furthest = math.max(furthest or 0, ends)
+    end
+    if e.changed then
+      fields[#fields + 1], fields[#fields + 2] = "c:" .. e.claim, pack(e.r)
+    end
+  end
+  if s.count > 0 or s.more > 0 then
+    fields[#fields + 1], fields[#fields + 2] = "stem", stemtext(s, st.fence)
+  end
+  return scores, fields, furthest, sooner
+end
+local function span(at, deadline)
+  return deadline >= bands().forever and -1 or deadline - at.ms
+end
+local function told(at, s, e)
+  local outer, ends = s.entries[1], e.held
+  if e ~= outer and outer.r.lease > 0 then
+    ends = math.min(ends, at.ms + outer.r.lease + s.more)
+  end
+  if e ~= outer and e.r.max > 0 and e.r.limit == 0 then
+    ends = math.min(ends, at.ms + e.r.max)
+  end
+  return span(at, ends)
+end
+local function touch(at, st)
+  if st.exp > 0 then
+    redis.call("PEXPIREAT", at.line, st.exp)
+  else
+    redis.call("PERSIST", at.line)
+  end
+end
+local function sweep(at, st, budget, ended)
+  local band, total = bands(), 0
+  local function expired(from)
+    if total >= budget then
+      return {}
+    end
+    return redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms), "LIMIT", "0", int(budget - total))
+  end
+  local function drop(members, fields)
+    redis.call("ZREM", at.line, unpack(members))
+    redis.call("HDEL", at.state, unpack(fields))
+    total = total + #fields
+  end
+  local holds = st.used > 0 and expired(0) or {}
+  if #holds > 0 then
+    local fields, records = {}, {}
+    for i, member in ipairs(holds) do
+      fields[i] = "c:" .. string.sub(member, 3)
+    end
+    for i, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+      local r = text and record(text)
+      st.used = st.used - (r and r.weight or 0)
+      st.forever = st.forever - (r and counted(r) or 0)
+      records[i] = r or false
+    end
+    local deadlines = ended and redis.call("ZMSCORE", at.line, unpack(holds))
+    drop(holds, fields)
+    for i, member in ipairs(ended and holds or {}) do
+      ended(string.sub(member, 3), records[i], tonumber(deadlines[i]))
+    end
+  end
+  local dead = st.waiting > 0 and expired(band.alive) or {}
+  if #dead > 0 then
+    local fields, members = {}, {}
+    for i, member in ipairs(dead) do
+      local claim = string.sub(member, 3)
+      fields[i] = "c:" .. claim
+      members[2 * i - 1], members[2 * i] = member, "q:" .. claim
+    end
+    st.waiting, at.parted = st.waiting - #dead, true
+    drop(members, fields)
+  end
+  local stones = st.gone > 0 and expired(band.tomb) or {}
+  if #stones > 0 then
+    local fields = {}
+    for i, member in ipairs(stones) do
+      fields[i] = "c:" .. string.sub(member, 3)
+    end
+    st.gone = st.gone - #stones
+    drop(stones, fields)
+  end
+  return total
+end
+local function first(line)
+  local band = bands()
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
+  if not head[1] then
+    return nil
+  end
+  return string.sub(head[1], 3), tonumber(head[2]) - band.queue
+end
+local function leave(at, st, claim, r, held, word, stays)
+  if held then
+    if redis.call("ZREM", at.line, "h:" .. claim) > 0 then
+      st.used = st.used - r.weight
+    end
+  else
+    at.parted = at.parted or first(at.line) == claim
+    if redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim) > 0 then
+      st.waiting = st.waiting - 1
+    end
+  end
+  st.forever = st.forever - (r and counted(r) or 0)
+  if word then
+    redis.call("HSET", at.state, "c:" .. claim, "!" .. word)
+    redis.call("ZADD", at.line, bands().tomb + at.ms + stays, "t:" .. claim)
+    st.gone = st.gone + 1
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+end
+local function wake(out, channel, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and int(field) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  out[#out + 1] = { channel, table.concat(parts) }
+end
+local function soonest(at)
+  local band = bands()
+  local lowest = redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")
+  local score = tonumber(lowest[2])
+  local held = score ~= nil and score < band.alive
+  if not held or score == band.forever then
+    score = nil
+  end
+  if at.free then
+    local first_rest = redis.call("ZRANGEBYSCORE", at.line, band.rest, band.rest + band.forever - 1,
+      "WITHSCORES", "LIMIT", 0, 1)
+    local ends = tonumber(first_rest[2])
+    if ends and (not score or ends - band.rest < score) then
+      score = ends - band.rest
+    end
+  end
+  return score, held
+end
+local function hasten(at, st, deadline, out, claim, r, alive)
+  local next_at = st.waiting > 0 and deadline and soonest(at)
+  if not next_at or deadline ~= true and deadline ~= next_at then
+    return
+  end
+  if not claim then
+    claim = first(at.line)
+    local text = claim and redis.call("HGET", at.state, "c:" .. claim)
+    r = text and record(text)
+    if not r then
+      return
+    end
+    alive = (tonumber(redis.call("ZSCORE", at.line, "a:" .. claim)) or 0) - bands().alive
+  end
+  if next_at < alive - r.wait / 2 then
+    wake(out, at.channel .. r.node, "next", at.name, math.max(next_at - at.ms, 0))
+  end
+end
+local function handoff(at, st, budget, out, deal)
+  local band, spent = bands(), 0
+  while st.waiting > 0 and spent < budget do
+    if st.used >= st.cap and st.cap == at.cap and not deal then
+      hasten(at, st, at.parted, out)
+      break
+    end
+    local claim = first(at.line)
+    if not claim then
+      st.waiting = 0
+      break
+    end
+    local text = redis.call("HGET", at.state, "c:" .. claim)
+    local r = text and record(text)
+    local alive = (tonumber(redis.call("ZSCORE", at.line, "a:" .. claim)) or 0) - band.alive
+    if not r or alive <= at.ms then
+      leave(at, st, claim, r, false)
+    elseif r.weight > st.cap then
+      leave(at, st, claim, r, false)
+      wake(out, at.channel .. r.node, "too_heavy", at.name, claim, st.cap)
+    elseif not deal and r.weight > st.cap - st.used then
+      hasten(at, st, at.parted, out, claim, r, alive)
+      break
+    else
+      local what, drops
+      if deal then
+        what, drops = deal(claim, r, budget - spent)
+        spent = spent + drops
+        if not what then
+          hasten(at, st, at.parted, out, claim, r, alive)
+          break
+        end
+      end
+      st.fence = math.max(st.fence + 1, at.us)
+      st.used = st.used + r.weight
+      st.waiting = st.waiting - 1
+      r.phase, r.fence, r.granted = "g", int(st.fence), at.ms
+      redis.call("ZREM", at.line, "q:" .. claim)
+      redis.call("ZADD", at.line, int(alive), "h:" .. claim)
+      redis.call("ZREM", at.line, "a:" .. claim)
+      redis.call("HSET", at.state, "c:" .. claim, pack(r))
+      wake(out, at.channel .. r.node, "granted", at.name, claim, st.fence, alive - at.ms, what or "")
+      at.parted = true
+    end
+    spent = spent + 1
+  end
+  return spent
+end
+local function tide(at, st, node)
+  if st.waiting <= 0 then
+    return -1, 0
+  end
+  local next_at = soonest(at)
+  local claim = first(at.line)
+  local alive = claim and tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+  if alive then
+    alive = alive - bands().alive
+    next_at = math.min(next_at or alive, alive)
+  end
+  local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
+  return next_at and math.max(next_at - at.ms, 0) or -1, mine and 1 or 0
+end
+local function expiry(at, st, furthest)
+  if st.forever > 0 or st.keep > 0 then
+    return 0
+  end
+  local wanted = math.ceil(((furthest or at.ms) + at.linger) / 1000) * 1000
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if st.exp == 0 or idle then
+    local band = bands()
+    for _, from in ipairs({ 0, band.alive, band.tomb }) do
+      local last = st.fmt > 0 and redis.call("ZREVRANGEBYSCORE", at.line, from + band.width - 2, from,
+        "WITHSCORES", "LIMIT", 0, 1)
+      if last and last[2] then
+        wanted = math.max(wanted, math.ceil((tonumber(last[2]) - from + at.linger) / 1000) * 1000)
+      end
+    end
+    return wanted
+  end
+  return math.max(st.exp, wanted)
+end
+local function save(at, st, furthest, ...)
+  local exp = expiry(at, st, furthest)
+  local counts = string.format("%d %d %d %d %d %d", st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
+  redis.call("HSET", at.state, "counts", counts, "fence", int(st.fence), ...)
+  if st.ticket ~= at.ticket then
+    redis.call("HSET", at.state, "ticket", int(st.ticket))
+  end
+  local moved = exp ~= st.exp or st.fmt == 0
+  if moved then
+    st.exp = exp
+    redis.call("HSET", at.state, "fmt", "1", "exp", int(exp))
+  end
+  if exp == 0 then
+    if moved then
+      redis.call("PERSIST", at.line)
+      redis.call("PERSIST", at.state)
+      for _, key in ipairs(at.more or {}) do
+        redis.call("PERSIST", key)
+      end
+    end
+    return
+  end
+  if moved then
+    redis.call("PEXPIREAT", at.state, int(exp))
+    for _, key in ipairs(at.more or {}) do
+      redis.call("PEXPIREAT", key, int(exp))
+    end
+  end
+  if moved or furthest then
+    redis.call("PEXPIREAT", at.line, int(exp))
+  end
+end
+local function tell(out)
+  for _, message in ipairs(out) do
+    redis.pcall("PUBLISH", message[1], message[2])
+  end
+end
+local node = ARGV[1]
+local at, st, _, newer, stem_text = assemble(time, kept, KEYS[1], KEYS[2], ARGV[2], ARGV[3], ARGV[4])
+local band, out, budget = bands(), {}, 100
+local reply = { "renewed", -1, 0, st.cap, 0 }
+if newer then
+  return { "incompatible", newer }
+end
+local fields, members = {}, {}
+for i = 5, #ARGV, 2 do
+  fields[#fields + 1], members[#members + 1] = "c:" .. ARGV[i], "a:" .. ARGV[i]
+end
+local texts = redis.call("HMGET", at.state, unpack(fields))
+local alive = redis.call("ZMSCORE", at.line, unpack(members))
+local s = st.used > 0 and group(at, st, stem_text) or nil
+if st.fmt > 0 then
+  touch(at, st)
+end
+local scores, furthest = {}, nil
+local function renew(claim, mode, text, lives)
+  local r = text and record(text)
+  local e = entry(s, claim)
+  if not r then
+    return text and string.sub(text, 2) or "unknown"
+  elseif r.node ~= node then
+    return "taken"
+  elseif e then
+    prolong(at, st, s, e, mode)
+    return "held"
+  elseif lives and lives - band.alive > at.ms then
+    furthest = math.max(furthest or 0, at.ms + r.wait)
+    scores[#scores + 1], scores[#scores + 2] = band.alive + at.ms + r.wait, "a:" .. claim
+    return "waiting", r.wait
+  end
+  return "unknown"
+end
+for i = 5, #ARGV, 2 do
+  local n = (i - 3) / 2
+  local word, left = renew(ARGV[i], ARGV[i + 1], texts[n], tonumber(alive[n]))
+  reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = word, left or 0, 0
+end
+if st.fmt == 0 then
+  return reply
+end
+local changes, sooner = {}, nil
+if s then
+  local moved, last
+  moved, changes, last, sooner = move(st, s)
+  for _, value in ipairs(moved) do
+    scores[#scores + 1] = value
+  end
+  furthest = last and math.max(furthest or 0, last) or furthest
+  for i = 5, #ARGV, 2 do
+    local at_reply = 6 + (i - 5) / 2 * 3
+    if reply[at_reply] == "held" then
+      local e = entry(s, ARGV[i])
+      reply[at_reply + 1], reply[at_reply + 2] = told(at, s, e), tonumber(e.r.fence)
+    end
+  end
+end
+if #scores > 0 then
+  redis.call("ZADD", at.line, unpack(scores))
+end
+local spent = sweep(at, st, budget)
+spent = spent + handoff(at, st, budget - spent, out)
+save(at, st, furthest, unpack(changes))
+hasten(at, st, sooner, out)
+reply[2], reply[3] = tide(at, st, node)
+reply[5] = spent >= budget and 1 or 0
+tell(out)
+return reply
+

@@ -1,0 +1,29 @@
+--[[
+pool_refresh: whose turn it is to ask the source of a pool: one at a time.
+KEYS[1] state (HASH field -> number, refresh -> due, turn)
+ARGV[1] id of the turn, <node>.<xid>    ARGV[2] how long until the next one (ms)
+ARGV[3] still at it (1) or ask for it (0)    ARGV[4] linger (ms)
+RETURNS {"turn"} | {"later", left_ms} | {"incompatible", format}
+REPLAY who has the turn has it still    COST O(1)
+]]
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(redis.call("TIME"))
+local kept = redis.call("HMGET", KEYS[1], "fmt", "refresh")
+local format = tonumber(kept[1] or 0)
+if format > 1 then
+  return { "incompatible", format }
+end
+local due, whose = string.match(kept[2] or "0 -", "^(%d+) (.*)$")
+local left = tonumber(due) - ms
+if whose ~= turn and (still or left > 0) then
+  return { "later", math.max(left, 0) }
+end
+redis.call("HSET", KEYS[1], "refresh", string.format("%.0f ", ms + every) .. turn)
+if format == 0 then
+  redis.call("PEXPIRE", KEYS[1], every + tonumber(ARGV[4]))
+end
+return { "turn" }
+

@@ -1,0 +1,181 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/torture/checker"
+)
+
+// The rules of the audit, beside those of the checker.
+const (
+	ruleEnd   = "end" // a worker ends, and its race detector is silent
+	ruleWhole = "whole"
+	ruleKeys  = "keys"
+)
+
+// auditLimit is by when the leases of those that were killed have ended: the
+// longest lease, what extensions add, and the clock set back.
+const auditLimit = 15 * time.Second
+
+// keysLimit is how long the keys of an idle name may last: Linger, which is a minute
+// here, after the last tombstone, which lasts as long.
+const keysLimit = 2*time.Minute + auditLimit
+
+// inspector is the driver's own client.
+type inspector struct {
+	sems  *semaphore.Client
+	locks *qlock.Client
+	pools *allocator.Client
+	pool  map[string]*allocator.Pool[string]
+}
+
+func (r *round) inspector() *inspector {
+	r.Helper()
+	redis := r.ground.client
+	sems, err := semaphore.New(redis, semaphore.Config{Namespace: r.ns, Lease: leaseOfRound})
+	require.NoError(r, err)
+	locks, err := qlock.New(redis, qlock.Config{Namespace: r.ns, Lease: leaseOfRound})
+	require.NoError(r, err)
+	pools, err := allocator.New(redis, allocator.Config{Namespace: r.ns, Lease: leaseOfRound})
+	require.NoError(r, err)
+	i := &inspector{sems, locks, pools, map[string]*allocator.Pool[string]{}}
+	for name := range resources {
+		i.pool[name], err = allocator.NewPool(i.pools, name, allocator.PoolConfig[string]{})
+		require.NoError(r, err)
+	}
+	return i
+}
+
+func (i *inspector) close(r *round) {
+	r.Helper()
+	ctx := r.within(auditLimit)
+	require.NoError(r, i.sems.Close(ctx))
+	require.NoError(r, i.locks.Close(ctx))
+	require.NoError(r, i.pools.Close(ctx))
+}
+
+// fill adds the resources that a pool does not have: all of them in a new round, and
+// what a server that has lost its data does not know any more.
+func (r *round) fill() {
+	r.Helper()
+	i := r.inspector()
+	defer i.close(r)
+	for _, p := range pools {
+		_, err := i.pool[p.Name].Add(r.within(auditLimit), resources[p.Name], nil)
+		require.NoError(r, err, "adding resources to the pool %s", p.Name)
+	}
+}
+
+// audit takes all that there is, once the workers have gone, and looks at the keys.
+func (r *round) audit() []checker.Violation {
+	r.Helper()
+	i := r.inspector()
+	var found []checker.Violation
+	add := func(rule, text string, args ...any) {
+		found = append(found, checker.Violation{Rule: rule, Text: fmt.Sprintf(text, args...), Faults: r.faults})
+	}
+	// Before anything else is done: a call would put right what is wrong here.
+	for key, left := range r.keys(false) {
+		if strings.Contains(key, ":pool:") {
+			continue // those of a pool with resources have no expiry
+		}
+		r.tally.check(ruleKeys)
+		if left <= 0 || left > keysLimit {
+			add(ruleKeys, "the workers have gone, and the key %s lasts for %v", key, left)
+		}
+	}
+	ctx := r.within(auditLimit)
+	var release []func(context.Context) error
+	for _, s := range sems {
+		sem, err := i.sems.Semaphore(s.Name, s.Capacity)
+		require.NoError(r, err)
+		permit, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
+		r.tally.check(ruleWhole)
+		if err != nil {
+			add(ruleWhole, "the semaphore %s has not its capacity of %d: %v", s.Name, s.Capacity, err)
+			continue
+		}
+		release = append(release, permit.Release)
+	}
+	for _, l := range locks {
+		lock, err := i.locks.Lock(ctx, l.Name, nil)
+		r.tally.check(ruleWhole)
+		if err != nil {
+			add(ruleWhole, "the lock %s cannot be had: %v", l.Name, err)
+			continue
+		}
+		release = append(release, lock.Release)
+	}
+	for _, p := range pools {
+		pool := i.pool[p.Name]
+		for range resources[p.Name] {
+			a, err := pool.Allocate(ctx, nil)
+			r.tally.check(ruleWhole)
+			if err != nil {
+				add(ruleWhole, "the pool %s has not its %d resources: %v", p.Name, len(resources[p.Name]), err)
+				break
+			}
+			release = append(release, a.Release)
+		}
+	}
+	for _, give := range release {
+		require.NoError(r, give(r.within(auditLimit)))
+	}
+	for _, p := range pools {
+		pool := i.pool[p.Name]
+		state, err := pool.Inspect(r.within(auditLimit))
+		require.NoError(r, err)
+		r.tally.check(ruleWhole)
+		if len(state.Problems) > 0 {
+			add(ruleWhole, "the pool %s: %v", p.Name, state.Problems)
+		}
+		_, err = pool.Clear(r.within(auditLimit))
+		require.NoError(r, err)
+	}
+	i.close(r)
+	for key, left := range r.keys(true) {
+		r.tally.check(ruleKeys)
+		if left <= 0 || left > keysLimit {
+			add(ruleKeys, "nothing is held and nobody waits, and the key %s lasts for %v", key, left)
+		}
+	}
+	return found
+}
+
+// keys are those of the round, with what is left of them; and they are deleted, if
+// so wished.
+func (r *round) keys(remove bool) map[string]time.Duration {
+	r.Helper()
+	found := map[string]time.Duration{}
+	for _, server := range r.ground.d.Masters(r) {
+		client := r.ground.direct(r, server)
+		ctx := r.within(auditLimit)
+		var cursor uint64
+		for {
+			page, err := client.Do(ctx, client.B().Scan().Cursor(cursor).Match(r.ns+":*").Count(1000).Build()).AsScanEntry()
+			require.NoError(r, err)
+			for _, key := range page.Elements {
+				left, err := client.Do(ctx, client.B().Pttl().Key(key).Build()).AsInt64()
+				require.NoError(r, err)
+				if strings.HasPrefix(key, r.ns) && left != -2 { // -2: it has gone
+					found[key] = time.Duration(left) * time.Millisecond
+				}
+				if remove {
+					require.NoError(r, client.Do(ctx, client.B().Unlink().Key(key).Build()).Error())
+				}
+			}
+			if cursor = page.Cursor; cursor == 0 {
+				break
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,275 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/berth-go/berth/test/torture/history"
+)
+
+const (
+	// brief is how long a fault may last that silences nobody for a wait lease, a
+	// second in a torture run: the last heartbeat was up to a third of it before.
+	brief = 500 * ms
+	// pausing is how long a process that runs may write nothing, for the same reason.
+	// A library that lets its callers wait for too long should not fall under it.
+	pausing = 600 * ms
+	// late is how long what a fault has delayed may still arrive: attempts and
+	// clean-ups of the library are given up by then.
+	late = 6 * second
+	// soon is how long a clean-up takes where nothing is wrong, on a busy machine, and
+	// atOnce where its process and the server were seen to work meanwhile: a few ms in
+	// truth.
+	soon   = second
+	atOnce = 50 * ms
+	// busy is how long a process that runs all the time may write nothing.
+	busy = 40 * ms
+	// around is how far a release must be from a fault, so that who was granted by it
+	// would have heard of that: by the push, or by its heartbeat, after a third of the
+	// wait lease.
+	around = 500 * ms
+	// blur is how far a fence may be from the moments around its grant, in us.
+	blur = 1000
+)
+
+// order: first come, first served, and the higher priority before that.
+//
+// A stood in line, by the server's own word, before B asked; B's priority is no higher,
+// and neither has a drawn place. Then A's place is ahead of B's, and the first in line
+// is granted first, whatever the weights: so A has the smaller fence. Where A's priority
+// is the higher one, its place is ahead also of a B that came before it: then it is
+// enough that B was granted after A was known to stand in line. A fence tells when that
+// was, but for clocks that were behind or ahead. The one way past
+// A is that the server has dropped it: not heard of for a wait lease (stopped, cut off,
+// starved), or granted and expired unheard, or forgotten with the data. The library
+// tells when it stands again (Restored, whenever that was written); but it does not
+// where the answer to that call was lost, which takes a second mishap. So A is also left
+// out where data was lost, where a fault of some length met it, or where two did, and
+// where its process wrote nothing for a while.
+//
+// Of A without a grant nothing is said: one that was cancelled may have been granted
+// before B, unseen.
+func order(c *check) {
+	for _, n := range c.names {
+		for i, a := range n.granted {
+			if a.queued == nil || a.restored || a.invoke.Unordered || a.invoke.Do == history.Reenter || !c.steady(a) {
+				continue
+			}
+			later := func(b *claim) bool { return c.behindInLine(a, b) }
+			passed := slices.IndexFunc(n.granted[:i], later)
+			if passed >= 0 && c.told(a, n.granted[passed]) {
+				b := n.granted[passed]
+				c.broken(fmt.Sprintf("%s: %s (priority %d) stood in line, and %s (priority %d) was granted before it", n,
+					a.ok.Claim, a.invoke.Priority, b.ok.Claim, b.invoke.Priority), a.invoke, a.queued, b.invoke, b.ok, a.ok)
+			}
+			if passed >= 0 || slices.ContainsFunc(n.granted[i:], later) {
+				c.count.Checked++
+			}
+		}
+	}
+}
+
+// behindInLine says that A, which has stood in line since it was known to, was ahead of B
+// when B was granted.
+func (c *check) behindInLine(a, b *claim) bool {
+	if b.invoke.Unordered || b.invoke.Do == history.Reenter || b.fence() == a.fence() || b.invoke.Priority > a.invoke.Priority {
+		return false
+	}
+	if b.invoke.At > a.queued.At {
+		return true
+	}
+	return b.invoke.Priority < a.invoke.Priority && !c.skewed && !c.stepped && b.fence() > a.queued.Real+blur
+}
+
+// steady says that nothing met the claim, from when it stood in line until its grant
+// was heard of, that could have it dropped from the line without a word.
+func (c *check) steady(a *claim) bool {
+	met := 0
+	for _, f := range c.run.Faults {
+		if f.Process != "" && f.Process != a.invoke.Process || f.From-edge > a.ok.At || f.To+soon < a.queued.At {
+			continue
+		}
+		met++
+		if f.Amnesia || f.Behind || f.To-f.From >= brief || met > 1 {
+			return false
+		}
+	}
+	return !c.pausedBetween(a.invoke.Process, pausing, a.queued.At, a.ok.At)
+}
+
+// handOff: what is given back is granted to the first in line in the same run.
+//
+// A waited before H was released, and was granted later; so in the moment of the
+// release somebody stood in line: A, or who was ahead of it. H was held (its release
+// was answered OK, and it had not ended before), with no other entry, and every claim
+// weighs 1; so there was room for the first in line. Its grant then has the time of the
+// release for its fence, and the release ran between its first Invoke and its OK.
+//
+// That fence may be unseen: where an acquire that may have stood in line then has no
+// grant to show (cancelled, unknown, killed), or may show a later one than its first
+// (restored; or its first attempt was never answered). It may lie elsewhere where the
+// last fence is ahead of the clock, or the clock is behind; and A may have been out of
+// the line for the reasons given at the order. All of these are left out; a cancelled
+// acquire no longer once its process and the server were seen to work after it, or its
+// client was closed. Resources that rest or are removed would break the rule for pools:
+// the workers do neither.
+func handOff(c *check) {
+	for _, n := range c.names {
+		if !n.handsOn() {
+			continue
+		}
+		for _, h := range n.holds {
+			if from, to := h.givenBack(); from != nil {
+				c.handsOn(n, h, from, to)
+			}
+		}
+	}
+}
+
+// handsOn says that each claim of the name takes one place, and that whoever is first in
+// line may have any that comes free.
+func (n *name) handsOn() bool {
+	for _, a := range n.claims {
+		if a.weight() != 1 {
+			return false
+		}
+	}
+	if n.primitive == "pool" {
+		return !slices.ContainsFunc(n.holds, func(h *hold) bool { return h.resource != n.holds[0].resource })
+	}
+	return true
+}
+
+// givenBack returns the release that ended the hold, from its first Invoke to its OK,
+// or nil where it may have ended otherwise.
+func (h *hold) givenBack() (from, to *history.Event) {
+	for _, a := range h.entries {
+		r := a.released()
+		if r == nil || a.ended != nil && a.ended.At <= r.outcome.At {
+			return nil, nil
+		}
+		switch first := a.releases[0].invoke; {
+		case from == nil || first.At > to.At:
+			from, to = first, r.outcome
+		case r.outcome.At >= from.At:
+			return nil, nil // at one time with another one
+		}
+	}
+	return from, to
+}
+
+func (c *check) handsOn(n *name, h *hold, from, to *history.Event) {
+	waits := slices.IndexFunc(n.granted, func(a *claim) bool {
+		return a.queued != nil && a.queued.At < from.At && !a.restored && a.fence() > from.Real-blur &&
+			a.fence() > h.fence && a.ok.At > from.At && c.steady(a)
+	})
+	if waits < 0 {
+		return
+	}
+	i := sort.Search(len(n.holds), func(i int) bool { return n.holds[i].fence >= from.Real-blur })
+	if i < len(n.holds) && n.holds[i].fence <= to.Real+blur {
+		c.count.Checked++
+		return
+	}
+	a, next := n.granted[waits], n.holds[i] // a is granted later, so there is a next
+	if c.stepped || early(a) || early(next.first()) || c.unclear(n, from, to) {
+		return
+	}
+	c.count.Checked++
+	c.broken(fmt.Sprintf("%s: %s was given back while %s stood in line, and nobody was granted then (the next is fence %d)",
+		n, h.first().ok.Claim, a.ok.Claim, next.fence), a.invoke, a.queued, h.first().ok, from, to, a.ok)
+}
+
+// early says that the fence of a claim was ahead of the clock.
+func early(a *claim) bool { return a.fence() > a.ok.Real }
+
+// unclear says that a grant in the time of a release may be unseen, or have a fence
+// that does not show that time.
+func (c *check) unclear(n *name, from, to *history.Event) bool {
+	for _, f := range c.run.Faults {
+		serious := f.Amnesia || f.Behind || f.To-f.From >= brief
+		if serious && f.From-around <= to.At && f.To+around >= from.At {
+			return true
+		}
+	}
+	if c.pausedBetween("", pausing, from.At-around, to.At+around) {
+		return true
+	}
+	for _, x := range n.claims {
+		if x.invoke.At < to.At && c.hides(n, x, from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// hides says that the claim may have had a grant in that time which its history does
+// not show.
+func (c *check) hides(n *name, x *claim, from, to *history.Event) bool {
+	switch {
+	case x.ok == nil:
+		return c.outlives(n, x) >= from.At
+	case x.ok.At < from.At:
+		return c.skewed && x.fence() > from.Real // the last fence was ahead of the clock
+	case x.restored:
+		return true
+	case x.queued == nil || x.queued.At > from.At:
+		// Its first attempt may have gone unanswered.
+		return c.met(x.invoke.Process, x.invoke.At-late, to.At)
+	}
+	return false
+}
+
+// outlives is until when a claim without a grant may have stood in line.
+func (c *check) outlives(n *name, x *claim) int64 {
+	switch {
+	case x.outcome == nil:
+		if at, killed := c.killed[x.invoke.Process]; killed {
+			return at + late
+		}
+		return never
+	case x.is(history.Fail) && (x.invoke.Do == history.Try || x.outcome.Reason == "deadlock"):
+		return 0 // it was refused: it never stood in line
+	}
+	return min(c.removed(n, x), c.closed(x))
+}
+
+// removed is when a claim that was given up has been removed from the server.
+func (c *check) removed(n *name, x *claim) int64 {
+	at := x.outcome.At
+	switch {
+	case x.is(history.Unknown) || c.met(x.invoke.Process, x.invoke.At-soon, at+soon):
+		return at + late
+	case c.pausedBetween(x.invoke.Process, busy, at, at+atOnce):
+		return at + soon
+	}
+	// Its process ran, so the removal was sent; and a call on the same name that began
+	// well after that was answered.
+	i := sort.Search(len(n.calls), func(i int) bool { return n.calls[i].invoke.At >= at+atOnce/2 })
+	for ; i < len(n.calls) && n.calls[i].invoke.At < at+soon; i++ {
+		if k := n.calls[i]; k.is(history.OK) || k.is(history.Fail) {
+			return max(k.outcome.At, at+atOnce)
+		}
+	}
+	return at + soon
+}
+
+// closed is when the client of a claim was closed with all that it had to do done.
+func (c *check) closed(x *claim) int64 {
+	for _, e := range c.alone {
+		if e.Kind == history.Closed && e.Err == "" && e.Node != "" && e.Node == x.invoke.Node && e.At > x.outcome.At &&
+			!slices.Contains(e.Left, x.outcome.Claim) && !strings.Contains(e.Detail, x.outcome.Claim) && x.outcome.Claim != "" {
+			return e.At
+		}
+	}
+	return never
+}
+
+// met says that a fault met the process, or all, at some time between the two.
+func (c *check) met(process string, from, to int64) bool {
+	return slices.ContainsFunc(c.faultsBetween(from, to), func(f history.Fault) bool {
+		return f.Process == "" || f.Process == process
+	})
+}

@@ -1,0 +1,687 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/torture/history"
+)
+
+// epoch is the machine's wall clock at 0 of a story, in us.
+const epoch = 1_700_000_000_000_000
+
+// story reads a history from text, a line for an event or a fault:
+//
+//	10 w1 ok acquire#1 fence=9 name=sem/x
+//	fault flush 20 30 amnesia
+//
+// Times are in ms. #n is the Op of an operation; of#n is what it is about, which for
+// events that are no operations is the claim's acquire. A fence is the ms of its grant.
+// Claims are called by process and number. The name is lock/x if none is given.
+func story(t *testing.T, text string) *history.Run {
+	t.Helper()
+	run := &history.Run{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case words[0] == "fault":
+			run.Faults = append(run.Faults, faultOf(t, words))
+		default:
+			run.Events = append(run.Events, eventOf(t, words))
+		}
+	}
+	return run
+}
+
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	n, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return n
+}
+
+func faultOf(t *testing.T, words []string) history.Fault {
+	t.Helper()
+	from, to := int64(number(t, words[2])*1000), int64(number(t, words[3])*1000)
+	f := history.Fault{Name: words[1], From: from * 1000, To: to * 1000, Real: epoch + from, RealEnd: epoch + to}
+	for _, w := range words[4:] {
+		switch w {
+		case "amnesia":
+			f.Amnesia = true
+		case "behind":
+			f.Behind = true
+		case "kills":
+			f.Kills = true
+		case "unseen":
+			f.Unseen = true
+		default:
+			f.Process = w
+		}
+	}
+	return f
+}
+
+func eventOf(t *testing.T, words []string) history.Event {
+	t.Helper()
+	at := int64(number(t, words[0]) * 1000)
+	e := history.Event{
+		At: at * 1000, Real: epoch + at, Process: words[1], Kind: history.Kind(words[2]),
+		Primitive: "lock", Name: "x",
+	}
+	for _, w := range words[3:] {
+		key, value, set := strings.Cut(w, "=")
+		do, op, numbered := strings.Cut(w, "#")
+		switch {
+		case !set && numbered && do == "of":
+			e.Hold = int64(number(t, op))
+		case !set && numbered:
+			e.Do, e.Op = do, int64(number(t, op))
+		case set:
+			set1(t, &e, key, value)
+		default:
+			require.Contains(t, []string{"unordered", "bounded", "fixed"}, w)
+			e.Unordered, e.Bounded, e.Fixed = e.Unordered || w == "unordered", e.Bounded || w == "bounded", e.Fixed || w == "fixed"
+		}
+	}
+	acquires := e.Do == history.Acquire || e.Do == history.Try || e.Do == history.Reenter
+	if acquires && e.Lease == 0 {
+		e.Lease = 1000
+	}
+	switch {
+	case e.Claim != "":
+	case e.Hold != 0:
+		e.Claim = fmt.Sprintf("%s-%d", e.Process, e.Hold)
+	case acquires && e.Kind == history.OK:
+		e.Claim = fmt.Sprintf("%s-%d", e.Process, e.Op)
+	}
+	if e.Primitive == "sem" && acquires {
+		e.Capacity = 2
+	}
+	return e
+}
+
+func set1(t *testing.T, e *history.Event, key, value string) {
+	t.Helper()
+	switch key {
+	case "name":
+		e.Primitive, e.Name, _ = strings.Cut(value, "/")
+	case "fence":
+		e.Fence = epoch + int64(number(t, value)*1000)
+	case "real":
+		e.Real = epoch + int64(number(t, value)*1000)
+	case "lease":
+		e.Lease = int64(number(t, value))
+	case "weight":
+		e.Weight = int(number(t, value))
+	case "priority":
+		e.Priority = int(number(t, value))
+	case "resource":
+		e.Resource = value
+	case "claim":
+		e.Claim = value
+	case "is":
+		e.Is = strings.Split(value, ",")
+	case "left":
+		e.Left = strings.Split(value, ",")
+	case "err":
+		e.Err = value
+	case "node":
+		e.Node = value
+	case "detail":
+		e.Detail = value
+	default:
+		require.Fail(t, "no such key", key)
+	}
+}
+
+// each pair of stories differs in what decides.
+func TestRules(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		broken     []string
+	}{
+		{"one after the other", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 alive of#1
+			6 w1 invoke release#2 of#1
+			8 w1 ok release#2 of#1
+			1 w2 invoke acquire#1
+			3 w2 queued of#1
+			8 w2 ok acquire#1 fence=7
+			9 w2 alive of#1`, nil},
+		{"believed in after the next grant, which nobody believed in", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			8 w1 alive of#1
+			1 w2 invoke acquire#1
+			9 w2 ok acquire#1 fence=7`, []string{Capacity}},
+		{"the clock was behind at that grant", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			8 w1 alive of#1
+			1 w2 invoke acquire#1
+			9 w2 ok acquire#1 fence=7
+			fault clock 1 20 behind`, nil},
+		{"asked before the next grant, by a process that was stopped in between", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			6 w1 alive of#1 real=6.5
+			1 w2 invoke acquire#1
+			5000 w2 ok acquire#1 fence=7`, nil},
+		{"the clock was ahead: two at a time, by time alone", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1001
+			8 w1 alive of#1
+			1 w2 invoke acquire#1
+			3 w2 ok acquire#1 fence=1003
+			4 w2 alive of#1
+			5 w2 invoke release#2 of#1
+			6 w2 ok release#2 of#1`, []string{Capacity, Linearizable}},
+		{"data was lost: the older holder may believe for its lease", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			900 w1 alive of#1
+			14 w2 invoke acquire#1
+			16 w2 ok acquire#1 fence=15
+			901 w2 alive of#1
+			fault flush 10 12 amnesia`, nil},
+		{"data was lost, and the older holder believes for more than its lease", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			1100 w1 alive of#1
+			14 w2 invoke acquire#1
+			16 w2 ok acquire#1 fence=15
+			1101 w2 alive of#1
+			fault flush 10 12 amnesia`, []string{Capacity}},
+		{"data was lost before both were granted", `
+			20 w1 invoke acquire#1
+			22 w1 ok acquire#1 fence=21
+			50 w1 alive of#1
+			24 w2 invoke acquire#1
+			26 w2 ok acquire#1 fence=25
+			51 w2 alive of#1
+			fault flush 10 12 amnesia`, []string{Capacity}},
+		{"data was lost after both were granted", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			8 w1 alive of#1
+			1 w2 invoke acquire#1
+			6 w2 ok acquire#1 fence=5
+			9 w2 alive of#1
+			fault flush 40 42 amnesia`, []string{Capacity}}, // such rounds are not searched for an order
+		{"weights that fit together", `
+			0 w1 invoke acquire#1 name=sem/s
+			2 w1 ok acquire#1 fence=1 name=sem/s
+			8 w1 alive of#1
+			3 w2 invoke acquire#1 name=sem/s
+			5 w2 ok acquire#1 fence=4 name=sem/s
+			9 w2 alive of#1`, nil},
+		{"weights that do not", `
+			0 w1 invoke acquire#1 name=sem/s
+			2 w1 ok acquire#1 fence=1 name=sem/s
+			8 w1 alive of#1
+			3 w2 invoke acquire#1 name=sem/s weight=2
+			5 w2 ok acquire#1 fence=4 name=sem/s weight=2
+			9 w2 alive of#1`, []string{Capacity, Linearizable}},
+		{"two resources of a pool", `
+			0 w1 invoke acquire#1 name=pool/p
+			2 w1 ok acquire#1 fence=1 name=pool/p resource=a
+			8 w1 alive of#1
+			3 w2 invoke acquire#1 name=pool/p
+			5 w2 ok acquire#1 fence=4 name=pool/p resource=b
+			9 w2 alive of#1`, nil},
+		{"one resource of a pool twice", `
+			0 w1 invoke acquire#1 name=pool/p
+			2 w1 ok acquire#1 fence=1 name=pool/p resource=a
+			8 w1 alive of#1
+			3 w2 invoke acquire#1 name=pool/p
+			5 w2 ok acquire#1 fence=4 name=pool/p resource=a
+			9 w2 alive of#1`, []string{Capacity, Linearizable}},
+		{"a re-entry shares the fence and the place", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			3 w1 invoke reenter#2
+			4 w1 ok reenter#2 fence=1
+			5 w1 alive of#2
+			6 w1 alive of#1`, nil},
+		{"a re-entry that lives when the lock has been granted anew", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			3 w1 invoke reenter#2
+			4 w1 ok reenter#2 fence=1
+			20 w1 alive of#2
+			8 w2 invoke acquire#1
+			10 w2 ok acquire#1 fence=9
+			21 w2 alive of#1`, []string{Capacity, Linearizable}},
+
+		{"a fence twice", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			1 w2 invoke acquire#1
+			3 w2 ok acquire#1 fence=1`, []string{Fence, Linearizable}},
+		{"a hold that was resumed has its fence", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1 claim=c
+			11 w2 invoke acquire#1
+			13 w2 ok acquire#1 fence=1 claim=c
+			fault flush 900 901 amnesia`, nil},
+		{"a fence that falls", `
+			0 w1 invoke acquire#1
+			12 w1 ok acquire#1 fence=11
+			20 w2 invoke acquire#1
+			22 w2 ok acquire#1 fence=10`, []string{Fence, Linearizable}},
+		{"fences of waits that overlap come as they like", `
+			0 w1 invoke acquire#1
+			12 w1 ok acquire#1 fence=11
+			10 w2 invoke acquire#1
+			22 w2 ok acquire#1 fence=10`, nil},
+		{"a fence that falls through a flush", `
+			0 w1 invoke acquire#1
+			12 w1 ok acquire#1 fence=11
+			20 w2 invoke acquire#1
+			22 w2 ok acquire#1 fence=10
+			fault flush 14 15 amnesia`, []string{Fence}},
+		{"a fence that was ahead of the clock falls through a flush", `
+			0 w1 invoke acquire#1
+			12 w1 ok acquire#1 fence=5011
+			20 w2 invoke acquire#1
+			22 w2 ok acquire#1 fence=21
+			fault flush 14 15 amnesia`, nil},
+		{"a fence falls through a flush while the clock is behind", `
+			0 w1 invoke acquire#1
+			12 w1 ok acquire#1 fence=11
+			20 w2 invoke acquire#1
+			22 w2 ok acquire#1 fence=2
+			fault flush 14 15 amnesia
+			fault clock 16 30 behind amnesia`, nil},
+
+		{"who comes later is granted first", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, []string{Order}},
+		{"who asked before the other stood in line", `
+			0 w1 invoke acquire#1
+			4 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, nil},
+		{"who has another priority", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1 priority=1
+			11 w2 ok acquire#1 fence=10`, nil},
+		{"who has a lower priority", `
+			0 w1 invoke acquire#1 priority=1
+			2 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, []string{Order}},
+		{"who came before a higher priority, and was granted after it stood in line", `
+			3 w1 invoke acquire#1 priority=1
+			5 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			0 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, []string{Order}},
+		{"who came before a higher priority, and was granted before that stood in line", `
+			3 w1 invoke acquire#1 priority=1
+			10 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			0 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, nil},
+		{"who came before an equal priority", `
+			3 w1 invoke acquire#1
+			5 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			0 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, nil},
+		{"who came before a higher priority; clocks were ahead", `
+			3 w1 invoke acquire#1 priority=1
+			5 w1 queued of#1
+			20 w1 ok acquire#1 fence=1019
+			0 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=1010`, nil},
+		{"who draws a place", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1 unordered
+			11 w2 ok acquire#1 fence=10`, nil},
+		{"a try that passes the line", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke try#1
+			11 w2 ok try#1 fence=10`, []string{Order}},
+		{"a re-entry passes the line", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke reenter#1
+			11 w2 ok reenter#1 fence=10`, nil},
+		{"who was restored may have been passed", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			15 w1 restored of#1
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, nil},
+		{"who was stopped may have been passed", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			1020 w1 ok acquire#1 fence=1019
+			3 w2 invoke acquire#1
+			1011 w2 ok acquire#1 fence=1010
+			fault stop 5 1008 w1`, nil},
+		{"another process was stopped", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			200 w1 alive of#9 claim=y
+			400 w1 alive of#9 claim=y
+			600 w1 alive of#9 claim=y
+			800 w1 alive of#9 claim=y
+			1020 w1 ok acquire#1 fence=1019
+			3 w2 invoke acquire#1
+			1011 w2 ok acquire#1 fence=1010
+			fault stop 5 1008 w3`, []string{Order}},
+		{"a process that wrote nothing for a while", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			1020 w1 ok acquire#1 fence=1019
+			3 w2 invoke acquire#1
+			1011 w2 ok acquire#1 fence=1010`, nil},
+
+		{"given back while somebody waits, and nobody is granted", handOffStory(20), []string{HandOff}},
+		{"given back, and granted by the release", handOffStory(11), nil},
+		{"given back, and somebody else is granted by the release", handOffStory(20) + `
+			3 w3 invoke acquire#1
+			13 w3 ok acquire#1 fence=12
+			14 w3 invoke release#2 of#1
+			21 w3 ok release#2 of#1`, nil},
+		{"a wait that was cancelled may have been granted", handOffStory(20) + `
+			3 w3 invoke acquire#1
+			9 w3 fail acquire#1`, nil},
+		{"a wait that was cancelled long ago was not", handOffStory(20) + `
+			-3000 w3 invoke acquire#1
+			-2900 w3 fail acquire#1
+			-2700 w3 invoke try#2
+			-2600 w3 fail try#2`, []string{HandOff}},
+		{"a try that was refused never waited", handOffStory(20) + `
+			3 w3 invoke try#1
+			9 w3 fail try#1`, []string{HandOff}},
+		{"a killed process may have been granted", handOffStory(20) + `
+			3 w3 invoke acquire#1
+			fault kill 4 5 w3 kills`, nil},
+		{"who was restored may have been granted before", handOffStory(20) + `
+			3 w3 invoke acquire#1
+			30 w3 restored of#1
+			33 w3 ok acquire#1 fence=32`, nil},
+		{"a hold that was lost before its release hands nothing on", handOffStory(20) + `
+			9 w1 ended of#1 is=lost
+			fault cut -1000 -900 w1`, nil},
+		{"another entry lives", handOffStory(20) + `
+			4 w1 invoke reenter#8
+			5 w1 ok reenter#8 fence=1`, nil},
+		{"another entry was left before", handOffStory(20) + `
+			4 w1 invoke reenter#8
+			5 w1 ok reenter#8 fence=1
+			6 w1 invoke release#9 of#8
+			7 w1 ok release#9 of#8`, []string{HandOff}},
+		{"data was lost soon after", handOffStory(20) + `
+			fault flush 100 101 amnesia`, nil},
+
+		{"an end that was none", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 ended of#1 is=lost
+			6 w1 alive of#1
+			fault cut -1000 -900 w1`, []string{Honesty}},
+		{"asked before the end, told after it", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 ended of#1 is=lost
+			4 w1 alive of#1
+			fault cut -1000 -900 w1`, nil},
+		{"believed in during the release", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 invoke release#2 of#1
+			6 w1 alive of#1
+			7 w1 ok release#2 of#1`, []string{Honesty}},
+
+		{"an acquire that never returned", `
+			0 w1 invoke acquire#1`, []string{Stuck}},
+		{"its process was killed", `
+			0 w1 invoke acquire#1
+			fault kill 4 5 w1 kills`, nil},
+		{"another life of the process was killed", `
+			0 w1.2 invoke acquire#1
+			fault kill 4 5 w1.1 kills`, []string{Stuck}},
+		{"what the worker calls stuck is told once", `
+			0 w1 invoke acquire#1
+			5 w1 stuck acquire#1`, []string{Stuck}},
+
+		{"a claim is left", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1 claim=c
+			3 w1 invoke release#2 of#1
+			4 w1 ok release#2 of#1
+			9 w1 closed left=c`, []string{Left}},
+		{"a claim is left by a close that failed", `
+			9 w1 closed left=c err=timeout`, nil},
+		{"the release of what is left may have been lost", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1 claim=c
+			3 w1 invoke release#2 of#1
+			4 w1 ok release#2 of#1
+			9 w1 closed left=c
+			fault failover 5 8 amnesia`, nil},
+
+		{"a release by id after the release", forceStory + `
+			5 w1 invoke force#3 claim=w1-1 name=sem/s
+			6 w1 ok force#3 claim=w1-1 name=sem/s`, []string{Refused}},
+		{"it is refused", forceStory + `
+			5 w1 invoke force#3 claim=w1-1 name=sem/s
+			6 w1 fail force#3 claim=w1-1 name=sem/s`, nil},
+		{"the release was lost", forceStory + `
+			5 w1 invoke force#3 claim=w1-1 name=sem/s
+			6 w1 ok force#3 claim=w1-1 name=sem/s
+			fault failover 4 5 amnesia`, nil},
+		{"a release with success of what somebody else had got", lostStory + `
+			9 w1 invoke release#2 of#1
+			10 w1 ok release#2 of#1`, []string{Refused}},
+		{"that release is refused", lostStory + `
+			9 w1 invoke release#2 of#1
+			10 w1 fail release#2 of#1`, nil},
+		{"an earlier release may have run", lostStory + `
+			5.5 w1 invoke release#2 of#1
+			5.6 w1 unknown release#2 of#1
+			9 w1 invoke release#3 of#1
+			10 w1 ok release#3 of#1`, nil},
+
+		{"a goroutine is left", `
+			9 w1 leak err=goroutine`, []string{Leak}},
+
+		{"a release without an answer", unansweredStory, []string{Unharmed}},
+		{"its process was cut off", unansweredStory + `
+			fault cut 6 7 w1`, nil},
+		{"another process was cut off", unansweredStory + `
+			fault cut 6 7 w2`, []string{Unharmed}},
+		{"all were cut off shortly before", unansweredStory + `
+			fault cut -400 -300`, nil},
+		{"all were cut off long before", unansweredStory + `
+			fault cut -800 -700`, []string{Unharmed}},
+		{"a fault that nobody may notice", unansweredStory + `
+			fault scripts 6 7 unseen`, []string{Unharmed}},
+		{"any process wrote nothing for a while", unansweredStory + `
+			-250 w2 alive of#9 claim=y
+			6 w2 alive of#9 claim=y`, nil},
+		{"the client was closed meanwhile", `
+			0 w1 invoke acquire#1
+			9 w1 unknown acquire#1 is=closed`, nil},
+		{"an acquire without an answer", `
+			0 w1 invoke acquire#1
+			9 w1 unknown acquire#1`, []string{Unharmed}},
+		{"its caller bounds the wait", `
+			0 w1 invoke acquire#1 bounded
+			9 w1 unknown acquire#1`, nil},
+
+		{"a hold that is lost", needlessStory, []string{Unharmed}},
+		{"it expires", strings.ReplaceAll(needlessStory, "lost", "expired"), nil},
+		{"its client was closed", strings.ReplaceAll(needlessStory, "lost", "lost,closed"), nil},
+		{"its process was stopped before", needlessStory + `
+			fault stop -3000 -1000 w1`, nil},
+		{"its process was stopped long before", needlessStory + `
+			fault stop -5000 -4000 w1`, []string{Unharmed}},
+		{"another process was stopped before", needlessStory + `
+			fault stop -3000 -1000 w2`, []string{Unharmed}},
+		{"subscriptions were cut before", needlessStory + `
+			fault subscriptions -100 -90 unseen`, []string{Unharmed}},
+		{"its lease does not renew", strings.Replace(needlessStory, "acquire#1", "acquire#1 fixed", 1), nil},
+		{"an entry of its owner has a lease that does not renew", needlessStory + `
+			3 w1 invoke reenter#8 fixed
+			3.5 w1 ok reenter#8 fence=1`, nil},
+		{"an entry of its owner has expired", needlessStory + `
+			3 w1 invoke reenter#8
+			3.5 w1 ok reenter#8 fence=1
+			8 w1 ended of#8 is=expired`, nil},
+		{"its short lease bears no such pause", strings.ReplaceAll(needlessStory, "acquire#1", "acquire#1 lease=300") + `
+			-120 w2 alive of#9 claim=y
+			-10 w2 alive of#9 claim=y`, nil},
+		{"a longer lease bears it", needlessStory + `
+			-120 w2 alive of#9 claim=y
+			-10 w2 alive of#9 claim=y`, []string{Unharmed}},
+		{"the server took its time", needlessStory + `
+			-170 w1 invoke try#9 name=lock/y
+			-90 w1 alive of#77 claim=y
+			0.1 w1 fail try#9 name=lock/y`, nil},
+		{"somebody waited in a line", needlessStory + `
+			-170 w1 invoke acquire#9 name=lock/y
+			-90 w1 alive of#77 claim=y
+			0.1 w1 ok acquire#9 name=lock/y fence=0`, []string{Unharmed}},
+
+		{"told of the grant at once", wakeStory(52, ""), nil},
+		{"told of the grant by the heartbeat", wakeStory(350, ""), []string{WakeUp}},
+		{"a fixed lease was confirmed", wakeStory(350, "fixed"), nil},
+		{"it may have been restored", wakeStory(350, "") + `
+			300 w1 restored of#1`, nil},
+		{"granted before it was known to stand in line", strings.Replace(wakeStory(350, ""), "10 w1 queued", "60 w1 queued", 1), nil},
+		{"its process was cut off before", wakeStory(350, "") + `
+			fault cut -900 -800 w1`, nil},
+		{"another process was cut off before", wakeStory(350, "") + `
+			fault cut -900 -800 w2`, []string{WakeUp}},
+		{"pushes were refused, which nobody may notice", wakeStory(350, "") + `
+			fault acl 0 100 unseen`, nil},
+		{"a master was lost before", wakeStory(350, "") + `
+			fault failover -4000 -3000 amnesia`, nil},
+		{"the clock is ahead of the fences", wakeStory(350, "") + `
+			500 w2 invoke acquire#9 name=lock/z
+			501 w2 ok acquire#9 fence=900 name=lock/z`, nil},
+		{"nobody was subscribed", strings.Replace(wakeStory(350, ""), "detail=subscribed", "detail=other", 1), nil},
+		{"the subscription was not there yet", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "60 w1 trouble", 1), nil},
+		{"the subscription came long after", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "6000 w1 trouble", 1), nil},
+		{"the subscription had broken", wakeStory(350, "") + `
+			700 w1 trouble detail=subscribed node=n`, nil},
+		{"the process wrote nothing for a while", `
+			0 w1 trouble detail=subscribed node=n
+			5 w1 invoke acquire#1 node=n
+			10 w1 queued of#1 node=n
+			350 w1 ok acquire#1 fence=50 node=n` + busyStory(200, 320), nil},
+		{"it did not reach the server before", `
+			0 w1 trouble detail=subscribed node=n
+			5 w1 invoke acquire#1 node=n
+			10 w1 queued of#1 node=n
+			80 w1 alive of#77 claim=y
+			160 w1 alive of#77 claim=y
+			350 w1 ok acquire#1 fence=50 node=n` + busyStory(40, 210), nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			run := story(t, tc.text)
+			sortEvents(run)
+			report := Check(run)
+			require.ElementsMatch(t, tc.broken, rulesOf(report), "%v", report.Violations)
+		})
+	}
+}
+
+// handOffStory has w1 give a lock back from 10 to 13 while w2 waits, who is granted at
+// that time. The fences of others do not come in between where w2's comes later.
+func handOffStory(fence int) string {
+	return fmt.Sprintf(`
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			8 w1 alive of#1
+			10 w1 invoke release#2 of#1
+			13 w1 ok release#2 of#1
+			3 w2 invoke acquire#1
+			5 w2 queued of#1
+			%d w2 ok acquire#1 fence=%d`, fence+2, fence)
+}
+
+// forceStory is a permit that was given back.
+const forceStory = `
+			0 w1 invoke acquire#1 name=sem/s
+			1 w1 ok acquire#1 fence=0.5 name=sem/s
+			2 w1 invoke release#2 of#1 name=sem/s
+			3 w1 ok release#2 of#1 name=sem/s`
+
+// lostStory is a lock that was lost, and granted to somebody else.
+const lostStory = `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			4 w1 alive of#1
+			5 w1 ended of#1 is=lost
+			6 w2 invoke acquire#1
+			8 w2 ok acquire#1 fence=7
+			fault cut -300 -200 w1`
+
+// unansweredStory is a release without an answer.
+const unansweredStory = `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			4 w1 alive of#1
+			5 w1 invoke release#2 of#1
+			9 w1 unknown release#2 of#1`
+
+// needlessStory is a hold that was lost.
+const needlessStory = `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			4 w1 alive of#1
+			9 w1 ended of#1 is=lost
+			9.5 w1 invoke release#2 of#1
+			9.7 w1 ok release#2 of#1`
+
+// busyStory has a process write every 40 ms, and call the server: from 0 to 400, but for
+// the time between the two.
+func busyStory(from, to int) string {
+	var text strings.Builder
+	for at := 0; at < 400; at += 40 {
+		if at > from && at < to {
+			continue
+		}
+		fmt.Fprintf(&text, `
+			%d w1 invoke try#%d name=lock/y
+			%d w1 fail try#%d name=lock/y
+			%d w1 invoke extend#%d of#77 name=lock/y
+			%d w1 ok extend#%d of#77 name=lock/y`, at, 100+at, at+1, 100+at, at+2, 500+at, at+3, 500+at)
+	}
+	return text.String()
+}
+
+// wakeStory has w1 granted at 50, and hear of it then.
+func wakeStory(hears int, more string) string {
+	return fmt.Sprintf(`
+			0 w1 trouble detail=subscribed node=n
+			5 w1 invoke acquire#1 node=n %s
+			10 w1 queued of#1 node=n
+			%d w1 ok acquire#1 fence=50 node=n`, more, hears) + busyStory(400, 0)
+}

@@ -1,0 +1,663 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/berth-go/berth/test/torture/history"
+)
+
+// bug is what is wrong with a simulated library.
+type bug string
+
+const (
+	none         bug = ""
+	noHandOff    bug = "no hand-off"
+	lastFirst    bug = "the last in line first"
+	overGrant    bug = "more is granted than the capacity"
+	longBelief   bug = "holders believe for twice the lease"
+	sameFence    bug = "fences stand still"
+	fallingFence bug = "fences fall"
+	revived      bug = "a handle that has ended lives again"
+	lateEnd      bug = "a hold ends after its release was sent"
+	lostWait     bug = "a wait that never returns"
+	forceWorks   bug = "a release by id that is never refused"
+	anyRelease   bug = "a release without a look at the holder"
+	leftBehind   bug = "a close that leaves its claims"
+	noPriority   bug = "priorities that nobody looks at"
+	upsideDown   bug = "the lowest priority first"
+	noPush       bug = "grants of which nobody tells"
+	needless     bug = "releases without an answer"
+	needlessEnd  bug = "holds that end though they were renewed"
+)
+
+// The simulated library's times, in us.
+const (
+	simLease  = 1_000_000
+	simMargin = 12_000
+	simMS     = 1000
+)
+
+// simClaim is a claim, on both sides.
+type simClaim struct {
+	actor *simActor
+	name  *simName
+	op    int64
+	id    string
+
+	// of the server
+	weight, priority int
+	unordered, try   bool
+	ticket           int64
+	alive            int64 // deadline in line, server's time
+	deadline         int64 // of the hold
+	lease            int64
+	fence            int64
+	resource         string
+	outer            *simClaim // whose hold this re-entry shares
+	// of the process
+	start    int64 // of the last request that was answered
+	believes int64 // until when
+	told     bool
+}
+
+type simName struct {
+	primitive, name string
+	capacity        int
+	resources       []string
+	ticket, fence   int64
+	line            []*simClaim
+	held            []*simClaim
+}
+
+// simActor is a goroutine of a process.
+type simActor struct {
+	process *simProcess
+	phase   string
+	claim   *simClaim
+	inner   *simClaim
+	op      int64
+	do      string
+	until   int64 // when it leaves, or gives back
+	beat    int64 // when the next heartbeat is due
+	at      int64 // read for an Alive that is under way, 0 for none
+	over    bool  // Ended was written
+	past    []*simClaim
+}
+
+type simProcess struct {
+	name    string
+	life    int
+	ops     int64
+	stopped int64 // until when
+	cut     int64 // until when nothing is answered
+	actors  []*simActor
+}
+
+func (p *simProcess) id() string { return fmt.Sprintf("%s.%d", p.name, p.life) }
+
+// sim is a small model of a correct library and server, and of what is done to them;
+// now is in us.
+type sim struct {
+	*rand.Rand
+	bug       bug
+	now       int64
+	offset    int64 // of the server's clock
+	names     []*simName
+	processes []*simProcess
+	run       *history.Run
+	claims    int
+	draining  bool
+}
+
+const simEpoch = 1_700_000_000_000_000
+
+func newSim(seed uint64, wrong bug) *sim {
+	s := &sim{Rand: rand.New(rand.NewPCG(seed, 7)), bug: wrong, now: 1_000_000, run: &history.Run{Seed: int64(seed), Topology: "sim"}}
+	s.names = []*simName{
+		{primitive: "sem", name: "single", capacity: 1},
+		{primitive: "sem", name: "triple", capacity: 3},
+		{primitive: "sem", name: "heavy", capacity: 4},
+		{primitive: "lock", name: "queued", capacity: 1},
+		{primitive: "lock", name: "nested", capacity: 1},
+		{primitive: "pool", name: "one", capacity: 1, resources: []string{"a"}},
+		{primitive: "pool", name: "two", capacity: 2, resources: []string{"a", "b"}},
+	}
+	for i := range 3 {
+		p := &simProcess{name: fmt.Sprintf("w%d", i+1), life: 1}
+		for range 5 {
+			p.actors = append(p.actors, &simActor{process: p, phase: "idle"})
+		}
+		s.processes = append(s.processes, p)
+		s.subscribe(p)
+	}
+	return s
+}
+
+// subscribe has a new life of a process tell that it hears what is pushed to it.
+func (s *sim) subscribe(p *simProcess) {
+	s.write(p.actors[0], history.Event{Kind: history.Trouble, Detail: "subscribed", Node: p.id()})
+}
+
+func (s *sim) pass(most int64) { s.now += 1 + s.Int64N(most) }
+
+func (s *sim) write(a *simActor, e history.Event) {
+	if e.At == 0 {
+		e.At, e.Real = s.now*1000, simEpoch+s.now
+	}
+	e.Process = a.process.id()
+	s.run.Events = append(s.run.Events, e)
+}
+
+func (s *sim) server() int64 { return simEpoch + s.now + s.offset }
+
+// about is what all events of a claim have in common.
+func (c *simClaim) about(e history.Event) history.Event {
+	e.Primitive, e.Name, e.Claim = c.name.primitive, c.name.name, c.id
+	return e
+}
+
+// The server.
+
+func (s *sim) sweep(n *simName) {
+	n.held = slices.DeleteFunc(n.held, func(c *simClaim) bool { return c.deadline <= s.server() })
+	n.line = slices.DeleteFunc(n.line, func(c *simClaim) bool { return c.alive <= s.server() })
+}
+
+func (s *sim) room(n *simName, c *simClaim) bool {
+	used := 0
+	for _, h := range n.held {
+		if h.outer == nil {
+			used += h.weight
+		}
+	}
+	if s.bug == overGrant && s.IntN(10) == 0 && n.resources == nil {
+		used--
+	}
+	return used+c.weight <= n.capacity
+}
+
+func (s *sim) ahead(a, b *simClaim) bool {
+	switch s.bug {
+	case noPriority:
+		return a.ticket < b.ticket
+	case upsideDown:
+		a, b = &simClaim{priority: -a.priority, ticket: a.ticket}, &simClaim{priority: -b.priority, ticket: b.ticket}
+	}
+	return a.priority > b.priority || a.priority == b.priority && a.ticket < b.ticket
+}
+
+func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
+	fence := max(n.fence+1, s.server())
+	switch {
+	case s.bug == sameFence && s.IntN(10) == 0 && n.fence > 0:
+		fence = n.fence
+	case s.bug == fallingFence && s.IntN(10) == 0 && n.fence > 0:
+		fence = n.fence - 50_000
+	}
+	n.fence, c.fence, c.deadline = fence, fence, deadline
+	for _, r := range n.resources {
+		if !slices.ContainsFunc(n.held, func(h *simClaim) bool { return h.resource == r }) {
+			c.resource = r
+			break
+		}
+	}
+	n.held = append(n.held, c)
+}
+
+func (s *sim) handOff(n *simName) {
+	for len(n.line) > 0 {
+		slices.SortStableFunc(n.line, func(a, b *simClaim) int {
+			if s.ahead(a, b) {
+				return -1
+			}
+			return 1
+		})
+		i := 0
+		if s.bug == lastFirst {
+			i = len(n.line) - 1
+		}
+		c := n.line[i]
+		if !s.room(n, c) {
+			return
+		}
+		n.line = slices.Delete(n.line, i, i+1)
+		s.grant(n, c, c.alive)
+	}
+}
+
+// request is what the server does with an acquire.
+func (s *sim) request(c *simClaim) {
+	n := c.name
+	s.sweep(n)
+	s.handOff(n)
+	c.ticket = max(n.ticket+1, s.server()/1000)
+	if c.unordered {
+		c.ticket -= s.Int64N(1000)
+	}
+	if c.outer != nil {
+		if slices.Contains(n.held, c.outer) {
+			c.fence, c.deadline = c.outer.fence, c.outer.deadline
+			n.held = append(n.held, c)
+		}
+		return
+	}
+	first := !slices.ContainsFunc(n.line, func(o *simClaim) bool { return !s.ahead(c, o) })
+	switch {
+	case first && s.room(n, c):
+		s.grant(n, c, s.server()+c.lease)
+	case !c.try:
+		n.ticket = max(n.ticket, c.ticket)
+		c.alive = s.server() + simLease
+		n.line = append(n.line, c)
+	}
+}
+
+func (s *sim) giveBack(c *simClaim) bool {
+	n := c.name
+	had := slices.Contains(n.held, c)
+	if !had && s.bug == anyRelease && len(n.held) > 0 {
+		n.held = n.held[1:]
+		return true
+	}
+	n.held = slices.DeleteFunc(n.held, func(o *simClaim) bool { return o == c || o.outer == c })
+	n.line = slices.DeleteFunc(n.line, func(o *simClaim) bool { return o == c })
+	if s.bug != noHandOff {
+		s.sweep(n)
+		s.handOff(n)
+	}
+	return had
+}
+
+// The processes.
+
+// tell has an actor hear, of a wait or a hold, what the server says.
+func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
+	n, start := c.name, s.now
+	s.sweep(n)
+	if s.bug != noHandOff || s.IntN(20) == 0 {
+		s.handOff(n)
+	}
+	defer func() { s.pass(200) }()
+	switch {
+	case slices.Contains(n.held, c):
+		c.deadline = max(c.deadline, min(s.server()+c.lease, s.server()+simLease))
+		if c.outer == nil {
+			for _, o := range n.held {
+				if o.outer == c {
+					o.deadline = c.deadline
+				}
+			}
+		}
+		c.start = start
+		c.believes = start + c.lease - simMargin
+		if s.bug == longBelief {
+			c.believes = start + 2*c.lease
+		}
+		return true
+	case slices.Contains(n.line, c):
+		c.alive = s.server() + simLease
+	case !c.told || c.fence == 0:
+		// Forgotten: it stands again where it stood.
+		c.alive = s.server() + simLease
+		n.ticket = max(n.ticket, c.ticket)
+		n.line = append(n.line, c)
+		s.handOff(n)
+		s.write(a, c.about(history.Event{Kind: history.Restored, Hold: c.op}))
+	default:
+		c.believes = 0
+	}
+	return false
+}
+
+func (s *sim) begin(a *simActor) {
+	n := s.names[s.IntN(len(s.names))]
+	s.claims++
+	a.process.ops++
+	c := &simClaim{actor: a, name: n, op: a.process.ops, id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease}
+	e := history.Event{Kind: history.Invoke, Op: c.op, Do: history.Acquire, Primitive: n.primitive, Name: n.name, Lease: c.lease / 1000, Node: a.process.id()}
+	if s.IntN(5) == 0 {
+		e.Do, c.try = history.Try, true
+	}
+	if n.name == "heavy" {
+		c.weight = 1 + s.IntN(4)
+		e.Weight = c.weight
+	}
+	if s.IntN(6) == 0 {
+		c.priority = 1
+		e.Priority = 1
+	}
+	if s.IntN(10) == 0 && n.primitive == "lock" {
+		c.unordered, e.Unordered = true, true
+	}
+	a.claim, a.inner, a.op, a.do, a.over, a.at = c, nil, c.op, e.Do, false, 0
+	a.phase, a.until = "sent", 0
+	if s.IntN(8) == 0 {
+		a.until = s.now + s.Int64N(60*simMS) // it leaves
+	}
+	s.write(a, e)
+}
+
+func (s *sim) outcome(a *simActor, c *simClaim, do string, kind history.Kind) {
+	e := c.about(history.Event{Kind: kind, Op: c.op, Do: do, Weight: c.weight, Priority: c.priority, Unordered: c.unordered, Lease: c.lease / 1000})
+	if kind == history.OK {
+		e.Fence, e.Resource = c.fence, c.resource
+		if c.name.primitive == "sem" {
+			e.Capacity = c.name.capacity
+		}
+		c.told = true
+	}
+	s.write(a, e)
+}
+
+// act takes one step of an actor.
+func (s *sim) act(a *simActor) {
+	p := a.process
+	if p.stopped > s.now {
+		return
+	}
+	cut := p.cut > s.now
+	c := a.claim
+	switch a.phase {
+	case "idle":
+		if s.draining {
+			return
+		}
+		if len(a.past) > 0 && s.IntN(10) == 0 {
+			s.force(a, cut)
+			return
+		}
+		s.begin(a)
+	case "sent":
+		if cut {
+			return
+		}
+		s.pass(100)
+		s.request(c)
+		a.phase, a.beat = "asked", s.now+simLease/3
+		c.start = s.now
+	case "asked": // the reply
+		if cut {
+			return
+		}
+		held, waits := slices.Contains(c.name.held, c), slices.Contains(c.name.line, c)
+		switch {
+		case held:
+			s.granted(a)
+		case waits:
+			s.write(a, c.about(history.Event{Kind: history.Queued, Hold: c.op}))
+			a.phase = "waits"
+		case c.try:
+			s.outcome(a, c, a.do, history.Fail)
+			a.phase = "idle"
+		default:
+			a.phase = "waits"
+			a.beat = s.now // forgotten
+		}
+	case "waits":
+		if s.bug == lostWait && s.IntN(400) == 0 {
+			a.phase = "lost"
+			return
+		}
+		if a.until > 0 && s.now >= a.until {
+			s.outcome(a, c, a.do, history.Fail)
+			a.phase = "leaves"
+			return
+		}
+		if cut {
+			return
+		}
+		if s.bug != noPush && slices.Contains(c.name.held, c) || s.now >= a.beat {
+			a.beat = s.now + simLease/3
+			if s.tell(a, c) {
+				s.granted(a)
+			}
+		}
+	case "leaves":
+		if cut {
+			return
+		}
+		s.giveBack(c)
+		a.phase = "idle"
+	case "holds":
+		s.hold(a, cut)
+	case "parting":
+		if cut {
+			if s.IntN(50) == 0 {
+				s.write(a, c.about(history.Event{Kind: history.Unknown, Op: a.op, Hold: c.op, Do: history.Release}))
+				a.phase = "idle"
+				s.giveBack(c) // it arrives, unanswered
+			}
+			return
+		}
+		if s.bug == needless && s.IntN(20) == 0 {
+			s.write(a, c.about(history.Event{Kind: history.Unknown, Op: a.op, Hold: c.op, Do: history.Release}))
+			a.phase = "idle"
+			s.giveBack(c)
+			return
+		}
+		if s.giveBack(c) {
+			a.phase = "parted"
+		} else {
+			a.phase = "refused"
+		}
+	case "parted", "refused":
+		kind := history.OK
+		if a.phase == "refused" {
+			kind = history.Fail
+		} else if len(a.past) < 3 && c.name.primitive != "lock" {
+			a.past = append(a.past, c)
+		}
+		s.write(a, c.about(history.Event{Kind: kind, Op: a.op, Hold: c.op, Do: history.Release}))
+		a.phase = "idle"
+	}
+}
+
+func (s *sim) granted(a *simActor) {
+	c := a.claim
+	if !s.tell(a, c) {
+		a.phase = "waits"
+		return
+	}
+	s.outcome(a, c, a.do, history.OK)
+	a.phase, a.until, a.beat = "holds", s.now+s.Int64N(30*simMS), s.now+simLease/3
+	if s.IntN(20) == 0 || s.bug == longBelief && s.IntN(4) == 0 {
+		a.until = s.now + simLease + s.Int64N(simLease)
+	}
+}
+
+func (s *sim) hold(a *simActor, cut bool) {
+	c := a.claim
+	if !cut && s.now >= a.beat && c.believes > s.now {
+		a.beat = s.now + simLease/3
+		s.tell(a, c)
+	}
+	if a.at == 0 {
+		a.at = s.now
+		return // whatever comes between
+	}
+	e := c.about(history.Event{At: a.at * 1000, Real: simEpoch + a.at, Kind: history.Alive, Hold: c.op, Fence: c.fence})
+	a.at = 0
+	if s.bug == needlessEnd && s.IntN(50) == 0 {
+		c.believes = 0
+	}
+	lives := c.believes > s.now
+	if s.bug == revived && a.over {
+		lives = true
+	}
+	if lives {
+		s.write(a, e)
+		if c.name.name == "nested" && s.IntN(3) == 0 && !cut {
+			s.reenter(a)
+		}
+	} else if !a.over {
+		a.over = true
+		e.At, e.Kind, e.Is = 0, history.Ended, []string{"lost", "not held"}
+		s.write(a, e)
+		if s.bug == revived {
+			return
+		}
+	}
+	if s.now >= a.until || !lives || s.draining || s.bug == revived && a.over {
+		a.process.ops++
+		a.op = a.process.ops
+		s.write(a, c.about(history.Event{Kind: history.Invoke, Op: a.op, Hold: c.op, Do: history.Release}))
+		a.phase = "parting"
+		if s.bug == lateEnd && lives && s.IntN(10) == 0 {
+			s.pass(100)
+			s.write(a, c.about(history.Event{Kind: history.Alive, Hold: c.op, Fence: c.fence}))
+		}
+	}
+}
+
+// reenter enters once more, and leaves again, at once.
+func (s *sim) reenter(a *simActor) {
+	outer := a.claim
+	s.claims++
+	a.process.ops++
+	c := &simClaim{actor: a, name: outer.name, op: a.process.ops, id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease, outer: outer}
+	s.write(a, history.Event{Kind: history.Invoke, Op: c.op, Do: history.Reenter, Primitive: "lock", Name: c.name.name, Lease: c.lease / 1000})
+	s.pass(300)
+	s.request(c)
+	s.pass(300)
+	if c.fence == 0 {
+		s.outcome(a, c, history.Reenter, history.Fail)
+		return
+	}
+	s.outcome(a, c, history.Reenter, history.OK)
+	if outer.believes > s.now {
+		s.write(a, c.about(history.Event{Kind: history.Alive, Hold: c.op, Fence: c.fence}))
+	}
+	s.pass(300)
+	a.process.ops++
+	op := a.process.ops
+	s.write(a, c.about(history.Event{Kind: history.Invoke, Op: op, Hold: c.op, Do: history.Release}))
+	s.pass(300)
+	s.giveBack(c)
+	s.write(a, c.about(history.Event{Kind: history.OK, Op: op, Hold: c.op, Do: history.Release}))
+}
+
+func (s *sim) force(a *simActor, cut bool) {
+	if cut {
+		return
+	}
+	c := a.past[0]
+	a.past = a.past[1:]
+	a.process.ops++
+	op := a.process.ops
+	s.write(a, c.about(history.Event{Kind: history.Invoke, Op: op, Do: history.Force}))
+	s.pass(300)
+	kind := history.Fail
+	if s.bug == forceWorks || slices.Contains(c.name.held, c) {
+		kind = history.OK
+	}
+	s.write(a, c.about(history.Event{Kind: kind, Op: op, Do: history.Force}))
+}
+
+// The nemesis.
+
+func (s *sim) fault(f history.Fault, lasts int64, begin, end func()) func() {
+	f.From, f.Real = s.now*1000, simEpoch+s.now
+	begin()
+	until := s.now + lasts
+	return func() {
+		if s.now < until && !s.draining {
+			return
+		}
+		end()
+		f.To, f.RealEnd = s.now*1000, simEpoch+s.now
+		s.run.Faults = append(s.run.Faults, f)
+		until = 1 << 62
+	}
+}
+
+// faults are what may be drawn.
+func (s *sim) strike(kinds []string) func() {
+	p := s.processes[s.IntN(len(s.processes))]
+	lasts := 100*simMS + s.Int64N(2000*simMS)
+	nothing := func() {}
+	switch kind := kinds[s.IntN(len(kinds))]; kind {
+	case "kill":
+		return s.fault(history.Fault{Name: kind, Process: p.id(), Kills: true}, 100*simMS, func() {
+			for _, a := range p.actors {
+				a.phase, a.past = "idle", nil
+			}
+			p.stopped = s.now + 200*simMS
+			p.life++
+			p.ops = 0
+			s.subscribe(p)
+		}, nothing)
+	case "stop":
+		return s.fault(history.Fault{Name: kind, Process: p.id()}, lasts, func() { p.stopped = s.now + lasts }, nothing)
+	case "cut":
+		return s.fault(history.Fault{Name: kind, Process: p.id()}, lasts, func() { p.cut = s.now + lasts }, nothing)
+	case "flush":
+		return s.fault(history.Fault{Name: kind, Amnesia: true}, 10*simMS, func() {
+			for _, n := range s.names {
+				n.held, n.line, n.ticket, n.fence = nil, nil, 0, 0
+			}
+		}, nothing)
+	case "clock forward":
+		return s.fault(history.Fault{Name: "clock set forward", Amnesia: true}, lasts,
+			func() { s.offset = 500*simMS + s.Int64N(4000*simMS) }, func() { s.offset = 0 })
+	case "clock back":
+		return s.fault(history.Fault{Name: "clock set back", Amnesia: true, Behind: true}, lasts,
+			func() { s.offset = -500*simMS - s.Int64N(4000*simMS) }, func() { s.offset = 0 })
+	}
+	panic("no such fault")
+}
+
+var allFaults = []string{"kill", "stop", "cut", "flush", "clock forward", "clock back"}
+
+// play makes a history of so many steps.
+func (s *sim) play(steps int, faults []string) *history.Run {
+	tick := func() {}
+	next := s.now + 1000*simMS
+	for range steps {
+		s.step()
+		tick()
+		if len(faults) > 0 && s.now >= next {
+			tick()
+			tick = s.strike(faults)
+			next = s.now + 3000*simMS
+		}
+	}
+	s.draining = true
+	tick()
+	s.run.Healed = s.now * 1000
+	for s.busy() && s.now < 1<<40 {
+		s.step()
+	}
+	for _, p := range s.processes {
+		e := history.Event{Kind: history.Closed, Node: p.id()}
+		if s.bug == leftBehind {
+			e.Left = []string{"ghost"}
+		}
+		s.write(p.actors[0], e)
+	}
+	sortEvents(s.run)
+	return s.run
+}
+
+func (s *sim) step() {
+	s.pass(400)
+	p := s.processes[s.IntN(len(s.processes))]
+	s.act(p.actors[s.IntN(len(p.actors))])
+}
+
+func (s *sim) busy() bool {
+	for _, p := range s.processes {
+		for _, a := range p.actors {
+			if a.phase != "idle" && a.phase != "lost" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sortEvents(run *history.Run) {
+	slices.SortStableFunc(run.Events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
+}

@@ -1,0 +1,105 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-go/berth/test/torture/history"
+)
+
+const (
+	// afterwards is how long after a fault a new call may still meet what it has left: a
+	// connection that is dead.
+	afterwards = 500 * ms
+	// leaseOfHolds is longer than the leases of a round that renew: what was wrong before
+	// no longer ends a hold.
+	leaseOfHolds = 3 * second
+	// slow is how long a process that runs may write nothing for the rule to look at it:
+	// a heartbeat is due after a third of a lease, which is a second, and may be late by
+	// as much. A shorter lease bears less.
+	slow = 250 * ms
+)
+
+// unharmed: where nothing is wrong nothing goes wrong. No operation stays without an
+// answer, and no hold that renews is lost, but for a fault that explains it.
+//
+// A process that gets no processor, or a server that answers nobody, loses leases
+// rightly. The first shows where any process wrote nothing for a third of the lease;
+// the second, in which processes write on, where a call that waits for nobody took a
+// sixth of it: for as long a heartbeat is waited for. There the rule does not look.
+// What belongs to a client that was closed meanwhile says so. A caller who bounds the
+// wait may leave before the server has said anything.
+//
+// The entries of an owner share a hold: one with a fixed lease, or whose limit has
+// passed, may end the others.
+func unharmed(c *check) {
+	for _, k := range c.calls {
+		if k.outcome == nil || k.invoke.Bounded || !c.quiet(k.invoke.Process, slow, k.invoke.At, k.outcome.At) {
+			continue
+		}
+		c.count.Checked++
+		if k.is(history.Unknown) && !slices.Contains(k.outcome.Is, "closed") {
+			c.broken(fmt.Sprintf("%s: %s of %s %s has no answer, and no fault explains it: %s", k.invoke.Process,
+				k.invoke.Do, k.invoke.Primitive, k.invoke.Name, k.outcome.Err), k.invoke, k.outcome)
+		}
+	}
+	for _, n := range c.names {
+		for _, h := range n.holds {
+			lease, renews := h.renews()
+			for _, a := range h.entries {
+				if renews {
+					c.unharmedHold(n, a, lease)
+				}
+			}
+		}
+	}
+}
+
+// renews returns the shortest lease of the entries of a hold, and false where one of
+// them ends by itself.
+func (h *hold) renews() (lease int64, renews bool) {
+	lease = never
+	for _, a := range h.entries {
+		if a.invoke.Fixed || a.invoke.Lease == 0 || a.ended != nil && slices.Contains(a.ended.Is, "expired") {
+			return 0, false
+		}
+		lease = min(lease, a.invoke.Lease*ms)
+	}
+	return lease, true
+}
+
+func (c *check) unharmedHold(n *name, a *claim, lease int64) {
+	end := a.ended
+	if end == nil && len(a.releases) > 0 {
+		end = a.releases[0].invoke
+	}
+	if end == nil || !c.quiet(a.invoke.Process, min(slow, lease/3), end.At-leaseOfHolds, end.At) ||
+		c.answeredLate(lease/6, end.At-leaseOfHolds, end.At) {
+		return
+	}
+	c.count.Checked++
+	if a.ended != nil && slices.Contains(a.ended.Is, "lost") && !slices.Contains(a.ended.Is, "closed") {
+		c.broken(fmt.Sprintf("%s: the hold of %s was lost, and no fault explains it: %s", n, a.ok.Claim, a.ended.Err),
+			a.invoke, a.ok, a.believed(), a.ended)
+	}
+}
+
+// quiet says that nothing was wrong for the process between the two moments, nor so
+// shortly before that it could still be felt, and that no process wrote nothing for
+// so long.
+func (c *check) quiet(process string, least, from, to int64) bool {
+	for _, f := range c.run.Faults {
+		if !f.Unseen && (f.Process == "" || f.Process == process) && f.From-edge <= to && f.To+afterwards >= from {
+			return false
+		}
+	}
+	return !c.pausedBetween("", least, from, to)
+}
+
+// answeredLate says that a call that waits for nobody took so long, at some time
+// between the two, or was never answered.
+func (c *check) answeredLate(least, from, to int64) bool {
+	return slices.ContainsFunc(c.delays, func(s stretch) bool {
+		return s.to-s.from >= least && s.from <= to && s.to >= from
+	})
+}

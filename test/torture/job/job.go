@@ -1,0 +1,122 @@
+// Package job is what the driver of a torture run tells a worker process: its job,
+// as JSON in one variable of the environment.
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// Env is the variable of the environment that holds the job of a worker.
+const Env = "BERTH_TORTURE_WORKER"
+
+// What a worker reads on its standard input and writes on its standard output, a
+// line each. The end of its input ends a worker at once.
+const (
+	// Ready is what a worker prints when it has begun to work.
+	Ready = "ready"
+	// Drain orders a worker to begin nothing new, to end what it has, and to exit:
+	// with 0, or with 1 where something is stuck or a history could not be written.
+	Drain = "drain"
+)
+
+// Redis is how a worker reaches the server. It has the fields of harness.Spec,
+// which is not used here because the harness would be linked into the worker.
+type Redis struct {
+	Addresses []string `json:"addresses"`
+	MasterSet string   `json:"master_set,omitempty"` // of Sentinel
+	Cluster   bool     `json:"cluster,omitempty"`
+}
+
+// Kind is what a worker does with a lock.
+type Kind string
+
+// The kinds of locks.
+const (
+	Queued    Kind = "queued"    // every acquire queues
+	Mixed     Kind = "mixed"     // queued, random and last-come places
+	Reentrant Kind = "reentrant" // queued; owners enter again
+)
+
+// Semaphore is a semaphore that all workers contend for.
+type Semaphore struct {
+	Name     string `json:"name"`
+	Capacity int    `json:"capacity"` // at least 1
+}
+
+// Lock is a lock that all workers contend for.
+type Lock struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"` // default Queued
+}
+
+// Pool is a pool that all workers contend for. The driver fills it; a worker adds
+// no resources.
+type Pool struct {
+	Name string `json:"name"`
+}
+
+// Job is what one worker process does. Times are in ms.
+type Job struct {
+	Redis Redis `json:"redis"`
+	// Dial gives the address to dial for that of a node, so that its connections
+	// pass a proxy. Addresses that are not in it are dialled as they are.
+	Dial      map[string]string `json:"dial,omitempty"`
+	Namespace string            `json:"namespace"`
+	Process   string            `json:"process"` // "w3.1": the second life of the third
+	Seed      int64             `json:"seed"`
+	History   string            `json:"history"` // path of a file that is not there yet
+
+	Sems  []Semaphore `json:"sems,omitempty"`
+	Locks []Lock      `json:"locks,omitempty"`
+	Pools []Pool      `json:"pools,omitempty"`
+
+	// Goroutines is how many contend at a time. Default 12.
+	Goroutines int `json:"goroutines,omitempty"`
+	// Lease is the wait lease, and that of most holds. Default 1000.
+	Lease int64 `json:"lease,omitempty"`
+	// HoldMax is the longest of the ordinary, short holds. Default 30.
+	HoldMax int64 `json:"hold_max,omitempty"`
+	// Life is how long a client lives at the most, and at the least half of it.
+	// Default 4000.
+	Life int64 `json:"life,omitempty"`
+	// DrainLimit is after how long a drain calls stuck what has not returned.
+	// Default 20 000.
+	DrainLimit int64 `json:"drain_limit,omitempty"`
+	// Calm leaves out cancels, tries, weights, short leases, late and forced
+	// releases, and long holds: what remains is acquire, hold, release.
+	Calm bool `json:"calm,omitempty"`
+}
+
+// Variable is the job as an entry for the environment of a process.
+func (j Job) Variable() (string, error) {
+	text, err := json.Marshal(j)
+	return Env + "=" + string(text), err
+}
+
+// FromEnv reads the job of this process, with its defaults filled in.
+func FromEnv() (Job, error) {
+	var j Job
+	if err := json.Unmarshal([]byte(os.Getenv(Env)), &j); err != nil {
+		return Job{}, fmt.Errorf("%s: %w", Env, err)
+	}
+	return j.WithDefaults(), nil
+}
+
+// WithDefaults is the job with the default of every number that is 0.
+func (j Job) WithDefaults() Job {
+	set := func(field *int64, value int64) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&j.Lease, 1000)
+	set(&j.HoldMax, 30)
+	set(&j.Life, 4000)
+	set(&j.DrainLimit, 20_000)
+	if j.Goroutines == 0 {
+		j.Goroutines = 12
+	}
+	return j
+}

@@ -1,0 +1,435 @@
+package torture
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/harness"
+	"github.com/berth-go/berth/test/torture/checker"
+	"github.com/berth-go/berth/test/torture/history"
+	"github.com/berth-go/berth/test/torture/job"
+)
+
+// mutant is the library with one promise broken on purpose. The checker is worth
+// what it finds in these.
+type mutant struct {
+	name  string
+	broke []change
+	scene *scene   // that brings it to light
+	rules []string // one of them must be violated
+	skew  []int    // by how many ms the clock of each worker is off, where the mutant goes by it
+}
+
+// change replaces a text in a file of the library. The text must be in it once, so
+// that no mutant is left behind by a change of what it breaks.
+type change struct{ file, old, now string }
+
+// scene is a short round on a single server in which a broken promise shows soon.
+type scene struct {
+	name   string
+	edit   func(*job.Job) // makes the job of a worker out of the usual one
+	calm   time.Duration  // how long the workers are left alone before each fault, or before the end
+	fault  *fault         // nil for none
+	faults int            // how many times
+}
+
+// tries is how many rounds are played at the most until a mutant shows. Most do in
+// the first; on a busy machine it takes some more.
+const tries = 8
+
+// skewEnv is the variable by which a worker is told how far off its clock is, in ms.
+// Only the mutant that goes by the client's clock reads it.
+const skewEnv = "BERTH_TORTURE_SKEW"
+
+// soon is a DrainLimit (ms) for where no network is broken.
+const soon = 5000
+
+// In calm and busy scenes nothing is wrong but the library.
+var (
+	calm = &scene{name: "calm", calm: time.Second, edit: func(j *job.Job) {
+		j.Calm, j.DrainLimit = true, soon
+	}}
+	busy = &scene{name: "busy", calm: 2 * time.Second, edit: func(j *job.Job) {
+		j.HoldMax, j.DrainLimit = 30, soon
+	}}
+	crowded = &scene{name: "crowded", calm: 1500 * time.Millisecond, edit: crowd}
+)
+
+// crowd has few names that many contend for: whoever waits, waits for longer than it
+// takes for a heartbeat.
+func crowd(j *job.Job) {
+	j.Calm, j.Lease, j.HoldMax, j.Goroutines, j.DrainLimit = true, 300, 50, 16, soon
+	j.Sems, j.Locks, j.Pools = j.Sems[:1], j.Locks[:1], j.Pools[:1]
+}
+
+// The other scenes have one fault each, like those of the nemesis, but of one size.
+var (
+	killed = &scene{name: "workers killed", edit: crowd, calm: 300 * time.Millisecond, faults: 2, fault: ofWorkers[0]}
+
+	// What the worker held has been given to others when it goes on.
+	stopping = &scene{name: "workers stopped", edit: crowd, calm: 200 * time.Millisecond, faults: 2, fault: &fault{
+		name: "worker stopped (SIGSTOP) for more than a lease", least: 450 * time.Millisecond, most: 500 * time.Millisecond,
+		begin: stopped,
+	}}
+
+	// The worker holds much, and cannot renew it; others wait for all of it.
+	cut = &scene{name: "workers cut off", edit: long, calm: 300 * time.Millisecond, faults: 2, fault: &fault{
+		name: "half-open partition", least: 900 * time.Millisecond, most: 950 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			n := r.rng.IntN(len(r.workers))
+			record.Process = r.workers[n].job.Process
+			r.ground.proxies[n].BlackHole(r)
+			return func() { r.ground.proxies[n].Heal(r) }
+		},
+	}}
+
+	// Calls that were sent over several connections meanwhile run in any order, and
+	// the listing of a client that is closed soon afterwards shows what should not be.
+	overtaken = &scene{name: "calls overtaken", edit: brief, calm: 30 * time.Millisecond, faults: 12, fault: &fault{
+		name: "server stopped (SIGSTOP)", least: 80 * time.Millisecond, most: 120 * time.Millisecond,
+		begin: func(r *round, _ *history.Fault) func() {
+			s := r.ground.d.Servers()[0]
+			s.Stop(r)
+			return func() { s.Cont(r) }
+		},
+	}}
+
+	// The same for calls that were given up: a call may take 3 s.
+	unanswered = &scene{name: "calls unanswered", edit: brief, calm: 300 * time.Millisecond, faults: 1, fault: &fault{
+		name: "CLIENT PAUSE",
+		begin: func(r *round, _ *history.Fault) func() {
+			r.tell("CLIENT", "PAUSE", "3400", "ALL")
+			return func() { r.tell("PING") } // answered when it is over
+		},
+	}}
+)
+
+// long has many names, held for long, with many that wait for each.
+func long(j *job.Job) {
+	j.Calm, j.Lease, j.HoldMax, j.Goroutines, j.Life = true, 800, 1700, 72, 20_000
+	j.Sems, j.Locks, j.Pools = nil, nil, nil
+	for n := range 48 {
+		j.Locks = append(j.Locks, job.Lock{Name: fmt.Sprintf("long %d", n), Kind: job.Queued})
+	}
+}
+
+// brief has clients that do not live for long, and many that use them.
+func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
+
+// mutants are the broken variants.
+var mutants = []mutant{
+	{
+		name: "nothing that frees grants to the first in line", scene: calm, rules: []string{checker.Stuck},
+		broke: []change{{"scripts/lib/handoff.lua", "while st.waiting > 0 and spent < budget do", "while false do"}, noHeir},
+	},
+	{
+		name: "a release does not grant to the first in line", scene: calm, rules: []string{checker.HandOff},
+		broke: []change{
+			{"scripts/semaphore_release.lua", "local spent = handoff(at, st, budget, out)", "local spent = 0"},
+			{"scripts/lock_release.lua", "spent = spent + handoff(at, st, budget - spent, out)\n", ""},
+			{"scripts/pool_release.lua", "local spent = handoff(at, st, budget, out, give(at, st))", "local spent = 0"},
+			noHeir,
+		},
+	},
+	{
+		name: "deadlines go by the client's clock, which is behind", scene: calm, skew: []int{0, -700, -1400},
+		rules: []string{checker.Capacity}, broke: clientClock,
+	},
+	{
+		name: "deadlines go by the client's clock, which is ahead", scene: calm, skew: []int{0, 1100, 2200},
+		rules: []string{checker.Capacity, checker.Linearizable}, broke: clientClock,
+	},
+	{
+		name: "a late release takes away what somebody else holds", scene: stopping, rules: []string{checker.Capacity, checker.Refused},
+		broke: []change{
+			{"scripts/semaphore_release.lua", ofClaim, ofClaim + anyHolder},
+			{"scripts/lock_release.lua", ofClaim, ofClaim + anyHolder},
+			{"scripts/pool_release.lua", ofClaim, ofClaim + anyHolder + anyResource},
+		},
+	},
+	{
+		name: "a forced release takes away what somebody else holds", scene: busy, rules: []string{checker.Refused},
+		broke: []change{
+			{"scripts/claim_force_release.lua", ofClaim, ofClaim + anyHolder},
+			{"scripts/pool_force_release.lua", ofClaim, ofClaim + anyHolder + anyResource},
+		},
+	},
+	{
+		name: "the local deadline is later than the server's", scene: cut, rules: []string{checker.Capacity},
+		broke: []change{{"internal/heartbeat/heartbeat.go", "return 2*time.Millisecond + lease/100", "return -(2*time.Millisecond + lease/100)"}},
+	},
+	{
+		name: "a cancel does not wait for the acquire's reply", scene: overtaken, rules: []string{checker.Left},
+		broke: []change{{
+			"internal/engine/acquire.go", "func (e *Engine) cleanUp(c *Claim) {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
+			"func (e *Engine) cleanUp(c *Claim) {\n",
+		}},
+	},
+	{
+		name: "a cancel leaves no tombstone", scene: unanswered, rules: []string{checker.Left},
+		broke: []change{{"internal/engine/acquire.go", "\t\tstays = tombstone\n", "\t\tstays = 0\n"}},
+	},
+	{
+		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
+		broke: []change{
+			{"scripts/lib/beats.lua", `      score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)` + "\n", movedPlace + `
+      score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)
+`},
+			{"scripts/lock_renew.lua", "    furthest = math.max(furthest or 0, at.ms + r.wait)\n", movedPlace + `
+    furthest = math.max(furthest or 0, at.ms + r.wait)
+`},
+		},
+	},
+	{
+		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
+		broke: []change{
+			{"scripts/lib/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
+			{"scripts/lib/plainhandoff.lua", "local fence, heir = int(p.us), ", "local fence, heir = p.fence, "},
+			{"scripts/lib/plainhandoff.lua", "p.fence >= fence", "p.fence > fence"},
+			{"scripts/lib/plainhandoff.lua", "heir, p.us, ", "heir, fence, "},
+		},
+	},
+	{
+		name: "a push sets the deadline anew", scene: cut, rules: []string{checker.Capacity},
+		broke: []change{{
+			"internal/engine/await.go", "resource: c.pushedGift, start: c.heard, left: c.left}",
+			"resource: c.pushedGift, start: now, left: c.Record.Wait}",
+		}},
+	},
+	{
+		name: "an arrival passes who waits for more", scene: busy, rules: []string{checker.Order},
+		broke: []change{{
+			"scripts/semaphore_acquire.lua", "local next_in_line = not head or standing < head_place",
+			"local next_in_line = true",
+		}},
+	},
+	{
+		name: "who comes last is served first", scene: calm, rules: []string{checker.Order},
+		broke: []change{
+			{"scripts/semaphore_acquire.lua", "place(ARGV[5], ticket)", "place(ARGV[5], bands().width - 1 - ticket)"},
+			{"scripts/pool_acquire.lua", "place(ARGV[4], ticket)", "place(ARGV[4], bands().width - 1 - ticket)"},
+			{"scripts/lib/stand.lua", `if access == "lifo" then`, "if true then"},
+		},
+	},
+	{
+		name: "capacity counts claims and not their weight", scene: busy, rules: []string{checker.Capacity},
+		broke: []change{
+			{"scripts/lib/record.lua", "weight = tonumber(weight)", "weight = 1"},
+			{"scripts/semaphore_acquire.lua", "weight = tonumber(ARGV[4])", "weight = math.min(tonumber(ARGV[4]), 1)"},
+			{"scripts/lib/plaingrant.lua", "used + weight", "used + math.min(weight, 1)"},
+			{"scripts/lib/plainrelease.lua", "used - weight", "used - math.min(weight, 1)"},
+			{"scripts/lib/plainhandoff.lua", "p.left + takes", "p.left + math.min(takes, 1)"},
+		},
+	},
+	{
+		name: "a resource is given to two", scene: calm, rules: []string{checker.Capacity},
+		broke: []change{
+			{"scripts/lib/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+			{"scripts/lib/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+		},
+	},
+	{
+		name: "the end of an inner entry frees the lock", scene: busy, rules: []string{checker.Capacity},
+		broke: []change{{"scripts/lock_release.lua", "local spent = 0\n", "local spent = 0\nst.used = 0\n"}},
+	},
+	{
+		name: "a closed client leaves a goroutine", scene: calm, rules: []string{checker.Leak},
+		broke: []change{{"internal/heartbeat/engine.go", "\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n", "\te.mu.Unlock()\n"}},
+	},
+	{
+		name: "a closed client leaves its subscription", scene: calm, rules: []string{checker.Leak},
+		broke: []change{{"internal/wake/wake.go", "\th.cancel()\n\tif done != nil {\n\t\t<-done\n\t}\n", "\t_ = done\n"}},
+	},
+	{
+		name: "a hold ends though its renewals are answered", scene: busy, rules: []string{checker.Unharmed},
+		broke: []change{{"internal/heartbeat/heartbeat.go", "return 2*time.Millisecond + lease/100", "return lease - 12*time.Millisecond"}},
+	},
+	{
+		name: "nobody is told of a grant", scene: busy, rules: []string{checker.WakeUp},
+		broke: []change{{"scripts/lib/tell.lua", `redis.pcall("PUBLISH", message[1], message[2])`, "local _ = message"}},
+	},
+	{
+		name: "priorities are ignored", scene: busy, rules: []string{checker.Order},
+		broke: []change{{"scripts/lib/place.lua", "(127 - tonumber(priority))", "127"}},
+	},
+	{
+		name: "the lowest priority comes first", scene: busy, rules: []string{checker.Order},
+		broke: []change{{"scripts/lib/place.lua", "(127 - tonumber(priority))", "(127 + tonumber(priority))"}},
+	},
+	{
+		name: "nobody sweeps what has expired", scene: killed, rules: []string{checker.Stuck},
+		broke: []change{{"scripts/lib/sweep.lua", "st.used > 0 and expired(0) or {}", "{}"}},
+	},
+}
+
+// noHeir leaves all hand-offs to lib/handoff.
+var noHeir = change{"scripts/lib/plainhandoff.lua", "heir = int(p.us), first(line)", "heir = int(p.us), nil"}
+
+// clientClock has every script go by the clock of the process that calls it: its
+// seconds and microseconds are the last two arguments of each call.
+var clientClock = []change{
+	{
+		"pkg/scriptkit/library.go", "\tcomposed := c.text.String()\n",
+		"\tcomposed := strings.ReplaceAll(c.text.String(), `redis.call(\"TIME\")`, `{ table.remove(ARGV, #ARGV - 1), table.remove(ARGV) }`)\n",
+	},
+	{
+		"pkg/scriptkit/runner.go",
+		`	client, keys := c.runner.client, int64(len(c.keys))
+`, `	client, keys := c.runner.client, int64(len(c.keys))
+	skew, _ := strconv.Atoi(os.Getenv("` + skewEnv + `"))
+	clock := time.Now().Add(time.Duration(skew) * time.Millisecond)
+	args = append(args[:len(args):len(args)], strconv.FormatInt(clock.Unix(), 10), strconv.Itoa(clock.Nanosecond()/1000))
+`,
+	},
+	{"pkg/scriptkit/runner.go", "\t\"errors\"\n", "\t\"errors\"\n\t\"os\"\n\t\"strconv\"\n"},
+}
+
+// What several mutants put into scripts.
+const (
+	ofClaim = "local r = known and record(known)\n"
+
+	// anyHolder takes whoever holds in the place of a claim that is not known.
+	anyHolder = `if not r and st.used > 0 then
+  local member = redis.call("ZRANGE", at.line, 0, 0)[1] or ""
+  if string.sub(member, 1, 2) == "h:" then
+    claim = string.sub(member, 3)
+    known = redis.call("HGET", at.state, "c:" .. claim)
+    r = record(known)
+    node = r.node
+  end
+end
+`
+	anyResource = `resource = redis.call("HGET", at.state, "r:" .. claim)
+`
+	// movedPlace sends a waiting claim to the end of the line.
+	movedPlace = `
+      local stood = tonumber(redis.call("ZSCORE", at.line, "q:" .. claim))
+      st.ticket = math.max(st.ticket + 1, at.ms)
+      redis.call("ZADD", at.line, stood - stood % band.width + st.ticket, "q:" .. claim)`
+)
+
+// TestMutants builds the workers with each broken variant, and has the checker find
+// what is broken. In the same scenes it finds nothing in the library as it is.
+func TestMutants(t *testing.T) {
+	g := singleGround(&run{T: t})
+	t.Run("none", func(t *testing.T) {
+		r := &run{T: t, program: buildBroken(t, nil), tally: newTally()}
+		var played []*scene
+		for _, m := range mutants {
+			if slices.Contains(played, m.scene) {
+				continue
+			}
+			played = append(played, m.scene)
+			found := r.act(g, m.scene, nil, 1)
+			for _, v := range found[:min(3, len(found))] {
+				t.Errorf("in the library as it is, %s, the checker finds:\n%s", m.scene.name, v)
+			}
+		}
+	})
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			r := &run{T: t, program: buildBroken(t, m.broke), tally: newTally()}
+			for seed := range int64(tries) {
+				found := r.act(g, m.scene, m.skew, seed+1)
+				if i := slices.IndexFunc(found, m.shows); i >= 0 {
+					text, _, _ := strings.Cut(found[i].Text, "\n")
+					t.Logf("found: %s: %s", found[i].Rule, text)
+					return
+				}
+			}
+			t.Fatalf("the checker does not find it: there is no violation of %v in %d rounds", m.rules, tries)
+		})
+	}
+}
+
+// shows says whether a violation is one that the mutant must lead to.
+func (m mutant) shows(v checker.Violation) bool { return slices.Contains(m.rules, v.Rule) }
+
+// buildBroken builds the worker's program with the changes, without the race
+// detector: there are many to build.
+func buildBroken(t *testing.T, changes []change) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	replaced := map[string]string{}
+	for n, c := range changes {
+		path := filepath.Join(root, c.file)
+		from := cmp.Or(replaced[path], path)
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), c.old), "%s has changed; this is no longer in it once:\n%s", c.file, c.old)
+		replaced[path] = filepath.Join(dir, fmt.Sprintf("%d-%s", n, filepath.Base(path)))
+		text = []byte(strings.Replace(string(text), c.old, c.now, 1))
+		require.NoError(t, os.WriteFile(replaced[path], text, 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	list := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(list, overlay, 0o600))
+	program := filepath.Join(dir, "worker")
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", list, "-o", program, "./worker").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
+// act plays a scene, and returns what the checker has found. Nobody else looks at what
+// is left on the server: a broken library leaves what it likes.
+func (r *run) act(g *ground, s *scene, skew []int, seed int64) []checker.Violation {
+	r.Helper()
+	own := *g // its clients end with this test
+	own.clients = map[*harness.Server]rueidis.Client{}
+	o := &round{
+		run: r, ground: &own, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 0)), dir: r.TempDir(),
+		ns: fmt.Sprintf("mutant-%d-%d", seed, time.Now().UnixNano()),
+	}
+	o.fill()
+	for n := range workersOfRound {
+		w := &worker{name: fmt.Sprintf("w%d", n+1), job: o.job()}
+		w.job.Redis.Addresses = []string{g.proxies[n].Addr}
+		s.edit(&w.job)
+		if skew != nil {
+			r.Setenv(skewEnv, strconv.Itoa(skew[n]))
+		}
+		o.workers = append(o.workers, w)
+		o.start(w)
+		r.Cleanup(w.end)
+	}
+	o.wait(s.calm, s.calm)
+	for n := range s.faults {
+		if n > 0 {
+			o.wait(s.calm, s.calm)
+		}
+		o.strike(s.fault)
+		for _, w := range o.workers {
+			if !w.alive() {
+				o.start(w)
+			}
+		}
+	}
+	h := &history.Run{Seed: seed, Topology: g.name, Faults: o.faults}
+	h.Healed, _ = history.Now()
+	found := o.drain()
+	require.NoError(r, h.Save(o.dir))
+	require.NoError(r, h.Load(o.dir))
+	found = append(found, checker.Check(h).Violations...)
+	rules := map[string]int{}
+	for _, v := range found {
+		rules[v.Rule]++
+	}
+	r.Logf("%s: %d events, violations %v", s.name, len(h.Events), rules)
+	return found
+}

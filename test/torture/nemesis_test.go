@@ -1,0 +1,252 @@
+package torture
+
+import (
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/berth-go/berth/test/harness"
+	"github.com/berth-go/berth/test/torture/history"
+)
+
+// fault is one thing that goes wrong.
+type fault struct {
+	name        string
+	ofServer    bool          // another fault, of a worker, may come and go during it
+	least, most time.Duration // how long it lasts
+	// begin does it, and says in the record what the checker must know. The end heals.
+	begin func(r *round, record *history.Fault) (end func())
+}
+
+func nothing() {}
+
+// anyWorker draws one.
+func (r *round) anyWorker() (int, *worker) {
+	n := r.rng.IntN(len(r.workers))
+	return n, r.workers[n]
+}
+
+// ofWorkers can be had everywhere.
+var ofWorkers = []*fault{
+	{
+		name: "worker killed (SIGKILL)", least: 100 * time.Millisecond, most: 1500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			_, w := r.anyWorker()
+			record.Process, record.Kills = w.job.Process, true
+			w.end()
+			return nothing // the nemesis starts it again
+		},
+	},
+	{name: "worker stopped (SIGSTOP) for less than a lease", least: 100 * time.Millisecond, most: 700 * time.Millisecond, begin: stopped},
+	{name: "worker stopped (SIGSTOP) for more than a lease", least: 1200 * time.Millisecond, most: 2500 * time.Millisecond, begin: stopped},
+}
+
+func stopped(r *round, record *history.Fault) func() {
+	_, w := r.anyWorker()
+	record.Process = w.job.Process
+	w.signal(syscall.SIGSTOP)
+	return func() { w.signal(syscall.SIGCONT) }
+}
+
+// ofNetworks need a proxy between a worker and the server.
+var ofNetworks = []*fault{
+	network("connections cut", 50*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.Cut(r) }),
+	network("connections reset", 10*time.Millisecond, 50*time.Millisecond, func(p *harness.Proxied, r *round) { p.Reset(r) }),
+	network("replies dropped", 100*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.DropReplies(r) }),
+	network("replies delayed", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) {
+		p.AddLatency(r, time.Duration(5+r.rng.IntN(400))*time.Millisecond)
+	}),
+	network("requests delayed", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) {
+		p.AddRequestLatency(r, time.Duration(5+r.rng.IntN(400))*time.Millisecond)
+	}),
+	network("half-open partition", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) { p.BlackHole(r) }),
+}
+
+// network is a fault of the network of one worker, or, one time in four, of all.
+func network(name string, least, most time.Duration, lay func(*harness.Proxied, *round)) *fault {
+	return &fault{name: name, least: least, most: most, begin: func(r *round, record *history.Fault) func() {
+		n, w := r.anyWorker()
+		met := r.ground.proxies[n : n+1]
+		if r.rng.IntN(4) == 0 {
+			met = r.ground.proxies
+		} else {
+			record.Process = w.job.Process
+		}
+		for _, p := range met {
+			lay(p, r)
+		}
+		return func() {
+			for _, p := range met {
+				p.Heal(r)
+			}
+		}
+	}}
+}
+
+// ofServers can be had wherever there is a real server; in a Cluster all masters have
+// them, unless it is said otherwise.
+var ofServers = []*fault{
+	{
+		name: "CLIENT KILL", ofServer: true, least: 10 * time.Millisecond, most: 100 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Unseen = true
+			r.tell("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+			return nothing
+		},
+	},
+	{
+		name: "connections with a subscription cut", ofServer: true, least: 10 * time.Millisecond, most: 100 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Unseen = true
+			r.tell("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
+			return nothing
+		},
+	},
+	{
+		name: "SCRIPT FLUSH", ofServer: true, least: 10 * time.Millisecond, most: 100 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Unseen = true
+			r.tell("SCRIPT", "FLUSH", "SYNC")
+			return nothing
+		},
+	},
+	{
+		name: "FLUSHALL", ofServer: true, least: 10 * time.Millisecond, most: 500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			r.tell("FLUSHALL")
+			return nothing
+		},
+	},
+	{
+		name: "server full", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
+		begin: func(r *round, _ *history.Fault) func() {
+			return r.tellFor([]string{"CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction"}, "CONFIG", "SET", "maxmemory", "0")
+		},
+	},
+	{
+		name: "pushes refused by the ACL", ofServer: true, least: 500 * time.Millisecond, most: 2 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Unseen = true
+			return r.tellFor([]string{"ACL", "SETUSER", "default", "resetchannels"}, "ACL", "SETUSER", "default", "allchannels")
+		},
+	},
+}
+
+// ofSingles are for a server that stands alone: a Sentinel would take one that does
+// not answer for dead.
+var ofSingles = []*fault{
+	paused("CLIENT PAUSE", 100*time.Millisecond, 1500*time.Millisecond),
+	paused("CLIENT PAUSE for longer than a call may take", 3200*time.Millisecond, 3600*time.Millisecond),
+	{
+		name: "server stopped (SIGSTOP)", ofServer: true, least: 100 * time.Millisecond, most: 700 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			masters := r.ground.d.Masters(r)
+			s := masters[r.rng.IntN(len(masters))]
+			record.Detail = s.Addr
+			s.Stop(r)
+			return func() { s.Cont(r) }
+		},
+	},
+	{
+		name: "restart without persistence", ofServer: true, least: 0, most: 500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			s := r.ground.d.Servers()[0]
+			s.Kill(r)
+			return func() { s.Restart(r) }
+		},
+	},
+	{
+		name: "server's clock set forward, and back", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true // what it takes for the end of a lease is none
+			r.ground.d.SetClock(r, time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
+			return func() { r.ground.d.SetClock(r, 0) }
+		},
+	},
+	{
+		name: "server's clock set back, and forward", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia, record.Behind = true, true
+			r.ground.d.SetClock(r, -time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
+			return func() { r.ground.d.SetClock(r, 0) }
+		},
+	},
+}
+
+// paused has the server answer nobody.
+func paused(name string, least, most time.Duration) *fault {
+	return &fault{name: name, ofServer: true, least: 0, most: 0, begin: func(r *round, _ *history.Fault) func() {
+		d := least + time.Duration(r.rng.Int64N(int64(most-least)))
+		r.tell("CLIENT", "PAUSE", strconv.FormatInt(d.Milliseconds(), 10), "ALL")
+		return func() { r.tell("PING") } // answered when it is over
+	}}
+}
+
+// ofSentinels: the data of a moment may be lost with a master.
+var ofSentinels = []*fault{
+	{
+		name: "failover by Sentinel (SIGKILL of the master)", ofServer: true, least: 0, most: 500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			r.ground.d.Failover(r)
+			return func() { r.ground.d.Rejoin(r) }
+		},
+	},
+	{
+		name: "failover by Sentinel (ordered)", ofServer: true, least: 0, most: 500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			r.ground.d.Switchover(r)
+			return func() { r.ground.d.Rejoin(r) }
+		},
+	},
+}
+
+// ofClusters: the slots that are met are drawn from the names that are used.
+var ofClusters = []*fault{
+	{
+		name: "slot migration", ofServer: true, least: 300 * time.Millisecond, most: 3 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Detail, record.Unseen = r.name(), true
+			move := r.ground.d.Move(r, record.Detail)
+			r.wait(0, time.Second)
+			move.Keys(r)
+			return func() { move.Finish(r) }
+		},
+	},
+	{
+		name: "slot migration, keys of a name apart", ofServer: true, least: 300 * time.Millisecond, most: 2 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Detail = r.name()
+			move := r.ground.d.Move(r, record.Detail)
+			move.Part(r, r.ns+":"+record.Detail+":state")
+			return func() { move.Finish(r) }
+		},
+	},
+	{
+		name: "failover by Cluster (SIGKILL of a master)", ofServer: true, least: 0, most: 500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			record.Detail = r.name()
+			r.ground.d.KillMaster(r, record.Detail)
+			return func() { r.ground.d.Rejoin(r) }
+		},
+	},
+}
+
+// name draws one of those that are contended for, as it is in keys.
+func (r *round) name() string {
+	var all []string
+	for _, s := range sems {
+		all = append(all, "sem:{"+s.Name+"}")
+	}
+	for _, l := range locks {
+		all = append(all, "lock:{"+l.Name+"}")
+	}
+	for _, p := range pools {
+		all = append(all, "pool:{"+p.Name+"}")
+	}
+	return all[r.rng.IntN(len(all))]
+}

@@ -1,0 +1,226 @@
+package torture
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/torture/checker"
+	"github.com/berth-go/berth/test/torture/history"
+	"github.com/berth-go/berth/test/torture/job"
+)
+
+// What a round is made of.
+const (
+	workersOfRound    = 3
+	goroutinesOfRound = 12
+	faultsOfRound     = 4
+	leaseOfRound      = time.Second
+)
+
+// round is one round: a topology, a namespace, workers, faults, and what came of it.
+type round struct {
+	*run
+	ground  *ground
+	seed    int64
+	rng     *rand.Rand
+	ns      string
+	dir     string // of the histories
+	workers []*worker
+
+	faults []history.Fault
+	found  []checker.Violation
+}
+
+// round plays a round and tells of what it has found.
+func (r *run) round(g *ground, seed int64) {
+	r.Helper()
+	o := r.play(g, seed)
+	if len(o.found) == 0 {
+		if *keep == "" {
+			require.NoError(r, os.RemoveAll(o.dir))
+		}
+		return
+	}
+	const shown = 3
+	for _, v := range o.found[:min(shown, len(o.found))] {
+		fmt.Printf("\nVIOLATION on %s, seed %d\n%s\n", g.name, seed, v)
+	}
+	r.Errorf("%d violations on %s, seed %d\nhistories: %s\nagain: make torture ON=%s SEED=%d ROUNDS=1",
+		len(o.found), g.name, seed, o.dir, g.name, seed)
+}
+
+// play plays a round.
+func (r *run) play(g *ground, seed int64) *round {
+	r.Helper()
+	dir, err := os.MkdirTemp("", "berth-torture-")
+	require.NoError(r, err)
+	o := &round{
+		run: r, ground: g, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 0)), dir: dir,
+		ns: fmt.Sprintf("torture-%d-%d", seed, time.Now().UnixNano()), // not that of an earlier run of the seed
+	}
+	if *keep != "" {
+		o.dir = filepath.Join(*keep, fmt.Sprintf("%s-%d", g.name, seed))
+		require.NoError(r, os.MkdirAll(o.dir, 0o755))
+	}
+	whole := false
+	defer func() {
+		if !whole { // a server or a worker did not do what it was told
+			r.Logf("the round on %s with seed %d was broken off; histories: %s", g.name, seed, dir)
+		}
+	}()
+	o.work()
+	o.nemesis()
+	healed, _ := history.Now()
+	found := o.drain()
+	o.judge(healed, found)
+	whole = true
+	return o
+}
+
+// work fills the pools and starts the workers.
+func (r *round) work() {
+	r.Helper()
+	r.fill()
+	for n := range workersOfRound {
+		w := &worker{name: fmt.Sprintf("w%d", n+1), job: r.job()}
+		if n < len(r.ground.proxies) {
+			w.job.Redis.Addresses = []string{r.ground.proxies[n].Addr}
+		}
+		r.workers = append(r.workers, w)
+		r.start(w)
+		r.Cleanup(w.end)
+	}
+	r.wait(500*time.Millisecond, time.Second)
+}
+
+// The names that all workers contend for. Where the capacity is one the checker can
+// see every hand-off.
+var (
+	sems  = []job.Semaphore{{Name: "single", Capacity: 1}, {Name: "triple", Capacity: 3}}
+	locks = []job.Lock{{Name: "queued", Kind: job.Queued}, {Name: "mixed", Kind: job.Mixed}, {Name: "nested", Kind: job.Reentrant}}
+	pools = []job.Pool{{Name: "one"}, {Name: "four"}}
+
+	resources = map[string][]string{"one": {"a"}, "four": {"a", "b", "c", "d"}}
+)
+
+func (r *round) job() job.Job {
+	spec := r.ground.d.Spec()
+	return job.Job{
+		Redis:     job.Redis{Addresses: spec.Addresses, MasterSet: spec.MasterSet, Cluster: spec.Cluster},
+		Namespace: r.ns, Sems: sems, Locks: locks, Pools: pools,
+		Goroutines: goroutinesOfRound, Lease: leaseOfRound.Milliseconds(), HoldMax: 15, DrainLimit: 20_000,
+	}
+}
+
+// wait lets the workers work for a time between the two.
+func (r *round) wait(least, most time.Duration) {
+	timer := time.NewTimer(least + time.Duration(r.rng.Int64N(int64(most-least)+1)))
+	defer timer.Stop()
+	<-timer.C
+}
+
+// nemesis does the faults that are the turn of this seed, each alone or one of a
+// worker during one of the server, with calm between.
+func (r *round) nemesis() {
+	r.Helper()
+	faults := r.draw()
+	for i := 0; i < len(faults); i++ {
+		f := faults[i]
+		if i+1 < len(faults) && f.ofServer && !faults[i+1].ofServer && r.rng.IntN(2) == 0 {
+			i++
+			r.strike(f, faults[i])
+		} else {
+			r.strike(f)
+		}
+		for _, w := range r.workers {
+			if !w.alive() {
+				r.start(w)
+			}
+		}
+		r.wait(300*time.Millisecond, 900*time.Millisecond)
+	}
+}
+
+// draw returns the faults of this seed. Seeds that follow each other go through
+// all that the topology can have, so that no run leaves one out.
+func (r *round) draw() []*fault {
+	all := r.ground.faults
+	drawn := make([]*fault, 0, faultsOfRound)
+	for n := range faultsOfRound {
+		drawn = append(drawn, all[(int(r.seed)*faultsOfRound+n)%len(all)])
+	}
+	r.rng.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	return drawn
+}
+
+// strike begins the first fault, has the others come and go meanwhile, and ends it.
+func (r *round) strike(f *fault, during ...*fault) {
+	r.Helper()
+	record := history.Fault{Name: f.name}
+	record.From, record.Real = history.Now()
+	end := f.begin(r, &record)
+	r.wait(f.least, f.most)
+	for _, d := range during {
+		r.strike(d)
+	}
+	end()
+	if record.Amnesia {
+		r.fill()
+	}
+	record.To, record.RealEnd = history.Now()
+	r.faults = append(r.faults, record)
+}
+
+// judge reads the histories, checks them, looks at what is left on the server, and
+// counts it all with what was found before.
+func (r *round) judge(healed int64, found []checker.Violation) {
+	r.Helper()
+	h := &history.Run{Seed: r.seed, Topology: r.ground.name, Faults: r.faults, Healed: healed}
+	slices.SortFunc(h.Faults, func(a, b history.Fault) int { return cmp.Compare(a.From, b.From) })
+	require.NoError(r, h.Save(r.dir))
+	require.NoError(r, h.Load(r.dir))
+	report := checker.Check(h)
+	report.Violations = slices.Concat(report.Violations, found, r.audit())
+	r.tally.add(r.ground.name, h, report)
+	r.found = report.Violations
+	r.say("%-8s seed %d: %5d operations, %d violations; %s", r.ground.name, r.seed,
+		count(h, history.Invoke, 0, math.MaxInt64), len(r.found), names(r.faults))
+}
+
+func names(faults []history.Fault) string {
+	text := ""
+	for i, f := range faults {
+		if i > 0 {
+			text += ", "
+		}
+		text += f.Name
+	}
+	return text
+}
+
+// count counts the events of a kind between the two moments.
+func count(h *history.Run, kind history.Kind, from, to int64) int {
+	n := 0
+	for _, e := range h.Events {
+		if e.Kind == kind && e.At >= from && e.At <= to {
+			n++
+		}
+	}
+	return n
+}
+
+// within is a context for what the driver itself asks of a server.
+func (r *round) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	r.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/torture/history"
+	"github.com/berth-go/berth/test/torture/job"
+)
+
+// bindings is how many names there are that claims of a pool bind to.
+const bindings = 5
+
+// plan is what one operation of a goroutine is to be.
+type plan struct {
+	primitive, name string
+	capacity        int      // of a semaphore
+	kind            job.Kind // of a lock
+
+	try      bool
+	weight   int
+	priority int
+	lease    time.Duration
+	fixed    bool
+	maxHold  time.Duration
+	maxWait  time.Duration
+	access   qlock.Access
+	queueTTL time.Duration
+	bind     string
+
+	conflict qlock.Conflict // of a re-entry
+	again    bool           // it is one
+
+	leaves time.Duration // when the caller leaves, 0 for never
+}
+
+// plans are the names that there are, as plans with nothing drawn yet, by primitive.
+func plans(j job.Job) (all [][]plan) {
+	lease := time.Duration(j.Lease) * time.Millisecond
+	var sems, locks, pools []plan
+	for _, s := range j.Sems {
+		sems = append(sems, plan{primitive: sem, name: s.Name, capacity: s.Capacity, weight: 1, lease: lease})
+	}
+	for _, l := range j.Locks {
+		locks = append(locks, plan{primitive: lock, name: l.Name, kind: l.Kind, weight: 1, lease: lease})
+	}
+	for _, p := range j.Pools {
+		pools = append(pools, plan{primitive: pool, name: p.Name, weight: 1, lease: lease})
+	}
+	for _, some := range [][]plan{sems, locks, pools} {
+		if len(some) > 0 {
+			all = append(all, some)
+		}
+	}
+	return all
+}
+
+// plan draws the next operation.
+func (h *hand) plan() plan {
+	some := h.all[h.IntN(len(h.all))]
+	p := some[h.IntN(len(some))]
+	if h.w.job.Calm {
+		return p
+	}
+	if p.capacity > 1 && h.oneIn(3) {
+		p.weight = 1 + h.IntN(p.capacity)
+	}
+	if h.oneIn(25) {
+		p.priority = h.IntN(3) - 1
+	}
+	if h.oneIn(8) {
+		p.fixed, p.lease = true, h.between(300, 2000)
+	} else if h.oneIn(20) {
+		p.lease = h.between(300, 2000)
+	}
+	if h.oneIn(40) {
+		p.maxHold = h.between(50, 1500)
+	}
+	if p.primitive == pool && h.oneIn(4) {
+		p.bind = string(rune('a' + h.IntN(bindings)))
+	}
+	if p.kind == job.Mixed {
+		p.access = []qlock.Access{qlock.Queued, qlock.Queued, qlock.Random, qlock.LIFO}[h.IntN(4)]
+		if p.access != qlock.LIFO && h.oneIn(10) {
+			p.queueTTL = h.between(20, 200)
+		}
+	}
+	switch h.IntN(12) {
+	case 0, 1:
+		p.try, p.queueTTL = true, 0
+	case 2:
+		p.maxWait = h.between(1, 200)
+	case 3, 4:
+		p.leaves = h.moment(60 * time.Millisecond)
+	}
+	return p
+}
+
+// inside draws a re-entry of a lock that the owner holds.
+func (h *hand) inside(outer plan) plan {
+	p := plan{primitive: lock, name: outer.name, kind: outer.kind, weight: 1, lease: outer.lease, again: true}
+	switch h.IntN(8) {
+	case 0:
+		p.conflict = qlock.FailDeadlock
+	case 1, 2, 3:
+		p.conflict, p.lease = qlock.ExtendAndWorkThrough, h.between(300, 2000)
+	default:
+		p.conflict = qlock.WorkThrough
+	}
+	if h.oneIn(10) {
+		p.leaves = h.moment(5 * time.Millisecond)
+	}
+	return p
+}
+
+// event is the plan as the history has it.
+func (p plan) event() history.Event {
+	e := history.Event{
+		Do: history.Acquire, Primitive: p.primitive, Name: p.name, Weight: p.weight, Capacity: p.capacity,
+		Priority: p.priority, Lease: p.lease.Milliseconds(), Fixed: p.fixed,
+		Unordered: p.access == qlock.Random || p.access == qlock.LIFO || p.queueTTL > 0,
+	}
+	switch {
+	case p.again:
+		e.Do = history.Reenter
+	case p.try:
+		e.Do = history.Try
+	}
+	return e
+}
+
+// acquire carries the plan out.
+func (p plan) acquire(ctx context.Context, c *crew, op int64) (berth.Hold, error) {
+	attrs := map[string]any{"op": op}
+	switch p.primitive {
+	case sem:
+		call := c.sem[p.name].Acquire
+		if p.try {
+			call = c.sem[p.name].TryAcquire
+		}
+		return hold(call(ctx, &semaphore.AcquireOptions{
+			Weight: p.weight, Priority: p.priority, Lease: p.lease, NoRenew: p.fixed, MaxHold: p.maxHold,
+			MaxWait: p.maxWait, Attrs: attrs,
+		}))
+	case lock:
+		call := c.locks.Lock
+		if p.try {
+			call = c.locks.TryLock
+		}
+		return hold(call(ctx, p.name, &qlock.LockOptions{
+			Priority: p.priority, Lease: p.lease, NoRenew: p.fixed, MaxHold: p.maxHold,
+			MaxWait: p.maxWait, Access: p.access, QueueTTL: p.queueTTL, Conflict: p.conflict, Attrs: attrs,
+		}))
+	}
+	call := c.pool[p.name].Allocate
+	if p.try {
+		call = c.pool[p.name].TryAllocate
+	}
+	return hold(call(ctx, &allocator.AllocateOptions{
+		Priority: p.priority, Lease: p.lease, NoRenew: p.fixed, MaxHold: p.maxHold,
+		MaxWait: p.maxWait, Bind: p.bind, Attrs: attrs,
+	}))
+}
+
+// hold makes one type of the handles of all primitives.
+func hold[H interface {
+	berth.Hold
+	comparable
+}](h H, err error) (berth.Hold, error) {
+	var none H
+	switch {
+	case err != nil && h != none:
+		return nil, errors.Join(errors.New("a handle came with an error"), err)
+	case err != nil:
+		return nil, err
+	case h == none:
+		return nil, errors.New("neither a handle nor an error")
+	}
+	return h, nil
+}
+
+// node is the client that the plan is for.
+func (p plan) node(c *crew) string {
+	switch p.primitive {
+	case sem:
+		return c.sems.Node()
+	case lock:
+		return c.locks.Node()
+	}
+	return c.pools.Node()
+}
+
+// force ends a claim by its id, as an operator would.
+func (p plan) force(ctx context.Context, c *crew, claim string) error {
+	if p.primitive == sem {
+		return c.sems.ReleaseByID(ctx, p.name, claim)
+	}
+	return c.pools.ReleaseByID(ctx, p.name, claim)
+}

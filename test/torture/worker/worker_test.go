@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+	"github.com/berth-go/berth/test/torture/history"
+	"github.com/berth-go/berth/test/torture/job"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+
+// program builds this package.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "worker")
+	out, err := exec.Command("go", "build", "-race", "-o", path, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// order is a job in a namespace of its own, with a pool that is filled.
+func order(t *testing.T, server *harness.Server) job.Job {
+	t.Helper()
+	j := job.Job{
+		Redis: job.Redis{Addresses: []string{server.Addr}}, Namespace: harness.Namespace(t),
+		Sems:  []job.Semaphore{{Name: "one", Capacity: 1}, {Name: "three", Capacity: 3}},
+		Locks: []job.Lock{{Name: "queued"}, {Name: "mixed", Kind: job.Mixed}, {Name: "reentrant", Kind: job.Reentrant}},
+		Pools: []job.Pool{{Name: "pool"}},
+		Life:  2000, HoldMax: 10,
+	}
+	fill(t, server, j)
+	return j
+}
+
+// fill adds the resources of the pool.
+func fill(t *testing.T, server *harness.Server, j job.Job) {
+	t.Helper()
+	pools, err := allocator.New(server.Client(t), allocator.Config{Namespace: j.Namespace})
+	require.NoError(t, err)
+	defer func() { _ = pools.Close(context.Background()) }() // it holds nothing
+	pool, err := allocator.NewPool(pools, "pool", allocator.PoolConfig[string]{})
+	require.NoError(t, err)
+	_, err = pool.Add(t.Context(), []string{"red", "green", "blue"}, nil)
+	require.NoError(t, err)
+}
+
+// child is a worker process.
+type child struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Scanner
+	errs bytes.Buffer
+	path string // of its history
+}
+
+// spawn starts a worker and returns when it works.
+func spawn(t *testing.T, program string, j job.Job, n int) *child {
+	t.Helper()
+	j.Process, j.Seed = fmt.Sprintf("w%d.1", n), int64(n)
+	j.History = filepath.Join(t.TempDir(), "history")
+	variable, err := j.Variable()
+	require.NoError(t, err)
+	c := &child{cmd: exec.Command(program), path: j.History}
+	c.cmd.Env, c.cmd.Stderr = append(os.Environ(), variable), &c.errs
+	c.in, err = c.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.cmd.Start())
+	t.Cleanup(func() { _ = c.cmd.Process.Kill() }) // it has ended, unless the test failed
+	c.out = bufio.NewScanner(out)
+	require.True(t, c.out.Scan(), "%s", &c.errs)
+	require.Equal(t, job.Ready, c.out.Text())
+	return c
+}
+
+// count is what a history has of an operation.
+type count struct{ begun, ended int }
+
+// read reads a history, and fails the test for what none may have, whatever
+// happened. It counts what was acquired by primitive, and everything by kind.
+func read(t *testing.T, path string, acquired map[string]int, kinds map[string]int) []history.Event {
+	t.Helper()
+	events, err := history.Read(path)
+	require.NoError(t, err)
+	ops := map[int64]count{}
+	over := map[int64]bool{} // holds that have ended or are being released
+	for _, e := range events {
+		kinds[string(e.Kind)+" "+e.Do]++
+		n := ops[e.Op]
+		switch e.Kind {
+		case history.Invoke:
+			n.begun++
+			ops[e.Op] = n
+			if e.Do == history.Release {
+				over[e.Hold] = true
+			}
+		case history.OK, history.Fail, history.Unknown:
+			n.ended++
+			ops[e.Op] = n
+			require.False(t, e.Do == history.Force && e.Kind == history.OK, "%+v", e)
+			require.NotContains(t, e.Is, "invalid", "%+v", e)
+			if e.Kind == history.OK && (e.Do == history.Acquire || e.Do == history.Try) {
+				require.NotZero(t, e.Fence, "%+v", e)
+				acquired[e.Primitive]++
+			}
+		case history.Alive:
+			require.False(t, over[e.Hold], "%+v", e)
+		case history.Ended:
+			over[e.Hold] = true
+		case history.Stuck, history.Leak:
+			require.Fail(t, "stuck or leaked", "%+v", e)
+		}
+	}
+	for op, n := range ops {
+		require.Equal(t, count{1, 1}, n, "operation %d", op)
+	}
+	return events
+}
+
+// drain has the workers end, and returns when they have.
+func drain(t *testing.T, workers []*child) {
+	t.Helper()
+	for _, c := range workers {
+		_, err := io.WriteString(c.in, job.Drain+"\n")
+		require.NoError(t, err)
+	}
+	for _, c := range workers {
+		require.NoError(t, c.cmd.Wait(), "%s", &c.errs)
+	}
+}
+
+func TestWorkersUseAllAndDrain(t *testing.T) {
+	for name, calm := range map[string]bool{"calm": true, "busy": false} {
+		t.Run(name, func(t *testing.T) {
+			j := order(t, harness.Shared(t))
+			j.Calm = calm
+			path := program(t)
+			var workers []*child
+			for n := range 3 {
+				workers = append(workers, spawn(t, path, j, n+1))
+			}
+			grown(t, workers, 700_000)
+			drain(t, workers)
+			acquired, kinds := map[string]int{}, map[string]int{}
+			for _, c := range workers {
+				for _, e := range read(t, c.path, acquired, kinds) {
+					if e.Kind == history.Closed {
+						require.Empty(t, e.Err, "%+v", e)
+						require.Empty(t, e.Left, "%+v", e)
+					}
+				}
+			}
+			t.Log(acquired, kinds)
+			for _, primitive := range []string{sem, lock, pool} {
+				require.Greater(t, acquired[primitive], 200, primitive)
+			}
+		})
+	}
+}
+
+func TestEndOfInputEndsTheWorker(t *testing.T) {
+	c := spawn(t, program(t), order(t, harness.Shared(t)), 1)
+	require.NoError(t, c.in.Close())
+	var exit *exec.ExitError
+	require.ErrorAs(t, c.cmd.Wait(), &exit)
+	require.Equal(t, 3, exit.ExitCode())
+	_, err := history.Read(c.path)
+	require.NoError(t, err)
+}
+
+// grown waits until each history has grown by so much.
+func grown(t *testing.T, workers []*child, by int64) {
+	t.Helper()
+	least := map[*child]int64{}
+	for _, c := range workers {
+		info, err := os.Stat(c.path)
+		require.NoError(t, err)
+		least[c] = info.Size() + by
+	}
+	require.Eventually(t, func() bool {
+		for _, c := range workers {
+			if info, err := os.Stat(c.path); err != nil || info.Size() < least[c] {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func TestWorkersOutliveFaults(t *testing.T) {
+	server := harness.Start(t)
+	proxy := harness.Proxy(t, server)
+	j := order(t, server)
+	j.Dial = map[string]string{server.Addr: proxy.Addr}
+	path := program(t)
+	workers := []*child{spawn(t, path, j, 1), spawn(t, path, j, 2)}
+	const some, few = 50_000, 5_000 // bytes of history: of work, and of trouble
+	grown(t, workers, some)
+	admin := server.Client(t)
+	set := func(setting, value string) {
+		require.NoError(t, admin.Do(t.Context(), admin.B().ConfigSet().ParameterValue().ParameterValue(setting, value).Build()).Error())
+	}
+	for _, fault := range []struct {
+		name      string
+		lay, heal func()
+	}{
+		{"cut", func() { proxy.Cut(t) }, func() { proxy.Heal(t) }},
+		{"black hole", func() { proxy.BlackHole(t) }, func() { proxy.Heal(t) }},
+		{"replies lost", func() { proxy.DropReplies(t) }, func() { proxy.Heal(t) }},
+		{"stopped", func() { server.Stop(t) }, func() { server.Cont(t) }},
+		{"full", func() { set("maxmemory", "1") }, func() { set("maxmemory", "0") }},
+		{"restarted", func() { server.Restart(t) }, func() { fill(t, server, j) }},
+	} {
+		t.Log(fault.name)
+		fault.lay()
+		grown(t, workers, few)
+		fault.heal()
+		grown(t, workers, some)
+	}
+	drain(t, workers)
+	acquired, kinds := map[string]int{}, map[string]int{}
+	full := 0
+	for _, c := range workers {
+		for _, e := range read(t, c.path, acquired, kinds) {
+			if e.Kind == history.Closed && e.Err == "" {
+				require.Empty(t, e.Left, "%+v", e)
+			}
+			if e.Do == history.Acquire && slices.Contains(e.Is, "full") {
+				full++
+				require.Equal(t, history.Fail, e.Kind, "%+v", e) // a refusal is an answer
+			}
+		}
+	}
+	t.Log(acquired, kinds)
+	require.Positive(t, full)
+}
+
+// Nobody gives back what the workers wait for.
+func TestWhatDoesNotReturnIsStuck(t *testing.T) {
+	server := harness.Shared(t)
+	j := order(t, server)
+	j.Sems, j.Pools, j.Locks, j.DrainLimit = nil, nil, []job.Lock{{Name: "door"}}, 300
+	locks, err := qlock.New(server.Client(t), qlock.Config{Namespace: j.Namespace})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, locks.Close(context.Background())) }()
+	_, err = locks.Lock(t.Context(), "door", nil)
+	require.NoError(t, err)
+
+	c := spawn(t, program(t), j, 1)
+	require.Eventually(t, func() bool {
+		waits, err := locks.Queued(t.Context(), "door")
+		return err == nil && waits
+	}, time.Minute, time.Millisecond)
+	_, err = io.WriteString(c.in, job.Drain+"\n")
+	require.NoError(t, err)
+	var exit *exec.ExitError
+	require.ErrorAs(t, c.cmd.Wait(), &exit)
+	require.Equal(t, 1, exit.ExitCode())
+	events, err := history.Read(c.path)
+	require.NoError(t, err)
+	waits := map[int64]bool{}
+	for _, e := range events {
+		switch e.Kind {
+		case history.Invoke:
+			waits[e.Op] = true
+		case history.OK, history.Fail, history.Unknown:
+			delete(waits, e.Op)
+		case history.Stuck:
+			require.True(t, waits[e.Op], "%+v", e)
+			delete(waits, e.Op)
+		}
+	}
+	require.Empty(t, waits)
+	require.Equal(t, history.Stuck, events[len(events)-1].Kind)
+}
+
+// A client that is not closed is a leak; goroutines of others are none.
+func TestLeaksAreOfBerthAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history")
+	out, err := history.Create(path, "w1.1")
+	require.NoError(t, err)
+	w := &worker{log: newLog(out)}
+	redis := harness.Shared(t).Client(t) // has goroutines of its own
+	w.lookForLeaks(time.Second)
+	locks, err := qlock.New(redis, qlock.Config{Namespace: harness.Namespace(t)})
+	require.NoError(t, err)
+	_, err = locks.Lock(t.Context(), "door", nil)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(ours()) > 0 }, time.Minute, time.Millisecond) // its goroutine runs
+	w.lookForLeaks(time.Second)
+	require.NoError(t, locks.Close(t.Context()))
+	w.lookForLeaks(time.Second)
+	require.NoError(t, out.Close())
+	events, err := history.Read(path)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.Equal(t, history.Leak, events[0].Kind)
+	require.NotContains(t, events[0].Err, "rueidis.(*pipe)")
+}

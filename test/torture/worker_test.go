@@ -1,0 +1,178 @@
+package torture
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/harness"
+	"github.com/berth-go/berth/test/torture/checker"
+	"github.com/berth-go/berth/test/torture/job"
+)
+
+// startLimit bounds the start of a worker, drainLimit its end beyond its own limit.
+const (
+	startLimit = 30 * time.Second
+	drainLimit = 15 * time.Second
+)
+
+// build makes the worker's program, with some files of the library replaced where
+// overlay says so, and returns its path.
+func build(t testing.TB, overlay []string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "worker")
+	args := append([]string{"build", "-o", path}, overlay...)
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, "./worker")...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// worker is one worker process.
+type worker struct {
+	name string // "w3"; its lives are "w3.1", "w3.2"
+	life int
+	job  job.Job
+
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	ended chan struct{} // closed when it is gone
+	said  *lockedBuffer
+}
+
+// start begins a life of the worker, and returns when it works.
+func (r *round) start(w *worker) {
+	r.Helper()
+	w.life++
+	w.job.Process = fmt.Sprintf("%s.%d", w.name, w.life)
+	w.job.History = filepath.Join(r.dir, w.job.Process+".jsonl")
+	w.job.Seed = r.rng.Int64()
+	variable, err := w.job.Variable()
+	require.NoError(r, err)
+	w.cmd = exec.Command(r.program)
+	w.cmd.Env = append(os.Environ(), variable)
+	w.said = &lockedBuffer{}
+	w.cmd.Stderr = w.said
+	w.in, err = w.cmd.StdinPipe()
+	require.NoError(r, err)
+	out, err := w.cmd.StdoutPipe()
+	require.NoError(r, err)
+	w.cmd.SysProcAttr = harness.DieWithParent()
+	started, ready, ended := make(chan error), make(chan struct{}), make(chan struct{})
+	w.ended = ended
+	cmd := w.cmd
+	go func() {
+		runtime.LockOSThread() // see DieWithParent
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if lines.Text() == job.Ready {
+				close(ready)
+			}
+		}
+		_ = cmd.Wait() // how it ended is in its state
+		close(ended)
+	}()
+	require.NoError(r, <-started)
+	select {
+	case <-ready:
+	case <-ended:
+		require.FailNow(r, "a worker has ended at once", "%s: %v\n%s", w.job.Process, w.cmd.ProcessState, w.said)
+	case <-time.After(startLimit):
+		w.end()
+		require.FailNow(r, "a worker does not start", "%s\n%s", w.job.Process, w.said)
+	}
+}
+
+// end kills the worker and returns when it is gone.
+func (w *worker) end() {
+	_ = w.cmd.Process.Kill() // it may have ended
+	<-w.ended
+}
+
+func (w *worker) signal(sig syscall.Signal) { _ = w.cmd.Process.Signal(sig) } // it may have ended
+
+// alive says whether the process runs.
+func (w *worker) alive() bool {
+	select {
+	case <-w.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// drain has all workers end what they have begun, and returns those that do not end
+// as they should.
+func (r *round) drain() []checker.Violation {
+	r.Helper()
+	for _, w := range r.workers {
+		_, _ = io.WriteString(w.in, job.Drain+"\n") // one that is gone is found below
+	}
+	limit := time.After(time.Duration(r.workers[0].job.DrainLimit)*time.Millisecond + drainLimit)
+	var found []checker.Violation
+	for _, w := range r.workers {
+		r.tally.check(ruleEnd)
+		select {
+		case <-w.ended:
+		case <-limit:
+			w.signal(syscall.SIGQUIT) // its goroutines go to its standard error
+			select {
+			case <-w.ended:
+			case <-time.After(time.Second):
+			}
+			w.end()
+			found = append(found, checker.Violation{Rule: ruleEnd, Text: w.job.Process + " does not end\n" + start(w.said.String())})
+			continue
+		}
+		if !w.cmd.ProcessState.Success() {
+			text := fmt.Sprintf("%s: %v\n%s", w.job.Process, w.cmd.ProcessState, start(w.said.String()))
+			found = append(found, checker.Violation{Rule: ruleEnd, Text: text})
+		}
+	}
+	return found
+}
+
+// start is the beginning of a long text: a report of the race detector, or a panic.
+func start(text string) string {
+	const most = 20_000
+	if len(text) > most {
+		return text[:most] + "\n..."
+	}
+	return text
+}
+
+// lockedBuffer is a buffer that a process may still write to while it is read.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
