@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"sync"
@@ -90,8 +91,11 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 		}
 		wg.Go(func() {
 			var before int64
-			for range 15 {
+			for shown := 0; shown < 15; {
 				p, err := s.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 20 * time.Millisecond})
+				if errors.Is(err, semaphore.ErrExpired) {
+					continue // it has run out on its way here, as the machine had others to run
+				}
 				if err != nil {
 					t.Error(err)
 					return
@@ -105,6 +109,7 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 				<-p.Done()
 				write(p.Fence()) // the next holder is about to write
 				before = p.Fence()
+				shown++
 			}
 		})
 	}
