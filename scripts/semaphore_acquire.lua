@@ -38,7 +38,7 @@ end
 --- @include "lib/grant"
 --- @include "lib/fresh"
 --- @include "lib/hasten"
---- @include "lib/soonest"
+--- @include "lib/lowest"
 --- @include "lib/first"
 --- @include "lib/tide"
 --- @include "lib/save"
@@ -59,9 +59,9 @@ local r = {
   wait = tonumber(ARGV[6]), lease = tonumber(ARGV[7]), max = tonumber(ARGV[8]),
 }
 
-local function queued(ticket, standing, alive, more)
+local function queued(ticket, standing, alive, more, ...)
   local band = bands()
-  local next_ms, mine = tide(at, st, node)
+  local next_ms, mine = tide(at, st, node, ...)
   local ahead = redis.call("ZCOUNT", at.line, band.queue, "(" .. int(band.queue + standing))
   return { "queued", ticket, standing, alive - at.ms, ahead, next_ms, mine, st.cap, more }
 end
@@ -97,14 +97,18 @@ if r.weight > st.cap then
 end
 
 -- Whoever is in the way and has expired goes; whoever waits comes first.
-local swept, spent = 0, 0
+local swept, spent, next_at = 0, 0, nil
 if was then
   leave(at, st, claim, was, held ~= nil)
   spent = 1
 end
 if st.waiting > 0 or st.used + r.weight > st.cap then
-  swept = sweep(at, st, budget)
-  if st.used > 0 and not select(2, soonest(at)) then
+  local any
+  swept, next_at, any = sweep(at, st, budget)
+  if st.used > 0 and any == nil then
+    next_at, any = lowest(at)
+  end
+  if st.used > 0 and not any then
     st.used = 0 -- a cached sum counts as nothing when nothing is held
   end
   spent = spent + swept + handoff(at, st, budget - swept, out)
@@ -137,9 +141,19 @@ if not (next_in_line and fits) then
   redis.call("ZADD", at.line, int(bands().alive + at.ms + r.wait), "a:" .. claim,
     int(bands().queue + standing), "q:" .. claim)
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
+  at.lasting = true -- whom it waits for was in the line all along
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
-  return queued(ticket, standing, at.ms + r.wait, more)
+  if spent == 0 then
+    next_at = next_at or false -- the holds are as they were read
+  else
+    next_at = nil
+  end
+  if next_in_line then
+    return queued(ticket, standing, at.ms + r.wait, more, next_at, claim, at.ms + r.wait)
+  end
+  -- Of two in one place the line decides who is first.
+  return queued(ticket, standing, at.ms + r.wait, more, next_at, standing > head_place and head or nil)
 end
 local deadline = grant(at, st, claim, r)
 save(at, st, deadline, "c:" .. claim, pack(r))

@@ -192,7 +192,53 @@ func (s *stage) both(t require.TestingT, script string, args ...string) (status 
 	require.True(t, now.Equal(time.Now()), "all of that is one instant")
 	reply, ok := got.([]any)
 	require.True(t, ok && len(reply) > 0, "%v", got)
+	if reply[0] == "queued" {
+		require.Equal(t, s.tide(t, args[0], args[1]), reply[4:7], "ahead, next_ms and first of %s %q on\n%s", script, args, was)
+	}
+	require.Equal(t, s.do(t, "PEXPIRETIME", s.state), s.either(t, "PEXPIRETIME", s.line, s.state), "%s %q leaves keys that end apart", script, args)
 	return fmt.Sprint(reply[0]), before != s.taken(t)
+}
+
+// either runs a command on the first of two keys that exists.
+func (s *stage) either(t require.TestingT, command, key, other string) any {
+	if s.do(t, "EXISTS", key) == int64(0) {
+		key = other
+	}
+	return s.do(t, command, key)
+}
+
+// tide is what a waiting claim of a node has to be told, by what the line holds: how
+// many are ahead of it, how soon a hold or the first in line ends (ms, -1 for never),
+// and 1 if the first in line is the node's.
+func (s *stage) tide(t require.TestingT, claim, node string) []any {
+	const band = 1 << 44
+	scores := map[string]int64{}
+	first, ahead, next := "", int64(0), int64(band-1)
+	line, ok := s.do(t, "ZRANGE", s.line, "0", "-1", "WITHSCORES").([]any)
+	require.True(t, ok)
+	for i := 0; i < len(line); i += 2 {
+		member := fmt.Sprint(line[i])
+		score, err := strconv.ParseInt(fmt.Sprint(line[i+1]), 10, 64)
+		require.NoError(t, err)
+		scores[member] = score
+		switch {
+		case strings.HasPrefix(member, "h:"):
+			next = min(next, score)
+		case strings.HasPrefix(member, "q:") && first == "":
+			first = member[2:]
+		}
+	}
+	for member, score := range scores {
+		if strings.HasPrefix(member, "q:") && score < scores["q:"+claim] {
+			ahead++
+		}
+	}
+	next = min(next, scores["a:"+first]-band)
+	mine := int64(0)
+	if strings.HasPrefix(first, node+".") {
+		mine = 1
+	}
+	return []any{ahead, max(next-time.Now().UnixMilli(), 0), mine}
 }
 
 // taken is how often each of the plain functions was taken.

@@ -1,11 +1,13 @@
 --- @include "lib/bands"
 --- @include "lib/int"
--- first returns the first claim in line and its place, or nil.
-local function first(line)
+-- first returns the first claim in line and its place, or nil. Asked for "2", it also
+-- returns the second claim, if there is one.
+local function first(line, many)
   local band = bands()
-  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES",
+    "LIMIT", "0", many or "1")
   if not head[1] then
     return nil
   end
-  return string.sub(head[1], 3), tonumber(head[2]) - band.queue
+  return string.sub(head[1], 3), tonumber(head[2]) - band.queue, head[3] and string.sub(head[3], 3)
 end

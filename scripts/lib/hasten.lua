@@ -7,9 +7,10 @@
 -- set, when it is the earliest and passes before that node's next heartbeat
 -- brings it: at the latest half a wait lease after its last one. Where another claim
 -- than before is first in line, deadline is true: it may know of none. Whoever has
--- read the first in line already gives its claim, record and liveness deadline.
-local function hasten(at, st, deadline, out, claim, r, alive)
-  local next_at = st.waiting > 0 and deadline and soonest(at)
+-- read the first in line already gives its claim, record and liveness deadline, and
+-- who knows it the earliest deadline.
+local function hasten(at, st, deadline, out, claim, r, alive, next_at)
+  next_at = st.waiting > 0 and deadline and (next_at or soonest(at))
   if not next_at or deadline ~= true and deadline ~= next_at then
     return
   end

@@ -1,5 +1,6 @@
 --- @include "lib/int"
 --- @include "lib/first"
+--- @include "lib/record"
 --- @include "lib/wake"
 --- @include "lib/hasten"
 --- @include "lib/tell"
@@ -8,9 +9,13 @@
 -- script does that includes it, in the fewest steps; see plaingrant. It returns the
 -- status, or nil, and has written nothing, in every other case.
 local function plainhandoff(p, state, line, claim, channel, name)
-  local fence, heir = int(p.us), first(line)
-  local text = heir and redis.call("HGET", state, "c:" .. heir)
-  local alive = text and redis.call("ZSCORE", line, "a:" .. heir)
+  local fence, heir, _, second = int(p.us), first(line, "2")
+  if not heir then
+    return nil
+  end
+  local texts = redis.call("HMGET", state, "c:" .. heir, "c:" .. (second or ""))
+  local scores = redis.call("ZMSCORE", line, "a:" .. heir, "a:" .. (second or ""))
+  local text, alive = texts[1], scores[1]
   local size, from = string.match(text or "", "^(%d+):()")
   if not alive or not size or not p.fence or #p.fence ~= #fence or p.fence >= fence then
     return nil
@@ -29,7 +34,11 @@ local function plainhandoff(p, state, line, claim, channel, name)
     "c:" .. heir, head .. "g " .. ticket .. " " .. fence .. " " .. int(p.ms) .. " " .. limit .. " " .. tail)
   local out = {}
   wake(out, channel .. string.sub(head, from), "granted", name, heir, p.us, lives - p.ms, "")
-  hasten({ state = state, line = line, ms = p.ms, channel = channel, name = name }, p, true, out)
+  local r = texts[2] and record(texts[2])
+  if r then
+    hasten({ state = state, line = line, ms = p.ms, channel = channel, name = name }, p, true, out,
+      second, r, (tonumber(scores[2]) or 0) - bands().alive, p.left == 0 and lives or nil)
+  end
   tell(out)
   return p.status
 end

@@ -2,10 +2,12 @@
 --- @include "lib/int"
 --- @include "lib/record"
 --- @include "lib/counted"
+--- @include "lib/lowest"
 -- sweep drops what has expired, at most budget entries: holds, then waiters,
--- then tombstones. It returns how many it dropped. Its first write is a ZREM,
--- so it works on a full server. Where a hold is of something, ended(claim, record,
--- deadline) is called for each that was dropped.
+-- then tombstones. It returns how many it dropped and, where it has looked and none of
+-- them was a hold, what lowest says. Its first write is a ZREM, so it works on a full
+-- server. Where a hold is of something, ended(claim, record, deadline) is called for
+-- each that was dropped.
 local function sweep(at, st, budget, ended)
   local band, total = bands(), 0
   local function expired(from)
@@ -20,7 +22,13 @@ local function sweep(at, st, budget, ended)
     total = total + #fields
   end
 
-  local holds = st.used > 0 and expired(0) or {}
+  local holds, next_at, held = {}, nil, nil
+  if st.used > 0 then
+    next_at, held = lowest(at)
+  end
+  if next_at and next_at <= at.ms then
+    holds, next_at, held = expired(0), nil, nil
+  end
   if #holds > 0 then
     local fields, records = {}, {}
     for i, member in ipairs(holds) do
@@ -60,5 +68,5 @@ local function sweep(at, st, budget, ended)
     st.gone = st.gone - #stones
     drop(stones, fields)
   end
-  return total
+  return total, next_at, held
 end

@@ -4,16 +4,21 @@
 -- tide says when a place may next become free without anybody's call, for those
 -- who wait: the milliseconds until the earliest deadline among the holds, the
 -- rests of a pool and of the first in line, -1 for none; and 1 if the first in line belongs to the
--- node, else 0.
-local function tide(at, st, node)
+-- node, else 0. Whoever knows them gives the earliest of the deadlines that are not the
+-- first in line's (false for none), and the first in line with its own.
+local function tide(at, st, node, next_at, claim, alive)
   if st.waiting <= 0 then
     return -1, 0
   end
-  local next_at = soonest(at)
-  local claim = first(at.line)
-  local alive = claim and tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+  if next_at == nil then
+    next_at = soonest(at)
+  end
+  claim = claim or first(at.line)
+  if claim and not alive then
+    local score = tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+    alive = score and score - bands().alive
+  end
   if alive then
-    alive = alive - bands().alive
     next_at = math.min(next_at or alive, alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."

@@ -136,6 +136,15 @@ end
 local function counted(r)
   return endless(r) and r.phase ~= "g" and r.phase ~= "w" and 1 or 0
 end
+local function lowest(at)
+  local band = bands()
+  local score = tonumber(redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")[2])
+  local held = score ~= nil and score < band.alive
+  if not held or score == band.forever then
+    score = nil
+  end
+  return score, held
+end
 local function sweep(at, st, budget, ended)
   local band, total = bands(), 0
   local function expired(from)
@@ -149,7 +158,13 @@ local function sweep(at, st, budget, ended)
     redis.call("HDEL", at.state, unpack(fields))
     total = total + #fields
   end
-  local holds = st.used > 0 and expired(0) or {}
+  local holds, next_at, held = {}, nil, nil
+  if st.used > 0 then
+    next_at, held = lowest(at)
+  end
+  if next_at and next_at <= at.ms then
+    holds, next_at, held = expired(0), nil, nil
+  end
   if #holds > 0 then
     local fields, records = {}, {}
     for i, member in ipairs(holds) do
@@ -187,15 +202,16 @@ local function sweep(at, st, budget, ended)
     st.gone = st.gone - #stones
     drop(stones, fields)
   end
-  return total
+  return total, next_at, held
 end
-local function first(line)
+local function first(line, many)
   local band = bands()
-  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES",
+    "LIMIT", "0", many or "1")
   if not head[1] then
     return nil
   end
-  return string.sub(head[1], 3), tonumber(head[2]) - band.queue
+  return string.sub(head[1], 3), tonumber(head[2]) - band.queue, head[3] and string.sub(head[3], 3)
 end
 local function leave(at, st, claim, r, held, word, stays)
   if held then
@@ -227,13 +243,7 @@ local function wake(out, channel, ...)
   out[#out + 1] = { channel, table.concat(parts) }
 end
 local function soonest(at)
-  local band = bands()
-  local lowest = redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")
-  local score = tonumber(lowest[2])
-  local held = score ~= nil and score < band.alive
-  if not held or score == band.forever then
-    score = nil
-  end
+  local band, score = bands(), lowest(at)
   if at.free then
     local first_rest = redis.call("ZRANGEBYSCORE", at.line, band.rest, band.rest + band.forever - 1,
       "WITHSCORES", "LIMIT", 0, 1)
@@ -242,10 +252,10 @@ local function soonest(at)
       score = ends - band.rest
     end
   end
-  return score, held
+  return score
 end
-local function hasten(at, st, deadline, out, claim, r, alive)
-  local next_at = st.waiting > 0 and deadline and soonest(at)
+local function hasten(at, st, deadline, out, claim, r, alive, next_at)
+  next_at = st.waiting > 0 and deadline and (next_at or soonest(at))
   if not next_at or deadline ~= true and deadline ~= next_at then
     return
   end
@@ -335,15 +345,19 @@ local function fresh(at, st)
     redis.call("UNLINK", at.line)
   end
 end
-local function tide(at, st, node)
+local function tide(at, st, node, next_at, claim, alive)
   if st.waiting <= 0 then
     return -1, 0
   end
-  local next_at = soonest(at)
-  local claim = first(at.line)
-  local alive = claim and tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+  if next_at == nil then
+    next_at = soonest(at)
+  end
+  claim = claim or first(at.line)
+  if claim and not alive then
+    local score = tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+    alive = score and score - bands().alive
+  end
   if alive then
-    alive = alive - bands().alive
     next_at = math.min(next_at or alive, alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
@@ -489,15 +503,19 @@ end
 local function save(at, st, furthest, ...)
   local exp = expiry(at, st, furthest)
   local counts = string.format("%d %d %d %d %d %d", st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
-  redis.call("HSET", at.state, "counts", counts, "fence", int(st.fence), ...)
-  if st.ticket ~= at.ticket then
-    redis.call("HSET", at.state, "ticket", int(st.ticket))
+  local moved, fields = exp ~= st.exp or st.fmt == 0, { "counts", counts, "fence", int(st.fence), ... }
+  local function also(field, value)
+    fields[#fields + 1], fields[#fields + 2] = field, value
   end
-  local moved = exp ~= st.exp or st.fmt == 0
+  if st.ticket ~= at.ticket then
+    also("ticket", int(st.ticket))
+  end
   if moved then
     st.exp = exp
-    redis.call("HSET", at.state, "fmt", "1", "exp", int(exp))
+    also("fmt", "1")
+    also("exp", int(exp))
   end
+  redis.call("HSET", at.state, unpack(fields))
   if exp == 0 then
     if moved then
       redis.call("PERSIST", at.line)
@@ -514,7 +532,7 @@ local function save(at, st, furthest, ...)
       redis.call("PEXPIREAT", key, int(exp))
     end
   end
-  if moved or furthest then
+  if moved or furthest and not at.lasting then
     redis.call("PEXPIREAT", at.line, int(exp))
   end
 end
@@ -584,9 +602,9 @@ local r = {
   node = node, phase = "w", fence = "0", granted = 0, limit = 0, tail = ARGV[3], weight = 1,
   wait = tonumber(ARGV[9]), lease = tonumber(ARGV[10]), max = tonumber(ARGV[11]),
 }
-local function queued(ticket, standing, alive, more)
+local function queued(ticket, standing, alive, more, ...)
   local band = bands()
-  local next_ms, mine = tide(at, st, node)
+  local next_ms, mine = tide(at, st, node, ...)
   local ahead = redis.call("ZCOUNT", at.line, band.queue, "(" .. int(band.queue + standing))
   return { "queued", ticket, standing, alive - at.ms, ahead, next_ms, mine, more }
 end
@@ -617,14 +635,18 @@ if known then
   end
 end
 st.cap = 1
-local swept, spent = 0, 0
+local swept, spent, next_at = 0, 0, nil
 if was then
   leave(at, st, claim, was, held ~= nil)
   spent = 1
 end
 if st.waiting > 0 or st.used > 0 then
-  swept = sweep(at, st, budget)
-  if st.used > 0 and not select(2, soonest(at)) then
+  local any
+  swept, next_at, any = sweep(at, st, budget)
+  if st.used > 0 and any == nil then
+    next_at, any = lowest(at)
+  end
+  if st.used > 0 and not any then
     st.used = 0
   end
   spent = spent + swept + handoff(at, st, budget - swept, out)
@@ -670,9 +692,18 @@ if not (next_in_line and fits) then
   redis.call("ZADD", at.line, int(bands().alive + at.ms + r.wait), "a:" .. claim,
     int(bands().queue + standing), "q:" .. claim)
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
+  at.lasting = true
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
-  return queued(ticket, standing, at.ms + r.wait, more)
+  if spent == 0 then
+    next_at = next_at or false
+  else
+    next_at = nil
+  end
+  if next_in_line then
+    return queued(ticket, standing, at.ms + r.wait, more, next_at, claim, at.ms + r.wait)
+  end
+  return queued(ticket, standing, at.ms + r.wait, more, next_at, standing > head_place and head or nil)
 end
 local deadline = grant(at, st, claim, r)
 save(at, st, deadline, "c:" .. claim, pack(r))

@@ -65,22 +65,14 @@ local all_bands = {
 local function bands()
   return all_bands
 end
-local function first(line)
+local function first(line, many)
   local band = bands()
-  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES",
+    "LIMIT", "0", many or "1")
   if not head[1] then
     return nil
   end
-  return string.sub(head[1], 3), tonumber(head[2]) - band.queue
-end
-local function wake(out, channel, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
-    field = type(field) == "number" and int(field) or field
-    parts[i] = string.format("%d:", #field) .. field
-  end
-  out[#out + 1] = { channel, table.concat(parts) }
+  return string.sub(head[1], 3), tonumber(head[2]) - band.queue, head[3] and string.sub(head[3], 3)
 end
 local function record(text)
   local size, at = string.match(text, "^(%d+):()")
@@ -96,14 +88,26 @@ local function record(text)
     max = tonumber(max),
   }
 end
-local function soonest(at)
+local function wake(out, channel, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and int(field) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  out[#out + 1] = { channel, table.concat(parts) }
+end
+local function lowest(at)
   local band = bands()
-  local lowest = redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")
-  local score = tonumber(lowest[2])
+  local score = tonumber(redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")[2])
   local held = score ~= nil and score < band.alive
   if not held or score == band.forever then
     score = nil
   end
+  return score, held
+end
+local function soonest(at)
+  local band, score = bands(), lowest(at)
   if at.free then
     local first_rest = redis.call("ZRANGEBYSCORE", at.line, band.rest, band.rest + band.forever - 1,
       "WITHSCORES", "LIMIT", 0, 1)
@@ -112,10 +116,10 @@ local function soonest(at)
       score = ends - band.rest
     end
   end
-  return score, held
+  return score
 end
-local function hasten(at, st, deadline, out, claim, r, alive)
-  local next_at = st.waiting > 0 and deadline and soonest(at)
+local function hasten(at, st, deadline, out, claim, r, alive, next_at)
+  next_at = st.waiting > 0 and deadline and (next_at or soonest(at))
   if not next_at or deadline ~= true and deadline ~= next_at then
     return
   end
@@ -138,9 +142,13 @@ local function tell(out)
   end
 end
 local function plainhandoff(p, state, line, claim, channel, name)
-  local fence, heir = int(p.us), first(line)
-  local text = heir and redis.call("HGET", state, "c:" .. heir)
-  local alive = text and redis.call("ZSCORE", line, "a:" .. heir)
+  local fence, heir, _, second = int(p.us), first(line, "2")
+  if not heir then
+    return nil
+  end
+  local texts = redis.call("HMGET", state, "c:" .. heir, "c:" .. (second or ""))
+  local scores = redis.call("ZMSCORE", line, "a:" .. heir, "a:" .. (second or ""))
+  local text, alive = texts[1], scores[1]
   local size, from = string.match(text or "", "^(%d+):()")
   if not alive or not size or not p.fence or #p.fence ~= #fence or p.fence >= fence then
     return nil
@@ -159,7 +167,11 @@ local function plainhandoff(p, state, line, claim, channel, name)
     "c:" .. heir, head .. "g " .. ticket .. " " .. fence .. " " .. int(p.ms) .. " " .. limit .. " " .. tail)
   local out = {}
   wake(out, channel .. string.sub(head, from), "granted", name, heir, p.us, lives - p.ms, "")
-  hasten({ state = state, line = line, ms = p.ms, channel = channel, name = name }, p, true, out)
+  local r = texts[2] and record(texts[2])
+  if r then
+    hasten({ state = state, line = line, ms = p.ms, channel = channel, name = name }, p, true, out,
+      second, r, (tonumber(scores[2]) or 0) - bands().alive, p.left == 0 and lives or nil)
+  end
   tell(out)
   return p.status
 end
@@ -351,7 +363,13 @@ local function sweep(at, st, budget, ended)
     redis.call("HDEL", at.state, unpack(fields))
     total = total + #fields
   end
-  local holds = st.used > 0 and expired(0) or {}
+  local holds, next_at, held = {}, nil, nil
+  if st.used > 0 then
+    next_at, held = lowest(at)
+  end
+  if next_at and next_at <= at.ms then
+    holds, next_at, held = expired(0), nil, nil
+  end
   if #holds > 0 then
     local fields, records = {}, {}
     for i, member in ipairs(holds) do
@@ -389,7 +407,7 @@ local function sweep(at, st, budget, ended)
     st.gone = st.gone - #stones
     drop(stones, fields)
   end
-  return total
+  return total, next_at, held
 end
 local function handoff(at, st, budget, out, deal)
   local band, spent = bands(), 0
@@ -461,15 +479,19 @@ end
 local function save(at, st, furthest, ...)
   local exp = expiry(at, st, furthest)
   local counts = string.format("%d %d %d %d %d %d", st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
-  redis.call("HSET", at.state, "counts", counts, "fence", int(st.fence), ...)
-  if st.ticket ~= at.ticket then
-    redis.call("HSET", at.state, "ticket", int(st.ticket))
+  local moved, fields = exp ~= st.exp or st.fmt == 0, { "counts", counts, "fence", int(st.fence), ... }
+  local function also(field, value)
+    fields[#fields + 1], fields[#fields + 2] = field, value
   end
-  local moved = exp ~= st.exp or st.fmt == 0
+  if st.ticket ~= at.ticket then
+    also("ticket", int(st.ticket))
+  end
   if moved then
     st.exp = exp
-    redis.call("HSET", at.state, "fmt", "1", "exp", int(exp))
+    also("fmt", "1")
+    also("exp", int(exp))
   end
+  redis.call("HSET", at.state, unpack(fields))
   if exp == 0 then
     if moved then
       redis.call("PERSIST", at.line)
@@ -486,7 +508,7 @@ local function save(at, st, furthest, ...)
       redis.call("PEXPIREAT", key, int(exp))
     end
   end
-  if moved or furthest then
+  if moved or furthest and not at.lasting then
     redis.call("PEXPIREAT", at.line, int(exp))
   end
 end

@@ -123,13 +123,14 @@ end
 local function counted(r)
   return endless(r) and r.phase ~= "g" and r.phase ~= "w" and 1 or 0
 end
-local function first(line)
+local function first(line, many)
   local band = bands()
-  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES",
+    "LIMIT", "0", many or "1")
   if not head[1] then
     return nil
   end
-  return string.sub(head[1], 3), tonumber(head[2]) - band.queue
+  return string.sub(head[1], 3), tonumber(head[2]) - band.queue, head[3] and string.sub(head[3], 3)
 end
 local function leave(at, st, claim, r, held, word, stays)
   if held then
@@ -267,6 +268,15 @@ local function quit(at, st, claim, r, resource, deadline, word, stays, rest, rea
   end
   return giveback(at, st, claim, resource, ends, said)
 end
+local function lowest(at)
+  local band = bands()
+  local score = tonumber(redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")[2])
+  local held = score ~= nil and score < band.alive
+  if not held or score == band.forever then
+    score = nil
+  end
+  return score, held
+end
 local function sweep(at, st, budget, ended)
   local band, total = bands(), 0
   local function expired(from)
@@ -280,7 +290,13 @@ local function sweep(at, st, budget, ended)
     redis.call("HDEL", at.state, unpack(fields))
     total = total + #fields
   end
-  local holds = st.used > 0 and expired(0) or {}
+  local holds, next_at, held = {}, nil, nil
+  if st.used > 0 then
+    next_at, held = lowest(at)
+  end
+  if next_at and next_at <= at.ms then
+    holds, next_at, held = expired(0), nil, nil
+  end
   if #holds > 0 then
     local fields, records = {}, {}
     for i, member in ipairs(holds) do
@@ -318,7 +334,7 @@ local function sweep(at, st, budget, ended)
     st.gone = st.gone - #stones
     drop(stones, fields)
   end
-  return total
+  return total, next_at, held
 end
 local function reclaim(at, st, budget)
   local band = bands()
@@ -464,13 +480,7 @@ local function wake(out, channel, ...)
   out[#out + 1] = { channel, table.concat(parts) }
 end
 local function soonest(at)
-  local band = bands()
-  local lowest = redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")
-  local score = tonumber(lowest[2])
-  local held = score ~= nil and score < band.alive
-  if not held or score == band.forever then
-    score = nil
-  end
+  local band, score = bands(), lowest(at)
   if at.free then
     local first_rest = redis.call("ZRANGEBYSCORE", at.line, band.rest, band.rest + band.forever - 1,
       "WITHSCORES", "LIMIT", 0, 1)
@@ -479,10 +489,10 @@ local function soonest(at)
       score = ends - band.rest
     end
   end
-  return score, held
+  return score
 end
-local function hasten(at, st, deadline, out, claim, r, alive)
-  local next_at = st.waiting > 0 and deadline and soonest(at)
+local function hasten(at, st, deadline, out, claim, r, alive, next_at)
+  next_at = st.waiting > 0 and deadline and (next_at or soonest(at))
   if not next_at or deadline ~= true and deadline ~= next_at then
     return
   end
@@ -586,15 +596,19 @@ local function poolfresh(at, st)
   redis.call("HSET", at.free, "n", "", "p", "")
   redis.call("HSET", at.bindings, "v", "1")
 end
-local function tide(at, st, node)
+local function tide(at, st, node, next_at, claim, alive)
   if st.waiting <= 0 then
     return -1, 0
   end
-  local next_at = soonest(at)
-  local claim = first(at.line)
-  local alive = claim and tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+  if next_at == nil then
+    next_at = soonest(at)
+  end
+  claim = claim or first(at.line)
+  if claim and not alive then
+    local score = tonumber(redis.call("ZSCORE", at.line, "a:" .. claim))
+    alive = score and score - bands().alive
+  end
   if alive then
-    alive = alive - bands().alive
     next_at = math.min(next_at or alive, alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
@@ -622,15 +636,19 @@ end
 local function save(at, st, furthest, ...)
   local exp = expiry(at, st, furthest)
   local counts = string.format("%d %d %d %d %d %d", st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
-  redis.call("HSET", at.state, "counts", counts, "fence", int(st.fence), ...)
-  if st.ticket ~= at.ticket then
-    redis.call("HSET", at.state, "ticket", int(st.ticket))
+  local moved, fields = exp ~= st.exp or st.fmt == 0, { "counts", counts, "fence", int(st.fence), ... }
+  local function also(field, value)
+    fields[#fields + 1], fields[#fields + 2] = field, value
   end
-  local moved = exp ~= st.exp or st.fmt == 0
+  if st.ticket ~= at.ticket then
+    also("ticket", int(st.ticket))
+  end
   if moved then
     st.exp = exp
-    redis.call("HSET", at.state, "fmt", "1", "exp", int(exp))
+    also("fmt", "1")
+    also("exp", int(exp))
   end
+  redis.call("HSET", at.state, unpack(fields))
   if exp == 0 then
     if moved then
       redis.call("PERSIST", at.line)
@@ -647,7 +665,7 @@ local function save(at, st, furthest, ...)
       redis.call("PEXPIREAT", key, int(exp))
     end
   end
-  if moved or furthest then
+  if moved or furthest and not at.lasting then
     redis.call("PEXPIREAT", at.line, int(exp))
   end
 end

@@ -134,15 +134,19 @@ end
 local function save(at, st, furthest, ...)
   local exp = expiry(at, st, furthest)
   local counts = string.format("%d %d %d %d %d %d", st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
-  redis.call("HSET", at.state, "counts", counts, "fence", int(st.fence), ...)
-  if st.ticket ~= at.ticket then
-    redis.call("HSET", at.state, "ticket", int(st.ticket))
+  local moved, fields = exp ~= st.exp or st.fmt == 0, { "counts", counts, "fence", int(st.fence), ... }
+  local function also(field, value)
+    fields[#fields + 1], fields[#fields + 2] = field, value
   end
-  local moved = exp ~= st.exp or st.fmt == 0
+  if st.ticket ~= at.ticket then
+    also("ticket", int(st.ticket))
+  end
   if moved then
     st.exp = exp
-    redis.call("HSET", at.state, "fmt", "1", "exp", int(exp))
+    also("fmt", "1")
+    also("exp", int(exp))
   end
+  redis.call("HSET", at.state, unpack(fields))
   if exp == 0 then
     if moved then
       redis.call("PERSIST", at.line)
@@ -159,7 +163,7 @@ local function save(at, st, furthest, ...)
       redis.call("PEXPIREAT", key, int(exp))
     end
   end
-  if moved or furthest then
+  if moved or furthest and not at.lasting then
     redis.call("PEXPIREAT", at.line, int(exp))
   end
 end

@@ -100,13 +100,14 @@ end
 local function int(x)
   return string.format("%d", x)
 end
-local function first(line)
+local function first(line, many)
   local band = bands()
-  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES", "LIMIT", "0", "1")
+  local head = redis.call("ZRANGEBYSCORE", line, int(band.queue), int(band.queue_end), "WITHSCORES",
+    "LIMIT", "0", many or "1")
   if not head[1] then
     return nil
   end
-  return string.sub(head[1], 3), tonumber(head[2]) - band.queue
+  return string.sub(head[1], 3), tonumber(head[2]) - band.queue, head[3] and string.sub(head[3], 3)
 end
 local function leave(at, st, claim, r, held, word, stays)
   if held then
@@ -381,14 +382,17 @@ local function wake(out, channel, ...)
   end
   out[#out + 1] = { channel, table.concat(parts) }
 end
-local function soonest(at)
+local function lowest(at)
   local band = bands()
-  local lowest = redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")
-  local score = tonumber(lowest[2])
+  local score = tonumber(redis.call("ZRANGE", at.line, "0", "0", "WITHSCORES")[2])
   local held = score ~= nil and score < band.alive
   if not held or score == band.forever then
     score = nil
   end
+  return score, held
+end
+local function soonest(at)
+  local band, score = bands(), lowest(at)
   if at.free then
     local first_rest = redis.call("ZRANGEBYSCORE", at.line, band.rest, band.rest + band.forever - 1,
       "WITHSCORES", "LIMIT", 0, 1)
@@ -397,10 +401,10 @@ local function soonest(at)
       score = ends - band.rest
     end
   end
-  return score, held
+  return score
 end
-local function hasten(at, st, deadline, out, claim, r, alive)
-  local next_at = st.waiting > 0 and deadline and soonest(at)
+local function hasten(at, st, deadline, out, claim, r, alive, next_at)
+  next_at = st.waiting > 0 and deadline and (next_at or soonest(at))
   if not next_at or deadline ~= true and deadline ~= next_at then
     return
   end
@@ -487,15 +491,19 @@ end
 local function save(at, st, furthest, ...)
   local exp = expiry(at, st, furthest)
   local counts = string.format("%d %d %d %d %d %d", st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
-  redis.call("HSET", at.state, "counts", counts, "fence", int(st.fence), ...)
-  if st.ticket ~= at.ticket then
-    redis.call("HSET", at.state, "ticket", int(st.ticket))
+  local moved, fields = exp ~= st.exp or st.fmt == 0, { "counts", counts, "fence", int(st.fence), ... }
+  local function also(field, value)
+    fields[#fields + 1], fields[#fields + 2] = field, value
   end
-  local moved = exp ~= st.exp or st.fmt == 0
+  if st.ticket ~= at.ticket then
+    also("ticket", int(st.ticket))
+  end
   if moved then
     st.exp = exp
-    redis.call("HSET", at.state, "fmt", "1", "exp", int(exp))
+    also("fmt", "1")
+    also("exp", int(exp))
   end
+  redis.call("HSET", at.state, unpack(fields))
   if exp == 0 then
     if moved then
       redis.call("PERSIST", at.line)
@@ -512,7 +520,7 @@ local function save(at, st, furthest, ...)
       redis.call("PEXPIREAT", key, int(exp))
     end
   end
-  if moved or furthest then
+  if moved or furthest and not at.lasting then
     redis.call("PEXPIREAT", at.line, int(exp))
   end
 end
