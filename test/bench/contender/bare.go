@@ -58,8 +58,8 @@ func openBare(addr string) (Locker, error) {
 	l := &bareLocker{redis: redis, expiry: expiry, args: []string{
 		"c:" + bareClaim, "h:" + bareClaim, end, bareFence, bareRecord, end,
 	}}
-	if l.acquire, err = l.load(bareAcquire); err == nil {
-		l.release, err = l.load(bareRelease)
+	if l.acquire, err = loadBare(redis, bareAcquire); err == nil {
+		l.release, err = loadBare(redis, bareRelease)
 	}
 	if err != nil {
 		redis.Close()
@@ -68,12 +68,20 @@ func openBare(addr string) (Locker, error) {
 	return l, nil
 }
 
-func (l *bareLocker) load(script string) (string, error) {
-	sha, err := l.redis.Do(context.Background(), l.redis.B().ScriptLoad().Script(script).Build()).ToString()
+func loadBare(redis rueidis.Client, script string) (string, error) {
+	sha, err := redis.Do(context.Background(), redis.B().ScriptLoad().Script(script).Build()).ToString()
 	if err != nil {
 		return "", fmt.Errorf("load a bare script: %w", err)
 	}
 	return sha, nil
+}
+
+func runBare(ctx context.Context, redis rueidis.Client, sha string, keys, args []string) error {
+	return redis.Do(ctx, redis.B().Evalsha().Sha1(sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()).Error()
+}
+
+func bareKeys(name string) []string {
+	return []string{"bench:bare:{" + name + "}:state", "bench:bare:{" + name + "}:line"}
 }
 
 // meet stores what Berth stores when a name is first used.
@@ -92,19 +100,15 @@ func (l *bareLocker) meet(ctx context.Context, name, state string) error {
 	return err
 }
 
-func (l *bareLocker) run(ctx context.Context, sha string, keys, args []string) error {
-	return l.redis.Do(ctx, l.redis.B().Evalsha().Sha1(sha).Numkeys(2).Key(keys...).Arg(args...).Build()).Error()
-}
-
 func (l *bareLocker) Lock(ctx context.Context, name string) (func() error, error) {
-	keys := []string{"bench:bare:{" + name + "}:state", "bench:bare:{" + name + "}:line"}
+	keys := bareKeys(name)
 	if err := l.meet(ctx, name, keys[0]); err != nil {
 		return nil, err
 	}
-	if err := l.run(ctx, l.acquire, keys, l.args); err != nil {
+	if err := runBare(ctx, l.redis, l.acquire, keys, l.args); err != nil {
 		return nil, err
 	}
-	return func() error { return l.run(context.Background(), l.release, keys, l.args[:2]) }, nil
+	return func() error { return runBare(context.Background(), l.redis, l.release, keys, l.args[:2]) }, nil
 }
 
 func (l *bareLocker) Close() { l.redis.Close() }

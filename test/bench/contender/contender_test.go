@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
@@ -74,11 +75,17 @@ func sent(t *testing.T, c Contender, addr string) (plain, inScripts [][]string) 
 	}
 	const name = "cycle"
 	cycle(name) // connects and loads scripts
+	return during(t, addr, func() { cycle(name) })
+}
+
+// during are the commands that the server runs while something is done.
+func during(t *testing.T, addr string, do func()) (plain, inScripts [][]string) {
+	t.Helper()
 	redis, err := rueidis.NewClient(Option(addr))
 	require.NoError(t, err)
 	defer redis.Close()
 	lines := monitor(t, addr)
-	cycle(name)
+	do()
 	require.NoError(t, redis.Do(t.Context(), redis.B().Echo().Message("over").Build()).Error())
 	for line := range lines {
 		// 1763779200.123456 [0 127.0.0.1:40000] "get" "key", or [0 lua]
@@ -132,14 +139,58 @@ func TestBareRunsTheCommandsOfBerth(t *testing.T) {
 	addr := startServer(t)
 	_, berth := sent(t, Lockers[0], addr)
 	_, bare := sent(t, Bare, addr)
-	require.Equal(t, names(berth), names(bare))
-	for i, want := range berth {
-		got := bare[i]
-		require.Len(t, got, len(want), "%s beside %s", got, want)
-		for j := range want {
-			// The records differ by where they come from.
-			require.InEpsilon(t, len(want[j]), len(got[j]), 0.25, "%s beside %s", got[j], want[j])
+	requireAlike(t, berth, bare)
+}
+
+// requireAlike requires the same commands, and words of about the same length: the records
+// differ by where they come from.
+func requireAlike(t *testing.T, want, got [][]string) {
+	t.Helper()
+	require.Equal(t, names(want), names(got))
+	for i := range want {
+		require.Len(t, got[i], len(want[i]), "%s beside %s", got[i], want[i])
+		for j := range want[i] {
+			require.InEpsilon(t, len(want[i][j]), len(got[i][j]), 0.25, "%s beside %s", got[i][j], want[i][j])
 		}
+	}
+}
+
+func TestTheBareHandoffRunsTheCommandsOfBerth(t *testing.T) {
+	addr := startServer(t)
+	const name = "handoff"
+	l := open(t, Lockers[0], addr)
+	redis, err := rueidis.NewClient(Option(addr))
+	require.NoError(t, err)
+	defer redis.Close()
+	unlock, err := l.Lock(t.Context(), name)
+	require.NoError(t, err)
+	next := make(chan func() error, 1)
+	go func() {
+		unlock, err := l.Lock(t.Context(), name)
+		if err != nil {
+			t.Error(err)
+		}
+		next <- unlock
+	}()
+	const hold, alive, place = 1, 1, 1
+	require.Eventually(t, func() bool {
+		n, err := redis.Do(t.Context(), redis.B().Zcard().Key("bench:lock:{"+name+"}:line").Build()).AsInt64()
+		return err == nil && n == hold+alive+place
+	}, 10*time.Second, time.Millisecond)
+	_, berth := during(t, addr, func() { require.NoError(t, unlock()) })
+	unlock = <-next
+	require.NoError(t, unlock())
+
+	h, err := OpenBareHandoff(addr, name, "bench:wake:0152033ead0eaead")
+	require.NoError(t, err)
+	defer h.Close()
+	for range 2 {
+		require.NoError(t, h.Prepare(t.Context()))
+		_, bare := during(t, addr, func() { require.NoError(t, h.Run(t.Context())) })
+		requireAlike(t, berth, bare)
+		line, err := redis.Do(t.Context(), redis.B().Zrange().Key("bench:bare:{"+name+"}:line").Min("0").Max("-1").Build()).AsStrSlice()
+		require.NoError(t, err)
+		require.Equal(t, []string{"h:" + bareHeir}, line, "one has it, and nobody waits")
 	}
 }
 
