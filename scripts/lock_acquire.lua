@@ -175,7 +175,7 @@ if not (next_in_line and fits) then
   redis.call("ZADD", at.line, int(bands().alive + at.ms + r.wait), "a:" .. claim,
     int(bands().queue + standing), "q:" .. claim)
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, ticket)
-  at.lasting = true -- whom it waits for was in the line all along
+  at.lasting = head ~= nil or st.used > 0 -- who is in its way was there all along
   save(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   tell(out)
   if spent == 0 then
@@ -187,7 +187,8 @@ if not (next_in_line and fits) then
     return queued(ticket, standing, at.ms + r.wait, more, next_at, claim, at.ms + r.wait)
   end
   -- Of two in one place the line decides who is first.
-  return queued(ticket, standing, at.ms + r.wait, more, next_at, standing > head_place and head or nil)
+  local ahead = standing > head_place and head ~= claim and head or nil
+  return queued(ticket, standing, at.ms + r.wait, more, next_at, ahead)
 end
 local deadline = grant(at, st, claim, r)
 save(at, st, deadline, "c:" .. claim, pack(r))

@@ -116,7 +116,7 @@ func TestALockOfABerthThatIsKilledComesFreeWithItsLease(t *testing.T) {
 	r.signal(syscall.SIGKILL)
 	lock, err := locksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
-	require.Less(t, time.Since(started), 1500*time.Millisecond)
+	require.Less(t, time.Since(started), 3*time.Second, "not by the end of a lock's own lease")
 	fence, err := strconv.ParseInt(r.fence, 10, 64)
 	require.NoError(t, err)
 	require.Greater(t, lock.Fence(), fence)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,9 @@ func TestMain(m *testing.M) {
 		main()
 	default:
 		_ = os.Unsetenv("BERTH_REDIS")
+		if signal.Ignored(syscall.SIGHUP) { // as under nohup; who is started from here would inherit it
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
 		// Rueidis leaves it behind where a server is not a cluster, for up to a
 		// second.
 		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))

@@ -174,7 +174,8 @@ func (s *stage) dump(t require.TestingT, state, line string) string {
 }
 
 // both runs a script on the name and, in its general form, on the twin, at the same
-// instant. The replies, what is published and what is kept afterwards must be equal.
+// instant. The replies, what is published and what is kept afterwards must be equal. The
+// keys end together, and a claim that queues is told what the line holds.
 // It returns the status, and whether the plain case was taken.
 func (s *stage) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
 	now, before := time.Now(), s.taken(t)
@@ -208,8 +209,8 @@ func (s *stage) either(t require.TestingT, command, key, other string) any {
 }
 
 // tide is what a waiting claim of a node has to be told, by what the line holds: how
-// many are ahead of it, how soon a hold or the first in line ends (ms, -1 for never),
-// and 1 if the first in line is the node's.
+// many are ahead of it, how soon a hold or the first in line ends (ms), and 1 if the
+// first in line is the node's.
 func (s *stage) tide(t require.TestingT, claim, node string) []any {
 	const band = 1 << 44
 	scores := map[string]int64{}

@@ -5,7 +5,7 @@
 -- who wait: the milliseconds until the earliest deadline among the holds, the
 -- rests of a pool and of the first in line, -1 for none; and 1 if the first in line belongs to the
 -- node, else 0. Whoever knows them gives the earliest of the deadlines that are not the
--- first in line's (false for none), and the first in line with its own.
+-- first in line's (false for none), the first in line, and its deadline.
 local function tide(at, st, node, next_at, claim, alive)
   if st.waiting <= 0 then
     return -1, 0

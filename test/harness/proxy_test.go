@@ -26,7 +26,9 @@ func TestRepliesComeLate(t *testing.T) {
 	require.GreaterOrEqual(t, took(t, client), 250*time.Millisecond)
 
 	p.Heal(t)
-	require.Less(t, took(t, client), 60*time.Millisecond)
+	for healed := time.Now(); took(t, client) >= 60*time.Millisecond; {
+		require.Less(t, time.Since(healed), 10*time.Second, "none comes sooner")
+	}
 }
 
 func TestDroppedRepliesAreThoseOfCommandsThatRan(t *testing.T) {
