@@ -84,9 +84,9 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	require.Equal(t, "a", binding.Resource)
 	require.Greater(t, binding.Left, 2*time.Hour)
 
-	late := call(t, s.URL(), poolArgs("polite", "--wait", "100ms")...)
+	late := call(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
 	require.Equal(t, 75, late.code)
-	require.Regexp(t, `^berth: "gpu" not acquired: timed out after 1\d\dms \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.err)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.err)
 	next := program(t, s.URL(), poolArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
 	require.Eventually(t, func() bool {
@@ -105,9 +105,9 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	got := call(t, s.URL(), poolArgs("polite", "--wait", "100ms")...)
+	got := call(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
 	require.Equal(t, 75, got.code)
-	require.Regexp(t, `timed out after 1\d\dms \(the pool is empty, waiting 0\)\n$`, got.err)
+	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.err)
 	require.Contains(t, got.err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
 	got = call(t, s.URL(), says()...)
 	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"}, got)
@@ -177,7 +177,7 @@ func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	filled(t, s, "gpu", "a")
-	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "300ms"))
+	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1s"))
 	require.NoError(t, r.cmd.Process.Kill())
 	got := call(t, s.URL(), "run", "--pool", "gpu", "--wait", "20s", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
 	require.Equal(t, outcome{0, "a", ""}, got)

@@ -29,7 +29,7 @@ func ExampleAllocation_Fence() {
 		}
 	}
 
-	old := allocate(accounts, &allocator.AllocateOptions{NoRenew: true, Lease: 50 * time.Millisecond})
+	old := allocate(accounts, &allocator.AllocateOptions{NoRenew: true, Lease: time.Second})
 	post(old, "first")
 	next := allocate(accounts, nil) // waits until that lease has ended
 	post(next, "second")

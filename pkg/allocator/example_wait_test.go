@@ -55,7 +55,7 @@ func ExamplePool_Allocate_wait() {
 	ctx := context.Background()
 	_, err := licences.TryAllocate(ctx, nil)
 	tell(ctx, err)
-	_, err = licences.Allocate(ctx, &allocator.AllocateOptions{MaxWait: 30 * time.Millisecond})
+	_, err = licences.Allocate(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
 	tell(ctx, err)
 
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -53,7 +53,7 @@ func Example() {
 		}
 	}
 
-	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 50 * time.Millisecond})
+	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
 	if err != nil {
 		panic(err)
 	}

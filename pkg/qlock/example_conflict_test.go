@@ -23,7 +23,7 @@ func ExampleLockOptions_conflict() {
 		fmt.Println("fail:", errors.Is(err, qlock.ErrDeadlock))
 
 		// Wait stands in line behind its own owner, so the wait must end.
-		opts := &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: 200 * time.Millisecond}
+		opts := &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: time.Second}
 		_, err = locks.Lock(ctx, "stock", opts)
 		fmt.Println("wait:", errors.Is(err, qlock.ErrBusy))
 

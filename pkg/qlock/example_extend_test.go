@@ -37,7 +37,7 @@ func ExampleLock_Renew() {
 	defer done()
 
 	ctx := context.Background()
-	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: 300 * time.Millisecond})
+	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: time.Second})
 	if err != nil {
 		panic(err)
 	}

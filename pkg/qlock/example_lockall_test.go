@@ -30,7 +30,7 @@ func ExampleClient_LockAll() {
 
 	// Somebody else gets neither while one of them is held.
 	other := []string{"account:ben", "account:alma"}
-	_, err = locks.LockAll(ctx, other, &qlock.LockOptions{MaxWait: 200 * time.Millisecond})
+	_, err = locks.LockAll(ctx, other, &qlock.LockOptions{MaxWait: time.Second})
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Name, "not acquired:", refused.Reason)

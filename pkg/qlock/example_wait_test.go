@@ -19,7 +19,7 @@ func ExampleClient_Lock_wait() {
 	}
 
 	try := func(ctx context.Context) {
-		_, err := locks.Lock(ctx, "door", &qlock.LockOptions{MaxWait: 200 * time.Millisecond})
+		_, err := locks.Lock(ctx, "door", &qlock.LockOptions{MaxWait: time.Second})
 		switch {
 		case errors.Is(err, context.Canceled):
 			fmt.Println("left:", context.Cause(ctx))
@@ -39,7 +39,7 @@ func ExampleClient_Lock_wait() {
 	// left: the service shuts down
 }
 
-// A wait can also be bounded by attempts: here three, 100 ms apart. Nothing polls:
+// A wait can also be bounded by attempts: here three, 500 ms apart. Nothing polls:
 // the claim stands in line for as long as the pauses between them take.
 func ExampleLockOptions_maxAttempts() {
 	locks, done := open(qlock.Config{})
@@ -50,7 +50,7 @@ func ExampleLockOptions_maxAttempts() {
 		panic(err)
 	}
 	_, err := locks.Lock(ctx, "door", &qlock.LockOptions{
-		MaxAttempts: 3, RetryDelay: 100 * time.Millisecond, RetryJitter: -1,
+		MaxAttempts: 3, RetryDelay: 500 * time.Millisecond, RetryJitter: -1,
 	})
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {

@@ -19,7 +19,7 @@ func ExamplePermit_Renew() {
 	}
 
 	ctx := context.Background()
-	permit, err := export.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 300 * time.Millisecond})
+	permit, err := export.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
 	if err != nil {
 		panic(err)
 	}

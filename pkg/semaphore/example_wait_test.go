@@ -22,7 +22,7 @@ func ExampleSemaphore_Acquire_wait() {
 	}
 
 	try := func(ctx context.Context) {
-		_, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: 30 * time.Millisecond})
+		_, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
 		switch {
 		case errors.Is(err, context.Canceled):
 			fmt.Println("left:", context.Cause(ctx))

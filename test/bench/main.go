@@ -81,7 +81,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.addr == "" {
+	own := o.addr == ""
+	if own {
 		// What is interrupted gives back what it holds.
 		addr, stop, err := server.Start(context.WithoutCancel(ctx))
 		if err != nil {
@@ -104,6 +105,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	var failures []error
 	for _, r := range rows {
+		if own { // what rows before it have left is nothing to this one
+			if err := redis.Do(ctx, redis.B().Flushall().Build()).Error(); err != nil {
+				return fmt.Errorf("empty the server: %w", err)
+			}
+		}
 		env := row.NewEnv(redis, o.addr, row.Scale{For: o.span, Smoke: o.smoke})
 		found, err := measure(ctx, r, env, o.rounds, stderr)
 		env.Close()
@@ -115,7 +121,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		result.Rows = append(result.Rows, report.NewRow(r, found))
 	}
-	if err := write(result, o, stdout); err != nil {
+	if err := write(result, o, stdout, stderr); err != nil {
 		failures = append(failures, err)
 	}
 	if missed := result.Missed(); o.strict && len(missed) > 0 {
@@ -191,7 +197,7 @@ func measure(ctx context.Context, r row.Row, env *row.Env, rounds int, stderr io
 }
 
 // write writes the report to wherever it was asked for.
-func write(r report.Report, o options, stdout io.Writer) error {
+func write(r report.Report, o options, stdout, stderr io.Writer) error {
 	errs := []error{r.Text(stdout)}
 	for _, out := range []struct {
 		file  string
@@ -205,9 +211,14 @@ func write(r report.Report, o options, stdout io.Writer) error {
 		{o.svg, r.SVG},
 		{o.markdown, r.Markdown},
 	} {
-		if out.file != "" {
-			errs = append(errs, writeFile(out.file, out.write))
+		if out.file == "" {
+			continue
 		}
+		err := writeFile(out.file, out.write)
+		if err == nil {
+			fmt.Fprintf(stderr, "wrote %s\n", out.file)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -25,7 +25,7 @@ const patience = 30 * time.Second
 const long = time.Minute
 
 // short is the lease of what a test waits out.
-const short = 300 * time.Millisecond
+const short = time.Second
 
 // bed is a namespace of its own on a deployment.
 type bed struct {

@@ -121,7 +121,7 @@ func semCancel(b *bed) {
 	b.refused(w.err, berth.ReasonCancelled)
 	b.await("the claim has left the line", func() bool { return b.semWaiting(sems[0])() == 1 })
 
-	timed := &semaphore.AcquireOptions{MaxWait: 500 * time.Millisecond}
+	timed := &semaphore.AcquireOptions{MaxWait: 2 * time.Second}
 	_, err := sems[1].Acquire(b.within(patience), timed)
 	b.refused(err, berth.ReasonTimedOut)
 	require.ErrorIs(b, err, berth.ErrBusy)

@@ -197,7 +197,7 @@ var mutants = []mutant{
 		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
 		broke: []change{
 			{"scripts/lib/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-			{"scripts/lib/plainhandoff.lua", "local fence, heir = int(p.us), ", "local fence, heir = p.fence, "},
+			{"scripts/lib/plainhandoff.lua", "local fence, heir, _, second = int(p.us), ", "local fence, heir, _, second = p.fence, "},
 			{"scripts/lib/plainhandoff.lua", "p.fence >= fence", "p.fence > fence"},
 			{"scripts/lib/plainhandoff.lua", "heir, p.us, ", "heir, fence, "},
 		},
@@ -271,12 +271,12 @@ var mutants = []mutant{
 	},
 	{
 		name: "nobody sweeps what has expired", scene: killed, rules: []string{checker.Stuck},
-		broke: []change{{"scripts/lib/sweep.lua", "st.used > 0 and expired(0) or {}", "{}"}},
+		broke: []change{{"scripts/lib/sweep.lua", "holds, next_at, held = expired(0), nil, nil", "next_at, held = nil, nil"}},
 	},
 }
 
 // noHeir leaves all hand-offs to lib/handoff.
-var noHeir = change{"scripts/lib/plainhandoff.lua", "heir = int(p.us), first(line)", "heir = int(p.us), nil"}
+var noHeir = change{"scripts/lib/plainhandoff.lua", "heir, _, second = int(p.us), first(line, \"2\")", "heir, _, second = int(p.us), nil"}
 
 // clientClock has every script go by the clock of the process that calls it: its
 // seconds and microseconds are the last two arguments of each call.

@@ -120,8 +120,9 @@ func (l *berthLocker) Close() {
 	l.redis.Close()
 }
 
-// queued waits until n claims of Berth's stand in line for a name.
-func (e *Env) queued(ctx context.Context, name string, n int) error {
+// queued waits until n claims of Berth's stand in line for a name. meanwhile, if given, is
+// called again and again until then, and ends it by an error.
+func (e *Env) queued(ctx context.Context, name string, n int, meanwhile func() error) error {
 	locks, err := Kept(e, "observer", func() (*qlock.Client, func(), error) {
 		locks, err := qlock.New(e.Redis, qlock.Config{Namespace: namespace})
 		if err != nil {
@@ -133,6 +134,11 @@ func (e *Env) queued(ctx context.Context, name string, n int) error {
 		return err
 	}
 	return until(ctx, fmt.Sprintf("%d in line", n), func() (bool, error) {
+		if meanwhile != nil {
+			if err := meanwhile(); err != nil {
+				return false, err
+			}
+		}
 		info, err := locks.Info(ctx, name)
 		return info.Waiting == n, err
 	})

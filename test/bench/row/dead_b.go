@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -26,7 +27,7 @@ func deadRows() []Row {
 			{ID: "timer", Title: "how late a timer for the same instant was, p99", Unit: "ms"},
 		},
 		Notes: []string{
-			"200 names a round. The holder's process takes 100 names, one every 2 ms, with a lease of 500 ms, and is killed; one waits for each. The lease counts from just before the holder asked.",
+			"200 names a round. The holder's process takes 100 names, one every 2 ms, with a lease of 500 ms, and is killed; one waits for each, since some time in the first half of its lease. The lease counts from just before the holder asked.",
 			"A wait that has not ended 5 s after the lease counts as that long.",
 		},
 		Cold: true, Measure: measureDead,
@@ -164,7 +165,15 @@ func (b *batch) run(ctx context.Context, n int) error {
 		if err := child.Receive(&t); err != nil {
 			return errors.Join(err, child.Close())
 		}
-		go func() { results <- await(ctx, locker, t.Name, t.At.Add(b.lease)) }()
+		end := t.At.Add(b.lease)
+		go func() {
+			// At any time: what polls must not begin in step with the lease.
+			if err := pause(ctx, rand.N(b.lease/2)); err != nil {
+				results <- waited{err: err}
+				return
+			}
+			results <- await(ctx, locker, t.Name, end)
+		}()
 	}
 	if err := child.Kill(); err != nil {
 		return errors.Join(err, child.Close())

@@ -198,7 +198,17 @@ func (l *line) settle(ctx context.Context, h handoff) error {
 	if err := l.next(ctx); err != nil || l.stuck || h.contender != Berth {
 		return err // others have until the end of the first hold
 	}
-	if err := h.env.queued(ctx, l.name, h.waiting); err != nil || h.waiting == 1 {
+	// On a busy machine the first hold may be lost while all the others come. Then another
+	// has it.
+	again := func() error {
+		select {
+		case l.held = <-l.grants:
+			return l.held.err
+		default:
+			return nil
+		}
+	}
+	if err := h.env.queued(ctx, l.name, h.waiting, again); err != nil || h.waiting == 1 {
 		return err
 	}
 	// What comes with a first wait, such as the subscription, is over by then.

@@ -161,7 +161,7 @@ func watchWaiters(ctx context.Context, env *Env, child *Child, args waitersArgs)
 		return nil, err
 	}
 	if args.isBerth() {
-		if err := env.queued(ctx, args.Name, args.Waiting); err != nil {
+		if err := env.queued(ctx, args.Name, args.Waiting, nil); err != nil {
 			return nil, err
 		}
 	}
