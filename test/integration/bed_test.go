@@ -108,8 +108,22 @@ type taking struct {
 func (b *bed) queue(s *semaphore.Semaphore, opts *semaphore.AcquireOptions, waiting int) *taking {
 	b.Helper()
 	w := b.begin(s, opts)
-	b.await("the claim stands in line", func() bool { return b.look(s.Name()).waiting() >= waiting })
+	b.awaitInLine(s.Name(), waiting, w.over)
 	return w
+}
+
+// awaitInLine waits until so many wait for a name. A wait that is over before
+// never stands in line: what it was to wait for had ended too soon.
+func (b *bed) awaitInLine(name string, waiting int, over func() bool) {
+	b.Helper()
+	b.await("the claim stands in line", func() bool {
+		ended := over() // before the look: who waits then may end after
+		if b.look(name).waiting() >= waiting {
+			return true
+		}
+		require.False(b, ended, "the wait for %q is over, but was to be one of %d", name, waiting)
+		return false
+	})
 }
 
 // begin begins an acquire.

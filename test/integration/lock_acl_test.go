@@ -18,7 +18,7 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	user := b.server.SmallestUser(t, b.ns)
 	b.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
 	// A heartbeat would come after 20 s, so what is quick came by a push.
-	cfg := qlock.Config{Lease: time.Minute, Swarm: inSwarm()}
+	cfg := qlock.Config{Lease: time.Minute, Swarm: enduringSwarm()}
 	here, there := b.locker(cfg, user), b.locker(cfg, user)
 	ctx := b.within(patience)
 

@@ -106,7 +106,7 @@ func (b *bed) lockLaterWith(ctx context.Context, c *qlock.Client, opts *qlock.Lo
 func (b *bed) lockQueue(c *qlock.Client, opts *qlock.LockOptions, waiting int) *locking {
 	b.Helper()
 	w := b.lockLater(c, opts)
-	b.await("the claim stands in line", func() bool { return b.look(door).waiting() >= waiting })
+	b.awaitInLine(door, waiting, w.over)
 	return w
 }
 

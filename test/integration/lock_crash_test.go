@@ -116,7 +116,7 @@ func TestACrashCostsALockAtMostALease(t *testing.T) {
 // Processes that lock the same names in opposite orders, some of which are killed
 // while they do: nobody ever waits for ever, and nothing is left.
 func TestLocksOfSeveralNamesNeverDeadlock(t *testing.T) {
-	const lease, rounds = 600 * time.Millisecond, 60
+	const lease, rounds = 2 * time.Second, 60
 	b := sharedLocks(t)
 	orders := [][]string{{"a", "b"}, {"b", "a"}, {"c", "a", "b"}, {"b", "c", "a"}}
 	var crew, doomed []*child

@@ -190,9 +190,9 @@ func TestLocksOfAFullServer(t *testing.T) {
 // A swarm lives on where nothing may grow, and ends what dead nodes hold.
 func TestASwarmOnAFullServer(t *testing.T) {
 	b := privateLocks(t)
-	s := b.swarmed(true)
+	s := b.swarmed(enduringSwarm(), true)
 	b.fill()
-	b.pass(2 * zombie)
+	b.pass(enduring + enduring/4) // more than a node lives on without a probe
 	require.Empty(t, s.child.ask(order{Do: "err", Name: door}).Err, "its probes are refused")
 	require.Equal(t, s.hold.Node, s.child.ask(order{Do: "node"}).Node)
 	s.child.stop()

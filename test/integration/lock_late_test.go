@@ -100,7 +100,7 @@ var lostReplies = map[string]struct {
 	"a claim goes to the end of the line once": {"lock_requeue", func(m *meddled) {
 		m.unlock(m.outer)
 		m.outer = m.lock(m.other, nil)
-		w := m.lockQueue(m.client, &qlock.LockOptions{QueueTTL: 700 * time.Millisecond}, 1)
+		w := m.lockQueue(m.client, &qlock.LockOptions{QueueTTL: 3 * time.Second}, 1)
 		id := m.look(door).inLine()[0]
 		next := m.lockQueue(m.other, nil, 2)
 		m.await("it has gone behind", func() bool { return m.look(door).inLine()[1] == id })
@@ -141,7 +141,7 @@ func TestLostRepliesOfLocks(t *testing.T) {
 // of that or not: the handles of the owner's other entries end before.
 func TestAnUnheardReleaseOfAnEntryEndsTheOthersInTime(t *testing.T) {
 	b := sharedLocks(t)
-	const lease = 400 * time.Millisecond
+	const lease = 2 * time.Second
 	m := b.meddler()
 	c := b.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: lease / 2})
 	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: lease})

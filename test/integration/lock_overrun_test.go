@@ -54,7 +54,7 @@ func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 	for _, script := range []string{"lock_release", "lock_renew"} {
 		t.Run(script, func(t *testing.T) {
 			b := sharedLocks(t)
-			const lease = 400 * time.Millisecond
+			const lease = 2 * time.Second
 			m := b.meddler()
 			c := b.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: lease / 2})
 			other := b.locker(qlock.Config{Lease: lease})

@@ -23,12 +23,12 @@ type guest struct {
 // guests differ in all that a client may set. They hold for longer than the test
 // looks, or until their own limit.
 var guests = []guest{
-	{"short", semaphore.Config{Lease: 300 * time.Millisecond, Linger: time.Millisecond}, 2, semaphore.AcquireOptions{}},
+	{"short", semaphore.Config{Lease: 1500 * time.Millisecond, Linger: time.Millisecond}, 2, semaphore.AcquireOptions{}},
 	{"long", semaphore.Config{Lease: 20 * time.Second, Linger: time.Minute}, 7, semaphore.AcquireOptions{}},
-	{"fixed", semaphore.Config{Lease: time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Second}},
-	{"bounded", semaphore.Config{Lease: 500 * time.Millisecond}, 100, semaphore.AcquireOptions{MaxHold: 20 * time.Second}},
+	{"fixed", semaphore.Config{Lease: 2 * time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute}},
+	{"bounded", semaphore.Config{Lease: 2 * time.Second}, 100, semaphore.AcquireOptions{MaxHold: time.Minute}},
 	{"heavy", semaphore.Config{Lease: 2 * time.Second}, 3, semaphore.AcquireOptions{Weight: 2}},
-	{"short fixed", semaphore.Config{Lease: 15 * time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 10 * time.Second}},
+	{"short fixed", semaphore.Config{Lease: 40 * time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Second}},
 }
 
 // watch checks, each time it is called, that no claim's deadline has come nearer
@@ -71,11 +71,11 @@ func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
 	require.EqualValues(t, capacity, b.look("shared").state["used"])
 	w.jostle(sems, claims)
 
-	// The shortest lease ends many times over; all renew by themselves or last.
+	// The shortest lease ends four times over; all renew by themselves or last.
 	start := b.now()
 	b.await("time goes by", func() bool {
 		w.look(claims)
-		return b.now()-start > 2000
+		return b.now()-start > 6000
 	})
 	for i, p := range permits {
 		require.NoError(t, p.Err(), guests[i].what)
@@ -122,7 +122,7 @@ func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
 	lag := b.measure()
 	endless := b.take(s, &semaphore.AcquireOptions{Lease: berth.Forever})
 	long := b.take(s, nil)
-	short := b.take(s, &semaphore.AcquireOptions{MaxHold: 600 * time.Millisecond})
+	short := b.take(s, &semaphore.AcquireOptions{MaxHold: 2 * time.Second})
 	deadline := b.look("gpu").holds[short.ID()]
 	w := b.queue(b.sem(b.client(semaphore.Config{Lease: time.Second}), "gpu", 99), nil, 1)
 	p := w.got(b)

@@ -49,7 +49,7 @@ func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 // and goes meanwhile, stands where it stood when it runs again: before those who
 // came later.
 func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
-	const lease = 500 * time.Millisecond
+	const lease = 2 * time.Second
 	b := shared(t)
 	s := b.sem(b.client(semaphore.Config{Lease: lease}), "gpu", 1)
 	p := b.take(s, nil)

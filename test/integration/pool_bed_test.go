@@ -134,7 +134,7 @@ func (b *bed) allocateLaterWith(ctx context.Context, p *pool, opts *allocator.Al
 func (b *bed) allocateQueue(p *pool, opts *allocator.AllocateOptions, waiting int) *allocating {
 	b.Helper()
 	w := b.allocateLater(p, opts)
-	b.await("the claim stands in line", func() bool { return b.look(proxies).waiting() >= waiting })
+	b.awaitInLine(proxies, waiting, w.over)
 	return w
 }
 
