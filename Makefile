@@ -64,9 +64,12 @@ docs: ## Write the generated parts of the docs
 	@go run ./internal/tools/docs
 
 # Once for each release, before it is tagged: VERSION=v1.2.3.
+KEPT ?= test/rolling/testdata
+
 .PHONY: keep-scripts
 keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rolling deploys; never overwrites
-	@go run ./internal/tools/compose -out test/rolling/testdata -keep '$(VERSION)'
+	@mkdir -p '$(KEPT)'
+	@go run ./internal/tools/compose -out '$(KEPT)' -keep '$(VERSION)'
 
 .PHONY: setup
 setup: ## Install what tests and linters need: gcc, Redis, Valkey, golangci-lint, luacheck

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,9 +24,54 @@ import (
 )
 
 const (
-	keptIn   = "testdata"
 	sumsFile = "SHA256SUMS"
+	// unreleased is the version under which the scripts of today are kept for the tests
+	// while no version has been released. It comes before all versions.
+	unreleased = "v0.0.0"
 )
+
+// keptIn has a folder for each version: testdata, or, while no version has been
+// released, a temporary folder. TestMain sets it.
+var keptIn = "testdata"
+
+// keepToday keeps the scripts of today in a new temporary folder.
+func keepToday() error {
+	dir, err := os.MkdirTemp("", "berth-kept")
+	if err != nil {
+		return err
+	}
+	keptIn = dir
+	return keepScripts(dir, unreleased)
+}
+
+// keepScripts runs what a release runs.
+func keepScripts(dir, version string) error {
+	out, err := exec.Command("make", "-C", "../..", "keep-scripts", "KEPT="+dir, "VERSION="+version).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("make keep-scripts: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// versions are the versions that have a folder in dir.
+func versions(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []string
+	for _, entry := range entries {
+		if entry.Name() == "rapid" {
+			continue // histories that have failed
+		}
+		if !entry.IsDir() || !versionName.MatchString(entry.Name()) {
+			return nil, fmt.Errorf("%s/%s is no folder of a version", dir, entry.Name())
+		}
+		all = append(all, entry.Name())
+	}
+	slices.SortFunc(all, olderFirst)
+	return all, nil
+}
 
 // release is the scripts of a version.
 type release struct {
@@ -39,25 +86,18 @@ var versionName = regexp.MustCompile(`^v(\d+)\.(\d+)\.(\d+)(-[0-9a-z.]+)?$`)
 
 // kept are the releases whose scripts are kept, the oldest first.
 var kept = sync.OnceValues(func() ([]release, error) {
-	entries, err := os.ReadDir(keptIn)
+	names, err := versions(keptIn)
 	if err != nil {
 		return nil, err
 	}
-	var all []release
-	for _, entry := range entries {
-		if entry.Name() == "rapid" {
-			continue // histories that have failed
-		}
-		if !entry.IsDir() || !versionName.MatchString(entry.Name()) {
-			return nil, fmt.Errorf("%s/%s is no folder of a version", keptIn, entry.Name())
-		}
-		library, err := scriptkit.Parse(os.DirFS(filepath.Join(keptIn, entry.Name())))
+	all := make([]release, len(names))
+	for i, version := range names {
+		library, err := scriptkit.Parse(os.DirFS(filepath.Join(keptIn, version)))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", entry.Name(), err)
+			return nil, fmt.Errorf("%s: %w", version, err)
 		}
-		all = append(all, release{entry.Name(), library})
+		all[i] = release{version, library}
 	}
-	slices.SortFunc(all, func(a, b release) int { return olderFirst(a.version, b.version) })
 	return all, nil
 })
 
@@ -93,9 +133,7 @@ func previous(t testing.TB) release {
 	t.Helper()
 	all := releases(t)
 	r := all[len(all)-2]
-	if was, is := formatOf(t, r), formatOf(t, today); was != is {
-		t.Skipf("%s has format %d and this release %d: they do not run side by side, and a newer format is refused", r.version, was, is)
-	}
+	require.Equal(t, formatOf(t, r), formatOf(t, today), "releases of two formats do not run side by side")
 	require.Empty(t, differences(r.library, today.library),
 		"the client of today cannot run these scripts of %s: the tests need a way to translate its calls", r.version)
 	return r
@@ -183,6 +221,20 @@ func checkSums(dir fs.FS) error {
 		return fmt.Errorf("the files are not those of %s: what is kept of a release never changes", sumsFile)
 	}
 	return nil
+}
+
+func TestWhatIsKeptIsNeverWrittenAnew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, keepScripts(dir, "v1.2.3"))
+	require.NoError(t, checkSums(os.DirFS(filepath.Join(dir, "v1.2.3"))))
+	require.ErrorContains(t, keepScripts(dir, "v1.2.3"), "is there already")
+	require.ErrorContains(t, keepScripts(dir, "1.2.3"), "is no version")
+	require.ErrorContains(t, keepScripts(dir, ""), "is no version")
+	all, err := versions(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"v1.2.3"}, all, "nothing else was written")
+	require.NoError(t, checkSums(os.DirFS(filepath.Join(dir, "v1.2.3"))))
 }
 
 func TestVersionsSortByAge(t *testing.T) {
