@@ -41,6 +41,14 @@ var (
 	// ErrDeadlock says that a claim would wait for its own owner.
 	ErrDeadlock = errors.New("berth: would wait for its own owner")
 
+	// ErrTooManyEntries says that an owner holds a lock by as many entries as an
+	// owner may have: 100.
+	ErrTooManyEntries = errors.New("berth: the owner has 100 entries already")
+
+	// ErrNotRunning says that a swarm does not run, so that its node has nothing to
+	// say: it was not started, or is being stopped.
+	ErrNotRunning = errors.New("berth: the swarm does not run")
+
 	// ErrClosed says that the client is closed.
 	ErrClosed = errors.New("berth: client closed")
 
@@ -93,6 +101,9 @@ const (
 	// ReasonDeadlock: the claim would have waited for its own owner. The error
 	// matches ErrDeadlock.
 	ReasonDeadlock Reason = "deadlock"
+	// ReasonTooManyEntries: the owner of the claim has as many entries of the lock as
+	// an owner may have. The error matches ErrTooManyEntries.
+	ReasonTooManyEntries Reason = "too many entries"
 	// ReasonClosed: the client was closed during the wait.
 	ReasonClosed Reason = "closed"
 	// ReasonFailed: the server could not be reached or refused, or a pool's resource

@@ -294,7 +294,7 @@ func (e *Engine) giveUp(c *Claim, refusal *berth.AcquireError) {
 	}
 	switch refusal.Reason {
 	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld,
-		berth.ReasonQueuedAhead, berth.ReasonDeadlock:
+		berth.ReasonQueuedAhead, berth.ReasonDeadlock, berth.ReasonTooManyEntries:
 		if !lost {
 			return // the server has just said that it has nothing of this claim
 		}

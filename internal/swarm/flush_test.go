@@ -38,7 +38,7 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		z, err = b.Zombies(ctx)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a"}, z.Nodes)
-		require.Equal(t, []string{"owner of a.1"}, z.Owners)
+		require.Equal(t, []string{"a.2", "a.4", "owner of a.1"}, z.Owners, "a claim without an owner is its own")
 		require.Len(t, z.Holds, 1)
 		require.Equal(t, "x", z.Holds[0].Name)
 		require.Equal(t, "a.1", z.Holds[0].ID)
@@ -61,8 +61,17 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		}, b.told(observe.Flushed))
 		require.Equal(t, time.Now(), b.Status().FlushedAt)
 
+		z, err = b.Zombies(ctx)
+		require.NoError(t, err)
+		require.Zero(t, z, "it left with its flush")
+
 		a.heal()
 		require.Equal(t, []string{"p:b", "p:a-1", "c:a"}, w.members())
+		w.line.wait("y", "a.5", "a") // it came late
+		z, err = b.Zombies(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a"}, z.Nodes)
+		require.Equal(t, []string{"a.5"}, z.Owners)
 	})
 }
 

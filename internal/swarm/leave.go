@@ -32,7 +32,7 @@ func (r *run) leave(err error) {
 	r.waiting = nil
 	switch {
 	case r.sent == nil:
-		r.serve(berth.ErrClosed)
+		r.serve(berth.ErrNotRunning)
 	case !r.up:
 		r.sent.cancel() // it is repeated for longer than anybody wants to wait now
 	}
@@ -57,7 +57,7 @@ func (r *run) hearLeft(f *flight) {
 func (r *run) finish() {
 	r.cancel()
 	r.served = append(r.served, r.waiting...)
-	r.serve(berth.ErrClosed)
+	r.serve(berth.ErrNotRunning)
 	close(r.settled)
 	r.tasks.Wait()
 	r.s.mu.Lock()

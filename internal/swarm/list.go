@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -29,9 +30,12 @@ type Node struct {
 
 // Zombies is what dead nodes have left behind.
 type Zombies struct {
-	// Nodes are the ids of the dead nodes, condemned or overdue, sorted.
+	// Nodes are the ids of the dead nodes, sorted: those that are overdue, and those
+	// that are condemned and of which something is left. Who was flushed is not one
+	// any more, though it is remembered for a day.
 	Nodes []string
-	// Owners are the owners that hold or wait there, sorted, without "".
+	// Owners are the owners that hold or wait there, sorted; a claim without an owner
+	// is its own.
 	Owners []string
 	// Holds are their holds, those that are detached left out.
 	Holds []Held
@@ -82,7 +86,7 @@ func (s *Swarm) Info(ctx context.Context) iter.Seq2[Node, error] {
 // Zombies finds what dead nodes have left behind, and changes nothing. An error with
 // one name does not keep it from the others.
 func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
-	dead := make(map[string]bool)
+	dead, nodes := make(map[string]bool), make(map[string]bool)
 	for n, err := range s.Info(ctx) {
 		if err != nil {
 			return Zombies{}, err
@@ -90,12 +94,19 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 		if n.Zombie || n.Condemned {
 			dead[n.ID] = true
 		}
+		if n.Zombie && !n.Condemned {
+			nodes[n.ID] = true
+		}
 	}
-	z := Zombies{Nodes: slices.Sorted(maps.Keys(dead))}
 	if len(dead) == 0 {
-		return z, nil
+		return Zombies{}, nil
 	}
+	var z Zombies
 	owners := make(map[string]bool)
+	found := func(node, owner, claim string) {
+		nodes[node] = true
+		owners[cmp.Or(owner, claim)] = true
+	}
 	var problems problems
 	for name, err := range s.cfg.Line.Names(ctx) {
 		if err != nil {
@@ -105,16 +116,15 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 		left, err := s.leftBehind(ctx, name, dead)
 		problems.add(err)
 		for _, h := range left.holders {
-			owners[h.Owner] = true
+			found(h.Node, h.Owner, h.ID)
 			z.Holds = append(z.Holds, Held{name, h})
 		}
 		for _, w := range left.waiters {
-			owners[w.Owner] = true
+			found(w.Node, w.Owner, w.ID)
 			z.Waiters = append(z.Waiters, Waiting{name, w})
 		}
 	}
-	delete(owners, "")
-	z.Owners = slices.Sorted(maps.Keys(owners))
+	z.Nodes, z.Owners = slices.Sorted(maps.Keys(nodes)), slices.Sorted(maps.Keys(owners))
 	return z, problems.err()
 }
 

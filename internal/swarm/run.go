@@ -94,9 +94,9 @@ func (r *run) loop() {
 			r.ask(ask)
 		case <-stop:
 			stop = nil
-			r.leave(berth.ErrClosed)
+			r.leave(berth.ErrNotRunning)
 		case <-r.stopNow:
-			r.leave(berth.ErrClosed)
+			r.leave(berth.ErrNotRunning)
 			if r.joined || r.sent != nil {
 				r.replace(ReasonUnsure)
 			}
@@ -234,7 +234,7 @@ func (r *run) retry() {
 // ask takes a wish for a probe.
 func (r *run) ask(answer chan error) {
 	if r.leaving {
-		answer <- berth.ErrClosed
+		answer <- berth.ErrNotRunning
 		return
 	}
 	r.waiting = append(r.waiting, answer)

@@ -40,7 +40,7 @@ func TestStopMayComeBeforeStartAndTwiceAndAtOnce(t *testing.T) {
 		ctx := context.Background()
 		n := w.node("a")
 		require.NoError(t, n.Stop(ctx))
-		require.ErrorIs(t, n.ProbeNow(ctx), berth.ErrClosed)
+		require.ErrorIs(t, n.ProbeNow(ctx), berth.ErrNotRunning)
 		n.start()
 		var all sync.WaitGroup
 		for range 4 {
@@ -48,7 +48,7 @@ func TestStopMayComeBeforeStartAndTwiceAndAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		require.NoError(t, n.Stop(ctx))
-		require.ErrorIs(t, n.ProbeNow(ctx), berth.ErrClosed)
+		require.ErrorIs(t, n.ProbeNow(ctx), berth.ErrNotRunning)
 		for range 4 {
 			all.Go(func() { require.NoError(t, n.Start(ctx)) })
 		}
@@ -69,7 +69,7 @@ func TestAStartDuringAStopStartsAnew(t *testing.T) {
 		synctest.Wait()
 		require.False(t, n.Running())
 		require.Equal(t, last, n.Horizon("a"), "until it is known that it has left")
-		require.ErrorIs(t, n.ProbeNow(context.Background()), berth.ErrClosed)
+		require.ErrorIs(t, n.ProbeNow(context.Background()), berth.ErrNotRunning)
 		require.Zero(t, w.now(), "it is told at once")
 		require.NoError(t, n.Start(context.Background()))
 		require.Equal(t, time.Second, w.now())
@@ -77,6 +77,32 @@ func TestAStartDuringAStopStartsAnew(t *testing.T) {
 		require.True(t, n.Running())
 		require.Equal(t, last+time.Second, n.Horizon("a"))
 		require.Equal(t, []string{"p:a"}, w.members())
+	})
+}
+
+// A Stop that comes while Start waits for its first probe ends that run, and not the
+// Start.
+func TestAStartThatAStopMeetsStartsAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node("a")
+		n.Once("swarm_probe", link.Slow(time.Second))
+		started := make(chan error, 2)
+		for range 2 {
+			go func() { started <- n.Start(context.Background()) }()
+		}
+		synctest.Wait()
+		n.Once("swarm_leave", link.Slow(time.Second))
+		stopped := make(chan error, 1)
+		go func() { stopped <- n.Stop(context.Background()) }()
+		synctest.Wait()
+		require.NoError(t, <-stopped)
+		for range 2 {
+			require.NoError(t, <-started)
+		}
+		require.True(t, n.Running())
+		require.NotZero(t, n.Horizon("a"))
+		require.Contains(t, w.members(), "p:a")
+		require.Empty(t, n.ends())
 	})
 }
 

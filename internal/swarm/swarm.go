@@ -50,12 +50,14 @@ func New(cfg Config) (*Swarm, error) {
 }
 
 // Start probes once, and goes on in the background. It does nothing if the swarm
-// runs; if that one is only starting or ending, Start waits for it. With an error
+// runs; if that one is only starting or ending, Start waits for it. A Start whose run
+// is stopped before its first probe is confirmed begins another one. With an error
 // the swarm does not run. If a probe may have run all the same, the node leaves in
 // the background, as Stop has it leave; a Start or Stop that comes before it has left
 // waits for that.
 //
-// The error is that of the first probe, or the context's.
+// The error is that of the first probe, or the context's, or berth.ErrClosed where
+// Replace makes no node any more.
 func (s *Swarm) Start(ctx context.Context) error {
 	for {
 		r, mine := s.join()
@@ -67,7 +69,8 @@ func (s *Swarm) Start(ctx context.Context) error {
 			}
 			return ended(ctx)
 		}
-		if mine || r.startErr == nil && s.Running() {
+		stopped := errors.Is(r.startErr, berth.ErrNotRunning)
+		if mine && !stopped || r.startErr == nil && s.Running() {
 			return r.startErr
 		}
 		select {
@@ -138,20 +141,20 @@ func (s *Swarm) Status() Status {
 }
 
 // ProbeNow probes once. It returns nil when a probe that began after the call is
-// confirmed, under a new id if the node had to be replaced, berth.ErrClosed if the
-// swarm does not run, or the error of the probe or the context.
+// confirmed, under a new id if the node had to be replaced, berth.ErrNotRunning if
+// the swarm does not run, or the error of the probe or the context.
 func (s *Swarm) ProbeNow(ctx context.Context) error {
 	s.mu.Lock()
 	r := s.run
 	s.mu.Unlock()
 	if r == nil {
-		return berth.ErrClosed
+		return berth.ErrNotRunning
 	}
 	answer := make(chan error, 1)
 	select {
 	case r.asks <- answer:
 	case <-r.settled:
-		return berth.ErrClosed
+		return berth.ErrNotRunning
 	case <-ctx.Done():
 		return ended(ctx)
 	}

@@ -20,7 +20,8 @@ const (
 	Granted Kind = "granted"
 	// Refused: what the server found turned a claim away. A call that does
 	// not wait found no place, or the claim is too heavy, was removed by an
-	// operator, or insists on another capacity; Reason tells them apart.
+	// operator, insists on another capacity, or is of an owner with too many
+	// entries; Reason tells them apart.
 	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
 	Refused Kind = "refused"
 	// TimedOut: MaxWait, or the deadline of the caller's context, passed

@@ -48,7 +48,7 @@ func (k Kind) Level() zapcore.Level {
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
-		berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity:
+		berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries:
 		return Refused
 	case berth.ReasonTimedOut:
 		return TimedOut

@@ -39,20 +39,21 @@ func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
 
 func TestEveryReasonHasItsKind(t *testing.T) {
 	kindOf := map[berth.Reason]observe.Kind{
-		berth.ReasonFull:        observe.Refused,
-		berth.ReasonResting:     observe.Refused,
-		berth.ReasonEmpty:       observe.Refused,
-		berth.ReasonHeld:        observe.Refused,
-		berth.ReasonQueuedAhead: observe.Refused,
-		berth.ReasonTooHeavy:    observe.Refused,
-		berth.ReasonGone:        observe.Refused,
-		berth.ReasonCapacity:    observe.Refused,
-		berth.ReasonTimedOut:    observe.TimedOut,
-		berth.ReasonCancelled:   observe.Cancelled,
-		berth.ReasonClosed:      observe.Cancelled,
-		berth.ReasonAttempts:    observe.AttemptsUsedUp,
-		berth.ReasonDeadlock:    observe.Deadlock,
-		berth.ReasonFailed:      observe.Failed,
+		berth.ReasonFull:           observe.Refused,
+		berth.ReasonResting:        observe.Refused,
+		berth.ReasonEmpty:          observe.Refused,
+		berth.ReasonHeld:           observe.Refused,
+		berth.ReasonQueuedAhead:    observe.Refused,
+		berth.ReasonTooHeavy:       observe.Refused,
+		berth.ReasonGone:           observe.Refused,
+		berth.ReasonCapacity:       observe.Refused,
+		berth.ReasonTimedOut:       observe.TimedOut,
+		berth.ReasonCancelled:      observe.Cancelled,
+		berth.ReasonClosed:         observe.Cancelled,
+		berth.ReasonAttempts:       observe.AttemptsUsedUp,
+		berth.ReasonDeadlock:       observe.Deadlock,
+		berth.ReasonTooManyEntries: observe.Refused,
+		berth.ReasonFailed:         observe.Failed,
 	}
 	for reason, kind := range kindOf {
 		require.Equal(t, kind, observe.ForReason(reason), "%s", reason)

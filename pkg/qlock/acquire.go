@@ -16,7 +16,8 @@ import (
 //
 // It returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
 // did not get the lock: also berth.ErrBusy if others kept it waiting for too long,
-// berth.ErrDeadlock by the conflict strategy, and ctx.Err() and context.Cause(ctx)
+// berth.ErrDeadlock by the conflict strategy, berth.ErrTooManyEntries if the owner
+// has 100 entries, and ctx.Err() and context.Cause(ctx)
 // if ctx ended; then it returns at once, and what is left of the claim on the
 // server is removed in the background. It returns berth.ErrInvalidConfig for bad
 // options and berth.ErrClosed on a closed client.
@@ -187,7 +188,7 @@ const detailWaiters = 10
 // the way by then.
 func (c *Client) detailed(ctx context.Context, name string, o LockOptions, err error) error {
 	var refusal *berth.AcquireError
-	if !o.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock {
+	if !o.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CallTimeout)

@@ -139,8 +139,8 @@
 //
 // What a call returns is matched with errors.Is, against the sentinels that this
 // package shares with package berth: [ErrNotAcquired] for a claim that did not
-// get its lock, with [ErrBusy] where others were in the way and [ErrDeadlock] where
-// its own owner was; [ErrNotHeld] for a lock that has ended, as [ErrLost] or
+// get its lock, with [ErrBusy] where others were in the way, [ErrDeadlock] where
+// its own owner was, and [ErrTooManyEntries] where that has 100 entries; [ErrNotHeld] for a lock that has ended, as [ErrLost] or
 // [ErrExpired]; [ErrInvalidConfig] for a value that was refused. The reason is in
 // *berth.AcquireError, with who holds and who waits if DetailedErrors is set; the
 // field in *berth.ConfigError.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -264,14 +265,22 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 		}
 		ctx := berth.WithOwner(context.Background(), "me")
 		for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
-			_, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict})
-			require.ErrorIs(t, err, berth.ErrBusy)
+			n.Reset()
+			_, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict, DetailedErrors: true})
+			require.ErrorIs(t, err, berth.ErrNotAcquired)
+			require.ErrorIs(t, err, qlock.ErrTooManyEntries)
+			require.NotErrorIs(t, err, berth.ErrBusy, "nobody else is in the way")
 			require.NotErrorIs(t, err, berth.ErrDeadlock)
+			require.ErrorContains(t, err, `"door" not acquired: too many entries`)
 			var refusal *berth.AcquireError
 			require.ErrorAs(t, err, &refusal)
-			require.Equal(t, berth.ReasonFull, refusal.Reason)
+			require.Equal(t, berth.ReasonTooManyEntries, refusal.Reason)
 			require.Equal(t, 100, refusal.Held)
+			require.Len(t, refusal.Holders, 100)
+			w.Advance(ms)
+			require.Zero(t, n.Count("lock_release"), "the server has nothing of that claim")
 		}
+		require.Len(t, n.told(observe.Refused), 2)
 		require.NoError(t, locks[50].Release(context.Background()))
 		locks[50] = n.takeFor("me", work)
 		w.Advance(time.Minute)

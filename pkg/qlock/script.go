@@ -142,7 +142,7 @@ func (s *calls) refused(a *engine.Answer, name string, single bool, r *scriptkit
 		a.Refused.Reason, a.Refused.Cause = berth.ReasonDeadlock, berth.ErrDeadlock
 		return
 	case statusCrowded:
-		a.Refused.Reason, a.Refused.Cause = berth.ReasonFull, fmt.Errorf("berth: the owner holds the lock by %d entries already", a.Refused.Held)
+		a.Refused.Reason, a.Refused.Cause = berth.ReasonTooManyEntries, berth.ErrTooManyEntries
 		return
 	case statusAhead:
 		a.Refused.Reason = berth.ReasonQueuedAhead

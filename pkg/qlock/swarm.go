@@ -2,6 +2,7 @@ package qlock
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
@@ -76,9 +77,11 @@ type SwarmNode struct {
 
 // Zombies is what dead nodes have left behind.
 type Zombies struct {
-	// Nodes are the ids of the dead nodes, sorted.
+	// Nodes are the ids of the dead nodes, sorted: those that are not yet condemned,
+	// and those that are and still hold or wait.
 	Nodes []string
-	// Owners are the owners that hold or wait there, sorted.
+	// Owners are the owners that hold or wait there, sorted. A claim without an owner
+	// is its own: then it is the claim's id.
 	Owners []string
 	// Locks are the names of the locks that they hold, each once.
 	Locks []string
@@ -129,7 +132,8 @@ func newSwarm(c *Client) (*Swarm, error) {
 func (c *Client) Swarm() *Swarm { return c.swarm }
 
 // Start probes once, and goes on in the background. It does nothing if the swarm
-// runs. It returns the error of the first probe, or ctx's, or berth.ErrClosed if the
+// runs; beside a Stop it waits until that has ended, and starts then. It returns the
+// error of the first probe, or ctx's, or berth.ErrClosed if the
 // client is closed, or is by the time that it returns; then it does not run.
 func (s *Swarm) Start(ctx context.Context) error {
 	if !s.enter() {
@@ -218,9 +222,15 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	return z, err
 }
 
-// ProbeNow probes once. It returns berth.ErrClosed if the swarm does not run, or
-// the error of the probe or of ctx.
-func (s *Swarm) ProbeNow(ctx context.Context) error { return s.s.ProbeNow(ctx) }
+// ProbeNow probes once. It returns berth.ErrNotRunning if the swarm does not run,
+// berth.ErrClosed if the client is closed, or the error of the probe or of ctx.
+func (s *Swarm) ProbeNow(ctx context.Context) error {
+	err := s.s.ProbeNow(ctx)
+	if errors.Is(err, berth.ErrNotRunning) && s.c.isClosed() {
+		return berth.ErrClosed
+	}
+	return err
+}
 
 // FlushNow flushes once, whether the swarm runs or not: it condemns the nodes whose
 // own ZombieAfter has passed since their last probe, and removes what condemned nodes

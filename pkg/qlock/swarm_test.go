@@ -182,7 +182,9 @@ func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
 		require.NoError(t, l.Err())
 		require.Equal(t, node, a.Node())
 		require.False(t, a.Swarm().Status().Running)
-		require.ErrorIs(t, a.Swarm().ProbeNow(context.Background()), berth.ErrClosed)
+		err := a.Swarm().ProbeNow(context.Background())
+		require.ErrorIs(t, err, qlock.ErrNotRunning)
+		require.NotErrorIs(t, err, berth.ErrClosed)
 		next.grantedBy(2 * time.Minute)
 		require.ErrorIs(t, l.Err(), berth.ErrExpired)
 	})
@@ -405,6 +407,23 @@ func TestASwarmThatIsAutomaticStartsWithItsClient(t *testing.T) {
 		began := w.Now()
 		n.close() // while it still tries
 		require.Equal(t, began, w.Now())
+	})
+}
+
+func TestASwarmStartsBesideAStop(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		for range 20 {
+			started, stopped := make(chan error, 1), make(chan error, 1)
+			go func() { started <- n.Swarm().Start(context.Background()) }()
+			go func() { stopped <- n.Swarm().Stop(context.Background()) }()
+			require.NoError(t, <-stopped)
+			require.NoError(t, <-started)
+		}
+		require.NoError(t, n.Swarm().Stop(context.Background()))
+		require.ErrorIs(t, n.Swarm().ProbeNow(context.Background()), berth.ErrNotRunning)
+		n.close()
+		require.ErrorIs(t, n.Swarm().ProbeNow(context.Background()), berth.ErrClosed)
 	})
 }
 
