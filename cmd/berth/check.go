@@ -98,13 +98,13 @@ func (a *app) printReport(c *connection, report berth.Report) error {
 		if value == "" {
 			value = "not told"
 		}
-		fmt.Fprintf(w, "%s\t%s\n", line[0], value)
+		fmt.Fprintf(w, "%s\t%s\n", line[0], plain(value))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, warning := range report.Warnings {
-		fmt.Fprintf(a.out, "warning: %s\n", warning)
+		fmt.Fprintf(a.out, "warning: %s\n", escaped(warning))
 	}
 	_, err := fmt.Fprintln(a.out, "The server will do.")
 	return err

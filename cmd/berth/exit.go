@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
 )
 
 // The exit codes, as in sysexits.h and, from 126 on, as of shells.
@@ -49,7 +50,7 @@ func usage(format string, args ...any) error {
 func decided(err error) bool {
 	var exit *exitError
 	var output *outputError
-	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig)
+	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, claims.ErrDamaged)
 }
 
 // codeOf is the exit code for an error.
@@ -65,6 +66,8 @@ func codeOf(err error) int {
 		return exitOutput
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return exitUsage
+	case errors.Is(err, claims.ErrDamaged):
+		return exitDamaged
 	default:
 		return exitUnavailable
 	}
@@ -92,9 +95,9 @@ var secrets = regexp.MustCompile(`://\S*@`)
 // comes from.
 func redact(text string) string { return secrets.ReplaceAllString(text, "://***@") }
 
-// oneLine is how an error is printed: in one line, without a password, and with
-// the program's name once.
+// oneLine is how an error is printed: in one line, without a password, without
+// what commands a terminal, and with the program's name once.
 func oneLine(text string) string {
-	text = redact(strings.Join(strings.Fields(text), " "))
+	text = escaped(redact(strings.Join(strings.Fields(text), " ")))
 	return "berth: " + strings.TrimPrefix(text, "berth: ")
 }

@@ -38,11 +38,8 @@ lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`
 		Args: arguments(),
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
 			return a.withLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-				all, failed := lockedNow(ctx, locks)
-				if err := a.printLocks(all); err != nil {
-					return err
-				}
-				return failed
+				all, err := lockedNow(ctx, locks)
+				return listed(err, len(all), func() error { return a.printLocks(all) })
 			})
 		}),
 	}
@@ -69,11 +66,8 @@ func (a *app) lockQueueCommand() *cobra.Command {
 		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
 unless one comes that draws a place ahead of them.`,
 	}, func(ctx context.Context, locks *qlock.Client, name string) error {
-		waiters, err := queueOf(ctx, locks, name)
-		if err != nil {
-			return err
-		}
-		return a.printQueue(name, waiters)
+		waiters, err := collect(locks.Queue(ctx, name))
+		return listed(err, len(waiters), func() error { return a.printQueue(name, waiters) })
 	})
 }
 
@@ -156,17 +150,9 @@ func checkBy(by time.Duration, given bool) error {
 // lockedNow returns the locks that are held, by name. What a part of a cluster
 // answered is returned with the error of the others.
 func lockedNow(ctx context.Context, locks *qlock.Client) ([]qlock.LockInfo, error) {
-	var all []qlock.LockInfo
-	var errs []error
-	for info, err := range locks.Locks(ctx) {
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		all = append(all, info)
-	}
+	all, err := collect(locks.Locks(ctx))
 	slices.SortFunc(all, func(a, b qlock.LockInfo) int { return strings.Compare(a.Name, b.Name) })
-	return all, errors.Join(errs...)
+	return all, err
 }
 
 // lockNames returns the names of the locks that are held which begin with a
@@ -184,31 +170,18 @@ func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err
 	return names, err
 }
 
-func queueOf(ctx context.Context, locks *qlock.Client, name string) ([]qlock.Waiter, error) {
-	var waiters []qlock.Waiter
-	for waiter, err := range locks.Queue(ctx, name) {
-		if err != nil {
-			return nil, err
-		}
-		waiters = append(waiters, waiter)
-	}
-	return waiters, nil
-}
-
 func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) error {
 	info, err := locks.Info(ctx, name)
 	if err != nil {
 		return err
 	}
-	waiters, err := queueOf(ctx, locks, name)
-	if err != nil {
-		return err
-	}
+	waiters, failed := collect(locks.Queue(ctx, name))
 	free := !info.Held() && len(waiters) == 0
 	if !free || a.json {
-		if err := a.printLock(info, waiters); err != nil {
-			return err
-		}
+		err = listed(failed, len(info.Entries)+len(waiters), func() error { return a.printLock(info, waiters) })
+	}
+	if err = cmp.Or(err, failed); err != nil {
+		return err
 	}
 	if free {
 		return &exitError{exitFailed, fmt.Errorf(

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/berth-go/berth"
+	hidden "github.com/berth-go/berth/internal/text"
 )
 
 // output is where the program's own text goes. It keeps the first error, because
@@ -45,12 +50,25 @@ type outputError struct{ cause error }
 func (e *outputError) Error() string { return "cannot write the output: " + e.cause.Error() }
 func (e *outputError) Unwrap() error { return e.cause }
 
-// printJSON prints one JSON document.
+// printJSON prints one JSON document. Its strings have no character in them that
+// moves a cursor or misleads an eye: such ones are escaped, as JSON can.
 func printJSON(out io.Writer, document any) error {
-	encoder := json.NewEncoder(out)
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(document)
+	if err := encoder.Encode(document); err != nil {
+		return err
+	}
+	// Outside of strings all is ASCII, and the encoder has escaped its controls but DEL.
+	_, err := io.WriteString(out, replaced(b.String(), func(r rune) bool { return r >= 0x7f && unreadable(r) }, func(r rune) string {
+		units := utf16.AppendRune(nil, r)
+		if len(units) == 1 {
+			return fmt.Sprintf(`\u%04x`, units[0])
+		}
+		return fmt.Sprintf(`\u%04x\u%04x`, units[0], units[1])
+	}))
+	return err
 }
 
 // table prints rows in aligned columns under a heading.
@@ -61,6 +79,30 @@ func table(out io.Writer, heading []string, rows [][]string) error {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()
+}
+
+// collect returns all of a listing, and the errors that came between.
+func collect[T any](listing iter.Seq2[T, error]) (all []T, failed error) {
+	var errs []error
+	for one, err := range listing {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, errors.Join(errs...)
+}
+
+// listed prints a listing, and returns what it left out as its error. Where nothing
+// could be read nothing is printed: that is not the same as that there is nothing.
+func listed(failed error, found int, show func() error) error {
+	if failed == nil || found > 0 {
+		if err := show(); err != nil {
+			return err
+		}
+	}
+	return failed
 }
 
 // human is a duration as people read it: to three digits or so.
@@ -99,15 +141,43 @@ func millis(d time.Duration) *int64 {
 	return &n
 }
 
-// plain makes a text that others have written fit for a cell: whatever is no
-// printable character is quoted, so that it can neither break the table nor
-// command the terminal.
+// plain makes a text that others have written fit for a cell: one with a character
+// that cannot be read is quoted, so that it can neither break the table, nor
+// command the terminal, nor look like another.
 func plain(text string) string {
-	if text == "" {
+	switch {
+	case text == "":
 		return "-"
-	}
-	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+	case utf8.ValidString(text) && strings.IndexFunc(text, unreadable) < 0:
 		return text
 	}
-	return strconv.Quote(text)
+	return quoted(text)
+}
+
+// quoted is a text in double quotes, with escapes as in Go.
+func quoted(text string) string { return escaped(strconv.Quote(text)) }
+
+// escaped is a text with an escape, as in Go, for each character that cannot be
+// read.
+func escaped(text string) string {
+	return replaced(text, unreadable, func(r rune) string { return strings.Trim(strconv.QuoteRuneToASCII(r), "'") })
+}
+
+// unreadable reports whether a character is not to be printed as it is.
+func unreadable(r rune) bool { return !unicode.IsPrint(r) || hidden.Hidden(r) }
+
+// replaced replaces some characters of a text, and bytes that are none.
+func replaced(text string, some func(rune) bool, by func(rune) string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, some) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if some(r) {
+			b.WriteString(by(r))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

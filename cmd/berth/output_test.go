@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +39,32 @@ func TestWhatOthersHaveWrittenCannotBreakATable(t *testing.T) {
 		"\x1b[2J":      `"\x1b[2J"`,
 		"\xff":         `"\xff"`,
 		"right\u202eL": `"right\u202eL"`,
+		"csi\u009b2J":  `"csi\u009b2J"`,
+		"gp\u200bu":    `"gp\u200bu"`,
+		"gpu\u3164":    `"gpu\u3164"`, // a letter without an image
+		"\u2028":       `"\u2028"`,
 	} {
 		require.Equal(t, want, plain(text))
 	}
+}
+
+// TestJSONHasNoCharacterThatCannotBeRead finds every string again as it was.
+func TestJSONHasNoCharacterThatCannotBeRead(t *testing.T) {
+	text := "a\x1b\x7f\u0085\u009b2J\u061c\u200b\u200e\u202e\u2028\u2066\ufeff\u3164\U000e0041 größe \U0001f512 <&>"
+	var out strings.Builder
+	require.NoError(t, printJSON(&out, map[string]string{text: text}))
+	require.Equal(t, -1, strings.IndexFunc(strings.ReplaceAll(out.String(), "\n", ""), unreadable), "%q", out.String())
+	require.Contains(t, out.String(), `\u202e`)
+	require.Contains(t, out.String(), `\udb40\udc41`)
+	require.Contains(t, out.String(), "größe \U0001f512 <&>")
+	var back map[string]string
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &back))
+	require.Equal(t, map[string]string{text: text}, back)
+}
+
+func TestAnErrorCannotCommandTheTerminal(t *testing.T) {
+	require.Equal(t, `berth: no \x1b[2J, no \u202e, größe`, oneLine("no \x1b[2J,\n no \u202e, größe"))
+	require.Equal(t, "berth: \ufffd2J", oneLine("\x9b2J"), "a byte that some terminals take for a command")
 }
 
 func TestTable(t *testing.T) {

@@ -38,11 +38,8 @@ may hold one resource.`,
 		Args: arguments(),
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
 			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				all, failed := poolsNow(ctx, pools)
-				if err := a.printPools(all); err != nil {
-					return err
-				}
-				return failed
+				all, err := poolsNow(ctx, pools)
+				return listed(err, len(all), func() error { return a.printPools(all) })
 			})
 		}),
 	}
@@ -158,17 +155,9 @@ func (a *app) withPool(ctx context.Context, name string, f func(context.Context,
 // poolsNow returns the pools, by name. What a part of a cluster answered is
 // returned with the error of the others.
 func poolsNow(ctx context.Context, pools *allocator.Client) ([]allocator.Stats, error) {
-	var all []allocator.Stats
-	var errs []error
-	for stats, err := range pools.Stats(ctx) {
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		all = append(all, stats)
-	}
+	all, err := collect(pools.Stats(ctx))
 	slices.SortFunc(all, func(a, b allocator.Stats) int { return strings.Compare(a.Name, b.Name) })
-	return all, errors.Join(errs...)
+	return all, err
 }
 
 // poolNames returns the names of the pools that begin with a prefix.
@@ -213,14 +202,8 @@ func (a *app) poolShow(ctx context.Context, pool *allocator.Pool[string], all bo
 		}
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
-	var waiters []allocator.Waiter
-	for waiter, err := range pool.Waiters(ctx) {
-		if err != nil {
-			return err
-		}
-		waiters = append(waiters, waiter)
-	}
-	return a.printPool(stats, resources, waiters, all)
+	waiters, failed := collect(pool.Waiters(ctx))
+	return listed(failed, len(resources)+len(waiters), func() error { return a.printPool(stats, resources, waiters, all) })
 }
 
 func (a *app) poolRelease(ctx context.Context, name, claim string) error {

@@ -158,7 +158,7 @@ func keyOf(text string, quoted bool) (string, error) {
 func key(text string) string {
 	edged := text != "" && (text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ')
 	if edged || text == "-" { // "-" stands for nothing
-		return strconv.Quote(text)
+		return quoted(text)
 	}
 	return plain(text)
 }

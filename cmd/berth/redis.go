@@ -232,6 +232,8 @@ func advised(err error, answer string) error {
 	switch {
 	case strings.Contains(answer, "WRONGTYPE "): // the embedded server puts words before it
 		return fmt.Errorf("%w; another program writes below the namespace: rename its key, or give Berth a --namespace of its own", err)
+	case strings.HasPrefix(answer, "NOPERM "):
+		return fmt.Errorf("%w; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL", err)
 	case strings.HasPrefix(answer, "OOM "):
 		return fmt.Errorf("%w; make room on the server, or raise its maxmemory", err)
 	}

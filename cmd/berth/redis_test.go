@@ -117,5 +117,8 @@ func TestWhatTheServerRefusesComesWithAdvice(t *testing.T) {
 		"; make room on the server, or raise its maxmemory")
 	require.ErrorIs(t, unreachable("here", full), full)
 	denied := refusal("NOPERM no")
-	require.EqualError(t, unreachable("here", denied), "refused by the server at here: "+denied.Error())
+	require.EqualError(t, unreachable("here", denied), "refused by the server at here: "+denied.Error()+
+		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
+	other := refusal("BUSY no")
+	require.EqualError(t, unreachable("here", other), "refused by the server at here: "+other.Error())
 }

@@ -93,9 +93,9 @@ protocol=2 (RESP2), skip_verify (TLS without checking the certificate; to trust
 one more authority, set SSL_CERT_FILE). Special characters in a password are
 percent-encoded: @ is %40, / is %2F.
 
-Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 65 a pool is not
-whole, 66 a file cannot be read, 69 the server cannot be reached or refuses, 74 the
-output cannot be written; those of run are in 'berth run --help'.
+Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 65 what is stored
+is damaged, 66 a file cannot be read, 69 the server cannot be reached or refuses, 74
+the output cannot be written; those of run are in 'berth run --help'.
 `
 
 func (a *app) root() *cobra.Command {

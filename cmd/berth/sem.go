@@ -124,17 +124,9 @@ func checkName(name string) error { return inFlags(keyspace.CheckName(name), "na
 // inUse returns what Stats says of all semaphores in use, by name. What a part
 // of a cluster answered is returned with the error of the others.
 func inUse(ctx context.Context, sems *semaphore.Client) ([]semaphore.Stats, error) {
-	var all []semaphore.Stats
-	var errs []error
-	for stats, err := range sems.Stats(ctx) {
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		all = append(all, stats)
-	}
+	all, err := collect(sems.Stats(ctx))
 	slices.SortFunc(all, func(a, b semaphore.Stats) int { return strings.Compare(a.Name, b.Name) })
-	return all, errors.Join(errs...)
+	return all, err
 }
 
 // semNames returns the names of the semaphores in use that begin with a prefix.
@@ -152,11 +144,8 @@ func (a *app) semNames(ctx context.Context, prefix string) (names []string, err 
 }
 
 func (a *app) semLs(ctx context.Context, sems *semaphore.Client) error {
-	all, failed := inUse(ctx, sems)
-	if err := a.printList(all); err != nil {
-		return err
-	}
-	return failed
+	all, err := inUse(ctx, sems)
+	return listed(err, len(all), func() error { return a.printList(all) })
 }
 
 func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) error {
@@ -172,22 +161,12 @@ func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) 
 		return &exitError{exitFailed, fmt.Errorf(
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.namespace)}
 	}
-	var holders []semaphore.Holder
-	for holder, err := range sem.Holders(ctx) {
-		if err != nil {
-			return err
-		}
-		holders = append(holders, holder)
-	}
+	holders, failed := collect(sem.Holders(ctx))
 	slices.SortFunc(holders, func(a, b semaphore.Holder) int { return int(a.Fence - b.Fence) })
-	var waiters []semaphore.Waiter
-	for waiter, err := range sem.Waiters(ctx) {
-		if err != nil {
-			return err
-		}
-		waiters = append(waiters, waiter)
-	}
-	return a.printSemaphore(stats, holders, waiters)
+	waiters, errs := collect(sem.Waiters(ctx))
+	return listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
+		return a.printSemaphore(stats, holders, waiters)
+	})
 }
 
 func (a *app) semResize(ctx context.Context, name string, capacity int, keep bool) error {

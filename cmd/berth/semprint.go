@@ -149,7 +149,7 @@ func holderRow(h berth.Holder, weights bool) []string {
 	}
 	return weighed(weights, []string{
 		strconv.FormatInt(h.Fence, 10), itoa(h.Weight), human(h.Held), lease, human(h.Left),
-		plain(h.Owner), plain(h.Label), h.ID,
+		plain(h.Owner), plain(h.Label), plain(h.ID),
 	})
 }
 
@@ -158,7 +158,7 @@ func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool) error {
 	for _, w := range waiters {
 		rows = append(rows, weighed(weights, []string{
 			itoa(w.Ahead), itoa(w.Weight), itoa(w.Priority), human(w.Waited), human(w.Alive),
-			plain(w.Owner), plain(w.Label), w.ID,
+			plain(w.Owner), plain(w.Label), plain(w.ID),
 		}))
 	}
 	return table(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows)

@@ -169,7 +169,7 @@ func (a *app) printSwarm(nodes []qlock.SwarmNode, left qlock.Zombies, now time.T
 	}
 	rows := make([][]string, 0, len(nodes))
 	for _, n := range nodes {
-		rows = append(rows, []string{n.Node, stateOf(n), human(now.Sub(n.ProbedAt)), human(n.ZombieAfter), plain(n.Label)})
+		rows = append(rows, []string{plain(n.Node), stateOf(n), human(now.Sub(n.ProbedAt)), human(n.ZombieAfter), plain(n.Label)})
 	}
 	if err := table(a.out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
 		return err

@@ -2,7 +2,10 @@ package claims
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -14,9 +17,33 @@ import (
 // pageSize is about how many entries one script of a listing reads.
 const pageSize = 100
 
+// ErrDamaged says that what is stored as a claim cannot be read, or is none of
+// Berth's. Listings go on after it.
+var ErrDamaged = errors.New("damaged")
+
+// idForm is what all ids of claims and nodes match. Nothing else that is stored as
+// one is passed on: who prints an id relies on it.
+var idForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
+
+// readRecord reads the record of a claim that a listing has found.
+func readRecord(name, id, text string) (engine.Record, error) {
+	record, err := engine.ParseRecord(text)
+	switch {
+	case !idForm.MatchString(id):
+		err = errors.New("its id is not one of Berth's")
+	case err == nil && !idForm.MatchString(record.Node):
+		err = fmt.Errorf("its node %q is not one of Berth's", record.Node)
+	}
+	if err != nil {
+		return engine.Record{}, fmt.Errorf("berth: claim %q of %q is %w: %w", id, name, ErrDamaged, err)
+	}
+	return record, nil
+}
+
 // Holders goes through the holds of a name, in no order. It promises what SCAN
-// promises: what is held from beginning to end is there, once. It ends after an
-// error: berth.ErrIncompatible or the server's.
+// promises: what is held from beginning to end is there, once. It goes on after a
+// claim that is damaged, and ends after any other error: berth.ErrIncompatible or
+// the server's.
 func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
 	return func(yield func(berth.Holder, error) bool) {
 		seen := make(map[string]bool)
@@ -28,7 +55,7 @@ func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder
 				return
 			}
 			for _, h := range page {
-				if !seen[h.ID] && !yield(h, nil) {
+				if !seen[h.ID] && !yield(h.Holder, h.err) {
 					return
 				}
 				seen[h.ID] = true
@@ -42,8 +69,8 @@ func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder
 
 // Waiters goes through the claims that wait, the first in line first. A claim
 // that waits from beginning to end is there, once; what comes and goes meanwhile
-// may be there or not. It ends after an error: berth.ErrIncompatible or the
-// server's.
+// may be there or not. It goes on after a claim that is damaged, and ends after any
+// other error: berth.ErrIncompatible or the server's.
 func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
 	return func(yield func(berth.Waiter, error) bool) {
 		seen := make(map[string]bool)
@@ -61,7 +88,7 @@ func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter
 				seen[w.ID] = true
 				w.Ahead = ahead
 				ahead++
-				if !yield(w, nil) {
+				if !yield(w.Waiter, w.err) {
 					return
 				}
 			}
@@ -76,8 +103,14 @@ func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter
 	}
 }
 
+// foundHolder is a holder of a page; of one that is damaged only its ID is known.
+type foundHolder struct {
+	berth.Holder
+	err error
+}
+
 // holdersPage sends claim_holders.
-func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []berth.Holder, next string, err error) {
+func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []foundHolder, next string, err error) {
 	r, err := s.Run(ctx, s.holders, scriptkit.Bounded, name, cursor, strconv.Itoa(pageSize))
 	if err != nil {
 		return nil, "", err
@@ -88,22 +121,19 @@ func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []be
 	next = r.Str(1)
 	now := time.UnixMilli(r.Int(2))
 	for i := 3; i < r.Len(); i += 4 {
-		h, err := Holder(r.Str(i), now, r.Int(i+1), r.Str(i+2))
-		if err != nil {
-			return nil, "", err
-		}
+		h, err := Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))
 		h.Resource = r.Str(i + 3)
-		page = append(page, h)
+		page = append(page, foundHolder{h, err})
 	}
 	return page, next, r.Err()
 }
 
 // Holder reads what the server tells of a hold: its claim's id, the milliseconds
-// left (-1 = no end) and the record.
-func Holder(id string, now time.Time, left int64, text string) (berth.Holder, error) {
-	record, err := engine.ParseRecord(text)
+// left (-1 = no end) and the record. The error is ErrDamaged.
+func Holder(name, id string, now time.Time, left int64, text string) (berth.Holder, error) {
+	record, err := readRecord(name, id, text)
 	if err != nil {
-		return berth.Holder{}, err
+		return berth.Holder{ID: id}, err
 	}
 	h := berth.Holder{
 		ID: id, Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
@@ -119,9 +149,15 @@ func Holder(id string, now time.Time, left int64, text string) (berth.Holder, er
 
 // waiterPage is what one claim_waiters has read.
 type waiterPage struct {
-	waiters []berth.Waiter
+	waiters []foundWaiter
 	read    int   // how many entries, dead ones included
 	last    int64 // the place of the last of them
+}
+
+// foundWaiter is a waiter of a page; of one that is damaged only its ID is known.
+type foundWaiter struct {
+	berth.Waiter
+	err error
 }
 
 // waitersPage sends claim_waiters.
@@ -141,15 +177,12 @@ func (s *Calls) waitersPage(ctx context.Context, name string, from int64) (page 
 		if text == "" {
 			continue // dead, and not yet swept
 		}
-		record, err := engine.ParseRecord(text)
-		if err != nil {
-			return page, err
-		}
+		record, err := readRecord(name, r.Str(i), text)
 		since := time.UnixMilli(record.Ticket)
-		page.waiters = append(page.waiters, berth.Waiter{
+		page.waiters = append(page.waiters, foundWaiter{berth.Waiter{
 			ID: r.Str(i), Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
 			Priority: record.Priority, Since: since, Waited: now.Sub(since), Alive: Millis(r.Int(i + 2)), Meta: record.Meta,
-		})
+		}, err})
 	}
 	return page, r.Err()
 }

@@ -20,7 +20,7 @@ import (
 // Config is what all pools of a client share. The zero value is valid.
 type Config struct {
 	// Namespace is the first part of every key: UTF-8 text of up to 512 bytes
-	// without braces, control and glob characters. Default "berth".
+	// that keyspace.CheckNamespace allows. Default "berth".
 	Namespace string
 	// Label is shown in listings of holders and waiters: up to 512 bytes.
 	// Default "<host>/<program>/<process id>".

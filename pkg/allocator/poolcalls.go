@@ -163,7 +163,7 @@ func (p *core) describe(ctx context.Context, cursor string, resources []string) 
 			info.Left = berth.Forever
 		}
 		for range r.Int(i + 7) {
-			h, err := claims.Holder(r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
+			h, err := claims.Holder(p.name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
 			if err != nil {
 				return "", nil, err
 			}

@@ -62,16 +62,17 @@ func (p *Pool[T]) GC(ctx context.Context) (int, error) {
 }
 
 // Holders goes through the holds, in no order. It promises what SCAN promises: a
-// hold that lasts from beginning to end is there, once. It ends after an error:
-// berth.ErrIncompatible or the server's.
+// hold that lasts from beginning to end is there, once. An
+// error that names a claim says that what is stored of it is damaged; the listing
+// goes on. It ends after any other error: berth.ErrIncompatible or the server's.
 func (p *Pool[T]) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 	return p.core.client.calls.Holders(ctx, p.core.name)
 }
 
 // Waiters goes through the claims that wait, the first in line first. A claim
 // that waits from beginning to end is there, once; what comes and goes meanwhile
-// may be there or not. It ends after an error: berth.ErrIncompatible or the
-// server's.
+// may be there or not. It goes on after a damaged claim, as Holders does, and ends
+// after any other error: berth.ErrIncompatible or the server's.
 func (p *Pool[T]) Waiters(ctx context.Context) iter.Seq2[Waiter, error] {
 	return p.core.client.calls.Waiters(ctx, p.core.name)
 }

@@ -2,10 +2,10 @@ package keyspace
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
 )
 
 // MaxBytes is how long a namespace or a name may be, in bytes.
@@ -22,8 +22,8 @@ const (
 )
 
 // CheckNamespace returns a *[berth.ConfigError] for the field "Namespace"
-// unless ns is valid UTF-8 of 1 to [MaxBytes] bytes without braces, control
-// characters and the glob characters * ? [ ] \ ^.
+// unless ns is valid UTF-8 of 1 to [MaxBytes] bytes without braces, the glob
+// characters * ? [ ] \ ^, and what [CheckName] refuses beside braces.
 //
 // A colon is allowed, so that "shop:eu" can be a namespace. It makes no two
 // keys equal: the first brace of a key is the one before the name, because
@@ -36,24 +36,26 @@ func CheckNamespace(ns string) error {
 }
 
 // CheckName returns a *[berth.ConfigError] for the field "name" unless name is
-// valid UTF-8 of 1 to [MaxBytes] bytes without braces and control characters.
-// Names are compared byte by byte: nothing is trimmed, folded or normalized.
+// valid UTF-8 of 1 to [MaxBytes] bytes without braces, control characters, line
+// and paragraph separators, direction marks, and characters that cannot be seen,
+// such as U+200B: whoever reads a name sees which one it is. Names are compared
+// byte by byte: nothing is trimmed, folded or normalized.
 func CheckName(name string) error {
 	return check("name", name, braces)
 }
 
-func check(field, text, forbidden string) error {
+func check(field, value, forbidden string) error {
 	switch {
-	case text == "":
+	case value == "":
 		return berth.Invalid(field, "must not be empty")
-	case len(text) > MaxBytes:
-		return berth.Invalid(field, "must have at most %d bytes, has %d", MaxBytes, len(text))
-	case !utf8.ValidString(text):
-		return berth.Invalid(field, "must be valid UTF-8, is %q", text)
+	case len(value) > MaxBytes:
+		return berth.Invalid(field, "must have at most %d bytes, has %d", MaxBytes, len(value))
+	case !utf8.ValidString(value):
+		return berth.Invalid(field, "must be valid UTF-8, is %q", value)
 	}
-	for i, r := range text {
-		if unicode.IsControl(r) {
-			return berth.Invalid(field, "must have no control characters, has %U at byte %d", r, i)
+	for i, r := range value {
+		if text.Hidden(r) {
+			return berth.Invalid(field, "must have no control characters, direction marks or invisible characters, has %U at byte %d", r, i)
 		}
 		if strings.ContainsRune(forbidden, r) {
 			return berth.Invalid(field, "must have none of %s, has %q at byte %d", forbidden, r, i)

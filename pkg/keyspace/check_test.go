@@ -42,6 +42,10 @@ func TestNamespacesAndNamesThatAreRefused(t *testing.T) {
 		{"\x00", "has U+0000 at byte 0"},
 		{"\x7f", "has U+007F at byte 0"},
 		{"\u0085", "has U+0085 at byte 0"},
+		{"gpu\u200b", "has U+200B at byte 3"},
+		{"\u202eupg", "has U+202E at byte 0"},
+		{"a\u2028b", "has U+2028 at byte 1"},
+		{"\u3164", "has U+3164 at byte 0"},
 	} {
 		requireRefused(t, keyspace.CheckNamespace(test.text), "Namespace", test.problem)
 		requireRefused(t, keyspace.CheckName(test.text), "name", test.problem)

@@ -91,7 +91,9 @@ func (c *Client) Queued(ctx context.Context, name string) (bool, error) {
 
 // Queue goes through the claims that wait for the lock, the first in line first.
 // A claim that waits from beginning to end is there, once; what comes and goes
-// meanwhile may be there or not. It ends after an error: those of Info.
+// meanwhile may be there or not. An error that names a claim says that what is
+// stored of it is damaged; the queue goes on. It ends after any other error: those
+// of Info.
 func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[Waiter, error] {
 	if err := keyspace.CheckName(name); err != nil {
 		return func(yield func(Waiter, error) bool) { yield(Waiter{}, err) }
@@ -171,7 +173,7 @@ func (s *calls) read(ctx context.Context, name string) (LockInfo, error) {
 		LastLease: claims.Millis(r.Int(6)), ExtendedAt: moment(r.Int(7)),
 	}
 	for i := 8; i < r.Len(); i += 3 {
-		h, err := claims.Holder(r.Str(i), now, r.Int(i+1), r.Str(i+2))
+		h, err := claims.Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))
 		if err != nil {
 			return info, err
 		}

@@ -14,16 +14,17 @@ type Holder = berth.Holder
 type Waiter = berth.Waiter
 
 // Holders goes through the permits that are held, in no order. It promises what
-// SCAN promises: a permit that is held from beginning to end is there, once. It
-// ends after an error: berth.ErrIncompatible or the server's.
+// SCAN promises: a permit that is held from beginning to end is there, once. An
+// error that names a claim says that what is stored of it is damaged; the listing
+// goes on. It ends after any other error: berth.ErrIncompatible or the server's.
 func (s *Semaphore) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 	return s.client.calls.Holders(ctx, s.name)
 }
 
 // Waiters goes through the claims that wait, the first in line first. A claim
 // that waits from beginning to end is there, once; what comes and goes meanwhile
-// may be there or not. It ends after an error: berth.ErrIncompatible or the
-// server's.
+// may be there or not. It goes on after a damaged claim, as Holders does, and ends
+// after any other error: berth.ErrIncompatible or the server's.
 func (s *Semaphore) Waiters(ctx context.Context) iter.Seq2[Waiter, error] {
 	return s.client.calls.Waiters(ctx, s.name)
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// evil is what a hostile writer would like to have on a terminal.
+const evil = "\x1b[2J\u009b2J\u202e"
+
+// forged has a second hold stored beside the one of each name in use, by a claim
+// of this id.
+func forged(t *testing.T, redis rueidis.Client, kind, name, id string) {
+	t.Helper()
+	copying := `
+		local line = redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES")
+		for i = 1, #line, 2 do
+			local place, claim = string.match(line[i], "^(%a:)(.*)$")
+			local record = redis.call("HGET", KEYS[1], "c:" .. claim)
+			if record then
+				redis.call("HSET", KEYS[1], "c:" .. ARGV[1], record)
+				redis.call("ZADD", KEYS[2], line[i + 1], place .. ARGV[1])
+			end
+		end
+		return #line`
+	key := "berth:" + kind + ":{" + name + "}:"
+	entries, err := redis.Do(context.Background(), redis.B().Eval().Script(copying).Numkeys(2).
+		Key(key+"state", key+"line").Arg(id).Build()).AsInt64()
+	require.NoError(t, err)
+	require.Positive(t, entries)
+}
+
+func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := server(t)
+	redis, err := s.Client()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	permit, err := semOf(t, s, "gpu", 4).Acquire(ctx, nil)
+	require.NoError(t, err)
+	lock, err := locksOf(t, s, qlock.Config{}).Lock(ctx, "gpu", nil)
+	require.NoError(t, err)
+	pool := poolOf(t, s, "gpu", allocator.Config{})
+	_, err = pool.Add(ctx, []string{"a", "key " + evil}, nil)
+	require.NoError(t, err)
+	_, err = pool.Allocate(ctx, nil)
+	require.NoError(t, err)
+	for _, kind := range []string{"sem", "lock", "pool"} {
+		forged(t, redis, kind, "gpu", evil)
+	}
+	for _, args := range [][]string{
+		{"sem", "ls"}, {"lock", "ls"}, {"pool", "ls"}, {"sem", "show", "gpu"}, {"lock", "show", "gpu"},
+		{"lock", "queue", "gpu"}, {"pool", "show", "gpu", "--all"}, {"pool", "inspect", "gpu"},
+		{"sem", "release", "gpu", evil + "2", "--force"}, {"lock", "show", evil},
+	} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			got := call(t, s.URL(), append(args, more...)...)
+			all := strings.ReplaceAll(got.out+got.err, "\n", "")
+			require.Equal(t, -1, strings.IndexFunc(all, unreadable), "%v: %q", args, all)
+		}
+	}
+	got := call(t, s.URL(), "sem", "show", "gpu")
+	require.Equal(t, exitDamaged, got.code)
+	require.Contains(t, got.out, permit.ID(), "what can be read is shown beside")
+	require.Equal(t, `berth: claim "\x1b[2J\u009b2J\u202e" of "gpu" is damaged: its id is not one of Berth's`+"\n", got.err)
+	require.Equal(t, exitDamaged, call(t, s.URL(), "lock", "show", "gpu").code)
+	require.Equal(t, 0, call(t, s.URL(), "sem", "release", "gpu", evil, "--force").code, "an operator can remove it")
+	require.Equal(t, outcome{0, "", ""}, outcome{call(t, s.URL(), "sem", "show", "gpu").code, "", ""})
+	_ = lock
+}
+
+func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
+	t.Parallel()
+	denied := refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
+	for _, args := range [][]string{
+		{"sem", "ls"}, {"lock", "ls"}, {"pool", "ls"}, {"sem", "show", "x"}, {"lock", "show", "x"}, {"lock", "queue", "x"},
+		{"pool", "show", "x"}, {"pool", "inspect", "x"}, {"swarm", "status"},
+	} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			got := call(t, denied, append(args, more...)...)
+			require.Equal(t, exitUnavailable, got.code, "%v: %s", args, got.err)
+			require.Empty(t, got.out, args)
+			require.Contains(t, got.err, "refused by the server at", args)
+			require.Contains(t, got.err, "+scan beside the smallest ACL")
+		}
+	}
+}
+
+// TestAListingShowsWhatAPartOfAClusterAnswered has a name that cannot be read among
+// others.
+func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := server(t)
+	redis, err := s.Client()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4)
+	require.NoError(t, err)
+	_, err = sem.Acquire(ctx, nil)
+	require.NoError(t, err)
+	_, err = locksOf(t, s, qlock.Config{}).Lock(ctx, "gpu", nil)
+	require.NoError(t, err)
+	_, err = poolOf(t, s, "gpu", allocator.Config{}).Add(ctx, []string{"a"}, nil)
+	require.NoError(t, err)
+	for _, kind := range []string{"sem", "lock", "pool"} {
+		set := redis.B().Set().Key("berth:" + kind + ":{broken}:state").Value("somebody else's").Build()
+		require.NoError(t, redis.Do(ctx, set).Error())
+		got := call(t, s.URL(), kind, "ls")
+		require.Equal(t, exitUnavailable, got.code)
+		require.Regexp(t, `(?m)^gpu `, got.out)
+		require.Contains(t, got.err, "holds a string instead of a")
+		got = call(t, s.URL(), kind, "ls", "--json")
+		require.Equal(t, exitUnavailable, got.code)
+		require.Contains(t, got.out, `"name": "gpu"`)
+	}
+}
