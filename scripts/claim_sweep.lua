@@ -1,10 +1,9 @@
 --[[
-claim_sweep: drop what has expired, hand on, and count.
+claim_sweep: drop what has expired and hand on.
 KEYS[1] state (HASH field -> number, c:claim -> record)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
-RETURNS {"swept", dropped, held, holders, waiting, capacity, next_ms, first, more}
-  | {"incompatible", format}
+RETURNS {"swept", dropped, next_ms, first, more} | {"incompatible", format}
 REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
 ]]
 --- @include "lib/open"
@@ -22,7 +21,7 @@ if newer then
   return { "incompatible", newer }
 end
 if st.fmt == 0 then
-  return { "swept", 0, 0, 0, 0, 0, -1, 0, 0 }
+  return { "swept", 0, -1, 0, 0 }
 end
 local dropped = sweep(at, st, budget)
 local stale = st.used > 0 and redis.call("ZCOUNT", at.line, 0, bands().forever) == 0
@@ -33,7 +32,6 @@ local spent = dropped + handoff(at, st, budget - dropped, out)
 if spent > 0 or stale then
   save(at, st)
 end
-local holders = redis.call("ZCOUNT", at.line, 0, bands().forever)
 local next_ms, mine = tide(at, st, node)
 tell(out)
-return { "swept", dropped, st.used, holders, st.waiting, st.cap, next_ms, mine, spent >= budget and 1 or 0 }
+return { "swept", dropped, next_ms, mine, spent >= budget and 1 or 0 }

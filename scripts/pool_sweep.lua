@@ -6,7 +6,7 @@ KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
-RETURNS {"swept", dropped, held, holders, waiting, resources, next_ms, first, more, free, leased, resting, leaving}
+RETURNS {"swept", dropped, next_ms, first, more, holders, waiting, resources, free, leased, resting, leaving}
   | {"incompatible", format}
 REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
 ]]
@@ -28,7 +28,7 @@ if newer then
   return { "incompatible", newer }
 end
 if st.fmt == 0 then
-  return { "swept", 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0 }
+  return { "swept", 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 end
 touch(at, st) -- a full server must be able to grant
 local dropped = reclaim(at, st, budget)
@@ -43,6 +43,6 @@ local resting = redis.call("ZCOUNT", at.line, band.rest, band.rest + band.foreve
 local next_ms, mine = tide(at, st, node)
 tell(out)
 return {
-  "swept", dropped, st.used, holders, st.waiting, p.resources, next_ms, mine, spent >= budget and 1 or 0,
+  "swept", dropped, next_ms, mine, spent >= budget and 1 or 0, holders, st.waiting, p.resources,
   p.free, p.leased, resting, p.leaving,
 }

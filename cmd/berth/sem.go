@@ -153,11 +153,13 @@ func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) 
 	if err != nil {
 		return err
 	}
-	stats, err := sem.Stats(ctx)
-	if err != nil {
-		return err
+	var stats semaphore.Stats
+	for stats, err = range sems.Stats(ctx, name) { // which says where no capacity is stored
+		if err != nil {
+			return err
+		}
 	}
-	if stats.Capacity == 0 {
+	if !stats.Known() {
 		return &exitError{exitFailed, fmt.Errorf(
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.namespace)}
 	}

@@ -81,7 +81,7 @@ type Calls struct {
 	request func() any
 	empty   func(name string)
 
-	renew, resume, restore, sweep, force, holders, waiters *scriptkit.Script
+	renew, resume, restore, sweep, force, stats, holders, waiters *scriptkit.Script
 }
 
 // New returns calls without an engine. It does no I/O.
@@ -121,6 +121,7 @@ func New(cfg Config) *Calls {
 		restore: or(cfg.Restore, "claim_restore"),
 		sweep:   or(cfg.Sweep, "claim_sweep"),
 		force:   or(cfg.Force, "claim_force_release"),
+		stats:   lib.Script("claim_stats"),
 		holders: lib.Script("claim_holders"),
 		waiters: lib.Script("claim_waiters"),
 	}

@@ -2,23 +2,44 @@ package claims
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
+// weighed is how many expired holds Count weighs at most.
+const weighed = 1000
+
 // Counts are what a name looked like at one moment.
 type Counts struct {
-	// Dropped is how many expired entries the call has dropped.
-	Dropped int
 	// Held is the weight of all holds together.
 	Held int
 	// Holders is how many holds that is.
 	Holders int
 	// Waiting is how many claims wait in line.
 	Waiting int
+	// Expired is how many holds and waiting claims have expired and were not swept yet.
+	Expired int
 	// Capacity is the stored capacity, 0 for a name that is not known.
 	Capacity int
+}
+
+// Count sends claim_stats, which only reads. It is repeated by Config.Retry. Of the
+// expired holds 1000 are weighed; any beyond count as of weight 1, so that Held may
+// be too high.
+func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
+	r, err := s.Run(ctx, s.stats, scriptkit.Bounded, name, strconv.Itoa(weighed))
+	if err != nil {
+		return Counts{}, err
+	}
+	if r.Status() != statusStats {
+		return Counts{}, Unexpected(name, &r)
+	}
+	counts := Counts{
+		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Expired: int(r.Int(5)),
+	}
+	return counts, r.Err()
 }
 
 // Sweep sends claim_sweep once.
@@ -30,23 +51,18 @@ func (s *Calls) Sweep(ctx context.Context, name string) (engine.Tide, error) {
 // SweepOnce drops what has expired, as much as one script does, and returns how
 // much that was. Calls are repeated by Config.Retry.
 func (s *Calls) SweepOnce(ctx context.Context, name string) (int, error) {
-	counts, _, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
-	return counts.Dropped, err
+	dropped, _, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
+	return dropped, err
 }
 
-// Count drops what has expired, however much it is, and counts. Calls are
-// repeated by Config.Retry. The counts are zero with an error.
-func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
-	dropped := 0
-	for {
-		counts, tide, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
-		if err != nil {
-			return Counts{}, err
-		}
-		dropped += counts.Dropped
-		if !tide.More {
-			counts.Dropped = dropped
-			return counts, nil
+// SweepAll drops what has expired, however much it is, and returns how much that
+// was, also beside an error. Calls are repeated by Config.Retry.
+func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
+	for all := 0; ; {
+		dropped, tide, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
+		all += dropped
+		if err != nil || !tide.More {
+			return all, err
 		}
 	}
 }
@@ -57,23 +73,20 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 	if !more {
 		return nil
 	}
-	_, err := s.Count(ctx, name)
+	_, err := s.SweepAll(ctx, name)
 	return err
 }
 
-// sweepOnce sends one claim_sweep, which counts as well.
-func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode) (Counts, engine.Tide, error) {
+// sweepOnce sends one claim_sweep.
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode) (int, engine.Tide, error) {
 	r, err := s.Run(ctx, s.sweep, mode, name, s.Node, s.Linger, s.Channel, name)
 	if err != nil {
-		return Counts{}, engine.Tide{}, err
+		return 0, engine.Tide{}, err
 	}
 	if r.Status() != statusSwept {
-		return Counts{}, engine.Tide{}, Unexpected(name, &r)
+		return 0, engine.Tide{}, Unexpected(name, &r)
 	}
-	counts := Counts{
-		Dropped: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Capacity: int(r.Int(5)),
-	}
-	s.Tell.Swept(name, counts.Dropped)
-	tide := Tide(&r, 6, 8)
-	return counts, tide, r.Err()
+	dropped := int(r.Int(1))
+	s.Tell.Swept(name, dropped)
+	return dropped, Tide(&r, 2, 4), r.Err()
 }

@@ -15,6 +15,7 @@ const (
 	statusResumed      = "resumed"
 	statusAttached     = "attached"
 	statusPage         = "page"
+	statusStats        = "stats"
 )
 
 // toldReleased is the word of a tombstone that a force call left.

@@ -11,8 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -33,6 +36,19 @@ type World struct {
 	Settle func(done func() bool)
 	// Exact says that time is virtual.
 	Exact bool
+}
+
+// sweep drops what has expired, which nobody may have met since.
+func (w *World) sweep() error {
+	space, err := keyspace.New(w.Namespace)
+	if err != nil {
+		return err
+	}
+	calls := claims.New(claims.Config{
+		Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}), Space: space, Kind: keyspace.Sem, Node: "sweeper", Linger: linger,
+	})
+	_, err = calls.SweepAll(context.Background(), w.Name)
+	return err
 }
 
 const (
@@ -209,6 +225,7 @@ func (m *machine) finish(t *rapid.T) {
 	if !empty() {
 		t.Fatalf("somebody still holds or waits")
 	}
+	must(t, m.sweep())
 	m.check(t)
 	if v := m.last; m.Exact && len(v.tombs)+len(v.records)+len(v.stones) > 0 {
 		t.Fatalf("something is left: %+v", v)

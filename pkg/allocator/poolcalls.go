@@ -233,10 +233,10 @@ func (p *core) stats(ctx context.Context) (Stats, error) {
 		}
 		p.client.calls.Tell.Swept(p.name, int(r.Int(1)))
 		dropped += int(r.Int(1))
-		more := r.Int(8) == 1
+		more := r.Int(4) == 1
 		stats := Stats{
-			Name: p.name, Resources: int(r.Int(5)), Free: int(r.Int(9)), Leased: int(r.Int(10)), Resting: int(r.Int(11)),
-			Leaving: int(r.Int(12)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Swept: dropped,
+			Name: p.name, Resources: int(r.Int(7)), Free: int(r.Int(8)), Leased: int(r.Int(9)), Resting: int(r.Int(10)),
+			Leaving: int(r.Int(11)), Holders: int(r.Int(5)), Waiting: int(r.Int(6)), Swept: dropped,
 		}
 		if r.Err() != nil {
 			return Stats{}, r.Err()

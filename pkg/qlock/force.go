@@ -131,9 +131,9 @@ func (c *Client) SweepWaiters(ctx context.Context) (int, error) {
 	var errs []error
 	for name, err := range c.names(ctx) {
 		if err == nil {
-			var counts claims.Counts
-			counts, err = c.seat.Load().Count(ctx, name)
-			count += counts.Dropped
+			var dropped int
+			dropped, err = c.seat.Load().SweepAll(ctx, name)
+			count += dropped
 		}
 		if err != nil {
 			errs = append(errs, err)

@@ -222,8 +222,13 @@ func TestStatsCountWhatIsHeldAndWhoWaits(t *testing.T) {
 		s := n.gpu(5)
 		stats, err := s.Stats(ctx)
 		require.NoError(t, err)
-		require.Equal(t, semaphore.Stats{Name: gpu}, stats, "not known")
-		require.Zero(t, stats.Share())
+		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 5}, stats, "the handle knows its capacity")
+		require.Equal(t, 5, stats.Available())
+		unknown := collect(t, n.Stats(ctx, gpu))[0]
+		require.Equal(t, semaphore.Stats{Name: gpu}, unknown)
+		require.False(t, unknown.Known())
+		require.Zero(t, unknown.Available())
+		require.Zero(t, unknown.Share())
 		require.Empty(t, w.Keys(), "and a question does not make it known")
 
 		n.take(5, &semaphore.AcquireOptions{Weight: 3})
@@ -243,19 +248,46 @@ func TestStatsCountWhatIsHeldAndWhoWaits(t *testing.T) {
 	})
 }
 
-func TestStatsSweepAllThatHasExpired(t *testing.T) {
+func weighs(n int) func(*engine.Record) { return func(r *engine.Record) { r.Weight = n } }
+
+// What has expired is counted as expired, however much it is, and nothing is written.
+func TestStatsOnlyRead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		const many = 250
 		for i := range many {
-			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), many, semaphore.CapacityStored)
+			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), many+1, semaphore.CapacityStored)
 		}
-		w.Advance(lease)
-		stats, err := n.gpu(many).Stats(context.Background())
+		w.Advance(lease / 2)
+		w.acquireScript("live", "live.1", many+1, semaphore.CapacityStored)
+		w.acquireScript("dead", "dead.waits", many+1, semaphore.CapacityStored, weighs(2), func(r *engine.Record) { r.Wait = lease / 2 })
+		stats := func() semaphore.Stats {
+			t.Helper()
+			before := w.Dump()
+			stats, err := n.gpu(many + 1).Stats(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, before, w.Dump(), "nothing is written")
+			return stats
+		}
+		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many + 1, Held: many + 1, Holders: many + 1, Waiting: 1}, stats())
+		w.Advance(lease / 2)
+		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many + 1, Held: 1, Holders: 1, Expired: many + 1}, stats())
+		require.Zero(t, n.Count("claim_sweep"))
+	})
+}
+
+func TestStatsWeighWhatHasExpired(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		for i := range 3 {
+			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 20, semaphore.CapacityStored, weighs(2+i))
+		}
+		w.Advance(lease / 2)
+		w.acquireScript("live", "live.1", 20, semaphore.CapacityStored, weighs(5))
+		w.Advance(lease / 2)
+		stats, err := n.gpu(20).Stats(context.Background())
 		require.NoError(t, err)
-		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many, Swept: many}, stats)
-		require.Equal(t, 3, n.Count("claim_sweep"), "at most 100 in one script")
-		w.RequireIdle()
+		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 20, Held: 5, Holders: 1, Expired: 3}, stats)
 	})
 }
 

@@ -248,12 +248,13 @@ func (w *world) acquireScript(node, claim string, capacity int, policy semaphore
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }
 
-// stats are the counts, read by a script.
+// stats are the counts after a sweep, by the scripts alone.
 func (w *world) stats() semaphore.Stats {
 	w.T.Helper()
-	r := w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
+	w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
+	r := w.Call("claim_stats", "1000")
 	return semaphore.Stats{
-		Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Capacity: int(r.Int(5)),
+		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)),
 	}
 }
 

@@ -107,7 +107,7 @@ func (p *Pushes) take(t *rapid.T) []push {
 
 // hear takes from a reply what it says about the next place that may become free.
 func (d *driver) hear(args []string, r *scriptkit.Reply) {
-	node, at := args[0], map[string]int{"queued": 5, "renewed": 1, "restored": 1, "swept": 6}[r.Status()]
+	node, at := args[0], map[string]int{"queued": 5, "renewed": 1, "restored": 1, "swept": 2}[r.Status()]
 	if r.Status() == "queued" {
 		node = args[1]
 	}

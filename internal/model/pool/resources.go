@@ -150,5 +150,5 @@ func (d *driver) sweep(t *rapid.T) {
 	dropped := d.reclaim()
 	d.handOff()
 	held, waiting, _ := d.holds()
-	d.same(t, "sweep", &r, "swept", dropped, held, held, waiting, len(d.items), nil, nil, 0, len(d.free))
+	d.same(t, "sweep", &r, "swept", dropped, nil, nil, 0, held, waiting, len(d.items), len(d.free))
 }
