@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-go/berth"
+import (
+	"context"
+
+	"github.com/berth-go/berth"
+)
 
 // outdated says whether the node has outlived its time in a swarm: whatever it
 // holds may have been given to others.
@@ -14,6 +18,30 @@ func (e *Engine) closedBy() error {
 		return ErrReplaced
 	}
 	return berth.ErrClosed
+}
+
+// settle looks at a refusal that says that somebody has ended the claim: that may be
+// because the node was found dead, of which it hears with its next probe only.
+func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth.AcquireError {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	known := make(chan struct{})
+	e.spawn(func() {
+		defer close(known)
+		e.cfg.Settle(ctx)
+	})
+	select {
+	case <-known:
+	case <-ctx.Done():
+	case <-e.closing:
+	}
+	switch {
+	case e.outdated():
+		refusal.Cause = ErrReplaced
+	case ctx.Err() != nil || e.isClosing():
+		return left
+	}
+	return refusal
 }
 
 // Abandon closes an engine whose node must not be believed any more, and does not

@@ -42,8 +42,8 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		refusal = e.await(wait, c)
 	}
 	if refusal != nil {
-		if refusal.Reason == berth.ReasonGone && e.outdated() {
-			refusal.Cause = ErrReplaced // removed because the node was found dead
+		if e.cfg.Settle != nil && (refusal.Reason == berth.ReasonGone || errors.Is(refusal.Cause, berth.ErrReleased)) {
+			refusal = e.settle(wait, refusal)
 		}
 		if refusal.Reason == "" {
 			refusal = e.leaving(ctx, wait)

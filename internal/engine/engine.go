@@ -54,6 +54,10 @@ type Config struct {
 	// Passed says whether the node has outlived its time, so that it must not
 	// believe in anything that it holds; nil where that cannot be. It never waits.
 	Passed func() bool
+	// Settle asks the server whether the node has outlived its time, so that Passed
+	// is true afterwards, or the engine abandoned, if it has. It returns early when
+	// ctx ends; nil where Passed is.
+	Settle func(ctx context.Context)
 }
 
 // Engine carries the claims of one client object.

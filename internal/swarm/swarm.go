@@ -166,6 +166,21 @@ func (s *Swarm) ProbeNow(ctx context.Context) error {
 	}
 }
 
+// Settle asks whether the node with that id still counts: it returns when a probe that
+// began after the call is confirmed, when the node is not in the swarm, or has been
+// replaced, or when ctx ends.
+func (s *Swarm) Settle(ctx context.Context, node string) {
+	for s.Horizon(node) != 0 && s.ProbeNow(ctx) != nil {
+		pause := time.NewTimer(s.cfg.ProbeEvery / 10)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+	}
+}
+
 // ended is why a context has ended: its error, and its cause.
 func ended(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(ctx.Err(), cause) {

@@ -40,6 +40,87 @@ func TestALockThatWaitsIsAskedForAgainUnderTheNewNode(t *testing.T) {
 	})
 }
 
+// Its node is well, and hears of its condemnation only after what follows from that.
+func TestAWaitThatIsFlushedBeforeTheNextProbeGoesOnUnderTheNewNode(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts  *qlock.LockOptions
+		fate  link.Fate // of the probe that tells
+		after time.Duration
+	}{
+		"at once":                   {nil, link.Pass, 0},
+		"its grant needs a call":    {hour(), link.Pass, 0},
+		"the probe is lost":         {nil, link.LoseRequest, 200 * ms},
+		"the answer to it is lost":  {nil, link.LoseReply, 200 * ms},
+		"the probe takes its time":  {nil, link.Slow(500 * ms), 500 * ms},
+		"it has been asked to wait": {&qlock.LockOptions{MaxWait: time.Minute}, link.Pass, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a, b := w.member(), w.member()
+				l := b.take(nil)
+				waits := a.queue(test.opts)
+				w.Until(100 * ms)
+				former := a.findDead()
+				a.Once("swarm_probe", test.fate)
+				require.Equal(t, 1, b.flush().Waiters)
+				w.Advance(test.after)
+				require.True(t, waits.pending(), "%v", waits.err)
+				require.NotEqual(t, former, a.Node())
+				w.Advance(ms)
+				_, queued := w.held(b)
+				require.Len(t, queued, 1)
+				require.True(t, strings.HasPrefix(queued[0], a.Node()+"."))
+				require.NoError(t, l.Release(context.Background()))
+				require.Equal(t, queued[0], waits.granted(w.Now()).ID())
+			})
+		})
+	}
+}
+
+// It was granted at once, for longer than a first grant is for, and is flushed before
+// its confirming call.
+func TestAGrantThatIsFlushedBeforeItIsConfirmedIsAskedForAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		w.Until(100 * ms)
+		former := a.findDead()
+		a.Once("lock_renew", link.LoseRequest)
+		asks := a.queue(hour())
+		require.Equal(t, 1, b.flush().Locks)
+		asks.returned(2 * time.Second)
+		require.NoError(t, asks.err)
+		require.NotEqual(t, former, a.Node())
+		require.True(t, strings.HasPrefix(asks.lock.ID(), a.Node()+"."))
+		require.NoError(t, asks.lock.Err())
+		entries, _ := w.held(b)
+		require.Equal(t, []string{asks.lock.ID()}, entries)
+	})
+}
+
+// Who was removed by an operator is told so, also in a swarm.
+func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		b.take(nil)
+		waits, node := a.queue(nil), a.Node()
+		_, err := b.ForceReleaseNode(context.Background(), node)
+		require.NoError(t, err)
+		waits.refused(0, berth.ReasonGone)
+		require.Equal(t, node, a.Node())
+
+		waits = a.queue(&qlock.LockOptions{MaxWait: time.Second})
+		a.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "swarm_probe" {
+				return link.LoseRequest // nobody can tell why it was removed
+			}
+			return link.Pass
+		})
+		_, err = b.ForceReleaseNode(context.Background(), node)
+		require.NoError(t, err)
+		waits.refused(time.Second, berth.ReasonTimedOut)
+	})
+}
+
 func TestAWaitAcrossAReplacementHasItsBounds(t *testing.T) {
 	attempts := &qlock.LockOptions{MaxAttempts: 3, RetryDelay: 10 * time.Second, RetryJitter: -1}
 	for name, bound := range map[string]struct {

@@ -52,6 +52,7 @@ func newCalls(c *Client) *calls {
 		Wait: c.cfg.Lease, CallTimeout: c.cfg.CallTimeout, CleanupTimeout: c.cfg.CleanupTimeout,
 		WarnAfter: max(c.cfg.WarnHeldLongerThan, 0), Retry: c.cfg.Retry, Observe: s.Tell, Clock: c.clock,
 		Passed: func() bool { return c.swarm.passed(node) },
+		Settle: func(ctx context.Context) { c.swarm.s.Settle(ctx, node) },
 	})
 	return s
 }
