@@ -17,9 +17,9 @@ var (
 
 	// ErrBusy says that a claim was not acquired because others hold, or wait
 	// for, what it asked for, or because a pool has nothing to give just then: the
-	// reasons full, resting, empty, held, queued ahead, timed out and attempts used up. It never matches where the server was not reached,
-	// the caller cancelled or the client was closed. It comes with
-	// ErrNotAcquired.
+	// reasons full, resting, empty, held, queued ahead, timed out and attempts used
+	// up. It never matches where the server was not reached (ErrUnavailable), the
+	// caller cancelled or the client was closed. It comes with ErrNotAcquired.
 	ErrBusy = errors.New("berth: busy")
 
 	// ErrNotHeld says that the server does not know the hold, or no longer.
@@ -51,6 +51,16 @@ var (
 
 	// ErrClosed says that the client is closed.
 	ErrClosed = errors.New("berth: client closed")
+
+	// ErrUnavailable says that the server did not answer a call, or did not run it:
+	// it was not reached, was silent for CallTimeout, or refused for now (READONLY
+	// of a replica, LOADING, CLUSTERDOWN, a busy script and the like). A call that
+	// was not answered may have run; every call of Berth can be repeated safely.
+	// ErrUnavailable does not match what the server refuses for good (NOPERM,
+	// WRONGTYPE, a full server), ErrIncompatible, or a hold that was lost. Where the
+	// caller's context ended a call before the answer, the error matches ctx.Err()
+	// too.
+	ErrUnavailable = errors.New("berth: the server is unavailable")
 
 	// ErrInvalidConfig says that a value was refused before anything was
 	// sent. The field is in *ConfigError.
@@ -107,7 +117,9 @@ const (
 	// ReasonClosed: the client was closed during the wait.
 	ReasonClosed Reason = "closed"
 	// ReasonFailed: the server could not be reached or refused, or a pool's resource
-	// could not be opened; see Cause.
+	// could not be opened; see Cause. Also where MaxWait, the deadline of the caller's
+	// context or the attempts ended the wait, and the server never answered or its
+	// last answer was older than the wait lease: Cause matches ErrUnavailable then.
 	ReasonFailed Reason = "failed"
 )
 

@@ -62,14 +62,9 @@ func (n *notes) close() {
 	}
 }
 
-// quiet is how long after a failed renewal the next ones are not worth a line.
-const quiet = 5 * time.Second
-
 // observer says of a client's events what the user of one command has to know.
 func (n *notes) observer() observe.Observer {
 	watched := isTerminal(n.out)
-	var mu sync.Mutex
-	var failed time.Time // guarded by mu: when a failed renewal was last told
 	return observe.Func(func(e observe.Event) {
 		switch e.Kind {
 		case observe.Queued:
@@ -80,16 +75,9 @@ func (n *notes) observer() observe.Observer {
 			}
 		case observe.CapacityDiffers:
 			n.say("warning: the capacity of %q is %d, and not %d; the stored one counts", e.Name, e.Capacity, e.Count)
-		case observe.RenewFailed:
-			mu.Lock()
-			again := time.Since(failed) < quiet
-			if !again {
-				failed = time.Now()
-			}
-			mu.Unlock()
-			if !again {
-				n.say("warning: a renewal of %q was not answered, it is repeated: %v", e.Name, e.Err)
-			}
+		case observe.Unavailable:
+			n.say("warning: for %s now the server has not answered for %q, or has refused; it is asked again: %v",
+				e.Silent.Round(time.Second), e.Name, e.Err)
 		}
 	})
 }

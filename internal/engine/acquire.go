@@ -47,7 +47,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		}
 		if refusal.Reason == "" {
 			refusal = e.leaving(ctx, wait)
-			c.blame(refusal)
+			c.blame(refusal, e.clock.Now())
 		}
 		e.giveUp(c, refusal)
 		return nil, e.refused(c, refusal)
@@ -163,9 +163,6 @@ func (e *Engine) repeatAsk(ctx context.Context, c *Claim) *berth.AcquireError {
 		case !scriptkit.Repeatable(err) || !pace.Next(c.MayWait):
 			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
 		}
-		c.mu.Lock()
-		c.failure = err
-		c.mu.Unlock()
 		e.repeats(c, attempt, err)
 		if !pace.Pause(ctx, e.closing) {
 			return left
@@ -197,10 +194,12 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 			c.lost = true
 			c.mu.Unlock()
 		}
+		e.failed(c, start, err)
 		return answer, err
 	}
 	c.mu.Lock()
-	c.failure, c.stored = nil, answer.Capacity
+	c.answered(start)
+	c.stored = answer.Capacity
 	c.mu.Unlock()
 	switch {
 	case answer.Refused != nil:
@@ -311,7 +310,7 @@ func (e *Engine) giveUp(c *Claim, refusal *berth.AcquireError) {
 func (e *Engine) cleanUp(c *Claim) {
 	c.calls.Lock()
 	defer c.calls.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CleanupTimeout)
+	ctx, cancel := scriptkit.Limit(context.Background(), e.cfg.CleanupTimeout)
 	defer cancel()
 	_, err := e.sendRelease(ctx, c)
 	if err != nil {

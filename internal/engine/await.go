@@ -71,9 +71,13 @@ func (e *Engine) requeueOnce(c *Claim) (answer Answer, ok bool) {
 	start := e.clock.Now()
 	answer, ok, err := e.cfg.Scripts.(Requeuer).Requeue(context.Background(), c)
 	if err != nil {
+		e.failed(c, start, err)
 		e.repeats(c, 1, err)
 		return answer, false
 	}
+	c.mu.Lock()
+	c.answered(start)
+	c.mu.Unlock()
 	if !ok {
 		return answer, false
 	}

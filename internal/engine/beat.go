@@ -104,6 +104,7 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 		sent[i] = claims[i].sight()
 	}
 	start := e.clock.Now() // sighted before, so that nothing since is taken for older
+	ctx = scriptkit.Internal(ctx)
 	round, err := e.cfg.Scripts.Beat(ctx, name, ModeBeat, claims)
 	if err != nil {
 		e.unheard(claims, start, err)
@@ -147,11 +148,11 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 
 // unheard notes that a call of claims, sent at start, has failed with an error.
 func (e *Engine) unheard(claims []*Claim, start time.Duration, err error) {
-	if !scriptkit.MaybeRan(err) {
-		return
-	}
 	for _, c := range claims {
-		c.unanswered(start)
+		if scriptkit.MaybeRan(err) {
+			c.unanswered(start)
+		}
+		e.failed(c, start, err)
 	}
 }
 
@@ -192,7 +193,11 @@ func (c *Claim) standing() int64 {
 // is what was known of it then. It reports true for a claim that
 // waits here and that the server does not know any more.
 func (e *Engine) hear(c *Claim, start time.Duration, sent sight, s Status) (out heartbeat.Outcome, forgotten bool) {
-	switch p, _ := c.current(); p {
+	c.mu.Lock()
+	c.answered(start)
+	p := c.phase
+	c.mu.Unlock()
+	switch p {
 	case waiting:
 		return e.hearWaiting(c, start, sent, s)
 	case granted:
@@ -296,10 +301,16 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 	round, err := e.cfg.Scripts.Restore(ctx, name, wanted)
 	if err != nil {
 		e.unanswered(wanted, err)
+		for _, c := range wanted {
+			e.failed(c, start, err)
+		}
 		return nil, err
 	}
 	e.tide(name, start, round.Tide)
 	for i, c := range wanted {
+		c.mu.Lock()
+		c.answered(start)
+		c.mu.Unlock()
 		outcomes[at[i]] = e.hearRestored(c, start, round.Status[i])
 	}
 	return outcomes, nil

@@ -10,9 +10,6 @@ import (
 	"github.com/berth-go/berth/internal/heartbeat"
 )
 
-// errNoAnswer is why a wait failed whose acquire is still on its way.
-var errNoAnswer = errors.New("berth: the server has not answered yet")
-
 type phase int
 
 // The phases of a claim on this side, in the only order they take.
@@ -80,7 +77,7 @@ type Claim struct {
 	heard       time.Duration // guarded by mu: start of its last own answered call
 	left        time.Duration // guarded by mu: what that call's answer said is left
 	lost        bool          // guarded by mu: an attempt of its acquire, or a restore, went unanswered
-	failure     error         // guarded by mu: why its acquire is still unanswered, nil once it is answered
+	silence     silence       // guarded by mu: the calls that have failed since the last answer
 	asked       bool          // guarded by mu: an attempt of its acquire was sent
 	hold        *Hold         // guarded by mu: its handle, once there is one
 
@@ -184,6 +181,7 @@ func (c *Claim) waited(now time.Duration) time.Duration { return c.Before + now 
 func (c *Claim) begins(now time.Duration) {
 	c.start = now
 	c.lease.Claim = c
+	c.silence.answered = unasked
 	c.terms = Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}
 }
 
@@ -267,25 +265,6 @@ func (c *Claim) overdue(cause error) error {
 		return berth.ErrExpired
 	}
 	return berth.ErrLost
-}
-
-// blame makes a wait that ran out of time a failure where the server had not
-// even answered the acquire: nobody else was in the way.
-func (c *Claim) blame(r *berth.AcquireError) {
-	c.mu.Lock()
-	failure := c.failure
-	outOfTime := r.Reason == berth.ReasonTimedOut || r.Reason == berth.ReasonAttempts
-	if failure == nil && c.phase == asking && c.asked && outOfTime {
-		failure = errNoAnswer
-	}
-	c.mu.Unlock()
-	if failure == nil {
-		return
-	}
-	if outOfTime {
-		r.Reason = berth.ReasonFailed
-	}
-	r.Cause = errors.Join(r.Cause, failure)
 }
 
 // capacity is the stored one, 0 where it is not known.

@@ -111,7 +111,6 @@ func New(cfg Config) *Engine {
 		Ends:   true,
 		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },
 		OnWarn: func(l *heartbeat.Lease) { e.heldEvent(observe.HeldLong, l.Claim.(*Claim), nil) },
-		Failed: func(l *heartbeat.Lease, err error) { e.heldEvent(observe.RenewFailed, l.Claim.(*Claim), err) },
 	}
 	e.hub = wake.New(cfg.Redis, cfg.Channel, e.deliver, e.subscribed)
 	return e

@@ -186,7 +186,7 @@ func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
 	e.event(kind, h.c, func(ev *observe.Event) {
 		ev.Fence, ev.Held, ev.Waited, ev.Lease, ev.Err = h.Fence(), e.clock.Now()-h.since, h.waited, h.c.goesBy().Lease, err
 		switch kind {
-		case observe.RenewFailed, observe.Detached, observe.Resumed, observe.ReleaseFailed:
+		case observe.Detached, observe.Resumed, observe.ReleaseFailed:
 			ev.Left = h.left()
 		}
 	})

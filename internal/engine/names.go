@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Names goes through the names of a kind that the server knows, each once. It
@@ -21,11 +22,11 @@ func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kin
 			for cursor := uint64(0); ; {
 				scan := node.B().Scan().Cursor(cursor).Match(space.Match(kind)).Count(count).Build()
 				// Rueidis repeats what only reads for as long as it may.
-				limited, cancel := context.WithTimeout(ctx, timeout)
+				limited, cancel := scriptkit.Limit(ctx, timeout)
 				entry, err := node.Do(limited, scan).AsScanEntry()
 				cancel()
 				if err != nil {
-					if !yield("", err) {
+					if !yield("", scriptkit.Failure(limited, "SCAN", err)) {
 						return
 					}
 					break

@@ -155,7 +155,7 @@ func (r *run) send(f *flight) {
 	if !r.up && !f.leaves {
 		mode, patience = scriptkit.Bounded, r.s.cfg.ZombieAfter
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	ctx, cancel := scriptkit.Limit(r.ctx, patience)
 	f.cancel = cancel
 	r.sent = f
 	node, number, doubt := r.node, r.number, r.doubt

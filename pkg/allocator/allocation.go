@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Allocation is what Allocate grants: a resource and its value. It is safe for
@@ -133,7 +134,7 @@ func (a *Allocation[T]) restShared(ctx context.Context) error {
 	if rest == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.pool.core.client.cfg.CleanupTimeout)
+	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), a.pool.core.client.cfg.CleanupTimeout)
 	defer cancel()
 	err := a.pool.core.rest(ctx, a.Resource(), rest, reason)
 	if err == nil || errors.Is(err, ErrAbsent) {

@@ -17,6 +17,7 @@ var (
 	ErrClosed        = berth.ErrClosed
 	ErrInvalidConfig = berth.ErrInvalidConfig
 	ErrIncompatible  = berth.ErrIncompatible
+	ErrUnavailable   = berth.ErrUnavailable
 
 	// ErrAbsent says that a resource is not in the pool.
 	ErrAbsent = errors.New("berth: resource not in the pool")

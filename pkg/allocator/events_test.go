@@ -117,8 +117,12 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(time.Minute)
 		n.Mend()
 	},
-	"renew_failed": func(w *world, n *node) {
-		n.take(nil)
+	"unavailable": func(w *world, n *node) {
+		a := w.node().take(nil)
+		q := n.queue(nil)
+		w.Advance(time.Second)
+		w.release(a)
+		<-q.Done
 		n.Cut()
 		w.Advance(lease)
 		n.Mend()

@@ -37,6 +37,8 @@ type Event struct {
 	Lease time.Duration
 	// Left is how long the hold still lasts if nothing renews it.
 	Left time.Duration
+	// Silent is how long the server has not answered, or has not run a call.
+	Silent time.Duration
 	// Ahead is how many claims stand in line before this one.
 	Ahead int
 	// Capacity is the stored capacity, of a pool the number of its resources; 0 where it

@@ -40,6 +40,14 @@ const (
 	// failover), which then asked again with the ticket that it had.
 	// Fills: Waited. Level: info.
 	Restored Kind = "restored"
+	// Unavailable: for some seconds the server has not answered the calls of a
+	// claim, or has not run them (READONLY, LOADING). They are repeated all the
+	// same. Sent again each minute until a call is answered. Detail says what the
+	// claim does: "asks", "waits" or "holds". Silent is how long it has lasted,
+	// Count how many calls have failed since, Err what the last one met. Fence,
+	// Held, Lease and Left are those of a hold: it is lost when Left is used up.
+	// Fills: Waited, Silent, Count, Detail, Fence, Held, Lease, Left, Err. Level: warn.
+	Unavailable Kind = "unavailable"
 	// CleanupFailed: a claim whose wait has ended could not be removed within
 	// CleanupTimeout. The server drops it when its wait lease ends.
 	// Fills: Err. Level: warn.
@@ -50,10 +58,6 @@ const (
 // client ends first, every hold ends with exactly one of Released,
 // ReleasedByOther, Lost, Expired and ReentryEnded.
 const (
-	// RenewFailed: a renewal was not answered. It is repeated until Left is
-	// used up; only then the hold is lost.
-	// Fills: Fence, Held, Lease, Left, Err. Level: warn.
-	RenewFailed Kind = "renew_failed"
 	// HeldLong: a hold has lasted longer than WarnHeldLongerThan and was
 	// perhaps forgotten. Sent once per hold.
 	// Fills: Fence, Held, Lease, Weight, Resource. Level: warn.

@@ -91,5 +91,8 @@ func appendDurations(list []zapcore.Field, e Event) []zapcore.Field {
 	if e.Left != 0 {
 		list = append(list, zap.Duration("left", e.Left))
 	}
+	if e.Silent != 0 {
+		list = append(list, zap.Duration("silent", e.Silent))
+	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Lock waits in line until it has the lock, ctx ends or MaxWait has passed. The
@@ -191,7 +192,7 @@ func (c *Client) detailed(ctx context.Context, name string, o LockOptions, err e
 	if !o.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CallTimeout)
+	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), c.cfg.CallTimeout)
 	defer cancel()
 	// Nothing is lost where this fails: the error is the caller's either way.
 	if info, err := c.Info(ctx, name); err == nil {

@@ -16,4 +16,5 @@ var (
 	ErrClosed         = berth.ErrClosed
 	ErrInvalidConfig  = berth.ErrInvalidConfig
 	ErrIncompatible   = berth.ErrIncompatible
+	ErrUnavailable    = berth.ErrUnavailable
 )

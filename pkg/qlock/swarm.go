@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/swarm"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // SwarmConfig is how a client takes part in a swarm: nodes of a namespace that
@@ -261,7 +262,7 @@ func (s *Swarm) stop(ctx context.Context) error {
 	s.work.Wait()
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), s.c.cfg.CleanupTimeout)
+		ctx, cancel = scriptkit.Limit(context.WithoutCancel(ctx), s.c.cfg.CleanupTimeout)
 		defer cancel()
 	}
 	return s.s.Stop(ctx)

@@ -28,9 +28,15 @@ type Error struct {
 	// Repeatable says that the same call may be sent again with a hope that it
 	// succeeds: the server did not run the script, or did not answer.
 	Repeatable bool
+	// Unavailable says that the server did not answer the last attempt, or did not
+	// run it for now. The error matches berth.ErrUnavailable then.
+	Unavailable bool
 	// Err is what ended the call.
 	Err error
 }
+
+// Is reports whether target is berth.ErrUnavailable, and the server was.
+func (e *Error) Is(target error) bool { return e.Unavailable && target == berth.ErrUnavailable }
 
 // Error names the script, the first key and the cause, and never an argument.
 func (e *Error) Error() string {
@@ -64,6 +70,9 @@ type verdict struct {
 	mayHaveRun bool // nobody knows whether the script ran
 }
 
+// unavailable says that the server did not answer, or did not run the call for now.
+func (v verdict) unavailable() bool { return v.repeat || v.mayHaveRun }
+
 // judge tells what the error of an attempt means that started at the given time.
 func (r *Runner) judge(err error, started time.Time) verdict {
 	if errors.Is(err, rueidis.ErrClosing) {
@@ -71,6 +80,11 @@ func (r *Runner) judge(err error, started time.Time) verdict {
 		return verdict{repeat: !r.closed(started), mayHaveRun: true}
 	}
 	r.answered()
+	return judge(err)
+}
+
+// judge tells what the error of an attempt means, but for that of a closed client.
+func judge(err error) verdict {
 	var answer *rueidis.RedisError
 	var dial *net.OpError
 	switch {
@@ -165,18 +179,44 @@ func (r *Runner) explain(ctx context.Context, c *call, v verdict, err error) err
 	if errors.As(err, &answer) {
 		return r.explainAnswer(ctx, c.script, c.keys, answer)
 	}
-	if v.mayHaveRun && isContextError(err) {
-		return errNoAnswer
-	}
-	if isContextError(err) {
-		return errors.New(err.Error())
-	}
-	return err
+	return mask(v, err)
 }
 
-// errNoAnswer stands for the end of an attempt. It matches no error of package
-// context: those say that the caller's context ended.
+// mask takes the words of package context out of an error of the network: they say
+// that the caller's context ended, and it was a limit of an attempt that did.
+func mask(v verdict, err error) error {
+	switch {
+	case !isContextError(err):
+		return err
+	case v.mayHaveRun:
+		return errNoAnswer
+	default: // a connection that could not be made
+		return errors.New(strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "no answer in time"))
+	}
+}
+
+// errNoAnswer stands for the end of an attempt.
 var errNoAnswer = errors.New("no answer in time")
+
+// Failure returns the error of a command that only reads and was sent beside the
+// scripts, under ctx: nil for nil, else an *Error, like that of a script. what names
+// the command.
+func Failure(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failed(ctx, what, err)
+}
+
+func failed(ctx context.Context, what string, err error) *Error {
+	v := judge(err)
+	v.mayHaveRun = v.mayHaveRun || errors.Is(err, rueidis.ErrClosing)
+	last := mask(v, err)
+	if end := callersEnd(ctx); end != nil && v.repeat {
+		last = &endedError{end, last}
+	}
+	return &Error{Attempts: 1, Repeatable: v.repeat, Unavailable: v.unavailable(), Err: fmt.Errorf("%s: %w", what, last)}
+}
 
 func isContextError(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)

@@ -33,25 +33,28 @@ func (r *Runner) Load(ctx context.Context, scripts ...*Script) error {
 // could stand still on a connection without buffers.
 func (r *Runner) loadNode(ctx context.Context, address string, node rueidis.Client, scripts []*Script) error {
 	for _, s := range scripts {
-		if err := r.loadScript(ctx, node, s); err != nil {
-			return &Error{Script: s.Name, Attempts: 1, Err: fmt.Errorf("SCRIPT LOAD on %s: %w", address, err)}
+		if err := r.loadScript(ctx, address, node, s); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (r *Runner) loadScript(ctx context.Context, node rueidis.Client, s *Script) error {
-	attempt, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
+func (r *Runner) loadScript(ctx context.Context, address string, node rueidis.Client, s *Script) error {
+	what := "SCRIPT LOAD on " + address
+	attempt, cancel := Limit(ctx, r.opts.CallTimeout)
 	defer cancel()
 	sha, err := node.Do(attempt, node.B().ScriptLoad().Script(s.Source).Build()).ToString()
 	var answer *rueidis.RedisError
 	switch {
-	case err == nil && sha != s.SHA:
-		return fmt.Errorf("the server says its SHA is %s instead of %s", sha, s.SHA)
+	case err == nil && sha == s.SHA:
+		return nil
+	case err == nil:
+		return &Error{Script: s.Name, Attempts: 1, Err: fmt.Errorf("%s: the server says its SHA is %s instead of %s", what, sha, s.SHA)}
 	case errors.As(err, &answer):
-		return r.explainAnswer(ctx, s, nil, answer)
-	case isContextError(err) && ended(ctx) == nil:
-		return errNoAnswer
+		err = r.explainAnswer(ctx, s, nil, answer)
 	}
-	return err
+	failure := failed(attempt, what, err)
+	failure.Script = s.Name
+	return failure
 }

@@ -2,7 +2,6 @@ package scriptkit
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -57,8 +56,10 @@ func NewRunner(client rueidis.Client, opts Options) *Runner {
 //
 // Every error is an *Error. It matches berth.ErrInvalidConfig for a wrong number
 // of keys or args, ctx.Err() and context.Cause(ctx) if ctx ended the call,
-// berth.ErrIncompatible for a server that lacks a command, and
-// rueidis.ErrClosing for a closed client. A *rueidis.RedisError is in it if the
+// berth.ErrUnavailable if the server did not answer, or did not run the script for
+// now, berth.ErrIncompatible for a server that lacks a command, and
+// rueidis.ErrClosing for a closed client. The end of an attempt by CallTimeout, or
+// of a ctx by Limit or Internal, never matches an error of package context. A *rueidis.RedisError is in it if the
 // server answered with an error.
 func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []string) (Reply, error) {
 	if err := s.checkCounts(len(keys), len(args)); err != nil {
@@ -143,7 +144,7 @@ func (c *call) reply(result rueidis.RedisResult) (Reply, error) {
 	reply, err := newReply(c.script, result)
 	reply.Unanswered = c.unanswered
 	if err != nil {
-		return reply, c.error(err, false)
+		return reply, c.error(err, false, false)
 	}
 	return reply, nil
 }
@@ -164,14 +165,15 @@ func (c *call) again(ctx context.Context, v verdict, err error) bool {
 }
 
 // error returns the *Error of this call.
-func (c *call) error(err error, repeatable bool) error {
+func (c *call) error(err error, repeatable, unavailable bool) error {
 	return &Error{
-		Script:     c.script.Name,
-		Keys:       c.keys,
-		Attempts:   c.pace.attempts,
-		MaybeRan:   c.unanswered,
-		Repeatable: repeatable,
-		Err:        err,
+		Script:      c.script.Name,
+		Keys:        c.keys,
+		Attempts:    c.pace.attempts,
+		MaybeRan:    c.unanswered,
+		Repeatable:  repeatable,
+		Unavailable: unavailable,
+		Err:         err,
 	}
 }
 
@@ -182,14 +184,17 @@ func (c *call) fail(ctx context.Context, v verdict, err error) error {
 	if err != nil {
 		last = c.runner.explain(ctx, c, v, err)
 	}
-	end := ended(ctx)
-	if !v.repeat || end == nil {
-		return c.error(last, v.repeat)
+	if !v.repeat || ended(ctx) == nil {
+		return c.error(last, v.repeat, v.unavailable())
 	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(end, cause) {
-		end = errors.Join(end, cause)
+	end := callersEnd(ctx)
+	switch {
+	case end != nil:
+		return c.error(&endedError{end, last}, true, last != nil)
+	case last == nil:
+		last = errNoAnswer // the limit ended before anything was sent
 	}
-	return c.error(&endedError{end, last}, true)
+	return c.error(last, true, true)
 }
 
 // ended returns the context's error. It looks at the clock too: an attempt that

@@ -97,8 +97,12 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(time.Minute)
 		n.Mend()
 	},
-	"renew_failed": func(w *world, n *node) {
-		n.take(1, nil)
+	"unavailable": func(w *world, n *node) {
+		p := w.node().take(1, nil)
+		q := n.queue(1, nil)
+		w.Advance(time.Second)
+		require.NoError(w.T, p.Release(context.Background()))
+		<-q.done
 		n.Cut()
 		w.Advance(lease)
 		n.Mend()

@@ -67,6 +67,9 @@ func (c *conn) readCommands() {
 		if fate.kind == loseRequest || fate.kind == late {
 			return
 		}
+		if fate.kind == refuse {
+			raw = command("EVAL", "return redis.error_reply(ARGV[1])", "0", fate.answer)
+		}
 		c.mu.Lock()
 		c.pending = append(c.pending, fate)
 		c.mu.Unlock()

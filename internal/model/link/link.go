@@ -29,8 +29,9 @@ type Command struct {
 
 // Fate is what happens to one command. The zero value lets it pass.
 type Fate struct {
-	kind  kind
-	delay time.Duration
+	kind   kind
+	delay  time.Duration
+	answer string
 }
 
 type kind int
@@ -40,6 +41,7 @@ const (
 	loseRequest
 	loseReply
 	late
+	refuse
 )
 
 var (
@@ -53,6 +55,9 @@ var (
 	// DeliverLate is called.
 	Late = Fate{kind: late}
 )
+
+// Refuse has the server answer with an error instead of running the command.
+func Refuse(answer string) Fate { return Fate{kind: refuse, answer: answer} }
 
 // Slow lets the reply, and all behind it on that connection, come later by d.
 func Slow(d time.Duration) Fate { return Fate{delay: d} }

@@ -93,3 +93,12 @@ func readCommand(r *reader) (words []string, raw []byte, err error) {
 	}
 	return words, r.take(), nil
 }
+
+// command is a command as a client sends it.
+func command(words ...string) []byte {
+	raw := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, word := range words {
+		raw = fmt.Appendf(raw, "$%d\r\n%s\r\n", len(word), word)
+	}
+	return raw
+}
