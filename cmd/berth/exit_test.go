@@ -28,6 +28,9 @@ func TestExitCodesOfRun(t *testing.T) {
 	notAProgram := filepath.Join(t.TempDir(), "noise")
 	require.NoError(t, os.WriteFile(notAProgram, []byte("\x00\x01\x02"), 0o700))
 
+	noInterpreter := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(noInterpreter, []byte("#!/no/such/shell\n"), 0o700))
+
 	run := func(args ...string) []string {
 		return append([]string{"run", "--sem", "gpu", "--capacity", "2"}, args...)
 	}
@@ -49,7 +52,11 @@ func TestExitCodesOfRun(t *testing.T) {
 		"not at once":            {args: busy("--try", "--", "true"), code: 75, err: "full (capacity 1, held 1"},
 		"heavier than stored":    {args: busy("--weight", "2", "--", "true"), code: 75, err: "too heavy"},
 		"no such command":        {args: run("--", "no-such-command-anywhere"), code: 127, err: "not found"},
-		"not executable":         {args: run("--", notExecutable), code: 126, err: "permission denied"},
+		"no such file":           {args: run("--", "/no/such/file"), url: nobody, code: 127, err: "no such file or directory"},
+		"no such file, relative": {args: run("--", "./no-such-file"), url: nobody, code: 127, err: "no such file or directory"},
+		"not executable":         {args: run("--", notExecutable), url: nobody, code: 126, err: "permission denied"},
+		"a directory":            {args: run("--", t.TempDir()), url: nobody, code: 126, err: "is a directory"},
+		"no such interpreter":    {args: run("--", noInterpreter), code: 127, err: "no such file or directory"},
 		"not a program":          {args: run("--", notAProgram), code: 126, err: "exec format error"},
 		"no command":             {args: run(), code: 64, err: "no command to run is given"},
 		"no flags":               {args: []string{"run", "true"}, code: 64, err: "nothing to wait for is given: --sem NAME --capacity N, or --lock NAME"},
@@ -68,8 +75,10 @@ func TestExitCodesOfRun(t *testing.T) {
 		"grace 0":                {args: run("--grace", "0s", "--", "true"), code: 64, err: "invalid --grace: 0s is not above 0\n"},
 		"max-hold below 0":       {args: run("--max-hold", "-1s", "--", "true"), code: 64, err: "invalid --max-hold"},
 		"max-hold 0":             {args: run("--max-hold", "0s", "--", "true"), code: 64, err: "invalid --max-hold"},
-		"max-hold below grace":   {args: run("--max-hold", "2s", "--", "true"), code: 64, err: "invalid --max-hold: 2s is below twice the grace, 3.332s; "},
-		"max-hold of a lock":     {args: []string{"run", "--lock", "a", "--max-hold", "1s", "true"}, code: 64, err: "invalid --max-hold: 1s is below twice the grace, 1.666s; a shorter --grace allows it\n"},
+		"max-hold below grace":   {args: run("--max-hold", "2s", "--grace", "1001ms", "--", "true"), code: 64, err: "invalid --max-hold: 2s is below twice the grace, 2.002s; a shorter --grace allows it\n"},
+		"max-hold of a lock":     {args: []string{"run", "--lock", "a", "--max-hold", "1s", "true"}},
+		"max-hold alone":         {args: run("--max-hold", "1s", "--", "true")},
+		"the shortest max-hold":  {args: []string{"run", "--lock", "a", "--max-hold", "20ms", "--grace", "11ms", "true"}, code: 64, err: "invalid --max-hold: 20ms is below twice the grace, 22ms"},
 		"max-hold too short":     {args: run("--max-hold", "19ms", "--", "true"), code: 64, err: "invalid --max-hold: 19ms is below the shortest, 20ms\n"},
 		"grace of a lock":        {args: []string{"run", "--lock", "a", "--grace", "4s", "true"}, code: 64, err: "invalid --grace: 4s is above a third of the lease, 1.666s\n"},
 		"wait too long":          {args: run("--wait", "10000000h", "--", "true"), code: 64, err: `invalid --wait: "10000000h" is too long; the longest`},

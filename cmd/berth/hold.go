@@ -93,7 +93,7 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 	limited := o.limited(watch)
 	environment, err := environmentOf(held)
 	if err != nil {
-		_ = part(conn, held, notes) // nothing ran under it
+		_ = o.part(conn, held, signals, notes) // nothing ran under it
 		return &exitError{exitCannotRun, err}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -101,14 +101,14 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 	relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
-		_ = part(conn, held, notes) // nothing ran under it
-		return &exitError{exitCannotRun, err}
+		_ = o.part(conn, held, signals, notes) // nothing ran under it
+		return notRun(err)
 	}
 	err = supervise.Wait(supervise.Config{
 		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
 		Say: func(line string) { notes.say("%q: %s", held.Name(), line) },
 	})
-	if lost := part(conn, held, notes); err == nil {
+	if lost := o.part(conn, held, signals, notes); err == nil {
 		err = lost
 	}
 	if err != nil {
@@ -178,18 +178,36 @@ func (o *runOptions) lostError(held holding, err error) error {
 // nouns are what the holds are called, before a name.
 var nouns = map[string]string{"--sem": "permit of", "--lock": "lock", "--pool": "resource of"}
 
-// parting bounds what berth does for a hold whose command has ended, all in all:
-// whoever waits for the command waits for that too.
-const parting = 2 * time.Second
+const (
+	// parting bounds what berth does for a hold whose command has ended, all in
+	// all: whoever waits for the command waits for that too. Nor does it go on for
+	// longer than the lease, with which the hold ends by itself.
+	parting = 10 * time.Second
+	// closingHold bounds what is left to do when the hold is given back or lost.
+	closingHold = 2 * time.Second
+	// unheeded is how long a signal does not end that: one that was meant for the
+	// command may have been sent to berth as well, as by a service manager.
+	unheeded = 500 * time.Millisecond
+)
 
-// part gives back what is held, and ends the connection. Its error is that of
-// release.
-func part(conn *connection, held holding, notes *notes) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), parting, fmt.Errorf("no answer within %s", parting))
-	defer cancel()
-	err := release(ctx, held, notes)
-	conn.closeWithin(ctx)
-	return err
+// part gives back what is held, and ends the connection. A signal ends that. Its
+// error is that of release.
+func (o *runOptions) part(conn *connection, held holding, signals <-chan os.Signal, notes *notes) (lost error) {
+	bound := min(o.lease, parting)
+	ctx, stop := context.WithTimeoutCause(context.Background(), bound, fmt.Errorf("no answer within %s", bound))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := time.Now()
+	later := func(cause error) { time.AfterFunc(unheeded-time.Since(ended), func() { cancel(cause) }) }
+	_ = untilSignal(signals, later, func() error { // the exit code stays that of the command
+		lost = release(ctx, held, notes)
+		ctx, stop := context.WithTimeout(ctx, closingHold)
+		defer stop()
+		conn.closeWithin(ctx)
+		return nil
+	})
+	return lost
 }
 
 // release gives back what is held, for as long as it is worth the while. It

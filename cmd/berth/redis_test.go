@@ -18,6 +18,7 @@ import (
 type way struct {
 	url  string
 	gate chan struct{} // closed when blocked
+	held sync.RWMutex  // locked while all that comes is kept back
 
 	mu    sync.Mutex
 	conns []net.Conn // guarded by mu
@@ -59,6 +60,10 @@ func wayTo(t *testing.T, s *embedded.Server) *way {
 
 func (w *way) block() { close(w.gate) }
 
+// hold keeps back what comes, in both directions, until release lets it on.
+func (w *way) hold()    { w.held.Lock() }
+func (w *way) release() { w.held.Unlock() }
+
 // join leads a connection to an address.
 func (w *way) join(near net.Conn, address string) {
 	far, err := net.Dial("tcp", address)
@@ -74,19 +79,21 @@ func (w *way) join(near net.Conn, address string) {
 		_ = far.Close()
 	}
 	for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
-		w.wait.Go(func() { _, _ = io.Copy(gated{pair[1], w.gate}, pair[0]) })
+		w.wait.Go(func() { _, _ = io.Copy(gated{pair[1], w}, pair[0]) })
 	}
 }
 
 // gated drops what is written once the gate is closed.
 type gated struct {
 	io.Writer
-	gate chan struct{}
+	way *way
 }
 
 func (g gated) Write(p []byte) (int, error) {
+	g.way.held.RLock()
+	defer g.way.held.RUnlock()
 	select {
-	case <-g.gate:
+	case <-g.way.gate:
 		return len(p), nil
 	default:
 		return g.Writer.Write(p)

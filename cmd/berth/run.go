@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,11 +59,11 @@ lease is killed when it is continued. If berth itself is killed (SIGKILL), so is
 the command on Linux, but not what the command has started; elsewhere all of it goes
 on, and only its fence tells.
 What is held is given back when the command ends, even if something that it has
-put into the background goes on. A server that does not answer is given up after
-2s: a line says so, the hold ends with its lease, and the exit code stays that of
-the command.
+put into the background goes on. A server that does not answer is asked again for
+as long as the lease, but no longer than 10s, or until a signal ends that: a line
+says so, the hold ends with its lease, and the exit code stays that of the command.
 
-Before anything waits, berth connects, for up to dial_timeout of the URL (5s by
+Before anything waits, berth looks for the command, and connects, for up to dial_timeout of the URL (5s by
 default), or up to --wait where that is shorter.
 
 Exit codes:
@@ -75,9 +76,9 @@ Exit codes:
         command to end: the lease was lost, or somebody else released it, or
         --max-hold or --no-renew let it end; it takes precedence over the
         command's code
-  126   the command cannot be run, or its resource has a NUL byte, which no
-        environment can have
-  127   there is no such command
+  126   the command may not be executed or is no program, or its resource has a
+        NUL byte, which no environment can have
+  127   there is no such command; it is looked for before anything waits
   128+n signal n ended the wait; the command did not run`
 
 const runExamples = `  # at most two trainings at a time, over all machines
@@ -152,7 +153,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
 	flags.DurationVar(&o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
 	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
-	flags.DurationVar(&o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth)")
+	flags.DurationVar(&o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth of it, and at most a quarter of --max-hold)")
 	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
 	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
@@ -202,6 +203,8 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 		return berth.Invalid("--lease", "it must end")
 	case o.maxHold < 0 || (o.maxHold == 0 && flags.Changed("max-hold")):
 		return berth.Invalid("--max-hold", "%s is not above 0", o.maxHold)
+	case o.maxHold != 0 && o.maxHold < settings.MinLease:
+		return berth.Invalid("--max-hold", "%s is below the shortest, %s", o.maxHold, settings.MinLease)
 	case o.wait < 0 || (o.wait == 0 && flags.Changed("wait")):
 		return berth.Invalid("--wait", "%s is not above 0; to not wait at all there is --try", o.wait)
 	case o.wait > 0 && o.try:
@@ -217,11 +220,7 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	if err := o.fillGrace(flags.Changed("grace")); err != nil {
 		return err
 	}
-	switch {
-	case o.maxHold == 0:
-	case o.maxHold < settings.MinLease:
-		return berth.Invalid("--max-hold", "%s is below the shortest, %s", o.maxHold, settings.MinLease)
-	case o.maxHold < 2*o.grace:
+	if o.maxHold != 0 && o.maxHold < 2*o.grace {
 		return berth.Invalid("--max-hold", "%s is below twice the grace, %s; a shorter --grace allows it", o.maxHold, 2*o.grace)
 	}
 	return nil
@@ -293,7 +292,11 @@ func (o *runOptions) validatePool(flags *pflag.FlagSet) error {
 // fillGrace refuses a grace that leaves renewals no time.
 func (o *runOptions) fillGrace(given bool) error {
 	if !given {
-		o.grace = (o.lease / 6).Truncate(time.Millisecond)
+		o.grace = o.lease / 6
+		if o.maxHold != 0 {
+			o.grace = min(o.grace, o.maxHold/4)
+		}
+		o.grace = o.grace.Truncate(time.Millisecond)
 	}
 	switch {
 	case o.grace <= 0:
@@ -306,15 +309,18 @@ func (o *runOptions) fillGrace(given bool) error {
 
 // lookUp finds the command before anybody waits for it.
 func lookUp(args []string) (*exec.Cmd, error) {
-	cmd := exec.Command(args[0], args[1:]...)
-	switch {
-	case cmd.Err == nil:
-		return cmd, nil
-	case errors.Is(cmd.Err, os.ErrPermission):
-		return nil, &exitError{exitCannotRun, cmd.Err}
-	default:
-		return nil, &exitError{exitNoCommand, cmd.Err}
+	if _, err := exec.LookPath(args[0]); err != nil { // a path, too, where exec.Command would not look
+		return nil, notRun(err)
 	}
+	return exec.Command(args[0], args[1:]...), nil
+}
+
+// notRun gives the error of a command that cannot be started its exit code.
+func notRun(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrDot) {
+		return &exitError{exitNoCommand, err}
+	}
+	return &exitError{exitCannotRun, err}
 }
 
 // label is what listings show of the command: where it runs and what it is, but

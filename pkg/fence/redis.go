@@ -29,7 +29,7 @@ const (
 // RedisConfig is what a Redis works with. The zero value is valid.
 type RedisConfig struct {
 	// Namespace is the first part of every key: UTF-8 text of up to 512 bytes
-	// without braces, control and glob characters. Default "berth".
+	// that keyspace.CheckNamespace allows. Default "berth".
 	Namespace string
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
