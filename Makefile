@@ -18,17 +18,20 @@ help: ## List the targets
 demo: ## Watch processes share a semaphore; needs nothing but Go
 	@go run ./cmd/berth demo
 
-# 3m, 1h, ...; a seed and a topology (redis, valkey, cluster, sentinel) to run again.
+# 3m, 1h, ...; a seed and a topology (redis, valkey, cluster, sentinel) to run again; a
+# part of the names of faults, for a run with no others.
 DURATION ?= 3m
 SEED ?= 0
 ROUNDS ?=
 ON ?=
+FAULTS ?=
 
 .PHONY: torture
 torture: ## Break the network, the servers and the processes for DURATION=3m; prints faults against guarantees
 	@tools/setup.sh cc redis valkey
 	@go -C test test -count=1 -timeout 0 -v -run '^TestTorture$$' ./torture \
-		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)'
+		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)' \
+		-torture.faults '$(FAULTS)'
 
 # The time of one measurement, and rows by the beginnings of their names: contended,pool
 FOR ?= 1s

@@ -150,6 +150,23 @@ func (p *process) kill() error {
 	return nil
 }
 
+// A server loads the file of its data when it starts, so a snapshot has another name.
+func (p *process) data() string     { return filepath.Join(p.dir, "dump.rdb") }
+func (p *process) snapshot() string { return filepath.Join(p.dir, "snapshot.rdb") }
+
+func (p *process) keepSnapshot() error { return os.Rename(p.data(), p.snapshot()) }
+
+// restore starts the server again with the data of the snapshot, once.
+func (p *process) restore() error {
+	if err := p.kill(); err != nil {
+		return err
+	}
+	if err := os.Rename(p.snapshot(), p.data()); err != nil {
+		return err
+	}
+	return errors.Join(p.start(), os.Remove(p.data()))
+}
+
 func (p *process) freeze() error { return p.signal(syscall.SIGSTOP) }
 
 func (p *process) thaw() error { return p.signal(syscall.SIGCONT) }

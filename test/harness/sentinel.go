@@ -24,6 +24,8 @@ const (
 	// Milliseconds without an answer until a Sentinel takes a server for down: as
 	// a rule, and while it is known that one is.
 	patience, noPatience = "5000", "500"
+
+	failoverTimeout = "3000"
 )
 
 // Sentinel is a master with two replicas under three Sentinels, two of which must
@@ -73,7 +75,7 @@ func watching(master string) string {
 	at := strings.Replace(master, ":", " ", 1)
 	return "sentinel monitor " + masterSet + " " + at + " " + quorum + "\n" +
 		"sentinel down-after-milliseconds " + masterSet + " " + patience + "\n" +
-		"sentinel failover-timeout " + masterSet + " 3000\n"
+		"sentinel failover-timeout " + masterSet + " " + failoverTimeout + "\n"
 }
 
 // current is the master that all Sentinels name.

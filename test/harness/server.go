@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -120,6 +121,32 @@ func (s *Server) Restart(t testing.TB) {
 			return err
 		}
 		return e.start()
+	})
+}
+
+// Snapshot has the server write down what is stored; Restore brings it back.
+func (s *Server) Snapshot(t testing.TB) {
+	t.Helper()
+	until(t, "a snapshot of "+s.Addr, func(ctx context.Context) error { return order(ctx, s, "SAVE") })
+	s.must(t, "keep the snapshot of", func(e engine) error {
+		p, ok := e.(*process)
+		if !ok {
+			return errors.New("it is no process")
+		}
+		return p.keepSnapshot()
+	})
+}
+
+// Restore kills the server if it runs, and starts it anew with what was stored at the
+// time of the last Snapshot. What has been stored since is lost.
+func (s *Server) Restore(t testing.TB) {
+	t.Helper()
+	s.must(t, "restore", func(e engine) error {
+		p, ok := e.(*process)
+		if !ok {
+			return errors.New("it is no process")
+		}
+		return p.restore()
 	})
 }
 

@@ -122,6 +122,55 @@ func TestAClusterTakesWritesAndAKilledMasterComesBackAsReplica(t *testing.T) {
 	requireTakesWrites(t, d, "a")
 }
 
+// A failover that loses exactly what came after the cut.
+func TestAReplicaThatWasCutOffTakesOverWithWhatItHas(t *testing.T) {
+	t.Parallel()
+	for _, start := range []func(testing.TB) *Deployment{Cluster, Sentinel} {
+		d := start(t)
+		t.Run(d.Name, func(t *testing.T) {
+			client := d.Client(t)
+			for _, key := range []string{"a", "{a}b"} {
+				masters := d.Masters(t)
+				require.NoError(t, set(t, client, key, "before"))
+				c := d.Cut(t, "a")
+				require.Contains(t, masters, c.old)
+				require.NotContains(t, masters, c.heir)
+				require.NoError(t, set(t, client, key, "after"))
+				c.TakeOver(t)
+				require.Zero(t, c.old.PID())
+				require.Contains(t, d.Masters(t), c.heir)
+				value, err := get(t, client, key)
+				require.NoError(t, err)
+				require.Equal(t, "before", value)
+				d.Rejoin(t)
+				requireRole(t, c.old, "slave")
+				requireTakesWrites(t, d, "a")
+			}
+		})
+	}
+}
+
+func TestARestoredServerHasWhatItHadAtTheTimeOfTheSnapshot(t *testing.T) {
+	t.Parallel()
+	for _, start := range []func(testing.TB, ...string) *Deployment{Single, Valkey} {
+		d := start(t)
+		t.Run(d.Name, func(t *testing.T) {
+			s, client := d.Servers()[0], d.Client(t)
+			require.NoError(t, set(t, client, "a", "before"))
+			s.Snapshot(t)
+			require.NoError(t, set(t, client, "a", "after"))
+			s.Restore(t)
+			value, err := get(t, client, "a")
+			require.NoError(t, err)
+			require.Equal(t, "before", value)
+
+			s.Restart(t)
+			_, err = get(t, client, "a")
+			require.True(t, rueidis.IsRedisNil(err), "nothing survives a restart: %v", err)
+		})
+	}
+}
+
 func TestAMoveTakesKeysAlongAndAnswersAsRedisDoesUntilItIsFinished(t *testing.T) {
 	t.Parallel()
 	d := Cluster(t)

@@ -1,12 +1,14 @@
 package torture
 
 import (
+	"fmt"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/berth-go/berth/test/harness"
 	"github.com/berth-go/berth/test/torture/history"
+	"github.com/berth-go/berth/test/torture/job"
 )
 
 // fault is one thing that goes wrong.
@@ -115,6 +117,7 @@ var ofServers = []*fault{
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
 			r.tell("FLUSHALL")
+			record.LostNow()
 			return nothing
 		},
 	},
@@ -157,6 +160,26 @@ var ofSingles = []*fault{
 			return func() { s.Restart(r) }
 		},
 	},
+	forgets("restart from a snapshot that lacks the last hand-offs", func(r *round, _ *history.Fault) (lose func() func()) {
+		s := r.ground.d.Servers()[0]
+		s.Snapshot(r)
+		return func() func() {
+			s.Restore(r)
+			return nothing
+		}
+	}),
+	{
+		name: "restart from an older snapshot", ofServer: true, least: 0, most: 500 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			s := r.ground.d.Servers()[0]
+			s.Snapshot(r)
+			r.wait(time.Second, 3*time.Second)
+			s.Restore(r)
+			record.LostNow()
+			return nothing
+		},
+	},
 	{
 		name: "server's clock set forward, and back", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
@@ -184,6 +207,47 @@ func paused(name string, least, most time.Duration) *fault {
 	}}
 }
 
+// forgets is a fault after which the server knows of each claim what it knew a moment
+// ago: that some wait which were granted since, and that others hold which have given
+// back. Holds are long meanwhile, and what the server still knows is given back at once:
+// so it hands on to the same claims again, something else than what they believe in, and
+// some of them hold for long enough that a lease of that ends there, and others are
+// granted it. What remembers returns what makes the server forget, and that what heals.
+func forgets(name string, remember func(*round, *history.Fault) (lose func() (heal func()))) *fault {
+	return &fault{
+		name: name, ofServer: true, least: 2200 * time.Millisecond, most: 3 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = true
+			r.command(job.Long)
+			r.wait(200*time.Millisecond, 500*time.Millisecond)
+			lose := remember(r, record)
+			remembered := time.Now()
+			r.wait(50*time.Millisecond, 500*time.Millisecond) // what waits there is not dropped so soon
+			heal := lose()
+			r.command(fmt.Sprint(job.Part, " ", time.Since(remembered).Milliseconds()))
+			record.LostNow()
+			return func() {
+				r.command(job.Short)
+				heal()
+			}
+		},
+	}
+}
+
+// takenOver loses what came after the replicas were cut off.
+var takenOver = forgets("failover that loses the last hand-offs", func(r *round, record *history.Fault) (lose func() func()) {
+	name := ""
+	if r.ground.d.Spec().Cluster {
+		name = r.name()
+		record.Detail = name
+	}
+	cut := r.ground.d.Cut(r, name)
+	return func() func() {
+		cut.TakeOver(r)
+		return func() { r.ground.d.Rejoin(r) }
+	}
+})
+
 // ofSentinels: the data of a moment may be lost with a master.
 var ofSentinels = []*fault{
 	{
@@ -191,6 +255,7 @@ var ofSentinels = []*fault{
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
 			r.ground.d.Failover(r)
+			record.LostNow()
 			return func() { r.ground.d.Rejoin(r) }
 		},
 	},
@@ -202,6 +267,7 @@ var ofSentinels = []*fault{
 			return func() { r.ground.d.Rejoin(r) }
 		},
 	},
+	takenOver,
 }
 
 // ofClusters: the slots that are met are drawn from the names that are used.
@@ -231,9 +297,11 @@ var ofClusters = []*fault{
 			record.Amnesia = true
 			record.Detail = r.name()
 			r.ground.d.KillMaster(r, record.Detail)
+			record.LostNow()
 			return func() { r.ground.d.Rejoin(r) }
 		},
 	},
+	takenOver,
 }
 
 // name draws one of those that are contended for, as it is in keys.

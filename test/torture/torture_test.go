@@ -26,6 +26,7 @@ var (
 	keep     = flag.String("torture.keep", "", "the folder in which the histories stay; default: only those with a violation do")
 	replay   = flag.String("torture.replay", "", "check the histories in this folder again, and do nothing else")
 	on       = flag.String("torture.on", "", "the topologies, with commas between; default all")
+	only     = flag.String("torture.faults", "", "only faults whose names contain this; default all")
 )
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
@@ -123,7 +124,10 @@ func (r *run) prepare() []*ground {
 	wanted := strings.Split(*on, ",")
 	for _, a := range all {
 		if *on == "" || slices.Contains(wanted, a.name) {
-			grounds = append(grounds, a.start(r))
+			g := a.start(r)
+			g.faults = slices.DeleteFunc(g.faults, func(f *fault) bool { return !strings.Contains(f.name, *only) })
+			require.NotEmpty(r, g.faults, "-torture.faults: %s has no such fault: %s", a.name, *only)
+			grounds = append(grounds, g)
 			r.say("%s is up", a.name)
 		}
 	}

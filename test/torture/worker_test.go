@@ -119,13 +119,19 @@ func (w *worker) alive() bool {
 	}
 }
 
+// command gives all workers an order. One that is gone is started again, or found when
+// it is to end.
+func (r *round) command(order string) {
+	for _, w := range r.workers {
+		_, _ = io.WriteString(w.in, order+"\n")
+	}
+}
+
 // drain has all workers end what they have begun, and returns those that do not end
 // as they should.
 func (r *round) drain() []checker.Violation {
 	r.Helper()
-	for _, w := range r.workers {
-		_, _ = io.WriteString(w.in, job.Drain+"\n") // one that is gone is found below
-	}
+	r.command(job.Drain)
 	limit := time.After(time.Duration(r.workers[0].job.DrainLimit)*time.Millisecond + drainLimit)
 	var found []checker.Violation
 	for _, w := range r.workers {

@@ -24,6 +24,7 @@ const (
 	Order        = "order"
 	HandOff      = "hand-off"
 	Honesty      = "honesty"
+	Agreement    = "agreement"
 	Stuck        = "stuck"
 	Left         = "left"
 	Refused      = "refused"
@@ -71,6 +72,7 @@ func Check(run *history.Run) *Report {
 		{Order, order},
 		{HandOff, handOff},
 		{Honesty, honesty},
+		{Agreement, agreement},
 		{Stuck, stuck},
 		{Left, left},
 		{Refused, refused},

@@ -79,6 +79,7 @@ type claim struct {
 	ended    *history.Event // the first
 	releases []*call
 	extends  []*call
+	looks    []*call
 	forced   []*call
 }
 
@@ -122,6 +123,19 @@ type hold struct {
 
 // first is the entry that was heard of first.
 func (h *hold) first() *claim { return h.entries[0] }
+
+// lease is for how long, in ns, the hold may last after its last heartbeat was answered,
+// never where that is not known.
+func (h *hold) lease() int64 {
+	var lease int64
+	for _, a := range h.entries {
+		if a.invoke.Lease == 0 || len(a.extends) > 0 {
+			return never
+		}
+		lease += a.invoke.Lease * ms // a re-entry may add its own
+	}
+	return lease + lease/100
+}
 
 // name is all that happened to one name.
 type name struct {
@@ -301,6 +315,8 @@ func (r *round) readHolds(acquires map[opID]*claim) {
 				a.releases = append(a.releases, c)
 			case history.Extend:
 				a.extends = append(a.extends, c)
+			case history.Look:
+				a.looks = append(a.looks, c)
 			case history.Force:
 				a.forced = append(a.forced, c)
 			}
@@ -378,6 +394,17 @@ func (r *round) faultsBetween(from, to int64) []history.Fault {
 func (r *round) lossBetween(from, to int64) bool {
 	for _, f := range r.losses {
 		if f.From-edge <= to && f.To+edge >= from {
+			return true
+		}
+	}
+	return false
+}
+
+// forgets says whether the server may have lost something that it answered between the
+// two, or its clock have jumped.
+func (r *round) forgets(from, to int64) bool {
+	for _, f := range r.losses {
+		if f.From-edge <= to && f.LostBy()+edge >= from {
 			return true
 		}
 	}

@@ -50,6 +50,10 @@ func faultOf(t *testing.T, words []string) history.Fault {
 	from, to := int64(number(t, words[2])*1000), int64(number(t, words[3])*1000)
 	f := history.Fault{Name: words[1], From: from * 1000, To: to * 1000, Real: epoch + from, RealEnd: epoch + to}
 	for _, w := range words[4:] {
+		if lost, ok := strings.CutPrefix(w, "lost="); ok {
+			f.Lost = int64(number(t, lost) * 1e6)
+			continue
+		}
 		switch w {
 		case "amnesia":
 			f.Amnesia = true
@@ -191,6 +195,75 @@ func TestRules(t *testing.T) {
 			16 w2 ok acquire#1 fence=15
 			901 w2 alive of#1
 			fault flush 10 12 amnesia`, nil},
+		{"data was lost long before the fault was healed: a lease from the loss", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			1100 w1 alive of#1
+			14 w2 invoke acquire#1
+			16 w2 ok acquire#1 fence=15
+			1101 w2 alive of#1
+			fault failover 10 3000 amnesia lost=12`, []string{Capacity}},
+		{"the same while data may still be lost", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			1100 w1 alive of#1
+			14 w2 invoke acquire#1
+			16 w2 ok acquire#1 fence=15
+			1101 w2 alive of#1
+			fault failover 10 3000 amnesia`, nil},
+		{"a look shows the hold as it is", `
+			0 w1 invoke acquire#1 name=pool/x
+			2 w1 ok acquire#1 name=pool/x fence=1 resource=a
+			5 w1 invoke look#2 of#1 name=pool/x
+			6 w1 ok look#2 of#1 name=pool/x fence=1 resource=a
+			1100 w1 alive of#1 name=pool/x`, nil},
+		{"a look shows another fence, and a lease later the hold is still believed in", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 invoke look#2 of#1
+			6 w1 ok look#2 of#1 fence=2
+			1100 w1 alive of#1`, []string{Agreement}},
+		{"the same, and less than a lease later it ends", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 invoke look#2 of#1
+			6 w1 ok look#2 of#1 fence=2
+			900 w1 alive of#1
+			901 w1 ended of#1 is=lost`, nil},
+		{"a look shows another resource", `
+			0 w1 invoke acquire#1 name=pool/x
+			2 w1 ok acquire#1 name=pool/x fence=1 resource=a
+			5 w1 invoke look#2 of#1 name=pool/x
+			6 w1 ok look#2 of#1 name=pool/x fence=1 resource=b
+			1100 w1 alive of#1 name=pool/x`, []string{Agreement}},
+		{"a look shows no such hold", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 invoke look#2 of#1
+			6 w1 fail look#2 of#1
+			1100 w1 alive of#1`, []string{Agreement}},
+		{"the look was answered before data was lost", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			5 w1 invoke look#2 of#1
+			6 w1 fail look#2 of#1
+			1100 w1 alive of#1
+			fault restore 7 9 amnesia`, nil},
+		{"the look was asked after the last was lost, before the fault was healed", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			25 w1 invoke look#2 of#1
+			26 w1 fail look#2 of#1
+			1100 w1 alive of#1
+			fault failover 7 3000 amnesia lost=20`, []string{Agreement}},
+		{"nobody knows how long an extended hold lasts", `
+			0 w1 invoke acquire#1
+			2 w1 ok acquire#1 fence=1
+			3 w1 invoke extend#3 of#1
+			4 w1 ok extend#3 of#1
+			5 w1 invoke look#2 of#1
+			6 w1 fail look#2 of#1
+			1100 w1 alive of#1`, nil},
 		{"data was lost, and the older holder believes for more than its lease", `
 			0 w1 invoke acquire#1
 			2 w1 ok acquire#1 fence=1

@@ -22,8 +22,10 @@ import (
 // By time: from its OK to its last Alive a hold was believed in throughout, for a
 // handle that has ended stays so. No fence and no wall clock is in it.
 //
-// Lost data (DESIGN 7): whoever may have been granted before it is left out until its
-// lease, counted from the end of the fault, has ended; law 2 has it ended by then.
+// Lost data: whoever may have been granted before it is left out until its lease, counted
+// from when the last was lost, has ended. It has no more by then: the last heartbeat that
+// a server of before has answered was sent before, and one that is answered since tells
+// what the server has now. If that is another grant, the handle ends.
 // Re-entries share a fence and count once.
 func capacity(c *check) {
 	for _, n := range c.names {
@@ -102,7 +104,7 @@ func (c *check) proof(h *hold) *history.Event {
 // forgotten it.
 func (c *check) excused(h *hold, a *claim, at int64) bool {
 	for _, f := range c.losses {
-		if a.invoke.At <= f.To+edge && f.From-edge <= at && at <= excuse(h, f) {
+		if a.invoke.At <= f.LostBy()+edge && f.From-edge <= at && at <= excuse(h, f) {
 			return true
 		}
 	}
@@ -112,14 +114,11 @@ func (c *check) excused(h *hold, a *claim, at int64) bool {
 // excuse is until when the loss excuses the belief in a hold: until its last deadline
 // has passed, as far as that is known.
 func excuse(h *hold, f history.Fault) int64 {
-	var lease int64
-	for _, a := range h.entries {
-		if a.invoke.Lease == 0 || len(a.extends) > 0 {
-			return never
-		}
-		lease += a.invoke.Lease // a re-entry may add its own
+	lease := h.lease()
+	if lease == never {
+		return never
 	}
-	return f.To + edge + lease*ms + lease*ms/100
+	return f.LostBy() + edge + lease
 }
 
 // span is a time in which a hold was believed in.
@@ -139,7 +138,7 @@ func (c *check) spans(h *hold) []span {
 		}
 		from := a.ok.At
 		for _, f := range c.losses { // by From
-			if a.invoke.At > f.To+edge || f.From-edge > last.At {
+			if a.invoke.At > f.LostBy()+edge || f.From-edge > last.At {
 				continue
 			}
 			if from < f.From-edge {

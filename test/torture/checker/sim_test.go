@@ -31,6 +31,7 @@ const (
 	noPush       bug = "grants of which nobody tells"
 	needless     bug = "releases without an answer"
 	needlessEnd  bug = "holds that end though they were renewed"
+	otherGrant   bug = "a heartbeat that is answered for another grant renews the hold"
 )
 
 // The simulated library's times, in us.
@@ -61,7 +62,16 @@ type simClaim struct {
 	start    int64 // of the last request that was answered
 	believes int64 // until when
 	told     bool
+	mine     grant // what it was told
 }
+
+// grant is what a hold is of.
+type grant struct {
+	fence    int64
+	resource string
+}
+
+func (c *simClaim) grant() grant { return grant{c.fence, c.resource} }
 
 type simName struct {
 	primitive, name string
@@ -281,8 +291,12 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 		s.handOff(n)
 	}
 	defer func() { s.pass(200) }()
+	holds := slices.Contains(n.held, c)
 	switch {
-	case slices.Contains(n.held, c):
+	case c.told && s.bug != otherGrant && (holds && c.mine != c.grant() || slices.Contains(n.line, c)):
+		c.believes = 0
+		s.giveBack(c)
+	case holds:
 		c.deadline = max(c.deadline, min(s.server()+c.lease, s.server()+simLease))
 		if c.outer == nil {
 			for _, o := range n.held {
@@ -343,6 +357,7 @@ func (s *sim) begin(a *simActor) {
 func (s *sim) outcome(a *simActor, c *simClaim, do string, kind history.Kind) {
 	e := c.about(history.Event{Kind: kind, Op: c.op, Do: do, Weight: c.weight, Priority: c.priority, Unordered: c.unordered, Lease: c.lease / 1000})
 	if kind == history.OK {
+		c.mine = c.grant()
 		e.Fence, e.Resource = c.fence, c.resource
 		if c.name.primitive == "sem" {
 			e.Capacity = c.name.capacity
@@ -463,7 +478,7 @@ func (s *sim) granted(a *simActor) {
 	}
 	s.outcome(a, c, a.do, history.OK)
 	a.phase, a.until, a.beat = "holds", s.now+s.Int64N(30*simMS), s.now+simLease/3
-	if s.IntN(20) == 0 || s.bug == longBelief && s.IntN(4) == 0 {
+	if s.IntN(20) == 0 || (s.bug == longBelief || s.bug == otherGrant) && s.IntN(4) == 0 {
 		a.until = s.now + simLease + s.Int64N(simLease)
 	}
 }
@@ -474,11 +489,14 @@ func (s *sim) hold(a *simActor, cut bool) {
 		a.beat = s.now + simLease/3
 		s.tell(a, c)
 	}
+	if !cut && s.IntN(50) == 0 {
+		s.look(a)
+	}
 	if a.at == 0 {
 		a.at = s.now
 		return // whatever comes between
 	}
-	e := c.about(history.Event{At: a.at * 1000, Real: simEpoch + a.at, Kind: history.Alive, Hold: c.op, Fence: c.fence})
+	e := c.about(history.Event{At: a.at * 1000, Real: simEpoch + a.at, Kind: history.Alive, Hold: c.op, Fence: c.mine.fence})
 	a.at = 0
 	if s.bug == needlessEnd && s.IntN(50) == 0 {
 		c.believes = 0
@@ -510,6 +528,21 @@ func (s *sim) hold(a *simActor, cut bool) {
 			s.write(a, c.about(history.Event{Kind: history.Alive, Hold: c.op, Fence: c.fence}))
 		}
 	}
+}
+
+// look asks for the listing of the hold.
+func (s *sim) look(a *simActor) {
+	c := a.claim
+	a.process.ops++
+	e := c.about(history.Event{Kind: history.Invoke, Op: a.process.ops, Hold: c.op, Do: history.Look})
+	s.write(a, e)
+	s.pass(200)
+	e.Kind = history.Fail
+	if slices.Contains(c.name.held, c) && c.deadline > s.server() {
+		e.Kind, e.Fence, e.Resource = history.OK, c.fence, c.resource
+	}
+	s.pass(200)
+	s.write(a, e)
 }
 
 // reenter enters once more, and leaves again, at once.
@@ -561,15 +594,15 @@ func (s *sim) force(a *simActor, cut bool) {
 func (s *sim) fault(f history.Fault, lasts int64, begin, end func()) func() {
 	f.From, f.Real = s.now*1000, simEpoch+s.now
 	begin()
-	until := s.now + lasts
+	until, over := s.now+lasts, false
 	return func() {
-		if s.now < until && !s.draining {
+		if over || s.now < until && !s.draining {
 			return
 		}
+		over = true
 		end()
 		f.To, f.RealEnd = s.now*1000, simEpoch+s.now
 		s.run.Faults = append(s.run.Faults, f)
-		until = 1 << 62
 	}
 }
 
@@ -599,6 +632,15 @@ func (s *sim) strike(kinds []string) func() {
 				n.held, n.line, n.ticket, n.fence = nil, nil, 0, 0
 			}
 		}, nothing)
+	case "restore":
+		// The data of a moment ago.
+		var undo []func()
+		return s.fault(history.Fault{Name: kind, Amnesia: true}, 20*simMS+s.Int64N(600*simMS),
+			func() { undo = s.snapshot() }, func() {
+				for _, u := range undo {
+					u()
+				}
+			})
 	case "clock forward":
 		return s.fault(history.Fault{Name: "clock set forward", Amnesia: true}, lasts,
 			func() { s.offset = 500*simMS + s.Int64N(4000*simMS) }, func() { s.offset = 0 })
@@ -609,7 +651,21 @@ func (s *sim) strike(kinds []string) func() {
 	panic("no such fault")
 }
 
-var allFaults = []string{"kill", "stop", "cut", "flush", "clock forward", "clock back"}
+var allFaults = []string{"kill", "stop", "cut", "flush", "restore", "clock forward", "clock back"}
+
+// snapshot remembers what the server has, and returns what makes it so again.
+func (s *sim) snapshot() (undo []func()) {
+	for _, n := range s.names {
+		was := *n
+		was.line, was.held = slices.Clone(n.line), slices.Clone(n.held)
+		for _, c := range slices.Concat(n.line, n.held) {
+			fence, resource, alive, deadline := c.fence, c.resource, c.alive, c.deadline
+			undo = append(undo, func() { c.fence, c.resource, c.alive, c.deadline = fence, resource, alive, deadline })
+		}
+		undo = append(undo, func() { *n = was })
+	}
+	return undo
+}
 
 // play makes a history of so many steps.
 func (s *sim) play(steps int, faults []string) *history.Run {

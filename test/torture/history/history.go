@@ -68,6 +68,9 @@ const (
 	Renew   = "renew"
 	Extend  = "extend"
 	Force   = "force" // a release by the id of a claim that ended before: must be refused
+	// Look asks the server for its listing of a hold. OK has the fence and the resource
+	// that the server shows; Fail says that it shows no such hold.
+	Look = "look"
 )
 
 // Event is a line of a history.
@@ -116,6 +119,9 @@ type Fault struct {
 	// Amnesia says that the server may have lost what was written before To, or
 	// that its clock went forward: DESIGN 7 allows two holders for a lease then.
 	Amnesia bool `json:"amnesia,omitempty"`
+	// Lost is, of an Amnesia, from when on nothing more is lost: what the server answers
+	// since then it remembers. 0 means To.
+	Lost int64 `json:"lost,omitempty"`
 	// Kills says that Process was killed: what it had out is unknown.
 	Kills bool `json:"kills,omitempty"`
 	// Behind says that the server's clock was behind that of the machine from From
@@ -127,6 +133,12 @@ type Fault struct {
 	// Detail is what an operator would want to know: ids, addresses, durations.
 	Detail string `json:"detail,omitempty"`
 }
+
+// LostNow says that nothing more is lost from now on.
+func (f *Fault) LostNow() { f.Lost = Monotonic() }
+
+// LostBy is from when on the server remembers what it answers.
+func (f Fault) LostBy() int64 { return cmp.Or(f.Lost, f.To) }
 
 // Run is all that is known of one round.
 type Run struct {

@@ -19,6 +19,14 @@ const (
 	// Drain orders a worker to begin nothing new, to end what it has, and to exit:
 	// with 0, or with 1 where something is stuck or a history could not be written.
 	Drain = "drain"
+	// Long orders a worker to hold a third of what it gets from now on for 2 to 4 leases,
+	// and the rest for up to half of one; Short to end such holds, and to hold as its job
+	// says again.
+	Long  = "long"
+	Short = "short"
+	// Part, with a number of ms after it, orders a worker to give back what it has held
+	// for longer than that.
+	Part = "part"
 )
 
 // Redis is how a worker reaches the server. It has the fields of harness.Spec,

@@ -149,6 +149,10 @@ func (h *hand) alive(held *held) bool {
 // long draws how long a hold is to last: half of them next to nothing.
 func (h *hand) long(p plan) time.Duration {
 	switch {
+	case h.w.long.Load() && h.oneIn(3):
+		return h.between(2*h.w.job.Lease, 4*h.w.job.Lease)
+	case h.w.long.Load():
+		return h.between(0, h.w.job.Lease/2) // so that there are hand-offs
 	case h.w.job.Calm:
 	case h.oneIn(200):
 		return p.lease + p.lease/2 // renewals matter, and a fixed lease ends
@@ -160,16 +164,19 @@ func (h *hand) long(p plan) time.Duration {
 
 // keep holds for a while, and looks all the time whether it still does.
 func (h *hand) keep(c *crew, held *held) {
-	began := time.Now()
+	began, since, long := time.Now(), history.Monotonic(), h.w.long.Load()
 	end := began.Add(h.long(held.plan))
 	for h.alive(held) {
 		left := time.Until(end)
-		if left <= 0 || h.w.drains() {
+		if left <= 0 || h.w.drains() || long && !h.w.long.Load() || since < h.w.part.Load() {
 			return
 		}
 		step := 5 * time.Millisecond
 		if time.Since(began) > 50*time.Millisecond {
 			step = 50 * time.Millisecond
+			if h.oneIn(3) {
+				h.look(c, held)
+			}
 		}
 		timer := time.NewTimer(min(step, left))
 		select {
@@ -201,6 +208,30 @@ func (h *hand) meanwhile(c *crew, held *held) {
 	if held.kind == job.Reentrant && !held.again && h.oneIn(5) && !h.w.drains() {
 		h.reenter(c, held)
 	}
+}
+
+// glance bounds a look: the holder goes on to write down what it believes.
+const glance = 300 * time.Millisecond
+
+// look writes down what the server shows of the hold.
+func (h *hand) look(c *crew, held *held) {
+	e := held.event
+	e.Do, e.Fence, e.Resource, e.Bounded = history.Look, 0, "", true
+	e = h.w.log.begin(e)
+	ctx, cancel := context.WithTimeout(context.Background(), glance)
+	defer cancel()
+	list, err := held.list(ctx, c)
+	if err != nil {
+		h.w.log.end(e, history.Unknown, err)
+		return
+	}
+	kind := history.Fail
+	for _, shown := range list {
+		if shown.ID == held.ID() {
+			kind, e.Fence, e.Resource = history.OK, shown.Fence, shown.Resource
+		}
+	}
+	h.w.log.end(e, kind, nil)
 }
 
 // reenter enters the lock again, and leaves before the outer hold does.

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -44,6 +46,8 @@ type worker struct {
 	log      *log
 	redis    rueidis.Client
 	draining chan struct{} // closed by the order to drain
+	long     atomic.Bool   // set between the orders Long and Short
+	part     atomic.Int64  // holds that began before it are to end: CLOCK_MONOTONIC ns
 }
 
 func run() (int, error) {
@@ -84,8 +88,18 @@ func (w *worker) listen() {
 	orders := bufio.NewScanner(os.Stdin)
 	var once sync.Once
 	for orders.Scan() {
-		if orders.Text() == job.Drain {
+		order, age, _ := strings.Cut(orders.Text(), " ")
+		switch order {
+		case job.Part:
+			old, err := strconv.ParseInt(age, 10, 64)
+			must(err)
+			w.part.Store(history.Monotonic() - old*int64(time.Millisecond))
+		case job.Drain:
 			once.Do(func() { close(w.draining) })
+		case job.Long:
+			w.long.Store(true)
+		case job.Short:
+			w.long.Store(false)
 		}
 	}
 	os.Exit(3)

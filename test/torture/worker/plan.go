@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -193,6 +194,27 @@ func (p plan) node(c *crew) string {
 		return c.locks.Node()
 	}
 	return c.pools.Node()
+}
+
+// list returns the holds of the plan's name.
+func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err error) {
+	var holders iter.Seq2[berth.Holder, error]
+	switch p.primitive {
+	case sem:
+		holders = c.sem[p.name].Holders(ctx)
+	case lock:
+		info, err := c.locks.Info(ctx, p.name)
+		return info.Entries, err
+	default:
+		holders = c.pool[p.name].Holders(ctx)
+	}
+	for shown, err := range holders {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, shown)
+	}
+	return found, nil
 }
 
 // force ends a claim by its id, as an operator would.
