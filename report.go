@@ -9,7 +9,7 @@ type Report struct {
 	// Version is the server's own: "7.0.15"; "" where it could not be asked. In
 	// a cluster it is the lowest of all nodes.
 	Version string
-	// Mode is "standalone", "cluster" or "sentinel"; "" where it could not be
+	// Mode is "standalone" or "cluster"; "" where it could not be
 	// asked.
 	Mode string
 	// Eviction is the server's maxmemory-policy, "" where it could not

@@ -10,9 +10,10 @@ import (
 )
 
 // SmallestUser makes a user on the server with the rules that docs/operations.md
-// gives as the smallest, written for this namespace, and returns what makes a
-// client log in as that user. The server must be private.
-func (s *Server) SmallestUser(t testing.TB, namespace string) func(*rueidis.ClientOption) {
+// gives as the smallest, written for this namespace, and with the rules that are
+// added to it. It returns what makes a client log in as that user. The server must be
+// private.
+func (s *Server) SmallestUser(t testing.TB, namespace string, more ...string) func(*rueidis.ClientOption) {
 	t.Helper()
 	if s.engine == nil {
 		t.Fatalf("no users on the Redis at %s: BERTH_TEST_REDIS is shared; use harness.Start", s.Addr)
@@ -26,7 +27,7 @@ func (s *Server) SmallestUser(t testing.TB, namespace string) func(*rueidis.Clie
 		"&berth:", "&"+namespace+":",
 	).Replace(line)
 	admin := s.Client(t)
-	command := append([]string{"ACL", "SETUSER"}, strings.Fields(line)...)
+	command := append(append([]string{"ACL", "SETUSER"}, strings.Fields(line)...), more...)
 	if err := admin.Do(t.Context(), admin.B().Arbitrary(command...).Build()).Error(); err != nil {
 		t.Fatalf("the Redis at %s does not take the documented ACL: %v", s.Addr, err)
 	}

@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
 )
 
 // The user with the smallest rights that docs/operations.md gives can do all.
@@ -101,4 +104,27 @@ func TestAUserWhoMayNotPublish(t *testing.T) {
 	require.LessOrEqual(t, b.look("gpu").records[p.ID()].Granted.UnixMilli()-deadline, lag.allow(slack, 2).Milliseconds())
 	require.NoError(t, p.Release(b.within(patience)))
 	b.idle("gpu")
+}
+
+// The rules that docs/operations.md adds for a Cluster are enough for one, also while
+// a slot moves.
+func TestTheSmallestUserOfACluster(t *testing.T) {
+	t.Parallel()
+	d, ns := harness.Cluster(t), harness.Namespace(t)
+	var user func(*rueidis.ClientOption)
+	for _, server := range d.Servers() {
+		user = server.SmallestUser(t, ns, "+cluster|slots", "+cluster|shards", "+asking")
+	}
+	space, err := keyspace.New(ns)
+	require.NoError(t, err)
+	b := &bed{T: t, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
+	cfg := semaphore.Config{Namespace: ns, Lease: time.Minute}
+	here, there := b.clientOn(d.Client(t, user), cfg), b.clientOn(d.Client(t, user), cfg)
+	p := b.take(b.sem(here, "gpu", 1), nil)
+	move := d.Move(t, "{gpu}")
+	move.Keys(t) // from here on the old master answers ASK
+	w := b.queue(b.sem(there, "gpu", 1), nil, 1)
+	move.Finish(t)
+	require.NoError(t, p.Release(b.within(patience)))
+	require.NoError(t, w.got(b).Release(b.within(patience)))
 }
