@@ -5,8 +5,8 @@ KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] claim id    ARGV[2] node    ARGV[3] tombstone (ms, 0 = none)
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
 ARGV[7...] x1: claim id of another entry that was lowered for this
-RETURNS {"released", more, entries} | {"cancelled", more} | {"expired", more, entries} | {"not_held", word}
-  | {"taken"} | {"incompatible", format}
+RETURNS {"released", more, fence, entries} | {"cancelled", more} | {"expired", more, fence, entries}
+  | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
 -- An entry that extended the hold gives back what it has not used, but never what
@@ -16,15 +16,17 @@ REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 
 --- @include "lib/fetch"
 --- @include "lib/plainrelease"
 local time, kept = fetch(KEYS[1], ARGV[1], "stem")
-local status, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+local status, fence, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if status then
-  return { status, 0, 0 }
+  return { status, 0, tonumber(fence), 0 }
 end
 
 --- @include "lib/plainhandoff"
-status = plain and plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+if plain then
+  status, fence = plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+end
 if status then
-  return { status, 0, 0 }
+  return { status, 0, tonumber(fence), 0 }
 end
 
 -- What only the other cases need is not even defined before.
@@ -105,6 +107,6 @@ tell(out)
 if not deadline then
   return { "cancelled", spent >= budget and 1 or 0 }
 elseif deadline <= at.ms then
-  return { "expired", spent >= budget and 1 or 0, s and #s.entries or 0 }
+  return { "expired", spent >= budget and 1 or 0, tonumber(r.fence), s and #s.entries or 0 }
 end
-return { "released", spent >= budget and 1 or 0, s and #s.entries or 0 }
+return { "released", spent >= budget and 1 or 0, tonumber(r.fence), s and #s.entries or 0 }

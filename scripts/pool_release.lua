@@ -8,11 +8,13 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] claim id    ARGV[2] node    ARGV[3] tombstone (ms, 0 = none)
 ARGV[4] rest of the resource (ms, 0 = none)    ARGV[5] why it rests
 ARGV[6] linger (ms)    ARGV[7] channel prefix    ARGV[8] name
-RETURNS {"released", more, stays} | {"cancelled", more, stays} | {"expired", more, stays} | {"not_held", word}
-  | {"taken"} | {"incompatible", format}
+ARGV[9] fence of the grant that it was asked for
+RETURNS {"released", more, fence, stays} | {"cancelled", more, fence, stays} | {"expired", more, fence, stays}
+  | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
--- A holder whose time has passed has no say in how long the resource rests.
+-- A holder whose time has passed, or who lost its grant to another one of the claim,
+-- has no say in how long the resource rests.
 --- @include "lib/pool"
 --- @include "lib/record"
 --- @include "lib/bands"
@@ -49,7 +51,7 @@ end
 local deadline = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
 local in_time = deadline and deadline > at.ms
 local kept = quit(at, st, claim, r, resource, deadline, stays > 0 and "gone" or nil, stays,
-  in_time and tonumber(ARGV[4]) or 0, ARGV[5])
+  in_time and r.fence == ARGV[9] and tonumber(ARGV[4]) or 0, ARGV[5])
 local spent = handoff(at, st, budget, out, give(at, st))
 poolsave(at, st, stays > 0 and at.ms + stays)
 hasten(at, st, at.sooner, out)
@@ -60,4 +62,4 @@ if not deadline then
 elseif not in_time then
   word = "expired"
 end
-return { word, spent >= budget and 1 or 0, kept and 1 or 0 }
+return { word, spent >= budget and 1 or 0, tonumber(r.fence), kept and 1 or 0 }

@@ -4,22 +4,24 @@ KEYS[1] state (HASH field -> number, c:claim -> record)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] claim id    ARGV[2] node    ARGV[3] tombstone (ms, 0 = none)
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
-RETURNS {"released", more} | {"cancelled", more} | {"expired", more} | {"not_held", word}
+RETURNS {"released", more, fence} | {"cancelled", more, fence} | {"expired", more, fence} | {"not_held", word}
   | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
 --- @include "lib/fetch"
 --- @include "lib/plainrelease"
 local time, kept = fetch(KEYS[1], ARGV[1])
-local status, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+local status, fence, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if status then
-  return { status, 0 }
+  return { status, 0, tonumber(fence) }
 end
 
 --- @include "lib/plainhandoff"
-status = plain and plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+if plain then
+  status, fence = plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+end
 if status then
-  return { status, 0 }
+  return { status, 0, tonumber(fence) }
 end
 
 -- What only the other cases need is not even defined before.
@@ -65,4 +67,4 @@ if not deadline then
 elseif deadline <= at.ms then
   word = "expired"
 end
-return { word, spent >= budget and 1 or 0 }
+return { word, spent >= budget and 1 or 0, tonumber(r.fence) }

@@ -204,6 +204,9 @@ func Parting(name string, r *scriptkit.Reply) (engine.Parting, error) {
 	switch r.Status() {
 	case statusReleased, statusCancelled, statusExpired:
 		p.More = r.Int(1) == 1
+		if r.Status() != statusCancelled {
+			p.Fence = r.Int(2)
+		}
 	case statusNotHeld:
 		if r.Str(1) == toldReleased {
 			p.Word = engine.ForceReleased

@@ -163,12 +163,13 @@ type sight struct {
 	held   bool // it was granted
 	begun  bool // an own call has followed the grant
 	step   int  // what had become of its deadline
+	fence  int64
 }
 
 func (c *Claim) sight() sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return sight{pushes: c.pushes, held: c.phase == granted, begun: c.confirmed, step: c.steps}
+	return sight{pushes: c.pushes, held: c.phase == granted, begun: c.confirmed, step: c.steps, fence: c.fence}
 }
 
 // compare orders claims by where they stand.
@@ -234,7 +235,19 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 	switch s.Word {
 	case WordHeld:
 		c.mu.Lock()
-		if c.liftedAt > sent.step {
+		switch v := c.judge(sent, s); {
+		case v == otherGrant:
+			c.mu.Unlock()
+			e.lose(c)
+			return heartbeat.Outcome{Gone: berth.ErrLost}
+		case v == unclear:
+			hurry := !c.exchanging // else its own answer says what it is of
+			c.mu.Unlock()
+			if hurry {
+				e.beats.Hurry(&c.lease)
+			}
+			return heartbeat.Outcome{Skip: true}
+		case c.liftedAt > sent.step:
 			c.mu.Unlock()
 			// It may be from before an extension was taken back, which the
 			// server is asked about since.
@@ -259,18 +272,40 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 		if !sent.held {
 			return heartbeat.Outcome{Skip: true} // older than the grant
 		}
-		if s.Word != WordWaiting {
-			break
-		}
-		// A false push was believed. The server knows nothing of a hold, and
-		// its place in line is no use to anybody any more.
-		if e.begin() {
-			e.spawn(func() { e.cleanUp(c) })
-			e.work.Done()
+		if s.Word == WordWaiting {
+			// The server knows nothing of a hold, and its place in line is no use
+			// to anybody any more.
+			e.lose(c)
 		}
 	}
 	// Its own limit has not passed here, which it would have by now.
 	return heartbeat.Outcome{Gone: berth.ErrLost}
+}
+
+// verdict is what an answer that a claim holds says of the grant that is believed in.
+type verdict int
+
+const (
+	sameGrant  verdict = iota // it is of that grant
+	otherGrant                // it is of another one: that one was lost
+	unclear                   // it may be older than that one
+)
+
+// judge compares the grant that an answer names with the one that is believed in. A
+// failover may have lost that one, of which a push or an answer told, and the claim
+// may have got another. It is called with c.mu held, so that a handle either is there
+// and loses, or is made of what the answer names.
+func (c *Claim) judge(sent sight, s Status) verdict {
+	switch {
+	case s.Fence == c.fence && s.Resource == c.resource:
+		return sameGrant
+	case c.exchanging || sent.fence != c.fence:
+		return unclear // what is exchanged changes both, and a push overtakes what is under way
+	case c.hold != nil:
+		return otherGrant
+	}
+	c.fence, c.resource = s.Fence, s.Resource
+	return sameGrant
 }
 
 // retime gives the heartbeat a hold's new deadlines.

@@ -81,8 +81,9 @@ type Claim struct {
 	asked       bool          // guarded by mu: an attempt of its acquire was sent
 	hold        *Hold         // guarded by mu: its handle, once there is one
 
-	detached bool // guarded by mu: nobody renews it any more
-	loose    bool // guarded by mu: only its handle is left of it
+	detached   bool // guarded by mu: nobody renews it any more
+	loose      bool // guarded by mu: only its handle is left of it
+	exchanging bool // guarded by mu: a call that changes fence and resource is under way
 
 	terms    Terms              // guarded by mu: what its hold goes by
 	entry    *Entry             // guarded by mu: not nil for an entry of an owner that held already

@@ -44,6 +44,8 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	if h.c.isDetached() {
 		return false, berth.ErrReleased
 	}
+	h.c.exchanges(true)
+	defer h.c.exchanges(false)
 	pace, lost := scriptkit.NewPace(h.e.cfg.Retry), false
 	for attempt := 1; ; attempt++ {
 		if err := h.Err(); err != nil {
@@ -76,10 +78,17 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 			}
 		}
 		if lost {
-			h.e.endHold(h.c, berth.ErrLost)
-			h.part(berth.ErrLost)
+			h.e.lose(h.c)
 			return true, errors.Join(h.Err(), err)
 		}
 		return false, err
 	}
+}
+
+// exchanges notes that what the claim holds may change, or has: what an answer says
+// of it meanwhile proves nothing.
+func (c *Claim) exchanges(yes bool) {
+	c.mu.Lock()
+	c.exchanging = yes
+	c.mu.Unlock()
 }

@@ -142,9 +142,12 @@ func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, fun
 // outcome is what a release returns, by what the server says and by what was
 // known before it was sent.
 func (h *Hold) outcome(p Parting, before error) error {
+	mine := p.Fence == h.Fence() // else the claim had lost its grant, and got another
 	switch p.Word {
-	case GivenBack, LeftLine:
-		return nil
+	case GivenBack:
+		if mine {
+			return nil
+		}
 	case ForceReleased, TakenOver:
 		return berth.ErrReleased
 	case NotHeld:
@@ -155,10 +158,10 @@ func (h *Hold) outcome(p Parting, before error) error {
 	switch {
 	case before != nil:
 		return before
-	case p.Word == HadExpired:
+	case p.Word == HadExpired && mine:
 		return h.c.overdue(nil)
 	}
-	return berth.ErrLost // forgotten before its time
+	return berth.ErrLost // forgotten before its time, or in line again
 }
 
 // Drop ends a hold whose caller has left, and gives it back in the background.
@@ -168,6 +171,21 @@ func (h *Hold) Drop() {
 	}
 	if mine, before := h.retire(); mine {
 		h.part(before)
+	}
+}
+
+// lose ends a hold of which the server says something else than is believed here, or
+// may, and gives back whatever the claim is there.
+func (e *Engine) lose(c *Claim) {
+	e.endHold(c, berth.ErrLost)
+	c.mu.Lock()
+	hold := c.hold
+	c.mu.Unlock()
+	if hold != nil {
+		hold.part(berth.ErrLost)
+	} else if e.begin() {
+		e.spawn(func() { e.cleanUp(c) })
+		e.work.Done()
 	}
 }
 

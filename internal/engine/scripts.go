@@ -100,6 +100,8 @@ type Answer struct {
 // Parting is what the server says to a release.
 type Parting struct {
 	Word Released
+	// Fence is the number of the grant that it ended, 0 for none.
+	Fence int64
 	// Unanswered says that an earlier attempt of the same call may have run.
 	Unanswered bool
 	// More says that the script stopped at its bound: sweep at once.

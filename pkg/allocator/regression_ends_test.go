@@ -140,7 +140,7 @@ func TestTheNextInLineHearsOfADeadlineWhenTheFirstIsGranted(t *testing.T) {
 		w.acquireScript("x", "x.1", long)
 		w.acquireScript("y", "y.1", long)
 		first, next := w.listen("x"), w.listen("y")
-		reply := w.Call("pool_release", "z.1", "z", "0", "50", "", "60000", "berth:wake:", proxies)
+		reply := w.Call("pool_release", "z.1", "z", "0", "50", "", "60000", "berth:wake:", proxies, millis(w.Field("fence")))
 		require.Equal(t, "released", reply.Status())
 		require.Equal(t, []string{"4:next7:proxies2:50"}, first())
 		require.Empty(t, next())

@@ -205,16 +205,17 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 		rest = 0 // its handle is still in use
 	}
 	r, err := s.Run(ctx, s.release, scriptkit.Bounded, c.Name,
-		c.ID, s.Node, claims.Decimal(stays.Milliseconds()), claims.Decimal(restMillis(rest)), reason, s.Linger, s.Channel, c.Name)
+		c.ID, s.Node, claims.Decimal(stays.Milliseconds()), claims.Decimal(restMillis(rest)), reason, s.Linger, s.Channel, c.Name,
+		claims.Decimal(c.Fence()))
 	if err != nil {
 		return engine.Parting{}, err
 	}
 	parting, err := claims.Parting(c.Name, &r)
 	if err == nil && parting.Word == engine.GivenBack {
 		q.mu.Lock()
-		q.left = r.Int(2) == 0
+		q.left = r.Int(3) == 0
 		q.mu.Unlock()
-		if rest > 0 && r.Int(2) == 1 {
+		if rest > 0 && r.Int(3) == 1 && parting.Fence == c.Fence() {
 			parting.Then = func() { s.rested(c, c.Resource(), rest, reason) }
 		}
 	}

@@ -43,7 +43,7 @@ func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)
 // releaseScript sends pool_release as another node would.
 func (w *world) releaseScript(node, claim string) scriptkit.Reply {
 	w.T.Helper()
-	r := w.Call("pool_release", claim, node, "0", "0", "", "60000", "berth:wake:", proxies)
+	r := w.Call("pool_release", claim, node, "0", "0", "", "60000", "berth:wake:", proxies, "0")
 	synctest.Wait()
 	return r
 }

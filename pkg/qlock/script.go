@@ -167,7 +167,7 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 		return parting, err
 	}
 	if r.Status() == statusReleased {
-		parting.Entries = int(r.Int(2))
+		parting.Entries = int(r.Int(3))
 	}
 	return parting, r.Err()
 }

@@ -7,7 +7,7 @@
 -- plainhandoff takes a hold back that plainrelease has looked at, and grants to the
 -- first in line, if that one lives and the name is full with it. That is what the
 -- script does that includes it, in the fewest steps; see plaingrant. It returns the
--- status, or nil, and has written nothing, in every other case.
+-- status and the fence of the hold, or nil, and has written nothing, in every other case.
 local function plainhandoff(p, state, line, claim, channel, name)
   local fence, heir, _, second = int(p.us), first(line, "2")
   if not heir then
@@ -40,5 +40,5 @@ local function plainhandoff(p, state, line, claim, channel, name)
       second, r, (tonumber(scores[2]) or 0) - bands().alive, p.left == 0 and lives or nil)
   end
   tell(out)
-  return p.status
+  return p.status, p.was
 end

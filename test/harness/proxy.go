@@ -141,6 +141,19 @@ func (p *Proxied) Heal(t testing.TB) {
 	p.start(t)
 }
 
+// Lead breaks every open connection, and leads those that come to another server, as
+// when that one has taken over. It lifts all faults.
+func (p *Proxied) Lead(t testing.TB, s *Server) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.proxy.Stop()
+	p.server = s
+	p.proxy = p.fresh()
+	clear(p.faults)
+	p.start(t)
+}
+
 // start listens again, unless the proxy does. It tries more than once: a process
 // that another test starts holds a copy of the old listener until it executes.
 func (p *Proxied) start(t testing.TB) {

@@ -11,7 +11,11 @@ func (d *driver) release(t *rapid.T) {
 	c, node := d.old(t), pickOf(t, "by", "", "", "", "b")
 	node = cmp.Or(node, c.node)
 	stays, rest := pickOf[int64](t, "stays", 0, 0, 900), pickOf[int64](t, "rest", 0, 0, 300)
-	r := d.run(t, "pool_release", c.id, node, dec(stays), dec(rest), "429 \n", lingerMS, d.prefix, d.Name)
+	seen := c.fence
+	if len(c.fences) > 0 && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
+		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
+	}
+	r := d.run(t, "pool_release", c.id, node, dec(stays), dec(rest), "429 \n", lingerMS, d.prefix, d.Name, dec(seen))
 	if !c.known || c.stone != "" {
 		d.same(t, "release", &r, "not_held", c.stone)
 		if !c.known && stays > 0 {
@@ -22,7 +26,10 @@ func (d *driver) release(t *rapid.T) {
 		d.same(t, "release", &r, "taken")
 		return
 	}
-	word, said := "released", rest
+	word, said, fence := "released", rest, c.fence
+	if fence != seen {
+		said = 0
+	}
 	if c.deadline == 0 {
 		word, said = "cancelled", 0
 	} else if c.deadline <= d.now {
@@ -34,7 +41,7 @@ func (d *driver) release(t *rapid.T) {
 	}
 	kept := d.quit(c, stone, stays, said, "429 \n")
 	d.handOff()
-	d.same(t, "release", &r, word, 0, digit(kept))
+	d.same(t, "release", &r, word, 0, fence, digit(kept))
 }
 
 // force ends somebody's claim.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,6 +146,48 @@ func (w *World) Dump() string {
 		all = append(all, fields)
 	}
 	return fmt.Sprint(all...)
+}
+
+// Snapshot keeps what the server has of the name, and returns what puts it back: so a
+// failover leaves it whose replica had fallen behind, or a restart from an older copy.
+func (w *World) Snapshot() (restore func()) {
+	w.T.Helper()
+	keys := append([]string{w.State, w.Line}, w.Hashes...)
+	var back [][]string
+	for _, key := range keys {
+		back = append(back, []string{"DEL", key})
+		var put []string
+		if key == w.Line {
+			line, err := w.Do("ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
+			require.NoError(w.T, err)
+			for _, z := range line {
+				put = append(put, strconv.FormatFloat(z.Score, 'f', -1, 64), z.Member)
+			}
+		} else {
+			fields, err := w.Do("HGETALL", key).AsStrMap()
+			require.NoError(w.T, err)
+			for field, value := range fields {
+				put = append(put, field, value)
+			}
+		}
+		if len(put) == 0 {
+			continue
+		}
+		verb := "HSET"
+		if key == w.Line {
+			verb = "ZADD"
+		}
+		back = append(back, append([]string{verb, key}, put...))
+		if at := w.Int("PEXPIRETIME", key); at > 0 {
+			back = append(back, []string{"PEXPIREAT", key, strconv.FormatInt(at, 10)})
+		}
+	}
+	return func() {
+		w.T.Helper()
+		for _, words := range back {
+			w.Do(words...)
+		}
+	}
 }
 
 // Expiry is when the keys of the name expire, as a moment of the test. It fails if
