@@ -256,7 +256,7 @@ func TestRedact(t *testing.T) {
 func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	require.NoError(t, semOf(t, s, "gpu", 3).Resize(context.Background(), 3, nil))
+	require.NoError(t, semOf(t, s, "gpu", 3).Resize(context.Background(), 3, &semaphore.ResizeOptions{Create: true}))
 	got := call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
 	require.Equal(t, 0, got.code)
 	require.Equal(t, "berth: warning: the capacity of \"gpu\" is 3, and not 2; the stored one counts\n", got.err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +64,7 @@ Exit code 1: the semaphore is not known.`,
 }
 
 func (a *app) semResizeCommand() *cobra.Command {
-	var keep bool
+	var opts semaphore.ResizeOptions
 	cmd := &cobra.Command{
 		Use:   "resize NAME CAPACITY",
 		Short: "Change the capacity of a semaphore",
@@ -72,7 +73,11 @@ permit: where more is held than the new capacity, grants pause until enough is
 given back. Waiting claims that are heavier than the new capacity are refused.
 
 A semaphore that is idle for a minute is forgotten, and its capacity too. With
---keep it is remembered for good; a later resize without --keep lets it go again.`,
+--keep it is remembered for good; a later resize without --keep lets it go again.
+The output says which. A name that nobody uses may be mistyped: it is refused
+unless --create is given.
+
+Exit code 1: the semaphore is not known, and --create is not given.`,
 		Args:              arguments("NAME", "CAPACITY"),
 		ValidArgsFunction: completing(a.semNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
@@ -83,10 +88,11 @@ A semaphore that is idle for a minute is forgotten, and its capacity too. With
 			if err != nil || capacity < 1 {
 				return berth.Invalid("CAPACITY", "%q is not a whole number of at least 1", args[1])
 			}
-			return a.semResize(cmd.Context(), args[0], capacity, keep)
+			return a.semResize(cmd.Context(), args[0], capacity, opts)
 		}),
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "remember the capacity for good")
+	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "remember the capacity for good")
+	cmd.Flags().BoolVar(&opts.Create, "create", false, "set the capacity of a semaphore that nobody uses, too")
 	return cmd
 }
 
@@ -171,22 +177,32 @@ func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) 
 	})
 }
 
-func (a *app) semResize(ctx context.Context, name string, capacity int, keep bool) error {
+// resizeLinger is how long a semaphore without a holder keeps the capacity that
+// this command sets.
+const resizeLinger = time.Minute
+
+func (a *app) semResize(ctx context.Context, name string, capacity int, opts semaphore.ResizeOptions) error {
 	before := 0
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Resized { // on the goroutine that resizes
 			before = e.Count
 		}
 	})
-	return a.withSems(ctx, semaphore.Config{Observer: watch}, func(ctx context.Context, sems *semaphore.Client) error {
+	cfg := semaphore.Config{Observer: watch, Linger: resizeLinger}
+	return a.withSems(ctx, cfg, func(ctx context.Context, sems *semaphore.Client) error {
 		sem, err := sems.Semaphore(name, capacity)
 		if err != nil {
 			return inFlags(err, "capacity", "CAPACITY")
 		}
-		if err := sem.Resize(ctx, capacity, &semaphore.ResizeOptions{Keep: keep}); err != nil {
+		err = sem.Resize(ctx, capacity, &opts)
+		if errors.Is(err, semaphore.ErrAbsent) {
+			return &exitError{exitFailed, fmt.Errorf(
+				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.namespace)}
+		}
+		if err != nil {
 			return err
 		}
-		return a.printResized(name, before, capacity, keep)
+		return a.printResized(name, before, capacity, opts.Keep)
 	})
 }
 

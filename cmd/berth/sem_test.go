@@ -181,15 +181,23 @@ func TestSemShowInJSON(t *testing.T) {
 func TestSemResize(t *testing.T) {
 	t.Parallel()
 	s := server(t)
+	for _, args := range [][]string{{"3"}, {"3", "--keep"}, {"3", "--json"}} {
+		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, args...)...)
+		require.Equal(t, outcome{exitFailed, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, ` +
+			"or not for a minute; to set its capacity all the same, say --create\n"}, got)
+	}
+	require.Equal(t, exitFailed, call(t, s.URL(), "sem", "show", "gpu").code, "and nothing was written")
+	const stays = "; forgotten when idle for 1m00s, unless --keep is given\n"
 	for _, step := range []struct {
 		args []string
 		says string
 	}{
-		{[]string{"3"}, "gpu: capacity 3, was not known\n"},
-		{[]string{"5"}, "gpu: capacity 5, was 3\n"},
-		{[]string{"5", "--keep"}, "gpu: capacity 5, kept for good\n"},
-		{[]string{"2", "--keep"}, "gpu: capacity 2, was 5, kept for good\n"},
-		{[]string{"4", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 4,\n  \"before\": 2,\n  \"kept\": false\n}\n"},
+		{[]string{"3", "--create"}, "gpu: capacity 3, created" + stays},
+		{[]string{"5"}, "gpu: capacity 5, was 3" + stays},
+		{[]string{"5", "--keep"}, "gpu: capacity 5; kept for good\n"},
+		{[]string{"2", "--keep", "--create"}, "gpu: capacity 2, was 5; kept for good\n"},
+		{[]string{"2", "--json", "--keep"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 2,\n  \"before\": 2,\n  \"kept\": true,\n  \"idleMs\": null\n}\n"},
+		{[]string{"4", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 4,\n  \"before\": 2,\n  \"kept\": false,\n  \"idleMs\": 60000\n}\n"},
 	} {
 		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
 		require.Equal(t, outcome{0, step.says, ""}, got)

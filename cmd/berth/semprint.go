@@ -68,8 +68,9 @@ type (
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 		Capacity  int    `json:"capacity"`
-		Before    int    `json:"before"`
+		Before    int    `json:"before"` // 0 where none was stored
 		Kept      bool   `json:"kept"`
+		IdleMs    *int64 `json:"idleMs"` // how long it stays when the semaphore is idle, null for good
 	}
 	releaseDocument struct {
 		Namespace string `json:"namespace"`
@@ -221,20 +222,25 @@ func meta(m map[string]string) map[string]string {
 }
 
 func (a *app) printResized(name string, before, capacity int, kept bool) error {
+	idle := resizeLinger
+	if kept {
+		idle = berth.Forever
+	}
 	if a.json {
-		return printJSON(a.out, resizeDocument{a.namespace, name, capacity, before, kept})
+		return printJSON(a.out, resizeDocument{a.namespace, name, capacity, before, kept, millis(idle)})
 	}
 	text := fmt.Sprintf("%s: capacity %d", plain(name), capacity)
 	switch {
 	case before == 0:
-		text += ", was not known"
+		text += ", created"
 	case before != capacity:
 		text += fmt.Sprintf(", was %d", before)
 	}
-	if kept {
-		text += ", kept for good"
+	stay := "kept for good"
+	if !kept {
+		stay = "forgotten when idle for " + human(idle) + ", unless --keep is given"
 	}
-	_, err := fmt.Fprintln(a.out, text)
+	_, err := fmt.Fprintf(a.out, "%s; %s\n", text, stay)
 	return err
 }
 

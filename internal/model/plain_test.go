@@ -233,7 +233,7 @@ func (p *play) resize(t *rapid.T) {
 	}
 	to := max(p.capacity+rapid.IntRange(-1, 1).Draw(t, "more"), 1)
 	keep := rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "keep")
-	p.call(t, "semaphore_resize", strconv.Itoa(to), keep, millis(p.lingers(t)), channel, "gpu")
+	p.call(t, "semaphore_resize", strconv.Itoa(to), keep, millis(p.lingers(t)), channel, "gpu", "1")
 }
 
 // advance lets time pass, mostly so that deadlines and the expiry are met to the

@@ -222,7 +222,7 @@ var plainRenews = map[string]plainCase{
 	"the capacity is to be kept":      {only: "semaphore", before: then(keeps, holds("n.1")), want: "renewed"},
 }
 
-func keeps(s *stage) { s.call(s.T, "semaphore_resize", "2", "1", "2000", channel, "gpu") }
+func keeps(s *stage) { s.call(s.T, "semaphore_resize", "2", "1", "2000", channel, "gpu", "1") }
 
 // endless has a claim hold without end, confirmed.
 func endless(s *stage) {
@@ -275,7 +275,7 @@ func briefly(a *ask) { a.Wait, a.Lease = 500*time.Millisecond, 400*time.Millisec
 func heavy(a *ask) { a.Weight = 2 }
 
 func resizes(capacity string) func(s *stage) {
-	return func(s *stage) { s.call(s.T, "semaphore_resize", capacity, "0", "2000", channel, "gpu") }
+	return func(s *stage) { s.call(s.T, "semaphore_resize", capacity, "0", "2000", channel, "gpu", "1") }
 }
 
 // plainHandoffs are releases of n.1, which holds all, while somebody waits, that are

@@ -128,7 +128,7 @@ func (c *claim) never() bool { return c.opts.NoRenew || c.opts.Lease == berth.Fo
 func (m *machine) resize(t *rapid.T) {
 	n := rapid.IntRange(1, 6).Draw(t, "capacity")
 	keep := rapid.IntRange(0, 4).Draw(t, "keep if 0") == 0
-	must(t, m.living(t).sem.Resize(context.Background(), n, &semaphore.ResizeOptions{Keep: keep}))
+	must(t, m.living(t).sem.Resize(context.Background(), n, &semaphore.ResizeOptions{Keep: keep, Create: true}))
 	if !m.Exact {
 		m.before = m.capacity // in real time a grant may have come since the last check
 	}

@@ -103,7 +103,8 @@
 // package shares with package berth: [ErrNotAcquired] for a claim that did not
 // get its permit, with [ErrBusy] where others were in the way; [ErrNotHeld] for a
 // permit that has ended, as [ErrLost] or [ErrExpired]; [ErrInvalidConfig] for a
-// value that was refused. The reason and the counts are in *berth.AcquireError,
+// value that was refused. One is its own: [ErrAbsent] for a Resize of a semaphore that
+// nobody has used. The reason and the counts are in *berth.AcquireError,
 // the field in *berth.ConfigError.
 //
 // docs/semantics.md has all of this in full, with what happens in every failure.

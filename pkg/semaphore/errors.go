@@ -1,8 +1,16 @@
 package semaphore
 
-import "github.com/berth-go/berth"
+import (
+	"errors"
 
-// The errors of this package, which are those of all primitives.
+	"github.com/berth-go/berth"
+)
+
+// ErrAbsent says that no capacity is stored under a semaphore's name: nobody has
+// used it, or it is forgotten.
+var ErrAbsent = errors.New("berth: no such semaphore")
+
+// The other errors of this package, which are those of all primitives.
 var (
 	ErrNotAcquired   = berth.ErrNotAcquired
 	ErrBusy          = berth.ErrBusy

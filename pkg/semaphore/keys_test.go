@@ -68,7 +68,7 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 			require.Equal(t, want, w.Expiry())
 		}
 		s := a.gpu(2)
-		require.NoError(t, s.Resize(ctx, 3, nil))
+		require.NoError(t, s.Resize(ctx, 3, &semaphore.ResizeOptions{Create: true}))
 		check(time.Minute)
 		require.NoError(t, s.Resize(ctx, 2, nil))
 		forever := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever, Weight: 2})
@@ -98,12 +98,27 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 	})
 }
 
+func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		s := w.node().gpu(1)
+		for _, opts := range []*semaphore.ResizeOptions{nil, {Keep: true}} {
+			require.ErrorIs(t, s.Resize(ctx, 5, opts), semaphore.ErrAbsent)
+			require.Empty(t, w.Keys(), "nothing was written")
+		}
+		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Create: true}))
+		require.Equal(t, 5, w.stats().Capacity)
+		w.Advance(time.Minute)
+		require.ErrorIs(t, s.Resize(ctx, 3, nil), semaphore.ErrAbsent, "it is forgotten")
+	})
+}
+
 func TestKeepRemembersTheCapacityForGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
 		s := n.gpu(1)
-		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Keep: true}))
+		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
 		require.NoError(t, n.take(1, nil).Release(ctx))
 		require.Equal(t, time.Duration(-1), w.Expiry())
 		w.Advance(100 * time.Hour)
@@ -411,7 +426,7 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 				heavy := func(r *engine.Record) { r.Weight = 2 }
 				w.acquireScript("a", "a.1", 3, semaphore.CapacityStored, heavy)
 				w.acquireScript("b", "b.1", 3, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
-				w.Call("semaphore_resize", "1", "0", "60000", "c", gpu)
+				w.Call("semaphore_resize", "1", "0", "60000", "c", gpu, "0")
 				w.Advance(lease)
 				r := w.acquireScript("a", "a.1", 3, policy, heavy)
 				require.Equal(t, name, r.Status())

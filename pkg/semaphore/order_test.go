@@ -175,7 +175,7 @@ func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 			_, err := n.gpu(4).TryAcquire(ctx, &semaphore.AcquireOptions{Weight: weight, MaxWait: time.Hour})
 			return err
 		}
-		require.NoError(t, n.gpu(4).Resize(ctx, 4, nil))
+		require.NoError(t, n.gpu(4).Resize(ctx, 4, &semaphore.ResizeOptions{Create: true}))
 		w.acquireScript("a", "a.1", 4, semaphore.CapacityStored, heavy(2), lasting)
 		w.acquireScript("dead", "dead.1", 4, semaphore.CapacityStored)
 		w.acquireScript("dead", "dead.2", 4, semaphore.CapacityStored)

@@ -55,6 +55,7 @@ const (
 	statusGone     = "gone"
 	statusForeign  = "foreign"
 	statusResized  = "resized"
+	statusAbsent   = "absent"
 )
 
 // Acquire sends semaphore_acquire once.
@@ -124,17 +125,18 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 }
 
 // resize sends semaphore_resize, and sweeps on where it stopped at its bound.
-func (s *calls) resize(ctx context.Context, name string, capacity int, keep bool) error {
-	kept := "0"
-	if keep {
-		kept = "1"
-	}
+func (s *calls) resize(ctx context.Context, name string, capacity int, opts ResizeOptions) error {
+	flag := map[bool]string{true: "1", false: "0"}
 	r, err := s.Run(ctx, s.resizing, scriptkit.Bounded, name,
-		strconv.Itoa(capacity), kept, s.Linger, s.Channel, name)
+		strconv.Itoa(capacity), flag[opts.Keep], s.Linger, s.Channel, name, flag[opts.Create])
 	if err != nil {
 		return err
 	}
-	if r.Status() != statusResized {
+	switch r.Status() {
+	case statusResized:
+	case statusAbsent:
+		return fmt.Errorf("%w: %q", ErrAbsent, name)
+	default:
 		return claims.Unexpected(name, &r)
 	}
 	before, held, waiting, more := r.Int(1), r.Int(2), r.Int(3), r.Int(4) == 1

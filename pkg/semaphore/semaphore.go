@@ -208,8 +208,9 @@ func (s *Semaphore) Fence(ctx context.Context) int64 {
 
 // Resize stores another capacity. What is held stays held: below it, grants
 // pause until enough is given back. Waiting claims that have become too heavy
-// end with ReasonTooHeavy. It returns berth.ErrInvalidConfig,
-// berth.ErrIncompatible, or the server's error.
+// end with ReasonTooHeavy. It returns berth.ErrInvalidConfig; ErrAbsent where no
+// capacity is stored, because nobody has used the semaphore or it is forgotten;
+// berth.ErrIncompatible; or the server's error.
 func (s *Semaphore) Resize(ctx context.Context, capacity int, opts *ResizeOptions) error {
 	if err := checkCapacity(capacity); err != nil {
 		return err
@@ -217,7 +218,7 @@ func (s *Semaphore) Resize(ctx context.Context, capacity int, opts *ResizeOption
 	if opts == nil {
 		opts = &ResizeOptions{}
 	}
-	return s.client.calls.resize(ctx, s.name, capacity, opts.Keep)
+	return s.client.calls.resize(ctx, s.name, capacity, *opts)
 }
 
 // ResizeOptions are the options of Resize.
@@ -226,4 +227,7 @@ type ResizeOptions struct {
 	// forgotten after Config.Linger; a later Resize without it lets it go
 	// again. Default false.
 	Keep bool
+	// Create stores the capacity of a semaphore that has none, too. Default
+	// false: such a name is refused with ErrAbsent.
+	Create bool
 }

@@ -53,7 +53,7 @@ func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
 	b := shared(t)
 	const capacity = 7
 	host := b.sem(b.client(semaphore.Config{Linger: 5 * time.Second}), "shared", capacity)
-	require.NoError(t, host.Resize(b.within(patience), capacity, nil))
+	require.NoError(t, host.Resize(b.within(patience), capacity, &semaphore.ResizeOptions{Create: true}))
 	w := &watch{b: b, holds: map[string]int64{}}
 	claims := map[string]string{}
 	var sems []*semaphore.Semaphore

@@ -165,7 +165,9 @@ func TestTrafficThroughResizes(t *testing.T) {
 	const most = 6
 	s := b.sem(b.client(semaphore.Config{}), "gpu", most)
 	resize := func(capacity int) func() {
-		return func() { require.NoError(t, s.Resize(b.within(patience), capacity, nil)) }
+		return func() {
+			require.NoError(t, s.Resize(b.within(patience), capacity, &semaphore.ResizeOptions{Create: true}))
+		}
 	}
 	tr := b.traffic([]*semaphore.Semaphore{s, b.sem(b.client(semaphore.Config{}), "gpu", most)}, 20, most)
 	tr.under(5, resize(1), resize(most), resize(2), resize(most-1))

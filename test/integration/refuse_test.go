@@ -112,7 +112,7 @@ func options(o semaphore.AcquireOptions) func(*bed) error {
 
 func resize(capacity int) func(*bed) error {
 	return func(b *bed) error {
-		return b.sem(b.client(semaphore.Config{}), "x", 2).Resize(b.within(patience), capacity, nil)
+		return b.sem(b.client(semaphore.Config{}), "x", 2).Resize(b.within(patience), capacity, &semaphore.ResizeOptions{Create: true})
 	}
 }
 
