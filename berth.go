@@ -38,8 +38,8 @@ type Hold interface {
 	// Renew sets the end of the lease anew, counted from now.
 	Renew(ctx context.Context) error
 	// Detach stops renewing and keeps the hold until its lease ends, also
-	// through the client's Close; a Release after it does nothing. The token is
-	// for Resume.
+	// through the client's Close. It ends the handle with ErrReleased; a Release
+	// after it does nothing. The token is for Resume, here or elsewhere.
 	Detach(ctx context.Context) (Token, error)
 	// Within returns a context that ends with ctx or with the hold, whichever
 	// comes first, and that carries the owner. Call the CancelFunc when what

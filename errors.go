@@ -34,8 +34,9 @@ var (
 	// lease where it does not renew by itself. It matches ErrNotHeld.
 	ErrExpired error = &notHeldError{"berth: hold expired"}
 
-	// ErrReleased says that the hold was given back: by Release, by somebody
-	// with the right to force it, or because another process resumed it.
+	// ErrReleased says that the hold is not this handle's any more: it was given
+	// back by Release or Close, or by somebody with the right to force it, or left
+	// to its token by Detach.
 	ErrReleased = errors.New("berth: released")
 
 	// ErrDeadlock says that a claim would wait for its own owner.

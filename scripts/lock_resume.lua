@@ -17,12 +17,9 @@ REPLAY the new node may ask again; the answer is attached then   COST O(log n) +
 --- @include "lib/move"
 --- @include "lib/told"
 --- @include "lib/touch"
---- @include "lib/wake"
 --- @include "lib/save"
---- @include "lib/tell"
 local claim, from, to = ARGV[1], ARGV[2], ARGV[3]
 local at, st, known, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], claim, "stem")
-local out = {}
 
 if newer then
   return { "incompatible", newer }
@@ -40,9 +37,6 @@ end
 local detached = r.node == from and r.phase == "d"
 if detached then
   touch(at, st) -- a full server must not keep a hold from its new holder
-  if from ~= to then
-    wake(out, at.channel .. from, "taken", at.name, claim)
-  end
   r.node, r.phase, e.changed = to, "h", true
   prolong(at, st, s, e, "beat")
   local scores, fields, furthest = move(st, s)
@@ -50,6 +44,5 @@ if detached then
     redis.call("ZADD", at.line, unpack(scores))
   end
   save(at, st, furthest, unpack(fields))
-  tell(out)
 end
 return { detached and "resumed" or "attached", told(at, s, e), r.limit > 0 and r.limit - at.ms or -1, pack(r) }

@@ -6,7 +6,7 @@ KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
-ARGV[5...] x2: claim id, mode (beat, renew, detach, check)
+ARGV[5...] x2: claim id, mode (beat, renew, detach)
 RETURNS {"renewed", next_ms, first, resources, more, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops and grants
 ]]

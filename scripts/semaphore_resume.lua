@@ -13,15 +13,14 @@ REPLAY the new node may ask again; the answer is attached then   COST O(log n)
 --- @include "lib/bands"
 --- @include "lib/pack"
 --- @include "lib/save"
---- @include "lib/tell"
 local claim = ARGV[1]
 local at, st, known, newer = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], claim)
-local out, forever = {}, bands().forever
+local forever = bands().forever
 
 if newer then
   return { "incompatible", newer }
 end
-local word, r, deadline = resume(at, st, known, claim, ARGV[2], ARGV[3], out)
+local word, r, deadline = resume(at, st, known, claim, ARGV[2], ARGV[3])
 if word == "not_held" then
   return { "not_held", known and string.sub(known, 1, 1) == "!" and string.sub(known, 2) or "" }
 elseif word == "taken" then
@@ -35,5 +34,4 @@ if word == "attached" then
 end
 redis.call("ZADD", at.line, deadline, "h:" .. claim)
 save(at, st, deadline < forever and deadline or nil, "c:" .. claim, text)
-tell(out)
 return { "resumed", left, limit, text }

@@ -147,7 +147,7 @@ func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims 
 	args := make([]string, 0, 4+2*len(claims))
 	args = append(args, s.Node, s.Linger, s.Channel, name)
 	for _, c := range claims {
-		args = append(args, c.ID, string(c.Mode(mode)))
+		args = append(args, c.ID, string(mode))
 	}
 	r, err := s.Run(ctx, s.renew, scriptkit.Once, name, args...)
 	if err != nil {

@@ -57,14 +57,14 @@ func (e *Engine) Abandon() int {
 	return len(holds)
 }
 
-// holds are the handles that live and are not detached.
+// holds are the handles that live.
 func (e *Engine) holds() []*Hold {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var holds []*Hold
 	for _, c := range e.claims {
 		c.mu.Lock()
-		if c.hold != nil && c.phase == granted && !c.detached {
+		if c.hold != nil && c.phase == granted {
 			holds = append(holds, c.hold)
 		}
 		c.mu.Unlock()

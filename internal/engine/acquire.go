@@ -53,8 +53,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		return nil, e.refused(c, refusal)
 	}
 	hold := e.handle(ctx, c)
-	if e.isClosing() || e.outdated() {
-		// Close may have looked for handles before there was this one.
+	if hold == nil {
 		refusal = &berth.AcquireError{Reason: berth.ReasonClosed, Cause: e.closedBy()}
 		e.giveUp(c, refusal)
 		return nil, e.refused(c, refusal)

@@ -131,7 +131,7 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 func (e *Engine) repeatConfirm(ctx context.Context, c *Claim) error {
 	pace := scriptkit.NewPace(e.cfg.Retry)
 	for attempt := 1; ; attempt++ {
-		err := e.call(c, ModeBeat)
+		err := e.call(c, ModeBeat, nil)
 		if err == nil {
 			return nil
 		}

@@ -59,7 +59,7 @@ func (e *Engine) keep(c *Claim, g grant) {
 // the wait lease, and its margin.
 func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	r := c.goesBy()
-	spec.Renews = !r.NoRenew && r.Lease != berth.Forever && !c.isDetached()
+	spec.Renews = !r.NoRenew && r.Lease != berth.Forever
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.
 	spec.Lease, spec.Pace = r.lease(), c.Record.Wait
@@ -391,8 +391,8 @@ func (e *Engine) lower(c *Claim, start time.Duration) {
 	})
 }
 
-// call sends one own call of a claim and takes its answer.
-func (e *Engine) call(c *Claim, mode Mode) error {
+// call sends one own call of a claim and takes its answer; see Hold.ask for held.
+func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	if p, err := c.current(); p == ended {
@@ -420,17 +420,17 @@ func (e *Engine) call(c *Claim, mode Mode) error {
 	p, _ := c.current()
 	switch {
 	case p != granted:
+		return nil
 	case out.Gone != nil:
 		e.endHold(c, out.Gone)
+		return nil
 	case out.Skip && sent.held:
 		e.beats.Hurry(&c.lease) // the answer was too old
 	case !out.Skip:
-		if mode == ModeDetach {
-			c.mu.Lock()
-			c.detached = true // before another call of the claim can begin
-			c.mu.Unlock()
-		}
 		e.retime(c, grant{start: start, left: out.Left, confirmed: true, sent: sent})
+	}
+	if held != nil {
+		held()
 	}
 	return nil
 }

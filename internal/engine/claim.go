@@ -80,10 +80,8 @@ type Claim struct {
 	silence     silence       // guarded by mu: the calls that have failed since the last answer
 	asked       bool          // guarded by mu: an attempt of its acquire was sent
 	hold        *Hold         // guarded by mu: its handle, once there is one
-
-	detached   bool // guarded by mu: nobody renews it any more
-	loose      bool // guarded by mu: only its handle is left of it
-	exchanging bool // guarded by mu: a call that changes fence and resource is under way
+	loose       bool          // guarded by mu: only its handle is left of it
+	exchanging  bool          // guarded by mu: a call that changes fence and resource is under way
 
 	terms    Terms              // guarded by mu: what its hold goes by
 	entry    *Entry             // guarded by mu: not nil for an entry of an owner that held already
@@ -97,7 +95,6 @@ type Claim struct {
 	renewed  time.Duration      // guarded by mu: start of the last call that renewed it
 	steps    int                // guarded by mu: how much has become of its deadline; orders what follows, which the clock would not
 	heardAt  int                // guarded by mu: the step of the last answer
-	heir     bool               // guarded by mu: another claim has taken its place here
 	liftedAt int                // guarded by mu: the step at which the last of the ceilings was lifted
 	notes    map[*Claim]note    // guarded by mu: what its siblings believed in before it was sent
 	heralded []string           // the siblings that were lowered for its removal; guarded by calls
@@ -262,7 +259,7 @@ func (c *Claim) current() (phase, error) {
 func (c *Claim) overdue(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.terms.NoRenew || c.detached || errors.Is(cause, heartbeat.ErrLimit) && c.terms.MaxHold > 0 {
+	if c.terms.NoRenew || errors.Is(cause, heartbeat.ErrLimit) && c.terms.MaxHold > 0 {
 		return berth.ErrExpired
 	}
 	return berth.ErrLost
@@ -273,22 +270,6 @@ func (c *Claim) capacity() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stored
-}
-
-// Mode is what a call of the claim is for: the heartbeat of a detached hold only
-// checks.
-func (c *Claim) Mode(mode Mode) Mode {
-	if mode == ModeBeat && c.isDetached() {
-		return ModeCheck
-	}
-	return mode
-}
-
-// isDetached says whether the hold was detached.
-func (c *Claim) isDetached() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.detached
 }
 
 // endWaiting ends a claim that has no handle yet with a refusal.

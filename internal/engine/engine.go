@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,8 @@ type Config struct {
 	Wait time.Duration
 	// CallTimeout bounds one attempt of a call.
 	CallTimeout time.Duration
-	// CleanupTimeout bounds what goes on after a caller has left.
+	// CleanupTimeout is how long Release and Close go on waiting once ctx has ended,
+	// and bounds the removal of a claim whose caller has left.
 	CleanupTimeout time.Duration
 	// WarnAfter is when a hold is reported as forgotten, 0 for never.
 	WarnAfter time.Duration
@@ -200,7 +202,7 @@ func (e *Engine) deliver(m wake.Message) {
 	case "next":
 		e.hasten(m.Name, time.Duration(m.Int(0))*time.Millisecond)
 		return
-	case "granted", "too_heavy", "released", "taken":
+	case "granted", "too_heavy", "released":
 	default:
 		return
 	}
@@ -241,13 +243,13 @@ func (e *Engine) subscribed() {
 	}
 }
 
-// Close ends all waits with ErrClosed, gives back what is held and not
-// detached, and returns when nothing of the engine runs any more. When ctx ends,
-// or has ended already, it goes on for CleanupTimeout before it returns ctx's
-// error. A later call waits again.
+// Close ends all waits with ErrClosed, gives back what is held, within what Retry
+// allows for all of it together, and returns when nothing of the engine runs any more.
+// When ctx ends, or has ended already, it waits for CleanupTimeout more before it
+// returns ctx's error; what it has begun goes on. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.shut(nil)
-	late, cancel := e.overtime(ctx)
+	late, cancel := e.Overtime(ctx)
 	defer cancel()
 	select {
 	case <-e.gone:
@@ -277,7 +279,7 @@ func (e *Engine) shut(more []*Hold) {
 	e.stopTimers()
 	go func() {
 		defer close(e.gone)
-		e.parting = errors.Join(e.releaseAll(holds)...)
+		_, e.parting = e.releaseAll(holds)
 		e.work.Wait()
 		close(e.jobs)
 		e.crew.Wait()
@@ -286,8 +288,9 @@ func (e *Engine) shut(more []*Hold) {
 	}()
 }
 
-// ReleaseAll gives back all holds that are not detached, and returns how many
-// those were. What waits goes on.
+// ReleaseAll gives back all holds, within what Retry allows for all of them together,
+// and returns how many those were. What waits goes on. It returns 0 and ctx's error when
+// ctx ends; what it has begun goes on.
 func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 	if !e.begin() {
 		return 0, berth.ErrClosed
@@ -298,22 +301,19 @@ func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 	for i, h := range holds {
 		claims[i] = h.c
 	}
-	reply := make(chan []error, 1)
-	e.spawn(func() { reply <- e.releaseAll(claims) })
+	var failed int
+	reply := make(chan error, 1)
+	e.spawn(func() {
+		var err error
+		failed, err = e.releaseAll(claims)
+		reply <- err
+	})
 	select {
-	case errs := <-reply:
-		return len(holds) - len(errs), errors.Join(errs...)
+	case err := <-reply:
+		return len(holds) - failed, err
 	case <-ctx.Done():
 		return 0, causeOf(ctx)
 	}
-}
-
-// endOfHandles is how the handles of detached holds end with the engine.
-func (e *Engine) endOfHandles() error {
-	if e.replaced.Load() {
-		return berth.ErrLost
-	}
-	return berth.ErrClosed
 }
 
 // Ended says whether the engine is closed and nothing of it runs any more.
@@ -326,49 +326,75 @@ func (e *Engine) Ended() bool {
 	}
 }
 
-// releaseAll gives back the holds among the claims, a few at a time, and returns
-// the errors of those that it could not.
-func (e *Engine) releaseAll(claims []*Claim) []error {
-	const atOnce = 16
-	slots := make(chan struct{}, atOnce)
-	errs := make(chan error, len(claims))
-	count := 0
+// releasesAtOnce is how many releases of a releaseAll are under way at a time.
+const releasesAtOnce = 256
+
+// releaseAll ends the handles of the claims, gives back their holds, and returns how
+// many it could not. Config.Retry bounds it once for all: when nothing was answered
+// for so long, nothing more is asked for.
+func (e *Engine) releaseAll(claims []*Claim) (failed int, err error) {
+	type parting struct {
+		hold   *Hold
+		before error
+	}
+	var partings []parting
 	for _, c := range claims {
 		c.mu.Lock()
-		hold, detached := c.hold, c.detached
+		hold, loose := c.hold, c.loose
 		c.mu.Unlock()
 		if hold == nil {
 			continue
 		}
-		if detached {
-			if c.end(e.endOfHandles()) && c.Loose() { // else the hold goes on, this handle does not
+		if loose {
+			if c.end(berth.ErrClosed) {
 				e.holdEvent(observe.Released, hold, nil)
 			}
 			e.forget(c)
 			continue
 		}
-		count++
+		if mine, before := hold.retire(); mine {
+			partings = append(partings, parting{hold, before})
+		}
+	}
+	within := scriptkit.Within(e.cfg.Retry)
+	var answered atomic.Int64 // when an answer last came, on the engine's clock
+	answered.Store(int64(e.clock.Now()))
+	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(partings))
+	for _, p := range partings {
 		slots <- struct{}{}
 		go func() {
 			defer func() { <-slots }()
-			ctx, cancel := context.WithTimeout(context.Background(), e.cfg.CleanupTimeout)
-			defer cancel()
-			mine, before := hold.retire()
-			if !mine {
-				errs <- nil
+			if e.clock.Now()-time.Duration(answered.Load()) >= within {
+				err := fmt.Errorf("berth: %q was not given back: the server has answered no release for %s", p.hold.c.Name, within)
+				e.holdEvent(observe.ReleaseFailed, p.hold, err)
+				errs <- err
 				return
 			}
-			errs <- hold.release(ctx, before)
+			err := p.hold.release(context.Background(), p.before)
+			if !scriptkit.Repeatable(err) {
+				answered.Store(int64(e.clock.Now()))
+			}
+			errs <- err
 		}()
 	}
-	var all []error
-	for range count {
+	var told []error
+	for range partings {
 		// What had ended before is no failure of Close.
 		if err := <-errs; err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
-			all = append(all, err)
+			failed++
+			told = append(told, err)
 		}
 	}
-	return all
+	return failed, few(told)
+}
+
+// few joins errors that are much alike: the first of them, and how many more.
+func few(errs []error) error {
+	const enough = 10
+	if more := len(errs) - enough; more > 1 {
+		errs = append(errs[:enough], fmt.Errorf("berth: %d more holds could not be given back", more))
+	}
+	return errors.Join(errs...)
 }
 
 // repeats reports a call of a claim that is about to be repeated.

@@ -41,9 +41,6 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	defer h.e.work.Done()
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()
-	if h.c.isDetached() {
-		return false, berth.ErrReleased
-	}
 	h.c.exchanges(true)
 	defer h.c.exchanges(false)
 	pace, lost := scriptkit.NewPace(h.e.cfg.Retry), false

@@ -34,13 +34,21 @@ type Hold struct {
 	result     error // guarded by mu: what every Release returns since
 }
 
-// handle makes the hold of a claim that was granted.
+// handle makes the hold of a claim that was granted, nil where nothing may be held
+// here any more: then the claim is its caller's to give back. Of what has a hold,
+// Close gives back all.
 func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
 	h := &Hold{e: e, c: c, caller: ctx, since: e.clock.Now()}
 	h.waited = c.waited(h.since)
+	outdated := e.outdated()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || outdated {
+		return nil
+	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.hold = h
-	c.mu.Unlock()
 	return h
 }
 
@@ -118,7 +126,7 @@ func (h *Hold) look() error {
 		_, err = h.c.current()
 		return err
 	}
-	if h.e.outdated() && !h.c.isDetached() {
+	if h.e.outdated() && !h.Loose() {
 		h.e.endHold(h.c, berth.ErrLost)
 		_, err = h.c.current()
 		return err
@@ -204,7 +212,7 @@ func (e *Engine) heldEvent(kind observe.Kind, c *Claim, err error) {
 
 // Renew sets the end of the lease anew, counted from now.
 func (h *Hold) Renew(ctx context.Context) error {
-	if err := h.ask(ctx, ModeRenew); err != nil {
+	if err := h.ask(ctx, ModeRenew, nil); err != nil {
 		return err
 	}
 	return h.Err()
@@ -212,7 +220,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 
 // Extend moves the end of the lease further off, once.
 func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
-	if err := h.ask(ctx, modeExtend(by, xid.New().String())); err != nil {
+	if err := h.ask(ctx, modeExtend(by, xid.New().String()), nil); err != nil {
 		return err
 	}
 	if err := h.Err(); err != nil {
@@ -229,28 +237,37 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 	return nil
 }
 
-// Detach marks the hold as one that nobody renews any more.
+// Detach marks the hold as one that nobody renews any more, and ends the handle. Where
+// it returns an error the hold stays the handle's, detached or not: nobody else can
+// know how to take it up.
 func (h *Hold) Detach(ctx context.Context) error {
-	if err := h.ask(ctx, ModeDetach); err != nil {
-		return err
-	}
-	// Close ends the handle of a hold that is detached, and not the hold: whoever has
-	// asked is the only one to know of it.
-	if err := h.Err(); err != nil && (!h.c.isDetached() || !errors.Is(err, h.e.endOfHandles())) {
-		return err
-	}
-	h.c.mu.Lock()
-	h.c.detached = true
-	h.c.mu.Unlock()
-	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) {
-		spec.Renews = false
+	detached, left := false, false // guarded by h.mu
+	err := h.ask(ctx, ModeDetach, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !left && h.c.end(berth.ErrReleased) {
+			detached, h.parted = true, true
+		}
 	})
-	h.e.holdEvent(observe.Detached, h, nil)
-	return nil
+	h.mu.Lock()
+	left = true
+	mine := detached
+	h.mu.Unlock()
+	if mine {
+		h.e.forget(h.c)
+		h.e.holdEvent(observe.Detached, h, nil)
+		return nil
+	}
+	if err == nil {
+		err = h.Err() // it has ended, or Release or Close was first and gives it back
+	}
+	return err
 }
 
-// ask sends an own call of the holder, repeated by Config.Retry.
-func (h *Hold) ask(ctx context.Context, mode Mode) error {
+// ask sends an own call of the holder, repeated by Config.Retry. Where the server
+// answers that it holds, held is called, unless it is nil, before another call of the
+// claim can begin; ctx may have ended by then.
+func (h *Hold) ask(ctx context.Context, mode Mode, held func()) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
@@ -265,7 +282,7 @@ func (h *Hold) ask(ctx context.Context, mode Mode) error {
 	h.e.spawn(func() {
 		pace := scriptkit.NewPace(h.e.cfg.Retry)
 		for attempt := 1; ; attempt++ {
-			err := h.e.call(h.c, mode)
+			err := h.e.call(h.c, mode, held)
 			if err == nil || !scriptkit.Repeatable(err) || !pace.Next(false) {
 				reply <- err
 				return
@@ -310,8 +327,7 @@ func (e *Engine) End() {
 // MayAdopt reports whether a hold that is attached to this node already may be
 // taken up here: no handle keeps it.
 func (e *Engine) MayAdopt(id string) bool {
-	c := e.find(id)
-	return c == nil || c.isDetached()
+	return e.find(id) == nil
 }
 
 // Adopt takes up a hold that this or another node had detached, between Begin and
@@ -324,27 +340,27 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 		all = berth.Forever
 	}
 	deadline := heartbeat.Deadline(start, all, c.terms.lease())
+	if old := e.find(c.ID); old != nil {
+		e.endHold(old, berth.ErrReleased) // before what is taken back from it is inherited
+	}
 	e.mu.Lock()
-	old := e.claims[c.ID]
-	most := e.inherits(c, old, start, deadline)
+	most := e.inherits(c, start, deadline)
 	e.claims[c.ID] = c
 	e.mu.Unlock()
-	if old != nil {
-		e.endHold(old, berth.ErrReleased)
-	}
-	if outdated := e.outdated(); outdated || e.isClosing() {
+	e.takes(c, grant{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true})
+	h := e.handle(ctx, c)
+	if h == nil {
+		c.end(berth.ErrClosed)
 		e.forget(c)
 		e.spawn(func() { e.cleanUp(c) }) // Close and Abandon give back what is held
-		if outdated {
+		if e.outdated() {
 			return nil, berth.ErrLost // this node had taken it up, as the server sees it
 		}
-		return nil, e.closedBy()
+		return nil, berth.ErrClosed
 	}
-	e.takes(c, grant{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true})
 	if most != 0 {
 		e.beats.Hurry(&c.lease)
 	}
-	h := e.handle(ctx, c)
 	e.holdEvent(observe.Resumed, h, nil)
 	return h, nil
 }

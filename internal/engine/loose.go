@@ -12,7 +12,7 @@ import (
 func (h *Hold) Loosen() {
 	c := h.c
 	c.mu.Lock()
-	c.detached, c.loose = true, true
+	c.loose = true
 	c.mu.Unlock()
 	h.e.beats.Update(&c.lease, func(spec *heartbeat.Spec) {
 		spec.Renews, spec.Deadline, spec.Limit, spec.Warn = false, 0, 0, 0

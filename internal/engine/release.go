@@ -14,8 +14,8 @@ import (
 // sent. Where ctx has ended already, or ends before the answer, Release waits for
 // CleanupTimeout at most; the call goes on in the background for as long as
 // Config.Retry allows, and Close waits for it. On an engine that is closed nothing
-// goes on, and the call ends with the wait. A hold that was detached, or that
-// somebody else has released or taken up, is not this handle's to release.
+// goes on, and the call ends with the wait. A hold that was released or detached here,
+// or that somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
 	if h.settle() {
 		return nil
@@ -32,7 +32,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		return h.release(ctx, before)
 	}
 	if !counts {
-		inner, cancel := h.e.overtime(ctx)
+		inner, cancel := h.e.Overtime(ctx)
 		defer cancel()
 		return h.release(inner, before)
 	}
@@ -55,8 +55,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 }
 
-// overtime returns a context that ends CleanupTimeout after ctx.
-func (e *Engine) overtime(ctx context.Context) (context.Context, context.CancelFunc) {
+// Overtime returns a context that ends CleanupTimeout after ctx.
+func (e *Engine) Overtime(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		patience := time.NewTimer(e.cfg.CleanupTimeout)
@@ -78,14 +78,14 @@ func (e *Engine) overtime(ctx context.Context) (context.Context, context.CancelF
 // this handle to release: then the error is what Release returns.
 func (h *Hold) retire() (mine bool, before error) {
 	before = h.Err()
-	if h.c.isDetached() {
-		return false, nil
-	}
 	h.mu.Lock()
 	h.own = h.c.end(berth.ErrReleased) || h.own
-	own := h.own
+	own, parted, result := h.own, h.parted, h.result
 	h.mu.Unlock()
 	h.e.forget(h.c)
+	if parted {
+		return false, result
+	}
 	if own {
 		return true, nil // also for a Release that follows one that got no answer
 	}
@@ -196,9 +196,5 @@ func (h *Hold) part(ended error) {
 		return
 	}
 	defer h.e.work.Done()
-	h.e.spawn(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), h.e.cfg.CleanupTimeout)
-		defer cancel()
-		_ = h.release(ctx, ended) // the observer is told where it fails
-	})
+	h.e.spawn(func() { _ = h.release(context.Background(), ended) }) // the observer is told where it fails
 }

@@ -44,9 +44,6 @@ const (
 	ModeBeat Mode = "beat"
 	// ModeRenew sets even a fixed lease anew.
 	ModeRenew Mode = "renew"
-	// ModeCheck asks what is left and lengthens nothing: the heartbeat of a
-	// hold that its node has detached.
-	ModeCheck Mode = "check"
 	// ModeDetach marks the hold as one that nobody renews.
 	ModeDetach Mode = "detach"
 )

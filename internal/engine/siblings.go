@@ -142,9 +142,6 @@ func (e *Engine) lowerSibling(c, other *Claim) bool {
 		unused := c.unused(now)
 		other.mu.Lock()
 		defer other.mu.Unlock()
-		if other.heir {
-			return
-		}
 		lowered = true
 		least := max(spec.Deadline, other.told)
 		if other.heardAt > noted.step {
@@ -226,47 +223,31 @@ func (c *Claim) lifts(removed *Claim, spec *heartbeat.Spec) {
 // inherits takes over what others are taking back of a hold that is taken up again
 // here, and returns what it may be believed in at the most, 0 for no bound: the
 // answer that it was taken up, which gives it the deadline, may be from before
-// something was taken back. old is its handle here before, nil for none. It is
-// called with Engine.mu held.
-func (e *Engine) inherits(c, old *Claim, start, deadline time.Duration) (most time.Duration) {
-	ceilings, steps, lifted := make(map[*Claim]ceiling), 0, 0
-	if old != nil {
-		old.mu.Lock()
-		old.heir = true
-		maps.Copy(ceilings, old.ceilings)
-		steps, lifted = old.steps, old.liftedAt
-		old.mu.Unlock()
-		if len(ceilings) > 0 || lifted != 0 {
-			most = old.lease.Deadline()
-		}
+// something was taken back. It is called with Engine.mu held.
+func (e *Engine) inherits(c *Claim, start, deadline time.Duration) (most time.Duration) {
+	if deadline == 0 {
+		return 0
 	}
-	left, more := deadline, false
-	steps++
 	var going []*Claim
 	for removed, r := range e.removals {
-		_, known := ceilings[removed]
-		if !r.of[c.ID] || r.answered && (r.at < start || lifted != 0) {
+		if !r.of[c.ID] || r.answered && r.at < start {
 			continue
 		}
-		if !known && !r.answered {
+		if most == 0 {
+			most = deadline
+		}
+		most = sooner(most, removed.unused(start)) // each takes back its own
+		if !r.answered {
 			going = append(going, removed)
-		}
-		more = more || !known
-		if left >= 0 {
-			left = sooner(left, removed.unused(start)) // each takes back its own
-		}
-	}
-	if more && deadline != 0 {
-		for _, removed := range going {
-			ceilings[removed] = ceiling{at: left, step: steps}
-		}
-		if most == 0 || left < most {
-			most = left
 		}
 	}
 	c.mu.Lock()
-	c.ceilings, c.steps, c.liftedAt = ceilings, steps, lifted
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.steps++
+	c.ceilings = make(map[*Claim]ceiling)
+	for _, removed := range going {
+		c.ceilings[removed] = ceiling{at: most, step: c.steps}
+	}
 	return most
 }
 

@@ -206,7 +206,7 @@ func (p *play) releaseAnyhow(t *rapid.T, claim string) {
 }
 
 func (p *play) renew(t *rapid.T) {
-	modes := []string{"beat", "beat", "renew", "detach", "check"}
+	modes := []string{"beat", "beat", "renew", "detach"}
 	if p.kind == "lock" {
 		modes = append(modes, fmt.Sprint("extend 700 call", rapid.IntRange(0, 3).Draw(t, "call")))
 	}

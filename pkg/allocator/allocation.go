@@ -9,7 +9,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Allocation is what Allocate grants: a resource and its value. It is safe for
@@ -134,7 +133,7 @@ func (a *Allocation[T]) restShared(ctx context.Context) error {
 	if rest == 0 {
 		return nil
 	}
-	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), a.pool.core.client.cfg.CleanupTimeout)
+	ctx, cancel := a.pool.core.client.engine.Overtime(ctx)
 	defer cancel()
 	err := a.pool.core.rest(ctx, a.Resource(), rest, reason)
 	if err == nil || errors.Is(err, ErrAbsent) {
@@ -243,14 +242,15 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 
 // Detach stops renewing and keeps the hold until its lease ends, also through
 // Close of the client. A lease that renews by itself starts anew with the call, a
-// fixed one goes on. Whoever has the token can take the hold up with Pool.Resume;
-// then this one ends with berth.ErrReleased, else with berth.ErrExpired at the end of
-// the lease. Release does nothing from then on and returns nil, so that a deferred
-// one may stay. What Rest has asked for is forgotten.
+// fixed one goes on. The handle ends with berth.ErrReleased, and gives its value back:
+// whoever has the token, this process too, takes the hold up with Pool.Resume and
+// works on under that handle. Release does nothing from then on and returns nil, so
+// that a deferred one may stay. What Rest has asked for is forgotten.
 //
-// Its errors are those of Renew; after the server's or ctx's error the hold may
-// be detached or not, and ends with its lease if it is. A pool that is Shared refuses
-// it with berth.ErrInvalidConfig.
+// Its errors are those of Renew. After the server's or ctx's error the hold stays this
+// handle's, detached on the server or not, and ends with its lease if it is: call
+// Detach again, or Release. A pool that is Shared refuses it with
+// berth.ErrInvalidConfig.
 func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
 	if a.hold.Loose() {
 		return berth.Token{}, berth.Invalid("Detach", "the pool is Shared: there is no lease to keep")

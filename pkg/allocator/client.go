@@ -34,8 +34,9 @@ type Config struct {
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
-	// CleanupTimeout bounds what goes on in the background for a caller who
-	// has left. Default 2 s.
+	// CleanupTimeout is for after ctx has ended: Release and Close wait for so long
+	// more, and a claim whose caller has left is removed within it, in the background.
+	// A caller who waits is bounded by ctx and Retry alone. Default 2 s.
 	CleanupTimeout time.Duration
 	// Retry bounds how calls are repeated that the server did not answer or
 	// did not run; a wait is not bounded by it. Default: see berth.Retry.
@@ -162,8 +163,9 @@ func (c *Client) isClosed() bool {
 // who do, whose contexts it ends. It ends all waits with berth.ErrClosed, gives back what is held and not
 // detached, closes the values of all pools, and returns when nothing of the client
 // runs any more, or with ctx's error: Config.CleanupTimeout after ctx has ended. Its
-// other errors are of holds that could not be given back; they end with their lease.
-// It does not close the rueidis client.
+// other errors are of holds that could not be given back within what Config.Retry
+// allows for all of them together; they end with their lease. It does not close the
+// rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	first, pools := !c.closed, c.pools

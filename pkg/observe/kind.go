@@ -62,7 +62,8 @@ const (
 	// perhaps forgotten. Sent once per hold.
 	// Fills: Fence, Held, Lease, Weight, Resource. Level: warn.
 	HeldLong Kind = "held_long"
-	// Detached: a hold is no longer renewed and lives on until its lease ends.
+	// Detached: a handle was ended by Detach; its hold lives on, not renewed, until its
+	// lease ends.
 	// Fills: Fence, Held, Lease, Left, Resource. Level: debug.
 	Detached Kind = "detached"
 	// Resumed: this client took up a detached hold.
@@ -72,7 +73,7 @@ const (
 	// Fills: Fence, Waited, Held, Lease, Weight, Resource. Level: debug.
 	Released Kind = "released"
 	// ReleasedByOther: a hold of this client was given back by somebody else:
-	// by its id, by force, or because another handle resumed it.
+	// by its id, or by force.
 	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
 	ReleasedByOther Kind = "released_by_other"
 	// Lost: a lease ended that was meant to be renewed. Whoever worked under

@@ -222,13 +222,13 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				require.Equal(w.T, []any{lease - margin - time.Second, time.Second}, []any{e.Left, e.Held})
 				require.Equal(w.T, lease-margin-2*time.Second, n.told(observe.Resumed)[0].Left)
 			},
-			[]observe.Kind{observe.Granted, observe.Detached, observe.ReleasedByOther, observe.Resumed},
+			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
 		"detached and resumed": {
 			func(w *world, n *node) {
 				_ = n.resume(detach(w.T, n.take(nil)))
 			},
-			[]observe.Kind{observe.Granted, observe.Detached, observe.ReleasedByOther, observe.Resumed},
+			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
 		"repeated": {
 			func(w *world, n *node) {

@@ -119,12 +119,13 @@ func (l *Lock) Renew(ctx context.Context) error { return l.hold.Renew(ctx) }
 
 // Detach stops renewing and keeps the hold until its lease ends, also through
 // Close of the client. A lease that renews by itself starts anew with the call, a
-// fixed one goes on. Whoever has the token can take the hold up with
-// Client.Resume; then this one ends with berth.ErrReleased, else with
-// berth.ErrExpired at the end of the lease. Release does nothing from then on and
-// returns nil, so that a deferred one may stay. An entry that has extended its
-// owner's hold no longer gives anything back.
+// fixed one goes on. The handle ends with berth.ErrReleased: whoever has the token,
+// this process too, takes the hold up with Client.Resume and works on under that
+// handle. Release does nothing from then on and returns nil, so that a deferred one
+// may stay. An entry that has extended its owner's hold no longer gives anything
+// back, and no other entry does while it is detached.
 //
-// Its errors are those of Renew; after the server's or ctx's error the hold may be
-// detached or not, and ends with its lease if it is.
+// Its errors are those of Renew. After the server's or ctx's error the hold stays this
+// handle's, detached on the server or not, and ends with its lease if it is: call
+// Detach again, or Release.
 func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.seat.Detach(ctx, l.hold) }

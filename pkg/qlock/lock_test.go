@@ -450,7 +450,9 @@ func TestReleaseAllLeavesWhatWaitsAndWhatIsDetached(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
 		require.ErrorIs(t, l.Err(), berth.ErrReleased)
-		require.NoError(t, apart.Err())
+		locked, err := a.Locked(ctx, "another")
+		require.NoError(t, err)
+		require.True(t, locked)
 		release(t, next.granted(0))
 	})
 }

@@ -38,8 +38,9 @@ type Config struct {
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
-	// CleanupTimeout bounds what goes on in the background for a caller who
-	// has left. Default 2 s.
+	// CleanupTimeout is for after ctx has ended: Release and Close wait for so long
+	// more, and a claim whose caller has left is removed within it, in the background.
+	// A caller who waits is bounded by ctx and Retry alone. Default 2 s.
 	CleanupTimeout time.Duration
 	// Retry bounds how calls are repeated that the server did not answer or
 	// did not run; a wait is not bounded by it. Default: see berth.Retry.
@@ -171,8 +172,9 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // Close ends all waits with berth.ErrClosed, releases the locks that are held and
 // not detached, takes the node out of its swarm, and returns when nothing of the
 // client runs any more, or with ctx's error: Config.CleanupTimeout after ctx has
-// ended, and as long again where a swarm runs. Its other errors are of locks that could not be released; they end with
-// their lease. It does not close the rueidis client.
+// ended, and as long again where a swarm runs. Its other errors are of locks that
+// could not be released within what Config.Retry allows for all of them together; they
+// end with their lease. It does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.closed {
@@ -192,7 +194,8 @@ func (c *Client) Close(ctx context.Context) error {
 
 // ReleaseAll releases all locks that this client holds and has not detached, and
 // returns how many entries that were. What waits goes on. Its errors are of locks
-// that could not be released.
+// that could not be released within what Config.Retry allows for all of them together,
+// or ctx's: then it returns 0, and what it has begun goes on.
 func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
 	return c.seat.Load().Engine.ReleaseAll(ctx)
 }

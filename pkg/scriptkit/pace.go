@@ -42,6 +42,11 @@ func (p *Pace) Next(unbounded bool) bool {
 	return unbounded || p.attempts < p.retry.Attempts && p.pause < p.left(time.Now())
 }
 
+// Within is how long retry goes on with a call that is not answered.
+func Within(retry berth.Retry) time.Duration {
+	return Options{Retry: retry}.withDefaults().Retry.Within
+}
+
 // Pause waits before the next attempt. It reports false as soon as ctx ends or
 // stop is closed; stop may be nil.
 func (p *Pace) Pause(ctx context.Context, stop <-chan struct{}) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -26,25 +27,106 @@ func detach(t *testing.T, p *semaphore.Permit) berth.Token {
 	return read
 }
 
-func TestADetachedPermitEndsWithItsLease(t *testing.T) {
+// Whoever works on takes the permit up first: the handle says no longer that it holds,
+// asks the server nothing any more, and tells of no loss.
+func TestDetachEndsTheHandle(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
 		n := w.node()
 		p := n.take(1, nil)
 		w.Advance(time.Second)
-		detach(t, p)
+		token := detach(t, p)
+		require.ErrorIs(t, p.Err(), berth.ErrReleased)
+		require.ErrorIs(t, context.Cause(p.Context()), berth.ErrReleased)
+		require.Zero(t, p.Left())
+		n.Reset()
+		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
+		_, err := p.Detach(ctx)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		require.NoError(t, p.Release(ctx), "a deferred one may stay")
 		left, _ := w.LeftOf(p.ID())
 		require.Equal(t, lease, left, "the lease starts anew with the call")
 		w.Advance(3 * time.Second)
 		left, _ = w.LeftOf(p.ID())
 		require.Equal(t, 3*time.Second, left, "nobody renews it")
-		require.NoError(t, p.Err())
-		e := <-w.ends(p)
-		requireWithin(t, time.Second+lease-margin, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
-		require.NoError(t, p.Release(context.Background()), "a deferred one may stay")
-		w.Until(time.Second + lease)
-		require.Zero(t, w.stats().Held)
+		require.Empty(t, n.Counts(), "nothing is sent for it")
+		q, err := w.node().Resume(ctx, token)
+		require.NoError(t, err)
+		require.NoError(t, q.Release(ctx))
+		w.Advance(time.Minute)
+		require.Empty(t, n.Counts())
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Detached}, n.kinds())
+		w.RequireIdle()
 	})
+}
+
+func TestADetachedPermitEndsWithItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		detach(t, n.take(1, nil))
+		q := w.node().queue(1, nil)
+		q.grantedBy(lease)
+	})
+}
+
+// Nobody can know of a token that Detach did not return: the permit is the handle's,
+// whatever became of the call.
+func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
+	for name, lose := range map[string]func(n *node) (ctx context.Context, err error){
+		"its answers are lost": func(n *node) (context.Context, error) {
+			n.OnCommand(func(link.Command) link.Fate { return link.LoseReply })
+			return context.Background(), nil
+		},
+		"ctx ends before the answer": func(n *node) (context.Context, error) {
+			n.Delay(func() time.Duration { return 100 * ms })
+			ctx, cancel := context.WithTimeout(context.Background(), 50*ms)
+			n.w.T.Cleanup(cancel)
+			return ctx, context.DeadlineExceeded
+		},
+	} {
+		for end, what := range map[string]func(t *testing.T, w *world, n *node, p *semaphore.Permit){
+			"it is released": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
+				require.NoError(t, p.Release(context.Background()))
+				w.RequireIdle()
+			},
+			"the client is closed": func(t *testing.T, w *world, n *node, p *semaphore.Permit) {
+				require.NoError(t, n.Client.Close(context.Background()))
+				require.ErrorIs(t, p.Err(), berth.ErrReleased)
+				w.RequireIdle()
+			},
+			"it is detached again": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
+				q, err := w.node().Resume(context.Background(), detach(t, p))
+				require.NoError(t, err)
+				require.NoError(t, q.Release(context.Background()))
+			},
+			"nothing is done": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
+				e := <-w.ends(p)
+				require.ErrorIs(t, e.cause, berth.ErrLost)
+				w.Advance(lease)
+				require.Zero(t, w.stats().Held)
+			},
+		} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node(semaphore.Config{Retry: berth.Retry{Attempts: 2}})
+					n.connect()
+					p := n.take(1, nil)
+					ctx, want := lose(n)
+					_, err := p.Detach(ctx)
+					require.Error(t, err)
+					if want != nil {
+						require.ErrorIs(t, err, want)
+					}
+					w.Advance(100 * ms)
+					n.OnCommand(nil)
+					n.Delay(nil)
+					require.NoError(t, p.Err(), "it holds")
+					require.True(t, collect(t, n.gpu(1).Holders(context.Background()))[0].Detached)
+					what(t, w, n, p)
+				})
+			})
+		}
+	}
 }
 
 func TestADetachedPermitOutlivesItsClient(t *testing.T) {
@@ -53,8 +135,7 @@ func TestADetachedPermitOutlivesItsClient(t *testing.T) {
 		p := a.take(1, nil)
 		token := detach(t, p)
 		require.NoError(t, a.Client.Close(context.Background()))
-		<-p.Done()
-		require.ErrorIs(t, p.Err(), berth.ErrClosed)
+		require.ErrorIs(t, p.Err(), berth.ErrReleased)
 		require.NoError(t, p.Release(context.Background()))
 		require.Equal(t, 1, w.stats().Held)
 		w.Advance(5 * time.Second)
@@ -70,46 +151,32 @@ func TestADetachedPermitOutlivesItsClient(t *testing.T) {
 	})
 }
 
-func TestResumeOnAnotherNodeEndsTheOldHandle(t *testing.T) {
-	for name, deaf := range map[string]bool{"told by a push": false, "told by the heartbeat": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				a, b := w.node(), w.node()
-				p := a.take(1, nil)
-				a.queue(1, nil) // subscribes
-				token := detach(t, p)
-				a.Deafen(deaf)
-				w.Advance(time.Second)
-				at := w.Now()
-				q, err := b.Resume(ctx, token)
-				require.NoError(t, err)
-				e := <-w.ends(p)
-				require.ErrorIs(t, e.cause, berth.ErrReleased)
-				if !deaf {
-					require.Equal(t, at, e.at)
-				}
-				require.LessOrEqual(t, e.at, at+lease/3)
-				require.NoError(t, p.Release(ctx))
-				require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
-				require.NoError(t, q.Err())
-				require.Equal(t, b.Node(), collect(t, b.gpu(1).Holders(ctx))[0].Node)
+func TestATokenServesOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		token := detach(t, p)
+		w.Advance(time.Second)
+		q, err := b.Resume(ctx, token)
+		require.NoError(t, err)
+		require.NoError(t, p.Release(ctx))
+		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
+		require.NoError(t, q.Err())
+		require.Equal(t, b.Node(), collect(t, b.gpu(1).Holders(ctx))[0].Node)
 
-				_, err = a.Resume(ctx, token)
-				require.ErrorIs(t, err, berth.ErrReleased)
-				_, err = b.Resume(ctx, token)
-				require.ErrorIs(t, err, berth.ErrInvalidConfig, "a handle of that node has it")
-				require.NoError(t, q.Err())
-				require.NoError(t, q.Release(ctx))
-				_, err = b.Resume(ctx, token)
-				require.ErrorIs(t, err, berth.ErrNotHeld)
-			})
-		})
-	}
+		_, err = a.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		_, err = b.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "a handle of that node has it")
+		require.NoError(t, q.Err())
+		require.NoError(t, q.Release(ctx))
+		_, err = b.Resume(ctx, token)
+		require.ErrorIs(t, err, berth.ErrNotHeld)
+	})
 }
 
-// The push that tells the old node must not end the new handle, and the old
-// handle's release must not touch it.
+// The old handle's release must not touch the new one's hold.
 func TestResumeOnTheSameNodeGoesOnWithANewHandle(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()

@@ -77,13 +77,14 @@ func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 
 // Detach stops renewing and keeps the permit until its lease ends, also through
 // Close of the client. A lease that renews by itself starts anew with the call, a
-// fixed one goes on. Whoever has the
-// token can take the permit up with Client.Resume; then this one ends with
-// berth.ErrReleased, else with berth.ErrExpired at the end of the lease. Release
-// does nothing from then on and returns nil, so that a deferred one may stay.
+// fixed one goes on. The handle ends with berth.ErrReleased: whoever has the token,
+// this process too, takes the permit up with Client.Resume and works on under that
+// handle. Release does nothing from then on and returns nil, so that a deferred one
+// may stay.
 //
-// Its errors are those of Renew; after the server's or ctx's error the permit may
-// be detached or not, and ends with its lease if it is.
+// Its errors are those of Renew. After the server's or ctx's error the permit stays
+// this handle's, detached on the server or not, and ends with its lease if it is:
+// call Detach again, or Release.
 func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
 	return p.client.calls.Detach(ctx, p.hold)
 }

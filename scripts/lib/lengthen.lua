@@ -4,12 +4,8 @@
 -- hold has from now on (ms), as a score. The first such call after a grant
 -- confirms it, and starts a fixed lease and the maximum hold, once. After that a
 -- hold that renews by itself gets its lease anew; a fixed one only where the
--- holder asks for it in so many words, and a detached one likewise. A check
--- changes nothing.
+-- holder asks for it in so many words, and a detached one likewise.
 local function lengthen(at, st, r, deadline, mode)
-  if mode == "check" then
-    return deadline
-  end
   local starts = r.phase == "g"
   if starts then
     r.phase = "h"

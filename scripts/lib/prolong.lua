@@ -8,9 +8,6 @@
 local function prolong(at, st, s, e, mode)
   local outer, forever = s.entries[1], bands().forever
   local r = outer.r
-  if mode == "check" then
-    return
-  end
   if e.fresh then
     st.forever = st.forever - counted(e.r)
     e.fresh, e.r.phase, e.changed = false, "h", true

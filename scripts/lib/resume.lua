@@ -2,11 +2,10 @@
 --- @include "lib/record"
 --- @include "lib/lengthen"
 --- @include "lib/touch"
---- @include "lib/wake"
 -- resume has a node take up a hold that another one (from) has detached. It returns
 -- resumed, attached (the node has it already), not_held or taken, and with the first
 -- two the record and the deadline; after resumed both are to be written.
-local function resume(at, st, known, claim, from, to, out)
+local function resume(at, st, known, claim, from, to)
   local r = known and record(known)
   local deadline = r and tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
   if not deadline or deadline <= at.ms then
@@ -17,9 +16,6 @@ local function resume(at, st, known, claim, from, to, out)
     return "attached", r, deadline
   end
   touch(at, st) -- a full server must not keep a hold from its new holder
-  if from ~= to then
-    wake(out, at.channel .. from, "taken", at.name, claim)
-  end
   r.node, r.phase = to, "h"
   return "resumed", r, lengthen(at, st, r, deadline, "beat")
 end

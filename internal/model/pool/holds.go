@@ -66,7 +66,7 @@ func (d *driver) force(t *rapid.T) {
 
 // renew is a round of a node's own calls.
 func (d *driver) renew(t *rapid.T) {
-	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "check", "detach")
+	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach")
 	args, want := []string{node, lingerMS, d.prefix, d.Name}, []any{}
 	var of []*claim
 	for _, id := range d.ids[max(0, len(d.ids)-12):] {
