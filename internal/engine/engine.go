@@ -365,7 +365,7 @@ func (e *Engine) releaseAll(claims []*Claim) (failed int, err error) {
 		go func() {
 			defer func() { <-slots }()
 			if e.clock.Now()-time.Duration(answered.Load()) >= within {
-				err := fmt.Errorf("berth: %q was not given back: the server has answered no release for %s", p.hold.c.Name, within)
+				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", p.hold.c.Name, within, berth.ErrUnavailable)
 				e.holdEvent(observe.ReleaseFailed, p.hold, err)
 				errs <- err
 				return

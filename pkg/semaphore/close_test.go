@@ -122,6 +122,7 @@ func TestCloseOfManyHoldsIsBoundedOnce(t *testing.T) {
 		began := w.Now()
 		err := n.Client.Close(context.Background())
 		require.Error(t, err)
+		require.ErrorIs(t, err, berth.ErrUnavailable)
 		require.NotErrorIs(t, err, context.DeadlineExceeded, "nobody's context has ended")
 		require.NotErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "590 more holds")
