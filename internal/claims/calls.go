@@ -127,6 +127,9 @@ func New(cfg Config) *Calls {
 	}
 }
 
+// Key is the Redis key of a name's state.
+func (s *Calls) Key(name string) string { return s.space.Key(s.kind, name, keyspace.StatePart) }
+
 // Run runs a script on as many keys of a name as it takes: its state, its line,
 // and the primitive's own.
 func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {

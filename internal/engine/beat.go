@@ -211,6 +211,12 @@ func (e *Engine) hear(c *Claim, start time.Duration, sent sight, s Status) (out 
 func (e *Engine) hearWaiting(c *Claim, start time.Duration, sent sight, s Status) (out heartbeat.Outcome, forgotten bool) {
 	switch s.Word {
 	case WordHeld:
+		c.mu.Lock()
+		pushed := c.pushes > c.denied
+		c.mu.Unlock()
+		if !pushed {
+			e.hub.Doubt(e.cfg.Scripts.Key(c.Name))
+		}
 		e.takes(c, grant{fence: s.Fence, resource: s.Resource, start: start, left: s.Left, confirmed: true})
 		c.wake()
 		return heartbeat.Outcome{Skip: true}, false

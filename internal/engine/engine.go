@@ -114,7 +114,9 @@ func New(cfg Config) *Engine {
 		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },
 		OnWarn: func(l *heartbeat.Lease) { e.heldEvent(observe.HeldLong, l.Claim.(*Claim), nil) },
 	}
-	e.hub = wake.New(cfg.Redis, cfg.Channel, e.deliver, e.subscribed)
+	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Wait, wake.Callbacks{
+		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf,
+	})
 	return e
 }
 
@@ -240,6 +242,14 @@ func (e *Engine) subscribed() {
 			e.cfg.Observe(observe.Event{Kind: observe.Subscribed, Node: e.cfg.Node, Count: epoch})
 		})
 		e.work.Done()
+	}
+}
+
+// deaf runs when the subscription was found to bring nothing, and is given up for
+// another one.
+func (e *Engine) deaf(times int) {
+	if e.cfg.Observe != nil {
+		e.cfg.Observe(observe.Event{Kind: observe.Deaf, Node: e.cfg.Node, Count: times})
 	}
 }
 

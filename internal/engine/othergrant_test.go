@@ -91,6 +91,8 @@ func (f *fake) Sweep(context.Context, string) (engine.Tide, error) {
 	return engine.Tide{Next: -1}, nil
 }
 
+func (f *fake) Key(name string) string { return name }
+
 // onFake runs a test in virtual time with an engine on a fake server.
 func onFake(t *testing.T, test func(t *testing.T, f *fake, e *engine.Engine, lost func() int)) {
 	t.Helper()

@@ -26,6 +26,8 @@ type Scripts interface {
 	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
 	// Sweep drops what has expired and hands on. It makes one attempt.
 	Sweep(ctx context.Context, name string) (Tide, error)
+	// Key is a Redis key of a name: the server that has it runs the name's scripts.
+	Key(name string) string
 }
 
 // Requeuer is the Scripts of a primitive whose claims may have a QueueTTL.

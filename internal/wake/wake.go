@@ -22,7 +22,7 @@ import (
 // returned. Rueidis reconnects by itself; this is for what it gives up on.
 const pause = 100 * time.Millisecond
 
-// patience bounds the taking back of a subscription.
+// patience bounds the taking back of a subscription, and the wait for an echo.
 const patience = time.Second
 
 // Message is one wake-up.
@@ -71,27 +71,46 @@ func Parse(payload string) (Message, error) {
 	return Message{Word: fields[0], Name: fields[1], Fields: fields[2:]}, nil
 }
 
-// Hub holds the one subscription of a node.
-type Hub struct {
-	client     rueidis.Client
-	channel    string
-	deliver    func(Message)
-	subscribed func()
-
-	epoch  atomic.Int64 // counts subscriptions: each may have followed a gap
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	mu      sync.Mutex
-	done    chan struct{} // closed when the receiving goroutine has ended; nil before Start
-	stopped bool
+// Callbacks are what a hub tells its owner. None of them may call the hub.
+type Callbacks struct {
+	// Deliver takes a message, and Subscribed is called after each subscription.
+	// Both run on the goroutine that reads the connection: they must return at once
+	// and must not call the client.
+	Deliver    func(Message)
+	Subscribed func()
+	// Deaf is called when the subscription has brought nothing although something
+	// was published, before the hub subscribes elsewhere. times counts the calls.
+	Deaf func(times int)
 }
 
-// New returns a hub that has not subscribed yet. deliver and subscribed run on
-// the goroutine that reads the connection: both must return at once and must
-// not call the client.
-func New(client rueidis.Client, channel string, deliver func(Message), subscribed func()) *Hub {
-	h := &Hub{client: client, channel: channel, deliver: deliver, subscribed: subscribed}
+// Hub holds the one subscription of a node.
+type Hub struct {
+	client  rueidis.Client
+	channel string
+	tell    Callbacks
+	every   time.Duration
+
+	epoch  atomic.Int64  // counts subscriptions: each may have followed a gap
+	echoes chan struct{} // has an element once an echo has come, and room for one
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup // the receiving goroutine, and the one that listens for an echo
+
+	mu       sync.Mutex
+	started  bool
+	stopped  bool
+	key      string             // guarded by mu: the subscription is to be where this Redis key is, "" for anywhere
+	leave    context.CancelFunc // guarded by mu: ends the subscription, so that another one is made
+	doubting bool               // guarded by mu: an echo is being listened for
+	rests    time.Time          // guarded by mu: until when no doubt counts
+	deaf     int                // guarded by mu: how often the subscription was
+	row      int                // guarded by mu: how often since an echo was heard
+}
+
+// New returns a hub that has not subscribed yet. It listens for an echo once in
+// every at the most.
+func New(client rueidis.Client, channel string, every time.Duration, tell Callbacks) *Hub {
+	h := &Hub{client: client, channel: channel, tell: tell, every: every, echoes: make(chan struct{}, 1)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -100,11 +119,11 @@ func New(client rueidis.Client, channel string, deliver func(Message), subscribe
 func (h *Hub) Start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.done != nil || h.stopped {
+	if h.started || h.stopped {
 		return
 	}
-	h.done = make(chan struct{})
-	go h.receive()
+	h.started = true
+	h.tasks.Go(h.receive)
 }
 
 // Stop unsubscribes and waits until nothing is delivered any more. It may come
@@ -112,12 +131,9 @@ func (h *Hub) Start() {
 func (h *Hub) Stop() {
 	h.mu.Lock()
 	h.stopped = true
-	done := h.done
 	h.mu.Unlock()
 	h.cancel()
-	if done != nil {
-		<-done
-	}
+	h.tasks.Wait()
 }
 
 // Epoch counts the subscriptions so far. What was published before the latest
@@ -125,21 +141,22 @@ func (h *Hub) Stop() {
 func (h *Hub) Epoch() int64 { return h.epoch.Load() }
 
 func (h *Hub) receive() {
-	defer close(h.done)
-	subscribed := func() {
-		h.epoch.Add(1)
-		h.subscribed()
-	}
-	for {
-		err := listen(h.ctx, h.client, h.channel, subscribed, func(payload string) {
-			// A payload that cannot be read is from a stranger or from a
-			// release to come: the heartbeat brings the same news.
-			if message, err := Parse(payload); err == nil {
-				h.deliver(message)
-			}
-		})
-		if errors.Is(err, rueidis.ErrClosing) {
+	for closed := 0; ; {
+		ctx, leave, key := h.settle()
+		err := listen(ctx, h.client, h.channel, key, h.subscribed, h.hear)
+		moves := ctx.Err() != nil
+		leave()
+		switch {
+		case h.ctx.Err() != nil:
 			return
+		case moves:
+			continue
+		case !errors.Is(err, rueidis.ErrClosing):
+			closed = 0
+		case closed == closings:
+			return
+		default:
+			closed++
 		}
 		select {
 		case <-h.ctx.Done():
@@ -149,10 +166,45 @@ func (h *Hub) receive() {
 	}
 }
 
+// closings is how often in a row rueidis has to say that it is closing before the
+// hub believes it: it also says so of a connection to a server that has left a
+// cluster, until it knows the others.
+const closings = 50
+
+// settle says where the next subscription is to be made, and until when.
+func (h *Hub) settle() (ctx context.Context, leave context.CancelFunc, key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ctx, h.leave = context.WithCancel(h.ctx)
+	return ctx, h.leave, h.key
+}
+
+func (h *Hub) subscribed() {
+	h.epoch.Add(1)
+	h.tell.Subscribed()
+}
+
+// hear takes a payload. One that cannot be read is from a stranger or from a
+// release to come: the heartbeat brings the same news.
+func (h *Hub) hear(payload string) {
+	message, err := Parse(payload)
+	switch {
+	case err != nil:
+	case message.Word == echo:
+		select {
+		case h.echoes <- struct{}{}:
+		default:
+		}
+	default:
+		h.tell.Deliver(message)
+	}
+}
+
 // listen subscribes to a channel until ctx ends or rueidis gives up, and takes
 // the subscription back: rueidis only stops to listen, while its connection stays
-// subscribed.
-func listen(ctx context.Context, client rueidis.Client, channel string, subscribed func(), heard func(payload string)) error {
+// subscribed. Where key is not "", the subscription is made on the server that has
+// that Redis key.
+func listen(ctx context.Context, client rueidis.Client, channel, key string, subscribed func(), heard func(payload string)) error {
 	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
 		if s.Kind == "subscribe" {
 			subscribed()
@@ -168,6 +220,9 @@ func listen(ctx context.Context, client rueidis.Client, channel string, subscrib
 		return err
 	})
 	subscribe := client.B().Subscribe().Channel(channel).Build()
+	if key != "" {
+		subscribe = subscribe.SetSlot(key)
+	}
 	return client.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { heard(m.Message) })
 }
 
@@ -177,7 +232,7 @@ func Try(ctx context.Context, client rueidis.Client, channel string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var heard atomic.Bool
-	err := listen(ctx, client, channel, func() {
+	err := listen(ctx, client, channel, "", func() {
 		heard.Store(true)
 		cancel()
 	}, func(string) {})

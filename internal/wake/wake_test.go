@@ -158,6 +158,19 @@ type heard struct {
 	mu         sync.Mutex
 	words      []string // guarded by mu
 	subscribed int      // guarded by mu
+	deaf       int      // guarded by mu
+}
+
+func (h *heard) wasDeaf(times int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deaf = times
+}
+
+func (h *heard) timesDeaf() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deaf
 }
 
 func (h *heard) deliver(m wake.Message) {
@@ -180,7 +193,7 @@ func (h *heard) state() ([]string, int) {
 
 func (w *world) hub() (*wake.Hub, *heard) {
 	h := &heard{}
-	return wake.New(w.redis, channel, h.deliver, h.resubscribed), h
+	return wake.New(w.redis, channel, 10*time.Second, wake.Callbacks{Deliver: h.deliver, Subscribed: h.resubscribed, Deaf: h.wasDeaf}), h
 }
 
 func TestAHubSubscribesWithStartAndOnce(t *testing.T) {

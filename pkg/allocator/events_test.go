@@ -127,6 +127,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 		n.Mend()
 	},
+	"deaf": func(w *world, n *node) {
+		a := w.node().take(nil)
+		q := n.queue(nil)
+		n.Deafen(true)
+		w.release(a)
+		<-q.Done
+		w.Advance(lease)
+	},
 	"held_long": func(w *world, n *node) {
 		n.take(nil)
 		w.Advance(10 * time.Minute)
@@ -243,7 +251,7 @@ func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 	require.Equal(t, "berth", e.Namespace)
 	require.Equal(t, n.client.Node(), e.Node)
 	require.False(t, e.At.IsZero())
-	if e.Kind != observe.Subscribed && e.Kind != observe.Repeated {
+	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated {
 		require.Equal(t, proxies, e.Name)
 	}
 	if e.Resource != "" && e.Kind != observe.Swapped {

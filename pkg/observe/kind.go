@@ -105,6 +105,13 @@ const (
 	// Detail is its name, Count the number of the attempt that failed, from 1.
 	// Fills: Count, Detail, Err. Level: debug.
 	Repeated Kind = "repeated"
+	// Deaf: the subscription to this node's wake channel brings nothing: what the
+	// node published to itself did not come, twice. Its server was taken out of the
+	// cluster, perhaps. The node subscribes anew, on the server of a name that it
+	// waits for. Until then a hand-off is heard of with the next heartbeat. Count is
+	// how often that was so.
+	// Fills: Count. Level: warn.
+	Deaf Kind = "deaf"
 	// Subscribed: the server confirmed the subscription to this node's wake
 	// channel. Count is how often it has so far: from 2 on, the connection
 	// was broken in between.

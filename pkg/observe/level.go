@@ -14,7 +14,7 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
-		[]Kind{ForceReleased, Swept, Repeated, Subscribed},
+		[]Kind{ForceReleased, Swept, Repeated, Deaf, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
@@ -31,7 +31,7 @@ func Kinds() []Kind {
 // A kind that is not known has level info, so that it is not overlooked.
 func (k Kind) Level() zapcore.Level {
 	switch k {
-	case Failed, Unavailable, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
+	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
 		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed:
 		return zapcore.WarnLevel
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,

@@ -27,7 +27,7 @@ func TestKindsAreDistinctAndTheSliceIsTheCallers(t *testing.T) {
 func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
 	for _, kind := range []observe.Kind{
 		observe.TimedOut, observe.AttemptsUsedUp, observe.Failed, observe.Deadlock,
-		observe.Lost, observe.Expired, observe.Unavailable, observe.ReleaseFailed,
+		observe.Lost, observe.Expired, observe.Unavailable, observe.Deaf, observe.ReleaseFailed,
 		observe.CleanupFailed, observe.HeldLong, observe.CapacityDiffers, observe.Requeued,
 		observe.Flushed, observe.ForceReleased, observe.ReleasedByOther, observe.Restored,
 		observe.NodeReplaced, observe.OpenFailed, observe.RefreshFailed, observe.Unhealthy,

@@ -107,6 +107,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 		n.Mend()
 	},
+	"deaf": func(w *world, n *node) {
+		p := w.node().take(1, nil)
+		q := n.queue(1, nil)
+		n.Deafen(true)
+		require.NoError(w.T, p.Release(context.Background()))
+		<-q.done
+		w.Advance(lease)
+	},
 	"held_long": func(w *world, n *node) {
 		n.take(1, nil)
 		w.Advance(10 * time.Minute)
@@ -208,7 +216,7 @@ func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 	require.Equal(t, "berth", e.Namespace)
 	require.Equal(t, n.Node(), e.Node)
 	require.False(t, e.At.IsZero())
-	if e.Kind != observe.Subscribed && e.Kind != observe.Repeated {
+	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated {
 		require.Equal(t, gpu, e.Name)
 	}
 	for _, field := range fields {

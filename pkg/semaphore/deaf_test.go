@@ -1,0 +1,103 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// turn has the holder a hand on to n, and returns how long n waited for it.
+func (n *node) turn(a *node) time.Duration {
+	w := n.w
+	w.T.Helper()
+	p := a.take(1, nil)
+	q := n.queue(1, nil)
+	w.Advance(time.Second)
+	freed := w.Now()
+	require.NoError(w.T, p.Release(context.Background()))
+	<-q.done
+	require.NoError(w.T, q.err)
+	require.NoError(w.T, q.permit.Release(context.Background()))
+	return q.at - freed
+}
+
+// count is how many events of a kind there were.
+func (n *node) count(kind observe.Kind) (count int) {
+	for _, k := range n.kinds() {
+		if k == kind {
+			count++
+		}
+	}
+	return count
+}
+
+// The server of the subscription leaves its cluster and runs on: nothing tells,
+// but that a hand-off is heard of by heartbeat. The node subscribes elsewhere, and
+// the next hand-off is a push again.
+func TestANodeWhoseSubscriptionIsDeafSubscribesElsewhere(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, n := w.node(), w.node()
+		require.Zero(t, n.turn(a), "by push")
+		n.Deafen(true)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "SUBSCRIBE" {
+				n.Deafen(false) // it is another server
+			}
+			return link.Pass
+		})
+		require.Positive(t, n.turn(a), "by heartbeat")
+		require.Zero(t, n.count(observe.Deaf), "one that was lost is not enough")
+		w.Advance(2 * time.Second)
+		require.Equal(t, 1, n.count(observe.Deaf))
+		require.Equal(t, 2, n.count(observe.Subscribed))
+		for range 10 {
+			require.Zero(t, n.turn(a), "by push")
+		}
+		require.Equal(t, 1, n.count(observe.Deaf))
+	})
+}
+
+func TestAPushThatWasLostIsNoReasonToSubscribeAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, n := w.node(), w.node()
+		for range 20 {
+			p := a.take(1, nil)
+			q := n.queue(1, nil)
+			n.Deafen(true)
+			require.NoError(t, p.Release(context.Background()))
+			w.Advance(ms)
+			n.Deafen(false)
+			<-q.done
+			require.NoError(t, q.permit.Release(context.Background()))
+		}
+		require.Zero(t, n.count(observe.Deaf))
+		require.Equal(t, 1, n.Count("SUBSCRIBE"))
+	})
+}
+
+// Where the user of the scripts may not PUBLISH, every hand-off is heard of by
+// heartbeat, and the subscription is left in peace.
+func TestANodeThatMayNotPublishDoesNotSubscribeAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, n := w.node(), w.node()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "PUBLISH" {
+				return link.Refuse("NOPERM this user has no permissions to run the 'publish' command")
+			}
+			return link.Pass
+		})
+		n.Deafen(true)
+		start := w.Now()
+		for range 100 {
+			require.Positive(t, n.turn(a), "by heartbeat")
+		}
+		require.Zero(t, n.count(observe.Deaf))
+		require.Equal(t, 1, n.Count("SUBSCRIBE"))
+		require.LessOrEqual(t, n.Count("PUBLISH"), int((w.Now()-start)/time.Minute)+1)
+	})
+}
