@@ -115,7 +115,16 @@ var (
 			return func() { r.tell("PING") } // answered when it is over
 		},
 	}}
+
+	// The server hands on again, something else, to who believes in what it gave before.
+	rewound = &scene{name: "last hand-offs lost", edit: shared, calm: 300 * time.Millisecond, faults: 3, fault: rewind}
 )
+
+// shared has names of which several may hold at a time, and many wait for each.
+func shared(j *job.Job) {
+	j.Calm, j.HoldMax, j.Goroutines, j.DrainLimit = true, 10, 15, soon
+	j.Sems, j.Locks, j.Pools = j.Sems[1:], nil, j.Pools[1:]
+}
 
 // long has many names, held for long, with many that wait for each.
 func long(j *job.Job) {
@@ -272,6 +281,10 @@ var mutants = []mutant{
 	{
 		name: "nobody sweeps what has expired", scene: killed, rules: []string{checker.Stuck},
 		broke: []change{{"scripts/lib/sweep.lua", "holds, next_at, held = expired(0), nil, nil", "next_at, held = nil, nil"}},
+	},
+	{
+		name: "a hold is renewed by an answer that names another grant", scene: rewound, rules: []string{checker.Agreement, checker.Capacity},
+		broke: []change{{"internal/engine/beat.go", "case s.Fence == c.fence && s.Resource == c.resource:", "case true:"}},
 	},
 }
 

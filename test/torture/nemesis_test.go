@@ -160,14 +160,7 @@ var ofSingles = []*fault{
 			return func() { s.Restart(r) }
 		},
 	},
-	forgets("restart from a snapshot that lacks the last hand-offs", func(r *round, _ *history.Fault) (lose func() func()) {
-		s := r.ground.d.Servers()[0]
-		s.Snapshot(r)
-		return func() func() {
-			s.Restore(r)
-			return nothing
-		}
-	}),
+	rewind,
 	{
 		name: "restart from an older snapshot", ofServer: true, least: 0, most: 500 * time.Millisecond,
 		begin: func(r *round, record *history.Fault) func() {
@@ -233,6 +226,16 @@ func forgets(name string, remember func(*round, *history.Fault) (lose func() (he
 		},
 	}
 }
+
+// rewind loses what came after a snapshot.
+var rewind = forgets("restart from a snapshot that lacks the last hand-offs", func(r *round, _ *history.Fault) (lose func() func()) {
+	s := r.ground.d.Servers()[0]
+	s.Snapshot(r)
+	return func() func() {
+		s.Restore(r)
+		return nothing
+	}
+})
 
 // takenOver loses what came after the replicas were cut off.
 var takenOver = forgets("failover that loses the last hand-offs", func(r *round, record *history.Fault) (lose func() func()) {

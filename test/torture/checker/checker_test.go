@@ -119,7 +119,7 @@ func TestAChangedHistoryIsFound(t *testing.T) {
 		follows []string
 	}{
 		{"two grants of a line are swapped", swapGrants, Order, []string{Capacity, Linearizable, Fence, HandOff, WakeUp, Agreement}},
-		{"a hand-off comes late", delayGrant, HandOff, []string{Order}},
+		{"a hand-off comes late", delayGrant, HandOff, []string{Order, Agreement}},
 		{"a hold lives past the next grant", outlive, Capacity, []string{Linearizable, Honesty}},
 		{"a fence is given twice", repeatFence, Fence, []string{Linearizable, Capacity, HandOff, Order, WakeUp, Agreement}},
 		{"an outcome is missing", func(t *rapid.T, run *history.Run) {

@@ -168,7 +168,8 @@ func (c *check) handsOn(n *name, h *hold, from, to *history.Event) {
 	if waits < 0 {
 		return
 	}
-	i := sort.Search(len(n.holds), func(i int) bool { return n.holds[i].fence >= from.Real-blur })
+	first := max(from.Real-blur, h.fence+1) // it may have been held for next to no time
+	i := sort.Search(len(n.holds), func(i int) bool { return n.holds[i].fence >= first })
 	if i < len(n.holds) && n.holds[i].fence <= to.Real+blur {
 		c.count.Checked++
 		return

@@ -597,6 +597,13 @@ func TestRules(t *testing.T) {
 		{"any process wrote nothing for a while", unansweredStory + `
 			-250 w2 alive of#9 claim=y
 			6 w2 alive of#9 claim=y`, nil},
+		{"a close failed, and nothing is wrong", `
+			5000 w1 closed err=close:x`, []string{Unharmed}},
+		{"a close failed while its process was cut off", `
+			5000 w1 closed err=close:x
+			fault cut 3000 4000 w1`, nil},
+		{"what a closed client has left could not be listed", `
+			5000 w1 closed err=list:x`, nil},
 		{"the client was closed meanwhile", `
 			0 w1 invoke acquire#1
 			9 w1 unknown acquire#1 is=closed`, nil},

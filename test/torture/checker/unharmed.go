@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-go/berth/test/torture/history"
 )
@@ -21,7 +22,8 @@ const (
 )
 
 // unharmed: where nothing is wrong nothing goes wrong. No operation stays without an
-// answer, and no hold that renews is lost, but for a fault that explains it.
+// answer, no close fails, and no hold that renews is lost, but for a fault that explains
+// it.
 //
 // A process that gets no processor, or a server that answers nobody, loses leases
 // rightly. The first shows where any process wrote nothing for a third of the lease;
@@ -41,6 +43,15 @@ func unharmed(c *check) {
 		if k.is(history.Unknown) && !slices.Contains(k.outcome.Is, "closed") {
 			c.broken(fmt.Sprintf("%s: %s of %s %s has no answer, and no fault explains it: %s", k.invoke.Process,
 				k.invoke.Do, k.invoke.Primitive, k.invoke.Name, k.outcome.Err), k.invoke, k.outcome)
+		}
+	}
+	for _, e := range c.alone {
+		if e.Kind != history.Closed || !c.quiet(e.Process, slow, e.At-leaseOfHolds, e.At) {
+			continue
+		}
+		c.count.Checked++
+		if strings.HasPrefix(e.Err, "close:") {
+			c.broken(fmt.Sprintf("%s: %s was not closed with all done, and no fault explains it: %s", e.Process, e.Node, e.Err), e)
 		}
 	}
 	for _, n := range c.names {
