@@ -98,8 +98,15 @@ func TestExitCodesOfRun(t *testing.T) {
 		"namespace with a glob":  {args: run("--namespace", "a*", "--", "true"), code: 64, err: "invalid --namespace"},
 		"json":                   {args: run("--json", "--", "true"), code: 64, err: "--json is not for 'berth run'"},
 		"usage before server":    {args: run("--lease", "1ms", "--", "true"), url: nobody, code: 64, err: "--lease"},
-		"a URL that is none":     {args: run("--redis", "http://127.0.0.1", "--", "true"), code: 64, err: "--redis is not a URL"},
-		"a variable that is not": {args: run("--", "true"), url: "127.0.0.1:6379", code: 64, err: "BERTH_REDIS is not a URL"},
+		"a URL that is none":     {args: run("--redis", "http://127.0.0.1", "--", "true"), code: 64, err: "--redis is neither a URL such as redis://host:6379/0 nor host:port"},
+		"a variable that is not": {args: run("--", "true"), url: "127.0.0.1/6379", code: 64, err: "BERTH_REDIS is neither a URL"},
+		"an unknown parameter":   {args: run("--redis", "redis://127.0.0.1?dial_timeuot=1s", "--", "true"), code: 64, err: "--redis has a parameter that is none of addr, client_cache,"},
+		"a CA without TLS":       {args: run("--redis", "127.0.0.1", "--redis-ca", "ca.pem", "--", "true"), code: 64, err: "invalid --redis-ca: it is for TLS"},
+		"a CA that is not there": {args: run("--redis", "rediss://127.0.0.1:1", "--redis-ca", "/no/ca.pem", "--", "true"), code: 66, err: "open /no/ca.pem: no such file"},
+		"a CA that is none":      {args: run("--redis", "rediss://127.0.0.1:1", "--redis-ca", notAProgram, "--", "true"), code: 64, err: "has no certificate in PEM"},
+		"a key alone":            {args: run("--redis", "rediss://127.0.0.1:1", "--redis-key", notAProgram, "--", "true"), code: 64, err: "invalid --redis-key: it needs --redis-cert"},
+		"a certificate alone":    {args: run("--redis", "rediss://127.0.0.1:1", "--redis-cert", notAProgram, "--", "true"), code: 64, err: "invalid --redis-cert: it needs --redis-key"},
+		"no certificate":         {args: run("--redis", "rediss://127.0.0.1:1", "--redis-cert", notAProgram, "--redis-key", notAProgram, "--", "true"), code: 64, err: "invalid --redis-cert: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +221,8 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 		"redis://user:s3cret@127.0.0.1:port",
 		"http://user:s3cret@127.0.0.1",
 		"user:s3cret@127.0.0.1",
-		"s3cret",
+		"user:s3cret",
+		"redis://user:s3?s3cret@127.0.0.1:1",
 	}
 	for _, url := range urls {
 		t.Run(url, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 		return &exitError{exitCannotRun, err}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), environment...)
+	cmd.Env = append(o.inherited(os.Environ()), environment...)
 	relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
@@ -118,6 +118,14 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// inherited is what a command gets of berth's own environment.
+func (o *runOptions) inherited(environment []string) []string {
+	if !o.noEnv {
+		return environment
+	}
+	return slices.DeleteFunc(environment, func(variable string) bool { return strings.HasPrefix(variable, urlVariable) })
 }
 
 // environmentOf is what a command finds of what it runs under. A key of a resource

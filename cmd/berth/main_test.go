@@ -39,7 +39,9 @@ func TestMain(m *testing.M) {
 	case os.Getenv(berthVariable) != "":
 		main()
 	default:
-		_ = os.Unsetenv("BERTH_REDIS")
+		for _, variable := range []string{urlVariable, passwordVariable, namespaceVariable} {
+			_ = os.Unsetenv(variable)
+		}
 		if signal.Ignored(syscall.SIGHUP) { // as under nohup; who is started from here would inherit it
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		}

@@ -2,27 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-const (
-	defaultURL = "redis://127.0.0.1:6379"
-	// closing bounds how long a command cleans up behind itself.
-	closing = 5 * time.Second
-)
+// closing bounds how long a command cleans up behind itself.
+const closing = 5 * time.Second
 
 // connection is a server, and what a command has on it.
 type connection struct {
@@ -42,7 +35,7 @@ type client interface {
 // the exit code for a server that cannot be reached.
 func (a *app) connect(ctx context.Context) (*connection, error) {
 	if err := keyspace.CheckNamespace(a.namespace); err != nil {
-		return nil, inFlags(err, "Namespace", "--namespace")
+		return nil, inFlags(err, "Namespace", a.source("namespace", namespaceVariable))
 	}
 	option, err := a.option()
 	if err != nil {
@@ -51,7 +44,7 @@ func (a *app) connect(ctx context.Context) (*connection, error) {
 	address := strings.Join(option.InitAddress, ", ")
 	redis, err := dial(ctx, option)
 	if err != nil {
-		return nil, unreachable(address, err)
+		return nil, unreachable(address, undialed(option, err))
 	}
 	return &connection{address: address, namespace: a.namespace, redis: redis}, nil
 }
@@ -164,29 +157,6 @@ func (a *app) withLocks(ctx context.Context, cfg qlock.Config, f func(context.Co
 	})
 }
 
-// option reads the URL. No part of a URL that cannot be read is repeated: any
-// may be the password.
-func (a *app) option() (rueidis.ClientOption, error) {
-	url, source := a.url, "--redis"
-	if url == "" && a.given("redis") {
-		// As of a variable of a script that is not set: no other server is meant.
-		return rueidis.ClientOption{}, berth.Invalid(source, "it is empty; leave it out for $BERTH_REDIS, or %s", defaultURL)
-	}
-	if url == "" {
-		url, source = os.Getenv("BERTH_REDIS"), "BERTH_REDIS"
-	}
-	if url == "" {
-		url = defaultURL
-	}
-	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		return option, usage("%s is not a URL such as redis://host:6379/0; see 'berth --help' for the forms", source)
-	}
-	// One connection is enough for one command, and caching needs RESP3.
-	option.DisableCache, option.PipelineMultiplex = true, -1
-	return option, nil
-}
-
 // dial is rueidis.NewClient, which knows no ctx: where ctx ends first, it is
 // left behind for the end of the program.
 func dial(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, error) {
@@ -211,40 +181,3 @@ func dial(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, err
 		return nil, context.Cause(ctx)
 	}
 }
-
-// unreachable is the error for a server that does not answer, or that refuses.
-func unreachable(address string, err error) error {
-	what := "cannot reach the server at "
-	var answer *rueidis.RedisError
-	var dial *net.OpError
-	switch {
-	case errors.As(err, &answer):
-		what = "refused by the server at "
-		err = advised(err, answer.Error())
-	case errors.As(err, &dial):
-		err = dial.Err // the address need not be said twice
-	}
-	return &exitError{code: exitUnavailable, err: &serverError{what + address, err}}
-}
-
-// advised adds to what a server answered what is to be done about it.
-func advised(err error, answer string) error {
-	switch {
-	case strings.Contains(answer, "WRONGTYPE "): // the embedded server puts words before it
-		return fmt.Errorf("%w; another program writes below the namespace: rename its key, or give Berth a --namespace of its own", err)
-	case strings.HasPrefix(answer, "NOPERM "):
-		return fmt.Errorf("%w; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL", err)
-	case strings.HasPrefix(answer, "OOM "):
-		return fmt.Errorf("%w; make room on the server, or raise its maxmemory", err)
-	}
-	return err
-}
-
-// serverError says which server it is about.
-type serverError struct {
-	text  string
-	cause error
-}
-
-func (e *serverError) Error() string { return e.text + ": " + e.cause.Error() }
-func (e *serverError) Unwrap() error { return e.cause }

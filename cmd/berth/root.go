@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // app is one run of the program.
@@ -19,6 +23,7 @@ type app struct {
 	global *pflag.FlagSet // the flags that all commands have
 
 	url       string // --redis
+	files     tlsFiles
 	namespace string // --namespace
 	json      bool   // --json
 	began     bool   // a command has begun: what is wrong now is no usage
@@ -77,9 +82,11 @@ const rootExamples = `  berth demo
   berth lock show nightly
   berth check --redis rediss://user:password@redis.example.com:6380`
 
-const redisHelp = `The server is given by --redis or, better for passwords, by the variable
-BERTH_REDIS; the flag counts first. The password is never printed.
+const redisHelp = `The server is given by --redis or by the variable BERTH_REDIS; the flag counts
+first. The password is better in BERTH_REDIS or in BERTH_REDIS_PASSWORD, which counts
+where the URL has none; it is never printed.
 
+  host or host:port                            as redis://host:port
   redis://[user:password@]host[:port][/db]     also valkey://
   rediss://...                                 TLS; also valkeys://
   redis://host:6379?addr=host2:6379            Cluster: any of its nodes, also just one
@@ -89,8 +96,8 @@ BERTH_REDIS; the flag counts first. The password is never printed.
   unix:///path/to/redis.sock?db=1
 
 Further parameters: db, dial_timeout (default 5s) and write_timeout, client_name,
-protocol=2 (RESP2), skip_verify (TLS without checking the certificate; to trust
-one more authority, set SSL_CERT_FILE). Special characters in a password are
+protocol=2 (RESP2), skip_verify (TLS without checking the certificate), max_retries,
+client_cache; others are refused. Special characters in a password in the URL are
 percent-encoded: @ is %40, / is %2F.
 
 Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 65 what is stored
@@ -112,7 +119,11 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	a.global = flags
 	flags.StringVar(&a.url, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
-	flags.StringVar(&a.namespace, "namespace", "berth", "first part of all keys; only one namespace is seen")
+	flags.StringVar(&a.files.ca, "redis-ca", "", "`FILE` with the authorities, in PEM, to trust instead of the system's (TLS)")
+	flags.StringVar(&a.files.cert, "redis-cert", "", "`FILE` with the client's certificate, in PEM (TLS)")
+	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
+	flags.StringVar(&a.namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
+		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
 	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, pool, swarm and check)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
 	root.AddCommand(

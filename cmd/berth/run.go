@@ -114,6 +114,7 @@ type runOptions struct {
 	maxHold  time.Duration
 	wait     time.Duration
 	try      bool
+	noEnv    bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -157,6 +158,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
 	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
+	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
 	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
 	_ = cmd.RegisterFlagCompletionFunc("pool", completing(a.poolNames))
