@@ -28,6 +28,9 @@ type Holder struct {
 	Held time.Duration
 	// Detached says that nobody renews it.
 	Detached bool
+	// ZombieAfter is that of its node, to the ms, where the node is in a swarm and the
+	// hold has no end; else 0.
+	ZombieAfter time.Duration
 	// Meta is what the claim was given.
 	Meta map[string]string
 }

@@ -3,7 +3,8 @@ lock_renew: the calls of a node's own claims: heartbeats, confirmations, renewal
 KEYS[1] state (HASH field -> number, c:claim -> record, stem)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
-ARGV[5...] x2: claim id, mode (beat, renew, detach, "extend <ms> <call id>")
+ARGV[5...] x2: claim id, mode (beat, "beat <zombie limit, ms>", renew, detach,
+"extend <ms> <call id>")
 RETURNS {"renewed", next_ms, first, capacity, more, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; an extension is added once    COST O(log n) a claim + at most 100 drops and grants
 ]]

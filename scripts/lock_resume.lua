@@ -4,6 +4,7 @@ KEYS[1] state (HASH field -> number, c:claim -> record, stem)
 KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
 ARGV[1] claim id    ARGV[2] node that detached it    ARGV[3] node that takes it up
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
+ARGV[7] mode (beat, "beat <zombie limit, ms>")
 RETURNS {"resumed", left_ms, limit_ms, record} | {"attached", left_ms, limit_ms, record}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY the new node may ask again; the answer is attached then   COST O(log n) + O(entries)
@@ -38,7 +39,7 @@ local detached = r.node == from and r.phase == "d"
 if detached then
   touch(at, st) -- a full server must not keep a hold from its new holder
   r.node, r.phase, e.changed = to, "h", true
-  prolong(at, st, s, e, "beat")
+  prolong(at, st, s, e, ARGV[7])
   local scores, fields, furthest = move(st, s)
   if #scores > 0 then
     redis.call("ZADD", at.line, unpack(scores))

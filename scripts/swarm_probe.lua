@@ -4,11 +4,12 @@ KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
 KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
 ARGV[1] node    ARGV[2] run, which rises with each start of the node    ARGV[3] label
 ARGV[4] the node's own zombie limit (ms)    ARGV[5] memory (ms)
-RETURNS {"probed", more} | {"condemned", more} | {"left", more} | {"incompatible", format}
+RETURNS {"probed", more, known} | {"condemned", more, known} | {"left", more, known} | {"incompatible", format}
 REPLAY a probe counts from now; one of a run that has left counts nothing    COST O(log n) + at most 100 drops
 ]]
 -- The limit is kept with the probe, and everybody goes by it. A probe that comes when
--- that of the last one has passed revives nobody: it condemns.
+-- that of the last one has passed revives nobody: it condemns. known is 1 if the node was in
+-- the swarm before: where it is 0 for one that has probed, the server has lost it.
 --- @include "lib/watch"
 --- @include "lib/member"
 --- @include "lib/endure"
@@ -47,4 +48,4 @@ else
     endure(at, memory) -- a key may be new
   end
 end
-return { status, fade(at, memory) }
+return { status, fade(at, memory), ends and 1 or 0 }

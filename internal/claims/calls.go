@@ -54,6 +54,9 @@ type Config struct {
 	// Empty is told that a pool on which claims of this node wait has no resources;
 	// nil for nobody.
 	Empty func(name string)
+	// Swarm is the ZombieAfter of the node while a swarm knows it, else 0: what the
+	// claims without end say of it. Nil where Renew and Resume are not told.
+	Swarm func() time.Duration
 	// Request returns the Request of a claim that is resumed; nil for none.
 	Request func() any
 	// Tell takes the events that no claim of this node is behind; nil for none.
@@ -78,6 +81,7 @@ type Calls struct {
 	parts []string
 	each  int // fields of a claim in the reply of renew
 
+	swarm   func() time.Duration
 	request func() any
 	empty   func(name string)
 
@@ -113,6 +117,7 @@ func New(cfg Config) *Calls {
 		run:     cfg.Runner,
 		parts:   append([]string{keyspace.StatePart, keyspace.LinePart}, cfg.Parts...),
 		each:    each,
+		swarm:   cfg.Swarm,
 		request: request,
 		empty:   empty,
 		Tell:    cfg.Tell.from(cfg.Node),
@@ -145,12 +150,24 @@ func (s *Calls) RunOn(ctx context.Context, script *scriptkit.Script, mode script
 	return s.run.Run(ctx, script, mode, keys, args)
 }
 
+// beat is the mode of a beat that says whether the node is in a swarm.
+func (s *Calls) beat() engine.Mode {
+	if limit := s.swarm(); limit > 0 {
+		return engine.ModeBeat + " " + engine.Mode(Decimal(limit.Milliseconds()))
+	}
+	return engine.ModeBeat
+}
+
 // Beat sends the primitive's script for own calls, once.
 func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
 	args := make([]string, 0, 4+2*len(claims))
 	args = append(args, s.Node, s.Linger, s.Channel, name)
 	for _, c := range claims {
-		args = append(args, c.ID, string(mode))
+		m := mode
+		if m == engine.ModeBeat && s.swarm != nil && c.Endless() {
+			m = s.beat()
+		}
+		args = append(args, c.ID, string(m))
 	}
 	r, err := s.Run(ctx, s.renew, scriptkit.Once, name, args...)
 	if err != nil {

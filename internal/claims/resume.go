@@ -52,8 +52,11 @@ func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	}
 	defer s.Engine.End()
 	start := s.Engine.Now()
-	r, err := s.Run(ctx, s.resume, scriptkit.Bounded, token.Name,
-		token.Claim, token.Node, s.Node, s.Linger, s.Channel, token.Name)
+	args := []string{token.Claim, token.Node, s.Node, s.Linger, s.Channel, token.Name}
+	if s.swarm != nil {
+		args = append(args, string(s.beat()))
+	}
+	r, err := s.Run(ctx, s.resume, scriptkit.Bounded, token.Name, args...)
 	if err != nil {
 		return nil, err
 	}

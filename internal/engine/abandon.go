@@ -44,6 +44,60 @@ func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth
 	return refusal
 }
 
+// Reaffirm sends a beat of each hold without end, so that the server has of them what a
+// beat that begins now says. It returns the error of one that was not answered, or
+// ctx's; nil from an engine that is closed, which gives them back.
+func (e *Engine) Reaffirm(ctx context.Context) error {
+	if !e.begin() {
+		return nil
+	}
+	defer e.work.Done()
+	claims := e.endless()
+	answers := make(chan error, len(claims))
+	e.spawn(func() {
+		const atOnce = 16
+		slots := make(chan struct{}, atOnce)
+		for _, c := range claims {
+			slots <- struct{}{}
+			e.spawn(func() {
+				defer func() { <-slots }()
+				err := ctx.Err()
+				if err == nil {
+					err = e.call(c, ModeBeat, nil)
+				}
+				if p, _ := c.current(); p == ended {
+					err = nil
+				}
+				answers <- err
+			})
+		}
+	})
+	for range claims {
+		select {
+		case err := <-answers:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return causeOf(ctx)
+		}
+	}
+	return nil
+}
+
+// endless are the claims that are granted without an end.
+func (e *Engine) endless() []*Claim {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var claims []*Claim
+	for _, c := range e.claims {
+		if p, _ := c.current(); p == granted && c.Endless() {
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
 // Abandon closes an engine whose node must not be believed any more, and does not
 // wait: its handles end with ErrLost at once, its waits with ErrReplaced, and what
 // it held is given back in the background. It returns how many handles ended.

@@ -149,6 +149,12 @@ func (c *Claim) goesBy() Terms {
 	return c.terms
 }
 
+// Endless says whether the claim's hold has no end of its own.
+func (c *Claim) Endless() bool {
+	terms := c.goesBy()
+	return terms.Lease == berth.Forever && terms.MaxHold == 0
+}
+
 // Heralded are the owner's other entries whose local deadlines were lowered before
 // the claim's removal is sent: only where no other stays may it take anything back.
 func (c *Claim) Heralded() []string { return c.heralded }

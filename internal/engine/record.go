@@ -13,28 +13,35 @@ import (
 // Record is what the server keeps of a claim; scripts/lib/record.lua reads the
 // same text.
 type Record struct {
-	Weight   int
-	Wait     time.Duration // wait lease
-	Lease    time.Duration // berth.Forever for none
-	MaxHold  time.Duration // 0 = none
-	NoRenew  bool
-	Phase    byte // w, g, h, d: see scripts/lib/record.lua
-	Priority int
-	Ticket   int64
-	Fence    int64
-	Granted  time.Time // by the server's clock; zero while it waits
-	Limit    time.Time // the end of its maximum hold; zero = none or not yet running
-	Node     string
-	Owner    string
-	Label    string
-	Meta     map[string]string
-	Extra    string // what only the primitive reads, "" for none
+	Weight  int
+	Wait    time.Duration // wait lease
+	Lease   time.Duration // berth.Forever for none
+	MaxHold time.Duration // 0 = none
+	NoRenew bool
+	Phase   byte // w, g, h, d: see scripts/lib/record.lua
+	// ZombieAfter is that of its node, where the node is in a swarm and the hold has no
+	// end; else 0.
+	ZombieAfter time.Duration
+	Priority    int
+	Ticket      int64
+	Fence       int64
+	Granted     time.Time // by the server's clock; zero while it waits
+	Limit       time.Time // the end of its maximum hold; zero = none or not yet running
+	Node        string
+	Owner       string
+	Label       string
+	Meta        map[string]string
+	Extra       string // what only the primitive reads, "" for none
 }
 
 // Text writes the record as the scripts read it.
 func (r *Record) Text() string {
 	b := appendText(make([]byte, 0, 160), r.Node)
-	b = append(b, r.Phase, ' ')
+	b = append(b, r.Phase)
+	if r.ZombieAfter > 0 {
+		b = strconv.AppendInt(b, r.ZombieAfter.Milliseconds(), 10)
+	}
+	b = append(b, ' ')
 	for _, n := range []int64{r.Ticket, r.Fence, millis(r.Granted), millis(r.Limit)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
@@ -77,15 +84,19 @@ func ParseRecord(text string) (Record, error) {
 		return Record{}, err
 	}
 	words := strings.SplitN(rest, " ", 12)
-	if len(words) != 12 || len(words[0]) != 1 || len(words[6]) != 1 {
+	if len(words) != 12 || words[0] == "" || len(words[6]) != 1 {
 		return Record{}, fmt.Errorf("engine: malformed record")
 	}
 	var n [11]int64
 	for i := range n {
-		if i == 0 || i == 6 {
+		word := words[i]
+		if i == 0 {
+			word = word[1:]
+		}
+		if i == 6 || i == 0 && word == "" {
 			continue
 		}
-		if n[i], err = strconv.ParseInt(words[i], 10, 64); err != nil {
+		if n[i], err = strconv.ParseInt(word, 10, 64); err != nil {
 			return Record{}, fmt.Errorf("engine: malformed record: %w", err)
 		}
 	}
@@ -98,7 +109,7 @@ func ParseRecord(text string) (Record, error) {
 		return Record{}, err
 	}
 	r := Record{
-		Phase: words[0][0], Ticket: n[1], Fence: n[2], Granted: instant(n[3]), Limit: instant(n[4]),
+		Phase: words[0][0], ZombieAfter: ms(n[0]), Ticket: n[1], Fence: n[2], Granted: instant(n[3]), Limit: instant(n[4]),
 		Weight: int(n[5]), NoRenew: words[6] == "f", Wait: ms(n[7]), Lease: ms(n[8]), MaxHold: ms(n[9]),
 		Priority: int(n[10]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
 	}

@@ -30,21 +30,22 @@ func anyRecord() *rapid.Generator[engine.Record] {
 	})
 	return rapid.Custom(func(t *rapid.T) engine.Record {
 		r := engine.Record{
-			Weight:   rapid.IntRange(1, 1<<40).Draw(t, "weight"),
-			Wait:     millis.Draw(t, "wait"),
-			Lease:    millis.Filter(func(d time.Duration) bool { return d > 0 }).Draw(t, "lease"),
-			MaxHold:  millis.Draw(t, "max"),
-			NoRenew:  rapid.Bool().Draw(t, "no renew"),
-			Phase:    rapid.SampledFrom([]byte("wghd")).Draw(t, "phase"),
-			Priority: rapid.IntRange(-128, 127).Draw(t, "priority"),
-			Ticket:   rapid.Int64Min(0).Draw(t, "ticket"),
-			Fence:    rapid.Int64Min(0).Draw(t, "fence"),
-			Granted:  instant.Draw(t, "granted"),
-			Limit:    instant.Draw(t, "limit"),
-			Node:     anyBytes().Draw(t, "node"),
-			Owner:    anyBytes().Draw(t, "owner"),
-			Label:    anyBytes().Draw(t, "label"),
-			Meta:     rapid.MapOfN(anyBytes(), anyBytes(), 0, 4).Draw(t, "meta"),
+			Weight:      rapid.IntRange(1, 1<<40).Draw(t, "weight"),
+			Wait:        millis.Draw(t, "wait"),
+			Lease:       millis.Filter(func(d time.Duration) bool { return d > 0 }).Draw(t, "lease"),
+			MaxHold:     millis.Draw(t, "max"),
+			NoRenew:     rapid.Bool().Draw(t, "no renew"),
+			Phase:       rapid.SampledFrom([]byte("wghd")).Draw(t, "phase"),
+			ZombieAfter: millis.Draw(t, "zombie after"),
+			Priority:    rapid.IntRange(-128, 127).Draw(t, "priority"),
+			Ticket:      rapid.Int64Min(0).Draw(t, "ticket"),
+			Fence:       rapid.Int64Min(0).Draw(t, "fence"),
+			Granted:     instant.Draw(t, "granted"),
+			Limit:       instant.Draw(t, "limit"),
+			Node:        anyBytes().Draw(t, "node"),
+			Owner:       anyBytes().Draw(t, "owner"),
+			Label:       anyBytes().Draw(t, "label"),
+			Meta:        rapid.MapOfN(anyBytes(), anyBytes(), 0, 4).Draw(t, "meta"),
 		}
 		if rapid.Bool().Draw(t, "forever") {
 			r.Lease = berth.Forever

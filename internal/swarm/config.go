@@ -47,6 +47,10 @@ type Config struct {
 	// the swarm nor wait for the server. Until it returns, Passed is true for the
 	// old id, and false for the new one. Required.
 	Replace func(ctx context.Context, reason Reason) (node string)
+	// Leaving is called before the node leaves, until it succeeds: once it has, no
+	// claim of the node says on the server that the node is in a swarm. See Limit.
+	// Default nil: no claim ever does.
+	Leaving func(ctx context.Context) error
 	// Line is what there is to flush. Required.
 	Line Line
 	// Observe takes events: ProbeFailed, Condemned and Flushed. NodeReplaced is
@@ -76,7 +80,8 @@ const (
 type Line interface {
 	// Names goes through all names that may hold something.
 	Names(ctx context.Context) iter.Seq2[string, error]
-	// Holders goes through the holds of a name.
+	// Holders goes through the holds of a name. One without end says by its
+	// ZombieAfter that its node is in a swarm.
 	Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error]
 	// Waiters goes through the claims that wait for a name.
 	Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error]

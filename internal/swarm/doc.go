@@ -27,6 +27,18 @@
 // The horizon is in force from before the first probe is sent until it is known
 // that the node has left, or that no probe of its ever ran.
 //
+// # A list that is lost
+//
+// The list of nodes lies in one slot, what they hold in others, so the server may lose
+// a node and keep its holds. One without end says on the server that its node is in
+// the swarm, and with which ZombieAfter: from when a probe of the node was confirmed
+// until the node is about to leave, see [Swarm.Limit] and Config.Leaving. A flush that
+// finds one of a node that is not in the list enters the node as if it had probed now.
+// So it has its own ZombieAfter to probe, by the server's clock, and is then condemned
+// like any other. Whoever finds out by its own probe that the list was lost looks for
+// such holds with its next flush; else one looks with its first flush, and once an
+// hour.
+//
 // # Calls that are not answered
 //
 // Calls of one node are sent one after the other. A probe that was not answered

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -25,22 +27,28 @@ type Flushed struct {
 const calmest = time.Hour
 
 // flushes are what is known of flushes before. A pass over all names costs two
-// scripts a name, and condemned ids are covered for a day: so the background leaves
-// out the names, for twice as long each time, while every id has been covered by a
-// pass without error that found nothing.
+// scripts a name: so the background leaves out the names. While condemned ids are
+// remembered, and every one has been covered by a pass without error that found
+// nothing, it does so for twice as long each time, for they may have claims that come
+// late. While there are none, it reads the names once an hour, and at once after the
+// server has lost nodes: it may have lost one that has died since, of which only its
+// claims are left.
 type flushes struct {
 	at    time.Time // when the last one ended
 	err   error
 	clean map[string]bool // the ids that a pass without error has covered
 	again time.Duration   // when the background covers them again
 	calm  time.Duration   // how long it waited before
+	lost  int             // how often the server was found to have lost nodes
 }
 
 // FlushNow flushes once, whether the swarm runs or not. It condemns all nodes whose
 // own limit has passed since their last probe, but none while the names cannot be
 // read. Then it goes through all names, and removes what ids that
 // were condemned in the last 24 hours have there: waiting claims, and holds that
-// are not detached. An error with one node or name does not keep it from the others;
+// are not detached. Nodes that have a hold without end that says that they are in the
+// swarm, and that the server does not know, are entered: they have their own limit to
+// probe, and a later flush condemns those that have not. An error with one node or name does not keep it from the others;
 // the error joins them all, the first ones in full.
 func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
 	return s.flush(ctx, true)
@@ -63,9 +71,9 @@ func (s *Swarm) flushOn(ctx context.Context) {
 }
 
 func (s *Swarm) flush(ctx context.Context, always bool) (Flushed, error) {
-	p := &pass{s: s, ids: make(map[string]bool)}
+	p := &pass{s: s, lost: s.losses(), ids: make(map[string]bool), endless: make(map[string]Node)}
 	blind := p.condemn(ctx) != nil
-	names := !blind && len(p.ids) > 0 && (always || s.flushDue(p.ids))
+	names := !blind && (always || s.flushDue(p.ids))
 	if names {
 		p.names(ctx)
 	}
@@ -94,10 +102,10 @@ func (s *Swarm) flushed(p *pass, names bool, err error) {
 	defer s.mu.Unlock()
 	f := &s.flushes
 	f.at, f.err = time.Now(), err
-	if !names || err != nil {
+	if !names || err != nil || p.lost != f.lost {
 		return
 	}
-	calm := p.out.Locks == 0 && p.out.Waiters == 0
+	calm := p.out.Locks == 0 && p.out.Waiters == 0 && p.entered == 0
 	for id := range p.ids {
 		calm = calm && f.clean[id]
 	}
@@ -105,14 +113,35 @@ func (s *Swarm) flushed(p *pass, names bool, err error) {
 	if !calm || f.calm == 0 {
 		f.calm = max(s.cfg.FlushEvery, time.Millisecond)
 	}
+	if calm && len(p.ids) == 0 {
+		f.calm = calmest // no claim can come late
+	}
 	f.clean, f.again = p.ids, s.cfg.Clock.Now()+f.calm
+}
+
+// forgotten lets the next flush go through the names, because the server has lost what
+// it knew of nodes.
+func (s *Swarm) forgotten() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushes.calm, s.flushes.again = 0, 0
+	s.flushes.lost++ // a pass under way may have read too early
+}
+
+func (s *Swarm) losses() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushes.lost
 }
 
 // pass is one flush.
 type pass struct {
 	s        *Swarm
+	lost     int             // see flushes, when it began
 	ids      map[string]bool // who is flushed
 	able     bool            // the names can be read, as far as is known
+	endless  map[string]Node // who has holds without end, and is in the swarm by what these say
+	entered  int             // how many of them the server did not know
 	out      Flushed
 	problems problems
 }
@@ -189,6 +218,9 @@ func (p *pass) names(ctx context.Context) {
 			return
 		}
 	}
+	entered, err := p.s.calls.Expect(ctx, slices.Collect(maps.Values(p.endless)))
+	p.problems.add(err)
+	p.entered = entered
 }
 
 // name flushes one name: those who wait first, so that nothing is handed to them.
@@ -196,6 +228,9 @@ func (p *pass) name(ctx context.Context, name string) error {
 	left, err := p.s.leftBehind(ctx, name, p.ids)
 	problems := problems{}
 	problems.add(err)
+	for _, h := range left.endless {
+		p.endless[h.Node] = Node{ID: h.Node, Label: h.Label, ZombieAfter: h.ZombieAfter}
+	}
 	removed := make(map[string]int)
 	for _, w := range left.waiters {
 		if p.remove(ctx, name, w.ID, w.Node, &problems) {

@@ -249,7 +249,7 @@ func TestAPassThatFailedIsDoneAgain(t *testing.T) {
 		w.until(20 * time.Second)
 		require.ErrorIs(t, n.Status().Err, errMine)
 		w.until(50 * time.Second)
-		require.Equal(t, 5, w.line.passed(), "each time, and once to see that the names can be read")
+		require.Equal(t, 6, w.line.passed(), "each time, and once to see that the names can be read")
 		w.line.fail("x/dead.1", nil)
 		w.advance(10 * time.Second)
 		require.Len(t, w.line.ended(), 1)

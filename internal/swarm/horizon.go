@@ -44,6 +44,16 @@ func (s *Swarm) Passed(node string) bool {
 	}
 }
 
+// Limit is ZombieAfter while the server is known to have the node with that id in the
+// swarm, else 0. It is what the node's claims without end say of it on the server: of a
+// node that the server has lost, they are the only trace. It never waits.
+func (s *Swarm) Limit(node string) time.Duration {
+	if known := s.known.Load(); known != nil && *known == node {
+		return s.cfg.ZombieAfter
+	}
+	return 0
+}
+
 // arm puts a horizon in force for a node that has none.
 func (s *Swarm) arm(node string, at time.Duration) { s.term.Store(&term{node, at}) }
 

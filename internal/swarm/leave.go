@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"context"
 	"errors"
 
 	"github.com/berth-go/berth"
@@ -21,6 +22,7 @@ func (r *run) leave(err error) {
 		return
 	}
 	r.leaving = true
+	r.s.known.Store(nil)
 	r.s.mu.Lock()
 	r.ending = true
 	r.s.mu.Unlock()
@@ -37,6 +39,17 @@ func (r *run) leave(err error) {
 		r.sent.cancel() // it is repeated for longer than anybody wants to wait now
 	}
 	r.due = r.s.cfg.Clock.Now()
+}
+
+// leave takes the node out of the swarm. Before, its claims stop saying that it is in
+// one: who is not in the list, and has a claim that says so, is taken for lost.
+func (s *Swarm) leave(ctx context.Context, node string, number int64, doubt, marked bool) said {
+	if marked && s.cfg.Leaving != nil {
+		if err := s.cfg.Leaving(ctx); err != nil {
+			return said{err: err}
+		}
+	}
+	return s.calls.Leave(ctx, node, number, doubt)
 }
 
 // hearLeft takes what a call to leave has learned.

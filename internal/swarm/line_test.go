@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/berth-go/berth"
 )
@@ -37,6 +38,14 @@ func (l *line) hold(name, claim, node string, detached bool) {
 	defer l.mu.Unlock()
 	l.name(name)
 	l.holders[name] = append(l.holders[name], berth.Holder{ID: claim, Node: node, Owner: "owner of " + claim, Detached: detached})
+}
+
+// endless is hold for a claim without end of a node that is in a swarm.
+func (l *line) endless(name, claim, node string, limit time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name(name)
+	l.holders[name] = append(l.holders[name], berth.Holder{ID: claim, Node: node, Label: "label of " + node, ZombieAfter: limit})
 }
 
 func (l *line) wait(name, claim, node string) {

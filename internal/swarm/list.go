@@ -18,7 +18,8 @@ type Node struct {
 	ID string
 	// Label is that of its client.
 	Label string
-	// ProbedAt is when its last probe came, by the server's clock, to the ms.
+	// ProbedAt is when its last probe came, or a flush missed it, by the server's
+	// clock, to the ms.
 	ProbedAt time.Time
 	// ZombieAfter is the node's own, to the ms.
 	ZombieAfter time.Duration
@@ -132,6 +133,7 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 type leavings struct {
 	waiters []berth.Waiter
 	holders []berth.Holder
+	endless []berth.Holder // those without end of other nodes that are in a swarm by what they say
 }
 
 // leftBehind finds what the nodes have in a name. Waiters are read first: one that
@@ -149,8 +151,12 @@ func (s *Swarm) leftBehind(ctx context.Context, name string, nodes map[string]bo
 	for h, err := range s.cfg.Line.Holders(ctx, name) {
 		if err != nil {
 			problems.add(fmt.Errorf("%q: %w", name, err))
-		} else if nodes[h.Node] && !h.Detached {
+		} else if h.Detached {
+			continue
+		} else if nodes[h.Node] {
 			left.holders = append(left.holders, h)
+		} else if h.ZombieAfter > 0 {
+			left.endless = append(left.endless, h)
 		}
 	}
 	return left, problems.err()

@@ -41,6 +41,7 @@ type run struct {
 	node    string
 	sent    *flight       // the one call in flight, or nil
 	joined  bool          // a probe of node may have run
+	marked  bool          // claims of node may say that it is in a swarm
 	doubt   bool          // one may still run
 	due     time.Duration // when to send the next call
 	failed  int           // how many calls in a row have
@@ -158,11 +159,11 @@ func (r *run) send(f *flight) {
 	ctx, cancel := scriptkit.Limit(r.ctx, patience)
 	f.cancel = cancel
 	r.sent = f
-	node, number, doubt := r.node, r.number, r.doubt
+	node, number, doubt, marked := r.node, r.number, r.doubt, r.marked
 	r.tasks.Go(func() {
 		defer cancel()
 		if f.leaves {
-			f.said = r.s.calls.Leave(ctx, node, number, doubt)
+			f.said = r.s.leave(ctx, node, number, doubt, marked)
 		} else {
 			f.said = r.s.calls.Probe(ctx, mode, node, number)
 		}
@@ -199,12 +200,26 @@ func (r *run) hearProbe(f *flight) {
 	case r.s.confirm(r.node, r.s.horizon(f.start)):
 		r.failed = 0
 		r.due = f.start + r.s.cfg.ProbeEvery
+		r.mark(f.said.known)
 		r.serve(nil)
 		r.arrive()
 	default: // late: it revives nobody, and turn replaces the node
 	}
 	if f.said.more || r.leaving || len(r.waiting) > 0 {
 		r.due = r.s.cfg.Clock.Now()
+	}
+}
+
+// mark lets the claims of the node say that it is in the swarm. One that was in it,
+// and that the server did not know, has found out that the server forgets.
+func (r *run) mark(known bool) {
+	if r.marked && !known {
+		r.s.forgotten()
+	}
+	if !r.leaving {
+		node := r.node
+		r.marked = true
+		r.s.known.Store(&node)
 	}
 }
 
@@ -265,6 +280,7 @@ func (r *run) arrive() {
 // id's horizon has passed.
 func (r *run) replace(reason Reason) {
 	r.s.arm(r.node, over)
+	r.s.known.Store(nil)
 	if r.leaving && r.endErr == nil && reason == ReasonSilent {
 		r.endErr = errUnsure
 	}
@@ -275,7 +291,7 @@ func (r *run) replace(reason Reason) {
 	r.waiting, r.served = append(r.served, r.waiting...), nil
 	r.node = r.s.cfg.Replace(r.ctx, reason)
 	r.s.term.Store(nil)
-	r.joined, r.doubt, r.failed = false, false, 0
+	r.joined, r.marked, r.doubt, r.failed = false, false, false, 0
 	r.due = r.s.cfg.Clock.Now()
 	if r.node == "" {
 		r.leave(berth.ErrClosed)

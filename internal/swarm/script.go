@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,16 +26,17 @@ const (
 	statusLeft         = "left"
 	statusAlive        = "alive"
 	statusUnknown      = "unknown"
+	statusExpected     = "expected"
 	statusPage         = "page"
 	statusIncompatible = "incompatible"
 )
 
 // calls is the only place that runs the swarm's scripts.
 type calls struct {
-	run                                *scriptkit.Runner
-	keys                               []string
-	label, limit, memory               string
-	probe, condemn, leave, nodes, dead *scriptkit.Script
+	run                                        *scriptkit.Runner
+	keys                                       []string
+	label, limit, memory                       string
+	probe, condemn, leave, nodes, dead, expect *scriptkit.Script
 }
 
 func newCalls(cfg *Config) *calls {
@@ -50,6 +52,7 @@ func newCalls(cfg *Config) *calls {
 		leave:   lib.Script("swarm_leave"),
 		nodes:   lib.Script("swarm_nodes"),
 		dead:    lib.Script("swarm_dead"),
+		expect:  lib.Script("swarm_expect"),
 	}
 }
 
@@ -59,6 +62,7 @@ func millis(d time.Duration) string { return claims.Decimal(d.Milliseconds()) }
 type said struct {
 	status     string
 	more       bool // more could be dropped
+	known      bool // the node was in the swarm before the probe
 	unanswered bool // an attempt may still run
 	err        error
 }
@@ -72,7 +76,7 @@ func (c *calls) Probe(ctx context.Context, mode scriptkit.Mode, node string, run
 	}
 	switch r.Status() {
 	case statusProbed, statusCondemned:
-		s.more = r.Int(1) == 1
+		s.more, s.known = r.Int(1) == 1, r.Int(2) == 1
 		s.err = r.Err()
 	default: // left as well: the run that probes has not
 		s.err = unexpected(&r)
@@ -144,6 +148,27 @@ func (c *calls) Dead(ctx context.Context, from int64) (page deadPage, err error)
 		}
 	}
 	return page, r.Err()
+}
+
+// Expect sends swarm_expect, and returns how many of the nodes the swarm did not know.
+func (c *calls) Expect(ctx context.Context, nodes []Node) (entered int, err error) {
+	for page := range slices.Chunk(nodes, pageSize) {
+		args := append(make([]string, 0, 1+3*len(page)), c.memory)
+		for _, n := range page {
+			args = append(args, n.ID, millis(n.ZombieAfter), n.Label)
+		}
+		r, err := c.run.Run(ctx, c.expect, scriptkit.Bounded, c.keys, args)
+		switch {
+		case err != nil:
+			return entered, err
+		case r.Status() != statusExpected:
+			return entered, unexpected(&r)
+		case r.Err() != nil:
+			return entered, r.Err()
+		}
+		entered += int(r.Int(1))
+	}
+	return entered, nil
 }
 
 // Nodes sends swarm_nodes. The cursor is "0" to begin with, and when all have been

@@ -15,8 +15,9 @@ import (
 type Swarm struct {
 	cfg   Config
 	calls *calls
-	term  atomic.Pointer[term] // nil for none
-	wake  chan struct{}        // tells the run's loop to look at the horizon
+	term  atomic.Pointer[term]   // nil for none
+	known atomic.Pointer[string] // the node of which a probe is confirmed and that is to stay; nil for none
+	wake  chan struct{}          // tells the run's loop to look at the horizon
 
 	mu       sync.Mutex
 	run      *run      // from Start until all of it has ended; guarded by mu

@@ -38,6 +38,7 @@ func newCalls(c *Client) *calls {
 		Calls: claims.New(claims.Config{
 			Runner: c.run, Space: c.space, Kind: keyspace.Lock, Node: node, Linger: c.cfg.Linger, Tell: c.tell,
 			Renew: lib.Script("lock_renew"), Resume: lib.Script("lock_resume"),
+			Swarm: func() time.Duration { return c.swarm.limit(node) },
 		}),
 		over:    make(chan struct{}),
 		acquire: lib.Script("lock_acquire"),

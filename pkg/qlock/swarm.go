@@ -66,7 +66,8 @@ type SwarmNode struct {
 	Node string
 	// Label is its Config.Label.
 	Label string
-	// ProbedAt is when its last probe came, by the server's clock, to the ms.
+	// ProbedAt is when its last probe came, or a flush missed it, by the server's
+	// clock, to the ms.
 	ProbedAt time.Time
 	// ZombieAfter is its SwarmConfig.ZombieAfter.
 	ZombieAfter time.Duration
@@ -104,8 +105,9 @@ type Flushed struct {
 // client's handles end with berth.ErrLost when no probe was confirmed for
 // ZombieAfter, less 2 ms and 1 %, and the client goes on under a new node id: what
 // the former one held may be given to others from then on. Holds of a node that
-// has never started a swarm are never flushed, and detached ones neither. It is
-// safe for concurrent use.
+// has never started a swarm are never flushed, and detached ones neither. A lock
+// without end is also found where the server has lost the list of nodes: its record
+// says that its node is in the swarm. The swarm is safe for concurrent use.
 type Swarm struct {
 	c *Client
 	s *swarm.Swarm
@@ -124,6 +126,7 @@ func newSwarm(c *Client) (*Swarm, error) {
 		Runner: c.run, Space: c.space, Label: c.cfg.Label,
 		ProbeEvery: cfg.ProbeEvery, ZombieAfter: cfg.ZombieAfter, FlushEvery: cfg.FlushEvery,
 		Clock: c.clock, Node: c.Node, Replace: s.replace, Line: line{c}, Observe: c.tell.Send,
+		Leaving: func(ctx context.Context) error { return c.seat.Load().Engine.Reaffirm(ctx) },
 	})
 	return s, err
 }
@@ -235,7 +238,9 @@ func (s *Swarm) ProbeNow(ctx context.Context) error {
 
 // FlushNow flushes once, whether the swarm runs or not: it condemns the nodes whose
 // own ZombieAfter has passed since their last probe, and removes what condemned nodes
-// hold and have waiting. It condemns nobody if the names cannot be read.
+// hold and have waiting. It condemns nobody if the names cannot be read. A node that
+// has locks without end, and that the server has lost, gets its own ZombieAfter to
+// probe; the first FlushNow after that condemns it.
 // What one name or node refuses does not keep it from the others; the errors are
 // joined.
 func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
@@ -270,6 +275,9 @@ func (s *Swarm) stop(ctx context.Context) error {
 
 // passed says whether a node of the client has outlived its time.
 func (s *Swarm) passed(node string) bool { return s.s != nil && s.s.Passed(node) }
+
+// limit is what the claims without end of a node say of it.
+func (s *Swarm) limit(node string) time.Duration { return s.s.Limit(node) }
 
 // replace gives the client another node.
 func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {

@@ -1,10 +1,13 @@
 --- @include "lib/bands"
 --- @include "lib/counted"
+--- @include "lib/endless"
 -- prolong takes a call of the own of an entry e of a group s: it confirms what
 -- was granted, adds what is still to be added, and moves the common deadline.
 -- Only the outermost entry's beat renews; a renewal lowers nothing, but for what
 -- lies further off than lease and extensions explain: then the clock went back.
--- Entries whose record has changed are marked.
+-- "beat <ms>" is a beat of a node that is in a swarm, with its zombie limit: the record
+-- of a hold without end says what the last beat said. Entries whose record has changed
+-- are marked.
 local function prolong(at, st, s, e, mode)
   local outer, forever = s.entries[1], bands().forever
   local r = outer.r
@@ -44,6 +47,10 @@ local function prolong(at, st, s, e, mode)
     e.ext, s.extended = e.ext + e.pending, s.extended + e.pending
   end
   e.call, e.pending = call or e.call, 0
+  local zombie = string.match(mode, "^beat ?(%d*)$")
+  if zombie and endless(e.r) and e.r.zombie ~= zombie then
+    e.r.zombie, e.changed = zombie, true
+  end
   if mode == "detach" then
     -- Who takes it up knows nothing of what it extended: that stays.
     st.forever = st.forever - counted(e.r)

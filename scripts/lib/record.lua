@@ -4,7 +4,9 @@
 -- label and the metadata as length-prefixed texts, and one more that only the
 -- primitive reads.
 --   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached; an
---             entry within one that is not yet confirmed is g too
+--             entry within one that is not yet confirmed is g too. Of a hold without
+--             end a number may follow: its node is in a swarm, and this is the node's
+--             own zombie limit (ms)
 --   ticket    when it came
 --   fence     the number of its grant, 0 while it waits
 --   granted   when it was granted (ms), 0 while it waits
@@ -22,11 +24,11 @@ local function record(text)
     return nil
   end
   local node = string.sub(text, at, at + size - 1)
-  local phase, ticket, fence, granted, limit, tail, weight, kind, wait, lease, max = string.match(
-    text, "^(%a) (%d+) (%d+) (%d+) (%d+) ((%d+) (%a) (%d+) (%d+) (%d+) .*)$", at + size)
+  local phase, zombie, ticket, fence, granted, limit, tail, weight, kind, wait, lease, max = string.match(
+    text, "^(%a)(%d*) (%d+) (%d+) (%d+) (%d+) ((%d+) (%a) (%d+) (%d+) (%d+) .*)$", at + size)
   return {
-    node = node, phase = phase, ticket = ticket, fence = fence, granted = granted, limit = tonumber(limit),
-    tail = tail, weight = tonumber(weight), kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    node = node, phase = phase, zombie = zombie, ticket = ticket, fence = fence, granted = granted,
+    limit = tonumber(limit), tail = tail, weight = tonumber(weight), kind = kind, wait = tonumber(wait), lease = tonumber(lease),
     max = tonumber(max),
   }
 end

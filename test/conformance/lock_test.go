@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -25,6 +26,7 @@ func lockTests() []test {
 		{name: "lock/maximum hold", run: lockMaxHold},
 		{name: "lock/detach and resume", run: lockDetach},
 		{name: "lock/the swarm flushes a dead node", run: lockSwarm},
+		{name: "lock/the swarm flushes a dead node that it has forgotten", alone: true, run: lockForgottenSwarm},
 		{name: "lock/force release and listings", run: lockForce},
 	}
 }
@@ -213,6 +215,78 @@ func lockSwarm(b *bed) {
 	require.ErrorIs(b, l.Err(), berth.ErrLost, "the node knew before")
 	release(b, w.wait(b))
 	require.Error(b, dead.Close(canceled()))
+}
+
+// lockForgottenSwarm has the server lose the record of the swarm, in a Cluster with all
+// of its shard, and a node die before it has probed again.
+func lockForgottenSwarm(b *bed) {
+	space, err := keyspace.New(b.ns)
+	require.NoError(b, err)
+	record := space.Probes("nodes")
+	names := b.elsewhere(space, record, 2)
+	swarm := func(limit time.Duration) qlock.SwarmConfig {
+		return qlock.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: limit, FlushEvery: -1}
+	}
+	lives := b.locks(qlock.Config{Lease: long, Swarm: swarm(time.Minute)})
+	require.NoError(b, lives[0].Swarm().Start(b.within(patience)))
+	conn := b.deployment.Client(b.T)
+	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm(1500 * time.Millisecond), CleanupTimeout: short})
+	require.NoError(b, err)
+	require.NoError(b, dead.Swarm().Start(b.within(patience)))
+	endless := &qlock.LockOptions{Lease: berth.Forever}
+	kept := must(b, lock(lives[0], names[0], endless))
+	l := must(b, lock(dead, names[1], endless))
+	holder := func(name string) berth.Holder {
+		info, err := lives[1].Info(b.within(patience), name)
+		require.NoError(b, err)
+		require.Len(b, info.Entries, 1)
+		return info.Entries[0]
+	}
+	b.await("the server has both without end", func() bool {
+		return holder(names[0]).ZombieAfter > 0 && holder(names[1]).ZombieAfter > 0
+	})
+	w := queue(b, lock(lives[1], names[1], nil), b.lockWaiting(lives[0], names[1]), 1)
+
+	conn.Close() // the node is cut off for good
+	if b.deployment.Spec().Cluster {
+		shard := b.redis[0].Nodes()[b.deployment.Master(b.T, record).Addr]
+		require.NoError(b, shard.Do(b.within(patience), shard.B().Flushall().Build()).Error())
+	} else {
+		require.NoError(b, b.redis[0].Do(b.within(patience),
+			b.redis[0].B().Del().Key(record, space.State(keyspace.Swarm, "nodes")).Build()).Error())
+	}
+	require.NoError(b, lives[0].Swarm().ProbeNow(b.within(patience)))
+	b.await("the swarm has given its lock away", func() bool {
+		flushed, err := lives[1].Swarm().FlushNow(b.within(patience))
+		require.NoError(b, err)
+		return flushed.Locks > 0
+	})
+	require.ErrorIs(b, l.Err(), berth.ErrLost, "the node knew before")
+	release(b, w.wait(b))
+	require.NoError(b, kept.Err())
+	require.Equal(b, kept.ID(), holder(names[0]).ID, "its node lives")
+	release(b, kept)
+	require.Error(b, dead.Close(canceled()))
+}
+
+// elsewhere are names of locks whose keys lie in other shards of a Cluster than a key
+// does.
+func (b *bed) elsewhere(space keyspace.Space, key string, many int) (names []string) {
+	b.Helper()
+	if !b.deployment.Spec().Cluster {
+		return numbered(many)
+	}
+	shard := b.deployment.Master(b.T, key).Addr
+	for _, name := range numbered(100) {
+		if b.deployment.Master(b.T, space.State(keyspace.Lock, name)).Addr != shard {
+			names = append(names, name)
+		}
+		if len(names) == many {
+			return names
+		}
+	}
+	require.Fail(b, "all names lie in one shard")
+	return nil
 }
 
 func lockForce(b *bed) {

@@ -351,6 +351,18 @@ func (d *Deployment) owner(t testing.TB, key string) (slot int, owner clusterNod
 	return slot, owner
 }
 
+// Master is the server that serves the key. It is for a Cluster.
+func (d *Deployment) Master(t testing.TB, key string) *Server {
+	t.Helper()
+	d.mustBeCluster(t)
+	_, owner := d.owner(t, key)
+	s, err := d.at(owner.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func ownerOf(slot int, nodes []clusterNode) (clusterNode, error) {
 	for _, n := range nodes {
 		if n.serves() && n.has(slot) {

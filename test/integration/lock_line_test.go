@@ -205,8 +205,14 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
 	b.signalled("the holder to hear", l.Done())
-	_, err = c.Swarm().FlushNow(ctx)
+	endless, err := c.Lock(ctx, "endless", &qlock.LockOptions{Lease: berth.Forever})
 	require.NoError(t, err)
+	b.await("a flush has asked for its node", func() bool {
+		_, err := c.Swarm().FlushNow(ctx)
+		require.NoError(t, err)
+		return r.has("swarm_expect")
+	})
+	b.unlock(endless)
 	for _, err := range c.Swarm().Info(ctx) {
 		require.NoError(t, err)
 	}
@@ -215,7 +221,7 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	for _, script := range []string{
 		"lock_acquire", "lock_extend", "lock_force_release", "lock_info", "lock_release", "lock_renew", "lock_requeue",
 		"lock_resume", "claim_force_release", "claim_restore", "claim_holders", "claim_waiters",
-		"swarm_dead", "swarm_leave", "swarm_nodes", "swarm_probe",
+		"swarm_dead", "swarm_expect", "swarm_leave", "swarm_nodes", "swarm_probe",
 	} {
 		require.True(t, r.has(script), "%s was not sent", script)
 	}

@@ -43,6 +43,7 @@ var fitting = map[string]with{
 	"semaphore_resize":    {of: map[string]string{"capacity": "7"}},
 	"semaphore_resume":    {of: map[string]string{"claim id": "a.2"}},
 	"swarm_condemn":       {of: map[string]string{"node": "late"}},
+	"swarm_expect":        {groups: [][]string{{"lost", "60000", "label"}}},
 	"swarm_leave":         {of: map[string]string{"node": "a"}},
 	"fence_admit":         {of: map[string]string{"fence": "9"}},
 	"fence_forget":        {of: map[string]string{"fence": "9"}},
