@@ -133,7 +133,7 @@ func New(cfg Config) *Calls {
 }
 
 // Key is the Redis key of a name's state.
-func (s *Calls) Key(name string) string { return s.space.Key(s.kind, name, keyspace.StatePart) }
+func (s *Calls) Key(name string) string { return s.space.State(s.kind, name) }
 
 // Run runs a script on as many keys of a name as it takes: its state, its line,
 // and the primitive's own.

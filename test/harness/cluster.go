@@ -378,3 +378,38 @@ func (d *Deployment) mustBeCluster(t testing.TB) {
 		t.Fatalf("the %s deployment is no cluster", d.Name)
 	}
 }
+
+// Remove takes a replica out of the Cluster for good, as `redis-cli --cluster
+// del-node` does: all others forget it, and it forgets them. Its process runs on.
+func (d *Deployment) Remove(t testing.TB, s *Server) {
+	t.Helper()
+	d.mustBeCluster(t)
+	var self string
+	until(t, "the node to remove", func(ctx context.Context) error {
+		nodes, err := view(ctx, s)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(nodes, func(n clusterNode) bool { return n.is("myself") })
+		if i < 0 || nodes[i].is("master") {
+			return fmt.Errorf("%s is no replica", s.Addr)
+		}
+		self = nodes[i].id
+		return nil
+	})
+	d.servers = slices.DeleteFunc(slices.Clone(d.servers), func(other *Server) bool { return other == s })
+	for _, other := range d.running() {
+		until(t, "forgetting "+s.Addr, func(ctx context.Context) error {
+			nodes, err := view(ctx, other)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(nodes, func(n clusterNode) bool { return n.id == self }) {
+				return nil
+			}
+			return order(ctx, other, "CLUSTER", "FORGET", self)
+		})
+	}
+	until(t, "resetting "+s.Addr, func(ctx context.Context) error { return order(ctx, s, "CLUSTER", "RESET", "SOFT") })
+	until(t, "a cluster without "+s.Addr, d.whole)
+}
