@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -35,8 +36,10 @@ type holding interface {
 // line is where one claim waits.
 type line struct {
 	take  func(ctx context.Context) (holding, error)
-	crowd func(ctx context.Context) (string, error) // who is there after a claim that got nothing has gone
-	rests bool                                      // what is not held need not be free, so that the crowd is always told
+	crowd func(ctx context.Context) (string, error) // who is there; asked while the claim waits, and after it has gone
+	// holders are those that hold; nil where the crowd tells of them.
+	holders func(ctx context.Context) iter.Seq2[berth.Holder, error]
+	rests   bool // what is not held need not be free, so that the crowd is always told
 }
 
 // acquire waits for what the flags ask for.
@@ -51,6 +54,11 @@ func (o *runOptions) acquire(ctx context.Context, conn *connection, label string
 	line, err := open(conn, label, notes)
 	if err != nil {
 		return nil, inFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
+	}
+	if !o.quiet {
+		told, granted := context.WithCancel(ctx)
+		defer granted()
+		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %q after %s", o.name(), text) })
 	}
 	return o.stand(ctx, conn, line)
 }
@@ -78,13 +86,21 @@ func (o *runOptions) stand(ctx context.Context, conn *connection, line *line) (h
 // permits is the line of a semaphore.
 func (o *runOptions) permits(conn *connection, label string, notes *notes) (*line, error) {
 	sems, err := conn.sems(semaphore.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
 		return nil, err
 	}
 	sem, err := sems.Semaphore(o.sem, o.capacity)
+	if err != nil {
+		return nil, err
+	}
+	viewers, err := semaphore.New(conn.redis, semaphore.Config{Namespace: conn.namespace}) // it only reads: nothing to close
+	if err != nil {
+		return nil, err
+	}
+	viewer, err := viewers.Semaphore(o.sem, o.capacity)
 	if err != nil {
 		return nil, err
 	}
@@ -100,26 +116,23 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*lin
 			})
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			sems, err := conn.sems(semaphore.Config{})
-			if err != nil {
-				return "", err
-			}
-			sem, err := sems.Semaphore(o.sem, o.capacity)
-			if err != nil {
-				return "", err
-			}
-			stats, err := sem.Stats(ctx)
+			stats, err := viewer.Stats(ctx)
 			return fmt.Sprintf("capacity %d, held %d, waiting %d", stats.Capacity, stats.Held, stats.Waiting), err
 		},
+		holders: viewer.Holders,
 	}, nil
 }
 
 // locks is the line of a lock.
 func (o *runOptions) locks(conn *connection, label string, notes *notes) (*line, error) {
 	locks, err := conn.locks(qlock.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
+	if err != nil {
+		return nil, err
+	}
+	viewer, err := qlock.New(conn.redis, qlock.Config{Namespace: conn.namespace}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +148,12 @@ func (o *runOptions) locks(conn *connection, label string, notes *notes) (*line,
 			})
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			locks, err := conn.locks(qlock.Config{})
-			if err != nil {
-				return "", err
-			}
-			info, err := locks.Info(ctx, o.lock)
+			info, err := viewer.Info(ctx, o.lock)
 			if err != nil || !info.Held() {
 				return fmt.Sprintf("free by now, waiting %d", info.Waiting), err
 			}
 			outer := info.Entries[0]
-			return fmt.Sprintf("held by %s for %s, waiting %d", plain(outer.Label), human(outer.Held), info.Waiting), nil
+			return fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), human(outer.Held), info.Waiting), nil
 		},
 	}, nil
 }

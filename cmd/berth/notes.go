@@ -63,8 +63,8 @@ func (n *notes) close() {
 }
 
 // observer says of a client's events what the user of one command has to know.
-func (n *notes) observer() observe.Observer {
-	watched := isTerminal(n.out)
+func (n *notes) observer(quiet bool) observe.Observer {
+	watched := isTerminal(n.out) && !quiet
 	return observe.Func(func(e observe.Event) {
 		switch e.Kind {
 		case observe.Queued:

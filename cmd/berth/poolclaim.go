@@ -9,10 +9,22 @@ import (
 
 // allocations is the line of a pool.
 func (o *runOptions) allocations(conn *connection, label string, notes *notes) (*line, error) {
-	pool, err := o.openPool(conn, allocator.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(),
+	pools, err := conn.pools(allocator.Config{
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
+	if err != nil {
+		return nil, err
+	}
+	pool, err := o.openPool(pools)
+	if err != nil {
+		return nil, err
+	}
+	viewers, err := allocator.New(conn.redis, allocator.Config{Namespace: conn.namespace}) // it only reads: nothing to close
+	if err != nil {
+		return nil, err
+	}
+	viewer, err := o.openPool(viewers)
 	if err != nil {
 		return nil, err
 	}
@@ -32,26 +44,18 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 			return take(ctx, opts)
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			pool, err := o.openPool(conn, allocator.Config{})
-			if err != nil {
-				return "", err
-			}
-			stats, err := pool.Stats(ctx)
+			stats, err := viewer.Stats(ctx)
 			if err == nil && stats.Resources == 0 {
 				return fmt.Sprintf("the pool is empty, waiting %d", stats.Waiting), nil
 			}
 			return fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
 				count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting), err
 		},
+		holders: viewer.Holders,
 	}, nil
 }
 
-// openPool returns the pool of the flags, on a client of its own: a client has one
-// of a name.
-func (o *runOptions) openPool(conn *connection, cfg allocator.Config) (*allocator.Pool[string], error) {
-	pools, err := conn.pools(cfg)
-	if err != nil {
-		return nil, err
-	}
+// openPool returns the pool of the flags.
+func (o *runOptions) openPool(pools *allocator.Client) (*allocator.Pool[string], error) {
 	return allocator.NewPool(pools, o.pool, allocator.PoolConfig[string]{Cooldown: o.cooldown})
 }

@@ -64,7 +64,10 @@ as long as the lease, but no longer than 10s, or until a signal ends that: a lin
 says so, the hold ends with its lease, and the exit code stays that of the command.
 
 Before anything waits, berth looks for the command, and connects, for up to dial_timeout of the URL (5s by
-default), or up to --wait where that is shorter.
+default), or up to --wait where that is shorter. While it waits it says so after 5s,
+and then ever more seldom, with who holds and for how long (not with --quiet). A
+server that does not answer, or refuses, as a replica does, is told after a few
+seconds and then each minute; the wait goes on.
 
 Exit codes:
   that of the command, or 128+n if signal n ended it
@@ -115,6 +118,7 @@ type runOptions struct {
 	wait     time.Duration
 	try      bool
 	noEnv    bool
+	quiet    bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -158,6 +162,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.DurationVar(&o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
 	flags.DurationVar(&o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
+	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
 	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
 	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
@@ -187,6 +192,9 @@ func (o *runOptions) what() string {
 	}
 	return "--sem"
 }
+
+// name is what to wait for.
+func (o *runOptions) name() string { return cmp.Or(o.lock, o.pool, o.sem) }
 
 // validate looks at the flags before anything is sent, and fills in the lease and
 // the grace.
