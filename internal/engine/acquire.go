@@ -221,6 +221,7 @@ func (e *Engine) askOnce(c *Claim) (Answer, error) {
 	default:
 		e.queued(c, start, answer, epoch)
 	}
+	e.prime()
 	e.tide(c.Name, start, answer.Tide)
 	return answer, nil
 }
@@ -241,12 +242,9 @@ func (e *Engine) queued(c *Claim, start time.Duration, a Answer, epoch int64) {
 	pushed := c.pushes > 0
 	c.mu.Unlock()
 	e.joinLine(c)
-	e.beats.Add(&c.lease, c.Name, heartbeat.Spec{
-		Lease:    c.Record.Wait,
-		Deadline: heartbeat.Deadline(start, a.Left, c.Record.Wait),
-		Ended:    waitEnded,
-		Failed:   waitFailed,
-	})
+	spec := e.waits
+	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(start, a.Left, c.Record.Wait)
+	e.beats.Add(&c.lease, c.Name, spec)
 	if p, _ := c.current(); p == ended {
 		e.forget(c) // given up in between
 		return
@@ -268,14 +266,6 @@ func waitEnded(l *heartbeat.Lease, err error) {
 	var refusal *berth.AcquireError
 	if errors.As(err, &refusal) {
 		l.Claim.(*Claim).endWaiting(refusal)
-	}
-}
-
-// waitFailed is called when a heartbeat of a waiting claim has failed. Network
-// errors are waited out; what the server refuses for good ends the wait.
-func waitFailed(l *heartbeat.Lease, err error) {
-	if !scriptkit.Repeatable(err) {
-		l.Claim.(*Claim).endWaiting(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
 	}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -104,10 +105,15 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 		sent[i] = claims[i].sight()
 	}
 	start := e.clock.Now() // sighted before, so that nothing since is taken for older
-	ctx = scriptkit.Internal(ctx)
-	round, err := e.cfg.Scripts.Beat(ctx, name, ModeBeat, claims)
+	for _, c := range claims {
+		c.mu.Lock()
+		c.sent = start
+		c.mu.Unlock()
+	}
+	round, err := e.cfg.Scripts.Heartbeat(scriptkit.Internal(ctx), name, claims)
 	if err != nil {
-		e.unheard(claims, start, err)
+		// Of those that were missed already, this is no news.
+		e.unheard(slices.DeleteFunc(claims, func(c *Claim) bool { return !c.misses(start) }), start, err)
 		return nil, err
 	}
 	e.tide(name, start, round.Tide)
@@ -156,6 +162,28 @@ func (e *Engine) unheard(claims []*Claim, start time.Duration, err error) {
 	}
 }
 
+// beatFailed is called when a heartbeat of a claim has failed, or counts as
+// unanswered. Network errors are waited out; what the server refuses for good ends a
+// wait.
+func (e *Engine) beatFailed(l *heartbeat.Lease, err error) {
+	c := l.Claim.(*Claim)
+	if errors.Is(err, heartbeat.ErrNoAnswer) {
+		c.mu.Lock()
+		start := c.sent
+		c.mu.Unlock()
+		if c.misses(start) {
+			e.unheard([]*Claim{c}, start, errLate)
+		}
+		return
+	}
+	if !scriptkit.Repeatable(err) {
+		c.endWaiting(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
+	}
+}
+
+// errLate is what a heartbeat meets whose answer has not come in time.
+var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Unavailable: true, Err: errNoAnswer}
+
 // sight is what was known of a claim when a call was sent. The answer is as old
 // as that: a push may have overtaken it.
 type sight struct {
@@ -166,9 +194,14 @@ type sight struct {
 	fence  int64
 }
 
+// sight is what is known of a claim now, before a call of it is sent. A heartbeat
+// that is still on its way counts as unanswered from then on.
 func (c *Claim) sight() sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.sent != 0 && !c.mayRun {
+		c.mayRun, c.since = true, c.sent
+	}
 	return sight{pushes: c.pushes, held: c.phase == granted, begun: c.confirmed, step: c.steps, fence: c.fence}
 }
 
@@ -195,9 +228,11 @@ func (c *Claim) standing() int64 {
 // waits here and that the server does not know any more.
 func (e *Engine) hear(c *Claim, start time.Duration, sent sight, s Status) (out heartbeat.Outcome, forgotten bool) {
 	c.mu.Lock()
-	c.answered(start)
-	p := c.phase
+	p, newer := c.phase, c.answered(start)
 	c.mu.Unlock()
+	if !newer && !s.Word.final() {
+		return heartbeat.Outcome{Skip: true}, false
+	}
 	switch p {
 	case waiting:
 		return e.hearWaiting(c, start, sent, s)
@@ -260,7 +295,7 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 			return heartbeat.Outcome{Skip: true}
 		}
 		first := !c.confirmed
-		c.confirmed, c.renewed = true, max(c.renewed, start)
+		c.confirmed, c.renewed = true, start
 		left := s.Left
 		if left < 0 {
 			left = berth.Forever

@@ -89,6 +89,7 @@ type Claim struct {
 	limit    time.Duration      // guarded by mu: the local end of its maximum hold, 0 for none
 	mayRun   bool               // guarded by mu: a call since its last answered one may have run, and begun that
 	since    time.Duration      // guarded by mu: when the first of these was sent
+	sent     time.Duration      // guarded by mu: when the last heartbeat was sent that may run yet, 0 for none
 	ceilings map[*Claim]ceiling // guarded by mu: what entries in the middle of their release may leave of it
 	told     time.Duration      // guarded by mu: the local deadline by the last answer; a call under way may have lowered it
 	beyond   time.Duration      // guarded by mu: how much further than its lease it was extended, as far as is known
@@ -176,6 +177,18 @@ func (c *Claim) unanswered(start time.Duration) {
 	if !c.mayRun {
 		c.mayRun, c.since = true, start
 	}
+}
+
+// misses reports whether the heartbeat that was sent at start is the last one, and
+// neither answered nor missed yet, and counts it as missed.
+func (c *Claim) misses(start time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if start == 0 || c.sent != start {
+		return false
+	}
+	c.sent = 0
+	return true
 }
 
 // waited is how long the call has taken at a moment.

@@ -68,6 +68,7 @@ type Engine struct {
 	clock   clock.Clock
 	beats   *heartbeat.Engine
 	held    heartbeat.Spec // what the specs of all holds have in common
+	waits   heartbeat.Spec // and those of all claims that wait
 	hub     *wake.Hub
 	closing chan struct{} // closed when Close begins
 	gone    chan struct{} // closed when nothing runs any more
@@ -78,6 +79,7 @@ type Engine struct {
 	crew sync.WaitGroup // the goroutines of spawn, those that wait included
 
 	replaced atomic.Bool // Abandon has closed it
+	primed   atomic.Bool // the heartbeat's script has been loaded, or is being loaded
 
 	mu       sync.Mutex
 	claims   map[string]*Claim   // guarded by mu: all that are not ended
@@ -108,12 +110,14 @@ func New(cfg Config) *Engine {
 		lines:    make(map[string]*line),
 		removals: make(map[*Claim]*removal),
 	}
-	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beat})
+	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beat, Timeout: cfg.CallTimeout})
 	e.held = heartbeat.Spec{
 		Ends:   true,
 		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },
 		OnWarn: func(l *heartbeat.Lease) { e.heldEvent(observe.HeldLong, l.Claim.(*Claim), nil) },
+		Failed: e.beatFailed,
 	}
+	e.waits = heartbeat.Spec{Ended: waitEnded, Failed: e.beatFailed}
 	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Wait, wake.Callbacks{
 		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf,
 	})
@@ -176,6 +180,29 @@ func (e *Engine) serve(f func()) {
 		f, open = <-e.jobs
 		<-e.idle
 	}
+}
+
+// prime loads the heartbeat's script, in the background and once, so that the first
+// heartbeats find it. It may only be called from work that counts already.
+func (e *Engine) prime() {
+	if e.primed.Load() || !e.primed.CompareAndSwap(false, true) {
+		return
+	}
+	e.spawn(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		loaded := make(chan struct{})
+		go func() {
+			defer close(loaded)
+			_ = e.cfg.Scripts.Load(ctx) // else a heartbeat brings it along
+		}()
+		select {
+		case <-loaded:
+		case <-e.closing:
+			cancel()
+			<-loaded
+		}
+	})
 }
 
 // begin counts a piece of work that comes from outside any call, and reports

@@ -361,6 +361,7 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	if most != 0 {
 		e.beats.Hurry(&c.lease)
 	}
+	e.prime()
 	e.holdEvent(observe.Resumed, h, nil)
 	return h, nil
 }

@@ -24,6 +24,12 @@ type Scripts interface {
 	// Restore puts waiting claims of one name back where they stood. It makes
 	// one attempt.
 	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
+	// Heartbeat is Beat in ModeBeat, for as long as ctx lives, whatever CallTimeout
+	// says: what it learns late counts.
+	Heartbeat(ctx context.Context, name string, claims []*Claim) (Round, error)
+	// Load sends the script that Beat runs to every node of the server, so that no
+	// first one has to. Nothing depends on it.
+	Load(ctx context.Context) error
 	// Sweep drops what has expired and hands on. It makes one attempt.
 	Sweep(ctx context.Context, name string) (Tide, error)
 	// Key is a Redis key of a name: the server that has it runs the name's scripts.
@@ -162,3 +168,8 @@ const (
 	WordGone     Word = "gone"
 	WordReleased Word = "released"
 )
+
+// final says whether the claim's id will never mean anything else to the server.
+func (w Word) final() bool {
+	return w == WordTaken || w == WordTooHeavy || w == WordGone || w == WordReleased
+}

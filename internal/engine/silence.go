@@ -32,10 +32,17 @@ type silence struct {
 	err      error         // what the last of them met
 }
 
-// answered takes note of the answer to a call that was sent at start. It is called
-// with c.mu held.
-func (c *Claim) answered(start time.Duration) {
+// answered takes note of the answer to a call that was sent at start. It reports
+// false for a call that is older than one that was answered before: a heartbeat's
+// answer may come late, and says nothing of what the claim has become since. It is
+// called with c.mu held.
+func (c *Claim) answered(start time.Duration) (newer bool) {
+	newer = start >= c.silence.answered
 	c.silence = silence{answered: max(start, c.silence.answered)}
+	if newer {
+		c.sent = 0
+	}
+	return newer
 }
 
 // failed takes note of a call of a claim, sent at start, that the server did not

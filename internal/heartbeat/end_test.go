@@ -92,7 +92,7 @@ func TestShortLeaseThatHangsCostsNoLongOneABeat(t *testing.T) {
 }
 
 func TestDeadlinePassesWhileABatchIsInFlight(t *testing.T) {
-	// A Beat that outstays its limit, and is answered well in the end.
+	// A Beat that outstays even its ctx, and is answered well in the end.
 	late := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 		time.Sleep(20 * time.Second)
 		return renewAll(ctx, key, leases)
@@ -105,8 +105,7 @@ func TestDeadlinePassesWhileABatchIsInFlight(t *testing.T) {
 		w.until(lease - 92*ms)
 		w.requireEnd("a", lease-92*ms, ErrDeadline)
 		w.until(time.Minute)
-		require.Len(t, w.times(), 1)
-		require.Equal(t, lease-92*ms, l.Deadline(), "the late answer is ignored")
+		require.Equal(t, lease-92*ms, l.Deadline(), "the late answers are ignored")
 		require.ErrorIs(t, l.Err(0), ErrDeadline)
 	})
 }

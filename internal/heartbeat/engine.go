@@ -15,6 +15,8 @@ type Engine struct {
 	beat  Beat
 	size  int
 	rand  func() float64
+	// patience is Config.Timeout.
+	patience time.Duration
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -30,12 +32,16 @@ type Engine struct {
 	lanes map[track]*lane
 	// spare is a lane that was dropped, nil for none. Nothing refers to it.
 	spare *lane
-	// ready has the lanes with nothing in flight, by when they are due.
+	// ready has the lanes with leases that are not in flight, by when they send
+	// their next batch.
 	ready order[*lane]
+	// flights has the batches in flight, by when they count as unanswered.
+	flights order[*batch]
 	// events has the leases that something will happen to by itself.
 	events order[*Lease]
 	// armed is when the timing goroutine wakes, and never later than the
-	// first event and the first lane that is due.
+	// first event, the first lane that is due and the first batch that counts
+	// as unanswered.
 	armed            time.Duration
 	started, stopped bool
 }
@@ -55,15 +61,22 @@ func New(cfg Config) *Engine {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Float64
 	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = never
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Engine{
-		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand,
+		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand, patience: cfg.Timeout,
 		ctx: ctx, cancel: cancel,
 		wake:  make(chan struct{}, 1),
 		lanes: make(map[track]*lane),
 		ready: order[*lane]{
 			at:   func(ln *lane) time.Duration { return ln.at },
 			slot: func(ln *lane) *int { return &ln.slot },
+		},
+		flights: order[*batch]{
+			at:   func(b *batch) time.Duration { return b.start + min(b.limit, never-b.start) },
+			slot: func(b *batch) *int { return &b.slot },
 		},
 		events: order[*Lease]{
 			at:   func(l *Lease) time.Duration { return l.event },
@@ -149,8 +162,8 @@ func (e *Engine) Hurry(l *Lease) {
 // Lease, Pace or Deadline, the lease is due anew, as with Add, and a beat in
 // flight no longer moves its deadline, though it may still end it. Later beats
 // do: what must stay low until a call is answered belongs in Limit. The
-// next beat waits for the one in flight, whose limit follows from the pace as it
-// was; where that matters, Add it anew. Update returns false, and has changed nothing, when the lease is
+// next beat waits for the one in flight, which counts as unanswered by the pace as
+// it was; where that matters, Add it anew. Update returns false, and has changed nothing, when the lease is
 // not registered or is over.
 func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	e.mu.Lock()
@@ -171,7 +184,7 @@ func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 		return false
 	}
 	if moved {
-		l.moved = true
+		l.changes++
 		l.due = l.firstDue(now)
 		e.reorder(l)
 	}
@@ -223,6 +236,12 @@ func (e *Engine) turn() (pause time.Duration, calls []call) {
 	}
 	now := e.clock.Now()
 	calls = e.sweep(now)
+	for e.flights.next() <= now {
+		b, _ := e.flights.first()
+		// They may be many, and what is due must not wait for them.
+		missed := e.miss(b, now)
+		e.tasks.Go(func() { e.do(missed) })
+	}
 	for e.ready.next() <= now {
 		ln, _ := e.ready.first()
 		b := e.gather(ln, now)
@@ -298,7 +317,7 @@ func (e *Engine) schedule(l *Lease) {
 
 // next is when the timing goroutine has to do something.
 func (e *Engine) next() time.Duration {
-	return min(e.events.next(), e.ready.next())
+	return min(e.events.next(), e.ready.next(), e.flights.next())
 }
 
 // rouse wakes the timing goroutine if something comes before it would wake by

@@ -5,13 +5,16 @@
 //
 // One Engine serves all leases of a client. Those of one key and of like pace, that
 // is less than twice the shortest, are renewed together, in batches, at a third of
-// their lease. They form a lane, which has at most one batch in flight and waits
-// for no other: neither another key, nor a lease too short for the network, costs
-// them a beat. One goroutine does all timing; a batch has a goroutine while it is
-// in flight, a lease never has one.
+// their lease. They form a lane, which waits for no other: neither another key, nor
+// a lease too short for the network, costs them a beat. A lane sends its batches one
+// after the other, and does not wait for an answer where that would cost its leases
+// their turn: it has as many in flight as its leases and the round trip need. One
+// goroutine does all timing; a batch has a goroutine while it is in flight, a lease
+// never has one.
 //
-// A lease that is added anew at another pace changes lanes, and so may be in flight
-// twice. Of the two only the later counts.
+// A lease is in flight with one batch at a time. One that is sent again, because its
+// batch counts as unanswered, or that is added anew at another pace, may be on its way
+// twice. Of two answers only that of the later batch counts.
 //
 // # Deadlines
 //
@@ -24,9 +27,13 @@
 //
 // # Failures
 //
-// A batch that fails is repeated after a thirtieth of the lease, then after
-// twice as long each time, up to a sixth, until the local deadlines pass. A
-// batch has a sixth of its shortest lease to be answered in.
+// A batch counts as unanswered after a sixth of its shortest lease, or after
+// Config.Timeout. Its leases are sent again, as those of a batch that fails: after a
+// thirtieth of the lease, then after twice as long each time, up to a sixth, until
+// the local deadlines pass. The answer may still come, until the lease would be over
+// that it gives. It counts then as if it had come in time, from the start of its own
+// batch, unless something newer is known: the answer to a later batch, or an Update
+// of the deadline.
 package heartbeat
 
 import (
@@ -44,13 +51,16 @@ var (
 	ErrDeadline = errors.New("heartbeat: the deadline has passed")
 	// ErrLimit ends a hold whose limit has passed, which renewals never move.
 	ErrLimit = errors.New("heartbeat: the limit has passed")
+	// ErrNoAnswer is what a batch failed with that counts as unanswered.
+	ErrNoAnswer = errors.New("heartbeat: no answer in time")
 )
 
 // Beat renews, or only checks, leases of one key in one call. It runs on a
-// goroutine of its own, at most once at a time for leases of one key and like pace,
-// and must return when ctx ends: at the latest after a sixth of the shortest lease
-// among them. outcomes[i] belongs to leases[i]; with an error the outcomes do not
-// count. Beat must not change the slice.
+// goroutine of its own. Calls for leases of one key may overlap; a lease is in one of
+// them, until that counts as unanswered. Beat must return when ctx ends, which it does
+// once no answer is of use any more: after the longest lease among them. outcomes[i]
+// belongs to leases[i]; with an error the outcomes do not count. Beat must not change
+// the slice.
 type Beat func(ctx context.Context, key string, leases []*Lease) (outcomes []Outcome, err error)
 
 // Outcome is what the server says about one lease.
@@ -74,6 +84,9 @@ type Config struct {
 	Beat Beat
 	// BatchSize is how many leases one call takes at the most. Default 200.
 	BatchSize int
+	// Timeout is when a batch counts as unanswered, if that is before a sixth of
+	// its shortest lease. Default none.
+	Timeout time.Duration
 	// Rand draws the jitter, from 0 up to 1. It is never called twice at a
 	// time. Default math/rand/v2.Float64.
 	Rand func() float64
@@ -96,13 +109,13 @@ type Spec struct {
 	// Ends is true for a hold: it is over when its deadline or its limit has
 	// passed. A claim that waits is only renewed.
 	Ends bool
+	// Renews is true when a beat lengthens the lease, false when it only
+	// checks it.
+	Renews bool
 	// Deadline is the local deadline, see the function Deadline. 0 is none.
 	Deadline time.Duration
 	// Limit is a second deadline, one that renewals never move. 0 is none.
 	Limit time.Duration
-	// Renews is true when a beat lengthens the lease, false when it only
-	// checks it.
-	Renews bool
 	// Warn is when OnWarn is called, once. 0 is never.
 	Warn time.Duration
 	// Ended is called once, when the lease is over: with ErrDeadline, with
@@ -110,7 +123,8 @@ type Spec struct {
 	Ended func(l *Lease, cause error)
 	// OnWarn is called at Warn, unless the lease is over by then.
 	OnWarn func(l *Lease)
-	// Failed is called when a batch that contained the lease has failed.
+	// Failed is called when a batch that contained the lease has failed, or, with
+	// ErrNoAnswer, counts as unanswered.
 	Failed func(l *Lease, err error)
 }
 

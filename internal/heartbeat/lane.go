@@ -8,8 +8,8 @@ import (
 )
 
 // track names a lane: a key, and how many bits the milliseconds of a pace have.
-// Leases of quite another pace go by themselves: a batch has the time limit of the
-// shortest pace in it, and one that is too tight for the network must cost no
+// Leases of quite another pace go by themselves: a batch counts as unanswered by
+// the shortest pace in it, and one that is too tight for the network must cost no
 // other its beats.
 type track struct {
 	key  string
@@ -28,22 +28,30 @@ type lane struct {
 	track  track
 	leases int           // registered, in flight or not
 	due    order[*Lease] // those that are not in flight
-	flying bool          // a batch is in flight
-	kicked bool          // Kick came while it was
+	flying int           // batches in flight that do not count as unanswered yet
+	kicks  uint32        // how often Kick came
 	full   bool          // the last batch was a full one
 	start  time.Duration // of the last batch
 	at     time.Duration // when the next batch is to start
 	slot   int           // in Engine.ready; 0 when it has nothing to send
 }
 
-// batch is one call of Beat. It belongs to the goroutine that flies it.
+// batch is one call of Beat. Engine.mu guards late and slot; the rest does not
+// change while it flies.
 type batch struct {
 	lane   *lane
 	start  time.Duration
-	limit  time.Duration
+	limit  time.Duration // when it counts as unanswered
+	until  time.Duration // how long its answer may take to be of any use
 	leases []*Lease
-	epochs []uint32 // of the leases, when they were taken
+	taken  []taken // of the leases, when they were taken
+	kicks  uint32  // of the lane, then
+	late   bool    // it counts as unanswered: its leases are not in flight with it any more
+	slot   int     // in Engine.flights; 0 when it is late, or back
 }
+
+// taken is what a lease was when a batch took it.
+type taken struct{ epoch, changes uint32 }
 
 func newLane(t track) *lane {
 	return &lane{track: t, due: order[*Lease]{
@@ -56,16 +64,34 @@ func newLane(t track) *lane {
 // that fills its batches may start one before, once its leases can be taken
 // along, but not more often than it has to on average. So leases that became
 // due together spread over time, instead of coming in one burst ever after.
+//
+// While a batch is in flight the next one waits for its answer, but no longer than
+// it may: until the lane is behind the pace that renews all its leases in a third
+// of their length, or until one of them is urgent. So a lane has as many batches
+// in flight as the round trip needs, and one where that is short.
 func (ln *lane) next(size int) time.Duration {
 	l, ok := ln.due.first()
 	if !ok {
 		return never
 	}
-	if !ln.full {
-		return l.due
+	at, follows := l.due, ln.follows(l, size)
+	if ln.full {
+		at = min(at, max(follows, l.due-l.window()))
 	}
-	stride := l.spec.pace() / 3 * time.Duration(size) / time.Duration(ln.leases)
-	return min(l.due, max(ln.start+stride, l.due-l.window()))
+	if ln.flying > 0 {
+		at = max(at, min(follows, l.urgent()))
+	}
+	return at
+}
+
+// follows is when the lane starts the batch after its last one, if it renews all its
+// leases, like l, once in a third of their length. One batch for all is followed by
+// none.
+func (ln *lane) follows(l *Lease, size int) time.Duration {
+	if ln.leases <= size {
+		return never
+	}
+	return ln.start + l.spec.pace()/3/time.Duration(ln.leases)*time.Duration(size)
 }
 
 // The methods below are called with mu held, but for fly and land.
@@ -113,7 +139,7 @@ func (e *Engine) queue(l *Lease) {
 
 // kick makes the leases of a lane due now.
 func (e *Engine) kick(ln *lane, now time.Duration) {
-	ln.kicked = ln.flying
+	ln.kicks++
 	for _, l := range ln.due.items {
 		l.due = min(l.due, now) // none passes another, so the order stays one
 	}
@@ -121,15 +147,15 @@ func (e *Engine) kick(ln *lane, now time.Duration) {
 }
 
 // place puts a lane where it belongs after its leases, or when they are due, or
-// whether it is flying, have changed.
+// what is in flight, have changed.
 func (e *Engine) place(ln *lane) {
 	ln.at = ln.next(e.size)
-	if ln.flying || ln.at == never {
+	if ln.at == never {
 		e.ready.drop(ln)
 	} else {
 		e.ready.set(ln)
 	}
-	if ln.leases == 0 && !ln.flying {
+	if ln.leases == 0 && ln.flying == 0 {
 		delete(e.lanes, ln.track)
 		e.spare = ln
 	}
@@ -151,29 +177,31 @@ func (e *Engine) lane(t track) *lane {
 // and what is due soon. It stops at the first lease that is not: one far behind
 // it may be, but finding it would cost a walk through all of them.
 func (e *Engine) gather(ln *lane, now time.Duration) *batch {
-	b := &batch{lane: ln, start: now, limit: never}
+	b := &batch{lane: ln, start: now, limit: e.patience, kicks: ln.kicks}
 	for len(b.leases) < e.size {
 		l, ok := ln.due.first()
 		if !ok || l.due-l.window() > now {
 			break
 		}
 		ln.due.drop(l)
-		l.moved, l.hurried = false, false
+		l.hurried = false
 		l.lower(now)
 		e.schedule(l)
 		b.leases = append(b.leases, l)
-		b.epochs = append(b.epochs, l.epoch)
+		b.taken = append(b.taken, taken{l.epoch, l.changes})
 		b.limit = min(b.limit, l.spec.pace()/6)
+		b.until = max(b.until, l.spec.pace())
 	}
 	ln.start, ln.full = now, len(b.leases) == e.size
-	ln.flying, ln.kicked = true, false
+	ln.flying++
 	e.place(ln)
+	e.flights.set(b)
 	return b
 }
 
 // fly sends a batch on its own goroutine.
 func (e *Engine) fly(b *batch) {
-	ctx, cancel := context.WithTimeout(e.ctx, b.limit)
+	ctx, cancel := context.WithTimeout(e.ctx, b.until)
 	defer cancel()
 	outcomes, err := e.beat(ctx, b.lane.track.key, b.leases)
 	e.do(e.land(b, outcomes, err))
@@ -182,8 +210,8 @@ func (e *Engine) fly(b *batch) {
 // land takes in the answer to a batch. If its lane has more that is due, the
 // timing goroutine is woken and sends it.
 func (e *Engine) land(b *batch, outcomes []Outcome, err error) (calls []call) {
-	if err == nil && len(outcomes) != len(b.epochs) {
-		err = fmt.Errorf("heartbeat: %d outcomes for %d leases", len(outcomes), len(b.epochs))
+	if err == nil && len(outcomes) != len(b.leases) {
+		err = fmt.Errorf("heartbeat: %d outcomes for %d leases", len(outcomes), len(b.leases))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -193,50 +221,81 @@ func (e *Engine) land(b *batch, outcomes []Outcome, err error) (calls []call) {
 	early := e.rand() / 10
 	for i, l := range b.leases {
 		switch {
-		case l.epoch != b.epochs[i]: // removed, over, or added anew
-		case err != nil:
-			calls = e.failed(calls, l, err, now)
-		default:
-			calls = e.answered(calls, l, outcomes[i], b.start, early, now)
+		case l.epoch != b.taken[i].epoch: // removed, over, or added anew
+		case err == nil:
+			calls = e.answered(calls, l, b, i, outcomes[i], early, now)
+		case !b.late:
+			calls = e.failed(calls, l, b, err, now)
 		}
 	}
-	b.lane.flying = false
-	e.place(b.lane)
+	if !b.late {
+		e.back(b)
+	}
 	e.rouse(now)
 	return calls
 }
 
+// miss counts a batch as unanswered: its leases are sent again. Its answer, if it
+// comes, still counts.
+func (e *Engine) miss(b *batch, now time.Duration) (calls []call) {
+	b.late = true
+	for i, l := range b.leases {
+		if l.epoch == b.taken[i].epoch {
+			calls = e.failed(calls, l, b, ErrNoAnswer, now)
+		}
+	}
+	e.back(b)
+	return calls
+}
+
+// back makes room for another batch of the lane.
+func (e *Engine) back(b *batch) {
+	e.flights.drop(b)
+	b.lane.flying--
+	e.place(b.lane)
+}
+
 // failed puts a lease back after a beat that was not answered.
-func (e *Engine) failed(calls []call, l *Lease, err error, now time.Duration) []call {
+func (e *Engine) failed(calls []call, l *Lease, b *batch, err error, now time.Duration) []call {
 	l.due = now + l.failed()
-	e.putBack(l, now)
+	e.putBack(l, b, now)
 	if failed := l.spec.Failed; failed != nil {
 		calls = append(calls, call{l, l.epoch, func() { failed(l, err) }})
 	}
 	return calls
 }
 
-// answered puts a lease back after a beat, or ends it.
-func (e *Engine) answered(calls []call, l *Lease, out Outcome, start time.Duration, early float64, now time.Duration) []call {
+// answered takes what a batch has learned of its i-th lease, and puts that back if it
+// is still in flight with it.
+func (e *Engine) answered(calls []call, l *Lease, b *batch, i int, out Outcome, early float64, now time.Duration) []call {
 	l.fails = 0
-	cause := out.Gone
-	if cause == nil && !out.Skip && !l.moved {
+	cause, moved := out.Gone, l.changes != b.taken[i].changes
+	counts := !moved && !out.Skip && b.start >= l.heard // else something newer is known
+	if cause == nil && counts {
 		// The holder may have seen the deadline pass a moment before us.
-		cause = l.answer(start, out.Left)
+		l.heard, cause = b.start, l.answer(b.start, out.Left)
 	}
-	if cause != nil {
+	due := l.nextDue(b.start, early)
+	switch {
+	case cause != nil:
 		return e.end(calls, l, cause)
+	case !b.late && !moved:
+		l.due = due
+	case b.late && counts && l.dueSlot != 0 && l.due > now:
+		l.due = max(l.due, due) // it was to be sent again
 	}
-	if !l.moved {
-		l.due = l.nextDue(start, early)
+	if b.late {
+		e.reorder(l)
+		e.schedule(l)
+	} else {
+		e.putBack(l, b, now)
 	}
-	e.putBack(l, now)
 	return calls
 }
 
 // putBack returns a lease from its flight.
-func (e *Engine) putBack(l *Lease, now time.Duration) {
-	if l.lane.kicked || l.hurried {
+func (e *Engine) putBack(l *Lease, b *batch, now time.Duration) {
+	if l.lane.kicks != b.kicks || l.hurried {
 		l.due = min(l.due, now)
 	}
 	e.queue(l)

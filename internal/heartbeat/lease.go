@@ -32,10 +32,12 @@ type Lease struct {
 	// a callback that began under another one is none of its business.
 	epoch uint32
 	fails uint8 // how many beats failed since the last that did not
-	// moved says that Update set the deadline after the last beat began.
-	moved bool
+	// changes counts how often Update moved the deadline, or a beat had to lower
+	// it. An answer to a batch that began before one of these moves it no more.
+	changes uint32
 	// hurried says that Hurry came while the lease was in flight.
 	hurried   bool
+	heard     time.Duration // start of the newest batch whose answer was taken
 	due       time.Duration // when the next beat is due
 	event     time.Duration // when the next callback is due
 	dueSlot   int           // in lane.due; 0 in flight
@@ -122,6 +124,7 @@ func (l *Lease) lower(now time.Duration) {
 	spec := l.spec
 	spec.Deadline = Deadline(now, spec.Lease+min(spec.Beyond, never-spec.Lease), spec.Lease)
 	if spec.Deadline != 0 && spec.Deadline < moment(l.spec.Deadline) {
+		l.changes++            // no answer from before may raise it again
 		_ = l.put(spec, false) // one that is over stays over
 	}
 }
@@ -184,6 +187,15 @@ func (l *Lease) failed() time.Duration {
 		l.fails++
 	}
 	return pause
+}
+
+// urgent is when a third of a lease is left, so that its beat waits for no other;
+// never where a beat does not lengthen it.
+func (l *Lease) urgent() time.Duration {
+	if !l.spec.Ends || !l.spec.Renews || l.spec.Deadline == 0 {
+		return never
+	}
+	return l.spec.Deadline - l.spec.pace()/3
 }
 
 // window is how long before it is due a beat may be taken along.

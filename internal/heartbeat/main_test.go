@@ -31,7 +31,7 @@ type sent struct {
 	at     time.Duration
 	key    string
 	claims []string
-	limit  time.Duration
+	limit  time.Duration // how long its answer may take
 }
 
 // world is an engine in virtual time, with what it did.
@@ -194,6 +194,13 @@ func (w *world) note(in map[string][]time.Duration, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	in[name] = append(in[name], w.clock.Now())
+}
+
+// failed returns when beats of a claim failed so far.
+func (w *world) failed(claim string) []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.fails[claim])
 }
 
 // until lets the time pass up to a moment, and all that happens at it happen.

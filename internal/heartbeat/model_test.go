@@ -22,7 +22,10 @@ type claimModel struct {
 	end    time.Duration // on the server, where nothing renews it
 	change time.Duration // when its deadline or its being a hold last changed
 	since  time.Duration // start of its last beat, or of what set it
-	set    int           // how often its deadline was set by an Update
+	set    int           // how often its deadline was set by an Update, or lowered by a beat
+	heard  time.Duration // start of the newest beat that was answered
+	until  time.Duration // when the beat that it is in flight with counts as unanswered, 0 for none
+	beat   int           // which one that is
 	limits bool          // its last answer was bounded by the limit
 	early  bool          // it may be beaten again at any time
 	hurt   bool          // its server once did not answer well
@@ -33,9 +36,8 @@ type claimModel struct {
 
 // keyModel is the server of one key.
 type keyModel struct {
-	mode   string // "works", "fails", "hangs", "skips"
-	delay  time.Duration
-	flying map[track]bool // what has a beat in flight
+	mode  string // "works", "slow", "fails", "hangs", "skips"
+	delay time.Duration
 }
 
 // model checks an engine against the rules, call by call.
@@ -47,6 +49,7 @@ type model struct {
 	mu     sync.Mutex
 	keys   map[string]*keyModel
 	claims []*claimModel
+	beats  int   // how many were sent
 	wrong  error // the first rule that was broken
 }
 
@@ -59,7 +62,7 @@ func (m *model) broken(format string, args ...any) {
 // beat is the server.
 func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 	start := m.clock.Now()
-	k, flight, sets := m.begin(ctx, start, key, leases)
+	k, number, sets := m.begin(ctx, start, key, leases)
 	switch k.mode {
 	case "hangs":
 		<-ctx.Done()
@@ -68,7 +71,11 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(k.flying, flight)
+	for _, l := range leases {
+		if c := l.Claim.(*claimModel); c.beat == number {
+			c.until = 0
+		}
+	}
 	if k.mode == "fails" || k.mode == "hangs" || ctx.Err() != nil {
 		return nil, errDown
 	}
@@ -80,40 +87,41 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 }
 
 // begin checks a call that starts, and notes what it does to the deadlines.
-func (m *model) begin(ctx context.Context, start time.Duration, key string, leases []*Lease) (keyModel, track, []int) {
+func (m *model) begin(ctx context.Context, start time.Duration, key string, leases []*Lease) (k keyModel, number int, sets []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.keys[key]
+	m.beats++
+	k, sets = *m.keys[key], make([]int, len(leases))
 	flight := trackOf(key, leases[0].Claim.(*claimModel).spec.pace())
-	if k.flying[flight] {
-		m.broken("two beats in flight for %v", flight)
-	}
-	k.flying[flight] = true
 	if len(leases) == 0 || len(leases) > m.size {
 		m.broken("%d leases in a batch", len(leases))
 	}
-	shortest := never
-	sets := make([]int, len(leases))
-	seen := map[*Lease]bool{}
+	shortest, longest := never, time.Duration(0)
 	for i, l := range leases {
 		c := l.Claim.(*claimModel)
-		if seen[l] || c.over || c.away || c.key != key {
+		if c.beat == m.beats || c.over || c.away || c.key != key {
 			m.broken("beat of a lease that is twice there, over, removed, or another key's")
 		}
-		seen[l] = true
+		if start < c.until {
+			m.broken("two beats in flight for a lease")
+		}
 		if other := trackOf(key, c.spec.pace()); other != flight {
 			m.broken("%v and %v in a batch", flight, other)
 		}
 		m.started(c, start)
 		c.hurt = c.hurt || k.mode != "works"
-		c.early = k.mode == "fails" || k.mode == "hangs"
-		shortest = min(shortest, c.spec.pace())
+		c.early = k.mode == "fails" || k.mode == "hangs" || k.mode == "slow"
+		shortest, longest = min(shortest, c.spec.pace()), max(longest, c.spec.pace())
 		sets[i] = c.set
 	}
-	if until, _ := ctx.Deadline(); time.Until(until) != shortest/6 {
-		m.broken("limit %s for a shortest lease of %s", time.Until(until), shortest)
+	for _, l := range leases {
+		c := l.Claim.(*claimModel)
+		c.beat, c.until = m.beats, start+shortest/6
 	}
-	return *k, flight, sets
+	if until, _ := ctx.Deadline(); time.Until(until) != longest {
+		m.broken("limit %s for a longest lease of %s", time.Until(until), longest)
+	}
+	return k, m.beats, sets
 }
 
 // started checks that a beat of the claim is due, and lowers its deadline.
@@ -125,6 +133,7 @@ func (m *model) started(c *claimModel, start time.Duration) {
 	c.since = start
 	if lowered := Deadline(start, c.spec.Lease, c.spec.Lease); c.spec.Renews && lowered < moment(c.spec.Deadline) {
 		c.spec.Deadline, c.limits = lowered, false
+		c.set++
 	}
 }
 
@@ -142,7 +151,8 @@ func (m *model) answer(c *claimModel, mode string, start time.Duration, set int)
 		left = c.spec.Lease
 	}
 	left = min(left, moment(c.spec.Limit)-now)
-	if late := c.spec.Ends && c.ends() <= now; !c.away && !c.over && !late && c.set == set {
+	if late := c.spec.Ends && c.ends() <= now; !c.away && !c.over && !late && c.set == set && start >= c.heard {
+		c.heard = start
 		c.spec.Deadline, c.change = Deadline(start, left, c.spec.Lease), now
 		c.limits = c.spec.Renews && c.spec.Limit != 0 && left < c.spec.Lease
 	}
@@ -231,10 +241,9 @@ func (m *model) anew(t *rapid.T, c *claimModel) {
 	c.spec.Deadline = Deadline(now, c.spec.Lease, c.spec.Lease)
 	c.spec.Ended = func(_ *Lease, cause error) { m.ended(c, cause) }
 	c.change, c.since, c.limits, c.early = now, now, false, false
+	c.until = 0
 	c.set++
-	k := m.keys[c.key]
-	// A batch of its lane that hangs may hold it up, and none of another.
-	c.hurt = c.gone || k.flying[trackOf(c.key, c.spec.pace())] || k.mode != "works"
+	c.hurt = c.gone || m.keys[c.key].mode != "works"
 	spec := c.spec
 	m.mu.Unlock()
 	m.engine.Add(&c.Lease, c.key, spec)
@@ -320,8 +329,11 @@ func (m *model) turn(t *rapid.T) {
 	defer m.mu.Unlock()
 	key := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "key")
 	k := m.keys[key]
-	k.mode = rapid.SampledFrom([]string{"works", "works", "fails", "hangs", "skips"}).Draw(t, "mode")
+	k.mode = rapid.SampledFrom([]string{"works", "works", "slow", "fails", "hangs", "skips"}).Draw(t, "mode")
 	k.delay = time.Duration(rapid.IntRange(0, 10).Draw(t, "delay")) * ms
+	if k.mode == "slow" {
+		k.delay *= 500
+	}
 	for _, c := range m.claims {
 		c.hurt = c.hurt || c.key == key && k.mode != "works"
 	}
@@ -371,7 +383,7 @@ func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
 				keys:  map[string]*keyModel{},
 			}
 			for _, key := range []string{"x", "y", "z"} {
-				m.keys[key] = &keyModel{mode: "works", flying: map[track]bool{}}
+				m.keys[key] = &keyModel{mode: "works"}
 			}
 			m.engine = New(Config{
 				Clock: m.clock, Beat: m.beat, BatchSize: m.size,

@@ -131,10 +131,10 @@ func TestLongLeaseIsNotRenewedWithEveryShortOne(t *testing.T) {
 		for _, call := range w.calls() {
 			require.Len(t, call.claims, 1, "each goes by itself")
 			if call.claims[0] == "long" {
-				require.Equal(t, 15*time.Second, call.limit, "a sixth of its own")
+				require.Equal(t, 90*time.Second, call.limit, "its own")
 				long = append(long, call.at)
 			} else {
-				require.Equal(t, 150*ms, call.limit)
+				require.Equal(t, 900*ms, call.limit)
 			}
 		}
 		require.Equal(t, []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}, long)
@@ -152,8 +152,8 @@ func TestLeaseOfLikePaceIsNotRenewedWithEveryShorterOne(t *testing.T) {
 		var along []time.Duration
 		for _, call := range w.calls() {
 			require.Contains(t, call.claims, "shorter")
-			require.Equal(t, lease/6, call.limit, "a sixth of the shortest")
 			if len(call.claims) == 2 {
+				require.Equal(t, longer, call.limit, "the longest")
 				along = append(along, call.at)
 			}
 		}
@@ -181,17 +181,24 @@ func TestPacesThatAreNotAlikeGoByThemselves(t *testing.T) {
 	require.Equal(t, tracks, trackOf("k", berth.Forever).bits+1)
 }
 
-func TestBatchHasASixthOfItsShortestLease(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+func TestBatchIsUnansweredAfterASixthOfItsShortestLease(t *testing.T) {
+	inWorld(t, script(renewAll, hang), func(w *world) {
 		w.add("a", "k", w.hold(lease))
 		w.add("b", "k", w.hold(15*time.Second))
 		w.until(7 * time.Second)
-		require.Equal(t, []time.Duration{3 * time.Second, 5 * time.Second}, w.times())
-		require.Equal(t, 1500*ms, w.calls()[0].limit)
+		require.Equal(t, []time.Duration{3 * time.Second, 5 * time.Second, 6800 * ms}, w.times())
 		require.Equal(t, []string{"a"}, w.calls()[0].claims)
-		require.Equal(t, 1500*ms, w.calls()[1].limit)
 		require.ElementsMatch(t, []string{"a", "b"}, w.calls()[1].claims)
+		require.Equal(t, map[string][]time.Duration{"a": {6500 * ms}, "b": {6500 * ms}}, w.fails)
 	})
+}
+
+func TestBatchIsUnansweredAfterTheTimeout(t *testing.T) {
+	inWorld(t, hang, func(w *world) {
+		w.add("a", "k", w.hold(lease))
+		w.until(4 * time.Second)
+		require.Equal(t, map[string][]time.Duration{"a": {3200 * ms, 3700 * ms}}, w.fails)
+	}, func(cfg *Config) { cfg.Timeout = 200 * ms })
 }
 
 func TestFullBatchIsFollowedAtOnceByTheNext(t *testing.T) {
@@ -282,7 +289,7 @@ func TestPaceTimesTheBeatsAndLeaseTheMargin(t *testing.T) {
 		l := w.add("a", "k", spec)
 		w.until(7 * time.Second)
 		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times())
-		require.Equal(t, 1500*ms, w.calls()[0].limit)
+		require.Equal(t, lease, w.calls()[0].limit)
 		require.Equal(t, 6*time.Second+time.Hour-Margin(time.Hour), l.Deadline())
 	})
 	inWorld(t, nil, func(w *world) {

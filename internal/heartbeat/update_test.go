@@ -280,7 +280,7 @@ func TestUpdateToAnotherPaceChangesLanes(t *testing.T) {
 		w.Update(l, func(s *Spec) { s.Pace = lease })
 		w.until(10 * time.Second)
 		requireTurns(t, w, map[string][]time.Duration{"a": {3 * time.Second, 6 * time.Second, 9 * time.Second}})
-		require.Equal(t, lease/6, w.calls()[0].limit)
+		require.Equal(t, lease, w.calls()[0].limit)
 		w.requireLanes(trackOf("k", time.Minute), trackOf("k", lease))
 		w.Update(l, func(s *Spec) { s.Pace = 0 })
 		w.requireLanes(trackOf("k", time.Minute)) // and back
@@ -310,7 +310,7 @@ func TestUpdateToAnotherPaceDuringAFlight(t *testing.T) {
 				}
 				w.until(test.want)
 				require.Equal(t, []time.Duration{20 * time.Second, test.want}, w.times(), "never twice in flight")
-				require.Equal(t, test.pace/6, w.calls()[1].limit)
+				require.Equal(t, test.pace, w.calls()[1].limit)
 				w.requireLanes(trackOf("k", test.pace))
 				w.Remove(l)
 				w.until(time.Minute)

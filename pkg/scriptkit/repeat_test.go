@@ -132,6 +132,28 @@ func TestOnceSendsOnce(t *testing.T) {
 	}
 }
 
+func TestPatientWaitsForALateAnswerAndSendsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late := func(_ int, _ []string) string {
+			time.Sleep(5 * time.Second) // CallTimeout is 3 s
+			return table("ok", "1")
+		}
+		server := newFakeServer(t, late)
+		r, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Patient)
+		require.NoError(t, err)
+		require.Equal(t, "ok", r.Status())
+		require.Len(t, server.times, 1)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		_, err = run(ctx, NewRunner(server.client(t), exact()), simple(t), Patient)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, MaybeRan(err))
+		require.Len(t, server.times, 2)
+	})
+}
+
 func TestAnAttemptWithoutAnswerLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -23,6 +23,10 @@ const (
 	UntilDone
 	// Once does not repeat.
 	Once
+	// Patient does not repeat, and waits for the answer until the caller's context
+	// ends, however long that is after CallTimeout. It is for calls whose late answer
+	// still counts.
+	Patient
 )
 
 // Runner runs scripts on one client. It is safe for concurrent use and need not
@@ -47,8 +51,8 @@ func NewRunner(client rueidis.Client, opts Options) *Runner {
 // decide the node, and must share a slot.
 //
 // An attempt sends EVALSHA, and EVAL if the server does not know the script. It
-// is given up after CallTimeout (up to a sixteenth earlier, when the limit is
-// shared with other calls). Attempts are repeated as mode says, if the server
+// is given up after CallTimeout, but for mode Patient (up to a sixteenth earlier,
+// when the limit is shared with other calls). Attempts are repeated as mode says, if the server
 // did not run the script or did not answer; see the package's comment. If ctx
 // ends during a pause, Run returns at once; if it ends during an attempt, Run
 // may return only when the attempt does. A ctx that never ends, like one of
@@ -126,12 +130,15 @@ func (c *call) run(ctx context.Context, args []string) (Reply, error) {
 
 // attempt sends the script once. The commands are never marked retryable.
 func (c *call) attempt(ctx context.Context, now time.Time, args []string) rueidis.RedisResult {
-	d := c.runner.opts.CallTimeout
-	if c.mode == Bounded {
-		d = min(d, c.pace.left(now))
+	if c.mode != Patient {
+		d := c.runner.opts.CallTimeout
+		if c.mode == Bounded {
+			d = min(d, c.pace.left(now))
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = c.runner.limit(ctx, now, d)
+		defer cancel()
 	}
-	ctx, cancel := c.runner.limit(ctx, now, d)
-	defer cancel()
 	client, keys := c.runner.client, int64(len(c.keys))
 	result := client.Do(ctx, client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(args...).Build())
 	if answer, ok := rueidis.IsRedisErr(result.Error()); ok && answer.IsNoScript() {
@@ -152,7 +159,7 @@ func (c *call) reply(result rueidis.RedisResult) (Reply, error) {
 // again reports whether another attempt is due, after it has paused for it.
 func (c *call) again(ctx context.Context, v verdict, err error) bool {
 	due := c.pace.Next(c.mode == UntilDone)
-	if !due || !v.repeat || c.mode == Once || ended(ctx) != nil {
+	if !due || !v.repeat || c.mode == Once || c.mode == Patient || ended(ctx) != nil {
 		return false
 	}
 	if c.runner.opts.OnRetry != nil {

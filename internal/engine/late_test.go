@@ -1,0 +1,250 @@
+package engine_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// played is a server that answers heartbeats as a test says, one after the other, and
+// what else it is asked as well as it can.
+type played struct {
+	fake
+
+	mu       sync.Mutex
+	queues   bool            // guarded by mu: an acquire waits in line
+	answers  []reply         // guarded by mu: the last one goes on
+	sent     []time.Duration // guarded by mu: when heartbeats came
+	restored int             // guarded by mu
+	loaded   int             // guarded by mu
+	clock    clock.Clock
+}
+
+// reply is one answer, and how long it is on its way. It stands for the moment when
+// the heartbeat was sent.
+type reply struct {
+	engine.Status
+	slow time.Duration
+}
+
+func (p *played) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	if p.queues {
+		return engine.Answer{Ticket: 1, Place: 1, Left: wait, Tide: engine.Tide{Next: -1}}, nil
+	}
+	return p.fake.Acquire(ctx, c)
+}
+
+func (p *played) Heartbeat(ctx context.Context, _ string, claims []*engine.Claim) (engine.Round, error) {
+	p.mu.Lock()
+	a := p.answers[0]
+	if len(p.answers) > 1 {
+		p.answers = p.answers[1:]
+	}
+	p.sent = append(p.sent, p.clock.Now())
+	p.mu.Unlock()
+	select {
+	case <-time.After(a.slow):
+	case <-ctx.Done():
+		return engine.Round{}, ctx.Err()
+	}
+	round := engine.Round{Tide: engine.Tide{Next: -1}}
+	for range claims {
+		round.Status = append(round.Status, a.Status)
+	}
+	return round, nil
+}
+
+func (p *played) Restore(_ context.Context, _ string, claims []*engine.Claim) (engine.Round, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.restored += len(claims)
+	return engine.Round{Tide: engine.Tide{Next: -1}, Status: []engine.Status{{Word: engine.WordWaiting}}}, nil
+}
+
+func (p *played) Load(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loaded++
+	return nil
+}
+
+// times are when heartbeats came so far.
+func (p *played) times() []time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]time.Duration(nil), p.sent...)
+}
+
+// counts are how many claims were restored, and how often a script was loaded.
+func (p *played) counts() (restored, loaded int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.restored, p.loaded
+}
+
+// onPlayed runs a test in virtual time with an engine on such a server.
+func onPlayed(t *testing.T, p *played, test func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p.fence, p.resource, p.clock = 1, "r1", clock.New()
+		server, err := embedded.Start()
+		require.NoError(t, err)
+		defer server.Close()
+		redis, err := server.Client()
+		require.NoError(t, err)
+		defer redis.Close()
+		var mu sync.Mutex
+		var seen []observe.Kind
+		e := engine.New(engine.Config{
+			Redis: redis, Scripts: p, Node: "n", Channel: "c", Wait: wait, CallTimeout: 10 * time.Second, CleanupTimeout: time.Second, Clock: p.clock,
+			Observe: func(ev observe.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, ev.Kind)
+			},
+		})
+		defer func() { require.NoError(t, e.Close(context.Background())) }()
+		test(t, e, func() []observe.Kind {
+			mu.Lock()
+			defer mu.Unlock()
+			return append([]observe.Kind(nil), seen...)
+		})
+	})
+}
+
+var (
+	isHeld    = engine.Status{Word: engine.WordHeld, Left: wait, Fence: 1, Resource: "r1"}
+	isWaiting = engine.Status{Word: engine.WordWaiting, Left: wait}
+	isUnknown = engine.Status{Word: engine.WordUnknown}
+	isGone    = engine.Status{Word: engine.WordReleased}
+)
+
+const never = time.Hour
+
+func TestALateHeartbeatKeepsAHold(t *testing.T) {
+	p := &played{answers: []reply{{isHeld, wait / 2}, {isHeld, never}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		h := take(t, e)
+		after(wait - time.Second)
+		require.NoError(t, h.Err())
+		require.Greater(t, len(p.times()), 1, "it was sent again")
+		after(2 * time.Second)
+		require.NoError(t, h.Err(), "the server had renewed it")
+		after(wait/3 - time.Second)
+		require.ErrorIs(t, h.Err(), berth.ErrLost, "from the start of the heartbeat that was answered")
+	})
+}
+
+func TestALateEndEndsAHold(t *testing.T) {
+	p := &played{answers: []reply{{isGone, wait / 2}, {isHeld, 0}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		h := take(t, e)
+		after(wait/3 + wait/2 - 1)
+		require.NoError(t, h.Err())
+		after(1)
+		require.ErrorIs(t, h.Err(), berth.ErrReleased)
+	})
+}
+
+func TestAnAnswerFromBeforeALaterOneDoesNotEndAHold(t *testing.T) {
+	p := &played{answers: []reply{{isUnknown, wait / 2}, {isHeld, 0}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		h := take(t, e)
+		after(2 * wait)
+		require.NoError(t, h.Err(), "the later answer said that it is held")
+	})
+}
+
+// queue has a claim wait in line.
+func queue(e *engine.Engine) (returned chan error, leave context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	returned = make(chan error, 1)
+	go func() {
+		r := engine.Record{Weight: 1, Wait: wait, Lease: wait}
+		_, err := e.Acquire(ctx, &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: true}, 0)
+		returned <- err
+	}()
+	synctest.Wait()
+	return returned, cancel
+}
+
+func TestALateUnknownRestoresNothingThatALaterHeartbeatHasFound(t *testing.T) {
+	p := &played{queues: true, answers: []reply{{isUnknown, wait / 2}, {isWaiting, 0}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+		returned, leave := queue(e)
+		after(2 * wait)
+		restored, _ := p.counts()
+		require.Zero(t, restored)
+		require.NotContains(t, kinds(), observe.Restored)
+		leave()
+		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
+	})
+}
+
+func TestALateUnknownRestoresWhereNothingNewerIsKnown(t *testing.T) {
+	p := &played{queues: true, answers: []reply{{isUnknown, wait / 2}, {isWaiting, never}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		returned, leave := queue(e)
+		after(wait)
+		restored, _ := p.counts()
+		require.Equal(t, 1, restored)
+		leave()
+		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
+	})
+}
+
+func TestALateGrantFromBeforeALaterAnswerIsNotBelieved(t *testing.T) {
+	p := &played{queues: true, answers: []reply{{isHeld, wait / 2}, {isWaiting, 0}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		returned, leave := queue(e)
+		after(2 * wait)
+		require.Empty(t, returned, "a later answer says that it waits")
+		leave()
+		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
+	})
+}
+
+func TestALateGrantIsTakenFromItsOwnStart(t *testing.T) {
+	p := &played{queues: true, answers: []reply{{isHeld, wait / 2}, {isWaiting, never}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		returned, _ := queue(e)
+		sent := p.times()
+		require.Len(t, sent, 1, "it is asked for once it has subscribed")
+		after(sent[0] + wait/2 - 1 - p.clock.Now())
+		require.Empty(t, returned)
+		after(1)
+		require.NoError(t, <-returned)
+	})
+}
+
+func TestAHeartbeatThatIsMissedIsToldOf(t *testing.T) {
+	p := &played{answers: []reply{{isHeld, never}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+		take(t, e)
+		after(wait/3 + wait/6)
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Unavailable}, kinds())
+	})
+}
+
+func TestTheHeartbeatsScriptIsLoadedOnce(t *testing.T) {
+	p := &played{answers: []reply{{isHeld, 0}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		for range 3 {
+			take(t, e)
+		}
+		synctest.Wait()
+		_, loaded := p.counts()
+		require.Equal(t, 1, loaded)
+	})
+}
