@@ -1,7 +1,7 @@
 --[[
 pool_acquire: take a free resource, or join the line.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -35,6 +35,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "lib/soonest"
 --- @include "lib/tide"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local claim, node, may_wait = ARGV[1], ARGV[2], ARGV[9] == "1"
 local at, st, known, newer, resource = pool(KEYS, ARGV[10], ARGV[11], ARGV[12], claim)
@@ -54,11 +55,11 @@ local r = {
 local w = wants(r.tail)
 w.only = ARGV[8] ~= "" and ARGV[8] or nil
 
-local function queued(ticket, standing, alive, more)
+local function queued(ticket, standing, alive, left)
   local band = bands()
   local next_ms, mine = tide(at, st, node)
   local ahead = redis.call("ZCOUNT", at.line, band.queue, "(" .. int(band.queue + standing))
-  return { "queued", ticket, standing, alive - at.ms, ahead, next_ms, mine, st.pool.resources, more }
+  return { "queued", ticket, standing, alive - at.ms, ahead, next_ms, mine, st.pool.resources, left }
 end
 
 -- The same claim again: the same answer, unless what it got has ended since.
@@ -107,7 +108,7 @@ if not head or standing < head_place then
 end
 spent = spent + drops
 -- What has expired and was picked may not have been all that was in the way.
-local more = (spent >= sweeps or not key and drops > 0) and 1 or 0
+local left = more(at, spent >= sweeps or not key and drops > 0)
 if not key and not may_wait then
   if spent > 0 then
     poolsave(at, st)
@@ -115,7 +116,7 @@ if not key and not may_wait then
   end
   tell(out)
   local word = st.pool.free > 0 and head and "ahead" or "full"
-  return { word, st.pool.resources, st.used, st.waiting, swept, more }
+  return { word, st.pool.resources, st.used, st.waiting, swept, left }
 end
 
 -- Write.
@@ -127,11 +128,11 @@ if not key then
   poolsave(at, st, at.ms + r.wait, "c:" .. claim, pack(r))
   hasten(at, st, at.sooner, out)
   tell(out)
-  return queued(ticket, standing, at.ms + r.wait, more)
+  return queued(ticket, standing, at.ms + r.wait, left)
 end
 take(at, st, claim, w, key, i)
 local deadline = grant(at, st, claim, r)
 poolsave(at, st, deadline, "c:" .. claim, pack(r), "r:" .. claim, key)
 hasten(at, st, math.min(deadline, at.sooner or deadline), out)
 tell(out)
-return { "granted", ticket, st.fence, deadline - at.ms, r.phase == "g" and 0 or 1, st.pool.resources, more, key }
+return { "granted", ticket, st.fence, deadline - at.ms, r.phase == "g" and 0 or 1, st.pool.resources, left, key }

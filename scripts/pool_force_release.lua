@@ -1,7 +1,7 @@
 --[[
 pool_force_release: end somebody's hold or wait by its id alone, hand on, and tell its node.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -20,6 +20,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "lib/hasten"
 --- @include "lib/wake"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local claim, node, stays = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local at, st, known, newer, resource = pool(KEYS, ARGV[4], ARGV[5], ARGV[6], claim)
@@ -48,4 +49,4 @@ if not deadline then
 elseif deadline <= at.ms then
   word = "expired"
 end
-return { word, spent >= budget and 1 or 0 }
+return { word, more(at, spent >= budget) }

@@ -1,7 +1,7 @@
 --[[
 pool_inspect: count what a pool has, and check that all of it fits together.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -72,6 +72,15 @@ local function page(key)
   return reply[2], reply[1]
 end
 
+-- Of a damaged item only what is not in it can be checked.
+local function check_damaged(key)
+  local rests, leaves = score("e:" .. key), score("x:" .. key)
+  seen.resources = seen.resources + 1
+  seen.free = seen.free + (get(at.free, "n" .. key) and get(at.free, "p" .. key) and 1 or 0)
+  seen.resting = seen.resting + (rests and 1 or 0)
+  seen.leaving = seen.leaving + (leaves == band.expiry + band.forever and 1 or 0)
+  problem("damaged", key)
+end
 local function check_item(key, i)
   local n, before = get(at.free, "n" .. key), get(at.free, "p" .. key)
   seen.resources = seen.resources + 1
@@ -89,7 +98,7 @@ local function check_item(key, i)
   if (score("e:" .. key) or band.rest) ~= band.rest + i.ends then
     problem("rest", key)
   end
-  if (score("x:" .. key) or band.expiry) ~= band.expiry + (i.leaving and 0 or i.expiry) then
+  if (score("x:" .. key) or band.expiry) ~= band.expiry + (i.leaving and band.forever or i.expiry) then
     problem("expiry", key)
   end
   if i.leaving and not i.was.leased then
@@ -108,7 +117,12 @@ function steps.items()
   for n = 1, #list, 2 do
     if string.sub(list[n], 1, 1) == "i" then
       local key = string.sub(list[n], 2)
-      check_item(key, item(at, key, list[n + 1]))
+      local i, bad = item(at, key, list[n + 1])
+      if bad then
+        check_damaged(key)
+      else
+        check_item(key, i)
+      end
     end
   end
   return to ~= "0" and "items" or "bindings", to
@@ -119,7 +133,7 @@ function steps.bindings()
     if string.sub(list[n], 1, 1) == "b" then
       local name, ends = string.sub(list[n], 2), tonumber(string.match(list[n + 1], "^%d+"))
       seen.bindings = seen.bindings + 1
-      if (score("u:" .. name) or band.bind + band.forever) ~= band.bind + ends then
+      if not ends or (score("u:" .. name) or band.bind + band.forever) ~= band.bind + ends then
         problem("binding", name)
       end
     end
@@ -163,10 +177,12 @@ function steps.line()
     elseif kind == "q" then
       seen.places = seen.places + 1
     end
+    local bad = kind == "d" and select(2, item(at, about))
     if (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
       or kind == "u" and not get(at.bindings, "b" .. about)
       or (kind == "h" or kind == "a" or kind == "q" or kind == "t") and not get(at.state, "c:" .. about)
-      or kind == "h" and not get(at.state, "r:" .. about) then
+      or kind == "h" and not get(at.state, "r:" .. about)
+      or kind == "d" and not bad then
       problem("line_orphan", list[n])
     end
   end
@@ -182,8 +198,8 @@ function steps.state()
     elseif kind == "r:" then
       local text = get(at.state, "c:" .. claim)
       r = text and record(text)
-      local i = item(at, list[n + 1])
-      local holds = r and wants(r.tail).shared
+      local i, bad = item(at, list[n + 1])
+      local holds = bad or r and wants(r.tail).shared
       for _, holder in ipairs(i and i.claims or {}) do
         holds = holds or holder == claim
       end

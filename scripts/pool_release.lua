@@ -1,7 +1,7 @@
 --[[
 pool_release: give back a hold and its resource, or leave the line, and hand on.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -24,6 +24,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "lib/handoff"
 --- @include "lib/hasten"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local claim, node, stays = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local at, st, known, newer, resource = pool(KEYS, ARGV[6], ARGV[7], ARGV[8], claim)
@@ -62,4 +63,4 @@ if not deadline then
 elseif not in_time then
   word = "expired"
 end
-return { word, spent >= budget and 1 or 0, tonumber(r.fence), kept and 1 or 0 }
+return { word, more(at, spent >= budget), tonumber(r.fence), kept and 1 or 0 }

@@ -1,37 +1,40 @@
 --[[
 pool_remove: take resources out of the pool; a leased one stays with its holders until it comes back.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4...] x1: resource
-RETURNS {"removed", removed} | {"incompatible", format}
+RETURNS {"removed", removed, ...} | {"incompatible", format}
 REPLAY what is not in the pool is not counted    COST O(log n) a resource
 ]]
+-- Then follow those that are damaged: they stay so, until pool_mend has taken them out.
 --- @include "lib/pool"
 --- @include "lib/item"
 --- @include "lib/settle"
 --- @include "lib/touch"
 --- @include "lib/poolsave"
 local at, st, _, newer = pool(KEYS, ARGV[1], ARGV[2], ARGV[3])
-local removed = 0
+local reply = { "removed", 0 }
 
 if newer then
   return { "incompatible", newer }
 elseif st.fmt == 0 then
-  return { "removed", 0 }
+  return reply
 end
 touch(at, st) -- a full server must be able to shed
 for n = 4, #ARGV do
-  local i = item(at, ARGV[n])
-  if i and not i.leaving then
-    i.leaving, removed = true, removed + 1
+  local i, bad = item(at, ARGV[n])
+  if bad then
+    reply[#reply + 1] = ARGV[n]
+  elseif i and not i.leaving then
+    i.leaving, reply[2] = true, reply[2] + 1
     settle(at, st, ARGV[n], i)
   end
 end
-if removed > 0 then
+if reply[2] > 0 then
   poolsave(at, st)
 end
-return { "removed", removed }
+return reply

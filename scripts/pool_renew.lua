@@ -1,7 +1,7 @@
 --[[
 pool_renew: the calls of a node's own claims on a pool: heartbeats, confirmations, renewals.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -20,6 +20,7 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 --- @include "lib/hasten"
 --- @include "lib/tide"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local node = ARGV[1]
 local at, st, _, newer = pool(KEYS, ARGV[2], ARGV[3], ARGV[4])
@@ -43,6 +44,6 @@ spent = spent + handoff(at, st, budget - spent, out, give(at, st))
 poolsave(at, st, furthest, unpack(changed))
 hasten(at, st, sooner and at.sooner and math.min(sooner, at.sooner) or sooner or at.sooner, out)
 reply[2], reply[3] = tide(at, st, node)
-reply[4], reply[5] = st.pool.resources, spent >= budget and 1 or 0
+reply[4], reply[5] = st.pool.resources, more(at, spent >= budget)
 tell(out)
 return reply

@@ -1,7 +1,7 @@
 --[[
 pool_replace: begin a Replace, or remove some of the resources that it did not name.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -9,9 +9,11 @@ ARGV[1] step: look, begin or prune
 ARGV[2] the last Replace that the caller has seen, or for prune its own
 ARGV[3] id of the call that begins it, or for prune the cursor (0 to begin)
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
-RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed} | {"superseded", generation} | {"incompatible", format}
+RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, ...} | {"superseded", generation} | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
+-- After removed follow those that are damaged: they stay so, until pool_mend has taken
+-- them out.
 --- @include "lib/pool"
 --- @include "lib/item"
 --- @include "lib/settle"
@@ -38,17 +40,20 @@ elseif step == "begin" then
   poolsave(at, st, nil, "replace", ARGV[3])
   return { "begun", st.pool.gen }
 end
-local page, removed = redis.call("HSCAN", at.items, ARGV[3], "MATCH", "i*", "COUNT", 100), 0
+local page = redis.call("HSCAN", at.items, ARGV[3], "MATCH", "i*", "COUNT", 100)
+local reply = { "removed", page[1], 0 }
 touch(at, st)
 for n = 1, #page[2], 2 do
   local key = string.sub(page[2][n], 2)
-  local i = item(at, key, page[2][n + 1])
-  if i.gen < gen and not i.leaving then
-    i.leaving, removed = true, removed + 1
+  local i, bad = item(at, key, page[2][n + 1])
+  if bad then
+    reply[#reply + 1] = key
+  elseif i.gen < gen and not i.leaving then
+    i.leaving, reply[3] = true, reply[3] + 1
     settle(at, st, key, i)
   end
 end
-if removed > 0 then
+if reply[3] > 0 then
   poolsave(at, st)
 end
-return { "removed", page[1], removed }
+return reply

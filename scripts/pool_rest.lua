@@ -1,7 +1,7 @@
 --[[
 pool_rest: have a resource rest from now on, or from its next return on where it is leased; or end its rest.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -20,6 +20,7 @@ REPLAY a rest is counted from now    COST O(log n) + at most 100 drops and grant
 --- @include "lib/handoff"
 --- @include "lib/hasten"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local key, lasts, forever = ARGV[1], tonumber(ARGV[2]), bands().forever
 local at, st, _, newer = pool(KEYS, ARGV[4], ARGV[5], ARGV[6])
@@ -56,4 +57,4 @@ spent = spent + handoff(at, st, budget - spent, out, give(at, st))
 poolsave(at, st)
 hasten(at, st, i.ends > 0 and math.min(at.sooner or i.ends, i.ends) or at.sooner, out)
 tell(out)
-return { "rested", spent >= budget and 1 or 0 }
+return { "rested", more(at, spent >= budget) }

@@ -1,7 +1,7 @@
 --[[
 pool_restore: a node's waiting claims that the server no longer knows stand where they stood.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -22,6 +22,7 @@ REPLAY a claim that is known stays as it is    COST O(log n) a claim + at most 1
 --- @include "lib/hasten"
 --- @include "lib/tide"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local node = ARGV[1]
 local at, st, _, newer = pool(KEYS, ARGV[3], ARGV[4], ARGV[5])
@@ -47,6 +48,6 @@ spent = spent + handoff(at, st, budget - spent, out, give(at, st))
 poolsave(at, st, furthest > 0 and furthest or nil)
 hasten(at, st, at.sooner, out)
 reply[2], reply[3] = tide(at, st, node)
-reply[4], reply[5] = st.pool.resources, spent >= budget and 1 or 0
+reply[4], reply[5] = st.pool.resources, more(at, spent >= budget)
 tell(out)
 return reply

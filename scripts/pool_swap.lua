@@ -1,7 +1,7 @@
 --[[
 pool_swap: a holder gives its resource back and gets the next one, in one step.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -25,6 +25,7 @@ REPLAY a claim that has another fence already is told what it has    COST O(log 
 --- @include "lib/giveback"
 --- @include "lib/hasten"
 --- @include "lib/poolsave"
+--- @include "lib/more"
 --- @include "lib/tell"
 local claim, node = ARGV[1], ARGV[2]
 local at, st, known, newer, old = pool(KEYS, ARGV[6], ARGV[7], ARGV[8], claim)
@@ -52,21 +53,21 @@ if st.waiting == 0 then
   key, i, drops = pick(at, st, w, budget - spent)
 end
 spent = spent + drops
-local more = spent >= sweeps and 1 or 0
+local left = more(at, spent >= sweeps)
 if not key then
   if spent > 0 then
     poolsave(at, st)
     hasten(at, st, at.sooner, out)
   end
   tell(out)
-  return { st.waiting > 0 and "ahead" or "full", st.pool.resources, st.used, st.waiting, swept, more }
+  return { st.waiting > 0 and "ahead" or "full", st.pool.resources, st.used, st.waiting, swept, left }
 end
 take(at, st, claim, w, key, i)
 local rest = tonumber(ARGV[4])
 local ends = math.max(w.cooldown > 0 and at.ms + w.cooldown or 0, rest > 0 and at.ms + rest or 0)
-local kept = giveback(at, st, claim, old, ends, rest >= w.cooldown and ARGV[5] or "")
+local kept = giveback(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[5] or "")
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
 poolsave(at, st, nil, "c:" .. claim, pack(r), "r:" .. claim, key) -- nobody waits: nobody has to know of a rest
 tell(out)
-return { "swapped", st.fence, key, st.pool.resources, more, kept and 1 or 0 }
+return { "swapped", st.fence, key, st.pool.resources, more(at, left == 1), kept and 1 or 0 }

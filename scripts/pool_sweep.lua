@@ -1,15 +1,16 @@
 --[[
 pool_sweep: drop what has expired, end rests that are over, hand on, and count.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
-RETURNS {"swept", dropped, next_ms, first, more, holders, waiting, resources, free, leased, resting, leaving}
+RETURNS {"swept", dropped, next_ms, first, more, holders, waiting, resources, free, leased, resting, leaving, ...}
   | {"incompatible", format}
 REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
 ]]
+-- Then follow the resources that were found damaged and not told of before, up to 100.
 --- @include "lib/pool"
 --- @include "lib/bands"
 --- @include "lib/touch"
@@ -33,16 +34,24 @@ end
 touch(at, st) -- a full server must be able to grant
 local dropped = reclaim(at, st, budget)
 local spent = dropped + handoff(at, st, budget - dropped, out, give(at, st))
-if spent > 0 then
+local band = bands()
+local untold = redis.call("ZRANGEBYSCORE", at.line, band.damage, band.damage + 1, "WITHSCORES", "LIMIT", 0, 100)
+for n = 1, #untold, 2 do
+  redis.call("ZADD", at.line, untold[n + 1] + 2, untold[n])
+end
+if spent > 0 or untold[1] then
   poolsave(at, st)
   hasten(at, st, at.sooner, out)
 end
-local band = bands()
 local holders = redis.call("ZCOUNT", at.line, 0, band.forever)
 local resting = redis.call("ZCOUNT", at.line, band.rest, band.rest + band.forever)
 local next_ms, mine = tide(at, st, node)
 tell(out)
-return {
-  "swept", dropped, next_ms, mine, spent >= budget and 1 or 0, holders, st.waiting, p.resources,
+local reply = {
+  "swept", dropped, next_ms, mine, (spent >= budget or #untold >= 200) and 1 or 0, holders, st.waiting, p.resources,
   p.free, p.leased, resting, p.leaving,
 }
+for n = 1, #untold, 2 do
+  reply[#reply + 1] = string.sub(untold[n], 3)
+end
+return reply

@@ -51,6 +51,7 @@ func (a *app) poolShowCommand() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show what a pool has, who holds it and who waits",
 		Long: `Show a pool: the resources that are leased, and by whom; those that rest, and why;
+those that are damaged, which 'berth pool inspect' explains;
 and the waiting claims in the order in which they will be granted. STAYS is how long
 a resource stays in the pool, LEFT what is left of the lease or of the rest, ALIVE
 how long a waiting claim stays in line if nothing is heard of its process. With --all
@@ -104,7 +105,8 @@ func (a *app) poolInspectCommand() *cobra.Command {
 		Short: "Count a pool, and check that it is whole",
 		Long: `Count everything in a pool, and check what must always be so: that the list of free
 resources is one ring, that nothing is both free and leased, that nothing is lost.
-It changes nothing. A pool of more than 10 000 resources is read in several steps;
+A resource whose item cannot be read is listed: nobody gets it. 'berth pool remove'
+takes it out, 'berth pool add' makes it whole. Inspect changes nothing. A pool of more than 10 000 resources is read in several steps;
 where it changed meanwhile, the counts are not those of one moment, and it says so.
 
 Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,

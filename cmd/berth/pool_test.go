@@ -276,6 +276,29 @@ func TestAPoolThatIsNotWholeHasAnExitCodeOfItsOwn(t *testing.T) {
 	require.NotEmpty(t, document.Problems)
 }
 
+func TestADamagedResourceIsListedAndMended(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	filled(t, s, "proxies", "a", "b", "c")
+	redis, err := s.Client()
+	require.NoError(t, err)
+	defer redis.Close()
+	require.NoError(t, redis.Do(context.Background(), redis.B().Hset().Key("berth:pool:{proxies}:items").FieldValue().
+		FieldValue("ia", "rubbish").FieldValue("ib", "rubbish").Build()).Error())
+	got := call(t, s.URL(), "pool", "inspect", "proxies")
+	require.Equal(t, 65, got.code, got.out+got.err)
+	for _, resource := range []string{"a", "b"} {
+		require.Contains(t, got.out, `problem: the item of the resource "`+resource+`" cannot be read: remove the resource, or add it again`)
+	}
+	got = call(t, s.URL(), "pool", "show", "proxies")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
+	require.Equal(t, outcome{0, "proxies: 1 removed\n", ""}, call(t, s.URL(), "pool", "remove", "proxies", "a"))
+	require.Equal(t, outcome{0, "proxies: 1 added, 0 kept\n", ""}, call(t, s.URL(), "pool", "add", "proxies", "b"))
+	got = call(t, s.URL(), "pool", "inspect", "proxies")
+	require.Zero(t, got.code, got.out+got.err)
+}
+
 func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	var out strings.Builder
 	a := &app{out: &output{Writer: &out}}

@@ -119,6 +119,9 @@ func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, w
 	if err := a.printState(resources, allocator.Resting, "Resting", true); err != nil {
 		return err
 	}
+	if err := a.printState(resources, allocator.Damaged, "Damaged", false); err != nil {
+		return err
+	}
 	if all {
 		if err := a.printState(resources, allocator.Free, "Free", false); err != nil {
 			return err

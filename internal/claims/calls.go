@@ -57,6 +57,9 @@ type Config struct {
 	// Swarm is the ZombieAfter of the node while a swarm knows it, else 0: what the
 	// claims without end say of it. Nil where Renew and Resume are not told.
 	Swarm func() time.Duration
+	// Swept is given the reply of every Sweep, for what only the primitive reads; nil
+	// for nobody.
+	Swept func(name string, r *scriptkit.Reply)
 	// Request returns the Request of a claim that is resumed; nil for none.
 	Request func() any
 	// Tell takes the events that no claim of this node is behind; nil for none.
@@ -84,6 +87,7 @@ type Calls struct {
 	swarm   func() time.Duration
 	request func() any
 	empty   func(name string)
+	swept   func(name string, r *scriptkit.Reply)
 
 	renew, resume, restore, sweep, force, stats, holders, waiters *scriptkit.Script
 }
@@ -108,6 +112,10 @@ func New(cfg Config) *Calls {
 	if empty == nil {
 		empty = func(string) {}
 	}
+	swept := cfg.Swept
+	if swept == nil {
+		swept = func(string, *scriptkit.Reply) {}
+	}
 	return &Calls{
 		Node:    cfg.Node,
 		Linger:  Decimal(cfg.Linger.Milliseconds()),
@@ -120,6 +128,7 @@ func New(cfg Config) *Calls {
 		swarm:   cfg.Swarm,
 		request: request,
 		empty:   empty,
+		swept:   swept,
 		Tell:    cfg.Tell.from(cfg.Node),
 		renew:   cfg.Renew,
 		resume:  cfg.Resume,

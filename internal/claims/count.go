@@ -88,5 +88,6 @@ func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode)
 	}
 	dropped := int(r.Int(1))
 	s.Tell.Swept(name, dropped)
+	s.swept(name, &r)
 	return dropped, Tide(&r, 2, 4), r.Err()
 }

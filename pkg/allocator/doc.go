@@ -137,7 +137,8 @@
 //   - a late release by a holder whose time was over changes nothing;
 //   - an allocation that is cancelled, or whose answer is lost, holds nothing for
 //     longer than the wait lease;
-//   - fences rise with every grant of a pool, also through Swap.
+//   - fences rise with every grant of a pool, also through Swap;
+//   - a resource whose data something else wrote over stops nobody: it is [Damaged].
 //
 // # What is not promised
 //

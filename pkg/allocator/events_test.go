@@ -199,6 +199,12 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.add("b")
 		require.NoError(w.T, n.take(nil).Swap(context.Background()))
 	},
+	"damaged": func(w *world, n *node) {
+		w.damage("a")
+		_, err := n.TryAllocate(context.Background(), nil)
+		require.ErrorIs(w.T, err, berth.ErrBusy)
+		synctest.Wait()
+	},
 	"open_failed": func(w *world, n *node) {
 		_, err := n.TryAllocate(context.Background(), nil)
 		require.ErrorIs(w.T, err, errMine)

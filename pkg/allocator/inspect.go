@@ -28,6 +28,7 @@ type Inspection struct {
 // problems are what the words of pool_inspect mean; each is about a resource, a
 // binding, a claim or a member of the line.
 var problems = map[string]string{
+	"damaged":      "the item of the resource %q cannot be read: remove the resource, or add it again",
 	"unlisted":     "the resource %q is free and not in the list",
 	"listed":       "the resource %q is in the list and not free",
 	"both":         "the resource %q is leased and in the list",
@@ -74,7 +75,7 @@ type inspectStep struct {
 // Inspect counts everything and checks that it fits together: the list of free
 // resources runs the same forward and backward and has all that are free and no
 // others, nothing is both free and leased, every hold, rest, expiry and binding has
-// its counterpart. It changes nothing, what has expired and was not yet swept counts as
+// its counterpart, every item can be read. It changes nothing, what has expired and was not yet swept counts as
 // it is stored. It is one step up to 10 000 resources, several short ones above. It
 // returns berth.ErrIncompatible or the server's error.
 func (p *Pool[T]) Inspect(ctx context.Context) (Inspection, error) { return p.core.inspect(ctx) }
@@ -82,7 +83,7 @@ func (p *Pool[T]) Inspect(ctx context.Context) (Inspection, error) { return p.co
 func (p *core) inspect(ctx context.Context) (Inspection, error) {
 	var found Inspection
 	var sum, stored sums
-	moves := int64(-1)
+	moves, damaged := int64(-1), false
 	for part, cursor := "items", "0"; part != ""; {
 		step, err := p.inspectOnce(ctx, part, cursor)
 		if err != nil {
@@ -94,11 +95,15 @@ func (p *core) inspect(ctx context.Context) (Inspection, error) {
 		sum.add(step.seen)
 		for _, problem := range step.problems {
 			found.Problems = append(found.Problems, fmt.Sprintf(problems[problem[0]], problem[1]))
+			damaged = damaged || problem[0] == "damaged"
 		}
 		if sum.walked > sum.resources && part == "walk" {
 			// More than there are, and still no end: it is another pool by now, or a circle.
 			part, cursor = "links", "0"
 		}
+	}
+	if damaged {
+		sum.leased = stored.leased // who holds it does not stand in what is there of it
 	}
 	found.Stats = Stats{
 		Name: p.name, Resources: int(sum.resources), Free: int(sum.free), Leased: int(sum.leased), Resting: int(sum.resting),

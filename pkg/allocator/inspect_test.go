@@ -107,6 +107,10 @@ var damages = map[string]struct {
 	do   func(w *world, claim string)
 	want string
 }{
+	"damaged": {
+		func(w *world, _ string) { w.damage("a", "c", "d", "e", "f") },
+		isDamaged("a"),
+	},
 	"unlisted": {
 		func(w *world, _ string) {
 			w.Do("HDEL", freeKey, "nb", "pb")
@@ -191,11 +195,11 @@ func TestEachProblemIsFound(t *testing.T) {
 func TestEveryOrphanInTheLineIsFound(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.furnish()
-		for _, kind := range []string{"h", "a", "q", "t", "e", "x", "u"} {
+		for _, kind := range []string{"h", "a", "q", "t", "e", "x", "d", "u"} {
 			w.Do("ZADD", lineKey, millis(time.Now().UnixMilli()), kind+":ghost")
 		}
 		found := w.inspection()
-		for _, kind := range []string{"h", "a", "q", "t", "e", "x", "u"} {
+		for _, kind := range []string{"h", "a", "q", "t", "e", "x", "d", "u"} {
 			require.Contains(t, found.Problems, fmt.Sprintf("the member %q of the line is about nothing", kind+":ghost"))
 		}
 	})

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,25 +34,15 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 	var change Change
 	for done := 0; done < len(resources); {
 		some := resources[done:min(done+chunk, len(resources))]
-		args := append(p.place(claims.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), claims.Decimal(gen)), some...)
-		r, err := p.run(ctx, p.client.calls.adding, args...)
-		if err != nil {
-			return change, err
-		}
-		switch r.Status() {
-		case statusAdded:
-		case statusSuperseded:
-			return change, &supersededError{r.Int(1)}
-		default:
-			return change, claims.Unexpected(p.name, &r)
-		}
-		change.Added, change.Kept = change.Added+int(r.Int(1)), change.Kept+int(r.Int(2))
-		more := r.Int(3) == 1
-		if r.Err() != nil {
-			return change, r.Err()
-		}
-		if err := p.client.calls.SweepOn(ctx, p.name, more); err != nil {
-			return change, err
+		for left := some; len(left) > 0; { // what is damaged is taken out first, and then added
+			damaged, err := p.addOnce(ctx, left, expiry, sharers, gen, &change)
+			if err != nil {
+				return change, err
+			}
+			if _, err := p.mend(ctx, damaged); err != nil {
+				return change, err
+			}
+			left = damaged
 		}
 		done += len(some)
 		if progress != nil {
@@ -59,6 +50,101 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 		}
 	}
 	return change, nil
+}
+
+// addOnce sends one pool_add, and counts what it did. It returns those that are damaged,
+// which it leaves as they are.
+func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, change *Change) (damaged []string, err error) {
+	args := append(p.place(claims.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), claims.Decimal(gen)), some...)
+	r, err := p.run(ctx, p.client.calls.adding, args...)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Status() {
+	case statusAdded:
+	case statusSuperseded:
+		return nil, &supersededError{r.Int(1)}
+	default:
+		return nil, claims.Unexpected(p.name, &r)
+	}
+	change.Added, change.Kept = change.Added+int(r.Int(1)), change.Kept+int(r.Int(2))
+	more, damaged := r.Int(3) == 1, texts(&r, 4)
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	return damaged, p.client.calls.SweepOn(ctx, p.name, more)
+}
+
+// texts are the fields of a reply from i on.
+func texts(r *scriptkit.Reply, i int) (all []string) {
+	for ; i < r.Len(); i++ {
+		all = append(all, r.Str(i))
+	}
+	return all
+}
+
+// mend takes resources out of the pool whose items are damaged, and returns how many
+// those were. Who holds them is known to the claims alone, so it goes through all of them:
+// nobody gets what is damaged meanwhile. One that is held stays with its holders.
+func (p *core) mend(ctx context.Context, resources []string) (removed int, err error) {
+	if len(resources) == 0 {
+		return 0, nil
+	}
+	holders, err := p.holdersOf(ctx, resources)
+	if err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(resources, chunk/2) {
+		var args []string
+		for _, resource := range some {
+			if len(holders[resource]) == 0 {
+				args = append(args, resource, "")
+			}
+			for _, claim := range holders[resource] {
+				args = append(args, resource, claim)
+			}
+		}
+		r, err := p.run(ctx, p.client.calls.mending, append(p.place(), args...)...)
+		if err != nil {
+			return removed, err
+		}
+		if r.Status() != statusRemoved {
+			return removed, claims.Unexpected(p.name, &r)
+		}
+		removed += int(r.Int(1))
+		if r.Err() != nil {
+			return removed, r.Err()
+		}
+	}
+	return removed, nil
+}
+
+// holdersOf sends pool_holds until it has gone through all claims: those that are on
+// record as holders of each of the resources.
+func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]string, error) {
+	holders := make(map[string][]string)
+	for cursor := "0"; ; {
+		r, err := p.run(ctx, p.client.calls.holding, append([]string{cursor, "1000"}, resources...)...)
+		if err != nil {
+			return nil, err
+		}
+		if r.Status() != statusPage {
+			return nil, claims.Unexpected(p.name, &r)
+		}
+		cursor = r.Str(1)
+		for i := 2; i < r.Len(); i += 2 {
+			resource, claim := r.Str(i), r.Str(i+1)
+			if !slices.Contains(holders[resource], claim) {
+				holders[resource] = append(holders[resource], claim)
+			}
+		}
+		if r.Err() != nil {
+			return nil, r.Err()
+		}
+		if cursor == "0" {
+			return holders, nil
+		}
+	}
 }
 
 // remove sends pool_remove, in chunks.
@@ -74,8 +160,14 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 			return change, claims.Unexpected(p.name, &r)
 		}
 		change.Removed += int(r.Int(1))
+		damaged := texts(&r, 2)
 		if r.Err() != nil {
 			return change, r.Err()
+		}
+		mended, err := p.mend(ctx, damaged)
+		change.Removed += mended
+		if err != nil {
+			return change, err
 		}
 	}
 	return change, nil
@@ -88,7 +180,7 @@ func (e *supersededError) Error() string        { return ErrSuperseded.Error() }
 func (e *supersededError) Is(target error) bool { return target == ErrSuperseded }
 
 // replaceOnce sends pool_replace: look returns the last generation, begin the new one,
-// prune the next cursor and how many were removed.
+// prune the next cursor and how many were removed, the damaged ones included.
 func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor string) (next string, count int64, err error) {
 	r, err := p.run(ctx, p.client.calls.replacing, p.place(step, claims.Decimal(gen), cursor)...)
 	if err != nil {
@@ -98,7 +190,13 @@ func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor s
 	case statusSeen, statusBegun:
 		return "", r.Int(1), r.Err()
 	case statusRemoved:
-		return r.Str(1), r.Int(2), r.Err()
+		next, count = r.Str(1), r.Int(2)
+		damaged := texts(&r, 3)
+		if r.Err() != nil {
+			return "", 0, r.Err()
+		}
+		mended, err := p.mend(ctx, damaged)
+		return next, count + int64(mended), err
 	case statusSuperseded:
 		return "", 0, &supersededError{r.Int(1)}
 	}
@@ -232,6 +330,7 @@ func (p *core) stats(ctx context.Context) (Stats, error) {
 			return Stats{}, claims.Unexpected(p.name, &r)
 		}
 		p.client.calls.Tell.Swept(p.name, int(r.Int(1)))
+		p.client.calls.found(p.name, &r)
 		dropped += int(r.Int(1))
 		more := r.Int(4) == 1
 		stats := Stats{

@@ -48,6 +48,9 @@ const (
 	Resting State = "resting"
 	// Absent: it is not in the pool.
 	Absent State = "absent"
+	// Damaged: what the server has of it cannot be read, as something else than Berth
+	// wrote there. Nobody gets it; Remove takes it out, Add makes it whole.
+	Damaged State = "damaged"
 )
 
 // ResourceInfo is a resource at one moment.
@@ -74,7 +77,8 @@ type ResourceInfo struct {
 
 // Add puts resources at the end of the pool, in their order, in steps of up to
 // 200. Keys are any bytes, 1 to 1024; one that is in the pool already is kept where
-// it is, with the expiry of this call, and the MaxSharers if one is given. Each step is handed to
+// it is, with the expiry of this call, and the MaxSharers if one is given. One that is Damaged
+// is made whole, and its holders keep it. Each step is handed to
 // those who wait. It returns berth.ErrInvalidConfig for a key or an expiry that
 // cannot be, berth.ErrIncompatible, or the server's error; the change is what was
 // done, also beside an error.
@@ -164,7 +168,7 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 // Rest has a free or resting resource rest for d from now, rounded up to the
 // millisecond, and a leased one when it is next given back; 0 ends a rest,
 // berth.Forever lasts until somebody does that. The reason is any text of up to 512
-// bytes. It returns ErrAbsent if the resource is not in the pool or is leaving it,
+// bytes. It returns ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
 // berth.ErrInvalidConfig for bad arguments, or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
 	if err := checkResource(resource); err != nil {

@@ -26,6 +26,7 @@ type calls struct {
 	acquire, release, swapping, sweeping          *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
 	bindings, resources, refreshing, inspecting   *scriptkit.Script
+	holding, mending                              *scriptkit.Script
 }
 
 var _ engine.Scripts = (*calls)(nil)
@@ -42,6 +43,7 @@ func newCalls(c *Client, node string) *calls {
 			Sweep: lib.Script("pool_sweep"), Force: lib.Script("pool_force_release"),
 			Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}, Resources: true,
 			Request: func() any { return &request{} }, Empty: c.empty,
+			Swept: func(name string, r *scriptkit.Reply) { c.calls.found(name, r) },
 		}),
 		client:     c,
 		acquire:    lib.Script("pool_acquire"),
@@ -57,6 +59,8 @@ func newCalls(c *Client, node string) *calls {
 		resources:  lib.Script("pool_resources"),
 		refreshing: lib.Script("pool_refresh"),
 		inspecting: lib.Script("pool_inspect"),
+		holding:    lib.Script("pool_holds"),
+		mending:    lib.Script("pool_mend"),
 	}
 }
 
@@ -220,6 +224,13 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 		}
 	}
 	return parting, err
+}
+
+// found tells of the damaged resources that a sweep was the first to tell of.
+func (s *calls) found(name string, r *scriptkit.Reply) {
+	for _, resource := range texts(r, 12) {
+		s.Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
+	}
 }
 
 // rested tells that a resource rests as its holder has asked.

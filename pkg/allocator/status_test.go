@@ -117,7 +117,7 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 
 	// What an own script's reply is compared with is declared where that is done.
 	wanted := declared("pool_acquire", "pool_swap", "pool_sweep", "pool_add", "pool_remove", "pool_replace",
-		"pool_rest", "pool_bind", "pool_bindings", "pool_resources", "pool_refresh", "pool_inspect")
+		"pool_rest", "pool_bind", "pool_bindings", "pool_resources", "pool_refresh", "pool_inspect", "pool_holds", "pool_mend")
 	require.Equal(t, without(wanted, "incompatible"), own)
 	require.Len(t, own, len(distinct(slices.Clone(own))), "each is declared once")
 }
@@ -189,7 +189,7 @@ func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
 	t.Parallel()
 	raw := source(t, "lib/describe.lua")
 	states := []string{
-		string(allocator.Absent), string(allocator.Free), string(allocator.Leased), string(allocator.Resting),
+		string(allocator.Absent), string(allocator.Damaged), string(allocator.Free), string(allocator.Leased), string(allocator.Resting),
 	}
 	comment := regexp.MustCompile(`a word \(([^)]*)\)`).FindStringSubmatch(strings.ReplaceAll(raw, "\n--", ""))
 	require.NotNil(t, comment)

@@ -207,6 +207,11 @@ const (
 	// it checked; Err is set if that was not all.
 	// Fills: Count, Err. Level: debug.
 	HealthChecked Kind = "health_checked"
+	// Damaged: what the server has of a resource cannot be read: something else
+	// than Berth wrote to its key. Nobody gets the resource until it is removed
+	// or added again. Told once, by the node whose call came across it.
+	// Fills: Resource. Level: warn.
+	Damaged Kind = "damaged"
 	// Unhealthy: Healthy said no to a resource.
 	// Fills: Resource, Err. Level: info.
 	Unhealthy Kind = "unhealthy"

@@ -18,7 +18,7 @@ func Kinds() []Kind {
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
-		[]Kind{Rested, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Unhealthy},
+		[]Kind{Rested, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
 	)
 }
 
@@ -32,7 +32,7 @@ func Kinds() []Kind {
 func (k Kind) Level() zapcore.Level {
 	switch k {
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
-		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed:
+		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged:
 		return zapcore.WarnLevel
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,

@@ -2,7 +2,7 @@
 --- @include "lib/item"
 -- describe appends to a reply what is known of a resource, whose item may be given as
 -- text: its key, a word (free,
--- leased, resting, absent), the milliseconds that it is leased or rests at the most
+-- leased, resting, absent, damaged), the milliseconds that it is leased or rests at the most
 -- (-1 = no end), why it rests, the milliseconds until it expires (0 = never), 1 if it
 -- is leaving, how many may hold it at once, and how many do; then for each of those three fields: the
 -- claim, the milliseconds left (-1 = no end) and the record. What has passed has
@@ -12,7 +12,7 @@ local function describe(at, key, reply, text)
   local function left(ends)
     return ends == forever and -1 or ends - at.ms
   end
-  local i = item(at, key, text)
+  local i, bad = item(at, key, text)
   if i and i.expiry > 0 and i.expiry <= at.ms then
     i.leaving = true
   end
@@ -30,6 +30,8 @@ local function describe(at, key, reply, text)
   local word, ends = "free", 0
   if holders[1] then
     word, ends = "leased", left(furthest)
+  elseif bad then
+    word = "damaged"
   elseif not i or i.leaving then
     word = "absent"
   elseif resting then

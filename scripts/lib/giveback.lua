@@ -1,14 +1,18 @@
 --- @include "lib/bands"
 --- @include "lib/item"
 --- @include "lib/settle"
+--- @include "lib/damaged"
 -- giveback ends what a claim had of a resource. The resource rests until ends (ms), and
 -- for as long as somebody has asked for meanwhile; else it is free again, or leaves.
 -- It returns whether it is still in the pool. The nearest end of a rest that a run has
--- begun is in at.sooner, for hasten.
-local function giveback(at, st, claim, key, ends, reason)
+-- begun is in at.sooner, for hasten. w is what the claim wants, nil where its record is gone.
+local function giveback(at, st, claim, key, w, ends, reason)
   redis.call("HDEL", at.state, "r:" .. claim)
-  local i = item(at, key)
-  if not i then
+  local i, bad = item(at, key)
+  if bad then
+    damaged(at, st, key, not (w and w.shared))
+    return true
+  elseif not i then
     return false
   end
   local count = #i.claims

@@ -1,5 +1,7 @@
--- item reads what is known of a resource in a pool, nil where it is not in it. Whoever
--- has the text already gives it. It is words:
+--- @include "lib/bands"
+-- item reads what is known of a resource in a pool, nil where it is not in it, nil and
+-- true where the text is not ours: it is damaged then, see lib/damaged. Whoever has the
+-- text already gives it. It is words:
 --   max      how many may hold it at once
 --   expiry   when it leaves the pool (ms), 0 = never
 --   ends     the end of its rest (ms), 0 = it does not rest; see bands().forever
@@ -15,12 +17,25 @@ local function item(at, key, text)
   end
   local max, expiry, ends, pend, gen, leaving, count, from = string.match(
     text, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%d+) ()")
+  if not from then
+    return nil, true
+  end
   local i = {
     max = tonumber(max), expiry = tonumber(expiry), ends = tonumber(ends), pend = tonumber(pend),
     gen = tonumber(gen), leaving = leaving == "1", claims = {},
   }
-  for n = 1, tonumber(count) do
+  for n = 1, tonumber(count) or math.huge do
     i.claims[n], from = string.match(text, "^(%S+) ()", from)
+    if not from then
+      return nil, true
+    end
+  end
+  local most = bands().forever
+  local function within(n)
+    return n and n <= most
+  end
+  if not (within(i.max) and i.max > 0 and within(i.expiry) and within(i.ends) and within(i.pend) and within(i.gen)) then
+    return nil, true
   end
   i.reason = string.sub(text, from)
   i.listed = not i.leaving and i.ends == 0 and #i.claims < i.max

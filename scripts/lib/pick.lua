@@ -1,15 +1,22 @@
 --- @include "lib/item"
 --- @include "lib/settle"
 --- @include "lib/bound"
+--- @include "lib/damaged"
 -- pick chooses the free resource that a claim gets: the one that it is bound to if
 -- that is free, else by its policy. It returns its key and item, nil for none, and how
--- many it dropped on the way because they had expired, at most budget. With w.only it
+-- many it dropped on the way because they had expired or are damaged, at most budget. With w.only it
 -- is that one or none, and nobody may hold it; w.other is one that it must not be.
 local function pick(at, st, w, budget)
   local drops = 0
   local function fits(key)
-    local i = key and key ~= w.other and item(at, key)
-    if i and i.listed and i.expiry > 0 and i.expiry <= at.ms then
+    if not key or key == w.other then
+      return nil
+    end
+    local i, bad = item(at, key)
+    if bad then
+      drops = drops + 1
+      damaged(at, st, key)
+    elseif i and i.listed and i.expiry > 0 and i.expiry <= at.ms then
       i.leaving, drops = true, drops + 1
       redis.call("ZREM", at.line, "x:" .. key) -- first, as it needs no memory
       settle(at, st, key, i)

@@ -10,11 +10,11 @@ local function quit(at, st, claim, r, resource, deadline, word, stays, rest, rea
   if not deadline or not resource then
     return true
   end
-  local cooldown = wants(r.tail).cooldown
-  local ends = cooldown > 0 and math.min(at.ms, deadline) + cooldown or 0
+  local w = wants(r.tail)
+  local ends = w.cooldown > 0 and math.min(at.ms, deadline) + w.cooldown or 0
   local said = ""
   if rest and rest > 0 and at.ms + rest >= ends then
     ends, said = at.ms + rest, reason
   end
-  return giveback(at, st, claim, resource, ends, said)
+  return giveback(at, st, claim, resource, w, ends, said)
 end

@@ -4,6 +4,7 @@
 --- @include "lib/giveback"
 --- @include "lib/item"
 --- @include "lib/settle"
+--- @include "lib/damaged"
 -- reclaim is sweep for a pool: the resources of what it drops go back, rests that
 -- have ended end, and what has expired leaves, at most budget entries together. It
 -- returns how many that were.
@@ -11,9 +12,9 @@ local function reclaim(at, st, budget)
   local band = bands()
   local total = sweep(at, st, budget, function(claim, r, deadline)
     local key = redis.call("HGET", at.state, "r:" .. claim)
-    local cooldown = key and r and wants(r.tail).cooldown or 0
     if key then
-      giveback(at, st, claim, key, cooldown > 0 and deadline + cooldown or 0, "")
+      local w = r and wants(r.tail) or nil
+      giveback(at, st, claim, key, w, w and w.cooldown > 0 and deadline + w.cooldown or 0, "")
     end
   end)
   local function due(from)
@@ -30,15 +31,22 @@ local function reclaim(at, st, budget)
     end
     return keys
   end
+  local function read(key)
+    local i, bad = item(at, key)
+    if bad then
+      damaged(at, st, key)
+    end
+    return i
+  end
   for _, key in ipairs(due(band.rest)) do
-    local i = item(at, key)
+    local i = read(key)
     if i then
       i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
       settle(at, st, key, i)
     end
   end
   for _, key in ipairs(due(band.expiry)) do
-    local i = item(at, key)
+    local i = read(key)
     if i then
       i.leaving = true
       settle(at, st, key, i)

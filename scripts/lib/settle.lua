@@ -15,10 +15,13 @@ local function settle(at, st, key, i)
   elseif was.ends > 0 and (gone or i.ends == 0) then
     redis.call("ZREM", at.line, "e:" .. key)
   end
-  if was.expiry > 0 and (i.leaving or i.expiry == 0) then
+  -- One that is leaving has no expiry any more, and says so in the line.
+  local leaves = gone and 0 or i.leaving and band.forever or i.expiry
+  local left = was.leaving and band.forever or was.expiry
+  if leaves == 0 and left > 0 then
     redis.call("ZREM", at.line, "x:" .. key)
-  elseif i.expiry > 0 and not i.leaving and (i.expiry ~= was.expiry or was.leaving) then
-    redis.call("ZADD", at.line, band.expiry + i.expiry, "x:" .. key)
+  elseif leaves > 0 and leaves ~= left then
+    redis.call("ZADD", at.line, band.expiry + leaves, "x:" .. key)
   end
   if i.listed and not listed then
     unlink(at, key)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 type (
@@ -33,6 +34,7 @@ func allocatorTests() []test {
 		{name: "allocator/swap", run: poolSwap},
 		{name: "allocator/detach and resume", run: poolDetach},
 		{name: "allocator/bytes as keys", run: poolBytes},
+		{name: "allocator/a damaged resource", run: poolDamage},
 		{name: "allocator/whole after a storm", run: poolStorm},
 	}
 }
@@ -234,6 +236,50 @@ func poolBytes(b *bed) {
 	require.NoError(b, err)
 	require.Equal(b, len(keys), change.Removed)
 	b.has(pools[0])
+}
+
+// Something else than Berth writes over what the server has of resources: one is free,
+// one is held.
+func poolDamage(b *bed) {
+	pools := b.pools(poolConfig{})
+	b.add(pools[0], "free", "held", "whole")
+	first, held := must(b, allocate(pools[0], nil)), must(b, allocate(pools[1], nil))
+	release(b, first)
+	require.Equal(b, []string{"free", "held"}, []string{first.Resource(), held.Resource()})
+	write := func(resource string) {
+		space, err := keyspace.New(b.ns)
+		require.NoError(b, err)
+		c := b.redis[0]
+		items := space.Key(keyspace.Pool, pools[0].Name(), keyspace.ItemsPart)
+		require.NoError(b, c.Do(b.within(patience), c.B().Hset().Key(items).FieldValue().FieldValue("i"+resource, "rubbish").Build()).Error())
+	}
+	write("free")
+	write("held")
+	a := must(b, allocate(pools[0], nil))
+	require.Equal(b, "whole", a.Resource())
+	_, err := pools[1].TryAllocate(b.within(patience), nil)
+	require.ErrorIs(b, err, berth.ErrBusy)
+	states := map[string]allocator.State{}
+	for _, info := range all(b, pools[0].Resources(b.within(patience))) {
+		states[info.Resource] = info.State
+	}
+	require.Equal(b, map[string]allocator.State{
+		"free": allocator.Damaged, "held": allocator.Damaged, "whole": allocator.Leased,
+	}, states)
+	found := must(b, pools[0].Inspect)
+	require.Len(b, found.Problems, 2)
+
+	b.add(pools[0], "free", "held")
+	free := must(b, allocate(pools[1], nil))
+	require.Equal(b, "free", free.Resource())
+	_, err = pools[1].TryAllocate(b.within(patience), nil)
+	require.ErrorIs(b, err, berth.ErrBusy, "held is held")
+	require.NoError(b, held.Renew(b.within(patience)))
+	write("whole")
+	release(b, a, held, free)
+	change := must(b, func(ctx context.Context) (allocator.Change, error) { return pools[0].Remove(ctx, []string{"whole"}) })
+	require.Equal(b, allocator.Change{Removed: 1}, change)
+	require.Equal(b, 2, must(b, pools[0].Stats).Free)
 }
 
 func poolStorm(b *bed) {

@@ -31,6 +31,7 @@ var fitting = map[string]with{
 	"lock_resume":         {of: map[string]string{"claim id": "a.2"}},
 	"pool_add":            {groups: [][]string{{"r9"}}},
 	"pool_force_release":  {of: map[string]string{"claim id": "a.1", "node": ""}},
+	"pool_mend":           {groups: [][]string{{"r8", ""}}},
 	"pool_release":        {of: map[string]string{"claim id": "a.1", "node": "a"}},
 	"pool_remove":         {groups: [][]string{{"r1"}}},
 	"pool_renew":          {of: map[string]string{"node": "a"}, groups: [][]string{{"a.1", "detach"}}},
@@ -50,7 +51,7 @@ var fitting = map[string]with{
 }
 
 // furnish fills the name: a.1 and a.2 hold, a.2 is detached, b.3 waits, and the life
-// of b.5, which waits too, is over.
+// of b.5, which waits too, is over. Of a pool the resource r8 is damaged.
 func furnish(s *site) (ticket, fence string) {
 	s.Helper()
 	hold := func(claim string) with {
@@ -70,6 +71,7 @@ func furnish(s *site) (ticket, fence string) {
 		return "", ""
 	case keyspace.Pool:
 		s.call("pool_add", with{groups: [][]string{{"r1"}, {"r2"}}})
+		s.do("HSET", s.space.Key(s.kind, s.name, keyspace.ItemsPart), "ir8", "damaged")
 	}
 	first := hold("a.1")
 	first.of["capacity"] = "2"

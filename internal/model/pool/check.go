@@ -147,6 +147,7 @@ func (d *driver) checkLine(t *rapid.T) {
 	for key, i := range d.items {
 		put("e:"+key, i.ends > 0, 262*width+i.ends)
 		put("x:"+key, i.expiry > 0 && !i.leaving, 264*width+i.expiry)
+		put("x:"+key, i.leaving, 264*width+forever)
 	}
 	for name, b := range d.binds {
 		put("u:"+name, b.ends < forever, 266*width+b.ends)

@@ -1,0 +1,369 @@
+package allocator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+const rubbish = "rubbish"
+
+// damage writes over what the server has of resources.
+func (w *world) damage(resources ...string) {
+	w.T.Helper()
+	for _, resource := range resources {
+		w.Do("HSET", itemsKey, "i"+resource, rubbish)
+	}
+}
+
+// told are the resources that a node has told to be damaged.
+func (n *node) told() []string {
+	synctest.Wait()
+	told := []string{}
+	for _, ev := range n.Events() {
+		if ev.Kind == observe.Damaged {
+			told = append(told, ev.Resource)
+		}
+	}
+	return told
+}
+
+// isDamaged is what Inspect says of a damaged resource.
+func isDamaged(resource string) string {
+	return fmt.Sprintf("the item of the resource %q cannot be read: remove the resource, or add it again", resource)
+}
+
+func TestADamagedResourceStopsNobody(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.add("r1", "r2")
+		w.damage("r1")
+		require.Equal(t, []string{isDamaged("r1")}, w.inspection().Problems, "before anybody has met it")
+		a := n.takes("r2", nil)
+		require.Equal(t, []string{"r1"}, n.told(), "by the node whose call has met it")
+		require.Equal(t, rubbish, w.field(itemsKey, "ir1"), "it is left as it is")
+		require.Empty(t, w.list())
+
+		waits := n.queue(nil)
+		require.True(t, waits.Pending(), "it is for nobody")
+		w.release(a)
+		b := waits.gets(w.Now(), "r2")
+		_, err := n.TryAllocate(ctx, nil)
+		require.ErrorIs(t, err, allocator.ErrBusy)
+		require.Equal(t, []string{"r1"}, n.told(), "once")
+
+		require.Equal(t, map[string]allocator.State{"r1": allocator.Damaged, "r2": allocator.Leased}, w.states())
+		require.Equal(t, allocator.Damaged, w.status("r1").State)
+		found := w.inspection()
+		require.Equal(t, []string{isDamaged("r1")}, found.Problems)
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Leased: 1, Holders: 1}, found.Stats)
+		w.release(b)
+
+		added, err := n.Add(ctx, []string{"r1", "r2"}, nil)
+		changed(t, added, err)(1, 1, 0)
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 2}, w.inspect())
+		require.Equal(t, []string{"r2", "r1"}, w.list())
+		w.damage("r1")
+		n.takes("r2", nil)
+		require.True(t, n.queue(nil).Pending(), "it waits")
+		require.Equal(t, []string{"r1", "r1"}, n.told(), "it was whole in between")
+	})
+}
+
+func TestADamagedResourceCanBeRemoved(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.add("r1", "r2", "r3")
+		w.damage("r1", "r3")
+		removed, err := n.Remove(ctx, []string{"r1"})
+		changed(t, removed, err)(0, 0, 1)
+		require.Equal(t, []string{isDamaged("r3")}, w.inspection().Problems)
+		replaced, err := n.Replace(ctx, []string{"r2", "r4"}, nil)
+		changed(t, replaced, err)(1, 1, 1)
+		require.Equal(t, []string{"r2", "r4"}, w.list())
+		w.damage("r2")
+		replaced, err = n.Replace(ctx, []string{"r2"}, nil)
+		changed(t, replaced, err)(1, 0, 1)
+		w.damage("r2")
+		cleared, err := n.Clear(ctx)
+		changed(t, cleared, err)(0, 0, 1)
+		require.Equal(t, allocator.Stats{Name: proxies}, w.inspect())
+		require.Empty(t, n.told(), "nothing that ran had to do without them")
+	})
+}
+
+func TestATryFindsAResourceBehindMoreDamageThanOneRunTakesAway(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		bad := many("bad", 250)
+		w.add(append(bad, "good")...)
+		w.damage(bad...)
+		n.Fresh()
+		a, err := n.TryAllocate(context.Background(), nil)
+		require.NoError(t, err)
+		require.Equal(t, "good", a.Resource())
+		require.Equal(t, 3, n.Count("pool_acquire"), "at most 100 in one script")
+		require.ElementsMatch(t, bad, n.told())
+		require.Equal(t, 7, n.Count("pool_sweep"), "each tells of 100")
+	})
+}
+
+func TestWhatIsHeldStaysHeldThroughDamage(t *testing.T) {
+	for name, mend := range map[string]func(n *node) error{
+		"add":     func(n *node) error { return change(n.Add(context.Background(), []string{"r1"}, nil)) },
+		"remove":  func(n *node) error { return change(n.Remove(context.Background(), []string{"r1"})) },
+		"replace": func(n *node) error { return change(n.Replace(context.Background(), []string{"r1"}, nil)) },
+		"clear":   func(n *node) error { return change(n.Clear(context.Background())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				n := w.node()
+				w.add("r1")
+				a := n.takes("r1", nil)
+				w.damage("r1")
+				w.Advance(time.Minute)
+				require.NoError(t, a.Err(), "heartbeats go on")
+				require.NoError(t, mend(n))
+				require.Equal(t, a.ID(), w.holder("r1"))
+				_, err := n.TryAllocate(ctx, nil)
+				require.ErrorIs(t, err, allocator.ErrBusy)
+				stays := name == "add" || name == "replace"
+				require.Equal(t, !stays, w.status("r1").Leaving)
+				require.Equal(t, 1, w.inspect().Leased)
+				w.release(a)
+				if stays {
+					require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1}, w.inspect())
+				} else {
+					require.Equal(t, allocator.Stats{Name: proxies}, w.inspect())
+				}
+			})
+		})
+	}
+}
+
+func TestWhatComesBackDamagedIsForNobodyAndTold(t *testing.T) {
+	for name, end := range map[string]func(w *world, n *node, a *allocator.Allocation[string]){
+		"released": func(w *world, _ *node, a *allocator.Allocation[string]) { w.release(a) },
+		"expired": func(w *world, n *node, _ *allocator.Allocation[string]) {
+			n.Cut()
+			w.Advance(2 * lease)
+			n.Mend()
+			require.NoError(w.T, second(n.GC(context.Background())))
+		},
+		"swapped": func(w *world, n *node, a *allocator.Allocation[string]) {
+			w.add("r2")
+			require.NoError(w.T, a.Swap(context.Background()))
+			w.release(a)
+			require.NoError(w.T, change(w.pool.Remove(context.Background(), []string{"r2"})))
+		},
+		"by force": func(w *world, n *node, a *allocator.Allocation[string]) {
+			require.NoError(w.T, n.client.ReleaseByID(context.Background(), proxies, a.ID()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				w.add("r1")
+				a := n.takes("r1", nil)
+				w.damage("r1")
+				end(w, n, a)
+				require.Equal(t, []string{"r1"}, n.told())
+				found := w.inspection()
+				require.Equal(t, []string{isDamaged("r1")}, found.Problems)
+				require.Equal(t, allocator.Stats{Name: proxies, Resources: 1}, found.Stats)
+				w.add("r1")
+				require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1}, w.inspect())
+				require.Negative(t, w.Expiry(), "a pool with resources is kept")
+			})
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// One of two who share a resource goes, and then it is made whole.
+func TestOneOfTwoSharersIsLeftThroughDamage(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.addFor(3, "r1")
+		a, b := n.takes("r1", nil), n.takes("r1", nil)
+		w.damage("r1")
+		w.release(a)
+		w.add("r1")
+		require.Equal(t, b.ID(), w.holder("r1"))
+		require.Equal(t, 1, w.inspect().Leased)
+		_, err := n.TryAllocate(ctx, nil)
+		require.ErrorIs(t, err, allocator.ErrBusy, "how many may share it is forgotten")
+		w.addFor(2, "r1")
+		n.takes("r1", nil)
+		w.release(b)
+		require.Equal(t, 1, w.inspect().Leased)
+	})
+}
+
+func TestWhatWasLeavingOrRestingIsWholeAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.add("leaves", "rests", "expires")
+		a := n.takes("leaves", nil)
+		require.NoError(t, change(n.Remove(ctx, []string{"leaves"})))
+		require.NoError(t, n.Rest(ctx, "rests", time.Minute, "mine"))
+		require.NoError(t, change(n.Add(ctx, []string{"expires"}, &allocator.AddOptions{Expiry: time.Minute})))
+		w.damage("leaves", "rests", "expires")
+		found := w.inspection()
+		require.Equal(t, allocator.Stats{
+			Name: proxies, Resources: 3, Free: 1, Leased: 1, Resting: 1, Leaving: 1, Holders: 1,
+		}, found.Stats)
+		require.Len(t, found.Problems, 3)
+		w.Advance(2 * time.Minute)
+		require.NoError(t, second(n.GC(ctx)))
+		require.ElementsMatch(t, []string{"rests", "expires"}, n.told())
+		w.release(a)
+		require.ElementsMatch(t, []string{"rests", "expires", "leaves"}, n.told())
+		found = w.inspection()
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Leaving: 1}, found.Stats)
+		w.add("leaves", "rests", "expires")
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Free: 3}, w.inspect())
+		require.Negative(t, w.Expiry(), "a pool with resources is kept")
+	})
+}
+
+// Whatever cannot be an item's text, and whatever is asked: no call fails because of it.
+func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
+	texts := []string{
+		"", rubbish, "1 0 0 0", "1 0 0 0 0 0 2 a.1 ", "1 0 0 0 0 0 99999999999 ", "0 0 0 0 0 0 0 ", "x 0 0 0 0 0 0 ",
+		"1 99999999999999999999 0 0 0 0 0 ", "1 0 99999999999999999999 0 0 0 0 ", "1 0 0 0 0 0 0", "\xff\x00 1",
+	}
+	for _, text := range texts {
+		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				n := w.nodeOf(allocator.PoolConfig[string]{
+					Open: func(_ context.Context, key string) (string, error) { return key, nil }, RefreshEvery: time.Hour,
+				})
+				w.add("r1", "r2")
+				held := n.takes("r1", &allocator.AllocateOptions{Bind: "me"})
+				w.Do("HSET", itemsKey, "ir1", text)
+
+				require.ErrorIs(t, n.Rest(ctx, "r1", time.Second, ""), allocator.ErrAbsent)
+				require.ErrorIs(t, n.Bind(ctx, "you", "r1", nil), allocator.ErrAbsent)
+				b, err := n.Binding(ctx, "me")
+				require.NoError(t, err)
+				require.Empty(t, b.Resource)
+				require.Empty(t, collect(t, n.Bindings(ctx)))
+				require.NoError(t, held.Renew(ctx))
+				token, err := held.Detach(ctx)
+				require.NoError(t, err)
+				held, err = n.Resume(ctx, token)
+				require.NoError(t, err)
+				w.release(held)
+				a := n.takes("r2", &allocator.AllocateOptions{Bind: "me"})
+				require.ErrorIs(t, a.Swap(ctx), allocator.ErrBusy)
+				w.release(a)
+				report, err := n.CheckHealth(ctx, 1)
+				require.NoError(t, err)
+				require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
+				require.NoError(t, second(n.Stats(ctx)))
+				require.NoError(t, second(n.GC(ctx)))
+				require.Equal(t, allocator.Damaged, w.status("r1").State)
+				require.Len(t, collect(t, n.Resources(ctx)), 2)
+				require.Equal(t, []string{isDamaged("r1")}, w.inspection().Problems)
+				require.Equal(t, text, w.field(itemsKey, "ir1"))
+				require.Equal(t, []string{"r1"}, n.told())
+				require.NoError(t, change(n.Add(ctx, []string{"r1"}, nil)))
+				require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 2}, w.inspect())
+			})
+		})
+	}
+}
+
+// An item that somebody made by hand was never in the list, nor in the counts.
+func TestAnItemThatWasMadeByHandCanBeRemoved(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("r1")
+		w.damage("r9")
+		require.Contains(t, w.inspection().Problems, isDamaged("r9"))
+		require.NoError(t, change(w.pool.Remove(context.Background(), []string{"r9"})))
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1}, w.inspect())
+	})
+}
+
+// The pool is whole again whatever was damaged, in the middle of anything.
+func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				rng := rand.New(rand.NewPCG(seed, 7))
+				keys := []string{"a", "b", "c", "d"}
+				key := func() string { return keys[rng.IntN(len(keys))] }
+				n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 1 + int(seed%3)})
+				var held []*allocator.Allocation[string]
+				require.NoError(t, change(n.Add(ctx, keys, nil)))
+				for range 60 {
+					switch rng.IntN(9) {
+					case 0, 1, 2:
+						a, err := n.TryAllocate(ctx, &allocator.AllocateOptions{Bind: "me"})
+						if err == nil {
+							held = append(held, a)
+							require.NotEqual(t, allocator.Damaged, w.status(a.Resource()).State)
+						} else {
+							require.ErrorIs(t, err, allocator.ErrBusy)
+						}
+					case 3:
+						if len(held) > 0 {
+							require.NoError(t, held[0].Release(ctx))
+							held = held[1:]
+						}
+					case 4:
+						if k := key(); w.Int("HEXISTS", itemsKey, "i"+k) == 1 {
+							w.damage(k)
+						}
+					case 5:
+						require.NoError(t, change(n.Add(ctx, []string{key()}, &allocator.AddOptions{
+							Expiry: []time.Duration{0, 3 * time.Second}[rng.IntN(2)],
+						})))
+					case 6:
+						require.NoError(t, change(n.Remove(ctx, []string{key()})))
+					case 7:
+						if err := n.Rest(ctx, key(), time.Second, "mine"); !errors.Is(err, allocator.ErrAbsent) {
+							require.NoError(t, err)
+						}
+					case 8:
+						w.Advance(time.Duration(rng.IntN(4000)) * ms)
+					}
+					synctest.Wait()
+					for _, problem := range w.inspection().Problems {
+						require.True(t, strings.HasSuffix(problem, "or add it again"), "seed %d: %s", seed, problem)
+					}
+				}
+				require.NoError(t, change(n.Add(ctx, keys, nil)))
+				synctest.Wait()
+				w.inspect()
+				require.Negative(t, w.Expiry(), "a pool with resources is kept")
+				for _, a := range held {
+					require.Equal(t, allocator.Leased, w.status(a.Resource()).State)
+					require.NoError(t, a.Release(ctx))
+				}
+				w.Advance(time.Minute)
+				require.NoError(t, second(n.GC(ctx)))
+				require.Equal(t, allocator.Stats{Name: proxies, Resources: 4, Free: 4}, w.inspect())
+			})
+		})
+	}
+}

@@ -1,0 +1,25 @@
+--[[
+pool_holds: which claims are on record as holders of given resources; a page of all claims.
+KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
+ARGV[1] cursor (0 to begin)    ARGV[2] about how many
+ARGV[3...] x1: resource
+RETURNS {"page", cursor, ...} | {"incompatible", format}
+REPLAY reads only    COST O(page)
+]]
+-- For each claim two fields follow: the resource, and the claim.
+local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
+if format > 1 then
+  return { "incompatible", format }
+end
+local wanted = {}
+for n = 3, #ARGV do
+  wanted[ARGV[n]] = true
+end
+local page = redis.call("HSCAN", KEYS[1], ARGV[1], "MATCH", "r:*", "COUNT", ARGV[2])
+local reply = { "page", page[1] }
+for n = 1, #page[2], 2 do
+  if wanted[page[2][n + 1]] then
+    reply[#reply + 1], reply[#reply + 2] = page[2][n + 1], string.sub(page[2][n], 3)
+  end
+end
+return reply
