@@ -31,7 +31,7 @@ func (d *driver) release(t *rapid.T) {
 		said = 0
 	}
 	if c.deadline == 0 {
-		word, said = "cancelled", 0
+		word, said, fence = "cancelled", 0, 0
 	} else if c.deadline <= d.now {
 		word, said = "expired", 0
 	}
