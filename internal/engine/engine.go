@@ -229,7 +229,7 @@ func (e *Engine) find(id string) *Claim {
 func (e *Engine) deliver(m wake.Message) {
 	switch m.Word {
 	case "next":
-		e.hasten(m.Name, time.Duration(m.Int(0))*time.Millisecond)
+		e.hasten(m.Name, m.Int(0))
 		return
 	case "granted", "too_heavy", "released":
 	default:
@@ -240,9 +240,12 @@ func (e *Engine) deliver(m wake.Message) {
 		return
 	}
 	if m.Word != "granted" {
-		// What ends a claim is for the server to say: a heartbeat asks at once.
-		e.beats.Kick(m.Name)
+		// What ends a claim is for the server to say: its heartbeat asks at once.
+		e.beats.Hurry(&c.lease)
 		return
+	}
+	if m.Field(4) != c.Record.secret {
+		return // whoever has published it has not read the claim's record
 	}
 	c.mu.Lock()
 	c.pushes, c.pushedFence, c.pushedGift = c.pushes+1, m.Int(1), m.Field(3)

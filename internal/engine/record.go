@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"sort"
 	"strconv"
@@ -32,6 +35,10 @@ type Record struct {
 	Label       string
 	Meta        map[string]string
 	Extra       string // what only the primitive reads, "" for none
+
+	// secret is what a push of the grant proves itself by, "" for none. Text and Tail
+	// write it, and ParseRecord leaves it out: who lists claims has no business with it.
+	secret string
 }
 
 // Text writes the record as the scripts read it.
@@ -56,7 +63,9 @@ func (r *Record) appendTail(b []byte) []byte {
 	if r.NoRenew {
 		kind = 'f'
 	}
-	b = append(strconv.AppendInt(b, int64(r.Weight), 10), ' ', kind, ' ')
+	b = append(strconv.AppendInt(b, int64(r.Weight), 10), ' ')
+	b = append(b, cmp.Or(r.secret, "-")...)
+	b = append(b, ' ', kind, ' ')
 	for _, n := range []int64{r.Wait.Milliseconds(), r.LeaseMillis(), r.MaxHold.Milliseconds(), int64(r.Priority)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
@@ -67,6 +76,13 @@ func (r *Record) appendTail(b []byte) []byte {
 		b = appendText(b, r.Extra)
 	}
 	return b
+}
+
+// newSecret draws 64 bits, as text without spaces.
+func newSecret() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // LeaseMillis is the lease as the scripts count it: 0 is forever.
@@ -83,24 +99,24 @@ func ParseRecord(text string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	words := strings.SplitN(rest, " ", 12)
-	if len(words) != 12 || words[0] == "" || len(words[6]) != 1 {
+	words := strings.SplitN(rest, " ", 13)
+	if len(words) != 13 || words[0] == "" || words[6] == "" || len(words[7]) != 1 {
 		return Record{}, fmt.Errorf("engine: malformed record")
 	}
-	var n [11]int64
+	var n [12]int64
 	for i := range n {
 		word := words[i]
 		if i == 0 {
 			word = word[1:]
 		}
-		if i == 6 || i == 0 && word == "" {
+		if i == 6 || i == 7 || i == 0 && word == "" {
 			continue
 		}
 		if n[i], err = strconv.ParseInt(word, 10, 64); err != nil {
 			return Record{}, fmt.Errorf("engine: malformed record: %w", err)
 		}
 	}
-	texts, err := unpackTexts(words[11])
+	texts, err := unpackTexts(words[12])
 	if err != nil || len(texts) < 3 {
 		return Record{}, fmt.Errorf("engine: malformed texts of a record")
 	}
@@ -110,13 +126,13 @@ func ParseRecord(text string) (Record, error) {
 	}
 	r := Record{
 		Phase: words[0][0], ZombieAfter: ms(n[0]), Ticket: n[1], Fence: n[2], Granted: instant(n[3]), Limit: instant(n[4]),
-		Weight: int(n[5]), NoRenew: words[6] == "f", Wait: ms(n[7]), Lease: ms(n[8]), MaxHold: ms(n[9]),
-		Priority: int(n[10]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
+		Weight: int(n[5]), NoRenew: words[7] == "f", Wait: ms(n[8]), Lease: ms(n[9]), MaxHold: ms(n[10]),
+		Priority: int(n[11]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
 	}
 	if len(texts) > 3 {
 		r.Extra = texts[3]
 	}
-	if n[8] == 0 {
+	if n[9] == 0 {
 		r.Lease = berth.Forever
 	}
 	return r, nil

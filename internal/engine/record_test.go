@@ -88,37 +88,38 @@ func TestARecordIsWrittenAsTheScriptsReadIt(t *testing.T) {
 		Priority: -5, Ticket: 17, Fence: 18, Granted: time.UnixMilli(19), Limit: time.UnixMilli(20),
 		Node: "n 1", Owner: "o", Label: "", Meta: map[string]string{"k": "v", "": "x"},
 	}
-	require.Equal(t, "3:n 1h 17 18 19 20 2 f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", r.Text())
+	require.Equal(t, "3:n 1h 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", r.Text())
 	require.EqualValues(t, 0, r.LeaseMillis(), "forever")
 	r.Lease, r.NoRenew = time.Second, false
-	require.Equal(t, "2 r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", r.Tail())
+	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", r.Tail())
 	require.EqualValues(t, 1000, r.LeaseMillis())
 }
 
 func TestAMalformedRecordIsAnError(t *testing.T) {
 	t.Parallel()
-	const good = "1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:"
+	const good = "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:"
 	_, err := engine.ParseRecord(good)
 	require.NoError(t, err)
 	for name, text := range map[string]string{
 		"empty":                    "",
 		"a tombstone":              "!gone",
-		"a node that is too short": "99:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"a node of negative size":  "-1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"a node without a size":    "nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"no phase":                 "1:n 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"a phase of two letters":   "1:nww 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"a kind of two letters":    "1:nw 1 2 3 4 5 rr 7 8 9 -1 1:o1:l0:",
-		"a word too few":           "1:nw 1 2 3 4 r 7 8 9 -1 1:o1:l0:",
-		"a ticket that is none":    "1:nw x 2 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"a fence above 63 bits":    "1:nw 1 9223372036854775808 3 4 5 r 7 8 9 -1 1:o1:l0:",
-		"a weight with a point":    "1:nw 1 2 3 4 5.0 r 7 8 9 -1 1:o1:l0:",
-		"a priority that is none":  "1:nw 1 2 3 4 5 r 7 8 9 - 1:o1:l0:",
-		"a text too few":           "1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l",
-		"a text without its size":  "1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l:",
+		"a node that is too short": "99:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a node of negative size":  "-1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a node without a size":    "nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"no phase":                 "1:n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a phase of two letters":   "1:nww 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a kind of two letters":    "1:nw 1 2 3 4 5 - rr 7 8 9 -1 1:o1:l0:",
+		"a word too few":           "1:nw 1 2 3 4 - r 7 8 9 -1 1:o1:l0:",
+		"no secret":                "1:nw 1 2 3 4 5  r 7 8 9 -1 1:o1:l0:",
+		"a ticket that is none":    "1:nw x 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a fence above 63 bits":    "1:nw 1 9223372036854775808 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a weight with a point":    "1:nw 1 2 3 4 5.0 - r 7 8 9 -1 1:o1:l0:",
+		"a priority that is none":  "1:nw 1 2 3 4 5 - r 7 8 9 - 1:o1:l0:",
+		"a text too few":           "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l",
+		"a text without its size":  "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l:",
 		"rubbish behind":           good + "x",
-		"a key without a value":    "1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l3:1:k",
-		"metadata that is cut":     "1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l3:2:k",
+		"a key without a value":    "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:1:k",
+		"metadata that is cut":     "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:2:k",
 	} {
 		_, err := engine.ParseRecord(text)
 		require.Error(t, err, name)
@@ -127,7 +128,7 @@ func TestAMalformedRecordIsAnError(t *testing.T) {
 
 func TestARecordMayHaveTextsOfAReleaseToCome(t *testing.T) {
 	t.Parallel()
-	r, err := engine.ParseRecord("1:nw 1 2 3 4 5 r 7 8 9 -1 1:o1:l0:3:new")
+	r, err := engine.ParseRecord("1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:3:new")
 	require.NoError(t, err)
 	require.Equal(t, "o", r.Owner)
 }

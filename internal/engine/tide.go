@@ -83,12 +83,17 @@ func (e *Engine) tide(name string, start time.Duration, t Tide) {
 	e.setTimer(name, wait, start)
 }
 
-// hasten takes a push about an earlier deadline: it never sets the timer later.
-func (e *Engine) hasten(name string, in time.Duration) {
-	if in >= 0 {
-		e.setTimer(name, max(in, time.Millisecond), pushed)
+// hasten takes a push about an earlier deadline, in so many milliseconds: it never
+// sets the timer later.
+func (e *Engine) hasten(name string, in int64) {
+	if in >= 0 && in <= furthest {
+		e.setTimer(name, max(ms(in), time.Millisecond), pushed)
 	}
 }
+
+// furthest is further off than any deadline that a script pushes (ms), and nearer than
+// what a time.Duration cannot hold.
+const furthest = 1 << 43
 
 // pushed stands for the start of a request where a push sets a timer.
 const pushed time.Duration = -1

@@ -259,7 +259,7 @@ func TestALatePushOfAnEarlierGrantDoesNotBringAnotherResource(t *testing.T) {
 		claim := collect(t, w.pool.Waiters(ctx))[0].ID
 		w.vacate("x")
 		require.Equal(t, claim, w.holder("a"))
-		fence := w.Field("fence")
+		fence, secret := w.Field("fence"), w.Secret(claim)
 		w.Do("FLUSHALL")
 		w.add("b")
 		w.occupy("y")
@@ -269,20 +269,44 @@ func TestALatePushOfAnEarlierGrantDoesNotBringAnotherResource(t *testing.T) {
 		require.True(t, q.Pending(), "it stands in line again")
 		require.Equal(t, 1, w.inspect().Waiting)
 		n.Deafen(false)
-		w.publish(n, "granted", proxies, claim, millis(fence), "6000", "a")
+		w.publish(n, "granted", proxies, claim, millis(fence), "6000", "a", secret)
 		require.True(t, q.Pending(), "the server was asked, and knows of no grant")
 
 		n.Deafen(true)
 		w.vacate("y")
 		n.Deafen(false)
-		w.publish(n, "granted", proxies, claim, millis(fence), "6000", "a")
+		w.publish(n, "granted", proxies, claim, millis(fence), "6000", "a", secret)
 		held := q.gets(3*time.Second, "b")
 		require.Equal(t, w.Field("fence"), held.Fence())
 		require.Equal(t, claim, w.holder("b"))
 	})
 }
 
-func TestAForgedPushIsFoundOutWithTheNextHeartbeat(t *testing.T) {
+// With a resource of the forger's choice.
+func TestAForgedPushOpensNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.occupy("x")
+		opened := make(chan string, 1)
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
+			opened <- key
+			return key, nil
+		}})
+		q := n.queue(nil)
+		claim := collect(t, w.pool.Waiters(context.Background()))[0].ID
+		w.Until(500 * ms)
+		for _, secret := range []string{"", "-", "AAAAAAAAAAA"} {
+			w.publish(n, "granted", proxies, claim, "9223372036854775807", "3600000", "http://evil", secret)
+			require.True(t, q.Pending())
+		}
+		require.Empty(t, opened)
+		w.vacate("x")
+		q.gets(500*ms, "a")
+	})
+}
+
+// Whoever may read the claim's record can write the secret into it.
+func TestAFalsePushWithTheSecretIsFoundOutWithTheNextHeartbeat(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		w.occupy("x")
@@ -290,7 +314,7 @@ func TestAForgedPushIsFoundOutWithTheNextHeartbeat(t *testing.T) {
 		q := n.queue(nil)
 		claim := collect(t, w.pool.Waiters(context.Background()))[0].ID
 		w.Until(500 * ms)
-		w.publish(n, "granted", proxies, claim, "9007199254740993", "3600000", "a")
+		w.publish(n, "granted", proxies, claim, "9007199254740993", "3600000", "a", w.Secret(claim))
 		held := q.gets(500*ms, "a")
 		require.Equal(t, lease-margin-500*ms, held.Left(), "whatever the push says is left")
 		e := <-w.ends(held)

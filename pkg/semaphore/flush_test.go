@@ -152,7 +152,7 @@ func TestAPushFromBeforeTheFlushIsNotBelievedAfterIt(t *testing.T) {
 		w.Advance(lease / 3)
 		require.Equal(t, []string{id}, lineOf(t, b.gpu(1)))
 		b.Reset()
-		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, p.Fence()+1))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(id, p.Fence()+1))
 		synctest.Wait()
 		require.True(t, q.pending())
 		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")

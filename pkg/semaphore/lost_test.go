@@ -218,10 +218,15 @@ func (n *node) subscribe(t *testing.T) {
 	synctest.Wait()
 }
 
-// grantedPush is what a hand-off publishes.
-func grantedPush(claim string, fence int64) string {
+// grantedPush is what a hand-off publishes, or whoever may read the claim's record.
+func (w *world) grantedPush(claim string, fence int64) string {
+	return grantedPush(claim, fence, w.Secret(claim))
+}
+
+// grantedPush is what anybody may publish who knows the claim's id.
+func grantedPush(claim string, fence int64, secret string) string {
 	var payload string
-	for _, field := range []string{"granted", gpu, claim, strconv.FormatInt(fence, 10), "6000"} {
+	for _, field := range []string{"granted", gpu, claim, strconv.FormatInt(fence, 10), "6000", "", secret} {
 		payload += strconv.Itoa(len(field)) + ":" + field
 	}
 	return payload
@@ -236,7 +241,7 @@ func TestAFalsePushIsBelievedNoLongerThanTheLawAllows(t *testing.T) {
 		behind := a.queue(1, nil)
 		w.Until(2500 * ms) // last heard of at 2 s
 		claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
-		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(claim, p.Fence()+1))
 		false1 := q.granted(2500 * ms)
 		// No push sets a deadline: it is that of the last heartbeat.
 		require.LessOrEqual(t, false1.Left(), 2*time.Second+lease-margin-w.Now())
@@ -266,7 +271,7 @@ func TestAFalsePushLongAfterTheLastHeartbeatIsNotBelieved(t *testing.T) {
 		w.Until(3001 * ms)
 		b.OnCommand(nil)
 		b.Reset()
-		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(claim, p.Fence()+1))
 		synctest.Wait()
 		require.True(t, q.pending())
 		require.GreaterOrEqual(t, b.Count("semaphore_renew"), 1, "it asked")
@@ -286,7 +291,7 @@ func TestAFalsePushForAFixedLeaseIsNotBelieved(t *testing.T) {
 				q := b.queue(1, &opts)
 				claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
 				for range 3 {
-					w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(claim, p.Fence()+1))
+					w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(claim, p.Fence()+1))
 					synctest.Wait()
 					require.True(t, q.pending())
 				}
@@ -307,7 +312,7 @@ func TestPushesThatNobodyWaitsForAreIgnored(t *testing.T) {
 		channel := "berth:wake:" + n.Node()
 		for _, payload := range []string{
 			"", "garbage", "7:granted", "7:granted3:gpu", "99:granted3:gpu", "-1:x", "7:granted3:gpu3:abc",
-			grantedPush("nobody.1", 1), grantedPush(p.ID(), 1),
+			grantedPush("nobody.1", 1, "-"), w.grantedPush(p.ID(), 1),
 			"7:granted5:other" + strconv.Itoa(len(claim)) + ":" + claim, // of another name
 			"8:whatever3:gpu" + strconv.Itoa(len(claim)) + ":" + claim,  // a word to come
 			"4:next3:gpu1:x", "4:next3:gpu", "4:next3:gpu3:-50",
@@ -362,7 +367,7 @@ func TestAPushAboutAnEarlierPlaceIsNotBelievedForTheNewOne(t *testing.T) {
 		w.Until(7 * time.Second)
 		require.Equal(t, 1, w.stats().Waiting, "it has asked anew")
 		b.Reset()
-		w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(id, earlier.Fence))
+		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(id, earlier.Fence))
 		synctest.Wait()
 		require.True(t, q.pending())
 		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")

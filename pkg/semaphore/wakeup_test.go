@@ -115,14 +115,15 @@ func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
 	})
 }
 
-func TestAForgedPushIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t *testing.T) {
+// Whoever may read the claim's record can write the secret into it.
+func TestAFalsePushWithTheSecretIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		b := w.node()
 		w.occupy("other")
 		q := b.queue(1, nil)
 		claim := collect(t, b.gpu(1).Waiters(context.Background()))[0].ID
 		w.Until(500 * ms)
-		w.publish(b, "granted", gpu, claim, "9007199254740993", "3600000")
+		w.publish(b, "granted", gpu, claim, "9007199254740993", "3600000", "", w.Secret(claim))
 		p := q.granted(500 * ms)
 		require.Equal(t, lease-margin-500*ms, p.Left(), "whatever the push says is left")
 		e := <-w.ends(p)

@@ -56,7 +56,7 @@ local function handoff(at, st, budget, out, deal)
       redis.call("ZADD", at.line, int(alive), "h:" .. claim)
       redis.call("ZREM", at.line, "a:" .. claim)
       redis.call("HSET", at.state, "c:" .. claim, pack(r))
-      wake(out, at.channel .. r.node, "granted", at.name, claim, st.fence, alive - at.ms, what or "")
+      wake(out, at.channel .. r.node, "granted", at.name, claim, st.fence, alive - at.ms, what or "", r.secret)
       at.parted = true
     end
     spent = spent + 1

@@ -20,7 +20,8 @@ local function plainhandoff(p, state, line, claim, channel, name)
   if not alive or not size or not p.fence or #p.fence ~= #fence or p.fence >= fence then
     return nil
   end
-  local ticket, limit, tail, takes = string.match(text, "^w (%d+) %d+ %d+ (%d+) ((%d+) .*)$", from + size)
+  local ticket, limit, tail, takes, secret = string.match(
+    text, "^w (%d+) %d+ %d+ (%d+) ((%d+) (%S+) .*)$", from + size)
   local lives = alive - bands().alive
   if not ticket or lives <= p.ms or p.left + takes ~= p.cap + 0 then
     return nil
@@ -33,7 +34,7 @@ local function plainhandoff(p, state, line, claim, channel, name)
   redis.call("HSET", state, "counts", p.cap .. " " .. p.cap .. " " .. p.waiting .. " 0 0 0", "fence", fence,
     "c:" .. heir, head .. "g " .. ticket .. " " .. fence .. " " .. int(p.ms) .. " " .. limit .. " " .. tail)
   local out = {}
-  wake(out, channel .. string.sub(head, from), "granted", name, heir, p.us, lives - p.ms, "")
+  wake(out, channel .. string.sub(head, from), "granted", name, heir, p.us, lives - p.ms, "", secret)
   local r = texts[2] and record(texts[2])
   if r then
     hasten({ state = state, line = line, ms = p.ms, channel = channel, name = name }, p, true, out,

@@ -10,7 +10,7 @@ local function plainrenew(t, v, state, line, claim, node, mode, linger)
   if not used or v[1] ~= "1" or mode ~= "beat" or not v[6] or v[7] or string.sub(v[6], 1, #mine) ~= mine then
     return nil
   end
-  local fence, weight, lease = string.match(v[6], "^h %d+ (%d+) %d+ 0 (%d+) r %d+ (%d+) 0 ", #mine + 1)
+  local fence, weight, lease = string.match(v[6], "^h %d+ (%d+) %d+ 0 (%d+) %S+ r %d+ (%d+) 0 ", #mine + 1)
   local exp = tonumber(v[5])
   if not fence or weight ~= used or not exp or exp == 0 then
     return nil

@@ -5,7 +5,7 @@
 --   cooldown  how long the resource rests afterwards (ms)
 --   bindfor   how long it is bound to the name then (ms), 0 = forever
 local function wants(tail)
-  local from = string.match(tail, "^%d+ %a %d+ %d+ %d+ %-?%d+ ()")
+  local from = string.match(tail, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
   local size, after
   for _ = 1, 4 do
     size, after = string.match(tail, "^(%d+):()", from)

@@ -1,6 +1,10 @@
 package integration
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,4 +131,85 @@ func TestTheSmallestUserOfACluster(t *testing.T) {
 	move.Finish(t)
 	require.NoError(t, p.Release(b.within(patience)))
 	require.NoError(t, w.got(b).Release(b.within(patience)))
+}
+
+// What docs/operations.md says that a user of one namespace can and cannot do to others.
+func TestWhatAUserCanDoToOthers(t *testing.T) {
+	b := private(t, "--busy-reply-threshold", "100")
+	user := b.server.SmallestUser(t, b.ns, "+scan")
+	c := b.server.Client(t, user)
+	call := func(words ...string) rueidis.RedisResult {
+		return c.Do(b.within(patience), c.B().Arbitrary(words...).Build())
+	}
+	const of, under = "other", ":prod"
+	key, channel := of+":sem:{x}:state", of+":wake:n"
+	b.do("HSET", key, "f", "theirs")
+	b.do("HSET", b.ns+under+":sem:{x}:state", "f", "theirs")
+
+	for name, words := range map[string][]string{
+		"read a key":        {"HGET", key, "f"},
+		"write a key":       {"HSET", key, "f", "mine"},
+		"drop a key":        {"UNLINK", key},
+		"read by a script":  {"EVAL", `return redis.call("HGET", KEYS[1], "f")`, "1", key},
+		"publish":           {"PUBLISH", channel, "x"},
+		"watch":             {"MONITOR"},
+		"read the slow log": {"SLOWLOG", "GET"},
+		"drop everything":   {"FLUSHALL"},
+		"end scripts":       {"SCRIPT", "KILL"},
+		"end the server":    {"SHUTDOWN", "NOSAVE"},
+		"change the rules":  {"ACL", "SETUSER", "smallest", "~*"},
+		"list by a pattern": {"KEYS", "*"},
+	} {
+		require.ErrorContains(t, call(words...).Error(), "NOPERM", name)
+	}
+	err := call("EVAL", `return redis.call("PUBLISH", ARGV[1], "x")`, "0", channel).Error()
+	require.ErrorContains(t, err, "can't publish", "publish by a script")
+	err = call("EVAL", `return redis.call("HSET", ARGV[1], "f", "mine")`, "0", key).Error()
+	require.ErrorContains(t, err, "can't access", "write a key that is not declared")
+	err = c.Receive(b.within(patience), c.B().Subscribe().Channel(channel).Build(), func(rueidis.PubSubMessage) {})
+	require.ErrorContains(t, err, "NOPERM", "subscribe")
+
+	seen, err := call("HGET", b.ns+under+":sem:{x}:state", "f").ToString()
+	require.NoError(t, err)
+	require.Equal(t, "theirs", seen, "a namespace that begins with its own and a colon")
+	page, err := call("SCAN", "0", "COUNT", "1000").AsScanEntry()
+	require.NoError(t, err)
+	require.Contains(t, page.Elements, key, "names of all namespaces")
+
+	// A script that loops.
+	looping := make(chan error, 1)
+	go func() { looping <- call("EVAL", "while true do end", "0").Error() }()
+	b.await("everybody is answered BUSY", func() bool {
+		err := b.admin.Do(b.within(patience), b.admin.B().Exists().Key(key).Build()).Error()
+		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
+	})
+	require.NoError(t, b.admin.Do(b.within(patience), b.admin.B().ScriptKill().Build()).Error())
+	require.ErrorContains(t, <-looping, "killed")
+}
+
+// Who may watch, or read the keys, sees the secret of a claim; a waiter's push is
+// proved by it.
+func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
+	b := private(t, "--slowlog-log-slower-than", "0")
+	watching, err := net.Dial("tcp", b.server.Addr)
+	require.NoError(t, err)
+	defer func() { _ = watching.Close() }()
+	require.NoError(t, watching.SetReadDeadline(time.Now().Add(patience)))
+	_, err = watching.Write([]byte("MONITOR\r\n"))
+	require.NoError(t, err)
+	monitored := bufio.NewScanner(watching)
+	require.True(t, monitored.Scan())
+
+	p := b.take(b.sem(b.client(semaphore.Config{Lease: time.Minute}), "gpu", 1), nil)
+	text, err := b.do("HGET", b.space.State(keyspace.Sem, "gpu"), "c:"+p.ID()).ToString()
+	require.NoError(t, err)
+	secret := strings.Split(text, " ")[6]
+	require.Len(t, secret, 11)
+	for monitored.Scan() && !strings.Contains(monitored.Text(), secret) {
+	}
+	require.NoError(t, monitored.Err())
+	slow, err := b.do("SLOWLOG", "GET", "128").ToAny()
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(slow), secret)
+	require.NoError(t, p.Release(b.within(patience)))
 }

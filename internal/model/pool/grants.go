@@ -204,7 +204,7 @@ func (m *model) handOff() {
 		c.deadline, c.alive, c.phase = c.alive, 0, 'g'
 		m.take(c, key)
 		m.granted = append(m.granted, c)
-		m.handed = append(m.handed, fmt.Sprint("granted ", c.node, " ", c.id, " ", c.fence, " ", c.deadline-m.now, " ", key))
+		m.handed = append(m.handed, fmt.Sprint("granted ", c.node, " ", c.id, " ", c.fence, " ", c.deadline-m.now, " ", key, " -"))
 	}
 }
 

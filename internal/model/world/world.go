@@ -190,6 +190,14 @@ func (w *World) Snapshot() (restore func()) {
 	}
 }
 
+// Secret is what a push of a claim's grant proves itself by, as the server keeps it.
+func (w *World) Secret(claim string) string {
+	w.T.Helper()
+	text, err := w.Do("HGET", w.State, "c:"+claim).ToString()
+	require.NoError(w.T, err)
+	return strings.Split(text, " ")[6] // its node has no spaces
+}
+
 // Expiry is when the keys of the name expire, as a moment of the test. It fails if
 // that is not the same instant for all that exist.
 func (w *World) Expiry() time.Duration {
