@@ -8,7 +8,7 @@ import (
 )
 
 // The errors of all primitives. Match them with errors.Is; the data behind
-// them is in *AcquireError and *ConfigError.
+// them is in *AcquireError, *EndError and *ConfigError.
 var (
 	// ErrNotAcquired says that a claim did not get what it asked for. The
 	// reason is in *AcquireError. When a context ended the wait, the error
@@ -199,6 +199,31 @@ func (e *AcquireError) Is(target error) bool {
 
 // Unwrap returns the cause.
 func (e *AcquireError) Unwrap() error { return e.Cause }
+
+// EndError tells how a hold ended. It is what Err, the cause of its context, and the
+// calls of its handle say from then on. It matches ErrLost, ErrExpired, ErrReleased or
+// ErrClosed, whichever its Cause is, and what that one matches.
+type EndError struct {
+	// Name is what was held.
+	Name string
+	// Claim is the id of the claim.
+	Claim string
+	// Fence is the number of the grant.
+	Fence int64
+	// Held is for how long this process held it.
+	Held time.Duration
+	// Cause is the sentinel.
+	Cause error
+}
+
+// Error names the name, how it ended, after how long, and the claim.
+func (e *EndError) Error() string {
+	return fmt.Sprintf("berth: %q: %s after %s (claim %s, fence %d)", e.Name,
+		strings.TrimPrefix(e.Cause.Error(), "berth: "), e.Held.Round(time.Millisecond), e.Claim, e.Fence)
+}
+
+// Unwrap returns the cause.
+func (e *EndError) Unwrap() error { return e.Cause }
 
 // ConfigError says which value was refused. It matches ErrInvalidConfig.
 type ConfigError struct {

@@ -8,7 +8,8 @@ ARGV[6...] x3: claim id, place, record with its ticket
 RETURNS {"restored", next_ms, first, capacity, more, ...} | {"incompatible", format}
 REPLAY a claim that is known stays as it is    COST O(log n) a claim + at most 100 drops and grants
 ]]
--- For each claim one word follows, see lib/restore.
+-- For each claim one word follows, see lib/restore, and then how much is held and how
+-- many wait.
 --- @include "lib/open"
 --- @include "lib/restore"
 --- @include "lib/leave"
@@ -42,5 +43,6 @@ spent = spent + handoff(at, st, budget - spent, out)
 save(at, st, furthest > 0 and furthest or nil)
 reply[2], reply[3] = tide(at, st, node)
 reply[4], reply[5] = st.cap, spent >= budget and 1 or 0
+reply[#reply + 1], reply[#reply + 2] = st.used, st.waiting
 tell(out)
 return reply

@@ -207,6 +207,9 @@ func (s *Calls) send(
 		if s.each > 3 {
 			round.Status[i].Resource = r.Str(at + 3)
 		}
+		if round.Status[i].Word == engine.WordTooHeavy {
+			round.Status[i] = tooHeavy(&r, at+1)
+		}
 		if round.Status[i].Word == engine.WordWaiting && r.Int(3) == 0 {
 			s.empty(name)
 		}
@@ -233,11 +236,21 @@ func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim
 	round := engine.Round{Tide: Tide(&r, 1, 4), Status: make([]engine.Status, len(claims))}
 	for i := range claims {
 		round.Status[i] = engine.Status{Word: engine.Word(r.Str(fixed + i))}
+		if round.Status[i].Word == engine.WordTooHeavy {
+			round.Status[i] = tooHeavy(&r, fixed+len(claims))
+		}
 	}
 	if r.Int(3) == 0 {
 		s.empty(name)
 	}
 	return round, r.Err()
+}
+
+// tooHeavy reads the counts of a name, held and waiting from i on.
+func tooHeavy(r *scriptkit.Reply, i int) engine.Status {
+	return engine.Status{
+		Word: engine.WordTooHeavy, Capacity: int(r.Int(3)), Held: int(r.Int(i)), Waiting: int(r.Int(i + 1)),
+	}
 }
 
 // Parting reads the reply of a release. What a primitive's script says beyond

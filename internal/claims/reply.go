@@ -23,8 +23,14 @@ func Unexpected(name string, r *scriptkit.Reply) error {
 // Decimal writes a number as the scripts take it.
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Millis reads milliseconds.
-func Millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+// Millis reads milliseconds. More of them than a Duration carries, 292 years, are
+// berth.Forever.
+func Millis(n int64) time.Duration {
+	if n > int64(berth.Forever/time.Millisecond) {
+		return berth.Forever
+	}
+	return time.Duration(n) * time.Millisecond
+}
 
 // Left reads milliseconds that are left, where -1 stands for no end.
 func Left(n int64) time.Duration {

@@ -266,7 +266,7 @@ func (e *Engine) hearWaiting(c *Claim, start time.Duration, sent sight, s Status
 	}
 	refusal := &berth.AcquireError{Reason: berth.ReasonGone}
 	if s.Word == WordTooHeavy {
-		refusal.Reason = berth.ReasonTooHeavy
+		refusal.Reason, refusal.Capacity, refusal.Held, refusal.Waiting = berth.ReasonTooHeavy, s.Capacity, s.Held, s.Waiting
 	}
 	c.endWaiting(refusal)
 	return heartbeat.Outcome{Gone: refusal}, false

@@ -257,8 +257,11 @@ func (c *Claim) end(cause error) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.phase, c.err = ended, cause
 	hold := c.hold
+	if hold != nil {
+		cause = hold.ending(cause)
+	}
+	c.phase, c.err = ended, cause
 	c.mu.Unlock()
 	if hold != nil {
 		hold.finish(cause)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -49,7 +50,18 @@ func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hold = h
+	if c.phase == ended { // its time has passed meanwhile
+		c.err = h.ending(c.err)
+	}
 	return h
+}
+
+// ending is the error of the hold's end, by its cause. It is called with Claim.mu held.
+func (h *Hold) ending(cause error) error {
+	if _, told := errors.AsType[*berth.EndError](cause); told {
+		return cause
+	}
+	return &berth.EndError{Name: h.c.Name, Claim: h.c.ID, Fence: h.c.fence, Held: h.e.clock.Now() - h.since, Cause: cause}
 }
 
 // heldKey is where a context keeps the hold of a name that it was made for.
@@ -218,8 +230,32 @@ func (h *Hold) Renew(ctx context.Context) error {
 	return h.Err()
 }
 
+// furthest is how far off Extend may move an end: a Duration carries 292 years, and
+// what is told of a hold, margins included, must stay within.
+const furthest = 250 * 365 * 24 * time.Hour
+
+// MayExtend refuses an extension beyond what can be told of a hold.
+func (h *Hold) MayExtend(by time.Duration) error {
+	h.c.mu.Lock()
+	most := h.c.beyond
+	h.c.mu.Unlock()
+	if left := h.left(); left != berth.Forever {
+		most = max(most, left)
+	}
+	if by > furthest-most {
+		return berth.Invalid("by", "%s more than the %s that are left is further off than %s", by, most.Round(time.Millisecond), furthest)
+	}
+	return nil
+}
+
 // Extend moves the end of the lease further off, once.
 func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	if err := h.MayExtend(by); err != nil {
+		return err
+	}
 	if err := h.ask(ctx, modeExtend(by, xid.New().String()), nil); err != nil {
 		return err
 	}
@@ -228,7 +264,7 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 	}
 	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) {
 		h.c.mu.Lock()
-		h.c.beyond += by
+		h.c.beyond = sum(h.c.beyond, by)
 		spec.Beyond = h.c.beyond
 		h.c.mu.Unlock()
 	})
@@ -387,20 +423,58 @@ func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // Do runs f under the hold and gives it back, also when f panics. Do returns f's
-// error, joined with the hold's where that ended before f did.
+// error, joined with the hold's where that ended before f did, and not by f itself.
 func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error) {
 	inner, cancel := h.Within(ctx)
 	defer func() {
 		cancel()
 		ended := h.Err()
-		if ended != nil {
+		if ended == nil || h.gone() {
+			ended = nil
+			if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
+				ended = released // it had ended, and nobody here had heard of it yet
+			}
+		} else {
 			h.part(ended)
-		} else if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
-			ended = released // it had ended, and nobody here had heard of it yet
 		}
-		if ended != nil {
-			err = errors.Join(err, ended)
-		}
+		err = Outcome(ctx, err, ended)
 	}()
 	return f(inner)
 }
+
+// gone says whether the hold was released or detached by its handle.
+func (h *Hold) gone() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.parted && h.result == nil
+}
+
+// Outcome is the error of a Do: that of f, err, and why the hold ended before f did,
+// nil where it did not. Who looks for an error of package context wants to know whether
+// the caller has left: where it was the hold's end that f met, err matches none, unless
+// ctx, the caller's, has ended too.
+func Outcome(ctx context.Context, err, ended error) error {
+	if err == nil || ended == nil {
+		return cmp.Or(err, ended)
+	}
+	told := errors.Is(err, ended)
+	if ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		err = &stopped{err}
+	}
+	if told {
+		return err
+	}
+	return errors.Join(err, ended)
+}
+
+// stopped is an error of a function that was told to stop. It matches what err does,
+// but for the errors of package context.
+type stopped struct{ err error }
+
+func (e *stopped) Error() string { return e.err.Error() }
+
+func (e *stopped) Is(target error) bool {
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target)
+}
+
+func (e *stopped) As(target any) bool { return errors.As(e.err, target) }

@@ -38,7 +38,11 @@ func (c *Claim) Loose() bool {
 // other.
 func (h *Hold) settle() bool {
 	loose := h.Loose()
-	if loose && h.c.end(berth.ErrReleased) {
+	h.mu.Lock()
+	ends := loose && h.c.end(berth.ErrReleased)
+	h.parted = h.parted || ends
+	h.mu.Unlock()
+	if ends {
 		h.e.forget(h.c)
 		h.e.holdEvent(observe.Released, h, nil)
 	}

@@ -143,25 +143,23 @@ func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, fun
 // known before it was sent.
 func (h *Hold) outcome(p Parting, before error) error {
 	mine := p.Fence == h.Fence() // else the claim had lost its grant, and got another
-	switch p.Word {
-	case GivenBack:
-		if mine {
-			return nil
-		}
-	case ForceReleased, TakenOver:
-		return berth.ErrReleased
-	case NotHeld:
-		if p.Unanswered && before == nil {
-			return nil // an earlier attempt to release it has done so
-		}
-	}
+	cause := before
 	switch {
+	case p.Word == GivenBack && mine:
+		return nil
+	case p.Word == ForceReleased || p.Word == TakenOver:
+		cause = berth.ErrReleased
 	case before != nil:
-		return before
+	case p.Word == NotHeld && p.Unanswered:
+		return nil // an earlier attempt to release it has done so
 	case p.Word == HadExpired && mine:
-		return h.c.overdue(nil)
+		cause = h.c.overdue(nil)
+	default:
+		cause = berth.ErrLost // forgotten before its time, or in line again
 	}
-	return berth.ErrLost // forgotten before its time, or in line again
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	return h.ending(cause)
 }
 
 // Drop ends a hold whose caller has left, and gives it back in the background.

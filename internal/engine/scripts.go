@@ -153,6 +153,8 @@ type Status struct {
 	Fence int64
 	// Resource is what it holds where the primitive has resources.
 	Resource string
+	// Capacity, Held and Waiting are the name's, of a claim that is too heavy.
+	Capacity, Held, Waiting int
 }
 
 // Word says what a claim is for the server.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -91,7 +92,7 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 				spec.Deadline = further
 				other.mu.Lock()
 				other.hears(further)
-				other.beyond += entry.Extends
+				other.beyond = sum(other.beyond, entry.Extends)
 				spec.Beyond = other.beyond
 				other.mu.Unlock()
 			}
@@ -177,6 +178,9 @@ func (e *Engine) lowerSibling(c, other *Claim) bool {
 	})
 	return done && lowered
 }
+
+// sum adds two spans, both 0 or more; what is longer than there are is berth.Forever.
+func sum(a, b time.Duration) time.Duration { return a + min(b, berth.Forever-a) }
 
 // sooner is a moment moved nearer. It is never 0, which stands for none.
 func sooner(moment, by time.Duration) time.Duration {

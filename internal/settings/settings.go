@@ -95,6 +95,14 @@ func (c Common) Validate() error {
 	return scriptkit.Options{Retry: c.Retry}.Validate()
 }
 
+// Function refuses a Do without a function.
+func Function(given bool) error {
+	if !given {
+		return berth.Invalid("f", "there is no function to run")
+	}
+	return nil
+}
+
 // Duration refuses a duration that the server cannot be told: it counts in
 // whole milliseconds.
 func Duration(field string, d time.Duration) error {

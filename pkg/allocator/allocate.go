@@ -157,9 +157,14 @@ func (p *Pool[T]) allocate(ctx context.Context, opts *AllocateOptions, wait bool
 // Do allocates, runs f under the hold and gives the resource back, also when f
 // panics. The context of f carries the owner; it ends with ctx or with the hold,
 // whichever comes first. The allocation is only valid within f. Do returns
-// Allocate's error if f did not run; else f's error, joined with berth.ErrLost,
-// berth.ErrExpired or berth.ErrReleased if the hold ended before f did.
+// Allocate's error if f did not run; else f's error, joined with the *berth.EndError of
+// the hold if that ended before f did, and not by f's own Release or Detach. That error
+// matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended. A
+// nil f is refused with berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	a, err := p.Allocate(ctx, opts)
 	if err != nil {
 		return err
@@ -169,6 +174,9 @@ func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.
 
 // TryDo is Do with TryAllocate in the place of Allocate.
 func (p *Pool[T]) TryDo(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	a, err := p.TryAllocate(ctx, opts)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package allocator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -87,8 +88,8 @@ func ExampleClient_ReleaseByID() {
 
 	// The holder's process is told at once if it has ever had to wait; else with
 	// its next heartbeat, or its next call.
-	fmt.Println(proxy.Release(ctx))
+	fmt.Println(errors.Is(proxy.Release(ctx), allocator.ErrReleased))
 	// Output:
 	// a is taken from its holder
-	// berth: released
+	// true
 }

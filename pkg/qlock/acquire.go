@@ -36,10 +36,15 @@ func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*
 
 // Do locks, runs f under the lock and releases it, also when f panics. The context
 // of f carries the owner; it ends with ctx or with the hold, whichever comes
-// first. Do returns Lock's error if f did not run; else f's error, joined with
-// berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the hold ended before f
-// did. Goroutines that f starts with its context share the owner.
+// first. Do returns Lock's error if f did not run; else f's error, joined with the
+// *berth.EndError of the hold if that ended before f did. That error matches
+// context.Canceled and context.DeadlineExceeded only if ctx itself has ended. A nil f is
+// refused with berth.ErrInvalidConfig. Goroutines that f starts with its context share
+// the owner.
 func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	lock, err := c.Lock(ctx, name, opts)
 	if err != nil {
 		return err
@@ -49,6 +54,9 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(
 
 // TryDo is Do with TryLock in the place of Lock.
 func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	lock, err := c.TryLock(ctx, name, opts)
 	if err != nil {
 		return err

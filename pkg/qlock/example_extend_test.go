@@ -2,6 +2,7 @@ package qlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,12 +47,12 @@ func ExampleLock_Renew() {
 	}
 
 	<-lock.Done() // nobody renews it any more
-	fmt.Println(context.Cause(lock.Context()))
-	fmt.Println(lock.Renew(ctx))
+	fmt.Println(errors.Is(context.Cause(lock.Context()), qlock.ErrExpired))
+	fmt.Println(errors.Is(lock.Renew(ctx), qlock.ErrExpired))
 	// Output:
 	// part 0 <nil>
 	// part 1 <nil>
 	// part 2 <nil>
-	// berth: hold expired
-	// berth: hold expired
+	// true
+	// true
 }

@@ -94,8 +94,9 @@ func (l *Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
 // Extend moves the end of the lease further off by so much, once, for all entries
 // of the owner: whole milliseconds, above 0. MaxHold still bounds it. A renewal
-// never brings it nearer. Its errors are those of Renew, and
-// berth.ErrInvalidConfig.
+// never brings it nearer. Its errors are those of Renew, and berth.ErrInvalidConfig,
+// also where the end, or what the handle has extended in all, would be more than 250
+// years off; then nothing is sent, and the lock stays as it is.
 func (l *Lock) Extend(ctx context.Context, by time.Duration) error {
 	if err := checkExtension(by); err != nil {
 		return err

@@ -240,8 +240,8 @@ func TestDoRunsUnderTheLockAndGivesItBack(t *testing.T) {
 			err := do(caller, door, nil, func(ctx context.Context) error {
 				require.Equal(t, "me", berth.Owner(ctx))
 				require.Positive(t, n.Fence(ctx, door))
-				require.ErrorIs(t, other.TryDo(context.Background(), door, nil, nil), berth.ErrBusy)
-				require.ErrorIs(t, n.TryDo(ctx, door, nil, nil), berth.ErrDeadlock, "the owner holds it")
+				require.ErrorIs(t, other.TryDo(context.Background(), door, nil, func(context.Context) error { return nil }), berth.ErrBusy)
+				require.ErrorIs(t, n.TryDo(ctx, door, nil, func(context.Context) error { return nil }), berth.ErrDeadlock, "the owner holds it")
 				return errMine
 			})
 			require.Equal(t, errMine, err, name)

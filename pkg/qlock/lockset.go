@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/settings"
 )
 
 // LockSet is what LockAll holds: several locks as one. It ends when the first of
@@ -42,6 +44,9 @@ func (c *Client) TryLockAll(ctx context.Context, names []string, opts *LockOptio
 
 // DoAll is Do with LockAll in the place of Lock.
 func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	set, err := c.LockAll(ctx, names, opts)
 	if err != nil {
 		return err
@@ -51,6 +56,9 @@ func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f
 
 // TryDoAll is Do with TryLockAll in the place of Lock.
 func (c *Client) TryDoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	set, err := c.TryLockAll(ctx, names, opts)
 	if err != nil {
 		return err
@@ -292,8 +300,8 @@ func (s *LockSet) Err() error {
 
 // named says which of the locks an error is about.
 func named(lock *Lock, err error) error {
-	if err == nil {
-		return nil
+	if _, said := errors.AsType[*berth.EndError](err); said || err == nil {
+		return err
 	}
 	return fmt.Errorf("%q: %w", lock.Name(), err)
 }
@@ -313,8 +321,17 @@ func (s *LockSet) Renew(ctx context.Context) error {
 	return s.each(func(lock *Lock) error { return lock.Renew(ctx) })
 }
 
-// Extend extends all locks, as Lock.Extend does, and joins the errors.
+// Extend extends all locks, as Lock.Extend does, and joins the errors. None is
+// extended where one may not be.
 func (s *LockSet) Extend(ctx context.Context, by time.Duration) error {
+	if err := checkExtension(by); err != nil {
+		return err
+	}
+	for _, lock := range s.locks {
+		if err := lock.hold.MayExtend(by); err != nil {
+			return named(lock, err)
+		}
+	}
 	return s.each(func(lock *Lock) error { return lock.Extend(ctx, by) })
 }
 
@@ -336,9 +353,7 @@ func (s *LockSet) do(ctx context.Context, f func(context.Context) error) (err er
 		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
 			ended = released // one had ended, and nobody here had heard of it yet
 		}
-		if ended != nil {
-			err = errors.Join(err, ended)
-		}
+		err = engine.Outcome(ctx, err, ended)
 	}()
 	return f(inner)
 }

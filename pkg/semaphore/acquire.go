@@ -120,9 +120,13 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 // Do acquires a permit, runs f under it and gives it back, also when f panics.
 // The context of f carries the owner; it ends with ctx or with the permit,
 // whichever comes first. Do returns Acquire's error if f did not run; else f's
-// error, joined with berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the
-// permit ended before f did.
+// error, joined with the *berth.EndError of the permit if that ended before f did.
+// That error matches context.Canceled and context.DeadlineExceeded only if ctx itself
+// has ended. A nil f is refused with berth.ErrInvalidConfig.
 func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	permit, err := s.Acquire(ctx, opts)
 	if err != nil {
 		return err
@@ -132,6 +136,9 @@ func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context
 
 // TryDo is Do with TryAcquire in the place of Acquire.
 func (s *Semaphore) TryDo(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
 	permit, err := s.TryAcquire(ctx, opts)
 	if err != nil {
 		return err

@@ -46,12 +46,12 @@ func ExamplePermit_Fence() {
 	fmt.Println(err)
 
 	fmt.Println(shared.write(old.Fence(), "late"))
-	fmt.Println(old.Err())
+	fmt.Println(errors.Is(old.Err(), semaphore.ErrExpired))
 	// Output:
 	// written: first
 	// <nil>
 	// written: second
 	// <nil>
 	// an older holder: refused
-	// berth: hold expired
+	// true
 }

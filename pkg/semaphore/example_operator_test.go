@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -33,8 +34,8 @@ func ExampleClient_ReleaseByID() {
 
 	// The holder's process is told at once if it has ever had to wait; else with
 	// its next heartbeat, or its next call.
-	fmt.Println(permit.Release(ctx))
+	fmt.Println(errors.Is(permit.Release(ctx), semaphore.ErrReleased))
 	// Output:
 	// host-1/render/4711 holds 1 for job 42
-	// berth: released
+	// true
 }

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,12 +29,12 @@ func ExamplePermit_Renew() {
 	}
 
 	<-permit.Done() // nobody renews it any more
-	fmt.Println(context.Cause(permit.Context()))
-	fmt.Println(permit.Renew(ctx))
+	fmt.Println(errors.Is(context.Cause(permit.Context()), semaphore.ErrExpired))
+	fmt.Println(errors.Is(permit.Renew(ctx), semaphore.ErrExpired))
 	// Output:
 	// part 0 <nil>
 	// part 1 <nil>
 	// part 2 <nil>
-	// berth: hold expired
-	// berth: hold expired
+	// true
+	// true
 }

@@ -420,6 +420,7 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 		require.NoError(t, a.gpu(4).Resize(ctx, 2, nil))
 		refusal := head.refused(time.Second, berth.ReasonTooHeavy)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
+		require.Equal(t, []int{2, 2, 1}, []int{refusal.Capacity, refusal.Held, refusal.Waiting}, "as the server has it now")
 		// The push kicked its node's heartbeat, which asked for both.
 		behind.refused(time.Second, berth.ReasonTooHeavy)
 		w.requirePending(fits)

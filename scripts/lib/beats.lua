@@ -13,7 +13,8 @@
 --   waiting    it waits in line
 --   unknown    nothing is known of it, or its deadline has passed
 --   taken      another node has resumed it
---   too_heavy  it waited and weighs more than the capacity: removed
+--   too_heavy  it waited and weighs more than the capacity: removed; in place of the
+--              time left and the fence, how much is held and how many wait
 --   gone, released    what a tombstone says
 local function beats(at, st, node, args, from, reply, more)
   local band = bands()
@@ -55,7 +56,7 @@ local function beats(at, st, node, args, from, reply, more)
     elseif alive and alive - band.alive > at.ms then
       if r.weight > st.cap then
         leave(at, st, claim, r, false)
-        return "too_heavy", 0, 0
+        return "too_heavy", st.used, st.waiting
       end
       score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)
       return "waiting", r.wait, 0
