@@ -96,9 +96,9 @@ func (a *app) demoOptions(self string, plain bool) demo.Options {
 	if err != nil || width == 0 { // a terminal that nobody has measured
 		return o
 	}
-	o.Width = min(width, 120)
+	o.Width = min(width, 120) - 1 // a line that fills a terminal may wrap
 	capable := runtime.GOOS != "windows" && !slices.Contains([]string{"", "dumb"}, os.Getenv("TERM"))
-	o.Live = capable && !plain && width >= 60 && height >= 20
+	o.Live = capable && !plain && width >= 60 && height > demo.Height
 	o.Color = capable && os.Getenv("NO_COLOR") == ""
 	return o
 }

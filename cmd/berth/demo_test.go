@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +49,16 @@ func TestTheDemoInAPipe(t *testing.T) {
 		"  berth run --pool proxies -- printenv BERTH_RESOURCE\n",
 	} {
 		require.Contains(t, got.out, line)
+	}
+	for i, act := range strings.Split(got.out, "   time   inside\n")[1:] {
+		last := 0.0
+		for _, found := range regexp.MustCompile(`(?m)^ *(\d+\.\d\d) s `).FindAllStringSubmatch(act, -1) {
+			at, err := strconv.ParseFloat(found[1], 64)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, at, last, "act %d is told in order:\n%s", i, act)
+			last = at
+		}
+		require.Positive(t, last)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // The signs of the picture.
@@ -32,13 +33,39 @@ func chart(s *story, now time.Duration, width int, paint painter) []string {
 	for _, t := range s.turns {
 		lines = append(lines, row(t, now, cell, columns, paint))
 	}
-	lines = append(lines, scale(cell, columns))
+	lines = append(lines, scale(cell, columns), "")
+	return append(lines, legend(s.legend(), width, paint)...)
+}
+
+// entry says what a sign means.
+type entry struct{ sign, text string }
+
+// legend are the signs of the picture.
+func (s *story) legend() []entry {
+	after := []entry{{signKilled, "killed"}, {signLeased, "its lease runs out"}}
 	if signs := s.signs(); signs != "" {
-		return append(lines, "", fmt.Sprintf("%s waits   %s has that proxy   %s it rests   %s killed   %s its lease runs out",
-			paint(yellow, signWaits), paint(green, signs), paint(yellow, signRests), paint(red, signKilled), paint(red, signLeased)))
+		return append([]entry{{signWaits, "waits"}, {signs, "has that proxy"}, {signRests, "it rests"}}, after...)
 	}
-	return append(lines, "", fmt.Sprintf("%s waits in line   %s inside   %s killed   %s its lease runs out",
-		paint(yellow, signWaits), paint(green, signInside), paint(red, signKilled), paint(red, signLeased)))
+	return append([]entry{{signWaits, "waits in line"}, {signInside, "inside"}}, after...)
+}
+
+// legend has as many entries in a line as there is room for: a line that is too
+// long would scroll the picture.
+func legend(entries []entry, width int, paint painter) []string {
+	const apart = 3
+	var lines []string
+	line, used := "", 0
+	for _, e := range entries {
+		size := utf8.RuneCountInString(e.sign + " " + e.text)
+		if used > 0 && used+apart+size > width {
+			lines, line, used = append(lines, line), "", 0
+		}
+		if used > 0 {
+			line, used = line+strings.Repeat(" ", apart), used+apart
+		}
+		line, used = line+paint(shade(e.sign), e.sign)+" "+e.text, used+size
+	}
+	return append(lines, line)
 }
 
 // row is the picture of one turn: for each cell what the worker did at its

@@ -84,6 +84,34 @@ func TestALiveViewDrawsOverItself(t *testing.T) {
 	require.Contains(t, out.String(), " 11.00 s")
 }
 
+// TestALivePictureFitsItsTerminal draws it in the narrowest terminal that has one, and
+// in wider ones: a line too many, or too long, would scroll it.
+func TestALivePictureFitsItsTerminal(t *testing.T) {
+	for _, p := range []plan{semaphorePlan, lockPlan, poolPlan} {
+		for width := 59; width <= 120; width++ {
+			var out strings.Builder
+			s := newStory(p)
+			for i, worker := range s.turns {
+				worker.asked, worker.queued, worker.killed = ms(i), ms(i), ms(900)
+			}
+			v := &live{out: &out, story: s, width: width, paint: paint(false)}
+			v.tell(time.Second, s.turns[0], strings.Repeat("is happy ", 20))
+			v.draw(limit)
+			require.LessOrEqual(t, v.height, Height)
+			for _, line := range strings.Split(strings.ReplaceAll(out.String(), clearLine, ""), "\n") {
+				require.LessOrEqual(t, len([]rune(strings.TrimPrefix(line, "\r"))), width, line)
+			}
+		}
+	}
+}
+
+func TestTheLegendIsBrokenWhereThereIsNoRoom(t *testing.T) {
+	require.Equal(t, []string{
+		"░ waits   abc has that proxy   ~ it rests   ✗ killed",
+		"· its lease runs out",
+	}, legend(newStory(poolPlan).legend(), 59, paint(false)))
+}
+
 func TestWrap(t *testing.T) {
 	require.Equal(t, []string{"one two", "three", "four"}, wrap("one two three four", 8))
 	require.Equal(t, []string{""}, wrap("", 8))

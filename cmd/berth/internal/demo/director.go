@@ -9,10 +9,8 @@ import (
 	"github.com/berth-go/berth"
 )
 
-const (
-	tick   = 50 * time.Millisecond // how often the director looks
-	settle = 60 * time.Millisecond // how old a report must be, so that none before it is still on its way
-)
+// tick is how often the director looks.
+const tick = 50 * time.Millisecond
 
 // plan is how an act goes.
 type plan struct {
@@ -45,7 +43,7 @@ type director struct {
 	view    view
 	thing   thing
 	reports <-chan report
-	pending []report // not old enough to be told yet
+	pending []report // not told yet: an older one may be on its way
 	next    int      // the worker that asks next
 	askAt   time.Duration
 	killAt  moment   // when the victim is to be killed
@@ -120,9 +118,10 @@ func (d *director) over() bool {
 	return len(d.pending) == 0 && !slices.ContainsFunc(d.story.turns, func(t *turn) bool { return t.exited == nil })
 }
 
-// step takes what was reported, tells what is old enough in the order in which
-// it happened, and does what is due.
+// step takes what was reported, tells in the order in which it happened what nothing
+// older can precede any more, and does what is due.
 func (d *director) step(ctx context.Context) error {
+	heard := d.stage.heard() // before what has been passed on is taken
 	for more := true; more; {
 		select {
 		case r := <-d.reports:
@@ -132,8 +131,7 @@ func (d *director) step(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(d.pending, func(a, b report) int { return a.At.Compare(b.At) })
-	settled := time.Now().Add(-settle)
-	for len(d.pending) > 0 && d.pending[0].At.Before(settled) {
+	for len(d.pending) > 0 && d.pending[0].At.Before(heard) && d.pending[0].At.Before(time.Now()) {
 		d.take(d.pending[0])
 		d.pending = d.pending[1:]
 	}
@@ -199,8 +197,10 @@ func (d *director) kill(ctx context.Context) error {
 		if holder.ID == d.victim {
 			t := d.story.turn(victim)
 			t.killed, t.overBy = d.story.at(dead), d.story.at(answered.Add(holder.Left))
-			d.view.tell(*t.killed, t, "is killed with SIGKILL; its lease has "+short(holder.Left)+" left")
-			d.pending = append(d.pending, report{Kind: leaseEnd, At: dead.Add(holder.Left), worker: victim})
+			text := "is killed with SIGKILL; its lease has " + short(holder.Left) + " left"
+			d.pending = append(d.pending,
+				report{Kind: killed, At: dead, worker: victim, Text: text},
+				report{Kind: leaseEnd, At: dead.Add(holder.Left), worker: victim})
 			return nil
 		}
 	}

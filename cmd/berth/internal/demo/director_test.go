@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -27,6 +28,55 @@ func TestTheVictimIsInsideWhenItIsKilled(t *testing.T) {
 		require.Equal(t, limit, d.orderFor(p.victim).Work)
 		require.Less(t, d.orderFor(p.victim+1).Work, 2*time.Second)
 	}
+}
+
+// told is a view that keeps when what it was told of happened.
+type told []time.Duration
+
+func (v *told) tell(at time.Duration, _ *turn, _ string) { *v = append(*v, at) }
+func (v *told) draw(time.Duration)                       {}
+func (v *told) end()                                     {}
+
+// TestWhatHappenedIsToldInItsOrder has the report of one worker come late, as on a busy
+// machine: nothing later is told before.
+func TestWhatHappenedIsToldInItsOrder(t *testing.T) {
+	begin := time.Now().Add(-time.Hour)
+	reports := make(chan report, 10)
+	crew := []*member{{number: 1}, {number: 2}}
+	view := &told{}
+	d := &director{
+		plan: plan{workers: 2}, story: newStory(plan{workers: 2}), stage: &stage{crew: crew}, view: view, reports: reports, next: 3,
+	}
+	d.story.begin = begin
+	says := func(worker, at int, kind kind) {
+		moment := begin.Add(*ms(at))
+		if kind != alive {
+			reports <- report{Kind: kind, At: moment, worker: worker}
+		}
+		crew[worker-1].heard.Store(moment.UnixNano())
+	}
+	requireTold := func(moments ...int) {
+		t.Helper()
+		require.NoError(t, d.step(t.Context()))
+		want := told{}
+		for _, at := range moments {
+			want = append(want, *ms(at))
+		}
+		require.Equal(t, want, append(told{}, *view...))
+	}
+	says(2, 100, queued)
+	requireTold()
+	says(1, 50, alive)
+	requireTold()
+	says(1, 70, queued)
+	says(1, 80, alive)
+	requireTold(70)
+	says(1, 120, granted)
+	says(2, 110, alive)
+	requireTold(70, 100)
+	crew[0].heard.Store(math.MaxInt64) // both have ended
+	crew[1].heard.Store(math.MaxInt64)
+	requireTold(70, 100, 120)
 }
 
 func TestAllThatHappensIsTold(t *testing.T) {

@@ -197,7 +197,8 @@ func TestThePictureOfAPool(t *testing.T) {
 8 for cleo                                      bb            finished
             |0s             |1s              |2s
 
-░ waits   abc has that proxy   ~ it rests   ✗ killed   · its lease runs out
+░ waits   abc has that proxy   ~ it rests   ✗ killed
+· its lease runs out
 `, "\n"+strings.Join(lines, "\n")+"\n")
 }
 

@@ -8,6 +8,9 @@ const urlVariable = "BERTH_DEMO_URL"
 // actVariable tells it the name of the act in which it plays.
 const actVariable = "BERTH_DEMO_ACT"
 
+// aliveEvery is how often a worker says that it has said all until then.
+const aliveEvery = 20 * time.Millisecond
+
 // order is what a worker is told, one JSON document a line on its stdin. The end
 // of stdin is the order to leave.
 type order struct {
@@ -33,11 +36,13 @@ const (
 	gone    kind = "gone"    // it has
 	trouble kind = "trouble" // something went wrong, see Text
 
+	alive     kind = "alive"      // all that it said before has been said
 	reentered kind = "reentered"  // the worker is inside a second time
 	innerGone kind = "inner gone" // and only once again
 
 	// What the director finds out by itself.
 	exited   kind = "exited"    // the process has ended, see Text
+	killed   kind = "killed"    // a worker was killed, see Text
 	leaseEnd kind = "lease end" // the lease of a worker that was killed is over
 )
 

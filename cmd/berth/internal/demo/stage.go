@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
@@ -28,6 +30,7 @@ type member struct {
 	number int
 	cmd    *exec.Cmd
 	orders io.WriteCloser
+	heard  atomic.Int64  // until when, in Unix nanoseconds, all that it said has been passed on
 	ended  chan struct{} // closed when the process has ended and all it said is read
 	err    error         // how it ended; to be read after ended
 }
@@ -67,9 +70,13 @@ func (s *stage) start(number int, reports chan<- report) (*member, error) {
 		defer close(m.ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			r := report{worker: number}
-			if json.Unmarshal(lines.Bytes(), &r) == nil {
+			if json.Unmarshal(lines.Bytes(), &r) != nil {
+				continue
+			}
+			if r.Kind != alive {
 				reports <- r
 			}
+			m.heard.Store(r.At.UnixNano())
 		}
 		m.err = cmd.Wait()
 		r := report{worker: number, Kind: exited, At: time.Now()}
@@ -77,8 +84,19 @@ func (s *stage) start(number int, reports chan<- report) (*member, error) {
 			r.Text = m.err.Error() + said.String()
 		}
 		reports <- r
+		m.heard.Store(math.MaxInt64)
 	}()
 	return m, nil
+}
+
+// heard is until when all that the crew said has been passed on, however busy the
+// machine is.
+func (s *stage) heard() time.Time {
+	until := int64(math.MaxInt64)
+	for _, m := range s.crew {
+		until = min(until, m.heard.Load())
+	}
+	return time.Unix(0, until)
 }
 
 // member returns a worker by its number.

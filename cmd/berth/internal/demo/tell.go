@@ -33,6 +33,8 @@ func (d *director) take(r report) {
 	case gone:
 		t.gone = at
 		d.stage.member(r.worker).dismiss()
+	case killed:
+		d.view.tell(*at, t, r.Text)
 	case leaseEnd:
 		t.over = at
 		d.view.tell(*at, t, "is forgotten: its lease ends, "+t.has()+" comes free")

@@ -78,6 +78,9 @@ const (
 // remembered is how many sentences stand below the picture.
 const remembered = 6
 
+// Height is how many lines a live picture has at the most, in 59 columns or more.
+const Height = 20
+
 // live is a picture that is drawn anew over itself.
 type live struct {
 	out    io.Writer

@@ -75,7 +75,26 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.desk.close(context.WithoutCancel(ctx))) }()
 	w.say(report{Kind: ready})
+	var living sync.WaitGroup
+	defer living.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	living.Go(func() { w.live(ctx) })
 	return w.obey(ctx, in)
+}
+
+// live says again and again that nothing older is to come.
+func (w *worker) live(ctx context.Context) {
+	ticker := time.NewTicker(aliveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			w.say(report{Kind: alive})
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // worker is one process of the crew.
