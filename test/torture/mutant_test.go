@@ -116,6 +116,22 @@ var (
 		},
 	}}
 
+	// Answers take more than a sixth of a lease, and less than a third.
+	delayed = &scene{name: "answers late", edit: long, calm: 300 * time.Millisecond, faults: 1, fault: &fault{
+		name: "replies delayed", least: 4 * time.Second, most: 4 * time.Second,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Unseen = true
+			for _, p := range r.ground.proxies {
+				p.AddLatency(r, 200*time.Millisecond)
+			}
+			return func() {
+				for _, p := range r.ground.proxies {
+					p.Heal(r)
+				}
+			}
+		},
+	}}
+
 	// The server hands on again, something else, to who believes in what it gave before.
 	rewound = &scene{name: "last hand-offs lost", edit: shared, calm: 300 * time.Millisecond, faults: 3, fault: rewind}
 )
@@ -285,6 +301,10 @@ var mutants = []mutant{
 	{
 		name: "a hold is renewed by an answer that names another grant", scene: rewound, rules: []string{checker.Agreement, checker.Capacity},
 		broke: []change{{"internal/engine/beat.go", "case s.Fence == c.fence && s.Resource == c.resource:", "case true:"}},
+	},
+	{
+		name: "an answer that comes late is thrown away", scene: delayed, rules: []string{checker.Unharmed},
+		broke: []change{{"internal/heartbeat/lane.go", "context.WithTimeout(e.ctx, b.until)", "context.WithTimeout(e.ctx, b.limit)"}},
 	},
 }
 

@@ -640,9 +640,14 @@ func TestRules(t *testing.T) {
 			-120 w2 alive of#9 claim=y
 			-10 w2 alive of#9 claim=y`, []string{Unharmed}},
 		{"the server took its time", needlessStory + `
+			-340 w1 invoke try#9 name=lock/y
+			-230 w1 alive of#77 claim=y
+			-120 w1 alive of#77 claim=y
+			0.1 w1 fail try#9 name=lock/y`, nil},
+		{"the server took its time, and less than a heartbeat has", needlessStory + `
 			-170 w1 invoke try#9 name=lock/y
 			-90 w1 alive of#77 claim=y
-			0.1 w1 fail try#9 name=lock/y`, nil},
+			0.1 w1 fail try#9 name=lock/y`, []string{Unharmed}},
 		{"somebody waited in a line", needlessStory + `
 			-170 w1 invoke acquire#9 name=lock/y
 			-90 w1 alive of#77 claim=y

@@ -28,7 +28,7 @@ const (
 // A process that gets no processor, or a server that answers nobody, loses leases
 // rightly. The first shows where any process wrote nothing for a third of the lease;
 // the second, in which processes write on, where a call that waits for nobody took a
-// sixth of it: for as long a heartbeat is waited for. There the rule does not look.
+// third of it: one heartbeat is sent in that time. There the rule does not look.
 // What belongs to a client that was closed meanwhile says so. A caller who bounds the
 // wait may leave before the server has said anything.
 //
@@ -85,7 +85,7 @@ func (c *check) unharmedHold(n *name, a *claim, lease int64) {
 		end = a.releases[0].invoke
 	}
 	if end == nil || !c.quiet(a.invoke.Process, min(slow, lease/3), end.At-leaseOfHolds, end.At) ||
-		c.answeredLate(lease/6, end.At-leaseOfHolds, end.At) {
+		c.answeredLate(lease/3, end.At-leaseOfHolds, end.At) {
 		return
 	}
 	c.count.Checked++
