@@ -46,7 +46,8 @@ func (a *app) swarmFlushCommand() *cobra.Command {
 		Long: `Condemn the nodes that have not said for their own zombie limit that they live, and
 remove what condemned nodes hold and have waiting; locks go to the next in line.
 Every node of the swarm does the same from time to time. Detached holds, and those
-of nodes that were never in the swarm, stay.`,
+of nodes that were never in the swarm, stay. A node that holds without end, and that
+the server has lost, is entered again: flush once more after its limit.`,
 	}, func(ctx context.Context, swarm *qlock.Swarm, _ time.Duration) error {
 		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
 		if err := a.printFlushed(done); err != nil {

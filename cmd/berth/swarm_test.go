@@ -42,7 +42,7 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 		_ = dead.Close(gone) // as a process that is killed
 	})
 	id := dead.Node()
-	_, err = dead.Lock(context.Background(), "table", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+	held, err := dead.Lock(context.Background(), "table", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 	require.NoError(t, err)
 	require.NoError(t, dead.Swarm().Start(context.Background()))
 	require.Equal(t, id, dead.Node())
@@ -68,7 +68,7 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	require.Equal(t, "zombie", document.Nodes[1].State)
 	require.Equal(t, limit.Milliseconds(), document.Nodes[1].ZombieAfterMs)
 	require.GreaterOrEqual(t, document.Nodes[1].ProbedMsAgo, limit.Milliseconds()-50)
-	require.Equal(t, leftDocument{[]string{}, []string{"table"}, 0}, document.Left)
+	require.Equal(t, leftDocument{[]string{held.ID()}, []string{"table"}, 0}, document.Left)
 	require.Contains(t, call(t, s.URL(), "swarm", "status").out, "\nDead nodes have left behind: 0 waiting, locks held: table\n")
 
 	require.Equal(t, outcome{0, "nodes condemned: 1, holds ended: 1, waiting claims removed: 0\n", ""}, call(t, s.URL(), "swarm", "flush"))

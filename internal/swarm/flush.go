@@ -229,7 +229,7 @@ func (p *pass) name(ctx context.Context, name string) error {
 	problems := problems{}
 	problems.add(err)
 	for _, h := range left.endless {
-		p.endless[h.Node] = Node{ID: h.Node, Label: h.Label, ZombieAfter: h.ZombieAfter}
+		p.endless[h.Node] = Node{ID: h.Node, Label: h.Label, ZombieAfter: min(h.ZombieAfter, memory)}
 	}
 	removed := make(map[string]int)
 	for _, w := range left.waiters {

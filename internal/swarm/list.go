@@ -149,13 +149,13 @@ func (s *Swarm) leftBehind(ctx context.Context, name string, nodes map[string]bo
 		}
 	}
 	for h, err := range s.cfg.Line.Holders(ctx, name) {
-		if err != nil {
+		switch {
+		case err != nil:
 			problems.add(fmt.Errorf("%q: %w", name, err))
-		} else if h.Detached {
-			continue
-		} else if nodes[h.Node] {
+		case h.Detached:
+		case nodes[h.Node]:
 			left.holders = append(left.holders, h)
-		} else if h.ZombieAfter > 0 {
+		case h.ZombieAfter > 0:
 			left.endless = append(left.endless, h)
 		}
 	}

@@ -43,7 +43,7 @@ func TestANodeThatTheServerHasLostAndThatHasDiedIsFlushed(t *testing.T) {
 		require.Equal(t, []string{"x/a.1"}, w.line.ended())
 		require.Equal(t, "b.1", w.line.holders["x"][0].ID, "handed on")
 		require.Len(t, b.told(observe.Condemned), 1)
-		w.advance(time.Hour)
+		w.advance(10 * time.Minute)
 		require.Len(t, w.line.ended(), 1, "nothing else")
 		require.Empty(t, b.ends())
 	})
@@ -151,12 +151,13 @@ func TestWhoIsKnownIsNotExpected(t *testing.T) {
 
 func TestTheNamesAreReadOnceAnHourWhileNobodyIsDead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node("a", flushing).start()
-		w.line.endless("x", "a.1", "a", limit)
+		n := w.node("a", flushing, limited(time.Hour)).start()
+		w.line.endless("x", "a.1", "a", time.Hour)
 		w.until(3 * time.Hour)
 		require.Equal(t, 3, w.line.passed())
 		w.lose()
-		w.advance(time.Minute)
+		require.NoError(t, n.ProbeNow(context.Background()))
+		w.advance(10 * time.Second)
 		require.Equal(t, 4, w.line.passed(), "at once")
 		require.NoError(t, n.Stop(context.Background()))
 	})

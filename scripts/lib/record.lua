@@ -30,7 +30,6 @@ local function record(text)
   return {
     node = node, phase = phase, zombie = zombie, ticket = ticket, fence = fence, granted = granted,
     limit = tonumber(limit), tail = tail, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
   }
 end
