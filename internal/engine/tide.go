@@ -86,14 +86,14 @@ func (e *Engine) tide(name string, start time.Duration, t Tide) {
 // hasten takes a push about an earlier deadline, in so many milliseconds: it never
 // sets the timer later.
 func (e *Engine) hasten(name string, in int64) {
-	if in >= 0 && in <= furthest {
+	if in >= 0 && in <= farthestPush {
 		e.setTimer(name, max(ms(in), time.Millisecond), pushed)
 	}
 }
 
-// furthest is further off than any deadline that a script pushes (ms), and nearer than
+// farthestPush is further off than any deadline that a script pushes (ms), and nearer than
 // what a time.Duration cannot hold.
-const furthest = 1 << 43
+const farthestPush = 1 << 43
 
 // pushed stands for the start of a request where a push sets a timer.
 const pushed time.Duration = -1
