@@ -230,9 +230,9 @@ func (h *Hold) Renew(ctx context.Context) error {
 	return h.Err()
 }
 
-// furthest is how far off Extend may move an end: a Duration carries 292 years, and
+// mostExtended is how far off Extend may move an end: a Duration carries 292 years, and
 // what is told of a hold, margins included, must stay within.
-const furthest = 250 * 365 * 24 * time.Hour
+const mostExtended = 250 * 365 * 24 * time.Hour
 
 // MayExtend refuses an extension beyond what can be told of a hold.
 func (h *Hold) MayExtend(by time.Duration) error {
@@ -242,8 +242,8 @@ func (h *Hold) MayExtend(by time.Duration) error {
 	if left := h.left(); left != berth.Forever {
 		most = max(most, left)
 	}
-	if by > furthest-most {
-		return berth.Invalid("by", "%s more than the %s that are left is further off than %s", by, most.Round(time.Millisecond), furthest)
+	if by > mostExtended-most {
+		return berth.Invalid("by", "%s more than the %s that are left is further off than %s", by, most.Round(time.Millisecond), mostExtended)
 	}
 	return nil
 }
