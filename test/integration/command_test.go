@@ -1,0 +1,54 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// The smallest ACL has no SCAN: who may not list all names is told so, and not that
+// there are none.
+func TestTheCommandOfTheSmallestUser(t *testing.T) {
+	b := private(t)
+	b.server.SmallestUser(t, b.ns)
+	b.take(b.sem(b.client(semaphore.Config{}), "gpu", 1), nil)
+	program := filepath.Join(t.TempDir(), "berth")
+	build := exec.Command("go", "build", "-o", program, "./cmd/berth")
+	build.Dir = filepath.Join("..", "..")
+	said, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	run := func(args ...string) (code int, out, errs string) {
+		cmd := exec.CommandContext(b.within(patience), program, args...)
+		cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://smallest@"+b.server.Addr, "BERTH_REDIS_PASSWORD=secret", "BERTH_NAMESPACE="+b.ns)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); err != nil {
+			var exit *exec.ExitError
+			require.True(t, errors.As(err, &exit), "%v", err)
+		}
+		return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+	}
+	for _, kind := range []string{"sem", "lock", "pool"} {
+		for _, args := range [][]string{{kind, "ls"}, {kind, "ls", "--json"}} {
+			code, out, errs := run(args...)
+			require.Equal(t, 69, code, errs)
+			require.Empty(t, out)
+			require.Regexp(t, `^berth: refused by the server at \S+: .*'scan' command.*\+scan beside the smallest ACL\n$`, errs)
+		}
+	}
+	for _, args := range [][]string{{"check"}, {"sem", "show", "gpu"}, {"run", "--lock", "nightly", "true"}} {
+		code, _, errs := run(args...)
+		require.Equal(t, 0, code, errs)
+	}
+	b.do("ACL", "SETUSER", "smallest", "+scan")
+	code, out, errs := run("sem", "ls")
+	require.Equal(t, 0, code, errs)
+	require.Regexp(t, `(?m)^gpu +1 +1 +0 `, out)
+}
