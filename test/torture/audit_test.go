@@ -3,11 +3,13 @@ package torture
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -60,6 +62,39 @@ func (i *inspector) close(r *round) {
 	require.NoError(r, i.sems.Close(ctx))
 	require.NoError(r, i.locks.Close(ctx))
 	require.NoError(r, i.pools.Close(ctx))
+}
+
+// claimed is a claim as a listing shows it.
+type claimed struct{ name, id, node string }
+
+// claims are all that wait or hold, by name.
+func (i *inspector) claims(r *round) (all [][]claimed) {
+	r.Helper()
+	ctx := r.within(auditLimit)
+	list := func(name string, holders iter.Seq2[berth.Holder, error], waiters iter.Seq2[berth.Waiter, error]) {
+		var found []claimed
+		for h, err := range holders {
+			require.NoError(r, err)
+			found = append(found, claimed{name, h.ID, h.Node})
+		}
+		for w, err := range waiters {
+			require.NoError(r, err)
+			found = append(found, claimed{name, w.ID, w.Node})
+		}
+		all = append(all, found)
+	}
+	for _, s := range sems {
+		sem, err := i.sems.Semaphore(s.Name, s.Capacity)
+		require.NoError(r, err)
+		list(s.Name, sem.Holders(ctx), sem.Waiters(ctx))
+	}
+	for _, l := range locks {
+		list(l.Name, func(func(berth.Holder, error) bool) {}, i.locks.Queue(ctx, l.Name))
+	}
+	for _, p := range pools {
+		list(p.Name, i.pool[p.Name].Holders(ctx), i.pool[p.Name].Waiters(ctx))
+	}
+	return all
 }
 
 // fill adds the resources that a pool does not have: all of them in a new round, and

@@ -43,16 +43,16 @@ func valkeyGround(r *run) *ground {
 }
 
 func clusterGround(r *run) *ground {
-	return newGround(r, harness.Cluster(r), ofWorkers, ofServers, ofClusters)
+	return newGround(r, harness.Cluster(r), ofWorkers, ofServers, ofHands, ofClusters)
 }
 
 func sentinelGround(r *run) *ground {
-	return newGround(r, harness.Sentinel(r), ofWorkers, ofServers, ofSentinels)
+	return newGround(r, harness.Sentinel(r), ofWorkers, ofServers, ofHands, ofSentinels)
 }
 
 func behindProxies(r *run, d *harness.Deployment) *ground {
 	r.Helper()
-	g := newGround(r, d, ofWorkers, ofNetworks, ofServers, ofSingles)
+	g := newGround(r, d, ofWorkers, ofNetworks, ofServers, ofHands, ofSingles)
 	for range workersOfRound {
 		g.proxies = append(g.proxies, harness.Proxy(r, d.Servers()[0]))
 	}

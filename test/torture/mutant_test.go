@@ -132,6 +132,9 @@ var (
 		},
 	}}
 
+	// Somebody publishes what no script has sent.
+	forged = &scene{name: "forged pushes", edit: crowd, calm: 300 * time.Millisecond, faults: 2, fault: ofHands[0]}
+
 	// The server hands on again, something else, to who believes in what it gave before.
 	rewound = &scene{name: "last hand-offs lost", edit: shared, calm: 300 * time.Millisecond, faults: 3, fault: rewind}
 )
@@ -305,6 +308,10 @@ var mutants = []mutant{
 	{
 		name: "an answer that comes late is thrown away", scene: delayed, rules: []string{checker.Unharmed},
 		broke: []change{{"internal/heartbeat/lane.go", "context.WithTimeout(e.ctx, b.until)", "context.WithTimeout(e.ctx, b.limit)"}},
+	},
+	{
+		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
+		broke: []change{{"internal/engine/engine.go", "if m.Field(4) != c.Record.secret {", "if false {"}},
 	},
 }
 

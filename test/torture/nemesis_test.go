@@ -2,9 +2,12 @@ package torture
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/test/harness"
 	"github.com/berth-go/berth/test/torture/history"
@@ -134,6 +137,52 @@ var ofServers = []*fault{
 			return r.tellFor([]string{"ACL", "SETUSER", "default", "resetchannels"}, "ACL", "SETUSER", "default", "allchannels")
 		},
 	},
+}
+
+// ofHands are what somebody does to the server who should not.
+var ofHands = []*fault{
+	{
+		name: "forged pushes", ofServer: true,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Unseen = true
+			i := r.inspector()
+			defer i.close(r)
+			for range 20 {
+				r.forge(i)
+				r.wait(10*time.Millisecond, 40*time.Millisecond)
+			}
+			return nothing
+		},
+	},
+}
+
+// forge publishes, to all who wait for some name or hold it, what no script has sent:
+// that they were granted what they do not hold, and that what they hold has ended. It
+// knows them by the listings, and nothing more.
+func (r *round) forge(i *inspector) {
+	r.Helper()
+	all := i.claims(r)
+	client := r.ground.client
+	for _, c := range all[r.rng.IntN(len(all))] {
+		fence := strconv.FormatInt(time.Now().UnixMicro(), 10)
+		if r.rng.IntN(4) == 0 {
+			fence = strconv.Itoa(math.MaxInt64) // whoever checks fences would refuse all others
+		}
+		message := [][]string{
+			{"granted", c.name, c.id, fence, "1000", "a", "0123456789A"},
+			{"granted", c.name, c.id, fence, "1000", "a", ""},
+			{"granted", c.name, c.id, fence, "1000", "a"},
+			{"released", c.name, c.id},
+			{"too_heavy", c.name, c.id, "0"},
+			{"taken", c.name, c.id},
+			{"next", c.name, "0"},
+		}[r.rng.IntN(7)]
+		text := ""
+		for _, field := range message {
+			text += fmt.Sprintf("%d:%s", len(field), field)
+		}
+		require.NoError(r, client.Do(r.within(auditLimit), client.B().Publish().Channel(r.ns+":wake:"+c.node).Message(text).Build()).Error())
+	}
 }
 
 // ofSingles are for a server that stands alone: a Sentinel would take one that does
