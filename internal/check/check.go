@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/wake"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // pings is how many round trips the latency is the median of.
@@ -44,10 +45,10 @@ type Options struct {
 // Rueidis repeats what only reads for as long as it may, so the whole is bounded:
 // by four times Options.Timeout.
 func Server(ctx context.Context, o Options) (berth.Report, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 4*o.Timeout, errSilent)
+	limited, cancel := scriptkit.Limit(ctx, 4*o.Timeout)
 	defer cancel()
-	report, err := look(ctx, o)
-	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+	report, err := look(limited, o)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = errors.Join(errSilent, err)
 	}
 	return report, err
@@ -86,7 +87,7 @@ func latency(ctx context.Context, client rueidis.Client) (time.Duration, error) 
 	for i := range trips {
 		start := time.Now()
 		if err := client.Do(ctx, client.B().Ping().Build()).Error(); err != nil {
-			return 0, err
+			return 0, scriptkit.Failure(ctx, "PING", err)
 		}
 		trips[i] = time.Since(start)
 	}
@@ -101,7 +102,7 @@ func node(ctx context.Context, addr string, client rueidis.Client, allowEviction
 	case refused(err):
 		warn(report, "%s: the version could not be asked: %v", addr, err)
 	case err != nil:
-		return err
+		return scriptkit.Failure(ctx, "INFO", err)
 	default:
 		if err := version(addr, server, report); err != nil {
 			return err
@@ -113,7 +114,7 @@ func node(ctx context.Context, addr string, client rueidis.Client, allowEviction
 		warn(report, "%s: the eviction policy could not be asked: %v", addr, err)
 		return nil
 	case err != nil:
-		return err
+		return scriptkit.Failure(ctx, "INFO", err)
 	}
 	return eviction(addr, memory, allowEviction, report)
 }
@@ -200,15 +201,15 @@ func eviction(addr string, fields map[string]string, allowed bool, report *berth
 // subscription tries what wake-ups need. Without PUBLISH a hand-off is heard of
 // with the next heartbeat only.
 func subscription(ctx context.Context, o Options, report *berth.Report) error {
-	trial, cancel := context.WithTimeout(ctx, o.Timeout)
+	trial, cancel := scriptkit.Limit(ctx, o.Timeout)
 	defer cancel()
 	if err := wake.Try(trial, o.Client, o.Channel); err != nil {
-		return fmt.Errorf("berth: subscribing to wake-ups: %w", err)
+		return scriptkit.Failure(trial, "subscribing to wake-ups", err)
 	}
 	err := o.Client.Do(ctx, o.Client.B().Publish().Channel(o.Channel).Message("").Build()).Error()
 	if refused(err) {
 		warn(report, "PUBLISH is refused, so a waiter hears of its grant with its next heartbeat only: %v", err)
 		return nil
 	}
-	return err
+	return scriptkit.Failure(ctx, "PUBLISH", err)
 }

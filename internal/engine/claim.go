@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 type phase int
@@ -322,14 +323,13 @@ func (c *Claim) bounded() bool {
 	return c.terms.NoRenew || c.terms.MaxHold > 0 || c.terms.Lease < c.Record.Wait
 }
 
-// causeOf joins what a context says of its end: its error, and its cause where
-// that is another one.
+// causeOf is why a context ended: what the caller's own says, else that a limit of
+// the library's own did.
 func causeOf(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || errors.Is(cause, err) {
-		return cause
+	if end := scriptkit.CallersEnd(ctx); end != nil {
+		return end
 	}
-	return errors.Join(err, cause)
+	return errNoAnswer
 }
 
 // Resource is what the claim holds, "" where the primitive has no resources.

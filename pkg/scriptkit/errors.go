@@ -212,7 +212,7 @@ func failed(ctx context.Context, what string, err error) *Error {
 	v := judge(err)
 	v.mayHaveRun = v.mayHaveRun || errors.Is(err, rueidis.ErrClosing)
 	last := mask(v, err)
-	if end := callersEnd(ctx); end != nil && v.repeat {
+	if end := CallersEnd(ctx); end != nil && v.repeat {
 		last = &endedError{end, last}
 	}
 	return &Error{Attempts: 1, Repeatable: v.repeat, Unavailable: v.unavailable(), Err: fmt.Errorf("%s: %w", what, last)}

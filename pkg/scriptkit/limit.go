@@ -20,9 +20,9 @@ func Internal(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, context.Background())
 }
 
-// callersEnd returns why the caller's own context ended, nil if it did not: its
+// CallersEnd returns why the caller's own context ended, nil if it has not: its
 // error, joined with its cause where that is another one.
-func callersEnd(ctx context.Context) error {
+func CallersEnd(ctx context.Context) error {
 	for {
 		caller, limited := ctx.Value(callerKey{}).(context.Context)
 		if !limited {

@@ -194,7 +194,7 @@ func (c *call) fail(ctx context.Context, v verdict, err error) error {
 	if !v.repeat || ended(ctx) == nil {
 		return c.error(last, v.repeat, v.unavailable())
 	}
-	end := callersEnd(ctx)
+	end := CallersEnd(ctx)
 	switch {
 	case end != nil:
 		return c.error(&endedError{end, last}, true, last != nil)

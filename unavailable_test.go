@@ -1,0 +1,254 @@
+package berth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// bench is a client of each kind on one link.
+type bench struct {
+	*testing.T
+	*link.Link
+	sems   *semaphore.Client
+	sem    *semaphore.Semaphore
+	locks  *qlock.Client
+	pools  *allocator.Client
+	pool   *allocator.Pool[string]
+	fences *fence.Redis
+	drawn  int
+}
+
+func newBench(t *testing.T, redis rueidis.Client, l *link.Link) *bench {
+	t.Helper()
+	b := &bench{T: t, Link: l}
+	retry := berth.Retry{Attempts: 2}
+	var err error
+	b.sems, err = semaphore.New(redis, semaphore.Config{Lease: time.Hour, Retry: retry})
+	require.NoError(t, err)
+	b.sem, err = b.sems.Semaphore("gpu", 1000)
+	require.NoError(t, err)
+	b.locks, err = qlock.New(redis, qlock.Config{Lease: time.Hour, Retry: retry})
+	require.NoError(t, err)
+	b.pools, err = allocator.New(redis, allocator.Config{Lease: time.Hour, Retry: retry})
+	require.NoError(t, err)
+	b.pool, err = allocator.NewPool(b.pools, "proxies", allocator.PoolConfig[string]{
+		Source:  func(context.Context) ([]string, error) { return resources(), nil },
+		Healthy: func(context.Context, string) error { return nil },
+	})
+	require.NoError(t, err)
+	_, err = b.pool.Add(t.Context(), resources(), nil)
+	require.NoError(t, err)
+	b.fences, err = fence.NewRedis(redis, fence.RedisConfig{})
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) close() {
+	require.NoError(b, b.sems.Close(context.Background()))
+	require.NoError(b, b.locks.Close(context.Background()))
+	require.NoError(b, b.pools.Close(context.Background()))
+}
+
+// receivers make what has the public calls, anew for each of them.
+func (b *bench) receivers() map[string]func() any {
+	must := func(v any, err error) any {
+		b.Helper()
+		require.NoError(b, err)
+		return v
+	}
+	return map[string]func() any{
+		"semaphore.Client":     func() any { return b.sems },
+		"semaphore.Semaphore":  func() any { return b.sem },
+		"semaphore.Permit":     func() any { return must(b.sem.Acquire(b.Context(), nil)) },
+		"qlock.Client":         func() any { return b.locks },
+		"qlock.Lock":           func() any { return must(b.locks.Lock(b.Context(), b.name(), nil)) },
+		"qlock.LockSet":        func() any { return must(b.locks.LockAll(b.Context(), []string{b.name(), b.name()}, nil)) },
+		"allocator.Client":     func() any { return b.pools },
+		"allocator.Pool":       func() any { return b.pool },
+		"allocator.Allocation": func() any { return must(b.pool.Allocate(b.Context(), nil)) },
+		"fence.Redis":          func() any { return b.fences },
+	}
+}
+
+// token is one that the receiver can resume.
+func (b *bench) token(receiver any) berth.Token {
+	b.Helper()
+	var hold berth.Hold
+	var err error
+	switch receiver.(type) {
+	case *semaphore.Client:
+		hold, err = b.sem.Acquire(b.Context(), nil)
+	case *qlock.Client:
+		hold, err = b.locks.Lock(b.Context(), b.name(), nil)
+	default:
+		hold, err = b.pool.Allocate(b.Context(), nil)
+	}
+	require.NoError(b, err)
+	token, err := hold.Detach(b.Context())
+	require.NoError(b, err)
+	return token
+}
+
+func resources() []string {
+	all := []string{"a"}
+	for i := range 300 {
+		all = append(all, fmt.Sprint("proxy-", i))
+	}
+	return all
+}
+
+// name is one that nobody has used.
+func (b *bench) name() string {
+	b.drawn++
+	return fmt.Sprint("name-", b.drawn)
+}
+
+// waits are the calls that go on until the caller's context ends.
+var waits = map[string]bool{
+	"Acquire": true, "Do": true, "DoAll": true, "Lock": true, "LockAll": true, "Allocate": true, "AllocateHealthy": true,
+}
+
+// argument makes one of a type.
+func (b *bench) argument(receiver any, kind reflect.Type) reflect.Value {
+	switch kind {
+	case reflect.TypeFor[berth.Token]():
+		return reflect.ValueOf(b.token(receiver))
+	case reflect.TypeFor[string]():
+		return reflect.ValueOf("a")
+	case reflect.TypeFor[[]string]():
+		return reflect.ValueOf([]string{"a"})
+	case reflect.TypeFor[time.Duration]():
+		return reflect.ValueOf(time.Second)
+	case reflect.TypeFor[int](), reflect.TypeFor[int64]():
+		return reflect.ValueOf(1).Convert(kind)
+	}
+	if kind.Kind() == reflect.Func {
+		return reflect.MakeFunc(kind, func([]reflect.Value) []reflect.Value { return []reflect.Value{reflect.Zero(kind.Out(0))} })
+	}
+	return reflect.Zero(kind)
+}
+
+// prepare returns a public call that takes a context and returns an error, with all
+// that it needs, nil for any other method.
+func (b *bench) prepare(receiver any, method reflect.Method) func() error {
+	in, out := method.Type, method.Type.NumOut()
+	if in.NumIn() < 2 || in.In(1) != reflect.TypeFor[context.Context]() || out == 0 {
+		return nil
+	}
+	last := in.Out(out - 1)
+	listing := last.Kind() == reflect.Func && strings.HasPrefix(last.Name(), "Seq2[")
+	if last != reflect.TypeFor[error]() && !listing {
+		return nil
+	}
+	args := []reflect.Value{reflect.ValueOf(receiver), reflect.ValueOf(b.Context())}
+	for i := 2; i < in.NumIn(); i++ {
+		args = append(args, b.argument(receiver, in.In(i)))
+	}
+	return func() (err error) {
+		if waits[method.Name] {
+			ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+			defer cancel()
+			args[1] = reflect.ValueOf(ctx)
+		}
+		call := method.Func.Call
+		if in.IsVariadic() {
+			call = method.Func.CallSlice
+		}
+		result := call(args)[out-1]
+		if !listing {
+			err, _ = result.Interface().(error)
+			return err
+		}
+		result.Call([]reflect.Value{reflect.MakeFunc(last.In(0), func(item []reflect.Value) []reflect.Value {
+			failed, _ := item[1].Interface().(error)
+			err = errors.Join(err, failed)
+			return []reflect.Value{reflect.ValueOf(true)}
+		})})
+		return err
+	}
+}
+
+// Calls that may succeed without the server.
+var needNoServer = map[string]string{
+	"semaphore.Client.Close":     "it ends the client",
+	"qlock.Client.Close":         "it ends the client",
+	"allocator.Client.Close":     "it ends the client",
+	"qlock.Client.ReleaseAll":    "nothing is held",
+	"allocator.Pool.CheckHealth": "there may be nothing to check",
+	"allocator.Pool.Refresh":     "another node may be at it",
+}
+
+// Every public call of every package says so where the server does not answer, or
+// does not run it for now; and nobody's context has ended.
+func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
+	for name, silence := range map[string]func(l *link.Link){
+		"refused": func(l *link.Link) {
+			l.OnCommand(func(link.Command) link.Fate {
+				return link.Refuse("READONLY You can't write against a read only replica.")
+			})
+		},
+		"cut off":      (*link.Link).Cut,
+		"not answered": (*link.Link).Stall,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server, err := embedded.Start()
+				require.NoError(t, err)
+				defer server.Close()
+				l := link.New(nil)
+				redis, err := server.Client(world.RarePings, l.Wrap)
+				require.NoError(t, err)
+				defer redis.Close()
+				b := newBench(t, redis, l)
+				calls, wrong := 0, []string{}
+				for kind, receiver := range b.receivers() {
+					for method := range reflect.TypeOf(receiver()).Methods() {
+						what := kind + "." + method.Name
+						if needNoServer[what] != "" {
+							continue
+						}
+						call := b.prepare(receiver(), method)
+						if call == nil {
+							continue
+						}
+						silence(l)
+						err := call()
+						l.OnCommand(nil)
+						l.Mend()
+						l.Flow()
+						time.Sleep(time.Minute)
+						synctest.Wait()
+						ends := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+						if !errors.Is(err, berth.ErrUnavailable) || errors.Is(err, berth.ErrBusy) || ends != waits[method.Name] ||
+							!ends && strings.Contains(err.Error(), "context ") {
+							wrong = append(wrong, fmt.Sprintf("%s: %v", what, err))
+						}
+						calls++
+					}
+				}
+				b.close()
+				require.Empty(t, wrong)
+				require.Greater(t, calls, 60)
+			})
+		})
+	}
+}
