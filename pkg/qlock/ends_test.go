@@ -1,0 +1,136 @@
+package qlock_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model/link"
+	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// The table of the docs on how a hold ends, as far as it is about locks.
+func TestHowALockEnds(t *testing.T) {
+	ctx := context.Background()
+	plays := map[string]func(w *world, n *node) *qlock.Lock{
+		"Release of its handle": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			release(w.T, l)
+			return l
+		},
+		"Release of one of several entries": func(w *world, n *node) *qlock.Lock {
+			n.takeFor("me", nil)
+			l := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+			release(w.T, l)
+			return l
+		},
+		"Do or DoAll returns": func(w *world, n *node) *qlock.Lock {
+			set, err := n.LockAll(ctx, []string{door}, nil) // as DoAll does
+			require.NoError(w.T, err)
+			require.NoError(w.T, set.Release(ctx))
+			require.NoError(w.T, n.Do(ctx, door, nil, func(context.Context) error { return nil }))
+			return set.Locks()[0]
+		},
+		"Close of its client": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			require.NoError(w.T, n.Client.Close(ctx))
+			return l
+		},
+		"ReleaseAll": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			_, err := n.ReleaseAll(ctx)
+			require.NoError(w.T, err)
+			return l
+		},
+		"Detach; that somebody resumes it later is no news to the handle": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			_ = w.node().resume(detach(w.T, l))
+			return l
+		},
+		"another handle of this process resumes it, after a Detach that ended nothing": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			n.OnCommand(func(link.Command) link.Fate { return link.LoseReply })
+			_, err := l.Detach(ctx)
+			require.Error(w.T, err)
+			n.OnCommand(nil)
+			_ = n.resume(berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.Node(), Fence: l.Fence()})
+			return l
+		},
+		"ForceRelease, ForceReleaseAll: by name": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			require.NoError(w.T, w.node().ForceRelease(ctx, door))
+			return l
+		},
+		"ForceReleaseNode: by node": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			_, err := w.node().ForceReleaseNode(ctx, n.Node())
+			require.NoError(w.T, err)
+			return l
+		},
+		"its MaxHold is over": func(_ *world, n *node) *qlock.Lock {
+			return n.take(&qlock.LockOptions{MaxHold: time.Second})
+		},
+		"its lease is over, under NoRenew": func(_ *world, n *node) *qlock.Lock {
+			return n.take(&qlock.LockOptions{NoRenew: true})
+		},
+		"its lease is over, no renewal was answered in time": func(_ *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			n.Cut()
+			return l
+		},
+		"the server has forgotten it: a flush, a failover": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			w.Do("FLUSHALL")
+			return l
+		},
+		"its node was silent in its swarm, or was found dead": func(w *world, n *node) *qlock.Lock {
+			require.NoError(w.T, n.Swarm().Start(ctx))
+			l := n.take(hour())
+			n.condemn()
+			return l
+		},
+		"Release finds that it is not there any more": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			w.Do("FLUSHALL")
+			require.ErrorIs(w.T, l.Release(ctx), berth.ErrLost)
+			return l
+		},
+	}
+	rows := worlds.Ends(t, "../..", "TestHowALockEnds")
+	require.ElementsMatch(t, slices.Collect(maps.Keys(rows)), slices.Collect(maps.Keys(plays)), "each row is played")
+	for how, row := range rows {
+		t.Run(how, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node(qlock.Config{Retry: berth.Retry{Attempts: 1}, Swarm: qlock.SwarmConfig{FlushEvery: -1}})
+				l := plays[how](w, n)
+				w.Advance(2 * lease)
+				want := map[string]error{
+					"ErrReleased": berth.ErrReleased, "ErrExpired": berth.ErrExpired, "ErrLost": berth.ErrLost,
+					"ErrReleased; Release returns ErrLost": berth.ErrReleased,
+				}[row.Err]
+				require.ErrorIs(t, l.Err(), want)
+				require.ErrorIs(t, context.Cause(l.Context()), want)
+				var end *berth.EndError
+				require.ErrorAs(t, l.Err(), &end)
+				var told []observe.Kind
+				n.mu.Lock()
+				for _, e := range n.events {
+					ends := []observe.Kind{observe.Released, observe.Detached, observe.ReleasedByOther, observe.Expired, observe.Lost, observe.ReentryEnded}
+					if e.Claim == l.ID() && slices.Contains(ends, e.Kind) {
+						told = append(told, e.Kind)
+					}
+				}
+				n.mu.Unlock()
+				require.Equal(t, []observe.Kind{observe.Kind(row.Event)}, told)
+				require.Equal(t, row.Level, told[0].Level().String())
+			})
+		})
+	}
+}
