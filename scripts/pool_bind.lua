@@ -28,6 +28,6 @@ local i = st.fmt > 0 and item(at, key)
 if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
   return { "absent" }
 end
-bind(at, bind_name, key, tonumber(ARGV[3]))
+bind(at, bind_name, key, tonumber(ARGV[3]), 0)
 poolsave(at, st)
 return { "bound" }

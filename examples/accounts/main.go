@@ -93,7 +93,8 @@ func send(ctx context.Context, pool *allocator.Pool[string], post poster, messag
 		err := pool.Do(ctx, nil, func(ctx context.Context, account *allocator.Allocation[string]) error {
 			pause, err := post(ctx, account.Value(), message)
 			if errors.Is(err, errThrottled) {
-				account.Rest(pause, err.Error()) // when Do gives it back; the cooldown is the least
+				// When Do gives it back; the cooldown is the least.
+				err = errors.Join(err, account.Rest(pause, err.Error()))
 			}
 			return err
 		})

@@ -108,7 +108,7 @@ func fetch(ctx context.Context, proxies *allocator.Pool[*http.Client], page stri
 			if errors.Is(err, errNoUse) {
 				// It rests when Do gives it back, so the next try gets another
 				// one, and the site is bound to that from then on.
-				proxy.Rest(pause, err.Error())
+				err = errors.Join(err, proxy.Rest(pause, err.Error()))
 			}
 			body = answer
 			return err

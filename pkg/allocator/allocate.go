@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -39,17 +40,15 @@ type AllocateOptions struct {
 	// is bound to it if that is free, and another one otherwise, which is bound to
 	// it then. Default "", none.
 	Bind string
-	// BindFor is how long the binding lasts, counted from the grant: whole
-	// milliseconds, or berth.Forever. Default 1 h.
+	// BindFor is how long the binding lasts at least, counted from the grant: whole
+	// milliseconds, or berth.Forever. A binding to the same resource that lasts longer
+	// stays as it is. It needs a Bind. Default 1 h.
 	BindFor time.Duration
 }
 
 func (o AllocateOptions) withDefaults(cfg Config) AllocateOptions {
 	if o.Lease == 0 {
 		o.Lease = cfg.Lease
-	}
-	if o.BindFor == 0 {
-		o.BindFor = defaultBindFor
 	}
 	return o
 }
@@ -70,7 +69,10 @@ func (o AllocateOptions) validate() error {
 	if err := settings.Text("Bind", o.Bind); err != nil {
 		return err
 	}
-	if err := checkBindFor(o.BindFor); err != nil {
+	if o.BindFor != 0 && o.Bind == "" {
+		return berth.Invalid("BindFor", "there is no Bind that could last for %s", o.BindFor)
+	}
+	if err := settings.Duration("BindFor", o.BindFor); err != nil {
 		return err
 	}
 	return settings.Meta("Meta", o.Meta)
@@ -94,8 +96,12 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 }
 
 // TryAllocate takes a resource if one is free and nobody waits for it, and never
-// waits in line itself. The reason in the *berth.AcquireError is ReasonFull,
-// ReasonResting, ReasonEmpty or ReasonQueuedAhead where it is not; else as Allocate.
+// waits in line itself. Where the pool has no resources and a Source, it waits until the
+// Source has answered, within ctx and MaxWait: for the refresh that is under way in this
+// process, or for one that it begins, whosever turn it is, at most once a second; many
+// who try at once share it. Then it tries once more. The reason in the
+// *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead
+// where no resource is free; else as Allocate.
 func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	return p.allocate(ctx, opts, false, 0)
 }
@@ -145,13 +151,35 @@ func (p *Pool[T]) allocate(ctx context.Context, opts *AllocateOptions, wait bool
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	clock := p.core.client.engine
+	began := clock.Now() - before
 	claim := p.core.claim(ctx, o, wait)
 	claim.Before = before
 	hold, err := p.core.acquire(ctx, claim, o.MaxWait)
+	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
+		if p.fill(ctx, o.MaxWait) {
+			claim = p.core.claim(ctx, o, wait)
+			claim.Before = clock.Now() - began
+			hold, err = p.core.acquire(ctx, claim, o.MaxWait)
+		} else if ctx.Err() != nil {
+			return nil, p.gaveUp(ctx, refusal, clock.Now()-began)
+		}
+	}
 	if err != nil {
 		return nil, p.unfilled(err)
 	}
 	return p.open(ctx, hold)
+}
+
+// fill waits for the Source of a pool that was found empty, and returns whether it was
+// asked.
+func (p *Pool[T]) fill(ctx context.Context, patience time.Duration) bool {
+	if patience > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, patience)
+		defer stop()
+	}
+	return p.refresher.fill(ctx)
 }
 
 // Do allocates, runs f under the hold and gives the resource back, also when f

@@ -101,9 +101,14 @@ func (a *Allocation[T]) Left() time.Duration { return a.hold.Left() }
 // Rest has the resource rest for d, rounded up to the millisecond, when this hold
 // is ended by Release, Swap or Do while it lives, if that is longer than the pool's Cooldown;
 // berth.Forever is until somebody ends it by Pool.Rest. The last call counts, 0 takes
-// it back. It sends nothing. Of the reason, 512 bytes are kept.
-func (a *Allocation[T]) Rest(d time.Duration, reason string) {
-	a.request().ask(max(d, 0), cutReason(reason))
+// it back. It sends nothing. Of the reason, 512 bytes are kept. It returns
+// berth.ErrInvalidConfig for a negative d, and then what was asked for before stays.
+func (a *Allocation[T]) Rest(d time.Duration, reason string) error {
+	if d < 0 {
+		return berth.Invalid("d", "%s is negative", d)
+	}
+	a.request().ask(d, cutReason(reason))
+	return nil
 }
 
 // Release gives the resource back, to the first in line if somebody waits and it does

@@ -362,3 +362,34 @@ func TestABoundClaimThatWaitsTakesWhatComesFirst(t *testing.T) {
 		require.Equal(t, "a", bound)
 	})
 }
+
+// What an operator has bound for longer than a grant asks for stays so.
+func TestAGrantShortensNoBinding(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.node()
+		w.bind("customer", "b", berth.Forever)
+		for range 3 {
+			w.release(n.takes("b", to("customer")))
+			bound, left := w.binding("customer")
+			require.Equal(t, "b", bound)
+			require.Equal(t, berth.Forever, left)
+		}
+		w.bind("customer", "b", 2*time.Hour)
+		b := n.takes("b", to("customer"))
+		_, left := w.binding("customer")
+		require.Equal(t, 2*time.Hour, left, "an operator may shorten it")
+		w.release(b)
+		w.Advance(90 * time.Minute)
+		w.release(n.takes("b", to("customer")))
+		_, left = w.binding("customer")
+		require.Equal(t, time.Hour, left, "and a grant lengthens it")
+		held := n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: berth.Forever})
+		w.release(n.takes("a", to("customer")))
+		bound, left := w.binding("customer")
+		require.Equal(t, "a", bound, "another resource has a binding of its own")
+		require.Equal(t, time.Hour, left)
+		w.release(held)
+		w.inspect()
+	})
+}

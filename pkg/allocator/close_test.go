@@ -191,7 +191,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 				n.subscribe()
 				w.add("a")
 				a := n.takes("a", nil)
-				a.Rest(time.Hour, "not asked for by its holder's release")
+				_ = a.Rest(time.Hour, "not asked for by its holder's release")
 				q := op.queue(nil)
 				n.Deafen(!told)
 				w.Advance(time.Second)

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -21,6 +22,10 @@ type core struct {
 	shared   bool
 	sharers  int
 	turnID   string // of the turn that this node had last; the refresher's
+
+	// replacing has room for one: what this process replaces goes one after the other, so
+	// that only another process can supersede it.
+	replacing chan struct{}
 }
 
 // tell sends an event of the pool.
@@ -38,7 +43,7 @@ func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
 	}
 	bindFor := int64(0)
 	if o.BindFor != berth.Forever {
-		bindFor = o.BindFor.Milliseconds()
+		bindFor = cmp.Or(o.BindFor, defaultBindFor).Milliseconds()
 	}
 	return p.policy.letter() + " " + kind + " " + claims.Decimal(restMillis(cooldown)) + " " + claims.Decimal(bindFor) + " " + o.Bind
 }

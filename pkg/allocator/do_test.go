@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,7 +65,7 @@ func TestAPanicInDoGivesBack(t *testing.T) {
 	})
 }
 
-func TestAPanicOfOpenGivesBackAndGoesOn(t *testing.T) {
+func TestAPanicOfOpenGoesOnAndTheResourceRests(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		panics := true
@@ -79,15 +80,31 @@ func TestAPanicOfOpenGivesBackAndGoesOn(t *testing.T) {
 				_ = do(context.Background(), nil, func(context.Context, *allocator.Allocation[string]) error { return nil })
 			})
 			w.Advance(0)
-			require.Equal(t, []string{"a"}, w.list())
+			a := w.status("a")
+			require.Equal(t, allocator.Resting, a.State, "as one whose Open failed")
+			require.Equal(t, time.Minute, a.Left)
+			require.Contains(t, a.Reason, "berth: Open panicked: my own reason")
 			w.requireIdle()
+			w.Advance(time.Minute)
 		}
 		told := failures(n)
 		require.Len(t, told, 2)
 		require.ErrorContains(t, told[0].Err, "berth: Open panicked: my own reason")
-		require.ErrorContains(t, told[0].Err, "TestAPanicOfOpenGivesBackAndGoesOn", "where it did")
+		require.ErrorContains(t, told[0].Err, "TestAPanicOfOpenGoesOnAndTheResourceRests", "where it did")
 		panics = false
 		w.release(n.takes("a", nil))
+	})
+}
+
+func TestAPanicOfHealthyGoesOnAndTheResourceRests(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error { panic(errMine) }})
+		require.PanicsWithError(t, errMine.Error(), func() { _, _ = n.AllocateHealthy(context.Background(), nil) })
+		w.Advance(0)
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		require.Equal(t, "berth: Healthy panicked", w.status("a").Reason)
+		w.requireIdle()
 	})
 }
 
@@ -163,7 +180,7 @@ func TestUnderDoAResourceCanRestAndBeSwapped(t *testing.T) {
 			require.NoError(t, ctx.Err())
 			require.Greater(t, a.Fence(), fence)
 			require.Equal(t, a.Fence(), n.Fence(ctx), "the fence of what it has now")
-			a.Rest(lease, "mine")
+			_ = a.Rest(lease, "mine")
 			return nil
 		}))
 		require.Equal(t, map[string]allocator.State{"a": allocator.Free, "b": allocator.Resting}, w.states())

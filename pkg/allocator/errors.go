@@ -21,6 +21,6 @@ var (
 
 	// ErrAbsent says that a resource is not in the pool.
 	ErrAbsent = errors.New("berth: resource not in the pool")
-	// ErrSuperseded says that a newer Replace of the same pool has begun.
+	// ErrSuperseded says that another process has begun a newer Replace of the same pool.
 	ErrSuperseded = errors.New("berth: superseded by a newer replace")
 )

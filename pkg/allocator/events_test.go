@@ -373,9 +373,9 @@ func TestTheEventsOfAHoldThatIsSwappedTellOfWhatItHad(t *testing.T) {
 		attrs := map[string]any{"request": 7}
 		a, err := n.Allocate(berth.WithOwner(context.Background(), "me"), &allocator.AllocateOptions{Attrs: attrs})
 		require.NoError(t, err)
-		a.Rest(time.Minute, "blocked")
+		_ = a.Rest(time.Minute, "blocked")
 		require.NoError(t, a.Swap(context.Background()))
-		a.Rest(time.Hour, "done")
+		_ = a.Rest(time.Hour, "done")
 		w.release(a)
 		got := make(map[string]int)
 		for _, e := range n.Events() {

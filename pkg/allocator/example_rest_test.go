@@ -18,7 +18,7 @@ func ExampleAllocation_Rest() {
 
 	ctx := context.Background()
 	account := allocate(accounts, nil)
-	account.Rest(15*time.Minute, "429 of the search")
+	_ = account.Rest(15*time.Minute, "429 of the search")
 	if err := account.Release(ctx); err != nil { // the rest begins here
 		panic(err)
 	}

@@ -19,7 +19,7 @@ func ExampleAllocation_Swap() {
 	ctx := context.Background()
 	proxy := allocate(proxies, nil)
 	fmt.Println("begins with", proxy.Value())
-	proxy.Rest(time.Hour, "blocked")
+	_ = proxy.Rest(time.Hour, "blocked")
 	fmt.Println(proxy.Swap(ctx))
 	fmt.Println("goes on with", proxy.Value())
 

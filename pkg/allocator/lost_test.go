@@ -69,7 +69,7 @@ func TestAReleaseWhoseAnswerIsLostHasSucceededOnce(t *testing.T) {
 				n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
 				n.connect()
 				held := n.takes("a", nil)
-				held.Rest(3*time.Second, "429")
+				_ = held.Rest(3*time.Second, "429")
 				n.Once("pool_release", fate)
 				w.release(held)
 				info := w.status("a")

@@ -16,6 +16,10 @@ import (
 // errNoReturn is what is said of an Open that has ended its goroutine.
 var errNoReturn = errors.New("berth: Open did not return")
 
+// errHealthyPanicked is what is said of a resource whose Healthy panicked; the panic goes
+// on to the caller.
+var errHealthyPanicked = errors.New("berth: Healthy panicked")
+
 // errOpenTimeout is the cause of a context that has ended because Open, or Healthy,
 // took too long.
 var errOpenTimeout = fmt.Errorf("berth: OpenTimeout has passed: %w", context.DeadlineExceeded)
@@ -103,10 +107,12 @@ func (p *Pool[T]) usable(ctx context.Context, hold *engine.Hold, o opened[T]) (T
 	ended := hold.Err()
 	switch {
 	case o.panicked != nil:
-		p.core.client.engine.Event(observe.OpenFailed, hold.Claim(), func(ev *observe.Event) {
-			ev.Err = fmt.Errorf("berth: Open panicked: %v\n\n%s", o.panicked, o.stack)
-		})
-		hold.Drop()
+		bad := fmt.Errorf("berth: Open panicked: %v\n\n%s", o.panicked, o.stack)
+		if ended == nil {
+			p.blame(ctx, hold, bad, observe.OpenFailed)
+		} else {
+			hold.Drop()
+		}
 		panic(o.panicked)
 	case o.err == nil && ended == nil:
 		return o.value, nil
@@ -145,8 +151,8 @@ func (p *Pool[T]) unhealthy(ctx context.Context, a *Allocation[T]) error {
 		stop()
 		cancel()
 		switch {
-		case !done: // Healthy has panicked
-			a.hold.Drop()
+		case !done:
+			p.reject(ctx, a.hold, errHealthyPanicked, observe.Unhealthy)
 		case bad != nil:
 			p.reject(ctx, a.hold, bad, observe.Unhealthy)
 		}
@@ -190,6 +196,16 @@ func (p *Pool[T]) failed(ctx context.Context, hold *engine.Hold, cause error) er
 	case ctx.Err() != nil && !errors.Is(cause, ctx.Err()):
 		refusal.Cause = errors.Join(endOfContext(ctx), cause)
 	}
+	return refusal
+}
+
+// gaveUp is what a try returns whose caller did not wait for the Source of an empty pool.
+func (p *Pool[T]) gaveUp(ctx context.Context, refusal *berth.AcquireError, waited time.Duration) error {
+	refusal.Reason, refusal.Waited = berth.ReasonCancelled, waited
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		refusal.Reason = berth.ReasonTimedOut
+	}
+	refusal.Cause = endOfContext(ctx)
 	return refusal
 }
 

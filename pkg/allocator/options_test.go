@@ -42,6 +42,7 @@ var badOptions = []struct {
 	{"Bind", allocator.AllocateOptions{Bind: strings.Repeat("x", 513)}},
 	{"BindFor", allocator.AllocateOptions{Bind: "b", BindFor: -ms}},
 	{"BindFor", allocator.AllocateOptions{Bind: "b", BindFor: ms + 1}},
+	{"BindFor", allocator.AllocateOptions{BindFor: time.Hour}},
 	{"Meta", allocator.AllocateOptions{Meta: map[string]string{"key": strings.Repeat("x", 16<<10-2)}}},
 }
 
@@ -213,6 +214,10 @@ func TestABadPoolConfigIsNamed(t *testing.T) {
 			{"Cooldown", allocator.PoolConfig[string]{Cooldown: -1}},
 			{"Cooldown", allocator.PoolConfig[string]{Cooldown: ms + 1}},
 			{"Cooldown", allocator.PoolConfig[string]{Cooldown: time.Second, Shared: true}},
+			{"Cooldown", allocator.PoolConfig[string]{Cooldown: berth.Forever}},
+			{"Expiry", allocator.PoolConfig[string]{Expiry: time.Hour}},
+			{"AllowEmpty", allocator.PoolConfig[string]{AllowEmpty: true}},
+			{"Close", allocator.PoolConfig[string]{Close: func(string) error { return nil }}},
 			{"OpenTimeout", allocator.PoolConfig[string]{OpenTimeout: -1}},
 			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: -1}},
 			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: 101}},

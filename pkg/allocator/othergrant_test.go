@@ -51,7 +51,7 @@ func TestAHoldWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				held := w.replaced(n, nil)
-				held.Rest(time.Hour, "429")
+				_ = held.Rest(time.Hour, "429")
 				ask(w, held)
 				synctest.Wait()
 				if name != "by Release" { // which ends it before it is sent

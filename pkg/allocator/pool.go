@@ -48,8 +48,9 @@ const maxSharers = 100
 // them; other processes may say otherwise.
 type PoolConfig[T any] struct {
 	// Open makes the value of a resource, once per resource and process, when
-	// it is first allocated. Its ctx ends with the hold and after OpenTimeout. If it fails, the resource is given back with a rest
-	// of FailureRest, and the allocating call returns the error. Where several
+	// it is first allocated. Its ctx ends with the hold and after OpenTimeout. If it fails, the
+	// resource is given back with a rest of FailureRest, and the allocating call
+	// returns the error; if it panics, the call panics so. Where several
 	// may hold a resource at once, they share the value. Default nil: T must be
 	// string, and the value is the key.
 	Open func(ctx context.Context, resource string) (T, error)
@@ -71,7 +72,7 @@ type PoolConfig[T any] struct {
 	// Policy says which of the free resources comes next. Default LeastRecent.
 	Policy Policy
 	// Cooldown is how long a resource rests after each hold of this process,
-	// however it ended: whole milliseconds. Default 0, not at all.
+	// however it ended: whole milliseconds, not berth.Forever. Default 0, not at all.
 	Cooldown time.Duration
 	// FailureRest is how long a resource rests that could not be opened or is
 	// not healthy; below 0 not at all. Default 1 min.
@@ -89,10 +90,11 @@ type PoolConfig[T any] struct {
 	// RefreshEvery is how often Source is asked: whole milliseconds. Default 5 min.
 	RefreshEvery time.Duration
 	// Expiry is how long what Source returned stays when it is not returned again,
-	// because Source fails or nobody asks it: whole milliseconds. Default 0, for good.
+	// because Source fails or nobody asks it: whole milliseconds. It needs a Source.
+	// Default 0, for good.
 	Expiry time.Duration
 	// AllowEmpty lets an empty answer of Source empty the pool; else that is an
-	// error as any other. Default false.
+	// error as any other. It needs a Source. Default false.
 	AllowEmpty bool
 }
 
@@ -142,6 +144,14 @@ func (c PoolConfig[T]) validate() error {
 		return berth.Invalid("RefreshEvery", "%s is no period", c.RefreshEvery)
 	case c.Expiry == berth.Forever:
 		return berth.Invalid("Expiry", "for good is 0")
+	case c.Cooldown == berth.Forever:
+		return berth.Invalid("Cooldown", "each resource could be used once, and never again")
+	case c.Source == nil && c.Expiry > 0:
+		return berth.Invalid("Expiry", "there is no Source whose resources could expire; AddOptions has one for others")
+	case c.Source == nil && c.AllowEmpty:
+		return berth.Invalid("AllowEmpty", "there is no Source that could return nothing")
+	case c.Open == nil && c.Close != nil:
+		return berth.Invalid("Close", "there is no Open whose values could be closed")
 	}
 	return nil
 }
@@ -174,6 +184,7 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 	p := &Pool[T]{
 		core: &core{
 			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown, shared: cfg.Shared, sharers: cfg.MaxSharers,
+			replacing: make(chan struct{}, 1),
 		},
 		cfg: cfg,
 	}

@@ -62,16 +62,28 @@ type refresher struct {
 	refreshConfig
 	clock clock.Clock
 	kicks chan struct{} // has room for one
+	fills chan struct{} // has room for one: there is a round that is wanted now
 
 	ctx    context.Context // of all that the goroutine does; ends with ErrClosed
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the goroutine has ended
 
-	mu   sync.Mutex
-	last error // guarded by mu: of the last refresh
+	mu       sync.Mutex
+	last     error         // guarded by mu: of the last refresh
+	current  *round        // guarded by mu: under way, nil for none
+	wanted   *round        // guarded by mu: the next one, where somebody waits for it
+	asked    bool          // guarded by mu: Source was asked by the loop
+	answered time.Duration // guarded by mu: when that ended last
 
 	reconciled time.Duration // the goroutine's: when reconcile began last
 	failures   int           // the goroutine's: how often in a row Source or its Replace has failed
+}
+
+// round is one turn of the loop, for those who wait for it.
+type round struct {
+	force bool          // Source is to be asked, whosever turn it is
+	asked bool          // it was, or nothing can be asked; written before done is closed
+	done  chan struct{} // closed when it has ended
 }
 
 // refresherOf starts the refresher of a pool, or returns nil where there is nothing
@@ -91,8 +103,8 @@ func refresherOf[T any](p *Pool[T]) *refresher {
 // Refresh asks Source now, on the caller's goroutine and whosever turn it is, and
 // makes the pool hold what it returns. It returns the error of Source;
 // berth.ErrInvalidConfig without a Source, for a key that cannot be a resource's; an
-// error for an empty answer unless AllowEmpty is set; ErrSuperseded if a newer
-// Replace has begun; berth.ErrClosed, or the server's error. The change is what was
+// error for an empty answer unless AllowEmpty is set; ErrSuperseded if another
+// process has begun a newer Replace; berth.ErrClosed, or the server's error. The change is what was
 // done, also beside an error.
 func (p *Pool[T]) Refresh(ctx context.Context) (Change, error) {
 	if p.cfg.Source == nil {
@@ -105,7 +117,9 @@ func newRefresher(cfg refreshConfig) *refresher {
 	if cfg.jitter == nil {
 		cfg.jitter = func(d time.Duration) time.Duration { return rand.N(d/20 + 1) }
 	}
-	r := &refresher{refreshConfig: cfg, clock: clock.New(), kicks: make(chan struct{}, 1), done: make(chan struct{})}
+	r := &refresher{refreshConfig: cfg, clock: clock.New(), kicks: make(chan struct{}, 1), fills: make(chan struct{}, 1), done: make(chan struct{}),
+		wanted: &round{done: make(chan struct{})}, // the first one is waited for as well
+	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -148,11 +162,81 @@ func (r *refresher) kick() {
 	}
 }
 
+// fill returns when Source has been asked for somebody who has found the pool empty: by
+// the round that is under way, or else by one that it has begun now, for all who come
+// meanwhile. It returns false at once where Source was asked a moment ago, and where ctx
+// ends first. It does nothing on nil.
+func (r *refresher) fill(ctx context.Context) bool {
+	if r == nil || r.source == nil {
+		return false
+	}
+	for {
+		on := r.join()
+		if on == nil {
+			return false
+		}
+		select {
+		case <-on.done:
+			if on.asked {
+				return true
+			}
+		case <-r.done:
+			return true // the client is closed
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// join returns the round that is under way or wanted, or has one begin; nil where it is
+// too soon for that.
+func (r *refresher) join() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.current != nil:
+		return r.current
+	case r.wanted != nil:
+		return r.wanted
+	case r.asked && r.clock.Now()-r.answered < min(kickGap, r.every):
+		return nil
+	}
+	r.wanted = &round{force: true, done: make(chan struct{})}
+	r.fills <- struct{}{} // begin takes both
+	return r.wanted
+}
+
+// begin begins a round.
+func (r *refresher) begin() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current, r.wanted = r.wanted, nil
+	if r.current == nil {
+		r.current = &round{done: make(chan struct{})}
+	}
+	select {
+	case <-r.fills:
+	default:
+	}
+	return r.current
+}
+
+// over ends a round.
+func (r *refresher) over(on *round) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current = nil; on.asked {
+		r.asked, r.answered = true, r.clock.Now()
+	}
+	close(on.done)
+}
+
 func (r *refresher) loop() {
 	defer close(r.done)
 	for {
-		began := r.clock.Now()
-		pause := r.round()
+		began, on := r.clock.Now(), r.begin()
+		pause := r.round(on)
+		r.over(on)
 		if !r.wait(began, pause) {
 			return
 		}
@@ -160,14 +244,14 @@ func (r *refresher) loop() {
 }
 
 // round does what is due, and says how long there is nothing to do.
-func (r *refresher) round() (pause time.Duration) {
+func (r *refresher) round(on *round) (pause time.Duration) {
 	select {
 	case <-r.kicks: // it is served by this round
 	default:
 	}
 	pause, replaced := r.every, false
 	if r.source != nil {
-		pause, replaced = r.ask()
+		pause, replaced = r.ask(on)
 	}
 	// Not in every round: kicks may make one a second, and a process may have many
 	// idle values.
@@ -178,17 +262,22 @@ func (r *refresher) round() (pause time.Duration) {
 	return pause
 }
 
-// ask asks for the turn, and Source if the turn is this node's.
-func (r *refresher) ask() (pause time.Duration, replaced bool) {
+// ask asks for the turn, and Source if the turn is this node's, or if it is to be asked
+// in any case.
+func (r *refresher) ask(on *round) (pause time.Duration, replaced bool) {
 	mine, left, err := r.server.turn(r.ctx, r.every)
+	on.asked = err != nil || mine || on.force
 	switch {
 	case err != nil:
 		r.failed(err)
 		return min(turnRetry, r.every), false
-	case !mine:
+	case !mine && !on.force:
 		return left, false
 	}
-	letGo := r.keepTurn()
+	letGo := func() {}
+	if mine {
+		letGo = r.keepTurn()
+	}
 	_, err = r.refresh(r.ctx, func(ctx context.Context) (resources []string, err error) {
 		err = caught("Source", func() error {
 			resources, err = r.source(ctx)
@@ -197,7 +286,10 @@ func (r *refresher) ask() (pause time.Duration, replaced bool) {
 		return resources, err
 	})
 	letGo()
-	if err == nil {
+	switch {
+	case !mine:
+		return left, err == nil
+	case err == nil:
 		r.failures = 0
 		return r.every, true
 	}
@@ -248,6 +340,8 @@ func (r *refresher) wait(began, pause time.Duration) bool {
 		case <-r.ctx.Done():
 			return false
 		case <-timer.C:
+			return true
+		case <-r.fills:
 			return true
 		case <-kicks:
 			kicks = nil

@@ -112,7 +112,7 @@ func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
 		n := w.nodeWith(once, allocator.PoolConfig[string]{Shared: true})
 		n.connect()
 		a := n.takes("a", nil)
-		a.Rest(time.Hour, "429")
+		_ = a.Rest(time.Hour, "429")
 		n.Once("pool_rest", link.LoseRequest)
 		require.Error(t, a.Release(ctx))
 		require.NoError(t, a.Release(ctx))
@@ -135,7 +135,7 @@ func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
 			var err error
 			a, err = n.TryAllocate(context.Background(), nil)
 			require.NoError(t, err)
-			a.Rest(time.Minute, "429")
+			_ = a.Rest(time.Minute, "429")
 		}
 		w.Advance(time.Second)
 		require.NotContains(t, n.Kinds(), observe.Rested, "not yet")

@@ -6,9 +6,15 @@ import (
 	"time"
 )
 
-// replace has the pool hold these resources and no others. Where the server has lost
-// the pool meanwhile, it begins again.
+// replace has the pool hold these resources and no others, after what this process
+// replaces already. Where the server has lost the pool meanwhile, it begins again.
 func (p *core) replace(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (Change, error) {
+	select {
+	case p.replacing <- struct{}{}:
+	case <-ctx.Done():
+		return Change{}, endOfContext(ctx)
+	}
+	defer func() { <-p.replacing }()
 	const flushes = 3 // as many are bad luck, more are something else
 	for again := 0; ; again++ {
 		change, gen, err := p.replaceNow(ctx, resources, expiry, sharers, progress)

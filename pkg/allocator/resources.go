@@ -19,7 +19,8 @@ type AddOptions struct {
 	// Default PoolConfig.MaxSharers.
 	MaxSharers int
 	// Progress is told, on the caller's goroutine, how many of the resources
-	// have been sent. Default none.
+	// have been sent. It must not call Replace, Clear or Refresh of the pool, which
+	// wait for the Replace that it is told of. Default none.
 	Progress func(done, total int)
 }
 
@@ -129,8 +130,9 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 // Replace has the pool hold these resources and no others, in steps as Add and
 // Remove do: what is new is added first. Those that stay keep their place, their
 // rest and their holders. It refuses an empty list; that is Clear. It returns
-// ErrSuperseded if a newer Replace of the pool has begun, which then decides; else
-// its errors are those of Add.
+// ErrSuperseded if another process has begun a newer Replace of the pool, which then
+// decides; what this process replaces goes one after the other. Else its errors are those
+// of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	resources, o, err := checkAdd(resources, opts)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestAnyBytesCanBeTheKeyOfAResource(t *testing.T) {
 		}
 		require.Equal(t, len(odd), w.inspect().Leased)
 		for i, a := range held {
-			a.Rest(time.Second, odd[i][:min(len(odd[i]), 512)])
+			_ = a.Rest(time.Second, odd[i][:min(len(odd[i]), 512)])
 			w.release(a)
 			info := w.status(odd[i])
 			require.Equal(t, allocator.Resting, info.State)

@@ -144,15 +144,20 @@ func TestAnAllocationsRestIsForItsResourceIfItIsLongerThanTheCooldown(t *testing
 		rest   time.Duration
 		reason string
 	}{
-		"longer":        {func(h *allocator.Allocation[string]) { h.Rest(5*time.Second, "429") }, 5 * time.Second, "429"},
-		"as long":       {func(h *allocator.Allocation[string]) { h.Rest(cooldown, "429") }, cooldown, "429"},
-		"shorter":       {func(h *allocator.Allocation[string]) { h.Rest(time.Second, "429") }, cooldown, ""},
-		"taken back":    {func(h *allocator.Allocation[string]) { h.Rest(5*time.Second, "429"); h.Rest(0, "") }, cooldown, ""},
-		"the last call": {func(h *allocator.Allocation[string]) { h.Rest(9*time.Second, "1"); h.Rest(5*time.Second, "2") }, 5 * time.Second, "2"},
-		"rounded up":    {func(h *allocator.Allocation[string]) { h.Rest(5*time.Second+1, "429") }, 5*time.Second + ms, "429"},
-		"a long reason": {func(h *allocator.Allocation[string]) { h.Rest(5*time.Second, long) }, 5 * time.Second, long[:512]},
-		"negative":      {func(h *allocator.Allocation[string]) { h.Rest(-5*time.Second, "") }, cooldown, ""},
-		"no reason":     {func(h *allocator.Allocation[string]) { h.Rest(5*time.Second, "") }, 5 * time.Second, ""},
+		"longer":        {func(h *allocator.Allocation[string]) { _ = h.Rest(5*time.Second, "429") }, 5 * time.Second, "429"},
+		"as long":       {func(h *allocator.Allocation[string]) { _ = h.Rest(cooldown, "429") }, cooldown, "429"},
+		"shorter":       {func(h *allocator.Allocation[string]) { _ = h.Rest(time.Second, "429") }, cooldown, ""},
+		"taken back":    {func(h *allocator.Allocation[string]) { _ = h.Rest(5*time.Second, "429"); _ = h.Rest(0, "") }, cooldown, ""},
+		"the last call": {func(h *allocator.Allocation[string]) { _ = h.Rest(9*time.Second, "1"); _ = h.Rest(5*time.Second, "2") }, 5 * time.Second, "2"},
+		"rounded up":    {func(h *allocator.Allocation[string]) { _ = h.Rest(5*time.Second+1, "429") }, 5*time.Second + ms, "429"},
+		"a long reason": {func(h *allocator.Allocation[string]) { _ = h.Rest(5*time.Second, long) }, 5 * time.Second, long[:512]},
+		"negative": {func(h *allocator.Allocation[string]) {
+			_ = h.Rest(5*time.Second, "429")
+			if !errors.Is(h.Rest(-5*time.Second, ""), berth.ErrInvalidConfig) {
+				panic("a negative rest was taken")
+			}
+		}, 5 * time.Second, "429"},
+		"no reason": {func(h *allocator.Allocation[string]) { _ = h.Rest(5*time.Second, "") }, 5 * time.Second, ""},
 	} {
 		for end, by := range map[string]func(w *world, n *node, held *allocator.Allocation[string]){
 			"Release": func(w *world, _ *node, held *allocator.Allocation[string]) { w.release(held) },
@@ -188,7 +193,7 @@ func TestARestWithoutEndLastsUntilSomebodyEndsIt(t *testing.T) {
 	for name, begin := range map[string]func(w *world, n *node){
 		"by its holder": func(w *world, n *node) {
 			held := n.takes("a", nil)
-			held.Rest(berth.Forever, "banned")
+			_ = held.Rest(berth.Forever, "banned")
 			w.release(held)
 		},
 		"by an operator": func(w *world, _ *node) {
@@ -253,13 +258,13 @@ func TestAnOperatorsRestOfALeasedResourceBeginsWhenItComesBack(t *testing.T) {
 		},
 		"longer than what the holder wants": {
 			func(w *world, held *allocator.Allocation[string]) {
-				held.Rest(4*time.Second, "429")
+				_ = held.Rest(4*time.Second, "429")
 				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine"))
 			}, 5 * time.Second, "mine",
 		},
 		"shorter than what the holder wants": {
 			func(w *world, held *allocator.Allocation[string]) {
-				held.Rest(6*time.Second, "429")
+				_ = held.Rest(6*time.Second, "429")
 				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine"))
 			}, 6 * time.Second, "429",
 		},
@@ -383,7 +388,7 @@ func TestATryIsToldThatAllRest(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrBusy)
 		refused, _ := errors.AsType[*berth.AcquireError](err)
 		require.Equal(t, berth.ReasonFull, refused.Reason, "one is held")
-		held.Rest(time.Minute, "")
+		_ = held.Rest(time.Minute, "")
 		w.release(held)
 		_, err = n.TryAllocate(t.Context(), nil)
 		require.ErrorIs(t, err, berth.ErrBusy)

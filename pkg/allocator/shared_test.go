@@ -78,7 +78,7 @@ func TestARestAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 		w.add("a", "b")
 		n := w.nodeOf(inTurn)
 		a := n.takes("a", nil)
-		a.Rest(time.Minute, "429")
+		_ = a.Rest(time.Minute, "429")
 		require.Equal(t, allocator.Free, w.status("a").State)
 		w.release(a)
 		require.Equal(t, allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: "429"}, w.status("a"))
@@ -143,7 +143,7 @@ func TestDoInASharedPool(t *testing.T) {
 		err := n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
 			require.NoError(t, ctx.Err())
 			require.Equal(t, a.Fence(), n.Fence(ctx))
-			a.Rest(time.Second, "")
+			_ = a.Rest(time.Second, "")
 			return errMine
 		})
 		require.Equal(t, errMine, err)

@@ -58,7 +58,7 @@ func TestWhatRestHasAskedForIsForTheOldResource(t *testing.T) {
 		w.add("a", "b")
 		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
 		a := n.takes("a", nil)
-		a.Rest(time.Minute, "blocked")
+		_ = a.Rest(time.Minute, "blocked")
 		require.NoError(t, a.Swap(ctx))
 		require.Equal(t, allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: "blocked"}, w.status("a"))
 		w.release(a)

@@ -44,7 +44,7 @@ func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 		"a rest that the holder asked for": {
 			hold(allocator.AllocateOptions{}, 300*ms),
 			func(w *world, _ *node, held *allocator.Allocation[string]) {
-				held.Rest(time.Second, "429")
+				_ = held.Rest(time.Second, "429")
 				w.release(held)
 			}, 1500 * ms,
 		},

@@ -42,7 +42,10 @@ local function pick(at, st, w, budget)
     return key ~= "" and key or nil
   end
 
-  local wanted = w.only or w.bind ~= "" and bound(at, w.bind)
+  if w.bind ~= "" then
+    w.bound, w.until_then = bound(at, w.bind)
+  end
+  local wanted = w.only or w.bound
   local i = st.pool.free > 0 and drops < budget and fits(wanted)
   if i then
     return wanted, i, drops

@@ -102,7 +102,7 @@ func poolRest(b *bed) {
 	a = must(b, allocate(pools[1], nil)) // nobody has to call at its end
 	require.GreaterOrEqual(b, time.Since(released), short-time.Millisecond)
 
-	a.Rest(berth.Forever, "is broken")
+	_ = a.Rest(berth.Forever, "is broken")
 	release(b, a)
 	info, err := pools[0].Status(b.within(patience), "r")
 	require.NoError(b, err)

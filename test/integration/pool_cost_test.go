@@ -39,7 +39,7 @@ func TestAnUncontendedAllocationCostsTwoScripts(t *testing.T) {
 	one("allocate, bound again", func() { a = b.allocate(p, &allocator.AllocateOptions{Bind: "customer"}) })
 	b.add(p, "r1")
 	one("swap", func() { require.NoError(t, a.Swap(ctx)) })
-	a.Rest(time.Millisecond, "429")
+	_ = a.Rest(time.Millisecond, "429")
 	one("release with a rest", func() { b.giveBack(a) })
 	one("status", func() { _, err := p.Status(ctx, "r0"); require.NoError(t, err) })
 	one("stats", func() { _, err := p.Stats(ctx); require.NoError(t, err) })

@@ -101,7 +101,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		a := f.allocate(f.here, nil)
 		w := f.allocateQueue(f.there, nil, 1)
 		return func() {
-			a.Rest(2*time.Second, "429")
+			_ = a.Rest(2*time.Second, "429")
 			f.giveBack(a)
 			info, err := f.here.Status(f.within(patience), "r0")
 			require.NoError(f, err)

@@ -101,7 +101,7 @@ func (m *mixer) hold(ctx context.Context) {
 		m.swap(ctx, a)
 	}
 	if rand.N(10) == 0 {
-		a.Rest(time.Duration(1+rand.N(10))*time.Millisecond, "it was too much")
+		_ = a.Rest(time.Duration(1+rand.N(10))*time.Millisecond, "it was too much")
 	}
 	m.leave(a)
 	m.check(a.Release(ctx))

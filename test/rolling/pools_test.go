@@ -118,7 +118,7 @@ func poolChanges(s *stage, a, b *process) {
 	other := b.resource("r2", nil)
 	s.ok(other.Swap(bg))
 	require.Equal(s, "r4", other.Resource())
-	other.Rest(30*second, "b has had enough")
+	_ = other.Rest(30*second, "b has had enough")
 	giveBack(s, other)
 	info, err = a.pool.Status(bg, "r4")
 	s.ok(err)

@@ -171,7 +171,11 @@ func (m *model) take(c *claim, key string) {
 	}
 	m.rotate(key)
 	if c.bind != "" {
+		was := m.binds[c.bind]
 		m.bind(c.bind, key, c.bindfor)
+		if was.key == key && was.ends > m.binds[c.bind].ends {
+			m.binds[c.bind] = was // a grant shortens no binding
+		}
 	}
 	c.resource = key
 	m.fence = max(m.fence+1, m.us)

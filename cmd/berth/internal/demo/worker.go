@@ -32,7 +32,7 @@ type place interface {
 type resource interface {
 	place
 	Resource() string
-	Rest(d time.Duration, reason string)
+	Rest(d time.Duration, reason string) error
 }
 
 // resourceOf is the key of a resource, "" for another place.
@@ -164,7 +164,9 @@ func (w *worker) turn(ctx context.Context, o order) error {
 		return err
 	}
 	if resting, ok := inside.(resource); ok && o.Rest > 0 {
-		resting.Rest(o.Rest, "429 Too Many Requests")
+		if err := resting.Rest(o.Rest, "429 Too Many Requests"); err != nil {
+			return err
+		}
 	}
 	w.say(report{Kind: leaving})
 	if err := inside.Release(ctx); err != nil {
