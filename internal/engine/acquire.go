@@ -128,6 +128,9 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 // ask sends the acquire until the server has answered. The end of ctx ends the
 // repeating, never an attempt: the cancel must not overtake it.
 func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
+	if !e.gate.enter(ctx, e.closing) {
+		return left
+	}
 	if ctx.Done() == nil {
 		return e.repeatAsk(ctx, c)
 	}
@@ -142,12 +145,16 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 	return left
 }
 
-// repeatAsk is the sending half of ask. A claim that may wait is asked for
-// until the wait ends, another one as often as Retry allows.
+// repeatAsk is the sending half of ask, from inside the gate. A claim that may wait
+// is asked for until the wait ends, another one as often as Retry allows.
 func (e *Engine) repeatAsk(ctx context.Context, c *Claim) *berth.AcquireError {
 	pace := scriptkit.NewPace(e.cfg.Retry)
 	for attempt := 1; ; attempt++ {
+		if attempt > 1 && !e.gate.enter(ctx, e.closing) {
+			return left
+		}
 		answer, err := e.askOnce(c)
+		e.gate.leave()
 		switch {
 		case err == nil && answer.Refused != nil && answer.Tide.More:
 			// What is in the way has expired, more of it than one script drops.

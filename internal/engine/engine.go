@@ -81,6 +81,8 @@ type Engine struct {
 	replaced atomic.Bool // Abandon has closed it
 	primed   atomic.Bool // the heartbeat's script has been loaded, or is being loaded
 
+	gate gate // what acquires pass
+
 	mu       sync.Mutex
 	claims   map[string]*Claim   // guarded by mu: all that are not ended
 	lines    map[string]*line    // guarded by mu: the names on which a claim waits

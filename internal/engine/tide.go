@@ -177,10 +177,5 @@ func (e *Engine) sweep(name string) {
 }
 
 func (e *Engine) isClosing() bool {
-	select {
-	case <-e.closing:
-		return true
-	default:
-		return false
-	}
+	return isClosed(e.closing)
 }

@@ -1,0 +1,250 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// mostAsking is the engine's bound.
+const mostAsking = 512
+
+// busy is a server that runs one acquire after the other, and takes a while for each.
+type busy struct {
+	fake
+	takes   time.Duration
+	patient time.Duration // CallTimeout
+	started time.Time
+
+	mu     sync.Mutex
+	free   time.Time       // guarded by mu: when it can run the next one
+	came   []string        // guarded by mu: the claims, in the order in which their acquires came
+	now    int             // guarded by mu: in flight
+	most   int             // guarded by mu
+	runs   chan struct{}   // if not nil, a run needs one of these
+	renews []time.Duration // guarded by mu: when a heartbeat came
+}
+
+func (b *busy) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	b.mu.Lock()
+	b.came = append(b.came, c.Request.(string))
+	if len(b.came) > 60_000 {
+		b.mu.Unlock()
+		return engine.Answer{}, errors.New("asked for again and again") // would never end
+	}
+	b.now++
+	b.most = max(b.most, b.now)
+	if now := time.Now(); b.free.Before(now) {
+		b.free = now
+	}
+	b.free = b.free.Add(b.takes)
+	answered := time.Until(b.free)
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.now--
+	}()
+	if b.runs != nil {
+		<-b.runs
+	}
+	if answered > b.patient {
+		<-time.After(b.patient)
+		return engine.Answer{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errors.New("no answer in time")}
+	}
+	<-time.After(answered)
+	a, err := b.fake.Acquire(ctx, c)
+	a.Left = time.Hour
+	return a, err
+}
+
+func (b *busy) Heartbeat(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
+	b.mu.Lock()
+	b.renews = append(b.renews, time.Since(b.started))
+	b.mu.Unlock()
+	round, err := b.fake.Heartbeat(ctx, name, claims)
+	for i := range round.Status {
+		round.Status[i].Left = time.Hour
+	}
+	return round, err
+}
+
+// seen are the acquires that came, and the most that were in flight.
+func (b *busy) seen() (came []string, most int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.came...), b.most
+}
+
+// onBusy runs a test in virtual time with an engine on such a server.
+func onBusy(t *testing.T, b *busy, test func(t *testing.T, e *engine.Engine)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b.fence, b.started = 1, time.Now()
+		if b.runs != nil {
+			b.runs = make(chan struct{}) // the bubble's
+		}
+		e := engine.New(engine.Config{
+			Scripts: b, Node: "n", Wait: time.Hour, CallTimeout: b.patient, CleanupTimeout: time.Second, Clock: clock.New(),
+		})
+		defer func() { require.NoError(t, e.Close(context.Background())) }()
+		test(t, e)
+	})
+}
+
+// asks acquires under a label, by which the server sees it.
+func asks(ctx context.Context, e *engine.Engine, label string) (*engine.Hold, error) {
+	r := engine.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour}
+	return e.Acquire(ctx, &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: true, Request: label}, 0)
+}
+
+func TestFiftyThousandAcquiresAtOnceAreEachSentOnce(t *testing.T) {
+	const many = 50_000
+	for name, ctx := range map[string]func() (context.Context, context.CancelFunc){
+		"a context that ends": func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) },
+		"one that never does": func() (context.Context, context.CancelFunc) { return context.Background(), func() {} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			// 5 s in all.
+			b := &busy{takes: 100 * time.Microsecond, patient: 100 * time.Millisecond}
+			onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+				ctx, cancel := ctx()
+				defer cancel()
+				var all sync.WaitGroup
+				var failed atomic.Int32
+				for range many {
+					all.Go(func() {
+						if _, err := asks(ctx, e, ""); err != nil {
+							failed.Add(1)
+						}
+					})
+				}
+				all.Wait()
+				came, most := b.seen()
+				require.Zero(t, failed.Load())
+				require.Equal(t, many, len(came), "none is asked for again")
+				require.Equal(t, mostAsking, most)
+				require.Equal(t, many*b.takes, time.Since(b.started), "the server is never idle")
+			})
+		})
+	}
+}
+
+// crowd has so many acquires wait, one after the other.
+func crowd(ctx context.Context, e *engine.Engine, from, to int) (errs chan error) {
+	errs = make(chan error, to-from)
+	for i := from; i < to; i++ {
+		go func() {
+			_, err := asks(ctx, e, strconv.Itoa(i))
+			errs <- err
+		}()
+		synctest.Wait()
+	}
+	return errs
+}
+
+func TestAcquiresAreSentInTheOrderInWhichTheyCame(t *testing.T) {
+	const many = mostAsking + 100
+	b := &busy{patient: time.Hour, runs: make(chan struct{})}
+	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+		errs := crowd(context.Background(), e, 0, many)
+		came, _ := b.seen()
+		require.Len(t, came, mostAsking)
+		for range many {
+			b.runs <- struct{}{}
+			synctest.Wait()
+			require.NoError(t, <-errs)
+		}
+		came, most := b.seen()
+		require.Equal(t, mostAsking, most)
+		require.Len(t, came, many)
+		for i, label := range came {
+			require.Equal(t, strconv.Itoa(i), label)
+		}
+	})
+}
+
+func TestWhoLeavesBeforeItsAcquireIsSentSendsNothing(t *testing.T) {
+	b := &busy{patient: time.Hour, runs: make(chan struct{})}
+	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+		held := crowd(context.Background(), e, 0, mostAsking)
+		ctx, cancel := context.WithCancel(context.Background())
+		leaves := crowd(ctx, e, mostAsking, mostAsking+2)
+		stays := crowd(context.Background(), e, mostAsking+2, mostAsking+3)
+		cancel()
+		for range 2 {
+			require.ErrorIs(t, <-leaves, context.Canceled)
+		}
+		require.Equal(t, time.Duration(0), time.Since(b.started), "at once")
+		for range mostAsking + 1 {
+			b.runs <- struct{}{}
+		}
+		for range mostAsking {
+			require.NoError(t, <-held)
+		}
+		require.NoError(t, <-stays)
+		synctest.Wait()
+		came, _ := b.seen()
+		require.Len(t, came, mostAsking+1)
+		require.Equal(t, strconv.Itoa(mostAsking+2), came[mostAsking], "who stays comes next")
+		_, released := b.counts()
+		require.Zero(t, released, "there is nothing to remove")
+	})
+}
+
+func TestCloseEndsWhatWaitsToBeSent(t *testing.T) {
+	b := &busy{patient: time.Hour, runs: make(chan struct{})}
+	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		sent := crowd(ctx, e, 0, mostAsking)
+		waits := crowd(context.Background(), e, mostAsking, mostAsking+10)
+		closed := make(chan error, 1)
+		go func() { closed <- e.Close(context.Background()) }()
+		synctest.Wait()
+		for range 10 {
+			require.ErrorIs(t, <-waits, berth.ErrClosed)
+		}
+		close(b.runs)
+		require.NoError(t, <-closed)
+		for range mostAsking {
+			require.ErrorIs(t, <-sent, berth.ErrClosed)
+		}
+		came, _ := b.seen()
+		require.Len(t, came, mostAsking)
+	})
+}
+
+func TestReleasesAndHeartbeatsPassAcquiresThatWait(t *testing.T) {
+	b := &busy{patient: 10 * time.Hour}
+	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+		h, err := asks(context.Background(), e, "first")
+		require.NoError(t, err)
+		b.mu.Lock()
+		b.runs = make(chan struct{})
+		b.mu.Unlock()
+		crowd(context.Background(), e, 0, mostAsking+10)
+		after(time.Hour / 3)
+		b.mu.Lock()
+		require.Equal(t, []time.Duration{time.Hour / 3}, b.renews)
+		b.mu.Unlock()
+		require.NoError(t, h.Release(context.Background()))
+		_, released := b.counts()
+		require.Equal(t, 1, released)
+		close(b.runs)
+		synctest.Wait()
+	})
+}
