@@ -135,6 +135,9 @@ var (
 	// Somebody publishes what no script has sent.
 	forged = &scene{name: "forged pushes", edit: crowd, calm: 300 * time.Millisecond, faults: 2, fault: ofHands[0]}
 
+	// Somebody writes over what is stored of a resource.
+	rubbish = &scene{name: "an item overwritten", edit: busy.edit, calm: 300 * time.Millisecond, faults: 2, fault: overwritten}
+
 	// The server hands on again, something else, to who believes in what it gave before.
 	rewound = &scene{name: "last hand-offs lost", edit: shared, calm: 300 * time.Millisecond, faults: 3, fault: rewind}
 )
@@ -279,7 +282,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a closed client leaves its subscription", scene: calm, rules: []string{checker.Leak},
-		broke: []change{{"internal/wake/wake.go", "\th.cancel()\n\tif done != nil {\n\t\t<-done\n\t}\n", "\t_ = done\n"}},
+		broke: []change{{"internal/wake/wake.go", "\th.cancel()\n\th.tasks.Wait()\n", ""}},
 	},
 	{
 		name: "a hold ends though its renewals are answered", scene: busy, rules: []string{checker.Unharmed},
@@ -313,6 +316,10 @@ var mutants = []mutant{
 		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
 		broke: []change{{"internal/engine/engine.go", "if m.Field(4) != c.Record.secret {", "if false {"}},
 	},
+	{
+		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},
+		broke: []change{{"scripts/lib/pick.lua", "    if bad then\n", "    if bad then\n      error(key)\n"}},
+	},
 }
 
 // noHeir leaves all hand-offs to lib/handoff.
@@ -334,7 +341,7 @@ var clientClock = []change{
 	args = append(args[:len(args):len(args)], strconv.FormatInt(clock.Unix(), 10), strconv.Itoa(clock.Nanosecond()/1000))
 `,
 	},
-	{"pkg/scriptkit/runner.go", "\t\"errors\"\n", "\t\"errors\"\n\t\"os\"\n\t\"strconv\"\n"},
+	{"pkg/scriptkit/runner.go", "\t\"context\"\n", "\t\"context\"\n\t\"os\"\n\t\"strconv\"\n"},
 }
 
 // What several mutants put into scripts.
@@ -398,25 +405,23 @@ func TestMutants(t *testing.T) {
 // shows says whether a violation is one that the mutant must lead to.
 func (m mutant) shows(v checker.Violation) bool { return slices.Contains(m.rules, v.Rule) }
 
+// Sooner than a build: whoever changes the library changes the mutants with it.
+func TestEveryMutantFitsTheLibrary(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			require.NotEmpty(t, replaced(t, t.TempDir(), m.broke))
+		})
+	}
+}
+
 // buildBroken builds the worker's program with the changes, without the race
 // detector: there are many to build.
 func buildBroken(t *testing.T, changes []change) string {
 	t.Helper()
 	dir := t.TempDir()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	replaced := map[string]string{}
-	for n, c := range changes {
-		path := filepath.Join(root, c.file)
-		from := cmp.Or(replaced[path], path)
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(text), c.old), "%s has changed; this is no longer in it once:\n%s", c.file, c.old)
-		replaced[path] = filepath.Join(dir, fmt.Sprintf("%d-%s", n, filepath.Base(path)))
-		text = []byte(strings.Replace(string(text), c.old, c.now, 1))
-		require.NoError(t, os.WriteFile(replaced[path], text, 0o600))
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced(t, dir, changes)})
 	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(list, overlay, 0o600))
@@ -424,6 +429,25 @@ func buildBroken(t *testing.T, changes []change) string {
 	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", list, "-o", program, "./worker").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return program
+}
+
+// replaced writes the changed files into dir, and returns which is in the place of which.
+func replaced(t *testing.T, dir string, changes []change) map[string]string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	files := map[string]string{}
+	for n, c := range changes {
+		path := filepath.Join(root, c.file)
+		from := cmp.Or(files[path], path)
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), c.old), "%s has changed; this is no longer in it once:\n%s", c.file, c.old)
+		files[path] = filepath.Join(dir, fmt.Sprintf("%d-%s", n, filepath.Base(path)))
+		text = []byte(strings.Replace(string(text), c.old, c.now, 1))
+		require.NoError(t, os.WriteFile(files[path], text, 0o600))
+	}
+	return files
 }
 
 // act plays a scene, and returns what the checker has found. Nobody else looks at what

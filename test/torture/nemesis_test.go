@@ -139,7 +139,7 @@ var ofServers = []*fault{
 	},
 }
 
-// ofHands are what somebody does to the server who should not.
+// ofHands are what somebody does to the server who should not: by hand, or by eviction.
 var ofHands = []*fault{
 	{
 		name: "forged pushes", ofServer: true,
@@ -153,6 +153,19 @@ var ofHands = []*fault{
 			}
 			return nothing
 		},
+	},
+	overwritten,
+}
+
+// overwritten is the item of a resource that nobody has.
+var overwritten = &fault{
+	name: "item of a free resource overwritten", ofServer: true, least: 300 * time.Millisecond, most: time.Second,
+	begin: func(r *round, record *history.Fault) func() {
+		record.Unseen = true // the other resources can be had
+		for record.Detail = ""; record.Detail == ""; r.wait(time.Millisecond, 5*time.Millisecond) {
+			record.Detail = r.overwrite("four")
+		}
+		return r.fill // which makes it whole
 	},
 }
 
@@ -183,6 +196,22 @@ func (r *round) forge(i *inspector) {
 		}
 		require.NoError(r, client.Do(r.within(auditLimit), client.B().Publish().Channel(r.ns+":wake:"+c.node).Message(text).Build()).Error())
 	}
+}
+
+// overwrite puts rubbish in the place of what is stored of the resource that is free for
+// the longest, and returns which one that is, "" for none.
+func (r *round) overwrite(pool string) string {
+	r.Helper()
+	const script = `local head = redis.call("HGET", KEYS[1], "n") or ""
+if head ~= "" then
+  redis.call("HSET", KEYS[2], "i" .. head, "rubbish")
+end
+return head`
+	client, key := r.ground.client, r.ns+":pool:{"+pool+"}:"
+	head, err := client.Do(r.within(auditLimit),
+		client.B().Eval().Script(script).Numkeys(2).Key(key+"free", key+"items").Build()).ToString()
+	require.NoError(r, err)
+	return head
 }
 
 // ofSingles are for a server that stands alone: a Sentinel would take one that does
