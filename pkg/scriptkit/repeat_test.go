@@ -143,14 +143,14 @@ func TestPatientWaitsForALateAnswerAndSendsOnce(t *testing.T) {
 		r, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Patient)
 		require.NoError(t, err)
 		require.Equal(t, "ok", r.Status())
-		require.Len(t, server.times, 1)
+		require.Len(t, server.seen(), 1)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		_, err = run(ctx, NewRunner(server.client(t), exact()), simple(t), Patient)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, MaybeRan(err))
-		require.Len(t, server.times, 2)
+		require.Len(t, server.seen(), 2)
 	})
 }
 

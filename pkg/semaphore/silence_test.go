@@ -213,3 +213,38 @@ func TestAWaitWhoseLastAnswerIsOldHasFailed(t *testing.T) {
 		}
 	}
 }
+
+// A server that takes what is sent and never answers is told of as well.
+func TestAServerThatIsMuteIsToldOf(t *testing.T) {
+	for name, begin := range map[string]func(w *world, n *node){
+		"asks": func(_ *world, n *node) {
+			n.Stall()
+			n.queue(1, nil)
+		},
+		"waits": func(w *world, n *node) {
+			w.node().take(1, &semaphore.AcquireOptions{Lease: time.Hour})
+			n.queue(1, nil)
+			n.Stall()
+		},
+		"holds": func(_ *world, n *node) {
+			n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
+			n.Stall()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.connect()
+				begin(w, n)
+				w.Advance(15 * time.Second)
+				require.Len(t, n.unavailable(), 1)
+				require.Equal(t, name, n.unavailable()[0].Detail)
+				require.ErrorIs(t, n.unavailable()[0].Err, berth.ErrUnavailable)
+				w.Advance(2*time.Minute + 15*time.Second)
+				require.Len(t, n.unavailable(), 3, "and once a minute")
+				n.Flow()
+				w.Advance(time.Minute)
+			})
+		})
+	}
+}

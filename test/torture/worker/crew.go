@@ -135,7 +135,7 @@ func (c *crew) observe(e observe.Event) {
 	case observe.CleanupFailed, observe.ReleaseFailed:
 		c.excuse(e.Claim, string(e.Kind))
 		out.Kind = history.Trouble
-	case observe.Unavailable, observe.Repeated, observe.Failed, observe.Lost, observe.ReleasedByOther, observe.CapacityDiffers:
+	case observe.Unavailable, observe.Deaf, observe.Repeated, observe.Failed, observe.Lost, observe.ReleasedByOther, observe.CapacityDiffers:
 		out.Kind = history.Trouble
 	case observe.Subscribed:
 		out.Kind = history.Trouble // after the first, the subscription was broken
