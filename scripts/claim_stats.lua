@@ -14,9 +14,10 @@ REPLAY reads only    COST O(log n) + so many expired holds
 --- @include "lib/int"
 --- @include "lib/record"
 local time, kept = fetch(KEYS[1])
-local ms, band, st, line = now(time), bands(), load({}, kept), KEYS[2]
-if st.fmt > 1 then
-  return { "incompatible", st.fmt }
+local ms, band, line = now(time), bands(), KEYS[2]
+local st, newer = load({}, kept)
+if newer then
+  return { "incompatible", newer }
 end
 local function count(from, to)
   return redis.call("ZCOUNT", line, int(from), int(to))

@@ -7,7 +7,6 @@ RETURNS {"swept", dropped, next_ms, first, more} | {"incompatible", format}
 REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
 ]]
 --- @include "lib/open"
---- @include "lib/bands"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/tide"
@@ -23,13 +22,10 @@ end
 if st.fmt == 0 then
   return { "swept", 0, -1, 0, 0 }
 end
+local used = st.used
 local dropped = sweep(at, st, budget)
-local stale = st.used > 0 and redis.call("ZCOUNT", at.line, 0, bands().forever) == 0
-if stale then
-  st.used = 0 -- a cached sum counts as nothing when nothing is held
-end
 local spent = dropped + handoff(at, st, budget - dropped, out)
-if spent > 0 or stale then
+if spent > 0 or st.used ~= used then
   save(at, st)
 end
 local next_ms, mine = tide(at, st, node)

@@ -16,9 +16,10 @@ REPLAY reads only    COST O(log n) + O(entries)
 --- @include "lib/span"
 local time, kept = fetch(KEYS[1], nil, "stem")
 local at = { state = KEYS[1], line = KEYS[2], ms = now(time) }
-local st, stem_text = load(at, kept), kept[7]
-if st.fmt > 1 then
-  return { "incompatible", st.fmt }
+local st, newer = load(at, kept)
+local stem_text = kept[7]
+if newer then
+  return { "incompatible", newer }
 end
 local alive = bands().alive
 local waiting = redis.call("ZCOUNT", at.line, alive + at.ms + 1, bands().queue - 1)

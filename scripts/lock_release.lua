@@ -16,17 +16,17 @@ REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 
 --- @include "lib/fetch"
 --- @include "lib/plainrelease"
 local time, kept = fetch(KEYS[1], ARGV[1], "stem")
-local status, fence, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+local status, was, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if status then
-  return { status, 0, tonumber(fence), 0 }
+  return { status, 0, tonumber(was), 0 }
 end
 
 --- @include "lib/plainhandoff"
 if plain then
-  status, fence = plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
+  status, was = plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
 end
 if status then
-  return { status, 0, tonumber(fence), 0 }
+  return { status, 0, tonumber(was), 0 }
 end
 
 -- What only the other cases need is not even defined before.

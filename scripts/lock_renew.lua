@@ -31,6 +31,7 @@ end
 --- @include "lib/move"
 --- @include "lib/told"
 --- @include "lib/touch"
+--- @include "lib/leave"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/hasten"
@@ -74,6 +75,13 @@ local function renew(claim, mode, text, lives)
     return "waiting", r.wait
   end
   return "unknown"
+end
+for n, text in ipairs(texts) do
+  local claim = ARGV[2 * n + 3]
+  local r = text and not alive[n] and not entry(s, claim) and record(text)
+  if r and r.node == node and r.phase ~= "w" and not redis.call("ZSCORE", at.line, "h:" .. claim) then
+    leave(at, st, claim, r, false) -- somebody has deleted the line
+  end
 end
 for i = 5, #ARGV, 2 do
   local n = (i - 3) / 2

@@ -14,6 +14,7 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 -- lib/beats, and the resource that it holds, "" for none.
 --- @include "lib/pool"
 --- @include "lib/beats"
+--- @include "lib/quit"
 --- @include "lib/reclaim"
 --- @include "lib/give"
 --- @include "lib/handoff"
@@ -35,6 +36,9 @@ end
 local resources = redis.call("HMGET", at.state, unpack(fields))
 local furthest, changed, sooner = beats(at, st, node, ARGV, 5, reply, function(n)
   return resources[n] or ""
+end, function(n, claim, r)
+  quit(at, st, claim, r, resources[n])
+  resources[n] = false
 end)
 if st.fmt == 0 then
   return reply

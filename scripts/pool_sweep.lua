@@ -32,6 +32,7 @@ if st.fmt == 0 then
   return { "swept", 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 end
 touch(at, st) -- a full server must be able to grant
+local used = st.used
 local dropped = reclaim(at, st, budget)
 local spent = dropped + handoff(at, st, budget - dropped, out, give(at, st))
 local band = bands()
@@ -39,7 +40,7 @@ local untold = redis.call("ZRANGEBYSCORE", at.line, band.damage, band.damage + 1
 for n = 1, #untold, 2 do
   redis.call("ZADD", at.line, untold[n + 1] + 2, untold[n])
 end
-if spent > 0 or untold[1] then
+if spent > 0 or untold[1] or st.used ~= used then
   poolsave(at, st)
   hasten(at, st, at.sooner, out)
 end

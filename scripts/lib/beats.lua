@@ -7,7 +7,8 @@
 -- beats answers the own calls of a node's claims: pairs of claim id and mode from
 -- args[from] on. It writes the new deadlines, appends to the reply a word, the
 -- milliseconds left (-1 = no end) and the fence of each, and what more(n, claim)
--- returns where that is given. It returns the furthest deadline that it has set, the
+-- returns where that is given. A hold of which the line has nothing is taken out by
+-- drop(n, claim, record), or by leave. It returns the furthest deadline that it has set, the
 -- fields that save has to write, and the earliest deadline that has come nearer.
 --   held       it holds
 --   waiting    it waits in line
@@ -16,7 +17,7 @@
 --   too_heavy  it waited and weighs more than the capacity: removed; in place of the
 --              time left and the fence, how much is held and how many wait
 --   gone, released    what a tombstone says
-local function beats(at, st, node, args, from, reply, more)
+local function beats(at, st, node, args, from, reply, more, drop)
   local band = bands()
   local fields, members = {}, {}
   for i = from, #args, 2 do
@@ -66,6 +67,17 @@ local function beats(at, st, node, args, from, reply, more)
 
   if st.fmt > 0 then
     touch(at, st) -- leases live on on a full server
+  end
+  -- First, so that what is counted anew is what is stored.
+  for n, text in ipairs(records) do
+    local r = text and not scores[2 * n - 1] and not scores[2 * n] and record(text)
+    if r and r.node == node and r.phase ~= "w" then
+      if drop then
+        drop(n, args[from + 2 * (n - 1)], r)
+      else
+        leave(at, st, args[from + 2 * (n - 1)], r, false)
+      end
+    end
   end
   for n, text in ipairs(records) do
     local i = from + 2 * (n - 1)

@@ -1,11 +1,13 @@
 -- load makes a state of the fields that fetch has read. A name that was never used is
 -- all zero. The counts, which every step changes, are one field:
 --   cap used waiting gone forever keep
--- What save has to compare stays in at.
+-- What save has to compare stays in at. It also returns the format of a state that a
+-- newer release of Berth has written, and 0 for counts that are not Berth's: then the
+-- script must not write.
 local function load(at, v)
   local cap, used, waiting, gone, forever, keep
   if v[2] then
-    cap, used, waiting, gone, forever, keep = string.match(v[2], "^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)")
+    cap, used, waiting, gone, forever, keep = string.match(v[2], "^(%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%d+)$")
   end
   local st = {
     fmt = tonumber(v[1] or 0),
@@ -20,5 +22,8 @@ local function load(at, v)
     exp = tonumber(v[5] or 0),
   }
   at.cap, at.ticket = st.cap, st.ticket
-  return st
+  if st.fmt > 1 then
+    return st, st.fmt
+  end
+  return st, (v[1] or v[2]) and not cap and 0 or nil
 end

@@ -13,6 +13,7 @@ local function pool(keys, linger, channel, name, claim)
   for word in string.gmatch(counts or "0 0 0 0 0 0", "%d+") do
     n[#n + 1] = tonumber(word)
   end
+  newer = newer or not n[6] and 0 or nil
   st.pool = { resources = n[1], free = n[2], leased = n[3], leaving = n[4], gen = n[5], moves = n[6] }
   return at, st, text, newer, resource
 end

@@ -7,11 +7,11 @@
 -- the resource is still in the pool.
 local function quit(at, st, claim, r, resource, deadline, word, stays, rest, reason)
   leave(at, st, claim, r, deadline ~= nil, word, stays)
-  if not deadline or not resource then
+  if not resource then
     return true
   end
   local w = wants(r.tail)
-  local ends = w.cooldown > 0 and math.min(at.ms, deadline) + w.cooldown or 0
+  local ends = w.cooldown > 0 and math.min(at.ms, deadline or at.ms) + w.cooldown or 0
   local said = ""
   if rest and rest > 0 and at.ms + rest >= ends then
     ends, said = at.ms + rest, reason

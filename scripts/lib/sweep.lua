@@ -25,6 +25,9 @@ local function sweep(at, st, budget, ended)
   local holds, next_at, held = {}, nil, nil
   if st.used > 0 then
     next_at, held = lowest(at)
+    if not held then
+      st.used, st.forever = 0, 0 -- a cached sum counts as nothing when nothing is held
+    end
   end
   if next_at and next_at <= at.ms then
     holds, next_at, held = expired(0), nil, nil

@@ -1,0 +1,126 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// The line is deleted by hand, or evicted, and the state stays.
+func TestALineThatIsDeletedStandsAgain(t *testing.T) {
+	for name, die := range map[string]bool{"its holder lives": false, "its holder is dead": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				a, b := w.node(), w.node()
+				p := a.take(2, &semaphore.AcquireOptions{Weight: 2})
+				first, second := b.queue(2, nil), b.queue(2, &semaphore.AcquireOptions{Weight: 2})
+				third := b.queue(2, nil)
+				w.Until(500 * ms)
+				if die {
+					a.die()
+				}
+				w.Do("DEL", lineKey)
+				w.Until(lease/3 + 10*ms)
+				require.False(t, first.pending())
+				require.NoError(t, first.err)
+				if !die {
+					require.ErrorIs(t, p.Err(), berth.ErrLost)
+				}
+				require.True(t, second.pending())
+				require.Equal(t, []int64{1, 2}, []int64{w.Field("used"), w.Field("waiting")})
+				require.Positive(t, w.Expiry())
+				require.NoError(t, first.permit.Release(ctx))
+				held := second.granted(w.Now())
+				require.Equal(t, []int64{2, 1}, []int64{w.Field("used"), w.Field("waiting")})
+				require.NoError(t, held.Release(ctx))
+				require.NoError(t, third.granted(w.Now()).Release(ctx))
+				require.Zero(t, w.Field("used"))
+				require.Zero(t, w.Field("waiting"))
+				if !die {
+					w.RequireIdle()
+				}
+			})
+		})
+	}
+}
+
+// What is held since, and what was held before, are told apart.
+func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		lost := a.take(5, &semaphore.AcquireOptions{Weight: 2})
+		endless := a.take(5, &semaphore.AcquireOptions{Lease: berth.Forever})
+		_ = lost.Renew(ctx)
+		require.EqualValues(t, 1, w.Field("forever"))
+		w.Do("DEL", lineKey)
+		held := b.take(5, &semaphore.AcquireOptions{Weight: 2})
+		require.EqualValues(t, 5, w.Field("used"), "nobody knows yet")
+		q := b.queue(5, &semaphore.AcquireOptions{Weight: 3})
+		w.Until(lease/3 + 10*ms)
+		require.ErrorIs(t, lost.Err(), berth.ErrLost)
+		require.ErrorIs(t, endless.Err(), berth.ErrLost)
+		require.NoError(t, held.Err())
+		require.NoError(t, q.err)
+		require.False(t, q.pending())
+		require.Equal(t, []int64{5, 0, 0}, []int64{w.Field("used"), w.Field("waiting"), w.Field("forever")})
+		require.NoError(t, held.Release(ctx))
+		require.NoError(t, q.permit.Release(ctx))
+		w.RequireIdle()
+	})
+}
+
+// Its own release finds the claim without an entry in the line.
+func TestAReleaseOfAPermitWhoseLineWasDeletedSaysThatItWasLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q := b.queue(1, nil)
+		w.Do("DEL", lineKey)
+		require.ErrorIs(t, p.Release(ctx), berth.ErrLost)
+		require.Zero(t, w.Field("used"))
+		w.Until(lease/3 + 10*ms)
+		require.False(t, q.pending())
+		require.NoError(t, q.err)
+	})
+}
+
+// It stalls nobody without a word, as a key of another type does not.
+func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
+	for _, counts := range []string{"rubbish", "", "1 1 1", "1 x 0 0 0 0", "1 1 0 0 0 0 0"} {
+		t.Run(counts, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				a, b := w.node(), w.node()
+				p := a.take(1, nil)
+				q := b.queue(1, nil)
+				before, err := w.Do("HGET", stateKey, "counts").ToString()
+				require.NoError(t, err)
+				w.Do("HSET", stateKey, "counts", counts)
+				dump := w.Dump()
+				_, err = b.gpu(1).TryAcquire(ctx, nil)
+				require.ErrorContains(t, err, "is not Berth's")
+				require.NotErrorIs(t, err, semaphore.ErrBusy)
+				require.NotErrorIs(t, err, berth.ErrIncompatible)
+				_, err = b.gpu(1).Stats(ctx)
+				require.ErrorContains(t, err, "is not Berth's")
+				require.ErrorContains(t, p.Renew(ctx), "is not Berth's")
+				<-q.done
+				require.ErrorContains(t, q.err, "is not Berth's")
+				var refusal *berth.AcquireError
+				require.ErrorAs(t, q.err, &refusal)
+				require.Equal(t, berth.ReasonFailed, refusal.Reason)
+				require.LessOrEqual(t, q.at, lease/3)
+				require.Equal(t, dump, w.Dump())
+				w.Do("HSET", stateKey, "counts", before)
+				require.NoError(t, p.Release(ctx))
+			})
+		})
+	}
+}
