@@ -46,7 +46,7 @@ func (m *crowd) add(lasts string, from, to int) {
 
 func (m *crowd) try(n int) scriptkit.Reply {
 	wants := "l o 0 0 "
-	tail := fmt.Sprintf("1 r 1000 1000 0 0 0:0:0:%d:%s", len(wants), wants)
+	tail := fmt.Sprintf("1 - r 1000 1000 0 0 0:0:0:%d:%s", len(wants), wants)
 	return m.CallOn(m.keys, "pool_acquire", "a."+strconv.Itoa(n), "a", tail, "0", "1000", "1000", "0", "", "0", lingerMS, prefix, "many")
 }
 

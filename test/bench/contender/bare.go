@@ -33,7 +33,7 @@ return {"ok"}`
 
 	// A claim, a record and a fence as long as those of Berth.
 	bareClaim  = "0152033ead0eaead.dc17m3pksdudp4si5a2g"
-	bareRecord = "16:0152033ead0eaeadh 1795324687243 1795324687243488 1795324687243 0 1 r 5000 5000 0 0 0:15:host/program/79670:"
+	bareRecord = "16:0152033ead0eaeadh 1795324687243 1795324687243488 1795324687243 0 1 xs1h0t6kQ-o r 5000 5000 0 0 0:15:host/program/79670:"
 	bareFence  = "1795324687243488"
 )
 
