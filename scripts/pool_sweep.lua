@@ -1,13 +1,12 @@
 --[[
-pool_sweep: drop what has expired, end rests that are over, hand on, and count.
+pool_sweep: drop what has expired, end rests that are over, and hand on.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
 KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] node    ARGV[2] linger (ms)    ARGV[3] channel prefix    ARGV[4] name
-RETURNS {"swept", dropped, next_ms, first, more, holders, waiting, resources, free, leased, resting, leaving, ...}
-  | {"incompatible", format}
+RETURNS {"swept", dropped, next_ms, first, more, ...} | {"incompatible", format}
 REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
 ]]
 -- Then follow the resources that were found damaged and not told of before, up to 100.
@@ -23,13 +22,13 @@ REPLAY drops only what has expired    COST O(log n) + at most 100 drops and gran
 --- @include "lib/tell"
 local node = ARGV[1]
 local at, st, _, newer = pool(KEYS, ARGV[2], ARGV[3], ARGV[4])
-local out, budget, p = {}, 100, st.pool
+local out, budget = {}, 100
 
 if newer then
   return { "incompatible", newer }
 end
 if st.fmt == 0 then
-  return { "swept", 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  return { "swept", 0, -1, 0, 0 }
 end
 touch(at, st) -- a full server must be able to grant
 local used = st.used
@@ -44,14 +43,9 @@ if spent > 0 or untold[1] or st.used ~= used then
   poolsave(at, st)
   hasten(at, st, at.sooner, out)
 end
-local holders = redis.call("ZCOUNT", at.line, 0, band.forever)
-local resting = redis.call("ZCOUNT", at.line, band.rest, band.rest + band.forever)
 local next_ms, mine = tide(at, st, node)
 tell(out)
-local reply = {
-  "swept", dropped, next_ms, mine, (spent >= budget or #untold >= 200) and 1 or 0, holders, st.waiting, p.resources,
-  p.free, p.leased, resting, p.leaving,
-}
+local reply = { "swept", dropped, next_ms, mine, (spent >= budget or #untold >= 200) and 1 or 0 }
 for n = 1, #untold, 2 do
   reply[#reply + 1] = string.sub(untold[n], 3)
 end

@@ -13,7 +13,7 @@ const page = 200
 
 // Inspection is what Inspect found.
 type Inspection struct {
-	// Stats are the counts; Swept is 0.
+	// Stats are the counts, those of what has expired included; Expired is 0.
 	Stats Stats
 	// Bindings is how many bindings are kept, those included that have ended.
 	Bindings int

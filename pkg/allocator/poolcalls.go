@@ -319,31 +319,20 @@ func (p *core) bindings(ctx context.Context, name, cursor string) (next string, 
 	return next, page, r.Err()
 }
 
-// stats sends pool_sweep until nothing is left to drop.
+// stats sends pool_stats.
 func (p *core) stats(ctx context.Context) (Stats, error) {
-	for dropped := 0; ; {
-		r, err := p.run(ctx, p.client.calls.sweeping, p.client.Node(), p.client.calls.Linger, p.client.calls.Channel, p.name)
-		if err != nil {
-			return Stats{}, err
-		}
-		if r.Status() != statusSwept {
-			return Stats{}, claims.Unexpected(p.name, &r)
-		}
-		p.client.calls.Tell.Swept(p.name, int(r.Int(1)))
-		p.client.calls.found(p.name, &r)
-		dropped += int(r.Int(1))
-		more := r.Int(4) == 1
-		stats := Stats{
-			Name: p.name, Resources: int(r.Int(7)), Free: int(r.Int(8)), Leased: int(r.Int(9)), Resting: int(r.Int(10)),
-			Leaving: int(r.Int(11)), Holders: int(r.Int(5)), Waiting: int(r.Int(6)), Swept: dropped,
-		}
-		if r.Err() != nil {
-			return Stats{}, r.Err()
-		}
-		if !more {
-			return stats, nil
-		}
+	r, err := p.run(ctx, p.client.calls.counting, strconv.Itoa(lookedInto))
+	if err != nil {
+		return Stats{}, err
 	}
+	if r.Status() != statusStats {
+		return Stats{}, claims.Unexpected(p.name, &r)
+	}
+	stats := Stats{
+		Name: p.name, Resources: int(r.Int(1)), Free: int(r.Int(2)), Leased: int(r.Int(3)), Resting: int(r.Int(4)),
+		Leaving: int(r.Int(5)), Holders: int(r.Int(6)), Waiting: int(r.Int(7)), Expired: int(r.Int(8)),
+	}
+	return stats, r.Err()
 }
 
 // inspectOnce sends pool_inspect.

@@ -23,7 +23,7 @@ type calls struct {
 	*claims.Calls
 	client *Client
 
-	acquire, release, swapping, sweeping          *scriptkit.Script
+	acquire, release, swapping, counting          *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
 	bindings, resources, refreshing, inspecting   *scriptkit.Script
 	holding, mending                              *scriptkit.Script
@@ -49,7 +49,7 @@ func newCalls(c *Client, node string) *calls {
 		acquire:    lib.Script("pool_acquire"),
 		release:    lib.Script("pool_release"),
 		swapping:   lib.Script("pool_swap"),
-		sweeping:   lib.Script("pool_sweep"),
+		counting:   lib.Script("pool_stats"),
 		adding:     lib.Script("pool_add"),
 		removing:   lib.Script("pool_remove"),
 		replacing:  lib.Script("pool_replace"),
@@ -76,7 +76,7 @@ const (
 	statusSwapped    = "swapped"
 	statusNotHeld    = "not_held"
 	statusTaken      = "taken"
-	statusSwept      = "swept"
+	statusStats      = "stats"
 	statusAdded      = "added"
 	statusRemoved    = "removed"
 	statusSeen       = "seen"
@@ -228,7 +228,7 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 
 // found tells of the damaged resources that a sweep was the first to tell of.
 func (s *calls) found(name string, r *scriptkit.Reply) {
-	for _, resource := range texts(r, 12) {
+	for _, resource := range texts(r, 5) {
 		s.Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
 	}
 }

@@ -38,9 +38,14 @@ type Stats struct {
 	Holders int
 	// Waiting is how many claims wait in line.
 	Waiting int
-	// Swept is how many expired entries the call has dropped.
-	Swept int
+	// Expired is how many holds, waiting claims and resources have expired, and were
+	// not dropped yet. They are not counted in the fields above.
+	Expired int
 }
+
+// lookedInto is how many expired holds, rests that have ended and expired resources
+// Stats looks into, of each.
+const lookedInto = 1000
 
 // Share is the leased part of the resources, 0 to 1; 0 without any.
 func (s Stats) Share() float64 {
@@ -50,12 +55,14 @@ func (s Stats) Share() float64 {
 	return float64(s.Leased) / float64(s.Resources)
 }
 
-// Stats drops what has expired and counts. It returns berth.ErrIncompatible or
-// the server's error.
+// Stats counts, and only reads: it can be asked of a replica, by a user that may not
+// write. The counts are those that dropping what has expired would leave. Of more than
+// 1000 expired holds, rests that have ended or expired resources, those beyond count as
+// if they had not. It returns berth.ErrIncompatible or the server's error.
 func (p *Pool[T]) Stats(ctx context.Context) (Stats, error) { return p.core.stats(ctx) }
 
 // GC drops what has expired, up to 100 entries, and returns how many that were: 0
-// says that nothing was left. Every other call does the same on its way; GC is for
+// says that nothing was left. Every call that writes does the same on its way; GC is for
 // operators who want it done now. Its errors are those of Stats.
 func (p *Pool[T]) GC(ctx context.Context) (int, error) {
 	return p.core.client.calls.SweepOnce(ctx, p.core.name)
@@ -80,7 +87,7 @@ func (p *Pool[T]) Waiters(ctx context.Context) iter.Seq2[Waiter, error] {
 // Stats goes through the named pools, or through all of the namespace that have
 // resources or waiting claims, in no order. It promises what SCAN promises: a pool
 // that has some from beginning to end is there, once. After an error it goes on where
-// it can; errors are berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or
+// it can. It only reads. Errors are berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or
 // the server's.
 func (c *Client) Stats(ctx context.Context, names ...string) iter.Seq2[Stats, error] {
 	return c.listing(ctx).Stats(ctx, names...)

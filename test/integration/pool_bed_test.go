@@ -178,7 +178,7 @@ func (b *bed) allFree(p *pool, many int) {
 	b.Helper()
 	s, err := p.Stats(b.within(patience))
 	require.NoError(b, err)
-	s.Swept = 0
+	s.Expired = 0
 	require.Equal(b, allocator.Stats{Name: p.Name(), Resources: many, Free: many}, s)
 	b.inspected(p)
 	b.idle(p.Name())

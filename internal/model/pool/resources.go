@@ -146,9 +146,36 @@ func (d *driver) tie(t *rapid.T) {
 }
 
 func (d *driver) sweep(t *rapid.T) {
+	d.tick(t)
+	stats := d.call(t, d.keys[:3], "pool_stats", "1000")
+	over := d.over()
 	r := d.run(t, "pool_sweep", "a", lingerMS, d.prefix, d.Name)
 	dropped := d.reclaim()
-	d.handOff()
+	leased, resting, leaving := 0, 0, 0
+	for _, i := range d.items {
+		leased += min(len(i.claims), 1)
+		resting += int(min(i.ends, 1))
+		if i.leaving {
+			leaving++
+		}
+	}
 	held, waiting, _ := d.holds()
-	d.same(t, "sweep", &r, "swept", dropped, nil, nil, 0, held, waiting, len(d.items), len(d.free))
+	d.same(t, "stats", &stats, "stats", len(d.items), len(d.free), leased, resting, leaving, held, waiting, over)
+	d.handOff()
+	d.same(t, "sweep", &r, "swept", dropped, nil, nil, 0)
+}
+
+// over is how many holds, waiting claims and resources have expired.
+func (m *model) over() (over int) {
+	for _, c := range m.claims {
+		if ends := max(c.deadline, c.alive); ends > 0 && ends <= m.now {
+			over++
+		}
+	}
+	for _, i := range m.items {
+		if !i.leaving && i.expiry > 0 && i.expiry <= m.now {
+			over++
+		}
+	}
+	return over
 }
