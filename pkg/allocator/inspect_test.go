@@ -77,7 +77,10 @@ func TestWhatHasExpiredCountsAsItIsStored(t *testing.T) {
 			Stats:    allocator.Stats{Name: proxies, Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1},
 			Bindings: 1,
 		}, w.inspection())
-		_, err := w.pool.Stats(ctx)
+		stats, err := w.pool.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1, Expired: 4}, stats)
+		_, err = w.pool.GC(ctx)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Inspection{Stats: allocator.Stats{Name: proxies, Resources: 1, Free: 1}}, w.inspection())
 	})

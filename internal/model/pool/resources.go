@@ -148,7 +148,7 @@ func (d *driver) tie(t *rapid.T) {
 func (d *driver) sweep(t *rapid.T) {
 	d.tick(t)
 	stats := d.call(t, d.keys[:3], "pool_stats", "1000")
-	over := d.over()
+	past := d.past()
 	r := d.run(t, "pool_sweep", "a", lingerMS, d.prefix, d.Name)
 	dropped := d.reclaim()
 	leased, resting, leaving := 0, 0, 0
@@ -160,22 +160,22 @@ func (d *driver) sweep(t *rapid.T) {
 		}
 	}
 	held, waiting, _ := d.holds()
-	d.same(t, "stats", &stats, "stats", len(d.items), len(d.free), leased, resting, leaving, held, waiting, over)
+	d.same(t, "stats", &stats, "stats", len(d.items), len(d.free), leased, resting, leaving, held, waiting, past)
 	d.handOff()
 	d.same(t, "sweep", &r, "swept", dropped, nil, nil, 0)
 }
 
-// over is how many holds, waiting claims and resources have expired.
-func (m *model) over() (over int) {
+// past is how many holds, waiting claims and resources have expired.
+func (m *model) past() (count int) {
 	for _, c := range m.claims {
 		if ends := max(c.deadline, c.alive); ends > 0 && ends <= m.now {
-			over++
+			count++
 		}
 	}
 	for _, i := range m.items {
 		if !i.leaving && i.expiry > 0 && i.expiry <= m.now {
-			over++
+			count++
 		}
 	}
-	return over
+	return count
 }
