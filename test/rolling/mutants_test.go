@@ -23,9 +23,12 @@ var mutants = map[string]struct {
 	edits []edit
 }{
 	"two words of a record change places": {"lock/enter once more", []edit{
-		{"lib/record.lua", "local node = string.sub(text, at, at + size - 1)\n  local phase, ticket, fence,", "local node = string.sub(text, at, at + size - 1)\n  local phase, fence, ticket,"},
-		{"lib/pack.lua", `"%d:%s%s %d %s %d %d ", #r.node, r.node, r.phase, r.ticket, r.fence,`, `"%d:%s%s %s %d %d %d ", #r.node, r.node, r.phase, r.fence, r.ticket,`},
+		{"lib/record.lua", "local node = string.sub(text, at, at + size - 1)\n  local phase, zombie, ticket, fence,", "local node = string.sub(text, at, at + size - 1)\n  local phase, zombie, fence, ticket,"},
+		{"lib/pack.lua", `"%d:%s%s%s %d %s %d %d "`, `"%d:%s%s%s %s %d %d %d "`},
+		{"lib/pack.lua", "r.ticket, r.fence,", "r.fence, r.ticket,"},
 		{"lib/plaingrant.lua", `ticket .. " " .. fence`, `fence .. " " .. ticket`},
+		{"lib/plainrelease.lua", `"^[gh] %d+ (%d+) %d+ `, `"^[gh] (%d+) %d+ %d+ `},
+		{"lib/plainrenew.lua", `"^h %d+ (%d+) %d+ `, `"^h (%d+) %d+ %d+ `},
 		{"lib/plainhandoff.lua", `"^w (%d+) %d+ %d+ `, `"^w %d+ (%d+) %d+ `},
 		{"lib/plainhandoff.lua", `ticket .. " " .. fence`, `fence .. " " .. ticket`},
 	}},
