@@ -138,6 +138,9 @@ var (
 	// Somebody writes over what is stored of a resource.
 	rubbish = &scene{name: "an item overwritten", edit: busy.edit, calm: 300 * time.Millisecond, faults: 2, fault: overwritten}
 
+	// Somebody deletes the line of a name.
+	deleted = &scene{name: "lines deleted", edit: busy.edit, calm: 300 * time.Millisecond, faults: 8, fault: unlined}
+
 	// The server hands on again, something else, to who believes in what it gave before.
 	rewound = &scene{name: "last hand-offs lost", edit: shared, calm: 300 * time.Millisecond, faults: 3, fault: rewind}
 )
@@ -319,6 +322,13 @@ var mutants = []mutant{
 	{
 		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},
 		broke: []change{{"scripts/lib/pick.lua", "    if bad then\n", "    if bad then\n      error(key)\n"}},
+	},
+	{
+		name: "what a deleted line has lost counts for good", scene: deleted, rules: []string{checker.Stuck},
+		broke: []change{
+			{"scripts/lib/leave.lua", "      recount(at, st)\n", ""},
+			{"scripts/lib/sweep.lua", "st.used, st.forever = 0, 0", "st.forever = 0"},
+		},
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -155,6 +156,7 @@ var ofHands = []*fault{
 		},
 	},
 	overwritten,
+	unlined,
 }
 
 // overwritten is the item of a resource that nobody has.
@@ -166,6 +168,22 @@ var overwritten = &fault{
 			record.Detail = r.overwrite("four")
 		}
 		return r.fill // which makes it whole
+	},
+}
+
+// unlined is a line that is gone. That of a pool also has the ends of its rests and
+// bindings, which nothing brings back.
+var unlined = &fault{
+	name: "line of a semaphore or a lock deleted", ofServer: true, least: 10 * time.Millisecond, most: 500 * time.Millisecond,
+	begin: func(r *round, record *history.Fault) func() {
+		record.Amnesia, record.Detail = true, r.name()
+		for strings.HasPrefix(record.Detail, "pool:") {
+			record.Detail = r.name()
+		}
+		client := r.ground.client
+		require.NoError(r, client.Do(r.within(auditLimit), client.B().Del().Key(r.ns+":"+record.Detail+":line").Build()).Error())
+		record.LostNow()
+		return nothing
 	},
 }
 
