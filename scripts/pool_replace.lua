@@ -9,7 +9,8 @@ ARGV[1] step: look, begin or prune
 ARGV[2] the last Replace that the caller has seen, or for prune its own
 ARGV[3] id of the call that begins it, or for prune the cursor (0 to begin)
 ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
-RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, ...} | {"superseded", generation} | {"incompatible", format}
+RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, ...}
+  | {"superseded", generation} | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
 -- After removed follow those that are damaged: they stay so, until pool_mend has taken

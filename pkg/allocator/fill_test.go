@@ -138,9 +138,11 @@ func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, errMine)
 
-		time.AfterFunc(time.Second, n.Shut)
+		closed := make(chan error, 1)
+		time.AfterFunc(time.Second, func() { closed <- n.client.Close(context.Background()) })
 		_, err = n.TryAllocate(context.Background(), nil)
 		require.ErrorIs(t, err, berth.ErrClosed)
+		require.NoError(t, <-closed)
 	})
 }
 
