@@ -148,7 +148,6 @@ func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 
 // What a process replaces goes one after the other, whatever it is.
 func TestAProcessDoesNotSupersedeItself(t *testing.T) {
-	source := func(context.Context) ([]string, error) { return many("s", 300), nil }
 	for name, other := range map[string]struct {
 		do    func(n *node) error
 		stays int
@@ -159,7 +158,7 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeOf(allocator.PoolConfig[string]{Source: source})
+				n := w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{has: many("s", 300)}).list})
 				w.Advance(time.Second)
 				ended := make(chan error, 1)
 				begun := false

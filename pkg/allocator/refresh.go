@@ -117,7 +117,9 @@ func newRefresher(cfg refreshConfig) *refresher {
 	if cfg.jitter == nil {
 		cfg.jitter = func(d time.Duration) time.Duration { return rand.N(d/20 + 1) }
 	}
-	r := &refresher{refreshConfig: cfg, clock: clock.New(), kicks: make(chan struct{}, 1), fills: make(chan struct{}, 1), done: make(chan struct{}),
+	r := &refresher{
+		refreshConfig: cfg, clock: clock.New(),
+		kicks: make(chan struct{}, 1), fills: make(chan struct{}, 1), done: make(chan struct{}),
 		wanted: &round{done: make(chan struct{})}, // the first one is waited for as well
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())

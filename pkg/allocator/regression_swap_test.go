@@ -84,11 +84,11 @@ func TestARestThatWasAskedForOutlastsASwapThatIsRefused(t *testing.T) {
 			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Hour, Reason: "429"},
 		},
 		"another rest is asked for meanwhile": {
-			func(a *allocator.Allocation[string]) { a.Rest(time.Minute, "later") },
+			func(a *allocator.Allocation[string]) { _ = a.Rest(time.Minute, "later") },
 			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: "later"},
 		},
 		"it is taken back meanwhile": {
-			func(a *allocator.Allocation[string]) { a.Rest(0, "") },
+			func(a *allocator.Allocation[string]) { _ = a.Rest(0, "") },
 			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Free},
 		},
 	} {
