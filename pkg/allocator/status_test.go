@@ -116,7 +116,7 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	require.Equal(t, declared("claim_", "pool_"), distinct(slices.Concat(shared, own)))
 
 	// What an own script's reply is compared with is declared where that is done.
-	wanted := declared("pool_acquire", "pool_swap", "pool_sweep", "pool_add", "pool_remove", "pool_replace",
+	wanted := declared("pool_acquire", "pool_swap", "pool_stats", "pool_add", "pool_remove", "pool_replace",
 		"pool_rest", "pool_bind", "pool_bindings", "pool_resources", "pool_refresh", "pool_inspect", "pool_holds", "pool_mend")
 	require.Equal(t, without(wanted, "incompatible"), own)
 	require.Len(t, own, len(distinct(slices.Clone(own))), "each is declared once")
