@@ -235,7 +235,7 @@ func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
 						l.OnCommand(nil)
 						l.Mend()
 						l.Flow()
-						time.Sleep(time.Minute)
+						time.Sleep(time.Minute) //nolint:forbidigo // the time of a bubble, where a sleep is the signal
 						synctest.Wait()
 						ends := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 						if !errors.Is(err, berth.ErrUnavailable) || errors.Is(err, berth.ErrBusy) || ends != waits[method.Name] ||

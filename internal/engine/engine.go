@@ -120,7 +120,7 @@ func New(cfg Config) *Engine {
 		Failed: e.beatFailed,
 	}
 	e.waits = heartbeat.Spec{Ended: waitEnded, Failed: e.beatFailed}
-	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Wait, wake.Callbacks{
+	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Clock, cfg.Wait, wake.Callbacks{
 		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf,
 	})
 	return e

@@ -31,7 +31,7 @@ const (
 func (h *Hub) Doubt(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.Epoch() == 0 || h.stopped || h.doubting || time.Now().Before(h.rests) {
+	if h.Epoch() == 0 || h.stopped || h.doubting || h.clock.Now() < h.rests {
 		return
 	}
 	h.doubting = true
@@ -57,7 +57,7 @@ func (h *Hub) look(key string) {
 		h.deaf++
 		h.key = key
 	}
-	h.rests = time.Now().Add(max(rest, patience))
+	h.rests = h.clock.Now() + max(rest, patience)
 	leave, times := h.leave, h.deaf
 	h.mu.Unlock()
 	if err == nil && !hears {

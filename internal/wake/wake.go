@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/clock"
 )
 
 // pause is how long the hub waits before it subscribes anew after Receive has
@@ -88,6 +90,7 @@ type Hub struct {
 	client  rueidis.Client
 	channel string
 	tell    Callbacks
+	clock   clock.Clock
 	every   time.Duration
 
 	epoch  atomic.Int64  // counts subscriptions: each may have followed a gap
@@ -102,15 +105,15 @@ type Hub struct {
 	key      string             // guarded by mu: the subscription is to be where this Redis key is, "" for anywhere
 	leave    context.CancelFunc // guarded by mu: ends the subscription, so that another one is made
 	doubting bool               // guarded by mu: an echo is being listened for
-	rests    time.Time          // guarded by mu: until when no doubt counts
+	rests    time.Duration      // guarded by mu: until when no doubt counts
 	deaf     int                // guarded by mu: how often the subscription was
 	row      int                // guarded by mu: how often since an echo was heard
 }
 
 // New returns a hub that has not subscribed yet. It listens for an echo once in
 // every at the most.
-func New(client rueidis.Client, channel string, every time.Duration, tell Callbacks) *Hub {
-	h := &Hub{client: client, channel: channel, tell: tell, every: every, echoes: make(chan struct{}, 1)}
+func New(client rueidis.Client, channel string, clk clock.Clock, every time.Duration, tell Callbacks) *Hub {
+	h := &Hub{client: client, channel: channel, tell: tell, clock: clk, every: every, echoes: make(chan struct{}, 1)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/internal/wake"
 )
@@ -193,7 +194,7 @@ func (h *heard) state() ([]string, int) {
 
 func (w *world) hub() (*wake.Hub, *heard) {
 	h := &heard{}
-	return wake.New(w.redis, channel, 10*time.Second, wake.Callbacks{Deliver: h.deliver, Subscribed: h.resubscribed, Deaf: h.wasDeaf}), h
+	return wake.New(w.redis, channel, clock.New(), 10*time.Second, wake.Callbacks{Deliver: h.deliver, Subscribed: h.resubscribed, Deaf: h.wasDeaf}), h
 }
 
 func TestAHubSubscribesWithStartAndOnce(t *testing.T) {
