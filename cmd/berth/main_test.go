@@ -29,7 +29,7 @@ const (
 	// has the variable too: berth passes its environment on.
 	rolePrefix = "play:"
 	// patience bounds what a test waits for.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) {
