@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix):
 		play(strings.TrimPrefix(os.Args[1], rolePrefix))
 	case os.Getenv(berthVariable) != "":
+		completionTime = patience
 		main()
 	default:
 		for _, variable := range []string{urlVariable, passwordVariable, namespaceVariable} {
