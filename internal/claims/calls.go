@@ -172,17 +172,6 @@ func (s *Calls) Load(ctx context.Context) error { return s.run.Load(ctx, s.renew
 
 // Beat sends the primitive's script for own calls, once.
 func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
-	return s.send(ctx, scriptkit.Once, name, mode, claims)
-}
-
-// Heartbeat sends it once, and waits for the answer until ctx ends.
-func (s *Calls) Heartbeat(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
-	return s.send(ctx, scriptkit.Patient, name, engine.ModeBeat, claims)
-}
-
-func (s *Calls) send(
-	ctx context.Context, attempts scriptkit.Mode, name string, mode engine.Mode, claims []*engine.Claim,
-) (engine.Round, error) {
 	args := make([]string, 0, 4+2*len(claims))
 	args = append(args, s.Node, s.Linger, s.Channel, name)
 	for _, c := range claims {
@@ -192,7 +181,7 @@ func (s *Calls) send(
 		}
 		args = append(args, c.ID, string(m))
 	}
-	r, err := s.Run(ctx, s.renew, attempts, name, args...)
+	r, err := s.Run(ctx, s.renew, scriptkit.Once, name, args...)
 	if err != nil {
 		return engine.Round{}, err
 	}

@@ -110,7 +110,7 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 		c.sent = start
 		c.mu.Unlock()
 	}
-	round, err := e.cfg.Scripts.Heartbeat(scriptkit.Internal(ctx), name, claims)
+	round, err := e.cfg.Scripts.Beat(scriptkit.Patient(scriptkit.Internal(ctx)), name, ModeBeat, claims)
 	if err != nil {
 		// Of those that were missed already, this is no news.
 		e.unheard(slices.DeleteFunc(claims, func(c *Claim) bool { return !c.misses(start) }), start, err)

@@ -70,11 +70,11 @@ func (b *busy) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, err
 	return a, err
 }
 
-func (b *busy) Heartbeat(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
+func (b *busy) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
 	b.mu.Lock()
 	b.renews = append(b.renews, time.Since(b.started))
 	b.mu.Unlock()
-	round, err := b.fake.Heartbeat(ctx, name, claims)
+	round, err := b.fake.Beat(ctx, name, mode, claims)
 	for i := range round.Status {
 		round.Status[i].Left = time.Hour
 	}

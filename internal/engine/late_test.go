@@ -44,7 +44,7 @@ func (p *played) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, e
 	return p.fake.Acquire(ctx, c)
 }
 
-func (p *played) Heartbeat(ctx context.Context, _ string, claims []*engine.Claim) (engine.Round, error) {
+func (p *played) Beat(ctx context.Context, _ string, _ engine.Mode, claims []*engine.Claim) (engine.Round, error) {
 	p.mu.Lock()
 	a := p.answers[0]
 	if len(p.answers) > 1 {

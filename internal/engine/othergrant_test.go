@@ -76,10 +76,6 @@ func (f *fake) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine
 	return round, nil
 }
 
-func (f *fake) Heartbeat(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
-	return f.Beat(ctx, name, engine.ModeBeat, claims)
-}
-
 func (f *fake) Load(context.Context) error { return nil }
 
 func (f *fake) Release(context.Context, *engine.Claim, time.Duration) (engine.Parting, error) {

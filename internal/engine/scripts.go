@@ -24,11 +24,8 @@ type Scripts interface {
 	// Restore puts waiting claims of one name back where they stood. It makes
 	// one attempt.
 	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
-	// Heartbeat is Beat in ModeBeat, for as long as ctx lives, whatever CallTimeout
-	// says: what it learns late counts.
-	Heartbeat(ctx context.Context, name string, claims []*Claim) (Round, error)
 	// Load sends the script that Beat runs to every node of the server, so that no
-	// first one has to. Nothing depends on it.
+	// first Beat has to. Nothing depends on it.
 	Load(ctx context.Context) error
 	// Sweep drops what has expired and hands on. It makes one attempt.
 	Sweep(ctx context.Context, name string) (Tide, error)

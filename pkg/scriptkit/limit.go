@@ -36,3 +36,12 @@ func CallersEnd(ctx context.Context) error {
 	}
 	return end
 }
+
+// patientKey marks a context that alone bounds its attempts.
+type patientKey struct{}
+
+// Patient returns ctx as one whose end alone bounds an attempt, however long that is
+// after CallTimeout. It is for calls in mode Once whose late answer still counts.
+func Patient(ctx context.Context) context.Context {
+	return context.WithValue(ctx, patientKey{}, true)
+}

@@ -140,14 +140,14 @@ func TestPatientWaitsForALateAnswerAndSendsOnce(t *testing.T) {
 			return table("ok", "1")
 		}
 		server := newFakeServer(t, late)
-		r, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Patient)
+		r, err := run(Patient(t.Context()), NewRunner(server.client(t), exact()), simple(t), Once)
 		require.NoError(t, err)
 		require.Equal(t, "ok", r.Status())
 		require.Len(t, server.seen(), 1)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
-		_, err = run(ctx, NewRunner(server.client(t), exact()), simple(t), Patient)
+		_, err = run(Patient(ctx), NewRunner(server.client(t), exact()), simple(t), Once)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, MaybeRan(err))
 		require.Len(t, server.seen(), 2)

@@ -23,10 +23,6 @@ const (
 	UntilDone
 	// Once does not repeat.
 	Once
-	// Patient does not repeat, and waits for the answer until the caller's context
-	// ends, however long that is after CallTimeout. It is for calls whose late answer
-	// still counts.
-	Patient
 )
 
 // Runner runs scripts on one client. It is safe for concurrent use and need not
@@ -51,7 +47,7 @@ func NewRunner(client rueidis.Client, opts Options) *Runner {
 // decide the node, and must share a slot.
 //
 // An attempt sends EVALSHA, and EVAL if the server does not know the script. It
-// is given up after CallTimeout, but for mode Patient (up to a sixteenth earlier,
+// is given up after CallTimeout, but under Patient (up to a sixteenth earlier,
 // when the limit is shared with other calls). Attempts are repeated as mode says, if the server
 // did not run the script or did not answer; see the package's comment. If ctx
 // ends during a pause, Run returns at once; if it ends during an attempt, Run
@@ -130,7 +126,7 @@ func (c *call) run(ctx context.Context, args []string) (Reply, error) {
 
 // attempt sends the script once. The commands are never marked retryable.
 func (c *call) attempt(ctx context.Context, now time.Time, args []string) rueidis.RedisResult {
-	if c.mode != Patient {
+	if ctx.Value(patientKey{}) == nil {
 		d := c.runner.opts.CallTimeout
 		if c.mode == Bounded {
 			d = min(d, c.pace.left(now))
@@ -159,7 +155,7 @@ func (c *call) reply(result rueidis.RedisResult) (Reply, error) {
 // again reports whether another attempt is due, after it has paused for it.
 func (c *call) again(ctx context.Context, v verdict, err error) bool {
 	due := c.pace.Next(c.mode == UntilDone)
-	if !due || !v.repeat || c.mode == Once || c.mode == Patient || ended(ctx) != nil {
+	if !due || !v.repeat || c.mode == Once || ended(ctx) != nil {
 		return false
 	}
 	if c.runner.opts.OnRetry != nil {

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// ask is the asking of one claim, in attempts. One goroutine at a time is in charge of
+// it. An attempt that is not answered within CallTimeout counts as unanswered: another
+// goroutine goes on, and the attempt's own only waits for its late answer.
+type ask struct {
+	e       *Engine
+	c       *Claim
+	ctx     context.Context // its end ends the repeating, never an attempt
+	call    context.Context // of the attempts; ends when nobody wants an answer any more
+	stop    context.CancelFunc
+	pace    *scriptkit.Pace
+	attempt int                      // for whoever is in charge
+	outcome chan *berth.AcquireError // has room for the first, which counts
+	mu      sync.Mutex               // held while an answer is taken
+}
+
+// ask sends the acquire until the server has answered. The end of ctx ends the
+// repeating, never an attempt: the cancel must not overtake it.
+func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
+	if !e.gate.enter(ctx, e.closing) {
+		return left
+	}
+	a := &ask{
+		e: e, c: c, ctx: ctx, pace: scriptkit.NewPace(e.cfg.Retry), outcome: make(chan *berth.AcquireError, 1),
+	}
+	a.call, a.stop = context.WithCancel(scriptkit.Patient(scriptkit.Internal(context.Background())))
+	if ctx.Done() == nil {
+		a.run()
+		return <-a.outcome
+	}
+	e.spawn(a.run)
+	select {
+	case refusal := <-a.outcome:
+		return refusal
+	case <-ctx.Done():
+	case <-e.closing:
+	}
+	return left
+}
+
+// ends is the end of the asking, nil where the claim was answered that it holds or
+// waits. Whoever still waits for a late answer need not.
+func (a *ask) ends(refusal *berth.AcquireError) {
+	select {
+	case a.outcome <- refusal:
+	default: // it has ended before
+	}
+	a.stop()
+}
+
+// run sends attempts, the first one from inside the gate. A claim that may wait is
+// asked for until the wait ends, another one as often as Retry allows.
+func (a *ask) run() {
+	for {
+		if a.attempt++; a.attempt > 1 && !a.e.gate.enter(a.ctx, a.e.closing) {
+			a.ends(left)
+			return
+		}
+		answer, err, late := a.once()
+		if late {
+			if err == nil && !answer.unfinished() {
+				a.ends(answer.Refused)
+			}
+			return
+		}
+		a.e.gate.leave()
+		switch {
+		case err == nil && answer.unfinished():
+			// What is in the way has expired, more of it than one script drops.
+			a.e.sweep(a.c.Name)
+			if a.ctx.Err() != nil {
+				a.ends(left)
+				return
+			}
+		case err == nil:
+			a.ends(answer.Refused)
+			return
+		case !a.again(err):
+			return
+		}
+	}
+}
+
+// unfinished says whether a refusal is not the last word: its script stopped at its
+// bound.
+func (a *Answer) unfinished() bool { return a.Refused != nil && a.Tide.More }
+
+// again pauses before the attempt that follows one that failed. It reports false, and
+// has ended the asking, where none follows.
+func (a *ask) again(err error) bool {
+	if !scriptkit.Repeatable(err) || !a.pace.Next(a.c.MayWait) {
+		a.ends(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
+		return false
+	}
+	a.e.repeats(a.c, a.attempt, err)
+	if !a.pace.Pause(a.ctx, a.e.closing) {
+		a.ends(left)
+		return false
+	}
+	return true
+}
+
+// once sends one attempt and takes its answer. It reports late where the attempt has
+// counted as unanswered meanwhile, and another goroutine is in charge.
+func (a *ask) once() (answer Answer, err error, late bool) {
+	e, c := a.e, a.c
+	c.calls.Lock()
+	c.mu.Lock()
+	p := c.phase
+	c.asked = c.asked || p == asking
+	c.mu.Unlock()
+	if p != asking {
+		c.calls.Unlock()
+		return Answer{Refused: left}, nil, false // given up before this attempt, or answered late
+	}
+	if e.outdated() {
+		c.calls.Unlock()
+		return Answer{Refused: &berth.AcquireError{Reason: berth.ReasonClosed, Cause: ErrReplaced}}, nil, false
+	}
+	epoch := e.hub.Epoch()
+	start := e.clock.Now()
+	var over atomic.Bool // answered, or unanswered
+	handed := make(chan struct{})
+	timeout := time.AfterFunc(e.cfg.CallTimeout, func() {
+		if !over.CompareAndSwap(false, true) {
+			return
+		}
+		defer close(handed)
+		a.failed(start, errLate)
+		c.calls.Unlock()
+		e.gate.leave()
+		e.spawn(func() {
+			if a.again(errLate) {
+				a.run()
+			}
+		})
+	})
+	answer, err = e.cfg.Scripts.Acquire(a.call, c)
+	if !over.CompareAndSwap(false, true) {
+		<-handed // until then, this goroutine is what counts as work
+		if err == nil && !answer.unfinished() {
+			a.takes(answer, start, epoch, true)
+		}
+		return answer, err, true
+	}
+	timeout.Stop()
+	defer c.calls.Unlock()
+	if err != nil {
+		a.failed(start, err)
+		return answer, err, false
+	}
+	a.takes(answer, start, epoch, false)
+	return answer, nil, false
+}
+
+// failed takes note of an attempt that was not answered, or not run.
+func (a *ask) failed(start time.Duration, err error) {
+	if scriptkit.MaybeRan(err) {
+		a.c.unanswered(start)
+		a.c.mu.Lock()
+		a.c.lost = true
+		a.c.mu.Unlock()
+	}
+	a.e.failed(a.c, start, err)
+}
+
+// takes takes the answer to an attempt, unless that to another one was taken. Of a
+// claim that was given up a late one changes nothing: its removal may be on its way.
+func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) {
+	e, c := a.e, a.c
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p, _ := c.current(); p == waiting || p == granted || p == ended && late {
+		return
+	}
+	c.mu.Lock()
+	c.answered(start)
+	c.stored = answer.Capacity
+	c.mu.Unlock()
+	switch {
+	case answer.Refused != nil:
+	case answer.Granted:
+		c.mu.Lock()
+		c.ticket = answer.Ticket
+		if answer.Entry != nil {
+			c.entry, c.terms, c.replied = answer.Entry, answer.Entry.Terms, e.clock.Now()
+			if c.terms.MaxHold > 0 { // it runs already
+				c.limit = heartbeat.Deadline(start, c.terms.MaxHold, c.terms.lease())
+			}
+			if !answer.Confirmed {
+				c.entry.rest = max(0, c.entry.Extends-c.Record.Wait)
+			}
+		}
+		c.mu.Unlock()
+		e.takes(c, grant{
+			fence: answer.Fence, resource: answer.Resource, start: start, left: answer.Left, confirmed: answer.Confirmed,
+		})
+	default:
+		e.queued(c, start, answer, epoch)
+	}
+	e.prime()
+	e.tide(c.Name, start, answer.Tide)
+}
