@@ -68,7 +68,7 @@ func (a *ask) run() {
 			a.ends(left)
 			return
 		}
-		answer, err, late := a.once()
+		answer, late, err := a.once()
 		if late {
 			if err == nil && !answer.unfinished() {
 				a.ends(answer.Refused)
@@ -114,7 +114,7 @@ func (a *ask) again(err error) bool {
 
 // once sends one attempt and takes its answer. It reports late where the attempt has
 // counted as unanswered meanwhile, and another goroutine is in charge.
-func (a *ask) once() (answer Answer, err error, late bool) {
+func (a *ask) once() (answer Answer, late bool, err error) {
 	e, c := a.e, a.c
 	c.calls.Lock()
 	c.mu.Lock()
@@ -123,11 +123,11 @@ func (a *ask) once() (answer Answer, err error, late bool) {
 	c.mu.Unlock()
 	if p != asking {
 		c.calls.Unlock()
-		return Answer{Refused: left}, nil, false // given up before this attempt, or answered late
+		return Answer{Refused: left}, false, nil // given up before this attempt, or answered late
 	}
 	if e.outdated() {
 		c.calls.Unlock()
-		return Answer{Refused: &berth.AcquireError{Reason: berth.ReasonClosed, Cause: ErrReplaced}}, nil, false
+		return Answer{Refused: &berth.AcquireError{Reason: berth.ReasonClosed, Cause: ErrReplaced}}, false, nil
 	}
 	epoch := e.hub.Epoch()
 	start := e.clock.Now()
@@ -153,16 +153,16 @@ func (a *ask) once() (answer Answer, err error, late bool) {
 		if err == nil && !answer.unfinished() {
 			a.takes(answer, start, epoch, true)
 		}
-		return answer, err, true
+		return answer, true, err
 	}
 	timeout.Stop()
 	defer c.calls.Unlock()
 	if err != nil {
 		a.failed(start, err)
-		return answer, err, false
+		return answer, false, err
 	}
 	a.takes(answer, start, epoch, false)
-	return answer, nil, false
+	return answer, false, nil
 }
 
 // failed takes note of an attempt that was not answered, or not run.

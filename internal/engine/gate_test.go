@@ -135,7 +135,8 @@ func TestFiftyThousandAcquiresAtOnceAreEachSentOnce(t *testing.T) {
 				all.Wait()
 				came, most := b.seen()
 				require.Zero(t, failed.Load())
-				require.Equal(t, many, len(came), "none is asked for again")
+				sent := len(came) // and not all of them in the message
+				require.Equal(t, many, sent, "none is asked for again")
 				require.Equal(t, mostAsking, most)
 				require.Equal(t, many*b.takes, time.Since(b.started), "the server is never idle")
 			})
