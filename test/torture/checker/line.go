@@ -47,7 +47,8 @@ const (
 // tells when it stands again (Restored, whenever that was written); but it does not
 // where the answer to that call was lost, which takes a second mishap. So A is also left
 // out where data was lost, where a fault of some length met it, or where two did, and
-// where its process wrote nothing for a while.
+// where its process wrote nothing for a while, or had no answer: its heartbeats had none
+// either.
 //
 // Of A without a grant nothing is said: one that was cancelled may have been granted
 // before B, unseen.
@@ -96,7 +97,8 @@ func (c *check) steady(a *claim) bool {
 			return false
 		}
 	}
-	return !c.pausedBetween(a.invoke.Process, pausing, a.queued.At, a.ok.At)
+	return !c.pausedBetween(a.invoke.Process, pausing, a.queued.At, a.ok.At) &&
+		!c.answeredLate(a.invoke.Process, pausing/2, a.queued.At, a.ok.At)
 }
 
 // handOff: what is given back is granted to the first in line in the same run.

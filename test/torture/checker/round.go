@@ -30,7 +30,7 @@ type round struct {
 	pauses []pause
 	// delays are the times that the server took for calls that wait for nobody, the
 	// longer ones, to never where there was no answer.
-	delays []stretch
+	delays []pause
 	// answers are, by process, the times in which something was asked and the server's
 	// answer to it came.
 	answers map[string][]stretch
@@ -46,7 +46,8 @@ type round struct {
 	stepped bool
 }
 
-// pause is a time in which a process wrote nothing: it may not have run, nor the server.
+// pause is a time in which a process wrote nothing, or had no answer: it may not have
+// run, nor the server.
 type pause struct {
 	process  string
 	from, to int64
@@ -197,9 +198,9 @@ func (r *round) readAnswers(acquires map[opID]*claim) {
 		switch d := k.invoke.Do; {
 		case d == history.Acquire || d == history.Reenter:
 		case k.outcome == nil && !killed:
-			r.delays = append(r.delays, stretch{from, never})
+			r.delays = append(r.delays, pause{process, from, never})
 		case k.outcome != nil && k.outcome.At-from >= busy:
-			r.delays = append(r.delays, stretch{from, k.outcome.At})
+			r.delays = append(r.delays, pause{process, from, k.outcome.At})
 		}
 	}
 	for _, a := range acquires {

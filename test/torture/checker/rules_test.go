@@ -380,6 +380,24 @@ func TestRules(t *testing.T) {
 			20 w1 ok acquire#1 fence=19
 			3 w2 invoke acquire#1
 			11 w2 ok acquire#1 fence=10`, []string{Order}},
+		{"who comes later is granted first, while the other's process had no answer", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			4 w1 invoke try#9 name=lock/y
+			1000 w1 ok acquire#1 fence=999
+			350 w1 fail try#9 name=lock/y
+			800 w2 invoke acquire#1
+			850 w2 ok acquire#1 fence=849
+			500 w1 alive of#77 claim=y`, nil},
+		{"who comes later is granted first, while a third process had no answer", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1
+			4 w3 invoke try#9 name=lock/y
+			1000 w1 ok acquire#1 fence=999
+			350 w3 fail try#9 name=lock/y
+			800 w2 invoke acquire#1
+			850 w2 ok acquire#1 fence=849
+			500 w1 alive of#77 claim=y`, []string{Order}},
 		{"who asked before the other stood in line", `
 			0 w1 invoke acquire#1
 			4 w1 queued of#1

@@ -85,7 +85,7 @@ func (c *check) unharmedHold(n *name, a *claim, lease int64) {
 		end = a.releases[0].invoke
 	}
 	if end == nil || !c.quiet(a.invoke.Process, min(slow, lease/3), end.At-leaseOfHolds, end.At) ||
-		c.answeredLate(lease/3, end.At-leaseOfHolds, end.At) {
+		c.answeredLate("", lease/3, end.At-leaseOfHolds, end.At) {
 		return
 	}
 	c.count.Checked++
@@ -107,10 +107,10 @@ func (c *check) quiet(process string, least, from, to int64) bool {
 	return !c.pausedBetween("", least, from, to)
 }
 
-// answeredLate says that a call that waits for nobody took so long, at some time
-// between the two, or was never answered.
-func (c *check) answeredLate(least, from, to int64) bool {
-	return slices.ContainsFunc(c.delays, func(s stretch) bool {
-		return s.to-s.from >= least && s.from <= to && s.to >= from
+// answeredLate says that a call of the process, any if it is "", that waits for nobody
+// took so long, at some time between the two, or was never answered.
+func (c *check) answeredLate(process string, least, from, to int64) bool {
+	return slices.ContainsFunc(c.delays, func(p pause) bool {
+		return (process == "" || p.process == process) && p.to-p.from >= least && p.from <= to && p.to >= from
 	})
 }
