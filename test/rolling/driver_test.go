@@ -57,7 +57,7 @@ var usual = map[string]string{
 	"policy": "stored", "conflict": "work", "access": "queued", "draw": "0",
 	"wait (1) or try (0)": "1", "wait": "1", "the only resource that will do, with try": "",
 	"place to begin at": "0", "cursor": "0", "how many": "10", "about how many": "10", "from": "0", "how many of each": "10",
-	"by how much": "5000", "id of this call": "call", "fence": "0", "fence that it has": "0", "fence of the grant that it was asked for": "0",
+	"by how much": "5000", "id of this call": "call", "fence": "0", "fence that it has": "0",
 	"ticket that it has": "0", "node that detached it": "a", "node that takes it up": "c",
 	"keep it when idle": "0", "set it of a name that has none, too": "0", "tail of the record, see lib/record": "", "tail of the record, see lib/record and lib/wants": "",
 	"how long they stay": "0", "how many may hold one at once": "0", "the Replace that this is part of": "0",
