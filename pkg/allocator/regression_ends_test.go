@@ -198,7 +198,6 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 		"r o 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Policy: allocator.Random}},
 		"l s 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Shared: true}},
 		"l o 1500 3600000 ":           {cfg: allocator.PoolConfig[string]{Cooldown: 1500 * ms}},
-		"l o 17592186044415 3600000 ": {cfg: allocator.PoolConfig[string]{Cooldown: berth.Forever}},
 		"l o 0 3600000 x y\n\xff":     {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
 		"l o 0 2500 me":               {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
 		"l o 0 0 me":                  {opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},

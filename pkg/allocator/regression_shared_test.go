@@ -51,7 +51,7 @@ func TestWhatIsOfNoUseInASharedPoolIsEnded(t *testing.T) {
 		"it is not healthy": {allocator.PoolConfig[string]{Open: opens, Healthy: sick}, []string{"a"}},
 		"Healthy panics": {
 			allocator.PoolConfig[string]{Open: opens, Healthy: func(context.Context, string) error { panic(errMine) }},
-			nil,
+			[]string{"a"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -159,9 +159,9 @@ func TestACallerWhoLeavesAcrossAReplacementIsToldOfItsContext(t *testing.T) {
 	errMine := errors.New("mine")
 	for name, test := range map[string]struct {
 		at     time.Duration
-		reason berth.Reason // failed: the next node has reached no server
+		reason berth.Reason // failed: the last answer is older than the wait lease
 	}{
-		"before":         {horizon - ms, berth.ReasonTimedOut},
+		"before":         {horizon - ms, berth.ReasonFailed},
 		"in that moment": {horizon, ""},
 		"after":          {horizon + ms, berth.ReasonFailed},
 		"much later":     {time.Minute, berth.ReasonFailed},

@@ -258,7 +258,7 @@ func TestAPanicUnderTryDoReleasesAndTheCallersEndReachesTheFunction(t *testing.T
 		w.RequireIdle()
 		ctx, cancel := context.WithCancelCause(context.Background())
 		err := n.gpu(1).TryDo(ctx, nil, func(inner context.Context) error {
-			require.ErrorIs(t, n.gpu(1).TryDo(ctx, nil, nil), berth.ErrBusy)
+			require.ErrorIs(t, n.gpu(1).TryDo(ctx, nil, func(context.Context) error { return nil }), berth.ErrBusy)
 			cancel(errMine)
 			<-inner.Done()
 			return context.Cause(inner)

@@ -420,12 +420,14 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 		require.NoError(t, a.gpu(4).Resize(ctx, 2, nil))
 		refusal := head.refused(time.Second, berth.ReasonTooHeavy)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
-		require.Equal(t, []int{2, 2, 1}, []int{refusal.Capacity, refusal.Held, refusal.Waiting}, "as the server has it now")
-		// The push kicked its node's heartbeat, which asked for both.
-		behind.refused(time.Second, berth.ReasonTooHeavy)
+		require.Equal(t, []int{2, 2, 2}, []int{refusal.Capacity, refusal.Held, refusal.Waiting}, "as the server has it now")
+		w.Advance(lease / 3) // its own heartbeat asks
+		require.False(t, behind.pending())
+		require.ErrorAs(t, behind.err, &refusal)
+		require.Equal(t, berth.ReasonTooHeavy, refusal.Reason)
 		w.requirePending(fits)
 		release(t, held)
-		release(t, fits.granted(time.Second))
+		release(t, fits.granted(time.Second+lease/3))
 		w.RequireIdle()
 	})
 }
