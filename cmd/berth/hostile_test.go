@@ -62,9 +62,16 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		forged(t, redis, kind, "gpu", evil)
 	}
 	for _, args := range [][]string{
-		{"sem", "ls"}, {"lock", "ls"}, {"pool", "ls"}, {"sem", "show", "gpu"}, {"lock", "show", "gpu"},
-		{"lock", "queue", "gpu"}, {"pool", "show", "gpu", "--all"}, {"pool", "inspect", "gpu"},
-		{"sem", "release", "gpu", evil + "2", "--force"}, {"lock", "show", evil},
+		{"sem", "ls"},
+		{"lock", "ls"},
+		{"pool", "ls"},
+		{"sem", "show", "gpu"},
+		{"lock", "show", "gpu"},
+		{"lock", "queue", "gpu"},
+		{"pool", "show", "gpu", "--all"},
+		{"pool", "inspect", "gpu"},
+		{"sem", "release", "gpu", evil + "2", "--force"},
+		{"lock", "show", evil},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			got := call(t, s.URL(), append(args, more...)...)
@@ -85,8 +92,15 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 	t.Parallel()
 	denied := refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
 	for _, args := range [][]string{
-		{"sem", "ls"}, {"lock", "ls"}, {"pool", "ls"}, {"sem", "show", "x"}, {"lock", "show", "x"}, {"lock", "queue", "x"},
-		{"pool", "show", "x"}, {"pool", "inspect", "x"}, {"swarm", "status"},
+		{"sem", "ls"},
+		{"lock", "ls"},
+		{"pool", "ls"},
+		{"sem", "show", "x"},
+		{"lock", "show", "x"},
+		{"lock", "queue", "x"},
+		{"pool", "show", "x"},
+		{"pool", "inspect", "x"},
+		{"swarm", "status"},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			got := call(t, denied, append(args, more...)...)

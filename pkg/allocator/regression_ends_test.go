@@ -193,14 +193,14 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 		cfg  allocator.PoolConfig[string]
 		opts allocator.AllocateOptions
 	}{
-		"l o 0 3600000 ":              {},
-		"m o 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Policy: allocator.MostRecent}},
-		"r o 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Policy: allocator.Random}},
-		"l s 0 3600000 ":              {cfg: allocator.PoolConfig[string]{Shared: true}},
-		"l o 1500 3600000 ":           {cfg: allocator.PoolConfig[string]{Cooldown: 1500 * ms}},
-		"l o 0 3600000 x y\n\xff":     {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
-		"l o 0 2500 me":               {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
-		"l o 0 0 me":                  {opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
+		"l o 0 3600000 ":          {},
+		"m o 0 3600000 ":          {cfg: allocator.PoolConfig[string]{Policy: allocator.MostRecent}},
+		"r o 0 3600000 ":          {cfg: allocator.PoolConfig[string]{Policy: allocator.Random}},
+		"l s 0 3600000 ":          {cfg: allocator.PoolConfig[string]{Shared: true}},
+		"l o 1500 3600000 ":       {cfg: allocator.PoolConfig[string]{Cooldown: 1500 * ms}},
+		"l o 0 3600000 x y\n\xff": {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
+		"l o 0 2500 me":           {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
+		"l o 0 0 me":              {opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -64,7 +64,7 @@ func TestDoMatchesAnErrorOfItsContextOnlyIfTheCallersHasEnded(t *testing.T) {
 				<-ctx.Done()
 				return returned(ctx)
 			})
-			requireEnd(t, err, berth.ErrLost, w.Now()-began)
+			_ = requireEnd(t, err, berth.ErrLost, w.Now()-began)
 			require.NotErrorIs(t, err, context.Canceled, name)
 			require.NotErrorIs(t, err, context.DeadlineExceeded, name)
 			switch name {
