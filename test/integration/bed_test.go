@@ -10,9 +10,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -89,17 +87,6 @@ func (b *bed) sem(c *semaphore.Client, name string, capacity int) *semaphore.Sem
 	s, err := c.Semaphore(name, capacity)
 	require.NoError(b, err)
 	return s
-}
-
-// sweep drops what has expired, as much as one script does.
-func (b *bed) sweep(name string) {
-	b.Helper()
-	calls := claims.New(claims.Config{
-		Runner: scriptkit.NewRunner(b.server.Client(b.T), scriptkit.Options{}), Space: b.space, Kind: b.kind, Node: "sweeper",
-		Linger: time.Minute,
-	})
-	_, err := calls.SweepOnce(b.within(patience), name)
-	require.NoError(b, err)
 }
 
 // take acquires, and fails the test if that takes too long.

@@ -14,10 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
@@ -221,24 +220,16 @@ func (b *bed) tombstones(name string) int {
 // swept has the server drop what has expired of a name.
 func (b *bed) swept(name string) {
 	b.Helper()
-	ctx := b.within(patience)
-	if b.kind == keyspace.Sem {
-		_, err := b.sem(b.client(semaphore.Config{}), name, 1).Stats(ctx)
-		require.NoError(b, err)
-		return
+	cfg := claims.Config{
+		Runner: scriptkit.NewRunner(b.server.Client(b.T), scriptkit.Options{}), Space: b.space, Kind: b.kind, Node: "sweeper",
+		Linger: time.Minute,
 	}
 	if b.kind == keyspace.Pool {
-		for _, err := range b.pooler(allocator.Config{}).Stats(ctx, name) {
-			require.NoError(b, err)
-		}
-		return
+		cfg.Sweep = claims.Library().Script("pool_sweep")
+		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}
 	}
-	c := b.locker(qlock.Config{})
-	l, err := c.TryLock(ctx, name, nil)
+	_, err := claims.New(cfg).SweepAll(b.within(patience), name)
 	require.NoError(b, err)
-	_, err = c.TryLock(ctx, name, nil)
-	require.ErrorIs(b, err, qlock.ErrBusy)
-	require.NoError(b, l.Release(ctx))
 }
 
 // age makes all tombstones of a name as old as they get.

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +30,7 @@ func TestTheCommandOfTheSmallestUser(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); err != nil {
 			var exit *exec.ExitError
-			require.True(t, errors.As(err, &exit), "%v", err)
+			require.ErrorAs(t, err, &exit)
 		}
 		return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 	}

@@ -178,7 +178,7 @@ func TestAFullServer(t *testing.T) {
 			f.drained()
 			f.release(f.held("gpu", nil))
 			f.age("gpu", f.look("gpu"))
-			f.sweep("gpu")
+			f.swept("gpu")
 			f.idle("gpu")
 		})
 	}

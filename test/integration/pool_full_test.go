@@ -169,35 +169,36 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 			f.giveBack(w.take(f.bed))
 		}
 	},
-	"Stats sweeps a dead holder": func(f *poolHouse) func() {
+	"GC sweeps a dead holder": func(f *poolHouse) func() {
 		holder := f.spawn(fullLease)
 		holder.acquire(proxies, 1)
 		return func() {
 			holder.kill()
 			f.await("it is free", func() bool {
-				s, err := f.here.Stats(f.within(patience))
+				_, err := f.here.GC(f.within(patience))
 				require.NoError(f, err)
-				return s.Free == 1
+				return f.inspected(f.here).Stats.Free == 1
 			})
 		}
 	},
-	"Stats sweeps a rest": func(f *poolHouse) func() {
+	"GC sweeps a rest": func(f *poolHouse) func() {
 		require.NoError(f, f.here.Rest(f.within(patience), "r0", fullLease, "429"))
 		return func() {
 			f.await("it is free", func() bool {
-				s, err := f.here.Stats(f.within(patience))
+				_, err := f.here.GC(f.within(patience))
 				require.NoError(f, err)
-				return s.Free == 1
+				return f.inspected(f.here).Stats.Free == 1
 			})
 		}
 	},
-	"Stats sweeps what expires": func(f *poolHouse) func() {
+	"GC sweeps what expires": func(f *poolHouse) func() {
 		_, err := f.here.Add(f.within(patience), []string{"short"}, &allocator.AddOptions{Expiry: fullLease})
 		require.NoError(f, err)
 		return func() {
 			f.await("it has left", func() bool {
-				s, err := f.here.Stats(f.within(patience))
+				_, err := f.here.GC(f.within(patience))
 				require.NoError(f, err)
+				s := f.inspected(f.here).Stats
 				return s.Resources == 1 && s.Free == 1
 			})
 		}

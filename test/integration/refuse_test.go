@@ -176,7 +176,7 @@ var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semapho
 		return err
 	},
 	"Resize": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) error {
-		return s.Resize(ctx, 5, nil)
+		return s.Resize(ctx, 5, &semaphore.ResizeOptions{Create: true})
 	},
 	"Stats": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) error {
 		_, err := s.Stats(ctx)

@@ -68,7 +68,8 @@ var usual = map[string]string{
 	"the last Replace that the caller has seen, or for prune its own": "0",
 	"id of the call that begins it, or for prune the cursor":          "b.2",
 	"run, which rises with each start of the node":                    "1", "run that ends": "1", "label": "label", "the node's own zombie limit": "60000", "memory": "60000",
-	"so many expired holds are weighed": "1000", "so many expired entries of a kind are looked into": "1000",
+	"fence of the grant that it was asked for": "0",
+	"so many expired holds are weighed":        "1000", "so many expired entries of a kind are looked into": "1000",
 	"mode": "beat", "record with its ticket": "", "place": "0", "claim id of another entry that was lowered for this": "",
 }
 
