@@ -3,6 +3,7 @@ package berth
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -172,17 +173,26 @@ func (e *AcquireError) Error() string {
 	}
 	if len(e.Holders) > 0 {
 		h := e.Holders[0]
-		fmt.Fprintf(&b, "; held by %s (%s) for %s", h.ID, h.Label, h.Held.Round(time.Millisecond))
+		fmt.Fprintf(&b, "; held by %s (%s) for %s", h.ID, visible(h.Label), h.Held.Round(time.Millisecond))
 	}
 	if len(e.Waiters) > 0 {
 		w := e.Waiters[0]
-		fmt.Fprintf(&b, "; first in line is %s (%s)", w.ID, w.Label)
+		fmt.Fprintf(&b, "; first in line is %s (%s)", w.ID, visible(w.Label))
 	}
 	if e.Cause != nil { // joined errors stand on lines of their own
 		cause := strings.ReplaceAll(e.Cause.Error(), "\n", "; ")
 		b.WriteString(": " + strings.TrimPrefix(cause, "berth: "))
 	}
 	return b.String()
+}
+
+// visible writes a text of somebody else's so that it cannot move a cursor: as it is
+// where all of it can be seen, else quoted.
+func visible(text string) string {
+	if quoted := strconv.QuoteToGraphic(text); quoted[1:len(quoted)-1] != text {
+		return quoted
+	}
+	return text
 }
 
 // Is reports whether target is ErrNotAcquired, or ErrBusy where the reason is

@@ -11,6 +11,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "lib/open"
 --- @include "lib/record"
 --- @include "lib/leave"
+--- @include "lib/recount"
 --- @include "lib/sweep"
 --- @include "lib/handoff"
 --- @include "lib/wake"
@@ -31,6 +32,7 @@ elseif node ~= "" and r.node ~= node then
 end
 local deadline = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
 leave(at, st, claim, r, deadline ~= nil, "released", stays)
+recount(at, st) -- somebody else may have written the claim, uncounted
 wake(out, at.channel .. r.node, "released", at.name, claim)
 local spent = st.used > 0 and sweep(at, st, budget) or 0
 spent = spent + handoff(at, st, budget - spent, out)

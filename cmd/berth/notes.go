@@ -75,6 +75,8 @@ func (n *notes) observer(quiet bool) observe.Observer {
 			}
 		case observe.CapacityDiffers:
 			n.say("warning: the capacity of %q is %d, and not %d; the stored one counts", e.Name, e.Capacity, e.Count)
+		case observe.Damaged:
+			n.say("warning: what is stored of %s in %q is damaged: nobody gets it until it is removed or added again", e.Resource, e.Name)
 		case observe.Unavailable:
 			n.say("warning: for %s now the server has not answered for %q, or has refused; it is asked again: %v",
 				e.Silent.Round(time.Second), e.Name, e.Err)

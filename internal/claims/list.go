@@ -17,7 +17,7 @@ import (
 // pageSize is about how many entries one script of a listing reads.
 const pageSize = 100
 
-// ErrDamaged says that what is stored as a claim cannot be read, or is none of
+// ErrDamaged says that what is stored as a claim, or as counts, cannot be read, or is none of
 // Berth's. Listings go on after it.
 var ErrDamaged = errors.New("damaged")
 

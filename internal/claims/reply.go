@@ -15,7 +15,7 @@ import (
 // status, which the tests rule out.
 func Unexpected(name string, r *scriptkit.Reply) error {
 	if r.Status() == statusIncompatible && r.Int(1) == 0 {
-		return fmt.Errorf("berth: the state of %q holds something in the place of its counts that is not Berth's", name)
+		return fmt.Errorf("berth: the state of %q is %w: it holds something in the place of its counts that is not Berth's", name, ErrDamaged)
 	}
 	if r.Status() == statusIncompatible {
 		return fmt.Errorf("%w: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, name, r.Int(1))

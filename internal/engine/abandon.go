@@ -55,8 +55,7 @@ func (e *Engine) Reaffirm(ctx context.Context) error {
 	claims := e.endless()
 	answers := make(chan error, len(claims))
 	e.spawn(func() {
-		const atOnce = 16
-		slots := make(chan struct{}, atOnce)
+		slots := make(chan struct{}, releasesAtOnce)
 		for _, c := range claims {
 			slots <- struct{}{}
 			e.spawn(func() {

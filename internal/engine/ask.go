@@ -123,7 +123,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 	c.mu.Unlock()
 	if p != asking {
 		c.calls.Unlock()
-		return Answer{Refused: left}, false, nil // given up before this attempt, or answered late
+		return Answer{}, false, nil // given up before this attempt, or answered late: await looks at the claim
 	}
 	if e.outdated() {
 		c.calls.Unlock()

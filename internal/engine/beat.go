@@ -282,7 +282,8 @@ func (e *Engine) hearHeld(c *Claim, start time.Duration, sent sight, s Status) h
 			e.lose(c)
 			return heartbeat.Outcome{Gone: berth.ErrLost}
 		case v == unclear:
-			hurry := !c.exchanging // else its own answer says what it is of
+			hurry := !c.exchanging
+			c.askAgain = c.exchanging // when that call is over
 			c.mu.Unlock()
 			if hurry {
 				e.beats.Hurry(&c.lease)

@@ -83,6 +83,7 @@ type Claim struct {
 	hold        *Hold         // guarded by mu: its handle, once there is one
 	loose       bool          // guarded by mu: only its handle is left of it
 	exchanging  bool          // guarded by mu: a call that changes fence and resource is under way
+	askAgain    bool          // guarded by mu: an answer that came meanwhile was passed over
 
 	terms    Terms              // guarded by mu: what its hold goes by
 	entry    *Entry             // guarded by mu: not nil for an entry of an owner that held already

@@ -321,7 +321,7 @@ func (e *Engine) shut(more []*Hold) {
 	e.stopTimers()
 	go func() {
 		defer close(e.gone)
-		_, e.parting = e.releaseAll(holds)
+		_, e.parting = e.releaseAll(holds, berth.ErrClosed)
 		e.work.Wait()
 		close(e.jobs)
 		e.crew.Wait()
@@ -347,7 +347,7 @@ func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 	reply := make(chan error, 1)
 	e.spawn(func() {
 		var err error
-		failed, err = e.releaseAll(claims)
+		failed, err = e.releaseAll(claims, berth.ErrReleased)
 		reply <- err
 	})
 	select {
@@ -373,8 +373,8 @@ const releasesAtOnce = 256
 
 // releaseAll ends the handles of the claims, gives back their holds, and returns how
 // many it could not. Config.Retry bounds it once for all: when nothing was answered
-// for so long, nothing more is asked for.
-func (e *Engine) releaseAll(claims []*Claim) (failed int, err error) {
+// for so long, nothing more is asked for. Handles without a lease end with the cause.
+func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error) {
 	type parting struct {
 		hold   *Hold
 		before error
@@ -388,7 +388,7 @@ func (e *Engine) releaseAll(claims []*Claim) (failed int, err error) {
 			continue
 		}
 		if loose {
-			if c.end(berth.ErrClosed) {
+			if c.end(cause) {
 				e.holdEvent(observe.Released, hold, nil)
 			}
 			e.forget(c)

@@ -41,8 +41,8 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	defer h.e.work.Done()
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()
-	h.c.exchanges(true)
-	defer h.c.exchanges(false)
+	h.exchanges(true)
+	defer h.exchanges(false)
 	pace, lost := scriptkit.NewPace(h.e.cfg.Retry), false
 	for attempt := 1; ; attempt++ {
 		if err := h.Err(); err != nil {
@@ -83,9 +83,13 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 }
 
 // exchanges notes that what the claim holds may change, or has: what an answer says
-// of it meanwhile proves nothing.
-func (c *Claim) exchanges(yes bool) {
-	c.mu.Lock()
-	c.exchanging = yes
-	c.mu.Unlock()
+// of it meanwhile proves nothing, and is asked for again.
+func (h *Hold) exchanges(yes bool) {
+	h.c.mu.Lock()
+	again := h.c.askAgain && !yes
+	h.c.exchanging, h.c.askAgain = yes, false
+	h.c.mu.Unlock()
+	if again {
+		h.e.beats.Hurry(&h.c.lease)
+	}
 }

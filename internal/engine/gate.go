@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// mostAsking is how many acquires of a client are in flight at a time. It is half of
+// mostAsking is how many acquires of a client are in flight and have not yet counted as
+// unanswered. It is half of
 // what rueidis queues for a connection before a call blocks, so that releases and
 // renewals, which do not wait here, find room; and it is many enough for a server far
 // away: 512 in 30 ms are 17 000 a second, more than one Redis runs. On a server that

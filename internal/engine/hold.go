@@ -429,7 +429,8 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 	defer func() {
 		cancel()
 		ended := h.Err()
-		if ended == nil || h.gone() {
+		over := ended != nil
+		if !over || h.gone() {
 			ended = nil
 			if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
 				ended = released // it had ended, and nobody here had heard of it yet
@@ -437,7 +438,7 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 		} else {
 			h.part(ended)
 		}
-		err = Outcome(ctx, err, ended)
+		err = Outcome(ctx, err, ended, over)
 	}()
 	return f(inner)
 }
@@ -450,16 +451,17 @@ func (h *Hold) gone() bool {
 }
 
 // Outcome is the error of a Do: that of f, err, and why the hold ended before f did,
-// nil where it did not. Who looks for an error of package context wants to know whether
-// the caller has left: where it was the hold's end that f met, err matches none, unless
-// ctx, the caller's, has ended too.
-func Outcome(ctx context.Context, err, ended error) error {
+// nil where it did not or where f itself has ended it; over says that it has ended. Who
+// looks for an error of package context wants to know whether the caller has left: where
+// it may be the hold's end that f met, err matches none, unless ctx, the caller's, has
+// ended too.
+func Outcome(ctx context.Context, err, ended error, over bool) error {
+	told := ended != nil && errors.Is(err, ended)
+	if over && ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		err = &stopped{err}
+	}
 	if err == nil || ended == nil {
 		return cmp.Or(err, ended)
-	}
-	told := errors.Is(err, ended)
-	if ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		err = &stopped{err}
 	}
 	if told {
 		return err

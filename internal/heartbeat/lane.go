@@ -40,6 +40,7 @@ type lane struct {
 // change while it flies.
 type batch struct {
 	lane   *lane
+	key    string // of the lane
 	start  time.Duration
 	limit  time.Duration // when it counts as unanswered
 	until  time.Duration // how long its answer may take to be of any use
@@ -177,7 +178,7 @@ func (e *Engine) lane(t track) *lane {
 // and what is due soon. It stops at the first lease that is not: one far behind
 // it may be, but finding it would cost a walk through all of them.
 func (e *Engine) gather(ln *lane, now time.Duration) *batch {
-	b := &batch{lane: ln, start: now, limit: e.patience, kicks: ln.kicks}
+	b := &batch{lane: ln, key: ln.track.key, start: now, limit: e.patience, kicks: ln.kicks}
 	for len(b.leases) < e.size {
 		l, ok := ln.due.first()
 		if !ok || l.due-l.window() > now {
@@ -203,7 +204,7 @@ func (e *Engine) gather(ln *lane, now time.Duration) *batch {
 func (e *Engine) fly(b *batch) {
 	ctx, cancel := context.WithTimeout(e.ctx, b.until)
 	defer cancel()
-	outcomes, err := e.beat(ctx, b.lane.track.key, b.leases)
+	outcomes, err := e.beat(ctx, b.key, b.leases)
 	e.do(e.land(b, outcomes, err))
 }
 

@@ -43,6 +43,23 @@ func isDamaged(resource string) string {
 	return fmt.Sprintf("the item of the resource %q cannot be read: remove the resource, or add it again", resource)
 }
 
+// What is in the list of free ones and is not free, by its item, comes off the list.
+func TestWhatIsListedWithoutBeingFreeStopsNobody(t *testing.T) {
+	for name, harm := range map[string]func(w *world){
+		"its item is gone":    func(w *world) { w.Do("HDEL", itemsKey, "ir1") },
+		"its item is leaving": func(w *world) { w.Do("HSET", itemsKey, "ir1", "1 0 0 0 0 1 0 ") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("r1", "r2")
+				harm(w)
+				w.node().takes("r2", nil)
+				require.Empty(t, w.list())
+			})
+		})
+	}
+}
+
 func TestADamagedResourceStopsNobody(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()

@@ -37,6 +37,14 @@ func TestDoOfWhatItsFunctionGaveBackOrDetached(t *testing.T) {
 		require.NoError(t, n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
 			return a.Release(ctx)
 		}))
+		// It has ended its context itself: the caller has not left.
+		err := n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
+			require.NoError(t, a.Release(ctx))
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.Error(t, err)
+		require.NotErrorIs(t, err, context.Canceled)
 		var token berth.Token
 		require.NoError(t, n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) (err error) {
 			token, err = a.Detach(ctx)

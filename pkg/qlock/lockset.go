@@ -353,7 +353,7 @@ func (s *LockSet) do(ctx context.Context, f func(context.Context) error) (err er
 		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
 			ended = released // one had ended, and nobody here had heard of it yet
 		}
-		err = engine.Outcome(ctx, err, ended)
+		err = engine.Outcome(ctx, err, ended, ended != nil)
 	}()
 	return f(inner)
 }

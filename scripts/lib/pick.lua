@@ -2,6 +2,7 @@
 --- @include "lib/settle"
 --- @include "lib/bound"
 --- @include "lib/damaged"
+--- @include "lib/unlink"
 -- pick chooses the free resource that a claim gets: the one that it is bound to if
 -- that is free, else by its policy. It returns its key and item, nil for none, and how
 -- many it dropped on the way because they had expired or are damaged, at most budget. With w.only it
@@ -56,7 +57,10 @@ local function pick(at, st, w, budget)
     if i then
       return key, i, drops
     elseif drops == before then
-      break
+      if not key or key == w.other or not unlink(at, key) then
+        break
+      end
+      st.pool.free, drops = st.pool.free - 1, drops + 1 -- its item is gone, or says that it is not free
     end
   end
   return nil, nil, drops
