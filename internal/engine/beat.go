@@ -433,13 +433,35 @@ func (e *Engine) lower(c *Claim, start time.Duration) {
 	})
 }
 
-// call sends one own call of a claim and takes its answer; see Hold.ask for held.
+// call sends one own call of a claim and takes its answer; see Hold.ask for held. An
+// answer that a newer one has overtaken says nothing of the deadline, and what the
+// newer one said may not count either: the call asks again.
 func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 	c.calls.Lock()
 	defer c.calls.Unlock()
-	if p, err := c.current(); p == ended {
-		return err
+	for {
+		if p, err := c.current(); p == ended {
+			return err
+		}
+		overtaken, err := e.callOnce(c, mode)
+		if err != nil {
+			return err
+		}
+		if p, _ := c.current(); p != granted {
+			return nil
+		}
+		if overtaken {
+			continue
+		}
+		if held != nil {
+			held()
+		}
+		return nil
 	}
+}
+
+// callOnce is one round of call.
+func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	ctx := context.Background() // every attempt has its own limit
 	sent, start := c.sight(), e.clock.Now()
 	if sent.held && (mode == ModeRenew || mode == ModeDetach || !sent.begun) {
@@ -448,31 +470,25 @@ func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})
 	if err != nil {
 		e.unheard([]*Claim{c}, start, err)
-		return err
+		return false, err
 	}
 	e.tide(c.Name, start, round.Tide)
 	out, forgotten := e.hear(c, start, sent, round.Status[0])
 	if forgotten {
 		outcomes, err := e.restore(ctx, c.Name, []*Claim{c})
 		if err != nil {
-			return err
+			return false, err
 		}
 		out = outcomes[0]
 	}
-	p, _ := c.current()
-	switch {
+	switch p, _ := c.current(); {
 	case p != granted:
-		return nil
 	case out.Gone != nil:
 		e.endHold(c, out.Gone)
-		return nil
-	case out.Skip && sent.held:
-		e.beats.Hurry(&c.lease) // the answer was too old
 	case !out.Skip:
 		e.retime(c, grant{start: start, left: out.Left, confirmed: true, sent: sent})
+	default:
+		overtaken = sent.held
 	}
-	if held != nil {
-		held()
-	}
-	return nil
+	return overtaken, nil
 }

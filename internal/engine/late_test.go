@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -225,6 +226,17 @@ func TestALateGrantIsTakenFromItsOwnStart(t *testing.T) {
 		require.Empty(t, returned)
 		after(1)
 		require.NoError(t, <-returned)
+	})
+}
+
+func TestAnExtensionThatAHeartbeatOvertakesIsAskedAgain(t *testing.T) {
+	extended := isHeld
+	extended.Left = 2 * wait
+	p := &played{answers: []reply{{extended, wait / 2}, {isHeld, 0}, {extended, time.Second}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		h := take(t, e)
+		require.NoError(t, h.Extend(context.Background(), wait))
+		require.Equal(t, 2*wait-heartbeat.Margin(wait)-time.Second, h.Left(), "from the start of the call that counts")
 	})
 }
 
