@@ -89,12 +89,15 @@ func (s *Server) PID() int {
 // test.
 func (s *Server) URL() string { return s.url }
 
-// Client returns a client of the server, closed when the test ends. Each edit
-// may change the options first.
+// Client returns a client of this server alone, also of one of a Cluster, closed when
+// the test ends. Each edit may change the options first.
 func (s *Server) Client(t testing.TB, edits ...func(*rueidis.ClientOption)) rueidis.Client {
 	t.Helper()
 	options := s.options
 	options.DisableCache = true // Berth reads nothing that could be cached
+	// Of a server of a Cluster it would be a client of the Cluster, and send what has no
+	// key to any of its servers.
+	options.ForceSingleClient = true
 	for _, edit := range edits {
 		edit(&options)
 	}
