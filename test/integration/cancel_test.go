@@ -138,7 +138,7 @@ func TestTenThousandCancels(t *testing.T) {
 		capacity int
 	}{{"directly", 0, 3}, {"with late replies", 10 * time.Millisecond, 20}} {
 		t.Run(test.name, func(t *testing.T) {
-			b := shared(t)
+			b := shared(t).turn()
 			// A ghost would live for the whole lease, and no call is so slow
 			// that it counts as unanswered.
 			cfg := semaphore.Config{Lease: 2 * time.Minute, CallTimeout: 20 * time.Second, CleanupTimeout: 20 * time.Second}

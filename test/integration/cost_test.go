@@ -92,7 +92,7 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 }
 
 func TestAThousandWaitersSendNothingButHeartbeats(t *testing.T) {
-	b := private(t)
+	b := private(t).turn()
 	const many, batch, lease = 1000, 200, 3 * time.Second
 	c := b.client(semaphore.Config{Lease: lease})
 	s := b.sem(c, "gpu", 1)

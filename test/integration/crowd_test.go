@@ -22,7 +22,7 @@ func TestAThousandGoroutinesOnCapacityTen(t *testing.T) {
 		clients int
 	}{{"of one client", 1}, {"of five clients", 5}} {
 		t.Run(test.name, func(t *testing.T) {
-			b := shared(t)
+			b := shared(t).turn()
 			const many, capacity = 1000, 10
 			// All at once may take long, and a call that counts as unanswered leaves
 			// a tombstone; the state must still be there when all has been checked.

@@ -33,7 +33,7 @@ const (
 // has been placed there, and has them expire soon.
 func bury(t *testing.T, behind func(b *bed)) *graveyard {
 	t.Helper()
-	b := private(t)
+	b := private(t).turn()
 	g := &graveyard{bed: b, lag: b.measure()}
 	crowd := b.spawn(deadLease)
 	crowd.acquire("gpu", 1)

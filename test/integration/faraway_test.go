@@ -20,7 +20,7 @@ func TestTenThousandHoldsBehindALongRoundTrip(t *testing.T) {
 		"redis": harness.Single, "valkey": harness.Valkey,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, start(t).Servers()[0])
+			b := newBed(t, start(t).Servers()[0]).turn()
 			front := harness.Proxy(t, b.server)
 			client := b.clientOn(front.Client(t), semaphore.Config{Lease: lease, CallTimeout: patience})
 			s := b.sem(client, "gpu", holds)

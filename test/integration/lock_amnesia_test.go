@@ -70,7 +70,7 @@ func TestTheLineOfALockSurvives(t *testing.T) {
 
 func TestTenThousandCancelledLocks(t *testing.T) {
 	const cancels = 10_000
-	b := sharedLocks(t)
+	b := sharedLocks(t).turn()
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
 	cfg := qlock.Config{Lease: 2 * time.Minute, CallTimeout: 20 * time.Second, CleanupTimeout: 20 * time.Second}

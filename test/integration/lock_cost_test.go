@@ -73,7 +73,7 @@ func TestAHandOffOfALockCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 }
 
 func TestAThousandWaitersForALockSendNothingButHeartbeats(t *testing.T) {
-	b := privateLocks(t)
+	b := privateLocks(t).turn()
 	const many, batch, lease = 1000, 200, 3 * time.Second
 	c := b.locker(qlock.Config{Lease: lease})
 	b.busyLocker(c) // it has not subscribed yet

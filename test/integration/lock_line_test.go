@@ -20,7 +20,7 @@ import (
 // their way.
 func TestFiveHundredWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 	const many, nodes, lease = 500, 5, 900 * time.Millisecond
-	b := sharedLocks(t)
+	b := sharedLocks(t).turn()
 	crew := make([]*qlock.Client, nodes)
 	for i := range crew {
 		crew[i] = b.locker(qlock.Config{Lease: lease})

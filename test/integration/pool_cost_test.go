@@ -82,7 +82,7 @@ func TestAHandOffOfAResourceCostsNoScriptBeyondAllocateAndRelease(t *testing.T) 
 }
 
 func TestAThousandWaitersForAResourceSendNothingButHeartbeats(t *testing.T) {
-	b := privatePools(t)
+	b := privatePools(t).turn()
 	const many, batch, lease = 1000, 200, 3 * time.Second
 	p := b.proxies(b.pooler(allocator.Config{Lease: lease}), poolConfig{})
 	b.add(p, "r0")
@@ -114,7 +114,7 @@ func TestAThousandWaitersForAResourceSendNothingButHeartbeats(t *testing.T) {
 
 func TestTenThousandCancelledAllocations(t *testing.T) {
 	const cancels, resources = 10_000, 3
-	b := sharedPools(t)
+	b := sharedPools(t).turn()
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
 	cfg := allocator.Config{Lease: 2 * time.Minute, CallTimeout: 20 * time.Second, CleanupTimeout: 20 * time.Second}
