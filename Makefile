@@ -46,10 +46,21 @@ bench: ## Measure Berth beside redsync, redislock and rueidislock, ROUNDS=7 time
 
 ##@ Work
 
+# What these three do, and how long each part takes, is in internal/tools/suite/plan.go;
+# it runs the targets under "Check".
+SUITE := mkdir -p .cache && go build -o .cache/suite ./internal/tools/suite && exec .cache/suite
+
+.PHONY: check
+check: ## What to run before each commit, some minutes: tidy, docs, lint, vet, unit tests
+	@$(SUITE) check
+
 .PHONY: test
 test: ## Run all tests with the race detector, on real servers too; sets up what is missing
-	@tools/setup.sh cc redis valkey
-	@tools/test.sh $(MODULES)
+	@$(SUITE) $(or $(PLAN),test)
+
+.PHONY: ci
+ci: ## Everything a change must pass; a Docker that it starts ends with it
+	@exec $(MAKE) --no-print-directory test PLAN=ci
 
 .PHONY: fmt
 fmt: ## Format the Go code
@@ -84,12 +95,6 @@ setup-docker: ## Install and start Docker where none answers, for the tests in c
 
 ##@ Check
 
-.PHONY: ci
-ci: ## Everything a change must pass, cheap checks first; a Docker that it starts ends with it
-	@export BERTH_DOCKER=$$(mktemp -d -t berth-docker.XXXXXX) BERTH_TEST_DOCKER=required; \
-		trap 'tools/docker.sh stop' EXIT; \
-		tools/steps.sh check-tidy check-docs vet setup lint setup-docker test check-consumer
-
 # Not of test/bench: tidy reads the tests of what a module imports, too, and those of
 # redsync import a module that cannot be had everywhere. There, `go mod tidy -e` by hand.
 .PHONY: check-tidy
@@ -100,9 +105,9 @@ check-tidy: ## go.mod and go.sum of the modules are tidy
 check-docs: ## Generated parts are fresh; links, anchors and the names in docs/parity.md exist
 	@go run ./internal/tools/docs -check
 
+# For this system it is one of the linters of `make lint`.
 .PHONY: vet
-vet: ## go vet: all modules here, the library for macOS and Windows
-	@for module in $(MODULES); do echo "go vet in $$module"; go -C $$module vet ./...; done
+vet: ## go vet of the library for macOS and Windows
 	@for os in darwin windows; do echo "go vet for $$os"; GOOS=$$os go vet ./...; done
 
 .PHONY: check-consumer

@@ -1,0 +1,80 @@
+//go:build unix
+
+// Command suite is `make check`, `make test` and `make ci`. It says what it will do and
+// how long that takes about, does all of it side by side, whatever fails, tells how far it
+// is, and ends with what failed and how to run that again. Its exit code is 1 if anything
+// failed or was not run.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage, in the repository's root: suite check | test | ci")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C waits for nothing
+	passed, err := run(ctx, os.Args[1])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "suite: %v\n", err)
+	}
+	if err != nil || !passed {
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, command string) (passed bool, err error) {
+	dir, err := os.MkdirTemp("", "berth-suite")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bare, err := withoutServers()
+	if err != nil {
+		return false, err
+	}
+	docker := filepath.Join(dir, "docker")
+	if err := os.Mkdir(docker, 0o750); err != nil {
+		return false, err
+	}
+	p, ok := plans(bare, docker)[command]
+	if !ok {
+		return false, fmt.Errorf("no command %q", command)
+	}
+	s := newSuite(command, p, newConsole(os.Stdout))
+	s.env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
+	s.report = filepath.Join(dir, "report")
+	return s.run(ctx), nil
+}
+
+// withoutServers makes a folder whose redis-server, valkey-server and docker fail: with it
+// in front of PATH the tests of the library cannot lean on any. It is always the same one,
+// or the go command would never find the result of a test again.
+func withoutServers() (string, error) {
+	dir, err := filepath.Abs(".cache/without-servers")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", err
+	}
+	for _, program := range []string{"redis-server", "valkey-server", "docker"} {
+		path := filepath.Join(dir, program)
+		text := "#!/bin/sh\necho 'the tests of the library run without " + program + "' >&2\nexit 1\n"
+		if old, err := os.ReadFile(path); err == nil && string(old) == text {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}

@@ -1,0 +1,331 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	quiet = 20 * time.Second // after which it is said what runs
+	grace = 10 * time.Second // from the signal that asks a step to end to the one that ends it
+)
+
+// A suite runs the steps of a plan.
+type suite struct {
+	command string
+	plan    plan
+	console *console
+	env     []string
+	report  string // the file in which tests say what they could not run
+
+	mu      sync.Mutex
+	results map[string]*result // guarded by mu; by the step's name
+}
+
+// result is how a step ended, or what it does.
+type result struct {
+	begun    time.Time
+	took     time.Duration
+	state    state
+	tests    *tests // of a step that runs some
+	failures []failure
+	done     chan struct{}
+}
+
+type state string
+
+const (
+	waits  state = "waits"
+	runs   state = "runs"
+	passed state = "ok"
+	failed state = "FAILED"
+	notRun state = "NOT RUN"
+)
+
+func newSuite(command string, p plan, c *console) *suite {
+	s := &suite{command: command, plan: p, console: c, results: make(map[string]*result)}
+	for _, step := range p.steps {
+		s.results[step.name] = &result{state: waits, done: make(chan struct{})}
+	}
+	return s
+}
+
+// run runs all steps and says how they ended.
+func (s *suite) run(ctx context.Context) (allPassed bool) {
+	s.announce()
+	watched, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	var watch sync.WaitGroup
+	watch.Go(func() { s.watch(watched) })
+
+	var all sync.WaitGroup
+	for _, step := range s.plan.steps {
+		if !step.always {
+			all.Go(func() { s.step(ctx, step) })
+		}
+	}
+	all.Wait()
+	for _, step := range s.plan.steps {
+		if step.always {
+			s.step(context.WithoutCancel(ctx), step)
+		}
+	}
+	unwatch()
+	watch.Wait()
+	return s.summary(ctx.Err() != nil)
+}
+
+func (s *suite) announce() {
+	var b strings.Builder
+	fmt.Fprintf(&b, "make %s: %s.\nOn two quiet cores it takes about %s, and %s with a full build cache; here are %d.\n",
+		s.command, s.plan.does, about(s.plan.cold), about(s.plan.warm), runtime.NumCPU())
+	for _, step := range s.plan.steps {
+		fmt.Fprintf(&b, "  %-15s %6s  %s\n", step.name, about(step.takes), step.does)
+	}
+	s.console.print(b.String() + "\n")
+}
+
+// watch says what runs when nothing else was said for a while.
+func (s *suite) watch(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if s.console.silent() >= quiet {
+				s.console.line("...   %s", strings.Join(s.doing(), "; "))
+			}
+		}
+	}
+}
+
+func (s *suite) doing() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, step := range s.plan.steps {
+		r := s.results[step.name]
+		switch {
+		case r.state != runs:
+		case r.tests != nil:
+			all = append(all, r.tests.doing())
+		default:
+			all = append(all, step.name+" "+round(time.Since(r.begun)))
+		}
+	}
+	return all
+}
+
+// step runs one step when those before it have ended.
+func (s *suite) step(ctx context.Context, step step) {
+	r := s.results[step.name]
+	defer close(r.done)
+	for _, name := range step.after {
+		<-s.results[name].done
+	}
+	if why := s.pointless(ctx, step); why != "" {
+		s.set(func() { r.state, r.failures = notRun, []failure{{what: step.name, why: why}} })
+		return
+	}
+	s.set(func() { r.begun, r.state = time.Now(), runs })
+	var failures []failure
+	if step.module != "" {
+		failures = s.tests(ctx, step, r)
+	} else {
+		failures = s.process(ctx, step)
+	}
+	s.set(func() {
+		r.took, r.state, r.failures = time.Since(r.begun), passed, failures
+		if len(failures) > 0 {
+			r.state = failed
+		}
+	})
+	s.console.line("%-5s %s  %s", map[state]string{passed: "ok", failed: "FAIL"}[r.state], step.name, round(r.took))
+}
+
+// set changes a result.
+func (s *suite) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// pointless returns why a step is not run: it is interrupted, or a vital step before it
+// failed, or was not run for such a reason itself.
+func (s *suite) pointless(ctx context.Context, step step) string {
+	if ctx.Err() != nil {
+		return "interrupted"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.plan.steps {
+		r := s.results[other.name]
+		switch {
+		case !slices.Contains(step.after, other.name):
+		case r.state == notRun:
+			return other.name + " was not run"
+		case other.vital && r.state == failed:
+			return other.name + " failed"
+		}
+	}
+	return ""
+}
+
+// process runs the command of a step and passes on what it says.
+func (s *suite) process(ctx context.Context, step step) []failure {
+	say := func(text string) { s.console.line("      %s | %s", step.name, text) }
+	if err := s.execute(ctx, step, step.command, say); err != nil {
+		return []failure{{what: step.name, why: err.Error(), again: strings.ReplaceAll(strings.Join(step.command, " "), " --no-print-directory", "")}}
+	}
+	return nil
+}
+
+// tests runs the tests of a module.
+func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
+	path, err := modulePath(step.module)
+	if err != nil {
+		return []failure{{what: step.name, why: err.Error(), again: "go -C " + step.module + " list -m"}}
+	}
+	var env []string // what a test that is run again needs, too
+	for _, variable := range step.env {
+		if strings.HasPrefix(variable, "BERTH_") && strings.Contains(variable, "=") {
+			env = append(env, variable)
+		}
+	}
+	t := newTests(step.module, path, env, s.console)
+	s.set(func() { r.tests = t })
+	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, step.flags, []string{"./..."})
+	step.env = append(slices.Clone(step.env), "BERTH_TEST_REPORT="+s.report)
+	t.ended(s.execute(ctx, step, command, t.line))
+	return t.failures
+}
+
+// execute runs a command in a process group of its own, so that what it has started ends
+// with it.
+func (s *suite) execute(ctx context.Context, step step, command []string, line func(string)) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = environment(s.env, step.env)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if step.vital {
+		cmd.SysProcAttr = nil // setup may ask the terminal for a password
+	}
+	group := func(signal syscall.Signal) error {
+		if step.vital {
+			return cmd.Process.Signal(signal)
+		}
+		return syscall.Kill(-cmd.Process.Pid, signal)
+	}
+	cmd.Cancel = func() error {
+		time.AfterFunc(grace, func() { _ = group(syscall.SIGKILL) })
+		return group(syscall.SIGTERM)
+	}
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	var read sync.WaitGroup
+	read.Go(func() {
+		lines := bufio.NewReader(r)
+		for {
+			text, err := lines.ReadString('\n')
+			if text != "" {
+				line(strings.TrimRight(text, "\n"))
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	err := cmd.Run()
+	_ = w.Close()
+	read.Wait()
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// environment returns env with changes: NAME=value, or NAME alone to take it away.
+func environment(env, changes []string) []string {
+	env = slices.Clone(env)
+	for _, change := range changes {
+		name, _, given := strings.Cut(change, "=")
+		env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		if given {
+			env = append(env, change)
+		}
+	}
+	return env
+}
+
+func modulePath(folder string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	for text := range strings.Lines(string(text)) {
+		if path, ok := strings.CutPrefix(text, "module "); ok {
+			return strings.TrimSpace(path), nil
+		}
+	}
+	return "", fmt.Errorf("%s/go.mod names no module", folder)
+}
+
+// summary says how all ended, and how to run again what failed.
+func (s *suite) summary(interrupted bool) (allPassed bool) {
+	var b, failures strings.Builder
+	allPassed = !interrupted
+	for _, step := range s.plan.steps {
+		r := s.results[step.name]
+		allPassed = allPassed && r.state == passed
+		took, result := round(r.took), ""
+		if r.tests != nil {
+			result = r.tests.result()
+		}
+		if r.state == notRun {
+			took, result = "", r.failures[0].why
+		} else {
+			for _, f := range r.failures {
+				fmt.Fprintf(&failures, "  %s\n", strings.TrimSuffix(f.what+": "+f.why, ": "))
+				fmt.Fprintf(&failures, "      %s\n", f.again)
+			}
+		}
+		fmt.Fprintf(&b, "  %-15s %6s  %-7s  %s\n", step.name, took, r.state, result)
+	}
+	if text, err := os.ReadFile(s.report); err == nil && len(text) > 0 {
+		b.Write(text)
+	}
+	if failures.Len() > 0 {
+		fmt.Fprintf(&b, "failed; the command below each runs it again:\n%s", failures.String())
+	}
+	verdict := "passed"
+	switch {
+	case interrupted:
+		verdict = "was interrupted"
+	case !allPassed:
+		verdict = "FAILED"
+	}
+	s.console.print(fmt.Sprintf("\nmake %s %s after %s:\n%s", s.command, verdict, round(time.Since(s.console.begun)), b.String()))
+	return allPassed
+}
+
+// about returns a time that is only roughly known.
+func about(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	return fmt.Sprintf("%dm", (d+30*time.Second)/time.Minute)
+}

@@ -1,0 +1,177 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sh returns a step that runs a script.
+func sh(name, script string, after ...string) step {
+	return step{name: name, command: []string{"sh", "-c", script}, after: after}
+}
+
+// try runs a plan and returns what it says.
+func try(t *testing.T, ctx context.Context, steps ...step) (passed bool, said string) { //nolint:revive // the test is the subject
+	t.Helper()
+	var b strings.Builder
+	s := newSuite("try", plan{does: "tries", steps: steps}, newConsole(&b))
+	s.env = os.Environ()
+	s.report = filepath.Join(t.TempDir(), "report")
+	for i := range s.plan.steps {
+		s.plan.steps[i].env = append(s.plan.steps[i].env, "BERTH_TEST_REPORT="+s.report)
+	}
+	passed = s.run(ctx)
+	return passed, b.String()
+}
+
+func TestAStepThatFailsHidesNothing(t *testing.T) {
+	t.Parallel()
+	passed, said := try(t, t.Context(),
+		sh("first", "echo seen; exit 3"),
+		sh("second", `echo "not run: the moon" >>"$BERTH_TEST_REPORT"`, "first"),
+		sh("third", "exit 4", "second"),
+	)
+	require.False(t, passed)
+	require.Contains(t, said, "first | seen\n")
+	_, end, _ := strings.Cut(said, "make try FAILED")
+	require.Regexp(t, `^ after .*:
+  first +\S+  FAILED .*
+  second +\S+  ok .*
+  third +\S+  FAILED .*
+not run: the moon
+failed; .*
+  first: exit status 3
+      sh -c echo seen; exit 3
+  third: exit status 4
+      sh -c exit 4
+$`, end)
+}
+
+func TestAllPassed(t *testing.T) {
+	t.Parallel()
+	passed, said := try(t, t.Context(), sh("first", "exit 0"), sh("second", "exit 0"))
+	require.True(t, passed)
+	require.Contains(t, said, "make try: tries.\n")
+	require.Contains(t, said, "make try passed after")
+	require.NotContains(t, said, "failed")
+}
+
+func TestWithoutAVitalStepNothingAfterItIsRun(t *testing.T) {
+	t.Parallel()
+	vital := sh("setup", "exit 1")
+	vital.vital = true
+	last := sh("stop", "echo stopped")
+	last.always = true
+	passed, said := try(t, t.Context(), vital, sh("build", "echo built", "setup"), sh("test", "echo tested", "build"), sh("docs", "echo read"), last)
+	require.False(t, passed)
+	require.NotContains(t, said, "built")
+	require.NotContains(t, said, "tested")
+	require.Contains(t, said, "read")
+	require.Contains(t, said, "stopped")
+	require.Regexp(t, `build +NOT RUN +setup failed`, said)
+	require.Regexp(t, `test +NOT RUN +build was not run`, said)
+}
+
+func TestAStepTakesVariablesAway(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"AB=1", "B=3", "D=4"},
+		environment([]string{"A=1", "AB=1", "B=2"}, []string{"A", "B=3", "C", "D=4"}))
+}
+
+// What a step has started ends with it, and what is to be done always is.
+func TestAnInterruptEndsWhatRuns(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pids := filepath.Join(t.TempDir(), "pids")
+	last := sh("stop", "echo stopped")
+	last.always = true
+	go func() {
+		for ctx.Err() == nil {
+			if text, err := os.ReadFile(pids); err == nil && strings.HasSuffix(string(text), "\n") {
+				cancel()
+			}
+		}
+	}()
+	passed, said := try(t, ctx, sh("long", `sleep 1000 & echo $! >"`+pids+`"; wait`), sh("next", "echo next", "long"), last)
+	require.False(t, passed)
+	require.Regexp(t, `make try was interrupted after .*:\n  long +\S+  FAILED`, said)
+	require.Regexp(t, `next +NOT RUN +interrupted`, said)
+	require.Contains(t, said, "stopped")
+
+	text, err := os.ReadFile(pids)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		// One that has ended and that nobody has waited for is there still.
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(status), ") Z ")
+	}, time.Minute, time.Millisecond)
+}
+
+func TestSilenceIsBrokenByWhatRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b strings.Builder
+		s := newSuite("try", plan{steps: []step{sh("first", ""), sh("second", ""), sh("third", "")}}, newConsole(&b))
+		s.results["first"].state = passed
+		s.results["second"].state, s.results["second"].begun = runs, time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+		defer cancel()
+		s.watch(ctx)
+		require.Equal(t, "   20s  ...   second 20s\n   40s  ...   second 40s\n", b.String())
+	})
+}
+
+// A module that nothing tests, or a step that waits for none, would not be missed.
+func TestPlansAreWhole(t *testing.T) {
+	t.Parallel()
+	root := "../../.."
+	var modules []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != root || entry.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if err == nil && entry.Name() == "go.mod" {
+			module, err := filepath.Rel(root, filepath.Dir(path))
+			modules = append(modules, module)
+			return err
+		}
+		return err
+	}))
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	for name, p := range plans("bare", "docker") {
+		names, tested := make(map[string]bool), []string(nil)
+		for _, step := range p.steps {
+			for _, before := range step.after {
+				require.True(t, names[before], "%s: %s comes after %s, which does not come before it", name, step.name, before)
+			}
+			names[step.name] = true
+			if step.module != "" {
+				tested = append(tested, step.module)
+			}
+			if len(step.command) > 0 && step.command[0] == "make" {
+				require.Contains(t, string(makefile), "\n"+step.name+": ## ")
+			}
+		}
+		if name == "check" {
+			require.Equal(t, []string{"."}, tested)
+		} else {
+			require.ElementsMatch(t, modules, tested, name)
+		}
+	}
+}
