@@ -67,7 +67,7 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 		{[]string{"--lock", "gpu", "--wait", "1s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by host/one/1 for [\d.]+m?s, waiting 0\)\n$`},
 		{[]string{"--lock", "gpu", "--try"}, `^berth: "gpu" not acquired: held \(waiting 0\)\n$`},
 	} {
-		got := call(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
+		got := spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
 		require.Equal(t, 75, got.code)
 		require.Regexp(t, test.says, got.err)
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestTheDemoInAPipe(t *testing.T) {
 	t.Parallel()
-	got := call(t, nobody, "demo")
+	got := spawn(t, nobody, "demo")
 	require.Zero(t, got.code, got.out+got.err)
 	require.Empty(t, got.err)
 	require.NotContains(t, got.out, "\x1b", "no colors, no cursor")

@@ -99,7 +99,7 @@ func TestExitCodesOfRun(t *testing.T) {
 		"json":                   {args: run("--json", "--", "true"), code: 64, err: "--json is not for 'berth run'"},
 		"usage before server":    {args: run("--lease", "1ms", "--", "true"), url: nobody, code: 64, err: "--lease"},
 		"a URL that is none":     {args: run("--redis", "http://127.0.0.1", "--", "true"), code: 64, err: "--redis is neither a URL such as redis://host:6379/0 nor host:port"},
-		"a variable that is not": {args: run("--", "true"), url: "127.0.0.1/6379", code: 64, err: "BERTH_REDIS is neither a URL"},
+		"a URL of no port":       {args: run("--", "true"), url: "127.0.0.1/6379", code: 64, err: "--redis is neither a URL"},
 		"an unknown parameter":   {args: run("--redis", "redis://127.0.0.1?dial_timeuot=1s", "--", "true"), code: 64, err: "--redis has a parameter that is none of addr, client_cache,"},
 		"a CA without TLS":       {args: run("--redis", "127.0.0.1", "--redis-ca", "ca.pem", "--", "true"), code: 64, err: "invalid --redis-ca: it is for TLS"},
 		"a CA that is not there": {args: run("--redis", "rediss://127.0.0.1:1", "--redis-ca", "/no/ca.pem", "--", "true"), code: 66, err: "open /no/ca.pem: no such file"},
@@ -114,7 +114,11 @@ func TestExitCodesOfRun(t *testing.T) {
 			if url == "" {
 				url = s.URL()
 			}
-			got := call(t, url, test.args...)
+			play := spawn
+			if test.code == exitUsage { // nothing is started
+				play = call
+			}
+			got := play(t, url, test.args...)
 			require.Equal(t, test.code, got.code, got.err)
 			require.Contains(t, got.err, test.err)
 			if test.err == "" {
@@ -241,14 +245,14 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 				{"__complete", "sem", "show", ""},
 			} {
 				var out, errs bytes.Buffer
-				execute(append([]string{"--redis", url}, args...), &out, &errs)
+				execute(append([]string{"--redis", url}, args...), nil, &out, &errs)
 				if args[0] != "__complete" { // it repeats what is being typed
-					execute(append([]string{"-redis=" + url}, args...), &out, &errs)
+					execute(append([]string{"-redis=" + url}, args...), nil, &out, &errs)
 				}
 				require.NotContains(t, out.String()+errs.String(), "s3c")
 			}
 			for _, args := range [][]string{{"check"}, {"--help"}} {
-				got := call(t, url, args...)
+				got := spawn(t, url, args...)
 				require.NotContains(t, got.out+got.err, "s3c")
 			}
 		})
@@ -265,7 +269,7 @@ func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	require.NoError(t, semOf(t, s, "gpu", 3).Resize(context.Background(), 3, &semaphore.ResizeOptions{Create: true}))
-	got := call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
+	got := spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
 	require.Equal(t, 0, got.code)
 	require.Equal(t, "berth: warning: the capacity of \"gpu\" is 3, and not 2; the stored one counts\n", got.err)
 }
@@ -277,6 +281,6 @@ func TestARunUsesItsNamespace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = other.Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	require.Equal(t, 0, call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--try", "true").code)
-	require.Equal(t, 75, call(t, s.URL(), "--namespace", "other", "run", "--sem", "gpu", "--capacity", "1", "--try", "true").code)
+	require.Equal(t, 0, spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--try", "true").code)
+	require.Equal(t, 75, spawn(t, s.URL(), "--namespace", "other", "run", "--sem", "gpu", "--capacity", "1", "--try", "true").code)
 }

@@ -27,12 +27,10 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		require.NoError(t, err)
-		cmd := program(t, s.URL(), args...)
 		var errs bytes.Buffer
-		cmd.Stdout, cmd.Stderr = full, &errs
-		require.Error(t, cmd.Run(), args)
+		code := execute(append([]string{"--redis", s.URL()}, args...), nil, full, &errs)
 		require.NoError(t, full.Close())
-		require.Equal(t, exitOutput, cmd.ProcessState.ExitCode(), "%v: %s", args, &errs)
-		require.Equal(t, "berth: cannot write the output: write /dev/stdout: no space left on device\n", errs.String())
+		require.Equal(t, exitOutput, code, "%v: %s", args, &errs)
+		require.Equal(t, "berth: cannot write the output: write /dev/full: no space left on device\n", errs.String())
 	}
 }

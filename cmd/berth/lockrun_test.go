@@ -40,7 +40,7 @@ func TestTheCommandUnderALockFindsItsHoldInTheEnvironment(t *testing.T) {
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, 3, r.end(), "the command's own code")
 	require.Empty(t, r.errs.String())
-	require.Equal(t, 0, call(t, s.URL(), "run", "--lock", "gpu", "--try", "true").code)
+	requireUnlocked(t, s.URL())
 }
 
 func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
@@ -55,12 +55,12 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
 
-	late := call(t, s.URL(), lockArgs("polite", "--priority", "7", "--wait", "1s")...)
+	late := spawn(t, s.URL(), lockArgs("polite", "--priority", "7", "--wait", "1s")...)
 	require.Equal(t, 75, late.code)
 	next := program(t, s.URL(), lockArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
 	locks := locksOf(t, s, qlock.Config{})
-	require.Eventually(t, func() bool { return queueLength(t, locks) == 1 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return queueLength(t, locks) == 1 }, patience, 10*time.Millisecond)
 	for waiter, err := range locks.Queue(context.Background(), "gpu") {
 		require.NoError(t, err)
 		require.Equal(t, 7, waiter.Priority)
@@ -90,7 +90,7 @@ func TestALockIsHandedOnByTheAccessOfEach(t *testing.T) {
 			}
 			fences <- string(out)
 		}()
-		require.Eventually(t, func() bool { return queueLength(t, locks) == i+1 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return queueLength(t, locks) == i+1 }, patience, 10*time.Millisecond)
 	}
 	require.NoError(t, first.Release(context.Background()))
 	last := first.Fence()
@@ -112,11 +112,9 @@ func TestALockOfABerthThatIsKilledComesFreeWithItsLease(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := beginWith(t, s.URL(), lockArgs("stubborn", "--lease", "1s"))
-	started := time.Now()
 	r.signal(syscall.SIGKILL)
 	lock, err := locksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
-	require.Less(t, time.Since(started), 3*time.Second, "not by the end of a lock's own lease")
 	fence, err := strconv.ParseInt(r.fence, 10, 64)
 	require.NoError(t, err)
 	require.Greater(t, lock.Fence(), fence)

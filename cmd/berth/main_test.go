@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,18 +32,24 @@ const (
 	rolePrefix = "play:"
 	// patience bounds what a test waits for.
 	patience = 2 * time.Minute
+	// longLease is that of the tests' own clients: no pause of a busy machine ends it.
+	longLease = 50 * time.Second
 )
 
 func TestMain(m *testing.M) {
+	completionTime = patience
 	switch {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix):
 		play(strings.TrimPrefix(os.Args[1], rolePrefix))
 	case os.Getenv(berthVariable) != "":
-		completionTime = patience
 		main()
 	default:
 		for _, variable := range []string{urlVariable, passwordVariable, namespaceVariable} {
 			_ = os.Unsetenv(variable)
+		}
+		// Most of these tests wait for processes, and not for a processor.
+		if flag.Parse(); flag.Lookup("test.parallel").DefValue == flag.Lookup("test.parallel").Value.String() {
+			_ = flag.Set("test.parallel", "8")
 		}
 		if signal.Ignored(syscall.SIGHUP) { // as under nohup; who is started from here would inherit it
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
@@ -81,6 +89,7 @@ func clientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
+	cfg.Lease = cmp.Or(cfg.Lease, longLease)
 	client, err := semaphore.New(redis, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -121,8 +130,24 @@ type outcome struct {
 	out, err string
 }
 
-// call runs the program to its end.
+// call runs the program to its end in this process, with the server as its flag. It
+// is not for what a command of berth run is started by: that sees to signals and to
+// the terminal of the whole process.
 func call(t *testing.T, url string, args ...string) outcome {
+	t.Helper()
+	return fed(t, url, "", args...)
+}
+
+// fed is call with something to read.
+func fed(t *testing.T, url, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := execute(append([]string{"--redis", url}, args...), strings.NewReader(stdin), &out, &errs)
+	return outcome{code, out.String(), errs.String()}
+}
+
+// spawn runs the program to its end as a process of its own.
+func spawn(t *testing.T, url string, args ...string) outcome {
 	t.Helper()
 	return finish(t, program(t, url, args...))
 }
@@ -156,6 +181,7 @@ func locksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
+	cfg.Lease = cmp.Or(cfg.Lease, longLease)
 	client, err := qlock.New(redis, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {

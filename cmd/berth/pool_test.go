@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -19,6 +20,7 @@ func poolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config)
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
+	cfg.Lease = cmp.Or(cfg.Lease, longLease)
 	client, err := allocator.New(redis, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -66,7 +68,7 @@ func poolScenery(t *testing.T) (url string) {
 	require.Eventually(t, func() bool {
 		stats, err := accounts.Stats(ctx)
 		return err == nil && stats.Waiting == 1
-	}, patience, time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return s.URL()
 }
 
@@ -104,7 +106,7 @@ func TestPoolShow(t *testing.T) {
 	require.Equal(t, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0", lines[0])
 	require.Equal(t, "Leased to", lines[2])
 	require.Equal(t, []string{"RESOURCE", "STAYS", "FENCE", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[3]))
-	require.Regexp(t, `^a +- +\d{16} +[\d.]+m?s +10s, at most 1h00m +[\d.]+s +order 66 +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
+	require.Regexp(t, `^a +- +\d{16} +[\d.]+m?s +50s, at most 1h00m +[\d.]+s +order 66 +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
 	require.Equal(t, "Resting", lines[6])
 	require.Equal(t, []string{"RESOURCE", "STAYS", "LEFT", "REASON"}, strings.Fields(lines[7]))
 	require.Regexp(t, `^b +- +(1h00m|59m\d\ds) +"answers\\t429"$`, lines[8])
@@ -150,7 +152,7 @@ func TestPoolShowInJSON(t *testing.T) {
           "label": "host/one/1",
           "owner": "order 66",
           "fence": *,
-          "leaseMs": 10000,
+          "leaseMs": 50000,
           "leftMs": 0,
           "noRenew": false,
           "maxHoldMs": 3600000,

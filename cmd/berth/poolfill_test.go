@@ -30,14 +30,6 @@ func inPool(t *testing.T, pool *allocator.Pool[string]) []string {
 	return keys
 }
 
-// fed runs the program with something to read.
-func fed(t *testing.T, url, stdin string, args ...string) outcome {
-	t.Helper()
-	cmd := program(t, url, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	return finish(t, cmd)
-}
-
 func TestAPoolIsFilledAndEmptied(t *testing.T) {
 	t.Parallel()
 	s := server(t)
@@ -105,7 +97,7 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 	require.Eventually(t, func() bool {
 		stats, err := pool.Stats(ctx)
 		return err == nil && stats.Waiting == 1
-	}, patience, time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Zero(t, call(t, s.URL(), "pool", "add", "proxies", "a").code)
 	require.Equal(t, "a", <-got)
 }

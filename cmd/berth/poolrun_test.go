@@ -42,7 +42,7 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	filled(t, s, "gpu", "a b\xff")
-	require.Equal(t, outcome{0, "a b\xff", ""}, call(t, s.URL(), says()...))
+	require.Equal(t, outcome{0, "a b\xff", ""}, spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
 	pool := poolOf(t, s, "gpu", allocator.Config{})
 	info, err := pool.Status(context.Background(), "a b\xff")
@@ -54,18 +54,18 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	require.Equal(t, 10*time.Second, holder.Lease)
 	require.True(t, strings.HasSuffix(holder.Label, "/berth.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
 	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"},
-		call(t, s.URL(), says()...), "it is the only one")
+		spawn(t, s.URL(), says()...), "it is the only one")
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, 3, r.end(), "the command's own code")
 	require.Empty(t, r.errs.String())
-	require.Equal(t, 0, call(t, s.URL(), says()...).code)
+	require.Equal(t, 0, spawn(t, s.URL(), says()...).code)
 }
 
 func TestASemaphoreHasNoResource(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	got := call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
+	got := spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
 	require.Equal(t, outcome{0, "none", ""}, got)
 }
 
@@ -84,7 +84,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	require.Equal(t, "a", binding.Resource)
 	require.Greater(t, binding.Left, 2*time.Hour)
 
-	late := call(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
+	late := spawn(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
 	require.Equal(t, 75, late.code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.err)
 	next := program(t, s.URL(), poolArgs("polite", "--priority", "7")...)
@@ -94,7 +94,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 			return err == nil && waiter.Priority == 7
 		}
 		return false
-	}, patience, 5*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
 	require.Error(t, next.Wait())
 	r.signal(syscall.SIGINT)
@@ -105,11 +105,11 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	got := call(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
+	got := spawn(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
 	require.Equal(t, 75, got.code)
 	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.err)
 	require.Contains(t, got.err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
-	got = call(t, s.URL(), says()...)
+	got = spawn(t, s.URL(), says()...)
 	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"}, got)
 }
 
@@ -130,7 +130,7 @@ func TestABindingGetsTheSameResourceAgain(t *testing.T) {
 		{[]string{"--bind", "ben"}, "c"},
 		{[]string{"--bind", "ben"}, "c"},
 	} {
-		require.Equal(t, outcome{0, step.gets, ""}, call(t, s.URL(), says(step.flags...)...))
+		require.Equal(t, outcome{0, step.gets, ""}, spawn(t, s.URL(), says(step.flags...)...))
 	}
 }
 
@@ -138,9 +138,9 @@ func TestAResourceRestsAfterTheCommand(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	pool := filled(t, s, "gpu", "a", "b")
-	require.Equal(t, "a", call(t, s.URL(), says("--cooldown", "1h")...).out)
+	require.Equal(t, "a", spawn(t, s.URL(), says("--cooldown", "1h")...).out)
 	self := program(t, s.URL()).Path
-	got := call(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
+	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
 	require.Equal(t, outcome{0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""}, got)
 	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
 		info, err := pool.Status(context.Background(), resource)
@@ -148,7 +148,7 @@ func TestAResourceRestsAfterTheCommand(t *testing.T) {
 		require.Equal(t, allocator.Resting, info.State)
 		require.GreaterOrEqual(t, info.Left, least)
 	}
-	got = call(t, s.URL(), says()...)
+	got = spawn(t, s.URL(), says()...)
 	require.Equal(t, 75, got.code)
 	require.Equal(t, "berth: \"gpu\" not acquired: resting (capacity 2, held 0, waiting 0); 2 resources, 0 free, 0 leased, 2 resting, waiting 0\n", got.err)
 }
@@ -157,7 +157,7 @@ func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	pool := filled(t, s, "gpu", "a\x00b")
-	got := call(t, s.URL(), says()...)
+	got := spawn(t, s.URL(), says()...)
 	require.Equal(t, outcome{126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"}, got)
 	require.Empty(t, holdsOf(t, pool), "it was given back")
 }
@@ -179,7 +179,7 @@ func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
 	filled(t, s, "gpu", "a")
 	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1s"))
 	require.NoError(t, r.cmd.Process.Kill())
-	got := call(t, s.URL(), "run", "--pool", "gpu", "--wait", "20s", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--wait", "2m", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
 	require.Equal(t, outcome{0, "a", ""}, got)
 }
 

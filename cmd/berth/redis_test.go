@@ -109,7 +109,7 @@ func TestWhatTheServerRefusesComesWithAdvice(t *testing.T) {
 	set := redis.B().Set().Key("berth:lock:{gpu}:state").Value("somebody else's").Build()
 	require.NoError(t, redis.Do(context.Background(), set).Error())
 	for _, args := range [][]string{{"run", "--lock", "gpu", "--try", "true"}, {"lock", "show", "gpu"}} {
-		got := call(t, s.URL(), args...)
+		got := spawn(t, s.URL(), args...)
 		require.Equal(t, exitUnavailable, got.code)
 		require.Regexp(t, `^berth: refused by the server at \S+: .* holds a string instead of a .*; another program writes below `+
 			`the namespace: rename its key, or give Berth a --namespace of its own\n$`, got.err)

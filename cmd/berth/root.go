@@ -30,10 +30,11 @@ type app struct {
 }
 
 // execute runs the program and returns its exit code.
-func execute(args []string, out, errs io.Writer) int {
+func execute(args []string, in io.Reader, out, errs io.Writer) int {
 	a := &app{out: &output{Writer: out}, err: errs}
 	root := a.root()
 	root.SetArgs(args)
+	root.SetIn(in)
 	root.SetOut(a.out)
 	root.SetErr(errs)
 	cmd, err := root.ExecuteContextC(context.Background())

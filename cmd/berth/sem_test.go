@@ -32,7 +32,7 @@ func scenery(t *testing.T) (url string) {
 	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
 		before := waiting(t, gpu)
 		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
-		require.Eventually(t, func() bool { return waiting(t, gpu) == before+1 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return waiting(t, gpu) == before+1 }, patience, 10*time.Millisecond)
 	}
 	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
 		disk, err := client.Semaphore(name, 1)
@@ -100,7 +100,7 @@ func TestSemShow(t *testing.T) {
 	require.Equal(t, "gpu: capacity 4, held 3, free 1, waiting 2", lines[0])
 	require.Equal(t, "Held by", lines[2])
 	require.Equal(t, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[3]))
-	require.Regexp(t, `^\d{16} +3 +[\d.]+m?s +10s, at most 1h00m +[\d.]+s +"order 66\\x1b\[2J" +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
+	require.Regexp(t, `^\d{16} +3 +[\d.]+m?s +50s, at most 1h00m +[\d.]+s +"order 66\\x1b\[2J" +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
 	require.Equal(t, "Waiting in line", lines[6])
 	require.Equal(t, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[7]))
 	require.Regexp(t, `^0 +4 +7 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[8])
@@ -129,7 +129,7 @@ func TestSemShowInJSON(t *testing.T) {
       "owner": "order 66\u001b[2J",
       "weight": 3,
       "fence": *,
-      "leaseMs": 10000,
+      "leaseMs": 50000,
       "leftMs": 0,
       "noRenew": false,
       "maxHoldMs": 3600000,

@@ -140,7 +140,7 @@ func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 		a.stopped()
 		require.Equal(t, "T", state(t, a.role))
 		require.NoError(t, a.cmd.Process.Signal(syscall.SIGCONT))
-		require.Eventually(t, func() bool { return a.foreground() == a.role }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return a.foreground() == a.role }, patience, 10*time.Millisecond)
 		a.press(ctrlC)
 		a.until("got interrupt")
 	}
@@ -149,7 +149,7 @@ func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	a := beginAtTerminal(t, s.URL(), "--lease", "2s")
+	a := beginAtTerminal(t, s.URL(), "--lease", "6s")
 	a.press(ctrlZ)
 	a.stopped()
 	_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
@@ -167,7 +167,7 @@ func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 	r.signal(syscall.SIGTSTP) // as Ctrl-Z does where berth keeps the foreground
 	require.Eventually(t, func() bool {
 		return state(t, r.cmd.Process.Pid) == "T" && state(t, r.command) == "T"
-	}, patience, time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	r.signal(syscall.SIGCONT)
 	r.signal(syscall.SIGINT)
 	require.Equal(t, "got interrupt", r.line())

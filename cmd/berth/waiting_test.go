@@ -108,7 +108,7 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 		})
 		t.Run(name+", quiet", func(t *testing.T) {
 			t.Parallel()
-			got := call(t, s.URL(), append(append([]string{"run", "--quiet", "--wait", "6s"}, test.args...), "true")...)
+			got := spawn(t, s.URL(), append(append([]string{"run", "--quiet", "--wait", "6s"}, test.args...), "true")...)
 			require.Equal(t, exitNotAcquired, got.code)
 			require.Regexp(t, `^berth: "gpu" not acquired: timed out after [^\n]*\n$`, got.err)
 		})
