@@ -13,7 +13,7 @@ import (
 )
 
 // patience bounds the search for an order, of one name or resource.
-const patience = time.Second
+const patience = 5 * time.Second
 
 // linearizable: there is an order of all grants and ends, each within the time of its
 // call, in which fences rise and never more is held than the capacity.

@@ -628,6 +628,22 @@ func TestRules(t *testing.T) {
 		{"an acquire without an answer", `
 			0 w1 invoke acquire#1
 			9 w1 unknown acquire#1`, []string{Unharmed}},
+		{"an acquire without an answer, and its short lease bears no such pause", `
+			0 w1 invoke acquire#1 lease=300
+			1 w2 alive of#9 claim=y
+			111 w2 alive of#9 claim=y
+			120 w1 unknown acquire#1`, nil},
+		{"a longer lease of an acquire bears it", `
+			0 w1 invoke acquire#1
+			1 w2 alive of#9 claim=y
+			111 w2 alive of#9 claim=y
+			120 w1 unknown acquire#1`, []string{Unharmed}},
+		{"an acquire without an answer, and the server took its time", `
+			0 w1 invoke acquire#1 lease=300
+			1 w1 invoke try#9 name=lock/y
+			60 w1 alive of#77 claim=y
+			111 w1 fail try#9 name=lock/y
+			120 w1 unknown acquire#1`, nil},
 		{"its caller bounds the wait", `
 			0 w1 invoke acquire#1 bounded
 			9 w1 unknown acquire#1`, nil},
@@ -685,6 +701,12 @@ func TestRules(t *testing.T) {
 			fault acl 0 100 unseen`, nil},
 		{"a master was lost before", wakeStory(350, "") + `
 			fault failover -4000 -3000 amnesia`, nil},
+		{"a call of its process was answered late", wakeStory(350, "") + `
+			70 w1 invoke try#9 name=lock/y
+			120 w1 fail try#9 name=lock/y`, nil},
+		{"a call of another process was answered late", wakeStory(350, "") + `
+			70 w2 invoke try#9 name=lock/y
+			120 w2 fail try#9 name=lock/y`, []string{WakeUp}},
 		{"the clock is ahead of the fences", wakeStory(350, "") + `
 			500 w2 invoke acquire#9 name=lock/z
 			501 w2 ok acquire#9 fence=900 name=lock/z`, nil},

@@ -36,7 +36,8 @@ const (
 // passed, may end the others.
 func unharmed(c *check) {
 	for _, k := range c.calls {
-		if k.outcome == nil || k.invoke.Bounded || !c.quiet(k.invoke.Process, slow, k.invoke.At, k.outcome.At) {
+		if k.outcome == nil || k.invoke.Bounded || !c.quiet(k.invoke.Process, k.bears(), k.invoke.At, k.outcome.At) ||
+			k.invoke.Lease > 0 && c.answeredLate("", k.bears(), k.invoke.At, k.outcome.At) {
 			continue
 		}
 		c.count.Checked++
@@ -64,6 +65,15 @@ func unharmed(c *check) {
 			}
 		}
 	}
+}
+
+// bears is how long a process may write nothing for the call to be looked at: a claim
+// that waits, or is granted and not told yet, has a lease as a hold has.
+func (k *call) bears() int64 {
+	if k.invoke.Lease == 0 {
+		return slow
+	}
+	return min(slow, k.invoke.Lease*ms/3)
 }
 
 // renews returns the shortest lease of the entries of a hold, and false where one of

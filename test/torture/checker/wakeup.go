@@ -35,7 +35,8 @@ const (
 //
 // On a busy machine the news may be slow. So the process must have written all the time,
 // and some call of it, begun after the grant, must have been answered well before the OK:
-// then the way there and back was open, and the process ran. A fixed lease may cost one
+// then the way there and back was open, and the process ran. None of its calls meanwhile
+// may have been answered late: a push would have been, too. A fixed lease may cost one
 // more call, and is left out.
 func wakeUp(c *check) {
 	if c.skewed || c.stepped {
@@ -51,7 +52,7 @@ func wakeUp(c *check) {
 				continue
 			}
 			took := a.ok.At - at
-			if took >= prompt && !c.reaches(a.invoke.Process, at, a.ok.At-before) {
+			if took >= prompt && (c.answeredLate(a.invoke.Process, busy, at, a.ok.At) || !c.reaches(a.invoke.Process, at, a.ok.At-before)) {
 				continue
 			}
 			c.count.Checked++
