@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
 	"github.com/berth-go/berth/test/torture/history"
 )
 
-// patience bounds the search for an order, of one name or resource.
-const patience = 5 * time.Second
+// effort bounds the search for an order, of one name or resource: in steps, so that what is
+// given up is the same on every machine. Where there is an order, a few for each grant
+// and each end find it.
+const effort = 300_000
 
 // linearizable: there is an order of all grants and ends, each within the time of its
 // call, in which fences rise and never more is held than the capacity.
@@ -32,7 +33,7 @@ func linearizable(c *check) {
 			continue
 		}
 		for resource, holds := range n.byResource() {
-			switch porcupine.CheckEventsTimeout(model(n.capacity), steps(holds), patience) {
+			switch search(n.capacity, holds) {
 			case porcupine.Unknown:
 				c.count.GaveUp++
 				continue
@@ -57,11 +58,25 @@ type state struct {
 	held  int
 }
 
-func model(capacity int) porcupine.Model {
+// search looks for an order of the grants and ends.
+func search(capacity int, holds []*hold) porcupine.CheckResult {
+	left := effort
+	found := porcupine.CheckEventsTimeout(model(capacity, &left), steps(holds), 0)
+	if left < 0 && found == porcupine.Illegal {
+		return porcupine.Unknown
+	}
+	return found
+}
+
+// model allows nothing any more once no steps are left.
+func model(capacity int, left *int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return state{} },
 		Step: func(was, input, _ any) (bool, any) {
 			s, in := was.(state), input.(step)
+			if *left--; *left < 0 {
+				return false, s
+			}
 			if in.end {
 				s.held -= in.weight
 				return in.fence <= s.fence, s
@@ -141,7 +156,7 @@ func (c *check) notLinear(n *name, resource string, holds []*hold) {
 	var shown []*history.Event
 	// What is added to a part that has no order does not give it one.
 	first := sort.Search(len(holds)-1, func(k int) bool {
-		return porcupine.CheckEventsTimeout(model(n.capacity), steps(holds[:k+1]), patience) == porcupine.Illegal
+		return search(n.capacity, holds[:k+1]) == porcupine.Illegal
 	})
 	holds = holds[:first+1]
 	// The last of those is granted where there is no room, or out of time.
