@@ -9,5 +9,6 @@
 // order in job) and faults (nemesis_test.go). Each worker writes a history (folder
 // history); the checker (folder checker) reads them all, and an audit
 // (audit_test.go) looks at what is left on the server. Broken variants of the
-// library, which the checker must catch, are in mutant_test.go.
+// library, which the checker must catch, are in mutant_test.go; broken_test.go builds
+// the one program that plays them all.
 package torture

@@ -2,4 +2,4 @@
 
 package torture
 
-const raceEnabled = false
+var raceFlags []string

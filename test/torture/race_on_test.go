@@ -2,5 +2,5 @@
 
 package torture
 
-// raceEnabled says that the workers are built with the race detector too.
-const raceEnabled = true
+// raceFlags have the workers built with the race detector too.
+var raceFlags = []string{"-race"}

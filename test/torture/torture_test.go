@@ -44,7 +44,7 @@ func TestTorture(t *testing.T) {
 	if first == 0 {
 		first = time.Now().UnixMilli() % 1_000_000 * 1000
 	}
-	r := &run{T: t, began: time.Now(), program: build(t, nil), tally: newTally()}
+	r := &run{T: t, began: time.Now(), program: build(t, raceFlags...), tally: newTally()}
 	r.say("seed %d", first)
 	defer func() {
 		r.say("")

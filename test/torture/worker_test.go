@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,16 +28,11 @@ const (
 	drainLimit = 15 * time.Second
 )
 
-// build makes the worker's program, with some files of the library replaced where
-// overlay says so, and returns its path.
-func build(t testing.TB, overlay []string) string {
+// build makes the worker's program and returns its path.
+func build(t testing.TB, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "worker")
-	args := append([]string{"build", "-o", path}, overlay...)
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	out, err := exec.Command("go", append(args, "./worker")...).CombinedOutput()
+	out, err := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./worker"})...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }
@@ -46,6 +42,7 @@ type worker struct {
 	name string // "w3"; its lives are "w3.1", "w3.2"
 	life int
 	job  job.Job
+	env  []string // beside the job
 
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -63,7 +60,7 @@ func (r *round) start(w *worker) {
 	variable, err := w.job.Variable()
 	require.NoError(r, err)
 	w.cmd = exec.Command(r.program)
-	w.cmd.Env = append(os.Environ(), variable)
+	w.cmd.Env = append(append(os.Environ(), variable), w.env...)
 	w.said = &lockedBuffer{}
 	w.cmd.Stderr = w.said
 	w.in, err = w.cmd.StdinPipe()

@@ -1,0 +1,151 @@
+package torture
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The variables by which a worker is told which mutant it plays, where the scripts are
+// that are broken in it, and by how many ms its clock is off. Only the program of
+// buildBroken reads them.
+const (
+	brokenEnv  = "BERTH_TORTURE_BROKEN"
+	scriptsEnv = "BERTH_TORTURE_SCRIPTS"
+	skewEnv    = "BERTH_TORTURE_SKEW"
+)
+
+// env tells worker n that it plays the mutant.
+func (m mutant) env(t *testing.T, n int) []string {
+	t.Helper()
+	skew := 0
+	if m.skew != nil {
+		skew = m.skew[n]
+	}
+	dir := t.TempDir()
+	for file, text := range replaced(t, ".lua", m) {
+		write(t, filepath.Join(dir, strings.TrimPrefix(file, "scripts/")), text)
+	}
+	return []string{brokenEnv + "=" + m.name, scriptsEnv + "=" + dir, skewEnv + "=" + strconv.Itoa(skew)}
+}
+
+// root is the library's module.
+const root = "../.."
+
+// replaced are the files of the library whose names end so, by their paths in it, with
+// the changes of some mutants, all of them made.
+func replaced(t *testing.T, ending string, some ...mutant) map[string]string {
+	t.Helper()
+	files, switched := map[string]string{}, regexp.MustCompile(`\bbroken\b`)
+	for _, m := range some {
+		for _, c := range m.broke {
+			if !strings.HasSuffix(c.file, ending) {
+				continue
+			}
+			if _, known := files[c.file]; !known {
+				text, err := os.ReadFile(filepath.Join(root, c.file))
+				require.NoError(t, err)
+				files[c.file] = string(text)
+			}
+			require.Equal(t, 1, strings.Count(files[c.file], c.old), "%s has changed; this is no longer in it once:\n%s", c.file, c.old)
+			now := c.now
+			if path.Ext(c.file) == ".go" {
+				now = switched.ReplaceAllLiteralString(now, fmt.Sprintf("broken(%q)", m.name))
+			}
+			files[c.file] = strings.Replace(files[c.file], c.old, now, 1)
+		}
+	}
+	return files
+}
+
+// loader has the scripts of a folder take the place of those of the same names.
+var loader = mutant{broke: []change{{"scripts/scripts.go", "var FS embed.FS\n", `var files embed.FS
+
+var FS = overwritten{files}
+
+type overwritten struct{ embed.FS }
+
+func (o overwritten) ReadFile(name string) ([]byte, error) {
+	if dir := os.Getenv("` + scriptsEnv + `"); dir != "" {
+		if text, err := os.ReadFile(dir + "/" + name); err == nil {
+			return text, nil
+		}
+	}
+	return o.FS.ReadFile(name)
+}
+`}, {"scripts/scripts.go", `import "embed"`, `import ("embed"; "os")`}}}
+
+// switches is what a package with a mutant in it gets besides, so that what is written
+// into its files needs no imports.
+const switches = `package %s
+
+import (
+	"os"
+	"strconv"
+	"time"
+)
+
+var played = os.Getenv("` + brokenEnv + `")
+
+func broken(name string) bool { return played == name }
+
+// ownClock is that of this process: the seconds, and the microseconds in them.
+func ownClock() []string {
+	skew, _ := strconv.Atoi(os.Getenv("` + skewEnv + `"))
+	now := time.Now().Add(time.Duration(skew) * time.Millisecond)
+	return []string{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
+}
+`
+
+// buildBroken builds the program of the workers with the Go code of all mutants in it,
+// and none of them on. It has no race detector, which would slow down what is to be found.
+func buildBroken(t *testing.T) string {
+	t.Helper()
+	files := replaced(t, ".go", mutants...)
+	for _, file := range slices.Collect(maps.Keys(files)) {
+		dir := path.Dir(file)
+		files[dir+"/broken.go"] = fmt.Sprintf(switches, path.Base(dir))
+	}
+	maps.Copy(files, replaced(t, ".go", loader))
+	dir := t.TempDir()
+	over := map[string]string{}
+	for file, text := range files {
+		to, err := filepath.Abs(filepath.Join(root, file))
+		require.NoError(t, err)
+		over[to] = filepath.Join(dir, file)
+		write(t, over[to], text)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": over})
+	require.NoError(t, err)
+	list := filepath.Join(dir, "overlay.json")
+	write(t, list, string(overlay))
+	return build(t, "-ldflags=-s -w", "-overlay", list)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+}
+
+// Sooner than a build: whoever changes the library changes the mutants with it.
+func TestEveryMutantFitsTheLibrary(t *testing.T) {
+	for _, m := range append([]mutant{loader}, mutants...) {
+		t.Run(m.name, func(t *testing.T) {
+			require.NotEmpty(t, replaced(t, "", m))
+			for _, c := range m.broke {
+				require.NotEqual(t, c.old, c.now)
+			}
+		})
+	}
+}
