@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/model/link"
+	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -47,6 +49,11 @@ var scriptNames = sync.OnceValue(func() map[string]string {
 	return byHash
 })
 
+// scripts are those of the swarm.
+func scripts() []*scriptkit.Script {
+	return slices.DeleteFunc(claims.Library().Scripts(), func(s *scriptkit.Script) bool { return !strings.HasPrefix(s.Name, "swarm_") })
+}
+
 // world is a server in virtual time, and nodes of it.
 type world struct {
 	t      *testing.T
@@ -70,7 +77,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		defer redis.Close()
 		w := &world{t: t, server: server, redis: redis, line: newLine(), began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
-		require.NoError(t, w.run.Load(t.Context(), claims.Library().Scripts()...))
+		worlds.Load(t, redis, scripts()...)
 		test(t, w)
 	})
 }

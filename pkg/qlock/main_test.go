@@ -102,13 +102,14 @@ func (n *node) close() {
 	_ = n.Client.Close(context.Background())
 }
 
-// connect makes all of the client's connections for calls.
+// connect makes all of the client's connections for calls, and has it acquire once.
 func (n *node) connect() {
 	n.w.T.Helper()
-	for range 32 {
-		l, err := n.Lock(context.Background(), "connect", nil)
-		require.NoError(n.w.T, err)
-		require.NoError(n.w.T, l.Release(context.Background()))
+	l, err := n.Lock(context.Background(), "connect", nil)
+	require.NoError(n.w.T, err)
+	require.NoError(n.w.T, l.Release(context.Background()))
+	for range 32 { // each goes over one of four connections
+		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
 	}
 	n.w.Do("DEL", "berth:lock:{connect}:state")
 	n.mu.Lock()

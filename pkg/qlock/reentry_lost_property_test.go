@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -279,6 +280,7 @@ func TestWhatIsGivenBackIsBelievedInByNobody(t *testing.T) {
 
 func eachHouse(t *testing.T, play func(h *house)) {
 	t.Helper()
+	require.NoError(t, model.Checks(20))
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {

@@ -105,15 +105,16 @@ func (n *node) close() {
 	_ = n.Client.Close(context.Background())
 }
 
-// connect makes all of the client's connections for calls.
+// connect makes all of the client's connections for calls, and has it acquire once.
 func (n *node) connect() {
 	n.w.T.Helper()
 	s, err := n.Semaphore("connect", 1)
 	require.NoError(n.w.T, err)
-	for range 32 {
-		p, err := s.Acquire(context.Background(), nil)
-		require.NoError(n.w.T, err)
-		require.NoError(n.w.T, p.Release(context.Background()))
+	p, err := s.Acquire(context.Background(), nil)
+	require.NoError(n.w.T, err)
+	require.NoError(n.w.T, p.Release(context.Background()))
+	for range 32 { // each goes over one of four connections
+		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
 	}
 	n.w.Do("DEL", "berth:sem:{connect}:state")
 	n.mu.Lock()
