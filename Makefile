@@ -51,7 +51,7 @@ bench: ## Measure Berth beside redsync, redislock and rueidislock, ROUNDS=7 time
 SUITE := mkdir -p .cache && go build -o .cache/suite ./internal/tools/suite && exec .cache/suite
 
 .PHONY: check
-check: ## What to run before each commit, some minutes: tidy, docs, lint, vet, unit tests
+check: ## What to run before each commit, some minutes: tidy, docs, lint with vet, unit tests
 	@$(SUITE) check
 
 .PHONY: test

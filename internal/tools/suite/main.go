@@ -10,8 +10,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -45,7 +47,11 @@ func run(ctx context.Context, command string) (passed bool, err error) {
 	if err := os.Mkdir(docker, 0o750); err != nil {
 		return false, err
 	}
-	p, ok := plans(bare, docker)[command]
+	goflags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+	if err != nil {
+		return false, err
+	}
+	p, ok := plans(places{bare, docker, strings.TrimSpace(string(goflags))})[command]
 	if !ok {
 		return false, fmt.Errorf("no command %q", command)
 	}

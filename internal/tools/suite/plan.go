@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"time"
 )
 
@@ -34,9 +35,12 @@ type step struct {
 // is to be named; a slow machine is not to be taken for one.
 var testFlags = []string{"-race", "-vet=off", "-timeout=30m"}
 
-// plans are the three commands. The folder bare has a redis-server, a valkey-server and a
-// docker that fail; docker is the folder of the Docker that a plan starts.
-func plans(bare, docker string) map[string]plan {
+// places are the folders that the plans need: one whose redis-server, valkey-server and
+// docker fail, and one for the Docker that a plan starts. goflags are the caller's.
+type places struct{ bare, docker, goflags string }
+
+// plans are the three commands.
+func plans(at places) map[string]plan {
 	target := func(name, does string, takes time.Duration, after ...string) step {
 		return step{name: name, does: does, takes: takes, command: []string{"make", "--no-print-directory", name}, after: after}
 	}
@@ -50,26 +54,31 @@ func plans(bare, docker string) map[string]plan {
 		return step{name: "test " + module, does: does, takes: takes, module: module, after: after}
 	}
 
-	// What two go commands need at the same time is built by both: the library is built
-	// for one before the tests of all modules begin.
+	// What two go commands need at the same time is built by both, and everything twice if
+	// one of them wants no race detector: so all is built first, once, with it. What tests
+	// build by themselves is as they say.
 	build := step{
-		name: "build", does: "the library and what it stands on, with the race detector", takes: 60 * time.Second,
-		command: []string{"go", "build", "-race", "./..."}, after: []string{"setup"},
+		name: "build", does: "the library and its tests, with the race detector", takes: time.Minute, after: []string{"setup"},
+		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./..."},
 	}
+	racing := []string{"GOFLAGS=" + strings.TrimSpace(at.goflags+" -race")}
 	root := tests(".", "the library, with nothing but Go", 3*time.Minute, "build")
-	root.env = []string{"PATH=" + bare + string(os.PathListSeparator) + os.Getenv("PATH"), "BERTH_TEST_REDIS", "BERTH_REDIS"}
+	root.env = []string{"PATH=" + at.bare + string(os.PathListSeparator) + os.Getenv("PATH"), "BERTH_TEST_REDIS", "BERTH_REDIS"}
 	// Most of them wait most of the time: more at once than there are processors.
 	real := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
 	real.flags = []string{"-p=8"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 
 	tidy := target("check-tidy", "go.mod and go.sum", time.Second, "setup")
-	docs := target("check-docs", "what is generated, links, anchors, names", 10*time.Second, "check-tidy")
-	lint := target("lint", "golangci-lint in all modules, luacheck", time.Minute, "check-docs")
-	vet := target("vet", "the library for macOS and Windows", time.Minute, "lint")
+	docs := target("check-docs", "what is generated, links, anchors, names", 10*time.Second, "check-tidy", "build")
+	docs.env = racing
+	lint := target("lint", "golangci-lint, go vet among it, in all modules; luacheck", time.Minute, "check-docs")
+	lint.env = racing
+	// It builds all that the library stands on for each system: more than a commit is worth.
+	vet := target("vet", "the library for macOS and Windows", 2*time.Minute, "lint")
 
 	dockerd := target("setup-docker", "a Docker, if none answers", 10*time.Second, "setup")
-	dockerd.env = []string{"BERTH_DOCKER=" + docker}
+	dockerd.env = []string{"BERTH_DOCKER=" + at.docker}
 	contained := real
 	contained.env = []string{"BERTH_TEST_DOCKER=required"}
 	contained.after = []string{"build", dockerd.name}
@@ -81,9 +90,9 @@ func plans(bare, docker string) map[string]plan {
 
 	return map[string]plan{
 		"check": {
-			does: "tidy, docs, lint, vet, and the unit tests of the library with the race detector",
+			does: "tidy, docs, lint with vet, and the unit tests of the library with the race detector",
 			cold: 4 * time.Minute, warm: 3 * time.Minute,
-			steps: []step{setup("cc", "golangci-lint", "luacheck"), tidy, docs, lint, vet, build, root},
+			steps: []step{setup("cc", "golangci-lint", "luacheck"), tidy, build, docs, lint, root},
 		},
 		"test": {
 			does: "all tests with the race detector, on real servers too",
@@ -95,7 +104,7 @@ func plans(bare, docker string) map[string]plan {
 			cold: 15 * time.Minute, warm: 10 * time.Minute,
 			steps: []step{
 				setup("cc", "redis", "valkey", "golangci-lint", "luacheck"),
-				tidy, docs, lint, vet, consumer, build, root, dockerd, contained, bench, undocker,
+				tidy, build, docs, lint, vet, consumer, root, dockerd, contained, bench, undocker,
 			},
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 
 const (
 	quiet = 20 * time.Second // after which it is said what runs
-	grace = 10 * time.Second // from the signal that asks a step to end to the one that ends it
+	grace = 10 * time.Second // from asking a step to end to ending it
 )
 
 // A suite runs the steps of a plan.
@@ -40,6 +41,7 @@ type suite struct {
 type result struct {
 	begun    time.Time
 	took     time.Duration
+	cpu      time.Duration // of all processes of the step
 	state    state
 	tests    *tests // of a step that runs some
 	failures []failure
@@ -123,7 +125,11 @@ func (s *suite) doing() []string {
 		switch {
 		case r.state != runs:
 		case r.tests != nil:
-			all = append(all, r.tests.doing())
+			if what := r.tests.doing(); what != "" {
+				all = append(all, what)
+			} else {
+				all = append(all, step.name+" builds")
+			}
 		default:
 			all = append(all, step.name+" "+round(time.Since(r.begun)))
 		}
@@ -147,7 +153,7 @@ func (s *suite) step(ctx context.Context, step step) {
 	if step.module != "" {
 		failures = s.tests(ctx, step, r)
 	} else {
-		failures = s.process(ctx, step)
+		failures = s.process(ctx, step, r)
 	}
 	s.set(func() {
 		r.took, r.state, r.failures = time.Since(r.begun), passed, failures
@@ -187,9 +193,9 @@ func (s *suite) pointless(ctx context.Context, step step) string {
 }
 
 // process runs the command of a step and passes on what it says.
-func (s *suite) process(ctx context.Context, step step) []failure {
+func (s *suite) process(ctx context.Context, step step, r *result) []failure {
 	say := func(text string) { s.console.line("      %s | %s", step.name, text) }
-	if err := s.execute(ctx, step, step.command, say); err != nil {
+	if err := s.execute(ctx, step, r, step.command, say); err != nil {
 		return []failure{{what: step.name, why: err.Error(), again: strings.ReplaceAll(strings.Join(step.command, " "), " --no-print-directory", "")}}
 	}
 	return nil
@@ -211,34 +217,24 @@ func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
 	s.set(func() { r.tests = t })
 	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, step.flags, []string{"./..."})
 	step.env = append(slices.Clone(step.env), "BERTH_TEST_REPORT="+s.report)
-	t.ended(s.execute(ctx, step, command, t.line))
+	t.ended(s.execute(ctx, step, r, command, t.line))
 	return t.failures
 }
 
-// execute runs a command in a process group of its own, so that what it has started ends
-// with it.
-func (s *suite) execute(ctx context.Context, step step, command []string, line func(string)) error {
+// execute runs a command in a session of its own, so that what it has started ends with it.
+func (s *suite) execute(ctx context.Context, step step, r *result, command []string, line func(string)) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = environment(s.env, step.env)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if step.vital {
-		cmd.SysProcAttr = nil // setup may ask the terminal for a password
+	cmd.WaitDelay = grace
+	if !step.vital { // setup may ask the terminal for a password
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Cancel = func() error { return end(cmd.Process.Pid, syscall.SIGTERM) }
 	}
-	group := func(signal syscall.Signal) error {
-		if step.vital {
-			return cmd.Process.Signal(signal)
-		}
-		return syscall.Kill(-cmd.Process.Pid, signal)
-	}
-	cmd.Cancel = func() error {
-		time.AfterFunc(grace, func() { _ = group(syscall.SIGKILL) })
-		return group(syscall.SIGTERM)
-	}
-	r, w := io.Pipe()
+	out, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
 	var read sync.WaitGroup
 	read.Go(func() {
-		lines := bufio.NewReader(r)
+		lines := bufio.NewReader(out)
 		for {
 			text, err := lines.ReadString('\n')
 			if text != "" {
@@ -252,8 +248,32 @@ func (s *suite) execute(ctx context.Context, step step, command []string, line f
 	err := cmd.Run()
 	_ = w.Close()
 	read.Wait()
+	if state := cmd.ProcessState; state != nil {
+		s.set(func() { r.cpu = state.UserTime() + state.SystemTime() })
+	}
 	if ctx.Err() != nil {
+		if !step.vital && cmd.Process != nil {
+			_ = end(cmd.Process.Pid, syscall.SIGKILL) // golangci-lint leaves its go list behind
+		}
 		return errors.New("interrupted")
+	}
+	return err
+}
+
+// end sends a signal to all processes of a session: to the group that has its number, and
+// where /proc tells them to the groups that those have made.
+func end(session int, signal syscall.Signal) error {
+	err := syscall.Kill(-session, signal)
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path) // it may have ended
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest) // state, parent, group, session
+		if len(fields) > 3 && fields[2] != fields[3] && fields[3] == strconv.Itoa(session) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				_ = syscall.Kill(pid, signal)
+			}
+		}
 	}
 	return err
 }
@@ -288,22 +308,24 @@ func modulePath(folder string) (string, error) {
 func (s *suite) summary(interrupted bool) (allPassed bool) {
 	var b, failures strings.Builder
 	allPassed = !interrupted
+	var total time.Duration
 	for _, step := range s.plan.steps {
 		r := s.results[step.name]
 		allPassed = allPassed && r.state == passed
-		took, result := round(r.took), ""
+		took, cpu, result := round(r.took), round(r.cpu), ""
+		total += r.cpu
 		if r.tests != nil {
 			result = r.tests.result()
 		}
 		if r.state == notRun {
-			took, result = "", r.failures[0].why
+			took, cpu, result = "", "", r.failures[0].why
 		} else {
 			for _, f := range r.failures {
 				fmt.Fprintf(&failures, "  %s\n", strings.TrimSuffix(f.what+": "+f.why, ": "))
 				fmt.Fprintf(&failures, "      %s\n", f.again)
 			}
 		}
-		fmt.Fprintf(&b, "  %-15s %6s  %-7s  %s\n", step.name, took, r.state, result)
+		fmt.Fprintf(&b, "  %-15s %6s %6s  %-7s  %s\n", step.name, took, cpu, r.state, result)
 	}
 	if text, err := os.ReadFile(s.report); err == nil && len(text) > 0 {
 		b.Write(text)
@@ -318,7 +340,8 @@ func (s *suite) summary(interrupted bool) (allPassed bool) {
 	case !allPassed:
 		verdict = "FAILED"
 	}
-	s.console.print(fmt.Sprintf("\nmake %s %s after %s:\n%s", s.command, verdict, round(time.Since(s.console.begun)), b.String()))
+	s.console.print(fmt.Sprintf("\nmake %s %s after %s, with %s of processor time; each step's:\n%s",
+		s.command, verdict, round(time.Since(s.console.begun)), round(total), b.String()))
 	return allPassed
 }
 

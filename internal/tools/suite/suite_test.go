@@ -47,9 +47,9 @@ func TestAStepThatFailsHidesNothing(t *testing.T) {
 	require.Contains(t, said, "first | seen\n")
 	_, end, _ := strings.Cut(said, "make try FAILED")
 	require.Regexp(t, `^ after .*:
-  first +\S+  FAILED .*
-  second +\S+  ok .*
-  third +\S+  FAILED .*
+  first +\S+ +\S+  FAILED .*
+  second +\S+ +\S+  ok .*
+  third +\S+ +\S+  FAILED .*
 not run: the moon
 failed; .*
   first: exit status 3
@@ -107,7 +107,7 @@ func TestAnInterruptEndsWhatRuns(t *testing.T) {
 	}()
 	passed, said := try(t, ctx, sh("long", `sleep 1000 & echo $! >"`+pids+`"; wait`), sh("next", "echo next", "long"), last)
 	require.False(t, passed)
-	require.Regexp(t, `make try was interrupted after .*:\n  long +\S+  FAILED`, said)
+	require.Regexp(t, `make try was interrupted after .*:\n  long +\S+ +\S+  FAILED`, said)
 	require.Regexp(t, `next +NOT RUN +interrupted`, said)
 	require.Contains(t, said, "stopped")
 
@@ -129,10 +129,11 @@ func TestSilenceIsBrokenByWhatRuns(t *testing.T) {
 		s := newSuite("try", plan{steps: []step{sh("first", ""), sh("second", ""), sh("third", "")}}, newConsole(&b))
 		s.results["first"].state = passed
 		s.results["second"].state, s.results["second"].begun = runs, time.Now()
+		s.results["third"].state, s.results["third"].tests = runs, newTests(".", "example.org", nil, s.console)
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 		defer cancel()
 		s.watch(ctx)
-		require.Equal(t, "   20s  ...   second 20s\n   40s  ...   second 40s\n", b.String())
+		require.Equal(t, "   20s  ...   second 20s; third builds\n   40s  ...   second 40s; third builds\n", b.String())
 	})
 }
 
@@ -154,7 +155,7 @@ func TestPlansAreWhole(t *testing.T) {
 	}))
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
-	for name, p := range plans("bare", "docker") {
+	for name, p := range plans(places{"bare", "docker", "-p=2"}) {
 		names, tested := make(map[string]bool), []string(nil)
 		for _, step := range p.steps {
 			for _, before := range step.after {

@@ -335,13 +335,10 @@ func (t *tests) ended(err error) {
 	t.failures = append(t.failures, failure{what: what, why: why, again: strings.Join(words, " ")})
 }
 
-// doing returns what runs, the longest first.
+// doing returns what runs, the longest first: nothing while all that runs is a build.
 func (t *tests) doing() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.packages) == 0 {
-		return "builds"
-	}
 	type one struct {
 		name  string
 		begun time.Time
