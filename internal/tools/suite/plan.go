@@ -66,7 +66,7 @@ func plans(at places) map[string]plan {
 	root.env = []string{"PATH=" + at.bare + string(os.PathListSeparator) + os.Getenv("PATH"), "BERTH_TEST_REDIS", "BERTH_REDIS"}
 	// Most of them wait most of the time: more at once than there are processors.
 	real := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
-	real.flags = []string{"-p=8"}
+	real.flags = []string{"-p=4"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 
 	tidy := target("check-tidy", "go.mod and go.sum", time.Second, "setup")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,7 +24,7 @@ func sh(name, script string, after ...string) step {
 }
 
 // try runs a plan and returns what it says.
-func try(t *testing.T, ctx context.Context, steps ...step) (passed bool, said string) { //nolint:revive // the test is the subject
+func try(ctx context.Context, t *testing.T, steps ...step) (passed bool, said string) {
 	t.Helper()
 	var b strings.Builder
 	s := newSuite("try", plan{does: "tries", steps: steps}, newConsole(&b))
@@ -38,7 +39,7 @@ func try(t *testing.T, ctx context.Context, steps ...step) (passed bool, said st
 
 func TestAStepThatFailsHidesNothing(t *testing.T) {
 	t.Parallel()
-	passed, said := try(t, t.Context(),
+	passed, said := try(t.Context(), t,
 		sh("first", "echo seen; exit 3"),
 		sh("second", `echo "not run: the moon" >>"$BERTH_TEST_REPORT"`, "first"),
 		sh("third", "exit 4", "second"),
@@ -61,7 +62,7 @@ $`, end)
 
 func TestAllPassed(t *testing.T) {
 	t.Parallel()
-	passed, said := try(t, t.Context(), sh("first", "exit 0"), sh("second", "exit 0"))
+	passed, said := try(t.Context(), t, sh("first", "exit 0"), sh("second", "exit 0"))
 	require.True(t, passed)
 	require.Contains(t, said, "make try: tries.\n")
 	require.Contains(t, said, "make try passed after")
@@ -74,7 +75,7 @@ func TestWithoutAVitalStepNothingAfterItIsRun(t *testing.T) {
 	vital.vital = true
 	last := sh("stop", "echo stopped")
 	last.always = true
-	passed, said := try(t, t.Context(), vital, sh("build", "echo built", "setup"), sh("test", "echo tested", "build"), sh("docs", "echo read"), last)
+	passed, said := try(t.Context(), t, vital, sh("build", "echo built", "setup"), sh("test", "echo tested", "build"), sh("docs", "echo read"), last)
 	require.False(t, passed)
 	require.NotContains(t, said, "built")
 	require.NotContains(t, said, "tested")
@@ -105,11 +106,17 @@ func TestAnInterruptEndsWhatRuns(t *testing.T) {
 			}
 		}
 	}()
-	passed, said := try(t, ctx, sh("long", `sleep 1000 & echo $! >"`+pids+`"; wait`), sh("next", "echo next", "long"), last)
+	script := `trap "echo asked; exit 1" TERM; sleep 1000 & echo $! >"` + pids + `"; wait`
+	if runtime.GOOS == "linux" {
+		script = "set -m; " + script // the child is a group of its own
+	}
+	long := step{name: "long", command: []string{"bash", "-c", script}}
+	passed, said := try(ctx, t, long, sh("next", "echo next", "long"), last)
 	require.False(t, passed)
 	require.Regexp(t, `make try was interrupted after .*:\n  long +\S+ +\S+  FAILED`, said)
 	require.Regexp(t, `next +NOT RUN +interrupted`, said)
 	require.Contains(t, said, "stopped")
+	require.Contains(t, said, "long | asked", "it could tidy up")
 
 	text, err := os.ReadFile(pids)
 	require.NoError(t, err)
