@@ -72,7 +72,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
-		redis, err := server.Client(rarePings)
+		redis, err := server.Client(worlds.RarePings)
 		require.NoError(t, err)
 		defer redis.Close()
 		w := &world{t: t, server: server, redis: redis, line: newLine(), began: time.Now()}
@@ -80,13 +80,6 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		worlds.Load(t, redis, scripts()...)
 		test(t, w)
 	})
-}
-
-// rarePings keeps rueidis from sending a PING a second, which makes hours of virtual
-// time long.
-func rarePings(option *rueidis.ClientOption) {
-	option.Dialer.KeepAlive = time.Hour
-	option.ConnWriteTimeout = 10 * time.Second
 }
 
 // replaced is one call of Replace.
@@ -115,7 +108,7 @@ type node struct {
 func (w *world) node(id string, change ...func(*Config)) *node {
 	w.t.Helper()
 	n := &node{w: w, id: id, Link: link.New(func(sha string) string { return scriptNames()[sha] })}
-	redis, err := w.server.Client(rarePings, n.Wrap)
+	redis, err := w.server.Client(worlds.RarePings, n.Wrap)
 	require.NoError(w.t, err)
 	w.t.Cleanup(redis.Close)
 	space, err := keyspace.New("berth")

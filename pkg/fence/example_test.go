@@ -53,7 +53,7 @@ func Example() {
 		}
 	}
 
-	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 2 * time.Second})
 	if err != nil {
 		panic(err)
 	}

@@ -49,7 +49,7 @@ func ExampleLockOptions_conflict_extend() {
 	defer done()
 
 	ctx := context.Background()
-	outer, err := locks.Lock(ctx, "stock", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Second})
+	outer, err := locks.Lock(ctx, "stock", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute})
 	if err != nil {
 		panic(err)
 	}
@@ -58,12 +58,12 @@ func ExampleLockOptions_conflict_extend() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(what, info.Left.Round(time.Second), "left,", len(info.Entries), "entries")
+		fmt.Println(what, info.Left.Round(time.Minute), "left,", len(info.Entries), "entries")
 	}
 	show("outer:")
 
 	inner, err := locks.Lock(outer.Context(), "stock", &qlock.LockOptions{
-		Conflict: qlock.ExtendAndWorkThrough, Lease: 3 * time.Second,
+		Conflict: qlock.ExtendAndWorkThrough, Lease: 3 * time.Minute,
 	})
 	if err != nil {
 		panic(err)
@@ -73,8 +73,8 @@ func ExampleLockOptions_conflict_extend() {
 	fmt.Println(inner.Release(ctx))
 	show("outer:")
 	// Output:
-	// outer: 5s left, 1 entries
-	// inner: 8s left, 2 entries
+	// outer: 5m0s left, 1 entries
+	// inner: 8m0s left, 2 entries
 	// <nil>
-	// outer: 5s left, 1 entries
+	// outer: 5m0s left, 1 entries
 }

@@ -24,7 +24,7 @@ func ExampleClient_Do() {
 
 	// With NoRenew the lock ends with its lease, and Do says so: the function may
 	// have been cut off half way.
-	opts := &qlock.LockOptions{NoRenew: true, Lease: 50 * time.Millisecond}
+	opts := &qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second}
 	err = locks.Do(ctx, "invoice:42", opts, func(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)

@@ -15,20 +15,20 @@ func ExampleLock_Extend() {
 	defer done()
 
 	ctx := context.Background()
-	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Second})
+	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute})
 	if err != nil {
 		panic(err)
 	}
 	show := func(what string, err error) {
-		fmt.Println(what, lock.Left().Round(time.Second), err)
+		fmt.Println(what, lock.Left().Round(time.Minute), err)
 	}
 	show("lock", nil)
-	show("extend", lock.Extend(ctx, 10*time.Second))
+	show("extend", lock.Extend(ctx, 10*time.Minute))
 	show("renew", lock.Renew(ctx))
 	// Output:
-	// lock 5s <nil>
-	// extend 15s <nil>
-	// renew 15s <nil>
+	// lock 5m0s <nil>
+	// extend 15m0s <nil>
+	// renew 15m0s <nil>
 }
 
 // With NoRenew the lock lasts for its lease, and for another one from each Renew
@@ -38,7 +38,7 @@ func ExampleLock_Renew() {
 	defer done()
 
 	ctx := context.Background()
-	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: time.Second})
+	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second})
 	if err != nil {
 		panic(err)
 	}

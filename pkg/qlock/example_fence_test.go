@@ -26,7 +26,7 @@ func ExampleLock_Fence() {
 			return nil
 		})
 	}
-	old, err := locks.Lock(ctx, "books", &qlock.LockOptions{NoRenew: true, Lease: time.Second})
+	old, err := locks.Lock(ctx, "books", &qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second})
 	if err != nil {
 		panic(err)
 	}

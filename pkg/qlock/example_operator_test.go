@@ -16,7 +16,7 @@ func ExampleClient_ForceRelease() {
 	defer done()
 
 	ctx := context.Background()
-	lock, err := locks.Lock(ctx, "stock", &qlock.LockOptions{NoRenew: true, Lease: time.Second})
+	lock, err := locks.Lock(ctx, "stock", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
 	if err != nil {
 		panic(err)
 	}

@@ -326,7 +326,7 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
 		require.Equal(t, berth.Forever, operator.told(observe.Extended)[1].Left)
 		require.Equal(t, before, w.Dump(), "nothing is further off")
-		w.Advance(time.Hour)
+		w.Advance(time.Minute)
 		require.Equal(t, berth.Forever, operator.info().Left)
 		release(t, endless)
 		w.RequireIdle()

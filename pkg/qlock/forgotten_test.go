@@ -38,7 +38,7 @@ func (n *node) swarmOf(name string) []time.Duration {
 func TestALockWithoutEndOfADeadNodeEndsThoughTheSwarmHasForgottenIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member(func(cfg *qlock.Config) { cfg.Swarm.FlushEvery = 5 * time.Second })
-		never := w.node()
+		never := w.node(qlock.Config{Lease: time.Minute})
 		l := a.take(endless())
 		kept := never.hold("kept", endless())
 		token := detach(t, a.hold("detached", endless()))
@@ -54,7 +54,7 @@ func TestALockWithoutEndOfADeadNodeEndsThoughTheSwarmHasForgottenIt(t *testing.T
 		require.NoError(t, next.err)
 		require.GreaterOrEqual(t, next.at, 12*time.Second+zombie, "it was missed after the next probe")
 		require.Greater(t, next.lock.Fence(), l.Fence())
-		w.Until(2 * time.Hour)
+		w.Until(65 * time.Minute) // all names are read once an hour
 		require.NoError(t, kept.Err())
 		entries, err := b.Info(context.Background(), "kept")
 		require.NoError(t, err)

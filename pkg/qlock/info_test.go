@@ -81,11 +81,11 @@ func TestInfoOfHoldsWithoutAnEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(&qlock.LockOptions{Lease: berth.Forever})
-		w.Advance(time.Hour)
+		w.Advance(time.Minute)
 		info := n.info()
 		require.Equal(t, berth.Forever, info.Left)
 		require.Equal(t, l.ID(), info.Owner, "the claim, where no owner was given")
-		require.Equal(t, time.Hour, info.Entries[0].Held)
+		require.Equal(t, time.Minute, info.Entries[0].Held)
 	})
 }
 

@@ -38,22 +38,21 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		}
 		held := nodes[0].take(nil)
 		var waits []*wait
-		for i := range 50 {
+		const waiters = 20
+		for i := range waiters {
 			waits = append(waits, nodes[i*7%5].queue(nil))
 			if i%3 == 0 {
 				w.Advance(ms) // others come in the same millisecond
 			}
 		}
 		order := w.line(nodes[0])
-		require.Len(t, order, 50)
+		require.Len(t, order, waiters)
 		fence, ticket := held.Fence(), int64(0)
 		for i, next := range waits {
-			w.Until(time.Duration(i+1) * 72 * time.Second)
+			w.Until(time.Duration(i+1) * 65 * time.Second) // longer than they live by themselves
 			w.requirePending(waits[i:]...)
 			require.NoError(t, held.Err())
-			if i%10 == 9 {
-				require.Equal(t, order[i:], w.line(nodes[0]), "heartbeats move nobody")
-			}
+			require.Equal(t, order[i:], w.line(nodes[0]), "heartbeats move nobody")
 			release(t, held)
 			held = next.granted(w.Now())
 			require.Equal(t, order[i], held.ID())
@@ -61,9 +60,8 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 			require.Greater(t, held.Ticket(), ticket)
 			fence, ticket = held.Fence(), held.Ticket()
 		}
-		require.Equal(t, time.Hour, w.Now())
 		for _, n := range nodes {
-			require.Greater(t, n.Count("lock_renew"), 100, "heartbeats have run all the time")
+			require.Greater(t, n.Count("lock_renew"), 30, "heartbeats have run all the time")
 		}
 		release(t, held)
 		w.RequireIdle()

@@ -283,7 +283,7 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 		require.Len(t, n.told(observe.Refused), 2)
 		require.NoError(t, locks[50].Release(context.Background()))
 		locks[50] = n.takeFor("me", work)
-		w.Advance(time.Minute)
+		w.Advance(2 * lease)
 		for _, l := range locks {
 			require.NoError(t, l.Err())
 			require.NoError(t, l.Release(context.Background()))

@@ -135,7 +135,7 @@ func TestALostReentryIsNotForever(t *testing.T) {
 		<-lost.done
 		require.NoError(t, outer.Release(context.Background()))
 		next := other.queue(nil)
-		w.Advance(time.Hour)
+		w.Advance(time.Minute)
 		require.False(t, next.pending(), "an entry whose claimant never spoke holds on")
 		next.cancel(nil)
 		<-next.done

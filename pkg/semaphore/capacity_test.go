@@ -16,12 +16,12 @@ func TestAResizeUpGrantsToManyMoreThanOneScriptMay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(1, nil)
-		for range 220 {
+		for range 110 {
 			n.queue(1, nil)
 		}
-		require.NoError(t, n.gpu(1).Resize(context.Background(), 221, nil))
+		require.NoError(t, n.gpu(1).Resize(context.Background(), 111, nil))
 		synctest.Wait()
-		require.Equal(t, semaphore.Stats{Held: 221, Holders: 221, Capacity: 221}, w.stats())
+		require.Equal(t, semaphore.Stats{Held: 111, Holders: 111, Capacity: 111}, w.stats())
 	})
 }
 

@@ -27,7 +27,7 @@ func ExampleSemaphore_Do() {
 	fmt.Println(err)
 
 	// Work that may not take longer than a while is told when it did.
-	err = renderers.Do(ctx, &semaphore.AcquireOptions{MaxHold: 50 * time.Millisecond}, func(ctx context.Context) error {
+	err = renderers.Do(ctx, &semaphore.AcquireOptions{MaxHold: 2 * time.Second}, func(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})

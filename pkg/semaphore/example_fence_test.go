@@ -33,7 +33,7 @@ func ExamplePermit_Fence() {
 
 	ctx := context.Background()
 	var shared ledger
-	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 2 * time.Second})
 	if err != nil {
 		panic(err)
 	}

@@ -20,7 +20,7 @@ func ExamplePermit_Renew() {
 	}
 
 	ctx := context.Background()
-	permit, err := export.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+	permit, err := export.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 2 * time.Second})
 	if err != nil {
 		panic(err)
 	}

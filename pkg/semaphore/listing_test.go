@@ -124,7 +124,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
-		const many = 250
+		const many = 210
 		for i := range many {
 			w.acquireScript("h", fmt.Sprintf("h.%d", i), many, semaphore.CapacityStored)
 		}
@@ -169,7 +169,7 @@ func TestWaitersBehindAPageOfDeadOnesAreListed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		w.acquireScript("h", "h.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
-		for i := range 150 {
+		for i := range 110 {
 			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 1, semaphore.CapacityStored)
 		}
 		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
@@ -254,7 +254,7 @@ func weighs(n int) func(*engine.Record) { return func(r *engine.Record) { r.Weig
 func TestStatsOnlyRead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		const many = 250
+		const many = 120
 		for i := range many {
 			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), many+1, semaphore.CapacityStored)
 		}

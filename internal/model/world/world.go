@@ -90,10 +90,11 @@ func scriptsOf(state string) []*scriptkit.Script {
 }
 
 // RarePings keeps rueidis from sending a PING a second, which makes hours of
-// virtual time long.
+// virtual time long, and from making more than a megabyte of buffers for each connection.
 func RarePings(option *rueidis.ClientOption) {
 	option.Dialer.KeepAlive = time.Hour
 	option.ConnWriteTimeout = 10 * time.Second
+	option.ReadBufferEachConn, option.WriteBufferEachConn = 16<<10, 16<<10
 }
 
 // Now is how long the test has run.
