@@ -153,16 +153,16 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 		stays int
 	}{
 		"Clear":   {func(n *node) error { return change(n.Clear(context.Background())) }, 0},
-		"Replace": {func(n *node) error { return change(n.Replace(context.Background(), many("o", 300), nil)) }, 300},
-		"Refresh": {func(n *node) error { return change(n.Refresh(context.Background())) }, 300},
+		"Replace": {func(n *node) error { return change(n.Replace(context.Background(), many("o", 210), nil)) }, 210},
+		"Refresh": {func(n *node) error { return change(n.Refresh(context.Background())) }, 210},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{has: many("s", 300)}).list})
+				n := w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{has: many("s", 210)}).list})
 				w.Advance(time.Second)
 				ended := make(chan error, 1)
 				begun := false
-				replaced, err := n.Replace(context.Background(), many("r", 500), &allocator.AddOptions{
+				replaced, err := n.Replace(context.Background(), many("r", 300), &allocator.AddOptions{
 					Progress: func(int, int) {
 						if !begun { // in the middle
 							begun = true
@@ -172,7 +172,7 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 					},
 				})
 				require.NoError(t, err)
-				require.Equal(t, 500, replaced.Added)
+				require.Equal(t, 300, replaced.Added)
 				require.NoError(t, <-ended)
 				require.Equal(t, other.stays, w.inspect().Resources, "the later one decides")
 			})

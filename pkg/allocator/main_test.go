@@ -96,7 +96,8 @@ func (w *world) nodeWith(cfg allocator.Config, pool allocator.PoolConfig[string]
 	return n
 }
 
-// connect makes all of the client's connections for calls, and forgets what it took.
+// connect makes all of the client's connections for calls, has it allocate once, and
+// forgets what it took.
 func (n *node) connect() {
 	n.w.T.Helper()
 	ctx := context.Background()
@@ -104,10 +105,11 @@ func (n *node) connect() {
 	require.NoError(n.w.T, err)
 	_, err = p.Add(ctx, []string{"a"}, nil)
 	require.NoError(n.w.T, err)
-	for range 32 {
-		a, err := p.TryAllocate(ctx, nil)
-		require.NoError(n.w.T, err)
-		require.NoError(n.w.T, a.Release(ctx))
+	a, err := p.TryAllocate(ctx, nil)
+	require.NoError(n.w.T, err)
+	require.NoError(n.w.T, a.Release(ctx))
+	for range 32 { // each goes over one of four connections
+		require.NoError(n.w.T, n.Redis.Do(ctx, n.Redis.B().Exists().Key("connect").Build()).Error())
 	}
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 		n.w.Do("DEL", "berth:pool:{connect}:"+part)

@@ -115,7 +115,7 @@ func TestTheListingOfResourcesDoesNotReadBindings(t *testing.T) {
 		n := w.node()
 		n.connect()
 		w.add("a", "b", "c")
-		for i := range 1000 {
+		for i := range 250 {
 			require.NoError(t, w.pool.Bind(t.Context(), fmt.Sprint("customer ", i), "a", nil))
 		}
 		n.Fresh()

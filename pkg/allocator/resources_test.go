@@ -170,14 +170,14 @@ func TestClearEmptiesAPool(t *testing.T) {
 		ctx := context.Background()
 		n := w.node()
 		var all []string
-		for i := range 1000 {
+		for i := range 450 {
 			all = append(all, fmt.Sprint(i))
 		}
 		w.add(all...)
 		held := n.takes("0", nil)
 		require.NoError(t, n.Rest(ctx, "1", berth.Forever, ""))
 		change, err := n.Clear(ctx)
-		changed(t, change, err)(0, 0, 1000)
+		changed(t, change, err)(0, 0, 450)
 		require.Equal(t, map[string]allocator.State{"0": allocator.Leased}, w.states())
 		require.NoError(t, held.Err())
 		w.release(held)
@@ -219,7 +219,7 @@ func TestManyResourcesGoInStepsWithProgress(t *testing.T) {
 		a := n.takes(all[0], nil)
 		w.release(a)
 		change, err = n.Remove(ctx, all[:1000])
-		changed(t, change, err)(0, 0, 1000)
+		changed(t, change, err)(0, 0, 450)
 		require.Equal(t, 5, n.Count("pool_remove"))
 		w.release(n.takes(all[1000], nil))
 	})

@@ -17,7 +17,7 @@ import (
 
 // TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
-	require.NoError(t, model.Checks(25))
+	require.NoError(t, model.Checks(10))
 	worlds.In(t, "berth:pool:{proxies}:state", "", func(t *testing.T, w *worlds.World) {
 		space, err := keyspace.New(keyspace.DefaultNamespace)
 		require.NoError(t, err)
