@@ -70,8 +70,7 @@ fmt: ## Format the Go code
 .PHONY: lint
 lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
 	@tools/setup.sh golangci-lint luacheck
-	@tools/lint.sh go $(MODULES)
-	@tools/lint.sh lua
+	@failed=0; tools/lint.sh go $(MODULES) || failed=1; tools/lint.sh lua || failed=1; exit $$failed
 
 .PHONY: docs
 docs: ## Write the generated parts of the docs
@@ -99,7 +98,8 @@ setup-docker: ## Install and start Docker where none answers, for the tests in c
 # redsync import a module that cannot be had everywhere. There, `go mod tidy -e` by hand.
 .PHONY: check-tidy
 check-tidy: ## go.mod and go.sum of the modules are tidy
-	@for module in $(filter-out test/bench,$(MODULES)); do echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff; done
+	@failed=0; for module in $(filter-out test/bench,$(MODULES)); do \
+		echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff || failed=1; done; exit $$failed
 
 .PHONY: check-docs
 check-docs: ## Generated parts are fresh; links, anchors and the names in docs/parity.md exist
@@ -108,7 +108,8 @@ check-docs: ## Generated parts are fresh; links, anchors and the names in docs/p
 # For this system it is one of the linters of `make lint`.
 .PHONY: vet
 vet: ## go vet of the library for macOS and Windows
-	@for os in darwin windows; do echo "go vet for $$os"; GOOS=$$os go vet ./...; done
+	@failed=0; for os in darwin windows; do \
+		echo "go vet for $$os"; GOOS=$$os go vet ./... || failed=1; done; exit $$failed
 
 .PHONY: check-consumer
 check-consumer: ## An application can add Berth and install the command, and nothing else is upgraded

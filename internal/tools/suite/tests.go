@@ -317,7 +317,7 @@ func (t *tests) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, path := range slices.Sorted(maps.Keys(t.packages)) {
-		t.fail(path, "", "go test ended before it")
+		t.fail(path, "", "go test ended before its tests")
 	}
 	if err == nil || len(t.failures) > 0 {
 		return

@@ -97,7 +97,7 @@ func TestAFailureThatIsNoTestsIsThePackages(t *testing.T) {
 		"an exit":         {start + test + output(`FAIL\texample.org/x/p\t1s`) + fail, "ended by itself while 1 test ran"},
 		"a panic":         {start + output("panic: in TestMain") + output("goroutine 1 [running]:") + fail, "panic: in TestMain"},
 		"a timeout":       {start + output("panic: test timed out after 30m0s") + output("") + fail, "test timed out after 30m0s"},
-		"no end":          {start + test, "go test ended before it"},
+		"no end":          {start + test, "go test ended before its tests"},
 		"a race, a crash": {start + output("WARNING: DATA RACE") + output("fatal error: all goroutines are asleep") + fail, "fatal error: all goroutines are asleep"},
 	} {
 		found, _ := replay(t, c.lines)
