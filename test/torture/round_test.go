@@ -26,6 +26,16 @@ const (
 	leaseOfRound      = time.Second
 )
 
+// What a short one is made of: there is one on each topology where neither a duration nor
+// a seed is given, as in a run of all tests.
+const (
+	seedOfShort       = 3
+	goroutinesOfShort = 4
+	faultsOfShort     = 2
+)
+
+func isShort() bool { return *duration == 0 && *seed == 0 }
+
 // round is one round: a topology, a namespace, workers, faults, and what came of it.
 type round struct {
 	*run
@@ -113,11 +123,14 @@ var (
 )
 
 func (r *round) job() job.Job {
-	spec := r.ground.d.Spec()
+	spec, goroutines := r.ground.d.Spec(), goroutinesOfRound
+	if isShort() {
+		goroutines = goroutinesOfShort
+	}
 	return job.Job{
 		Redis:     job.Redis{Addresses: spec.Addresses, MasterSet: spec.MasterSet, Cluster: spec.Cluster},
 		Namespace: r.ns, Sems: sems, Locks: locks, Pools: pools,
-		Goroutines: goroutinesOfRound, Lease: leaseOfRound.Milliseconds(), HoldMax: 15, DrainLimit: 20_000,
+		Goroutines: goroutines, Lease: leaseOfRound.Milliseconds(), HoldMax: 15, DrainLimit: 20_000,
 	}
 }
 
@@ -154,8 +167,12 @@ func (r *round) nemesis() {
 // all that the topology can have, so that no run leaves one out.
 func (r *round) draw() []*fault {
 	all := r.ground.faults
-	drawn := make([]*fault, 0, faultsOfRound)
-	for n := range faultsOfRound {
+	many := faultsOfRound
+	if isShort() {
+		many = faultsOfShort
+	}
+	drawn := make([]*fault, 0, many)
+	for n := range many {
 		drawn = append(drawn, all[(int(r.seed)*faultsOfRound+n)%len(all)])
 	}
 	r.rng.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	duration = flag.Duration("torture.duration", 0, "how long to run; 0: one round on each topology")
-	seed     = flag.Int64("torture.seed", 0, "the seed of the first round; 0 draws one")
+	duration = flag.Duration("torture.duration", 0, "how long to run; 0: one short round on each topology")
+	seed     = flag.Int64("torture.seed", 0, "the seed of the first round; 0 draws one, if there is a duration")
 	rounds   = flag.Int("torture.rounds", 0, "how many rounds at the most; 0: as many as fit")
 	keep     = flag.String("torture.keep", "", "the folder in which the histories stay; default: only those with a violation do")
 	replay   = flag.String("torture.replay", "", "check the histories in this folder again, and do nothing else")
@@ -39,9 +39,12 @@ func TestTorture(t *testing.T) {
 		check(t, *replay)
 		return
 	}
+	t.Parallel()
 	first := *seed
 	require.GreaterOrEqual(t, first, int64(0), "-torture.seed")
-	if first == 0 {
+	if isShort() {
+		first = seedOfShort
+	} else if first == 0 {
 		first = time.Now().UnixMilli() % 1_000_000 * 1000
 	}
 	r := &run{T: t, began: time.Now(), program: build(t, raceFlags...), tally: newTally()}

@@ -216,17 +216,19 @@ func pause(d time.Duration, ended <-chan struct{}) bool {
 
 // lookForLeaks writes down what runs on though all clients are closed, after so long.
 // Goroutines that are none of Berth's are not looked at: the rueidis client is still
-// open. It looks a few times, because one that has not begun to run has no name yet.
+// open. It looks a few times, because one that has not begun to run has no name yet, and
+// less and less often while there are some, because a look stops them all.
 func (w *worker) lookForLeaks(limit time.Duration) {
-	const looks = 3
-	end := time.Now().Add(limit)
-	for clean := 0; clean < looks; <-time.After(20 * time.Millisecond) {
+	const looks, often, seldom = 3, 20 * time.Millisecond, time.Second
+	end, step := time.Now().Add(limit), often
+	for clean := 0; clean < looks; <-time.After(step) {
 		left := ours()
 		if len(left) == 0 {
 			clean++
+			step = often
 			continue
 		}
-		clean = 0
+		clean, step = 0, min(2*step, seldom)
 		if time.Now().After(end) {
 			w.log.write(history.Event{Kind: history.Leak, Err: strings.Join(left, "\n\n")})
 			return
