@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ type Spec struct {
 	Cluster   bool     `json:",omitempty"`
 }
 
+// dialLimit is how long a connection to a server of a machine that is busy may take.
+const dialLimit = 30 * time.Second
+
 // Option returns what a client needs to reach the deployment.
 func (s Spec) Option() rueidis.ClientOption {
 	return rueidis.ClientOption{
@@ -35,6 +39,7 @@ func (s Spec) Option() rueidis.ClientOption {
 		DisableCache:      true, // Berth reads nothing that could be cached
 		ForceSingleClient: s.MasterSet == "" && !s.Cluster,
 		Sentinel:          rueidis.SentinelOption{MasterSet: s.MasterSet},
+		Dialer:            net.Dialer{Timeout: dialLimit},
 	}
 }
 
