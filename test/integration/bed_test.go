@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -17,7 +18,11 @@ import (
 
 // patience bounds every wait for something that must happen. It is far above
 // what anything takes, so that only what hangs meets it.
-const patience = 30 * time.Second
+const patience = time.Minute
+
+// safe is a lease that no pause of the machine ends, for holds that end by nothing else
+// in a test, or by the death of their process.
+const safe = 10 * time.Second
 
 // bed is a namespace of its own on a server.
 type bed struct {
@@ -67,10 +72,12 @@ func (b *bed) client(cfg semaphore.Config, edits ...func(*rueidis.ClientOption))
 	return b.clientOn(b.server.Client(b.T, edits...), cfg)
 }
 
-// clientOn is client on a given connection.
+// clientOn is client on a given connection. What the test says nothing of is such that no
+// pause of the machine matters.
 func (b *bed) clientOn(redis rueidis.Client, cfg semaphore.Config) *semaphore.Client {
 	b.Helper()
 	cfg.Namespace = b.ns
+	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, patience/2)
 	c, err := semaphore.New(redis, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {
@@ -174,12 +181,14 @@ func (b *bed) signalled(what string, done <-chan struct{}) {
 // await polls until cond holds.
 func (b *bed) await(what string, cond func() bool) {
 	b.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !cond(); <-tick.C {
+	// A look costs the server and the test something, so what takes long is looked at
+	// less often.
+	pause, longest := time.Millisecond, 50*time.Millisecond
+	for end := time.Now().Add(patience); !cond(); pause = min(2*pause, longest) {
 		if time.Now().After(end) {
 			require.FailNow(b, "waited too long", "until %s", what)
 		}
+		<-time.After(pause)
 	}
 }
 

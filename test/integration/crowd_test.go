@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,39 +17,32 @@ import (
 // grant is what the server's record says of a permit while it is held.
 type grant struct{ ticket, fence int64 }
 
-func TestAThousandGoroutinesOnCapacityTen(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		clients int
-	}{{"of one client", 1}, {"of five clients", 5}} {
-		t.Run(test.name, func(t *testing.T) {
-			b := shared(t).turn()
-			const many, capacity = 1000, 10
-			// All at once may take long, and a call that counts as unanswered leaves
-			// a tombstone; the state must still be there when all has been checked.
-			cfg := semaphore.Config{CallTimeout: 20 * time.Second, Linger: time.Minute}
-			sems := make([]*semaphore.Semaphore, test.clients)
-			for i := range sems {
-				sems[i] = b.sem(b.client(cfg), "gpu", capacity)
-			}
-			start := time.Now()
-			inside, grants := b.crowd(sems, many, capacity)
-			t.Logf("%d grants in %v, at most %d inside", len(grants), time.Since(start).Round(time.Millisecond), inside.most)
-
-			inside.check(b)
-			require.Equal(t, capacity, inside.most, "the capacity was never used")
-			require.Len(t, grants, many, "some were lost")
-			// Grants without a wait, in one millisecond, have one ticket.
-			slices.SortFunc(grants, func(a, b grant) int {
-				return cmp.Or(cmp.Compare(a.ticket, b.ticket), cmp.Compare(a.fence, b.fence))
-			})
-			for i := 1; i < many; i++ {
-				require.Less(t, grants[i-1].fence, grants[i].fence, "a later ticket has a lower fence")
-			}
-			b.idle("gpu")
-			require.Len(t, b.keys(), 1, "only the state may be left")
-		})
+func TestManyGoroutinesOnCapacityTen(t *testing.T) {
+	b := shared(t)
+	const clients, many, capacity = 3, 300, 10
+	// All at once may take long, and a call that counts as unanswered leaves
+	// a tombstone; the state must still be there when all has been checked.
+	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience, Linger: time.Hour}
+	sems := make([]*semaphore.Semaphore, clients)
+	for i := range sems {
+		sems[i] = b.sem(b.client(cfg), "gpu", capacity)
 	}
+	start := time.Now()
+	inside, grants := b.crowd(sems, many, capacity)
+	t.Logf("%d grants in %v, at most %d inside", len(grants), time.Since(start).Round(time.Millisecond), inside.most)
+
+	inside.check(b)
+	require.Equal(t, capacity, inside.most, "the capacity was never used")
+	require.Len(t, grants, many, "some were lost")
+	// Grants without a wait, in one millisecond, have one ticket.
+	slices.SortFunc(grants, func(a, b grant) int {
+		return cmp.Or(cmp.Compare(a.ticket, b.ticket), cmp.Compare(a.fence, b.fence))
+	})
+	for i := 1; i < many; i++ {
+		require.Less(t, grants[i-1].fence, grants[i].fence, "a later ticket has a lower fence")
+	}
+	b.idle("gpu")
+	require.Len(t, b.keys(), 1, "only the state may be left")
 }
 
 // crowd has many goroutines take a permit each, on the semaphores in turn.
@@ -57,6 +51,8 @@ func (b *bed) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []g
 	inside := newLive(capacity)
 	var mu sync.Mutex
 	var grants []grant
+	var entries atomic.Int64
+	full := make(chan struct{}) // closed when as many as may are inside
 	var all sync.WaitGroup
 	for i := range many {
 		all.Go(func() {
@@ -66,6 +62,10 @@ func (b *bed) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []g
 				return
 			}
 			inside.enter(p)
+			if entries.Add(1) == int64(capacity) {
+				close(full)
+			}
+			b.signalled("the capacity is used", full)
 			g := b.granted(p)
 			mu.Lock()
 			grants = append(grants, g)
@@ -97,7 +97,7 @@ func (b *bed) granted(p *semaphore.Permit) grant {
 
 func TestNothingIsLeftAfterLinger(t *testing.T) {
 	b := shared(t)
-	cfg := semaphore.Config{Linger: 200 * time.Millisecond, Lease: 500 * time.Millisecond}
+	cfg := semaphore.Config{Linger: 200 * time.Millisecond, Lease: safe}
 	s := b.sem(b.client(cfg), "gpu", 1)
 	p := b.take(s, nil)
 	w := b.queue(s, nil, 1)

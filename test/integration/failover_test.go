@@ -172,6 +172,7 @@ func (s *scene) renewing(held map[string]place) (stop func() int) {
 				return
 			default:
 			}
+			<-time.After(5 * time.Millisecond)
 			for kind, p := range held {
 				if err := p.Renew(s.within()); err != nil {
 					s.Errorf("%s: renewing during the fault: %v", kind, err)
@@ -192,18 +193,23 @@ func (s *scene) renewing(held map[string]place) (stop func() int) {
 // lasts, and from who waits: neither sees an error.
 func TestAFailoverBySentinelGoesUnnoticed(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(*harness.Deployment, testing.TB){
-		"the master is killed":  (*harness.Deployment).Failover,
-		"an operator orders it": (*harness.Deployment).Switchover,
+	for name, fail := range map[string]func(*testing.T, *harness.Deployment){
+		"the master is killed": func(t *testing.T, d *harness.Deployment) { t.Helper(); d.Failover(t) },
+		"an operator orders it": func(t *testing.T, d *harness.Deployment) {
+			t.Helper()
+			d.Switchover(t)
+			d.Rejoin(t) // until then the old master takes writes, too, which are lost
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, harness.Sentinel(t), 20*time.Second)
+			t.Parallel()
+			s := newScene(t, harness.Sentinel(t), time.Minute)
 			held := s.hold()
 			waiters := s.queue(4)
 			s.replicated()
 			stop := s.renewing(held)
 			begin := time.Now()
-			fail(s.d, t)
+			fail(t, s.d)
 			t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
 			require.Positive(t, stop())
 			for kind, p := range held {
@@ -227,7 +233,7 @@ func (s *scene) replicated() {
 
 func TestAFailoverOfAClusterGoesUnnoticed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, harness.Cluster(t), 20*time.Second)
+	s := newScene(t, harness.Cluster(t), time.Minute)
 	held := s.hold()
 	waiters := s.queue(4)
 	s.replicated()
@@ -246,10 +252,10 @@ func TestAFailoverOfAClusterGoesUnnoticed(t *testing.T) {
 // would need keys that are not there yet stands until it has moved.
 func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 	t.Parallel()
-	const lease = time.Second
+	d := harness.Cluster(t)
 	for _, when := range []string{"before any key has moved", "when all keys have moved", "when the slot has moved"} {
 		t.Run(when, func(t *testing.T) {
-			s := newScene(t, harness.Cluster(t), lease)
+			s := newScene(t, d, safe)
 			held := s.hold()
 			waiters := s.queue(4)
 			var moves []*harness.Move
@@ -257,12 +263,12 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 				moves = append(moves, s.d.Move(t, "{"+name(kind)+"}"))
 			}
 			stop := s.renewing(held)
-			s.quiet(2*lease, held)
+			s.beat(held)
 			if when != "before any key has moved" {
 				for _, m := range moves {
 					m.Keys(t)
 				}
-				s.quiet(2*lease, held)
+				s.beat(held)
 			}
 			if when == "when the slot has moved" {
 				for _, m := range moves {
@@ -290,7 +296,7 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 // meanwhile is answered when the slot has moved, and no lease that outlasts that is lost.
 func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, harness.Cluster(t), 20*time.Second)
+	s := newScene(t, harness.Cluster(t), time.Minute)
 	held := s.hold()
 	waiters := s.queue(2)
 	for _, kind := range s.kinds {
@@ -314,7 +320,7 @@ func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 // granted with a larger fence. Where it goes back again nothing is lost.
 func TestTheServersClockIsSetForwardAndBack(t *testing.T) {
 	t.Parallel()
-	const lease, step = time.Second, time.Minute
+	const lease, step = safe, time.Minute
 	s := newScene(t, harness.Single(t), lease)
 	held := s.hold()
 	waiters := s.queue(3)
@@ -333,19 +339,19 @@ func TestTheServersClockIsSetForwardAndBack(t *testing.T) {
 		first[kind] = w.held
 	}
 	s.d.SetClock(t, 0)
-	s.quiet(3*lease, first)
+	s.beat(first)
 	s.serve(first, waiters)
 }
 
 // Where it goes back, all stays: holds renew, the line keeps its order, fences rise.
 func TestTheServersClockIsSetBack(t *testing.T) {
 	t.Parallel()
-	const lease, step = time.Second, -time.Hour
+	const lease, step = safe, -time.Hour
 	s := newScene(t, harness.Single(t), lease)
 	held := s.hold()
 	waiters := s.queue(2)
 	s.d.SetClock(t, step)
-	s.quiet(3*lease, held)
+	s.beat(held)
 	last := s.queue(1) // by the clock they came an hour before the others
 	for _, kind := range s.kinds {
 		waiters[kind] = append(waiters[kind], last[kind]...)
@@ -372,10 +378,10 @@ func (s *scene) whoever(waiters []*waiter) *waiter {
 	}
 }
 
-// quiet lets time pass, in which nothing may happen to what is held.
-func (s *scene) quiet(d time.Duration, held map[string]place) {
+// beat lets pass the time of a heartbeat, in which nothing may happen to what is held.
+func (s *scene) beat(held map[string]place) {
 	s.Helper()
-	<-time.After(d)
+	<-time.After(s.lease / 2)
 	for kind, p := range held {
 		require.NoError(s, p.Err(), kind)
 	}

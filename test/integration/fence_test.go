@@ -91,7 +91,7 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 		}
 		wg.Go(func() {
 			var before int64
-			for shown := 0; shown < 15; {
+			for shown := 0; shown < 5; {
 				p, err := s.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 20 * time.Millisecond})
 				if errors.Is(err, semaphore.ErrExpired) {
 					continue // it has run out on its way here, as the machine had others to run
@@ -114,7 +114,7 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.GreaterOrEqual(t, refused.Load(), int64(4*14*3), "all late writes")
+	require.GreaterOrEqual(t, refused.Load(), int64(4*4*3), "all late writes")
 	written, err := b.do("LRANGE", log, "0", "-1").AsIntSlice()
 	require.NoError(t, err)
 	require.NotEmpty(t, written)

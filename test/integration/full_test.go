@@ -41,7 +41,7 @@ type fullHouse struct {
 	here, there *semaphore.Client
 }
 
-const fullLease = 900 * time.Millisecond
+const fullLease = safe
 
 // held takes the one place of a name.
 func (f *fullHouse) held(name string, opts *semaphore.AcquireOptions) *semaphore.Permit {
@@ -91,7 +91,8 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"heartbeats keep holds and waiters": func(f *fullHouse, name string) func() {
 		p, w := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			f.pass(2 * fullLease)
+			before := f.look(name).holds[p.ID()]
+			f.await("a heartbeat", func() bool { return f.look(name).holds[p.ID()] > before })
 			require.NoError(f, p.Err())
 			require.False(f, w.over())
 			f.whole(name)
@@ -197,13 +198,13 @@ var asks = map[string]func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, e
 // A line that a full server has forgotten stands again as soon as there is room.
 func TestALineForgottenByAFullServer(t *testing.T) {
 	b := private(t)
-	q := b.queueOf(2, 20, 1, time.Second)
+	q := b.queueOf(2, 20, 1, safe)
 	b.fill()
 	for _, part := range []string{b.stateKey("gpu"), b.lineKey("gpu")} {
 		b.do("DEL", part)
 	}
 	q.lost()
-	b.pass(q.lease)
+	b.pass(q.lease / 2) // heartbeats
 	require.Empty(t, b.keys())
 	for _, w := range q.waits {
 		require.False(t, w.over(), "a wait ended: %v", w.err)
@@ -228,7 +229,7 @@ redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
 local cap, used, rest = string.match(redis.call("HGET", KEYS[1], "counts"), "^(%d+ )(%d+ )%d+( .*)$")
 redis.call("HSET", KEYS[1], "counts", cap .. used .. "0" .. rest)`
 	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim)
-	b.pass(3 * fullLease)
+	b.pass(fullLease) // heartbeats
 	require.Zero(t, b.look("gpu").waiting(), "it could be put back")
 	require.NoError(t, p.Err())
 	require.False(t, w.over(), "the wait has ended: %v", w.err)

@@ -17,8 +17,8 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	b := privateLocks(t)
 	user := b.server.SmallestUser(t, b.ns)
 	b.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
-	// A heartbeat would come after 20 s, so what is quick came by a push.
-	cfg := qlock.Config{Lease: time.Minute, Swarm: enduringSwarm()}
+	// The first heartbeat is far off: what comes, comes by a push.
+	cfg := qlock.Config{Lease: time.Hour, Swarm: inSwarm()}
 	here, there := b.locker(cfg, user), b.locker(cfg, user)
 	ctx := b.within(patience)
 
@@ -55,11 +55,9 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	}
 	ticket := b.look(door).state["ticket"]
 	b.await("it goes to the end of the line", func() bool { return b.look(door).state["ticket"] > ticket })
-	start := time.Now()
 	require.NoError(t, l.Renew(ctx))
 	b.unlock(l)
 	l = w.got(b)
-	require.Less(t, time.Since(start), 10*time.Second, "the hand-off was not pushed")
 	token, err := l.Detach(ctx)
 	require.NoError(t, err)
 	l, err = here.Resume(ctx, token)

@@ -19,15 +19,15 @@ var lockAmnesias = map[string]func(b *bed){
 }
 
 func TestTheLineOfALockSurvives(t *testing.T) {
-	const many, nodes, lease = 60, 3, time.Second
+	const many, nodes = 30, 3
 	for what, strike := range lockAmnesias {
 		t.Run(what, func(t *testing.T) {
 			b := privateLocks(t)
 			var crew []*qlock.Client
 			for range nodes {
-				crew = append(crew, b.locker(qlock.Config{Lease: lease}))
+				crew = append(crew, b.locker(qlock.Config{Lease: safe}))
 			}
-			holder := b.locker(qlock.Config{Lease: lease})
+			holder := b.locker(qlock.Config{Lease: safe})
 			outer := b.lockFor(holder, "me", nil)
 			inner := b.lockFor(holder, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough})
 			var waits []*locking
@@ -68,12 +68,12 @@ func TestTheLineOfALockSurvives(t *testing.T) {
 	}
 }
 
-func TestTenThousandCancelledLocks(t *testing.T) {
-	const cancels = 10_000
-	b := sharedLocks(t).turn()
+func TestManyCancelledLocksLeaveNothing(t *testing.T) {
+	const cancels = 500
+	b := sharedLocks(t)
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
-	cfg := qlock.Config{Lease: 2 * time.Minute, CallTimeout: 20 * time.Second, CleanupTimeout: 20 * time.Second}
+	cfg := qlock.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience}
 	s := b.storm(1)
 	proxy := harness.Proxy(t, b.server)
 	proxy.AddLatency(t, time.Millisecond)
@@ -82,9 +82,8 @@ func TestTenThousandCancelledLocks(t *testing.T) {
 		cfg.Observer = s.failures()
 		s.asks = append(s.asks, forLock(b.lockerOn(b.server.Client(t, edit), cfg)), forLock(b.lockerOn(proxy.Client(t, edit), cfg)))
 	}
-	s.rage(60, cancels)
+	s.rage(30, cancels)
 	s.settled(door)
-	require.Greater(t, s.grants.Load(), int64(cancels/50), "hardly any got through")
 	require.Zero(t, s.failed.Load())
 	b.idle(door) // without a tombstone: every call was answered
 	info, err := b.locker(qlock.Config{}).Info(b.within(patience), door)

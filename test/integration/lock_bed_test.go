@@ -1,9 +1,10 @@
 package integration
 
 import (
+	"cmp"
 	"context"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,7 @@ func (b *bed) locker(cfg qlock.Config, edits ...func(*rueidis.ClientOption)) *ql
 func (b *bed) lockerOn(redis rueidis.Client, cfg qlock.Config) *qlock.Client {
 	b.Helper()
 	cfg.Namespace = b.ns
+	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, patience/2)
 	c, err := qlock.New(redis, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {
@@ -125,38 +127,5 @@ func (w *locking) over() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// subscribeLocker has a client subscribe to its wake-ups, which it does when it
-// first has to wait.
-func (b *bed) subscribeLocker(c *qlock.Client) {
-	b.Helper()
-	l := b.lock(c, nil)
-	w := b.lockQueue(c, nil, 1)
-	b.await("the client has subscribed", func() bool {
-		heard, err := b.do("PUBSUB", "NUMSUB", b.space.Wake(c.Node())).ToArray()
-		require.NoError(b, err)
-		n, err := heard[1].AsInt64()
-		require.NoError(b, err)
-		return n == 1
-	})
-	b.unlock(l)
-	b.unlock(w.got(b))
-}
-
-// busyLocker makes so many calls at once that all connections are opened.
-func (b *bed) busyLocker(c *qlock.Client) {
-	b.Helper()
-	for range 20 {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if _, err := c.Info(b.within(patience), door); err != nil {
-					b.Errorf("info: %v", err)
-				}
-			})
-		}
-		all.Wait()
 	}
 }

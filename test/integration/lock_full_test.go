@@ -55,7 +55,8 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		inner := f.lockFor(f.there, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		w := f.lockQueue(f.there, nil, 1)
 		return func() {
-			f.pass(2 * fullLease)
+			before := f.look(door).holds[l.ID()]
+			f.await("a heartbeat", func() bool { return f.look(door).holds[l.ID()] > before })
 			require.NoError(f, l.Err())
 			require.NoError(f, inner.Err())
 			require.False(f, w.over())
@@ -190,9 +191,9 @@ func TestLocksOfAFullServer(t *testing.T) {
 // A swarm lives on where nothing may grow, and ends what dead nodes hold.
 func TestASwarmOnAFullServer(t *testing.T) {
 	b := privateLocks(t)
-	s := b.swarmed(enduringSwarm(), true)
+	s := b.swarmed()
 	b.fill()
-	b.pass(enduring + enduring/4) // more than a node lives on without a probe
+	b.pass(zombie + zombie/4) // more than a node lives on without a probe
 	require.Empty(t, s.child.ask(order{Do: "err", Name: door}).Err, "its probes are refused")
 	require.Equal(t, s.hold.Node, s.child.ask(order{Do: "node"}).Node)
 	s.child.stop()

@@ -28,7 +28,7 @@ type meddled struct {
 func (b *bed) meddled() *meddled {
 	b.Helper()
 	m := &meddled{bed: b, m: b.meddler()}
-	cfg := qlock.Config{Lease: time.Minute, CallTimeout: 150 * time.Millisecond}
+	cfg := qlock.Config{Lease: time.Minute, CallTimeout: 500 * time.Millisecond}
 	m.client, m.other = b.lockerOn(m.m, cfg), b.locker(cfg)
 	m.ctx = berth.WithOwner(b.within(2*patience), "me")
 	m.outer = b.lockFor(m.client, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
@@ -141,12 +141,11 @@ func TestLostRepliesOfLocks(t *testing.T) {
 // of that or not: the handles of the owner's other entries end before.
 func TestAnUnheardReleaseOfAnEntryEndsTheOthersInTime(t *testing.T) {
 	b := sharedLocks(t)
-	const lease = 2 * time.Second
 	m := b.meddler()
-	c := b.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: lease / 2})
-	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: lease})
-	inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 20 * time.Second})
-	require.Greater(t, outer.Left(), 19*time.Second)
+	c := b.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: 5 * time.Second})
+	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
+	inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Hour})
+	require.Greater(t, outer.Left(), 30*time.Minute)
 	w := b.lockQueue(b.locker(qlock.Config{}), nil, 1)
 	m.always("lock_release", unheard)
 	m.always("lock_renew", deferred)
@@ -183,11 +182,11 @@ func TestALateEntryMeetsATombstone(t *testing.T) {
 func TestLocksThroughABadNetwork(t *testing.T) {
 	b := sharedLocks(t)
 	proxy := harness.Proxy(t, b.server)
-	cfg := qlock.Config{Lease: 3 * time.Second, CallTimeout: 300 * time.Millisecond}
+	cfg := qlock.Config{Lease: safe, CallTimeout: time.Second}
 	far := func(redis rueidis.Client) ask { return forLock(b.lockerOn(redis, cfg)) }
 	tr := b.trafficOf(door, []ask{forLock(b.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
 	const outage = 200 * time.Millisecond
-	tr.under(3,
+	tr.under(1,
 		func() { proxy.AddLatency(t, 30*time.Millisecond) },
 		func() { proxy.Heal(t) },
 		func() { proxy.DropReplies(t); b.pass(outage); proxy.Heal(t) },

@@ -16,37 +16,6 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Who comes first is served first, whatever node it is of, while heartbeats go
-// their way.
-func TestFiveHundredWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
-	const many, nodes, lease = 500, 5, 900 * time.Millisecond
-	b := sharedLocks(t).turn()
-	crew := make([]*qlock.Client, nodes)
-	for i := range crew {
-		crew[i] = b.locker(qlock.Config{Lease: lease})
-	}
-	held := b.lock(b.locker(qlock.Config{Lease: lease}), nil)
-	waits := make([]*locking, many)
-	for i := range waits {
-		waits[i] = b.lockLater(crew[i%nodes], nil)
-		b.await("it stands in line", func() bool { return b.waiting(door) == i+1 })
-	}
-	var order []string // as they came: each after the one before stood in line
-	v := b.whole(door)
-	order = append(order, v.inLine()...)
-	b.pass(2 * lease)
-	require.Equal(t, order, b.whole(door).inLine(), "heartbeats have moved the line")
-
-	b.unlock(held)
-	served := b.drainLocks(waits)
-	require.Len(t, served, many)
-	for i, l := range served {
-		require.Equal(t, order[i], l.ID(), "the %dth was out of turn", i)
-		require.Same(t, waits[i].lock, l)
-	}
-	b.idle(door)
-}
-
 // drainLocks lets one after the other in, and returns them in their order.
 func (b *bed) drainLocks(waits []*locking) (served []*qlock.Lock) {
 	b.Helper()
@@ -164,8 +133,7 @@ func (r *recorder) has(script string) bool {
 func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	b := sharedLocks(t)
 	r := b.recorder()
-	const lease = 600 * time.Millisecond
-	cfg := qlock.Config{Lease: lease, Swarm: qlock.SwarmConfig{ProbeEvery: 50 * time.Millisecond, ZombieAfter: time.Minute, FlushEvery: -1}}
+	cfg := qlock.Config{Lease: safe, Swarm: qlock.SwarmConfig{ProbeEvery: 50 * time.Millisecond, ZombieAfter: time.Minute, FlushEvery: -1}}
 	c, other := b.lockerOn(r, cfg), b.lockerOn(r, cfg)
 	ctx := b.within(patience)
 

@@ -14,38 +14,32 @@ import (
 // the lock what it likes: it must learn of its loss, and not touch its
 // successor's.
 func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
-	const lease = 500 * time.Millisecond
-	calls := []string{"release", "extend", "renew", "err", "context"}
-	for _, call := range calls {
-		t.Run("first "+call, func(t *testing.T) {
-			b := sharedLocks(t)
-			c := b.locker(qlock.Config{Lease: lease})
-			holder := b.spawn(lease)
-			old := holder.acquire(door, 1)
-			// A fixed lease, which nothing moves but a call of somebody.
-			w := b.lockQueue(c, &qlock.LockOptions{Lease: time.Minute, NoRenew: true}, 1)
-			holder.stop()
-			l := w.got(b)
-			require.Greater(t, l.Fence(), old.Fence, "fences do not rise")
-			claim, deadline := b.holder(door)
-			require.Equal(t, l.ID(), claim)
+	b := sharedLocks(t)
+	c := b.locker(qlock.Config{})
+	holder := b.spawn(safe)
+	old := holder.acquire(door, 1)
+	// A fixed lease, which nothing moves but a call of somebody.
+	w := b.lockQueue(c, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}, 1)
+	holder.stop()
+	l := w.got(b)
+	require.Greater(t, l.Fence(), old.Fence, "fences do not rise")
+	claim, deadline := b.holder(door)
+	require.Equal(t, l.ID(), claim)
 
-			// The order waits in the pipe, so that it is served as soon as the
-			// child runs again, if possible before any timer of its.
-			first := holder.send(order{Do: call, Name: door, By: time.Hour})
-			holder.signal(syscall.SIGCONT)
-			require.Subset(t, holder.hear(first).Is, []string{"lost", "not held"})
-			for _, next := range calls {
-				require.Contains(t, holder.ask(order{Do: next, Name: door, By: time.Hour}).Is, "not held", next)
-			}
-			claim, after := b.holder(door)
-			require.Equal(t, l.ID(), claim)
-			require.Equal(t, deadline, after, "the successor's deadline was moved")
-			require.NoError(t, l.Err())
-			b.unlock(l)
-			b.idle(door)
-		})
+	// The order waits in the pipe, so that it is served as soon as the child runs again,
+	// if possible before any timer of its.
+	first := holder.send(order{Do: "extend", Name: door, By: time.Hour})
+	holder.signal(syscall.SIGCONT)
+	require.Subset(t, holder.hear(first).Is, []string{"lost", "not held"})
+	for _, next := range []string{"release", "extend", "renew", "err", "context"} {
+		require.Contains(t, holder.ask(order{Do: next, Name: door, By: time.Hour}).Is, "not held", next)
 	}
+	claim, after := b.holder(door)
+	require.Equal(t, l.ID(), claim)
+	require.Equal(t, deadline, after, "the successor's deadline was moved")
+	require.NoError(t, l.Err())
+	b.unlock(l)
+	b.idle(door)
 }
 
 // The same where the calls reach the server, because the holder does not know yet
@@ -54,9 +48,9 @@ func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 	for _, script := range []string{"lock_release", "lock_renew"} {
 		t.Run(script, func(t *testing.T) {
 			b := sharedLocks(t)
-			const lease = 2 * time.Second
+			const lease = safe
 			m := b.meddler()
-			c := b.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: lease / 2})
+			c := b.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: 2 * time.Second})
 			other := b.locker(qlock.Config{Lease: lease})
 			former := b.lock(c, &qlock.LockOptions{NoRenew: true})
 			m.always(script, deferred)
@@ -66,7 +60,7 @@ func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 				go func() { _ = former.Extend(b.within(patience), time.Hour) }()
 			}
 			b.await("the call is on its way", func() bool { return m.meddled(script) > 0 })
-			l := b.lock(other, &qlock.LockOptions{Lease: time.Minute, NoRenew: true})
+			l := b.lock(other, &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 			claim, deadline := b.holder(door)
 			m.always(script, passed)
 			m.deliver()

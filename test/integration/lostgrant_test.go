@@ -36,8 +36,8 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 			require.NoError(t, err)
 			ask(replica, "REPLICAOF", host, port)
 
-			// A heartbeat comes each 2 s, and no lease ends before the test does.
-			const lease = 6 * time.Second
+			// A heartbeat comes each 10 s, and no lease ends before the test does.
+			const lease = 30 * time.Second
 			ns := harness.Namespace(t)
 			queued, lost := make(chan struct{}, 1), make(chan observe.Event, 1)
 			pool := func() *allocator.Pool[string] {

@@ -3,7 +3,6 @@ package integration
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,35 +12,38 @@ import (
 // A process that is stopped for longer than its lease knows nothing of it until
 // it runs again. Its next call, whichever that is, must tell.
 func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
-	const lease = 500 * time.Millisecond
-	for _, call := range []string{"err", "context", "renew", "release"} {
-		t.Run("from "+call, func(t *testing.T) {
-			b := shared(t)
-			s := b.sem(b.client(semaphore.Config{Lease: lease}), "gpu", 1)
-			holder := b.spawn(lease)
-			old := holder.acquire("gpu", 1)
-			w := b.queue(s, nil, 1)
-			holder.stop()
-			p := w.got(b)
-			require.Greater(t, p.Fence(), old.Fence, "fences do not rise")
-
-			// The order waits in the pipe, so that it is served as soon as the
-			// child runs again, if possible before any timer of its.
-			first := holder.send(order{Do: call, Name: "gpu"})
-			holder.signal(syscall.SIGCONT)
-			a := holder.hear(first)
-			t.Logf("%s after the pause: %s", call, a.Err)
-			require.Contains(t, a.Is, "lost")
-			require.Contains(t, a.Is, "not held")
-			for _, next := range []string{"context", "err", "renew", "release"} {
-				require.Contains(t, holder.ask(order{Do: next, Name: "gpu"}).Is, "not held", next)
-			}
-			require.NoError(t, p.Err(), "the stopped holder has touched what another holds")
-			claim, _ := b.holder("gpu")
-			require.Equal(t, p.ID(), claim)
-			require.NoError(t, p.Release(b.within(patience)))
-			b.idle("gpu")
-		})
+	b := shared(t)
+	client, holder := b.client(semaphore.Config{}), b.spawn(safe)
+	calls := []string{"err", "context", "renew", "release"} // each is the first of a semaphore of its own
+	old, waits := map[string]answer{}, map[string]*taking{}
+	for _, call := range calls {
+		old[call] = holder.acquire(call, 1)
+		waits[call] = b.queue(b.sem(client, call, 1), nil, 1)
+	}
+	holder.stop()
+	permits, first := map[string]*semaphore.Permit{}, map[string]<-chan answer{}
+	for _, call := range calls {
+		permits[call] = waits[call].got(b)
+		require.Greater(t, permits[call].Fence(), old[call].Fence, "fences do not rise")
+		// The orders wait in the pipe, so that they are served as soon as the child runs
+		// again, if possible before any timer of its.
+		first[call] = holder.send(order{Do: call, Name: call})
+	}
+	holder.signal(syscall.SIGCONT)
+	for _, call := range calls {
+		a := holder.hear(first[call])
+		t.Logf("%s after the pause: %s", call, a.Err)
+		require.Contains(t, a.Is, "lost")
+		require.Contains(t, a.Is, "not held")
+		for _, next := range calls {
+			require.Contains(t, holder.ask(order{Do: next, Name: call}).Is, "not held", next)
+		}
+		p := permits[call]
+		require.NoError(t, p.Err(), "the stopped holder has touched what another holds")
+		claim, _ := b.holder(call)
+		require.Equal(t, p.ID(), claim)
+		require.NoError(t, p.Release(b.within(patience)))
+		b.idle(call)
 	}
 }
 
@@ -49,9 +51,9 @@ func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 // and goes meanwhile, stands where it stood when it runs again: before those who
 // came later.
 func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
-	const lease = 2 * time.Second
+	const lease = safe
 	b := shared(t)
-	s := b.sem(b.client(semaphore.Config{Lease: lease}), "gpu", 1)
+	s := b.sem(b.client(semaphore.Config{}), "gpu", 1)
 	p := b.take(s, nil)
 	waiter := b.spawn(lease)
 	first := waiter.queue("gpu", 1, 1)
@@ -75,9 +77,9 @@ func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
 // A waiter that was stopped and granted meanwhile must not believe a push that is
 // older than its lease.
 func TestAStoppedWaiterDoesNotBelieveAnOldPush(t *testing.T) {
-	const lease = 500 * time.Millisecond
+	const lease = safe
 	b := shared(t)
-	s := b.sem(b.client(semaphore.Config{Lease: lease}), "gpu", 1)
+	s := b.sem(b.client(semaphore.Config{}), "gpu", 1)
 	p := b.take(s, nil)
 	waiter := b.spawn(lease)
 	granted := waiter.queue("gpu", 1, 1)

@@ -1,11 +1,12 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,7 @@ func (b *bed) pooler(cfg allocator.Config, edits ...func(*rueidis.ClientOption))
 func (b *bed) poolerOn(redis rueidis.Client, cfg allocator.Config) *allocator.Client {
 	b.Helper()
 	cfg.Namespace = b.ns
+	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, patience/2)
 	c, err := allocator.New(redis, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {
@@ -193,19 +195,6 @@ func (b *bed) bindingsKey(name string) string {
 	return b.space.Key(b.kind, name, keyspace.BindingsPart)
 }
 
-// dumps are all keys of the pool, as bytes.
-func (b *bed) dumps() (all []string) {
-	b.Helper()
-	for _, key := range b.keysOf(proxies) {
-		text, err := b.do("DUMP", key).ToString()
-		if !rueidis.IsRedisNil(err) {
-			require.NoError(b, err)
-		}
-		all = append(all, text)
-	}
-	return all
-}
-
 // ofPool reads a field that only pools have.
 func (v *view) ofPool(b *bed, field, value string) bool {
 	b.Helper()
@@ -235,70 +224,10 @@ func (b *bed) poolWhole(name string, v view) {
 	}
 }
 
-// subscribePooler has the pool's client subscribe to its wake-ups, which it does when
-// it first has to wait: for the one resource that is free.
-func (b *bed) subscribePooler(c *allocator.Client, p *pool) {
-	b.Helper()
-	a := b.allocate(p, nil)
-	w := b.allocateQueue(p, nil, 1)
-	b.await("the client has subscribed", func() bool {
-		heard, err := b.do("PUBSUB", "NUMSUB", b.space.Wake(c.Node())).ToArray()
-		require.NoError(b, err)
-		n, err := heard[1].AsInt64()
-		require.NoError(b, err)
-		return n == 1
-	})
-	b.giveBack(a)
-	b.giveBack(w.take(b))
-}
-
-// busyPooler makes so many calls at once that all connections are opened.
-func (b *bed) busyPooler(p *pool) {
-	b.Helper()
-	for range 20 {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if _, err := p.Status(b.within(patience), "r0"); err != nil {
-					b.Errorf("status: %v", err)
-				}
-			})
-		}
-		all.Wait()
-	}
-}
-
 // load gives the server all scripts, so that a call is one command.
 func (b *bed) load() {
 	b.Helper()
 	for _, s := range library.Scripts() {
 		b.do("SCRIPT", "LOAD", s.Source)
 	}
-}
-
-// slowest is the longest script since the last call, in microseconds, on a server that
-// keeps the slow ones; 0 if none was slow.
-func (b *bed) slowest() (longest int64) {
-	b.Helper()
-	entries, err := b.do("SLOWLOG", "GET", "-1").ToArray()
-	require.NoError(b, err)
-	for _, entry := range entries {
-		fields, err := entry.ToArray()
-		require.NoError(b, err)
-		took, err := fields[2].AsInt64()
-		require.NoError(b, err)
-		words, err := fields[3].AsStrSlice()
-		require.NoError(b, err)
-		if strings.HasPrefix(strings.ToUpper(words[0]), "EVAL") {
-			longest = max(longest, took)
-		}
-	}
-	b.do("SLOWLOG", "RESET")
-	return longest
-}
-
-// keepSlow are the settings of a server that keeps the commands that took 100 us. Not
-// all of them: what a script calls is logged as well, and there is no end of that.
-func keepSlow() []string {
-	return []string{"--slowlog-log-slower-than", "100", "--slowlog-max-len", "100000"}
 }

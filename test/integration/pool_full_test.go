@@ -21,9 +21,9 @@ type poolHouse struct {
 // unchanged checks that something changes no key.
 func (f *poolHouse) unchanged(what string, do func()) {
 	f.Helper()
-	before := f.dumps()
+	before := f.dumpsOf(proxies)
 	do()
-	require.Equal(f, before, f.dumps(), "%s has changed something", what)
+	require.Equal(f, before, f.dumpsOf(proxies), "%s has changed something", what)
 }
 
 // inPoolHouse are things that must work where nothing may grow. Each prepares while
@@ -72,10 +72,10 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	// It begins, which only the state knows of, and goes no further.
 	"replacing is refused, and changes no resource": func(f *poolHouse) func() {
 		return func() {
-			before := f.dumps()
+			before := f.dumpsOf(proxies)
 			_, err := f.here.Replace(f.within(patience), []string{"other"}, nil)
 			require.ErrorContains(f, err, "the server is full")
-			require.Equal(f, before[1:], f.dumps()[1:])
+			require.Equal(f, before[1:], f.dumpsOf(proxies)[1:])
 			f.inspected(f.here)
 		}
 	},
@@ -112,7 +112,8 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	"heartbeats keep holds and waiters": func(f *poolHouse) func() {
 		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
-			f.pass(2 * fullLease)
+			before := f.look(proxies).holds[a.ID()]
+			f.await("a heartbeat", func() bool { return f.look(proxies).holds[a.ID()] > before })
 			require.NoError(f, a.Err())
 			require.False(f, w.over())
 			f.whole(proxies)

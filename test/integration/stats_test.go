@@ -19,8 +19,8 @@ func TestStatsOnAReplica(t *testing.T) {
 	replica := harness.Start(t, "--replicaof", host, port)
 	c := b.client(semaphore.Config{Lease: time.Minute})
 	b.take(b.sem(c, "gpu", 2), nil)
-	dead := b.client(semaphore.Config{Lease: 200 * time.Millisecond})
-	_, err = b.sem(dead, "gpu", 2).Acquire(b.within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: 200 * time.Millisecond})
+	dead := b.client(semaphore.Config{Lease: safe})
+	_, err = b.sem(dead, "gpu", 2).Acquire(b.within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: safe})
 	require.NoError(b, err)
 
 	reader, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: b.ns})

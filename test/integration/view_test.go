@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
@@ -233,4 +234,17 @@ func (b *bed) keysOf(name string) []string {
 		keys = append(keys, b.itemsKey(name), b.freeKey(name), b.bindingsKey(name))
 	}
 	return keys
+}
+
+// dumpsOf are all keys of a name, as bytes.
+func (b *bed) dumpsOf(name string) (all []string) {
+	b.Helper()
+	for _, key := range b.keysOf(name) {
+		text, err := b.do("DUMP", key).ToString()
+		if !rueidis.IsRedisNil(err) {
+			require.NoError(b, err)
+		}
+		all = append(all, text)
+	}
+	return all
 }
