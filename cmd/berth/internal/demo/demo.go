@@ -29,7 +29,7 @@ const limit = time.Minute
 // ErrFailed says that a fact turned out to be none. What failed is printed.
 var ErrFailed = errors.New("demo: what it shows is not so")
 
-// Options say how the demo is shown. All fields are required.
+// Options say how the demo is shown. All fields are required, but Lease.
 type Options struct {
 	// Out takes the text.
 	Out io.Writer
@@ -40,6 +40,8 @@ type Options struct {
 	Color bool
 	// Width is the number of columns that the text may have.
 	Width int
+	// Lease is that of the worker that dies, 0 for that of the act.
+	Lease time.Duration
 	// Worker makes the command of a worker process, which calls Work.
 	Worker func() *exec.Cmd
 }
@@ -51,7 +53,7 @@ type act struct {
 	about string // some lines: what will be seen
 	next  string // some lines: what to try next
 	play  func(ctx context.Context, s *stage) ([]fact, error)
-	join  func(redis rueidis.Client, observer observe.Observer) (*desk, error) // in a worker
+	join  func(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) // in a worker
 }
 
 // acts are played one after the other. All together end within the limit.

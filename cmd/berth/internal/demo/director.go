@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,11 +21,12 @@ type plan struct {
 	length   time.Duration // about how long it lasts, for the scale of its picture
 	askEvery time.Duration // between two workers that ask
 
-	victim    int           // the worker that is killed: one that had to wait
-	killAfter time.Duration // how long the victim is inside
+	victim    int           // the worker that is killed
+	killAfter time.Duration // how long the victim is inside at least
 
 	order func(worker int) order          // what a worker is to do
 	due   func(s *story, worker int) bool // what must have happened before a worker asks; nil for nothing
+	stays func(s *story, worker int) bool // whether a worker has to stay inside, whatever it was to do
 }
 
 // thing is what the workers contend for, as the server knows it.
@@ -53,6 +55,7 @@ type director struct {
 
 // direct plays an act by its plan.
 func (s *stage) direct(ctx context.Context, p plan, thing thing) (*evidence, error) {
+	p.lease = cmp.Or(s.opts.Lease, p.lease)
 	d := &director{plan: p, stage: s, story: newStory(p), thing: thing, next: 1}
 	if err := d.play(ctx); err != nil {
 		return nil, err
@@ -62,12 +65,12 @@ func (s *stage) direct(ctx context.Context, p plan, thing thing) (*evidence, err
 		return nil, err
 	}
 	waiting, err := thing.waiting(ctx)
-	return &evidence{d.story, len(holders), waiting, d.late.worst()}, err
+	return &evidence{d.story, len(holders), waiting, 2 * (d.late.worst() + s.late())}, err
 }
 
 func (d *director) play(ctx context.Context) error {
 	var err error
-	if d.reports, err = d.stage.hire(d.plan.workers); err != nil {
+	if d.reports, err = d.stage.hire(d.plan); err != nil {
 		return err
 	}
 	if err := d.gather(ctx); err != nil {
@@ -135,11 +138,14 @@ func (d *director) step(ctx context.Context) error {
 		d.take(d.pending[0])
 		d.pending = d.pending[1:]
 	}
-	if d.killAt != nil && d.now() >= *d.killAt {
+	if d.killAt != nil && d.now() >= *d.killAt && !d.plan.stays(d.story, d.plan.victim) {
 		d.killAt = nil
 		if err := d.kill(ctx); err != nil {
 			return err
 		}
+	}
+	if err := d.dismiss(); err != nil {
+		return err
 	}
 	if d.next <= d.plan.workers && d.now() >= d.askAt && d.answered() && (d.plan.due == nil || d.plan.due(d.story, d.next)) {
 		return d.ask()
@@ -160,7 +166,7 @@ func (d *director) answered() bool {
 func (d *director) ask() error {
 	t := d.story.turn(d.next)
 	t.asked = d.story.at(time.Now())
-	if err := d.stage.member(d.next).tell(d.orderFor(d.next)); err != nil {
+	if err := d.stage.member(d.next).tell(d.plan.order(d.next)); err != nil {
 		return fmt.Errorf("demo: worker %d: %w", d.next, err)
 	}
 	d.next++
@@ -168,14 +174,26 @@ func (d *director) ask() error {
 	return nil
 }
 
-// orderFor is what a worker is told to do. The victim is inside when it is killed,
-// however late a busy machine does that.
-func (d *director) orderFor(worker int) order {
-	o := d.plan.order(worker)
-	if worker == d.plan.victim {
-		o.Work = limit
+// dismiss tells those to leave that have done their work, but the victim.
+func (d *director) dismiss() error {
+	for _, t := range d.story.turns {
+		if t.granted == nil || t.told || t.worker == d.plan.victim ||
+			d.now() < *t.granted+d.plan.order(t.worker).Work || d.plan.stays(d.story, t.worker) {
+			continue
+		}
+		t.told = true
+		if err := d.stage.member(t.worker).tell(order{}); err != nil {
+			return fmt.Errorf("demo: worker %d: %w", t.worker, err)
+		}
 	}
-	return o
+	return nil
+}
+
+// untilTwoAsked has a worker stay until the two that come next have asked. So all that
+// come after the first ones stand in line, however busy the machine is.
+func untilTwoAsked(s *story, worker int) bool {
+	next := s.turn(min(worker+2, len(s.turns)))
+	return next.queued == nil && next.granted == nil
 }
 
 // kill kills the victim, and asks the server how long its lease still lasts: that

@@ -22,11 +22,15 @@ func TestNobodyAsksBeforeTheOneBeforeHasAnAnswer(t *testing.T) {
 	require.True(t, d.answered())
 }
 
-func TestTheVictimIsInsideWhenItIsKilled(t *testing.T) {
-	for _, p := range []plan{semaphorePlan, lockPlan, poolPlan} {
-		d := &director{plan: p}
-		require.Equal(t, limit, d.orderFor(p.victim).Work)
-		require.Less(t, d.orderFor(p.victim+1).Work, 2*time.Second)
+// TestNobodyLeavesBeforeTwoHaveAsked: else a busy machine has nobody in line.
+func TestNobodyLeavesBeforeTwoHaveAsked(t *testing.T) {
+	s := newStory(plan{workers: 3})
+	require.True(t, untilTwoAsked(s, 1))
+	s.turns[1].queued = ms(1)
+	require.True(t, untilTwoAsked(s, 1))
+	s.turns[2].queued = ms(2)
+	for worker := 1; worker <= 3; worker++ {
+		require.False(t, untilTwoAsked(s, worker))
 	}
 }
 
@@ -45,7 +49,7 @@ func TestWhatHappenedIsToldInItsOrder(t *testing.T) {
 	crew := []*member{{number: 1}, {number: 2}}
 	view := &told{}
 	d := &director{
-		plan: plan{workers: 2}, story: newStory(plan{workers: 2}), stage: &stage{crew: crew}, view: view, reports: reports, next: 3,
+		plan: plan{workers: 2, order: func(int) order { return order{Work: time.Hour * 2} }}, story: newStory(plan{workers: 2}), stage: &stage{crew: crew}, view: view, reports: reports, next: 3,
 	}
 	d.story.begin = begin
 	says := func(worker, at int, kind kind) {

@@ -21,6 +21,7 @@ const (
 var lockPlan = plan{
 	workers: 5, capacity: 1, lease: time.Second, length: 3000 * time.Millisecond,
 	askEvery: 100 * time.Millisecond, victim: 2, killAfter: 300 * time.Millisecond,
+	stays: untilTwoAsked,
 	order: func(worker int) order {
 		o := order{Work: 450 * time.Millisecond}
 		if worker == twice {
@@ -84,8 +85,8 @@ func (l lockThing) waiting(ctx context.Context) (int, error) {
 }
 
 // joinLock is what a worker of this act is on its side.
-func joinLock(redis rueidis.Client, observer observe.Observer) (*desk, error) {
-	locks, err := qlock.New(redis, qlock.Config{Namespace: namespace, Lease: lockPlan.lease, Observer: observer})
+func joinLock(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) {
+	locks, err := qlock.New(redis, qlock.Config{Namespace: namespace, Lease: lease, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

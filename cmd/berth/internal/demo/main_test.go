@@ -6,8 +6,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -37,7 +40,7 @@ func TestMain(m *testing.M) {
 
 func withWorkers(kind string, out *bytes.Buffer) Options {
 	return Options{
-		Out: out, Width: 80,
+		Out: out, Width: 80, Lease: 8 * time.Second, // no pause of a busy machine ends it before its time
 		Worker: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
 			// By default the race detector lets every process linger for a second.
@@ -47,17 +50,74 @@ func withWorkers(kind string, out *bytes.Buffer) Options {
 	}
 }
 
-func TestTheDemoOnATerminal(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	opts := withWorkers("good", &out)
-	opts.Live, opts.Color = true, true
-	require.NoError(t, Run(context.Background(), opts), out.String())
-	require.Equal(t, 3, strings.Count(out.String(), hideCursor))
-	require.Equal(t, 3, strings.Count(out.String(), showCursor))
-	require.Greater(t, strings.Count(out.String(), "\x1b[19A"), 50, "drawn over and over")
-	require.Greater(t, strings.Count(out.String(), "\x1b[16A"), 30, "drawn over and over")
-	require.Equal(t, 5+7+8, strings.Count(out.String(), "\x1b[32mok   \x1b[0m"))
+// TestTheDemo plays each act once, that of the lock on a terminal and the others in a
+// pipe.
+func TestTheDemo(t *testing.T) {
+	for _, played := range []struct {
+		act   act
+		facts int
+		tells []string
+	}{
+		{semaphoreAct, 5, []string{
+			"Berth demo: a semaphore between processes\n",
+			"worker 1 asks, and gets a free place at once\n",
+			"worker 3 asks, finds no free place, stands in line as the first\n",
+			"worker 3 is killed with SIGKILL; its lease has ",
+			"Never more than 2 were inside at once.\n",
+			"All 8 were granted a place in the order in which they asked; 6 of",
+			"Everything was given back: nothing is held, nobody waits.\n",
+			"  berth run --sem workshop --capacity 1 -- sleep 10\n",
+		}},
+		{lockAct, 7, []string{
+			"Berth demo: a lock between processes",
+			"worker 2 is killed with SIGKILL; its lease has ",
+			"Never was more than one inside at once.\n",
+			"Each had a higher fence than all before, also after the one that was\n",
+			"  berth run --lock invoice:42 -- sleep 10\n",
+		}},
+		{poolAct, 8, []string{
+			"Berth demo: a pool of proxies between processes\n",
+			"worker 4 for cleo asks, and gets proxy-c again at once\n",
+			"worker 4 for cleo is answered 429, and lets proxy-c rest for 900 ms\n",
+			"worker 6 for cleo gets proxy-b and not proxy-c, after ",
+			"worker 8 for cleo asks, and gets proxy-b again at once\n",
+			"Never did two have the same proxy at once; up to 3 were at work.\n",
+			"Worker 2 was killed; its lease ended ",
+			"The pool is whole, and its 3 proxies are free.\n",
+			"  berth run --pool proxies -- printenv BERTH_RESOURCE\n",
+		}},
+	} {
+		t.Run(played.act.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			opts := withWorkers("good", &out)
+			live := played.act.name == lockAct.name
+			opts.Live, opts.Color = live, live
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			require.NoError(t, perform(ctx, opts, played.act), out.String())
+			for _, line := range played.tells {
+				require.Contains(t, out.String(), line)
+			}
+			if live {
+				require.Equal(t, 1, strings.Count(out.String(), hideCursor))
+				require.Equal(t, 1, strings.Count(out.String(), showCursor))
+				require.Greater(t, strings.Count(out.String(), "\x1b[16A"), 10, "drawn over and over")
+				require.Equal(t, played.facts, strings.Count(out.String(), "\x1b[32mok   \x1b[0m"))
+				return
+			}
+			require.NotContains(t, out.String(), "\x1b", "no colors, no cursor")
+			require.Equal(t, played.facts, strings.Count(out.String(), "\n  ok     "), out.String())
+			last := 0.0
+			for _, found := range regexp.MustCompile(`(?m)^ *(\d+\.\d\d) s `).FindAllStringSubmatch(out.String(), -1) {
+				at, err := strconv.ParseFloat(found[1], 64)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, at, last, "it is told in order:\n%s", out.String())
+				last = at
+			}
+			require.Positive(t, last)
+		})
+	}
 }
 
 func TestWorkersThatCannotStartFailTheDemo(t *testing.T) {

@@ -24,15 +24,14 @@ const (
 	first    = 3 // comes for cleo for the first time
 	again    = 4 // comes for cleo again, and gets a 429
 	blocker  = 5 // has a proxy while others wait
-	moved    = 6 // comes for cleo while her proxy rests
+	moved    = 6 // comes for cleo while her proxy is in use
 	rested   = 7 // gets the proxy that has rested
 	returned = 8 // comes for cleo once more
 )
 
-// The times follow from each other, so that a busy machine tells the same story:
-// the lease of the dead one ends before the rest does, because the rest begins
-// after the death and its begin and length together are longer than the lease; and
-// the blocker has its proxy until both are over.
+// Each stays until what it is there for has happened, so that a busy machine tells the
+// same story: nobody leaves before two stand in line, the first of them gets the proxy
+// of the dead one, and only then the other proxy begins its rest.
 var poolPlan = plan{
 	workers: 8, capacity: len(proxyKeys), lease: time.Second, length: 2500 * time.Millisecond,
 	askEvery: 100 * time.Millisecond, victim: dies, killAfter: 400 * time.Millisecond,
@@ -42,8 +41,8 @@ var poolPlan = plan{
 			dies:     {Bind: "ben"},
 			first:    {Bind: "cleo", Work: 200 * time.Millisecond},
 			again:    {Bind: "cleo", Work: 200 * time.Millisecond, Rest: 900 * time.Millisecond},
-			blocker:  {Bind: "anna", Work: 1500 * time.Millisecond},
-			moved:    {Bind: "cleo", Work: 750 * time.Millisecond},
+			blocker:  {Bind: "anna", Work: 200 * time.Millisecond},
+			moved:    {Bind: "cleo", Work: 300 * time.Millisecond},
 			rested:   {Bind: "dora", Work: 100 * time.Millisecond},
 			returned: {Bind: "cleo", Work: 150 * time.Millisecond},
 		}[worker]
@@ -53,13 +52,26 @@ var poolPlan = plan{
 		case first:
 			return s.turn(1).gone != nil
 		case again:
-			return s.turn(first).gone != nil && s.turn(dies).killed != nil
-		case moved:
-			return s.turn(again).gone != nil
+			return s.turn(first).gone != nil
 		case returned:
 			return s.turn(moved).gone != nil && s.turn(rested).gone != nil
 		}
 		return true
+	},
+	stays: func(s *story, worker int) bool {
+		switch worker {
+		case dies:
+			return s.turn(rested).queued == nil
+		case again:
+			return s.turn(moved).granted == nil
+		case blocker:
+			return s.turn(moved).granted == nil || s.turn(rested).granted == nil
+		case moved:
+			return s.turn(rested).gone == nil
+		case rested:
+			return s.turn(moved).granted == nil
+		}
+		return false
 	},
 }
 
@@ -135,8 +147,8 @@ func (p poolThing) waiting(ctx context.Context) (int, error) {
 }
 
 // joinPool is what a worker of this act is on its side.
-func joinPool(redis rueidis.Client, observer observe.Observer) (*desk, error) {
-	client, err := allocator.New(redis, allocator.Config{Namespace: namespace, Lease: poolPlan.lease, Observer: observer})
+func joinPool(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) {
+	client, err := allocator.New(redis, allocator.Config{Namespace: namespace, Lease: lease, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestFactsOfAGoodPool(t *testing.T) {
 		"Never did two have the same proxy at once; up to 3 were at work.",
 		"All 8 were granted a place in the order in which they asked; 2 of them had to wait.",
 		"Worker 4 came for cleo, as worker 3 before, and got the same proxy, though proxy-a had been free for longer.",
-		"Worker 6 found that proxy at rest and got another one; worker 8 then got this one for cleo, though proxy-c had been free for longer.",
+		"Worker 6 found that proxy in use and got another one; worker 8 then got this one for cleo, though proxy-c had been free for longer.",
 		"Worker 4 was answered 429 and let its proxy rest for 900 ms: nobody had it in that time, and 2.0 ms after it worker 7 had it.",
 		"Worker 2 was killed; its lease ended 739 ms later, and 2.0 ms after that worker 6 had its proxy. Nobody had to clean up.",
 		"Everything was given back: nothing is held, nobody waits.",
@@ -202,36 +203,35 @@ func TestThePictureOfAPool(t *testing.T) {
 `, "\n"+strings.Join(lines, "\n")+"\n")
 }
 
-// TestTheWorkersOfAPoolAskWhenTheirTurnHasCome looks at what must have happened
+// TestTheWorkersOfAPoolAskAndLeaveWhenTheirTurnHasCome looks at what must have happened
 // before, whatever the clock says.
-func TestTheWorkersOfAPoolAskWhenTheirTurnHasCome(t *testing.T) {
+func TestTheWorkersOfAPoolAskAndLeaveWhenTheirTurnHasCome(t *testing.T) {
 	s := newStory(poolPlan)
-	due := func(worker int) bool { return poolPlan.due(s, worker) }
-	require.True(t, due(1))
-	require.True(t, due(dies))
-	require.False(t, due(first))
 	for _, step := range []struct {
 		happens func()
-		worker  int
-		due     bool
+		may     string // 3 may ask, and -3 leave
 	}{
-		{func() { s.turn(1).gone = ms(1) }, first, true},
-		{func() {}, again, false},
-		{func() { s.turn(first).gone = ms(2) }, again, false},
-		{func() { s.turn(dies).killed = ms(3) }, again, true},
-		{func() {}, blocker, true},
-		{func() {}, moved, false},
-		{func() { s.turn(again).gone = ms(4) }, moved, true},
-		{func() {}, rested, true},
-		{func() { s.turn(moved).gone = ms(5) }, returned, false},
-		{func() { s.turn(rested).gone = ms(6) }, returned, true},
+		{func() {}, "1 -1 2 -3 5 6 7 -8"},
+		{func() { s.turn(1).gone = ms(1) }, "1 -1 2 3 -3 5 6 7 -8"},
+		{func() { s.turn(first).gone = ms(2) }, "1 -1 2 3 -3 4 5 6 7 -8"},
+		{func() { s.turn(rested).queued = ms(3) }, "1 -1 2 -2 3 -3 4 5 6 7 -8"},
+		{func() { s.turn(moved).granted = ms(4) }, "1 -1 2 -2 3 -3 4 -4 5 6 7 -7 -8"},
+		{func() { s.turn(rested).granted = ms(5) }, "1 -1 2 -2 3 -3 4 -4 5 -5 6 7 -7 -8"},
+		{func() { s.turn(rested).gone = ms(6) }, "1 -1 2 -2 3 -3 4 -4 5 -5 6 -6 7 -7 -8"},
+		{func() { s.turn(moved).gone = ms(7) }, "1 -1 2 -2 3 -3 4 -4 5 -5 6 -6 7 -7 8 -8"},
 	} {
 		step.happens()
-		require.Equal(t, step.due, due(step.worker), "worker %d", step.worker)
+		may := ""
+		for worker := 1; worker <= poolPlan.workers; worker++ {
+			if poolPlan.due(s, worker) {
+				may += fmt.Sprint(" ", worker)
+			}
+			if !poolPlan.stays(s, worker) {
+				may += fmt.Sprint(" ", -worker)
+			}
+		}
+		require.Equal(t, step.may, strings.TrimSpace(may))
 	}
-	o := poolPlan.order
-	require.Greater(t, o(again).Work+o(again).Rest, poolPlan.lease, "the rest ends after the lease of the dead one")
-	require.Greater(t, o(blocker).Work, o(again).Work+o(again).Rest+o(rested).Work, "and only then comes a proxy free that nobody waits for")
 }
 
 func TestTheTellingOfAPool(t *testing.T) {

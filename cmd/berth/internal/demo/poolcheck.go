@@ -137,7 +137,7 @@ func (s *story) changedProxy() fact {
 	case last != t:
 		return right(false, "worker %d did not come after worker %d", returned, moved)
 	}
-	return right(true, "Worker %d found that proxy at rest and got another one; worker %d then got this one for %s, %s.",
+	return right(true, "Worker %d found that proxy in use and got another one; worker %d then got this one for %s, %s.",
 		moved, returned, t.customer, f.text)
 }
 

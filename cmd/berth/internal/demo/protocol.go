@@ -8,13 +8,20 @@ const urlVariable = "BERTH_DEMO_URL"
 // actVariable tells it the name of the act in which it plays.
 const actVariable = "BERTH_DEMO_ACT"
 
+// leaseVariable tells it its lease.
+const leaseVariable = "BERTH_DEMO_LEASE"
+
+// steady is the lease of all workers but the one that is killed: no pause of a busy
+// machine ends it.
+const steady = time.Minute
+
 // aliveEvery is how often a worker says that it has said all until then.
 const aliveEvery = 20 * time.Millisecond
 
-// order is what a worker is told, one JSON document a line on its stdin. The end
-// of stdin is the order to leave.
+// order is what a worker is told, one JSON document a line on its stdin: to ask, and
+// when it is inside any other one, or the end of stdin, to leave.
 type order struct {
-	// Work is how long the worker is to stay inside.
+	// Work is how long the worker is to stay inside at least, by its director.
 	Work time.Duration `json:"work"`
 	// Again is how long of that it is to stay inside a second entry, which it
 	// makes at once; 0 for none.
@@ -59,6 +66,8 @@ type report struct {
 	// Resource is what the worker has of a pool.
 	Resource string `json:"resource,omitempty"`
 	Text     string `json:"text,omitempty"`
+	// Late is how late the worker's timers were at worst.
+	Late time.Duration `json:"late,omitempty"`
 
 	worker int // who said it; not sent
 }

@@ -18,6 +18,12 @@ const workshop = "workshop"
 var semaphorePlan = plan{
 	workers: 8, capacity: 2, lease: 1500 * time.Millisecond, length: 4500 * time.Millisecond,
 	askEvery: 200 * time.Millisecond, victim: 3, killAfter: 400 * time.Millisecond,
+	stays: func(s *story, worker int) bool {
+		// The last two are inside when the dead one's place has come free, and so it went
+		// to one of those in line.
+		dead := s.turn(3)
+		return untilTwoAsked(s, worker) || worker > 6 && dead.over == nil
+	},
 	// Not all are inside equally long, or all would look alike.
 	order: func(worker int) order {
 		return order{Work: 700*time.Millisecond + time.Duration(worker*37%5)*60*time.Millisecond}
@@ -90,8 +96,8 @@ func (s semaphoreThing) waiting(ctx context.Context) (int, error) {
 }
 
 // joinSemaphore is what a worker of this act is on its side.
-func joinSemaphore(redis rueidis.Client, observer observe.Observer) (*desk, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: namespace, Lease: semaphorePlan.lease, Observer: observer})
+func joinSemaphore(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) {
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: namespace, Lease: lease, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ type member struct {
 	number int
 	cmd    *exec.Cmd
 	orders io.WriteCloser
+	late   atomic.Int64  // how late its timers were at worst, in nanoseconds
 	heard  atomic.Int64  // until when, in Unix nanoseconds, all that it said has been passed on
 	ended  chan struct{} // closed when the process has ended and all it said is read
 	err    error         // how it ended; to be read after ended
@@ -37,10 +38,15 @@ type member struct {
 
 // hire starts worker processes, numbered from 1. What they report arrives on
 // the channel, in order for each of them, and with a report when one has ended.
-func (s *stage) hire(count int) (<-chan report, error) {
+// The one that is to be killed has the lease of the plan.
+func (s *stage) hire(p plan) (<-chan report, error) {
 	reports := make(chan report, 1024) // more than an act has, so nobody blocks
-	for number := 1; number <= count; number++ {
-		m, err := s.start(number, reports)
+	for number := 1; number <= p.workers; number++ {
+		lease := steady
+		if number == p.victim {
+			lease = p.lease
+		}
+		m, err := s.start(number, lease, reports)
 		if err != nil {
 			return nil, fmt.Errorf("demo: worker %d: %w", number, err)
 		}
@@ -49,9 +55,9 @@ func (s *stage) hire(count int) (<-chan report, error) {
 	return reports, nil
 }
 
-func (s *stage) start(number int, reports chan<- report) (*member, error) {
+func (s *stage) start(number int, lease time.Duration, reports chan<- report) (*member, error) {
 	cmd := s.opts.Worker()
-	cmd.Env = append(cmd.Environ(), urlVariable+"="+s.server.URL(), actVariable+"="+s.act)
+	cmd.Env = append(cmd.Environ(), urlVariable+"="+s.server.URL(), actVariable+"="+s.act, leaseVariable+"="+lease.String())
 	said := &tail{}
 	cmd.Stderr = said
 	orders, err := cmd.StdinPipe()
@@ -76,6 +82,7 @@ func (s *stage) start(number int, reports chan<- report) (*member, error) {
 			if r.Kind != alive {
 				reports <- r
 			}
+			m.late.Store(max(m.late.Load(), int64(r.Late)))
 			m.heard.Store(r.At.UnixNano())
 		}
 		m.err = cmd.Wait()
@@ -97,6 +104,15 @@ func (s *stage) heard() time.Time {
 		until = min(until, m.heard.Load())
 	}
 	return time.Unix(0, until)
+}
+
+// late is how late the crew's timers were at worst.
+func (s *stage) late() time.Duration {
+	most := int64(0)
+	for _, m := range s.crew {
+		most = max(most, m.late.Load())
+	}
+	return time.Duration(most)
 }
 
 // member returns a worker by its number.

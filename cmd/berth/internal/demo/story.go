@@ -28,6 +28,7 @@ type turn struct {
 	granted  moment // the worker was inside, by its own clock
 	handed   moment // the server granted, by the server's clock
 	fence    int64
+	told     bool   // to leave
 	leaving  moment // the worker was about to give its place back
 	gone     moment // it had done so
 	killed   moment

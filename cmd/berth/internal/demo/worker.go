@@ -64,13 +64,17 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	if at < 0 {
 		return fmt.Errorf("demo: no act %q", os.Getenv(actVariable))
 	}
+	lease, err := time.ParseDuration(os.Getenv(leaseVariable))
+	if err != nil {
+		return err
+	}
 	redis, err := rueidis.NewClient(option)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
 	w := &worker{out: json.NewEncoder(out)}
-	if w.desk, err = acts()[at].join(redis, observe.Func(w.observe)); err != nil {
+	if w.desk, err = acts()[at].join(redis, observe.Func(w.observe), lease); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.desk.close(context.WithoutCancel(ctx))) }()
@@ -87,10 +91,13 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 func (w *worker) live(ctx context.Context) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
+	late, last := time.Duration(0), time.Now()
 	for {
 		select {
 		case <-ticker.C:
-			w.say(report{Kind: alive})
+			late = max(late, time.Since(last)-aliveEvery)
+			w.say(report{Kind: alive, Late: late})
+			last = time.Now()
 		case <-ctx.Done():
 			return
 		}
@@ -140,7 +147,7 @@ func (w *worker) obey(ctx context.Context, in io.Reader) error {
 		}
 	}()
 	for o := range orders {
-		if err := w.turn(ctx, o); err != nil {
+		if err := w.turn(ctx, o, orders); err != nil {
 			w.say(report{Kind: trouble, Text: err.Error()})
 			return err
 		}
@@ -148,8 +155,8 @@ func (w *worker) obey(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
-// turn asks for a place, works, and gives the place back.
-func (w *worker) turn(ctx context.Context, o order) error {
+// turn asks for a place, works until the next order, and gives the place back.
+func (w *worker) turn(ctx context.Context, o order, next <-chan order) error {
 	inside, err := w.desk.enter(ctx, o)
 	if err != nil {
 		return err
@@ -160,8 +167,11 @@ func (w *worker) turn(ctx context.Context, o order) error {
 			return err
 		}
 	}
-	if err := pause(ctx, inside, o.Work-o.Again); err != nil {
-		return err
+	select {
+	case <-next:
+	case <-inside.Done():
+		return inside.Err()
+	case <-ctx.Done():
 	}
 	if resting, ok := inside.(resource); ok && o.Rest > 0 {
 		if err := resting.Rest(o.Rest, "429 Too Many Requests"); err != nil {
