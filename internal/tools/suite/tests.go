@@ -286,7 +286,7 @@ func (t *tests) again(path, name string) string {
 // relative returns a package as the go command takes it in the module's folder.
 func (t *tests) relative(path string) string {
 	path, _, _ = strings.Cut(path, " ") // "p [p.test]": p built for the tests of p
-	path = strings.TrimSuffix(path, "_test")
+	path = strings.TrimSuffix(strings.TrimSuffix(path, ".test"), "_test")
 	if path == t.path {
 		return "."
 	}

@@ -121,6 +121,7 @@ func TestNamesThatMeanSomethingElsewhereAreQuoted(t *testing.T) {
 	root := newTests(".", "example.org", nil, nil)
 	require.Equal(t, `go test -race -count=1 -run '^TestA$/^it'\''s_2\.5\$$' .`, root.again("example.org", "TestA/it's_2.5$"))
 	require.Equal(t, "go test -race -count=1 ./pkg/a", root.again("example.org/pkg/a [example.org/pkg/a.test]", ""))
+	require.Equal(t, "go test -race -count=1 ./pkg/a", root.again("example.org/pkg/a.test", ""))
 }
 
 func TestWhatRunsIsToldWithItsTests(t *testing.T) {
