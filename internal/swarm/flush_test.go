@@ -161,7 +161,7 @@ func TestAPassThatIsCutShortSaysSo(t *testing.T) {
 func TestTwoMayFlushAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		for i := range 250 {
+		for i := range 120 {
 			w.probe(fmt.Sprintf("dead%d", i), 1)
 			w.line.hold(fmt.Sprintf("n%d", i), "1", fmt.Sprintf("dead%d", i), false)
 		}
@@ -181,16 +181,16 @@ func TestTwoMayFlushAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.Equal(t, Flushed{Nodes: 250, Locks: 250}, sum)
-		require.Len(t, w.line.ended(), 250)
+		require.Equal(t, Flushed{Nodes: 120, Locks: 120}, sum)
+		require.Len(t, w.line.ended(), 120)
 
 		// All were condemned in one ms, and none is missed.
-		for i := range 250 {
+		for i := range 120 {
 			w.line.hold(fmt.Sprintf("n%d", i), "2", fmt.Sprintf("dead%d", i), false)
 		}
 		out, err := nodes[0].FlushNow(ctx)
 		require.NoError(t, err)
-		require.Equal(t, Flushed{Locks: 250}, out)
+		require.Equal(t, Flushed{Locks: 120}, out)
 	})
 }
 

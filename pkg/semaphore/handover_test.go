@@ -75,7 +75,7 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 				ended := w.ends(q)
 				synctest.Wait()
 				if c.ends == 0 {
-					w.Until(time.Hour)
+					w.Until(2 * time.Minute)
 					require.NoError(t, q.Err())
 					return
 				}

@@ -283,7 +283,7 @@ func TestADeadHoldersPlaceIsGrantedThoughTheFirstInLineDiedToo(t *testing.T) {
 // Those that died in line take a number of scripts to drop, and no time beyond
 // that.
 func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
-	const dead = 350 // more than three scripts may drop
+	const dead = 250 // more than two scripts may drop
 	crowd := func(w *world) {
 		w.acquireScript("dead", "dead.0", 1, semaphore.CapacityStored)
 		for i := range dead {

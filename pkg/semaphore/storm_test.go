@@ -115,7 +115,7 @@ func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 						n.Delay(func() time.Duration { return rand.N(lag) })
 					}
 				}
-				s := &storm{w: w, capacity: 3, workers: 8, claims: 25, patience: 60 * ms, hold: 10 * ms}
+				s := &storm{w: w, capacity: 3, workers: 8, claims: 6, patience: 60 * ms, hold: 10 * ms}
 				s.blow(nodes...)
 				require.Positive(t, s.granted)
 				require.Positive(t, s.refused)
@@ -170,7 +170,7 @@ func TestAStormOverABadNetworkNeverOverfills(t *testing.T) {
 					})
 					nodes = append(nodes, n)
 				}
-				s := &storm{w: w, capacity: 3, workers: 4, claims: 15, patience: 3 * time.Second, hold: 400 * ms, opts: opts}
+				s := &storm{w: w, capacity: 3, workers: 4, claims: 5, patience: 3 * time.Second, hold: 400 * ms, opts: opts}
 				s.blow(nodes...)
 				for _, n := range nodes {
 					n.OnCommand(nil)
@@ -202,7 +202,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 			})
 			nodes = append(nodes, n)
 		}
-		s := &storm{w: w, capacity: 2, workers: 4, claims: 15, patience: time.Second, hold: 50 * ms}
+		s := &storm{w: w, capacity: 2, workers: 4, claims: 6, patience: time.Second, hold: 50 * ms}
 		s.blow(nodes...)
 		for _, n := range nodes {
 			n.OnCommand(nil)
