@@ -64,8 +64,11 @@ func (r *run) round(g *ground, seed int64) {
 	for _, v := range o.found[:min(shown, len(o.found))] {
 		fmt.Printf("\nVIOLATION on %s, seed %d\n%s\n", g.name, seed, v)
 	}
-	r.Errorf("%d violations on %s, seed %d\nhistories: %s\nagain: make torture ON=%s SEED=%d ROUNDS=1",
-		len(o.found), g.name, seed, o.dir, g.name, seed)
+	again := fmt.Sprintf("make torture ON=%s SEED=%d ROUNDS=1", g.name, seed)
+	if isShort() {
+		again = "go -C test test -race -count=1 -run '^TestTorture$' ./torture -torture.on " + g.name
+	}
+	r.Errorf("%d violations on %s, seed %d\nhistories: %s\nagain: %s", len(o.found), g.name, seed, o.dir, again)
 }
 
 // play plays a round.

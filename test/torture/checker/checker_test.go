@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"syscall"
@@ -261,6 +262,34 @@ func processor(t *testing.T) time.Duration {
 	var used syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// More is held than there is, and whose ends made room for some of it may be chosen in more
+// ways than are tried: that is neither kept nor broken.
+func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
+	const capacity, holds = 20, 60
+	run := &history.Run{}
+	for i := range int64(holds) {
+		about := history.Event{Process: "w1.1", Primitive: "sem", Name: "s", Weight: 1, Capacity: capacity, Lease: 100_000, Do: history.Acquire}
+		add := func(kind history.Kind, us int64, change func(*history.Event)) {
+			e := about
+			e.Kind, e.At, e.Real = kind, us*1000, simEpoch+us
+			change(&e)
+			run.Events = append(run.Events, e)
+		}
+		add(history.Invoke, 1000*i, func(e *history.Event) { e.Op = i + 1 })
+		add(history.OK, 1000*i+900, func(e *history.Event) {
+			e.Op, e.Claim, e.Fence = i+1, fmt.Sprint("c", i), simEpoch+1000*i+500
+		})
+		if i >= holds-capacity-1 { // one too many
+			add(history.Alive, 1_000_000, func(e *history.Event) { e.Hold, e.Claim = i+1, fmt.Sprint("c", i) })
+		}
+	}
+	sortEvents(run)
+	report := Check(run)
+	require.NotContains(t, rulesOf(report), Linearizable)
+	require.Equal(t, 1, countOf(report, Linearizable).GaveUp)
+	require.Contains(t, rulesOf(report), Capacity)
 }
 
 // The machine's own clock jumps: nothing that was written of it proves anything.
