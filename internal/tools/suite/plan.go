@@ -58,28 +58,28 @@ func plans(at places) map[string]plan {
 	// one of them wants no race detector: so all is built first, once, with it. What tests
 	// build by themselves is as they say.
 	build := step{
-		name: "build", does: "the library and its tests, with the race detector", takes: time.Minute, after: []string{"setup"},
+		name: "build", does: "the library and its tests, with the race detector", takes: 90 * time.Second, after: []string{"setup"},
 		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./..."},
 	}
 	racing := []string{"GOFLAGS=" + strings.TrimSpace(at.goflags+" -race")}
-	root := tests(".", "the library, with nothing but Go", 3*time.Minute, "build")
+	root := tests(".", "the library, with nothing but Go", 2*time.Minute, "build")
 	root.env = []string{"PATH=" + at.bare + string(os.PathListSeparator) + os.Getenv("PATH"), "BERTH_TEST_REDIS", "BERTH_REDIS"}
 	// Most of them wait most of the time: more at once than there are processors.
-	real := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
-	real.flags = []string{"-p=4"}
+	servers := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
+	servers.flags = []string{"-p=4"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 
 	tidy := target("check-tidy", "go.mod and go.sum", time.Second, "setup")
 	docs := target("check-docs", "what is generated, links, anchors, names", 10*time.Second, "check-tidy", "build")
 	docs.env = racing
-	lint := target("lint", "golangci-lint, go vet among it, in all modules; luacheck", time.Minute, "check-docs")
+	lint := target("lint", "golangci-lint, go vet among it, in all modules; luacheck", 75*time.Second, "check-docs")
 	lint.env = racing
 	// It builds all that the library stands on for each system: more than a commit is worth.
 	vet := target("vet", "the library for macOS and Windows", 2*time.Minute, "lint")
 
 	dockerd := target("setup-docker", "a Docker, if none answers", 10*time.Second, "setup")
 	dockerd.env = []string{"BERTH_DOCKER=" + at.docker}
-	contained := real
+	contained := servers
 	contained.env = []string{"BERTH_TEST_DOCKER=required"}
 	contained.after = []string{"build", dockerd.name}
 	undocker := step{
@@ -97,7 +97,7 @@ func plans(at places) map[string]plan {
 		"test": {
 			does: "all tests with the race detector, on real servers too",
 			cold: 10 * time.Minute, warm: 8 * time.Minute,
-			steps: []step{setup("cc", "redis", "valkey"), build, root, real, bench},
+			steps: []step{setup("cc", "redis", "valkey"), build, root, servers, bench},
 		},
 		"ci": {
 			does: "everything that a change must pass",
