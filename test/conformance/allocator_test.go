@@ -149,7 +149,8 @@ func poolSource(b *bed) {
 	}, RefreshEvery: 100 * time.Millisecond})
 	release(b, must(b, allocate(pools[0], nil)), must(b, allocate(pools[1], nil)))
 	b.has(pools[1], "a", "b")
-	_, err := pools[0].Clear(b.within(patience))
+	// Not Clear: it is a replace, as each refresh is, and the newer one supersedes.
+	_, err := pools[0].Remove(b.within(patience), []string{"a", "b"})
 	require.NoError(b, err)
 	release(b, must(b, allocate(pools[1], nil)))
 }

@@ -19,7 +19,7 @@ import (
 
 // patience bounds every wait for something that must happen. It is far above what
 // anything takes, so that only what hangs meets it.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // long is the lease of what a test neither waits for nor wants renewed meanwhile.
 const long = time.Minute
