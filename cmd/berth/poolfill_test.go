@@ -98,7 +98,8 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 		stats, err := pool.Stats(ctx)
 		return err == nil && stats.Waiting == 1
 	}, patience, 10*time.Millisecond)
-	require.Zero(t, call(t, s.URL(), "pool", "add", "proxies", "a").code)
+	added := call(t, s.URL(), "pool", "add", "proxies", "a")
+	require.Zero(t, added.code, added.err)
 	require.Equal(t, "a", <-got)
 }
 
