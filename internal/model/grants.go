@@ -18,7 +18,7 @@ func (m *machine) grants(t *rapid.T, v *view) {
 		}
 		if _, ok := v.holds[c.id]; ok {
 			fence[c] = v.records[c.id].Fence
-		} else if c.returned() && c.got != nil {
+		} else if c.back && c.got != nil {
 			fence[c] = c.got.Fence() // it has ended since, too
 		} else {
 			continue

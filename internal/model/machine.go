@@ -95,6 +95,7 @@ type claim struct {
 	parked bool // detached
 
 	cancel context.CancelFunc
+	back   bool          // its acquire had returned when the server was last looked at
 	done   chan struct{} // closed when its acquire has returned, with:
 	got    *semaphore.Permit
 	err    error
