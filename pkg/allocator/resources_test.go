@@ -219,7 +219,7 @@ func TestManyResourcesGoInStepsWithProgress(t *testing.T) {
 		a := n.takes(all[0], nil)
 		w.release(a)
 		change, err = n.Remove(ctx, all[:1000])
-		changed(t, change, err)(0, 0, 450)
+		changed(t, change, err)(0, 0, 1000)
 		require.Equal(t, 5, n.Count("pool_remove"))
 		w.release(n.takes(all[1000], nil))
 	})
