@@ -176,8 +176,9 @@ func (d *Deployment) master(t testing.TB) *Server {
 }
 
 // Failover kills the master, as SIGKILL does, once its replicas have what it has,
-// and returns when another one takes writes in its place. Rejoin brings the killed
-// one back. It is for Sentinel.
+// and returns when another one takes writes in its place for good: one Sentinel may
+// have begun a failover of its own beside that of another, and what was written in
+// between is lost. Rejoin brings the killed one back. It is for Sentinel.
 func (d *Deployment) Failover(t testing.TB) {
 	t.Helper()
 	d.replace(t, func(old *Server) {
@@ -186,6 +187,7 @@ func (d *Deployment) Failover(t testing.TB) {
 		until(t, "noticing that "+old.Addr+" is killed", func(ctx context.Context) error { return d.noticed(ctx, old) })
 		d.beware(t, patience)
 	})
+	until(t, "Sentinels that are done with the failover", d.watchedOver)
 }
 
 // noticed is nil once a Sentinel names another master than the old one.
