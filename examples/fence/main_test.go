@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -23,11 +24,13 @@ func open(t *testing.T, ids ...string) accounts {
 
 func TestTheProgram(t *testing.T) {
 	t.Parallel()
-	book := open(t, "alice")
-	require.NoError(t, run(t.Context(), berthtest.Redis(t), book, "alice"))
-	balance, err := book.balance(t.Context(), "alice")
-	require.NoError(t, err)
-	require.Equal(t, int64(110), balance, "no payment is lost, and none comes late")
+	synctest.Test(t, func(t *testing.T) {
+		book := open(t, "alice")
+		require.NoError(t, run(t.Context(), berthtest.Redis(t), book, "alice"))
+		balance, err := book.balance(t.Context(), "alice")
+		require.NoError(t, err)
+		require.Equal(t, int64(110), balance, "no payment is lost, and none comes late")
+	})
 }
 
 func TestTheStatements(t *testing.T) {

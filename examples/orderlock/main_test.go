@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -34,45 +35,49 @@ func serve(t *testing.T, patience time.Duration, charge func(ctx context.Context
 
 func TestOnePaymentAtATime(t *testing.T) {
 	t.Parallel()
-	var inside, paid atomic.Int32
-	_, pay := serve(t, time.Minute, func(context.Context, string) error {
-		defer inside.Add(-1)
-		if inside.Add(1) > 1 {
-			return errors.New("two at once")
+	synctest.Test(t, func(t *testing.T) {
+		var inside, paid atomic.Int32
+		_, pay := serve(t, time.Minute, func(context.Context, string) error {
+			defer inside.Add(-1)
+			if inside.Add(1) > 1 {
+				return errors.New("two at once")
+			}
+			paid.Add(1)
+			return nil
+		})
+		var requests sync.WaitGroup
+		codes := make([]int, 10)
+		for i := range codes {
+			requests.Go(func() { codes[i] = pay("42") })
 		}
-		paid.Add(1)
-		return nil
+		requests.Wait()
+		for _, code := range codes {
+			require.Equal(t, http.StatusNoContent, code)
+		}
+		require.Equal(t, int32(10), paid.Load())
 	})
-	var requests sync.WaitGroup
-	codes := make([]int, 10)
-	for i := range codes {
-		requests.Go(func() { codes[i] = pay("42") })
-	}
-	requests.Wait()
-	for _, code := range codes {
-		require.Equal(t, http.StatusNoContent, code)
-	}
-	require.Equal(t, int32(10), paid.Load())
 }
 
 func TestTheAnswers(t *testing.T) {
 	t.Parallel()
-	s, pay := serve(t, 3*time.Second, func(_ context.Context, order string) error {
-		if order == "broke" {
-			return errors.New("no money")
-		}
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		s, pay := serve(t, 3*time.Second, func(_ context.Context, order string) error {
+			if order == "broke" {
+				return errors.New("no money")
+			}
+			return nil
+		})
+		require.Equal(t, http.StatusNoContent, pay("7"))
+		require.Equal(t, http.StatusServiceUnavailable, pay("broke"))
+		require.Equal(t, http.StatusNotFound, pay("{}"))
+
+		// A later hold was here already: what comes with a smaller fence is refused.
+		require.NoError(t, s.guard.Admit(t.Context(), "order:8", 1<<62))
+		require.Equal(t, http.StatusServiceUnavailable, pay("8"))
+
+		held, err := s.locks.Lock(t.Context(), "order:7", &qlock.LockOptions{})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusLocked, pay("7"), "after its patience")
+		require.NoError(t, held.Release(t.Context()))
 	})
-	require.Equal(t, http.StatusNoContent, pay("7"))
-	require.Equal(t, http.StatusServiceUnavailable, pay("broke"))
-	require.Equal(t, http.StatusNotFound, pay("{}"))
-
-	// A later hold was here already: what comes with a smaller fence is refused.
-	require.NoError(t, s.guard.Admit(t.Context(), "order:8", 1<<62))
-	require.Equal(t, http.StatusServiceUnavailable, pay("8"))
-
-	held, err := s.locks.Lock(t.Context(), "order:7", &qlock.LockOptions{})
-	require.NoError(t, err)
-	require.Equal(t, http.StatusLocked, pay("7"), "after its patience")
-	require.NoError(t, held.Release(t.Context()))
 }
