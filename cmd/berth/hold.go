@@ -28,7 +28,7 @@ func (a *app) run(o runOptions, args []string) error {
 	signals := make(chan os.Signal, 16)
 	relay(signals, supervise.Interrupts())
 	relay(signals, supervise.Others())
-	defer signal.Stop(signals)
+	// Until the process has ended: a late signal must not take the place of the exit code.
 	notes := newNotes(a.err)
 	defer notes.close()
 
