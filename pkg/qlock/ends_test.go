@@ -56,10 +56,11 @@ func TestHowALockEnds(t *testing.T) {
 		},
 		"another handle of this process resumes it, after a Detach that ended nothing": func(w *world, n *node) *qlock.Lock {
 			l := n.take(nil)
-			n.OnCommand(func(link.Command) link.Fate { return link.LoseReply })
+			w.Advance(0) // nothing else is under way that the break would hit
+			n.Once("lock_renew", link.LoseReply)
 			_, err := l.Detach(ctx)
 			require.Error(w.T, err)
-			n.OnCommand(nil)
+			w.Advance(0) // the client knows of the break
 			_ = n.resume(berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.Node(), Fence: l.Fence()})
 			return l
 		},

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/qlock"
@@ -73,12 +72,12 @@ func TestManyCancelledLocksLeaveNothing(t *testing.T) {
 	b := sharedLocks(t)
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
-	cfg := qlock.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience}
+	cfg := qlock.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 	s := b.storm(1)
 	proxy := harness.Proxy(t, b.server)
 	proxy.AddLatency(t, time.Millisecond)
 	for _, pipelines := range []int{1, 3, 5} {
-		edit := func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines }
+		edit := heardOn(pipelines)
 		cfg.Observer = s.failures()
 		s.asks = append(s.asks, forLock(b.lockerOn(b.server.Client(t, edit), cfg)), forLock(b.lockerOn(proxy.Client(t, edit), cfg)))
 	}

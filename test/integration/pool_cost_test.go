@@ -16,14 +16,14 @@ func TestManyCancelledAllocationsLeaveNothing(t *testing.T) {
 	b := sharedPools(t)
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
-	cfg := allocator.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience}
+	cfg := allocator.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 	b.add(b.pool(cfg), numbered(resources)...)
 	s := b.storm(resources)
 	proxy := harness.Proxy(t, b.server)
 	proxy.AddLatency(t, time.Millisecond)
 	cfg.Observer = s.failures()
 	for _, pipelines := range []int{1, 3, 5} {
-		edit := func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines }
+		edit := heardOn(pipelines)
 		for _, redis := range []rueidis.Client{b.server.Client(t, edit), proxy.Client(t, edit)} {
 			s.asks = append(s.asks, forResource(b.proxies(b.poolerOn(redis, cfg), poolConfig{})))
 		}
