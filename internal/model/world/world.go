@@ -90,8 +90,10 @@ func scriptsOf(state string) []*scriptkit.Script {
 }
 
 // RarePings keeps rueidis from sending a PING a second, which makes hours of
-// virtual time long, and from making more than a megabyte of buffers for each connection.
+// virtual time long, from making more than a megabyte of buffers for each connection, and
+// from counting the machine's processors: a client has two connections for its calls.
 func RarePings(option *rueidis.ClientOption) {
+	option.PipelineMultiplex = 1
 	option.Dialer.KeepAlive = time.Hour
 	option.ConnWriteTimeout = 10 * time.Second
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 16<<10, 16<<10
