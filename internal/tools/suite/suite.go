@@ -213,9 +213,13 @@ func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
 			env = append(env, variable)
 		}
 	}
+	flags := slices.Clone(step.flags)
 	t := newTests(step.module, path, env, s.console)
+	if step.cpu != "" {
+		t.cpu, flags = step.cpu, append(flags, "-cpu="+step.cpu)
+	}
 	s.set(func() { r.tests = t })
-	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, step.flags, []string{"./..."})
+	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, flags, []string{"./..."})
 	step.env = append(slices.Clone(step.env), "BERTH_TEST_REPORT="+s.report)
 	t.ended(s.execute(ctx, step, r, command, t.line))
 	return t.failures

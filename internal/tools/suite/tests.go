@@ -37,6 +37,7 @@ type tests struct {
 	module  string   // its folder
 	path    string   // its import path
 	env     []string // what the command needs that runs a test again
+	cpu     string   // likewise, -cpu
 	console *console
 
 	mu       sync.Mutex
@@ -273,6 +274,9 @@ func (t *tests) again(path, name string) string {
 		words = append(words, "-C", t.module)
 	}
 	words = append(words, "test", "-race", "-count=1")
+	if t.cpu != "" {
+		words = append(words, "-cpu="+t.cpu)
+	}
 	if name != "" {
 		parts := strings.Split(name, "/")
 		for i, part := range parts {

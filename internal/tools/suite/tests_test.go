@@ -122,6 +122,8 @@ func TestNamesThatMeanSomethingElsewhereAreQuoted(t *testing.T) {
 	require.Equal(t, `go test -race -count=1 -run '^TestA$/^it'\''s_2\.5\$$' .`, root.again("example.org", "TestA/it's_2.5$"))
 	require.Equal(t, "go test -race -count=1 ./pkg/a", root.again("example.org/pkg/a [example.org/pkg/a.test]", ""))
 	require.Equal(t, "go test -race -count=1 ./pkg/a", root.again("example.org/pkg/a.test", ""))
+	root.cpu = "1"
+	require.Equal(t, "go test -race -count=1 -cpu=1 ./pkg/a", root.again("example.org/pkg/a", ""))
 }
 
 func TestWhatRunsIsToldWithItsTests(t *testing.T) {
