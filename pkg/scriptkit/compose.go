@@ -13,18 +13,22 @@ var includeComment = regexp.MustCompile(`^---[ \t]*@include[ \t]+"([^"]+)"[ \t]*
 
 // piece is code, and the file that is included behind it.
 type piece struct {
-	tokens  []token
+	facts   *facts
 	body    string // the code, without comments
 	include string // its path, "" at the end of the file
 }
 
-// cut takes a file apart at its includes. A comment that only looks like an include
-// is refused: it would be missing silently.
-func cut(text string, tokens []token) ([]piece, error) {
+// cut takes a file apart at its includes; code are its tokens without the comments. A
+// comment that only looks like an include is refused: it would be missing silently.
+func cut(text string, tokens, code []token) ([]piece, error) {
 	var pieces []piece
-	from := 0
-	for i, t := range tokens {
-		if t.kind != kindComment || !strings.HasPrefix(strings.TrimLeft(t.text, "-[= \t\n"), "@include") {
+	from, to := 0, 0 // of the piece, in code
+	for _, t := range tokens {
+		if t.kind != kindComment {
+			to++
+			continue
+		}
+		if !strings.HasPrefix(strings.TrimLeft(t.text, "-[= \t\n"), "@include") {
 			continue
 		}
 		m := includeComment.FindStringSubmatch(t.text)
@@ -32,15 +36,14 @@ func cut(text string, tokens []token) ([]piece, error) {
 		if m == nil || strings.TrimSpace(text[lineStart:t.start]) != "" {
 			return nil, fmt.Errorf(`line %d: an include is written --- @include "lib/name" on a line of its own`, t.line)
 		}
-		pieces = append(pieces, newPiece(text, tokens[from:i], m[1]+".lua"))
-		from = i + 1
+		pieces = append(pieces, newPiece(text, code[from:to], m[1]+".lua"))
+		from = to
 	}
-	return append(pieces, newPiece(text, tokens[from:], "")), nil
+	return append(pieces, newPiece(text, code[from:], "")), nil
 }
 
-func newPiece(text string, tokens []token, include string) piece {
-	code := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == kindComment })
-	return piece{tokens: code, body: strip(text, tokens), include: include}
+func newPiece(text string, code []token, include string) piece {
+	return piece{facts: read(code), body: strip(text, code), include: include}
 }
 
 // checkInclude holds a lib file to its shape: a comment, then one local function
@@ -50,8 +53,8 @@ func (s *source) checkInclude() error {
 		return errors.New("the file does not begin with a comment")
 	}
 	name := strings.TrimSuffix(path.Base(s.path), ".lua")
-	for i := range len(s.tokens) - 2 {
-		t := s.tokens[i:]
+	for i := range len(s.code) - 2 {
+		t := s.code[i:]
 		if t[0].is("local") && t[1].is("function") && t[2].is(name) {
 			return nil
 		}
@@ -64,16 +67,16 @@ func (s *source) checkInclude() error {
 type composer struct {
 	sources map[string]*source
 	done    map[string]bool
-	text    strings.Builder
-	tokens  []token
+	bodies  []string
+	facts   []*facts
 }
 
 // add appends s with what it includes. The trail holds the files that led here.
 func (c *composer) add(s *source, trail []string) error {
 	trail = append(trail, s.path)
 	for _, p := range s.pieces {
-		c.text.WriteString(p.body)
-		c.tokens = append(c.tokens, p.tokens...)
+		c.bodies = append(c.bodies, p.body)
+		c.facts = append(c.facts, p.facts)
 		if p.include == "" || c.done[p.include] {
 			continue
 		}

@@ -95,7 +95,11 @@ func parseHeader(name, comment string) (Header, error) {
 func headerItems(text string) []string {
 	var items []string
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(remark.ReplaceAllString(strings.TrimRight(line, "\r\n"), ""))
+		line = strings.TrimRight(line, "\r\n")
+		if strings.Contains(line, "--") { // seldom, and the pattern is dear
+			line = remark.ReplaceAllString(line, "")
+		}
+		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
 		}

@@ -40,7 +40,7 @@ type lexer struct {
 // lex returns the tokens of src, comments included.
 func lex(src string) ([]token, error) {
 	l := &lexer{src: src, line: 1}
-	var tokens []token
+	tokens := make([]token, 0, len(src)/4+1) // more than most files have
 	for l.space(); l.pos < len(src); l.space() {
 		t := token{start: l.pos, line: l.line}
 		if err := l.next(&t); err != nil {
@@ -169,6 +169,9 @@ func isWord(c byte) bool {
 // reads a call's parenthesis differently after a line's end.
 func strip(src string, tokens []token) string {
 	var b strings.Builder
+	if len(tokens) > 0 {
+		b.Grow(tokens[len(tokens)-1].end - tokens[0].start + 1)
+	}
 	end := 0 // of the last token kept
 	for _, t := range tokens {
 		if t.kind == kindComment {

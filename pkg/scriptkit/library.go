@@ -92,7 +92,7 @@ func (l *Library) Scripts() []*Script { return slices.Clone(l.scripts) }
 // source is one file.
 type source struct {
 	path   string
-	tokens []token
+	code   []token
 	header string // the first comment
 	pieces []piece
 }
@@ -128,8 +128,8 @@ func (s *source) read(text string) error {
 	if len(tokens) > 0 && tokens[0].start == 0 && tokens[0].kind == kindComment {
 		s.header = tokens[0].text
 	}
-	s.tokens = slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == kindComment })
-	s.pieces, err = cut(text, tokens)
+	s.code = slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == kindComment })
+	s.pieces, err = cut(text, tokens, s.code)
 	return err
 }
 
@@ -152,14 +152,14 @@ func (s *source) script(sources map[string]*source) (*Script, error) {
 	if err := c.add(s, nil); err != nil {
 		return nil, err
 	}
-	if err := checkBody(&header, c.tokens); err != nil {
+	if err := checkBody(&header, c.facts); err != nil {
 		return nil, err
 	}
-	commands, err := findCommands(c.tokens)
+	commands, err := findCommands(c.facts)
 	if err != nil {
 		return nil, err
 	}
-	composed := c.text.String()
+	composed := strings.Join(c.bodies, "")
 	sum := sha1.Sum([]byte(composed)) // what EVALSHA takes, no matter of security
 	return &Script{
 		Name:     name,
