@@ -22,6 +22,7 @@ type core struct {
 	shared   bool
 	sharers  int
 	turnID   string // of the turn that this node had last; the refresher's
+	atOnce   int    // up to how many resources Inspect reads in one step
 
 	// replacing has room for one: what this process replaces goes one after the other, so
 	// that only another process can supersede it.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// atOnce is up to how many resources Inspect reads in one step.
+// atOnce is up to how many resources Inspect reads in one step; tests set it lower.
 const atOnce = 10_000
 
 // page is about how many entries one step reads above that.

@@ -184,7 +184,7 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 	p := &Pool[T]{
 		core: &core{
 			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown, shared: cfg.Shared, sharers: cfg.MaxSharers,
-			replacing: make(chan struct{}, 1),
+			replacing: make(chan struct{}, 1), atOnce: atOnce,
 		},
 		cfg: cfg,
 	}

@@ -337,7 +337,7 @@ func (p *core) stats(ctx context.Context) (Stats, error) {
 
 // inspectOnce sends pool_inspect.
 func (p *core) inspectOnce(ctx context.Context, part, cursor string) (step inspectStep, err error) {
-	r, err := p.run(ctx, p.client.calls.inspecting, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
+	r, err := p.run(ctx, p.client.calls.inspecting, part, cursor, strconv.Itoa(page), strconv.Itoa(p.atOnce))
 	if err != nil {
 		return step, err
 	}
