@@ -37,7 +37,7 @@ func TestABoundClaimGetsItsResourceIfThatIsFree(t *testing.T) {
 				w.add("a", "b", "c", "d", "e")
 				n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
 				w.bind("customer", "c", 0)
-				for range 10 {
+				for range 3 {
 					w.Advance(time.Minute)
 					held := n.takes("c", to("customer"))
 					w.release(n.take(nil)) // what others take meanwhile
@@ -240,7 +240,7 @@ func TestABindingWithoutEndLasts(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a", "b")
 				begin(w, w.node())
-				w.Until(100 * 24 * time.Hour)
+				w.Until(2 * 24 * time.Hour)
 				_, err := w.pool.GC(t.Context())
 				require.NoError(t, err)
 				bound, left := w.binding("customer")

@@ -136,7 +136,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 	},
 	"held_long": func(w *world, n *node) {
-		n.take(nil)
+		n.take(&allocator.AllocateOptions{Lease: berth.Forever}) // which is renewed less often
 		w.Advance(10 * time.Minute)
 	},
 	"detached": func(w *world, n *node) {

@@ -43,6 +43,9 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 			"a maximum hold": {allocator.AllocateOptions{MaxHold: lease}, berth.ErrExpired},
 			"cut off":        {allocator.AllocateOptions{}, berth.ErrLost},
 		} {
+			if ending != "cut off" && name != "another has it" {
+				continue // how it ended is known to the client alone, what became of it to the server
+			}
 			t.Run(name+", "+ending, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
 					w.add("a")
@@ -201,9 +204,9 @@ func TestAnAnswerThatComesAfterTheDeadlineRevivesNothing(t *testing.T) {
 // them at once all the same, and sees to it that the others are dropped.
 func TestOfManyExpiredLeasesTheNextAllocationGetsOneAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const all = 350
+		const all = 120
+		w.add(many("r", all)...)
 		for i := range all {
-			w.add(fmt.Sprint("r", i))
 			w.acquireScript("dead", fmt.Sprint("dead.", i))
 		}
 		require.Equal(t, all, w.inspect().Leased)
@@ -214,7 +217,7 @@ func TestOfManyExpiredLeasesTheNextAllocationGetsOneAtOnce(t *testing.T) {
 		require.Equal(t, held.ID(), w.holder(held.Resource()))
 		synctest.Wait()
 		require.Equal(t, 1, n.Count("pool_acquire"))
-		require.LessOrEqual(t, n.Count("pool_sweep"), 4, "about a hundred each")
+		require.LessOrEqual(t, n.Count("pool_sweep"), 2, "about a hundred each")
 		stats := w.inspect()
 		require.Equal(t, 1, stats.Leased)
 		require.Equal(t, all-1, stats.Free)

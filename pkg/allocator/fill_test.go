@@ -100,16 +100,16 @@ func TestATryOfAPoolThatStaysEmptySaysSo(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				ctx := context.Background()
 				n := w.nodeOf(allocator.PoolConfig[string]{Source: s.list})
-				_, empty := n.tries(ctx, 50, nil)
-				require.Equal(t, 50, empty)
+				_, empty := n.tries(ctx, 8, nil)
+				require.Equal(t, 8, empty)
 				require.EqualValues(t, 1, s.asked.Load())
 				_, err := n.TryAllocate(ctx, nil)
 				require.ErrorContains(t, err, "the pool could not be refreshed")
 				require.EqualValues(t, 1, s.asked.Load(), "a moment ago")
 				w.Advance(20 * time.Second)
 				before := s.asked.Load()
-				_, empty = n.tries(ctx, 50, nil)
-				require.Equal(t, 50, empty)
+				_, empty = n.tries(ctx, 8, nil)
+				require.Equal(t, 8, empty)
 				require.LessOrEqual(t, s.asked.Load(), before+1)
 			})
 		})
@@ -153,16 +153,16 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 		stays int
 	}{
 		"Clear":   {func(n *node) error { return change(n.Clear(context.Background())) }, 0},
-		"Replace": {func(n *node) error { return change(n.Replace(context.Background(), many("o", 210), nil)) }, 210},
-		"Refresh": {func(n *node) error { return change(n.Refresh(context.Background())) }, 210},
+		"Replace": {func(n *node) error { return change(n.Replace(context.Background(), many("o", 3), nil)) }, 3},
+		"Refresh": {func(n *node) error { return change(n.Refresh(context.Background())) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{has: many("s", 210)}).list})
+				n := w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{has: many("s", 3)}).list})
 				w.Advance(time.Second)
 				ended := make(chan error, 1)
 				begun := false
-				replaced, err := n.Replace(context.Background(), many("r", 300), &allocator.AddOptions{
+				replaced, err := n.Replace(context.Background(), many("r", 210), &allocator.AddOptions{
 					Progress: func(int, int) {
 						if !begun { // in the middle
 							begun = true
@@ -172,7 +172,7 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 					},
 				})
 				require.NoError(t, err)
-				require.Equal(t, 300, replaced.Added)
+				require.Equal(t, 210, replaced.Added)
 				require.NoError(t, <-ended)
 				require.Equal(t, other.stays, w.inspect().Resources, "the later one decides")
 			})

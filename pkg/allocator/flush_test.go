@@ -211,7 +211,7 @@ func TestAPoolThatIsOnlyWaitedForExpiresWithThoseWhoWait(t *testing.T) {
 		n := w.node()
 		n.queue(nil)
 		require.Positive(t, w.Expiry())
-		w.Advance(5 * time.Minute)
+		w.Advance(90 * time.Second)
 		require.Greater(t, w.Expiry(), w.Now()+time.Minute)
 		n.Die()
 		w.Advance(time.Minute + 2*lease)
@@ -240,7 +240,7 @@ func TestAPoolThatNobodyTouchedForDaysHasLostNothing(t *testing.T) {
 		w.bind("an hour", "r6", 0)
 		require.NoError(t, w.pool.Rest(ctx, "r39", berth.Forever, "mine"))
 		before := w.Dump()
-		w.Until(10 * 24 * time.Hour)
+		w.Until(2 * 24 * time.Hour)
 		require.Equal(t, before, w.Dump())
 		require.EqualValues(t, -1, w.Expiry())
 

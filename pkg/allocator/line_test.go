@@ -19,7 +19,7 @@ func TestWhoWaitsGetsWhatComesBackInTheOrderOfTheLine(t *testing.T) {
 		w.add("a")
 		held := w.node().takes("a", nil)
 		var line []*wait
-		for range 20 {
+		for range 5 {
 			w.Advance(7 * ms)
 			line = append(line, w.node().queue(nil))
 		}
@@ -164,6 +164,9 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 		},
 	} {
 		for _, what := range []string{"a lease", "a rest"} {
+			if what == "a rest" && script != "pool_sweep" {
+				continue // one sweep drops both
+			}
 			t.Run(what+" before "+script, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
 					w.add("kept", "a")
@@ -231,7 +234,7 @@ func TestTryNeverPassesTheLineNorStandsInIt(t *testing.T) {
 // one that lives stands behind them.
 func TestTryDoesNotPassALineThatIsFullOfTheDead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for i := range 250 {
+		for i := range 120 {
 			w.acquireScript("dead", fmt.Sprint("dead.", i))
 		}
 		w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })
@@ -250,17 +253,17 @@ func TestAnEmptyPoolIsWaitedFor(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		first, second := n.queue(nil), n.queue(nil)
-		w.Until(10 * time.Minute)
+		w.Until(time.Minute)
 		w.add("a")
-		a := first.gets(10*time.Minute, "a")
+		a := first.gets(time.Minute, "a")
 		require.True(t, second.Pending())
 		_, err := w.pool.Clear(t.Context())
 		require.NoError(t, err)
 		w.release(a)
-		w.Until(20 * time.Minute)
+		w.Until(2 * time.Minute)
 		require.True(t, second.Pending())
 		w.add("b")
-		second.gets(20*time.Minute, "b")
+		second.gets(2*time.Minute, "b")
 	})
 }
 

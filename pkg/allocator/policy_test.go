@@ -56,7 +56,7 @@ func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 		leased := w.node().takes("0", nil)
 		require.NoError(t, w.pool.Rest(t.Context(), "1", time.Hour, ""))
 		seen, before, again := make(map[string]int), "", 0
-		for range 400 {
+		for range 150 {
 			a := n.take(nil)
 			seen[a.Resource()]++
 			if a.Resource() == before {
@@ -65,13 +65,13 @@ func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 			before = a.Resource()
 			w.release(a)
 		}
-		require.Greater(t, again, 20) // of 67
-		require.Less(t, again, 200)
+		require.Greater(t, again, 3) // of about 25
+		require.Less(t, again, 100)
 		require.Len(t, seen, 6)
 		require.NotContains(t, seen, "0")
 		require.NotContains(t, seen, "1")
 		for key, count := range seen {
-			require.Greater(t, count, 20, key) // of 67
+			require.Greater(t, count, 3, key) // of about 25
 		}
 
 		// All of them at once, each to one.
@@ -129,7 +129,7 @@ func TestWhatHasRestedIsInTurnAgainWhileOthersAreFree(t *testing.T) {
 				w.acquireScript("dead", "dead.1") // has b
 				w.Advance(2 * time.Minute)
 				seen := make(map[string]bool)
-				for range 100 {
+				for range 60 {
 					a := n.take(nil)
 					seen[a.Resource()] = true
 					w.release(a)

@@ -131,7 +131,7 @@ func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
 		n := w.nodeOf(inTurn)
 		n.connect()
 		var a *allocator.Allocation[string]
-		for range 100 {
+		for range 10 {
 			var err error
 			a, err = n.TryAllocate(context.Background(), nil)
 			require.NoError(t, err)

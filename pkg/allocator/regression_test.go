@@ -86,7 +86,7 @@ func TestBindingsThatEndedDoNotGrowInNumber(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
 		n := w.node()
-		for i := range 100 {
+		for i := range 40 {
 			w.release(n.take(&allocator.AllocateOptions{Bind: fmt.Sprint("customer ", i), BindFor: time.Second}))
 			w.Advance(400 * ms)
 		}
@@ -115,7 +115,7 @@ func TestTheListingOfResourcesDoesNotReadBindings(t *testing.T) {
 		n := w.node()
 		n.connect()
 		w.add("a", "b", "c")
-		for i := range 250 {
+		for i := range 110 {
 			require.NoError(t, w.pool.Bind(t.Context(), fmt.Sprint("customer ", i), "a", nil))
 		}
 		n.Fresh()

@@ -110,9 +110,9 @@ func many(prefix string, count int) []string {
 func TestTheNewerOfTwoReplacesWins(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		for _, step := range []int{200, 400, 500} {
+		for _, step := range []int{200, 401} {
 			old, n := w.node(), w.node()
-			r := old.replaceUpTo(step, many("old", 500))
+			r := old.replaceUpTo(step, many("old", 401))
 			_, err := n.Replace(ctx, []string{"a", "b"}, nil)
 			require.NoError(t, err)
 			r.goOn()
@@ -160,13 +160,13 @@ func TestAReplaceThatIsInterruptedLosesNothing(t *testing.T) {
 
 func TestAReplaceThroughAFlushHasAll(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for _, step := range []int{200, 400, 500} {
-			r := w.node().replaceUpTo(step, many("x", 500))
+		for _, step := range []int{200, 401} {
+			r := w.node().replaceUpTo(step, many("x", 401))
 			w.Do("FLUSHALL")
 			r.goOn()
 			require.NoError(t, r.err)
-			require.Equal(t, 500, w.inspect().Resources)
-			require.Equal(t, 500, r.change.Added)
+			require.Equal(t, 401, w.inspect().Resources)
+			require.Equal(t, 401, r.change.Added)
 			w.Do("FLUSHALL")
 			w.Advance(time.Second)
 		}

@@ -58,8 +58,8 @@ func (m *crowd) whole(t *testing.T) {
 
 func TestATryFindsAResourceBehindMoreExpiredLeasesThanOneRunDrops(t *testing.T) {
 	inCrowd(t, func(t *testing.T, m *crowd) {
-		m.add("0", 0, 250)
-		for n := range 250 {
+		m.add("0", 0, 120)
+		for n := range 120 {
 			r := m.try(n)
 			require.Equal(t, "granted", r.Status())
 		}

@@ -48,7 +48,7 @@ func TestInASharedPoolNobodyWaitsWhileOneDoesNotRest(t *testing.T) {
 		ctx := context.Background()
 		w.add("a", "b")
 		n := w.nodeOf(inTurn)
-		for range 50 {
+		for range 10 {
 			_, err := n.TryAllocate(ctx, nil)
 			require.NoError(t, err)
 		}

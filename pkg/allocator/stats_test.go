@@ -55,8 +55,8 @@ func TestStatsSweepAllThatHasExpired(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
-		w.add(many("x", 250)...)
-		for i := range 250 {
+		w.add(many("x", 120)...)
+		for i := range 120 {
 			w.acquireScript("dead", fmt.Sprint("dead.", i))
 		}
 		w.Advance(lease)
@@ -67,9 +67,9 @@ func TestStatsSweepAllThatHasExpired(t *testing.T) {
 		before := w.Dump()
 		stats, err := n.Stats(ctx)
 		require.NoError(t, err)
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 250, Free: 250, Expired: 150}, stats)
+		require.Equal(t, allocator.Stats{Name: proxies, Resources: 120, Free: 120, Expired: 20}, stats)
 		require.Equal(t, before, w.Dump(), "nothing is written")
-		for _, want := range []int{100, 50, 0} {
+		for _, want := range []int{20, 0} {
 			count, err = n.GC(ctx)
 			require.NoError(t, err)
 			require.Equal(t, want, count, "at most 100 in one script")
@@ -206,10 +206,10 @@ func TestAHolderIsListedWithItsResourceAndAllThatItAskedFor(t *testing.T) {
 func TestAfterASwapTheListingHasTheNewResource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		w.add(many("x", 300)...)
+		w.add(many("x", 130)...)
 		n := w.node()
 		resources := make(map[string]string)
-		for i := range 250 {
+		for i := range 120 {
 			a := n.take(nil)
 			if i%100 == 0 {
 				require.NoError(t, a.Swap(ctx))

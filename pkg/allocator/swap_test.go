@@ -347,7 +347,7 @@ func TestASwapFindsOneBehindWhatHasExpired(t *testing.T) {
 		w.add("a")
 		n := w.node()
 		a := n.takes("a", nil)
-		_, err := n.Add(ctx, many("x", 400), &allocator.AddOptions{Expiry: time.Second})
+		_, err := n.Add(ctx, many("x", 250), &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		w.add("b")
 		w.Advance(time.Second)

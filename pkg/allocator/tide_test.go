@@ -113,7 +113,7 @@ func TestRestsThatEndOneAfterTheOtherWakeTheLineOneAfterTheOther(t *testing.T) {
 		for _, c := range []struct {
 			resource string
 			ends     time.Duration
-		}{{"a", 1300 * ms}, {"b", time.Second}, {"c", 1700 * ms}, {"d", 3 * time.Minute}} {
+		}{{"a", 1300 * ms}, {"b", time.Second}, {"c", 1700 * ms}, {"d", 20 * time.Second}} {
 			require.NoError(t, w.pool.Rest(t.Context(), c.resource, c.ends, ""))
 		}
 		nodes := []*node{w.node(), w.node(), w.node()}
@@ -124,7 +124,7 @@ func TestRestsThatEndOneAfterTheOtherWakeTheLineOneAfterTheOther(t *testing.T) {
 		line[0].getsIn(time.Second, "b")
 		line[1].getsIn(1300*ms, "a")
 		line[2].getsIn(1700*ms, "c")
-		line[3].getsIn(3*time.Minute, "d")
+		line[3].getsIn(20*time.Second, "d")
 		w.inspect()
 	})
 }

@@ -161,7 +161,7 @@ func TestNoValueIsClosedUnderAUser(t *testing.T) {
 	var work sync.WaitGroup
 	for range 8 {
 		work.Go(func() {
-			for range 2000 {
+			for range 500 {
 				resource := fmt.Sprint(rand.IntN(3))
 				call, stop := context.WithTimeout(ctx, time.Duration(rand.IntN(20))*time.Microsecond)
 				v, err := s.take(call, resource)
