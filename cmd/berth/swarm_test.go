@@ -28,7 +28,7 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	const limit = 10 * time.Second
-	way := link.New(func(string) string { return "" })
+	way := link.New(nil)
 	redis, err := s.Client(way.Wrap)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,20 +39,6 @@ const (
 	stateKey, probesKey = "berth:swarm:{nodes}:state", "berth:swarm:{nodes}:probes"
 )
 
-// scriptNames are the names of the scripts by their SHA-1.
-var scriptNames = sync.OnceValue(func() map[string]string {
-	byHash := make(map[string]string)
-	for _, s := range claims.Library().Scripts() {
-		byHash[s.SHA] = s.Name
-	}
-	return byHash
-})
-
-// scripts are those of the swarm.
-func scripts() []*scriptkit.Script {
-	return slices.DeleteFunc(claims.Library().Scripts(), func(s *scriptkit.Script) bool { return !strings.HasPrefix(s.Name, "swarm_") })
-}
-
 // world is a server in virtual time, and nodes of it.
 type world struct {
 	t      *testing.T
@@ -77,7 +62,6 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		defer redis.Close()
 		w := &world{t: t, server: server, redis: redis, line: newLine(), began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
-		worlds.Load(t, redis, scripts()...)
 		test(t, w)
 	})
 }
@@ -107,7 +91,7 @@ type node struct {
 // change says otherwise.
 func (w *world) node(id string, change ...func(*Config)) *node {
 	w.t.Helper()
-	n := &node{w: w, id: id, Link: link.New(func(sha string) string { return scriptNames()[sha] })}
+	n := &node{w: w, id: id, Link: link.New(worlds.Script)}
 	redis, err := w.server.Client(worlds.RarePings, n.Wrap)
 	require.NoError(w.t, err)
 	w.t.Cleanup(redis.Close)

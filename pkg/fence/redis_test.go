@@ -19,6 +19,7 @@ import (
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // do runs a command, and returns its answer.
@@ -162,11 +163,11 @@ func lossy(t *testing.T) (*fence.Redis, *link.Link, rueidis.Client) {
 	server, err := embedded.Start()
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
-	names := map[string]string{}
+	scripts := map[string]*scriptkit.Script{}
 	for _, s := range fence.Library().Scripts() {
-		names[s.SHA] = s.Name
+		scripts[s.SHA] = s
 	}
-	l := link.New(func(sha string) string { return names[sha] })
+	l := link.New(func(sha string) *scriptkit.Script { return scripts[sha] })
 	redis, err := server.Client(l.Wrap)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/model/link"
 	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/observe"
@@ -33,15 +32,6 @@ const (
 	// stateKey and lineKey are its keys.
 	stateKey, lineKey = "berth:lock:{door}:state", "berth:lock:{door}:line"
 )
-
-// names are the names of the scripts by their SHA-1.
-var names = sync.OnceValue(func() map[string]string {
-	byHash := make(map[string]string)
-	for _, s := range claims.Library().Scripts() {
-		byHash[s.SHA] = s.Name
-	}
-	return byHash
-})
 
 // world is a server in virtual time, and clients of it.
 type world struct{ *worlds.World }
@@ -66,7 +56,7 @@ type node struct {
 // node starts a client. Its lease is that of the tests unless cfg says so.
 func (w *world) node(cfg ...qlock.Config) *node {
 	w.T.Helper()
-	n := &node{w: w, Link: link.New(func(sha string) string { return names()[sha] })}
+	n := &node{w: w, Link: link.New(worlds.Script)}
 	var err error
 	n.redis, err = w.Server.Client(worlds.RarePings, n.Wrap)
 	require.NoError(w.T, err)

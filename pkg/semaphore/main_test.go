@@ -37,15 +37,6 @@ const (
 	stateKey, lineKey = "berth:sem:{gpu}:state", "berth:sem:{gpu}:line"
 )
 
-// names are the names of the scripts by their SHA-1.
-var names = sync.OnceValue(func() map[string]string {
-	byHash := make(map[string]string)
-	for _, s := range semaphore.Library().Scripts() {
-		byHash[s.SHA] = s.Name
-	}
-	return byHash
-})
-
 // world is a server in virtual time, and clients of it.
 type world struct{ *worlds.World }
 
@@ -69,7 +60,7 @@ type node struct {
 // node starts a client. Its lease is that of the tests unless cfg says so.
 func (w *world) node(cfg ...semaphore.Config) *node {
 	w.T.Helper()
-	n := &node{w: w, Link: link.New(func(sha string) string { return names()[sha] })}
+	n := &node{w: w, Link: link.New(worlds.Script)}
 	var err error
 	n.redis, err = w.Server.Client(worlds.RarePings, n.Wrap)
 	require.NoError(w.T, err)

@@ -23,7 +23,7 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 			model.Run(rt, model.World{
 				Redis: w.Redis, Namespace: "berth", Name: fmt.Sprint(gpu, runs), Lease: lease, Exact: true,
 				Connect: func() (rueidis.Client, *link.Link) {
-					l := link.New(nil)
+					l := link.New(worlds.Script)
 					redis, err := w.Server.Client(worlds.RarePings, l.Wrap)
 					require.NoError(t, err)
 					return redis, l

@@ -63,7 +63,7 @@ func (c *conn) readCommands() {
 		if err != nil {
 			return
 		}
-		_, fate := c.link.command(words, raw)
+		raw, fate := c.link.command(words, raw)
 		if fate.kind == loseRequest || fate.kind == late {
 			return
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // errCut is what dialing a link that is cut returns. It is no timeout, so that
@@ -20,8 +22,8 @@ var errCut = &net.OpError{Op: "dial", Net: "link", Err: errors.New("the link is 
 
 // Command is one command on its way to the server.
 type Command struct {
-	// Name is the command in upper case. For EVALSHA and EVAL it is what names
-	// made of the script's SHA-1, if that is not empty.
+	// Name is the command in upper case; the script's name where EVALSHA or EVAL runs
+	// one that the link knows.
 	Name string
 	// Args are its arguments, without the name.
 	Args []string
@@ -64,8 +66,8 @@ func Slow(d time.Duration) Fate { return Fate{delay: d} }
 
 // Link is all connections of one client. The zero value is not ready; see New.
 type Link struct {
-	names func(sha string) string
-	dial  func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
+	scripts func(sha string) *scriptkit.Script
+	dial    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
 	mu     sync.Mutex
 	fate   func(Command) Fate
@@ -78,12 +80,15 @@ type Link struct {
 	late   [][]byte
 }
 
-// New returns a link on which everything passes. names gives scripts their
-// names by their SHA-1; it may be nil.
-func New(names func(sha string) string) *Link {
+// New returns a link on which everything passes. scripts finds a script by its SHA-1,
+// nil where there is none; it may be nil itself. The server need not know those scripts:
+// the link sends their source with each call, and answers SCRIPT LOAD in its place. An
+// embedded server would read the source anew for each SCRIPT LOAD, which takes longer than
+// most tests; of what it runs it reads each source once in a process.
+func New(scripts func(sha string) *scriptkit.Script) *Link {
 	flow := make(chan struct{})
 	close(flow)
-	return &Link{names: names, flow: flow, conns: make(map[*conn]bool), counts: make(map[string]int)}
+	return &Link{scripts: scripts, flow: flow, conns: make(map[*conn]bool), counts: make(map[string]int)}
 }
 
 // Wrap makes a client use the link. It is an option of embedded.Server.Client.
@@ -245,17 +250,23 @@ func (l *Link) Open() int {
 	return len(l.conns)
 }
 
-// command reads a command's name, counts it and asks for its fate.
-func (l *Link) command(words []string, raw []byte) (string, Fate) {
+// command counts a command, decides on its fate, and returns what the server gets.
+func (l *Link) command(words []string, raw []byte) ([]byte, Fate) {
 	c := Command{Name: strings.ToUpper(words[0]), Args: words[1:]}
-	if (c.Name == "EVALSHA" || c.Name == "EVAL") && l.names != nil && len(c.Args) > 0 {
-		sha := c.Args[0]
-		if c.Name == "EVAL" {
-			sum := sha1.Sum([]byte(sha))
-			sha = hex.EncodeToString(sum[:])
+	switch {
+	case l.scripts == nil || len(c.Args) == 0:
+	case c.Name == "EVALSHA":
+		if s := l.scripts(c.Args[0]); s != nil {
+			c.Name = s.Name
+			raw = command(append([]string{"EVAL", s.Source}, c.Args[1:]...)...)
 		}
-		if name := l.names(sha); name != "" {
-			c.Name = name
+	case c.Name == "EVAL":
+		if s := l.scripts(sum(c.Args[0])); s != nil {
+			c.Name = s.Name
+		}
+	case c.Name == "SCRIPT" && len(c.Args) == 2:
+		if s := l.scripts(sum(c.Args[1])); s != nil {
+			raw = command("ECHO", s.SHA)
 		}
 	}
 	l.mu.Lock()
@@ -271,7 +282,13 @@ func (l *Link) command(words []string, raw []byte) (string, Fate) {
 		l.late = append(l.late, raw)
 		l.mu.Unlock()
 	}
-	return c.Name, fate
+	return raw, fate
+}
+
+// sum is a script's SHA-1, as servers write it.
+func sum(source string) string {
+	hash := sha1.Sum([]byte(source))
+	return hex.EncodeToString(hash[:])
 }
 
 // lag is how long the next frame takes.

@@ -14,16 +14,20 @@ import (
 	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// scriptNames are the names of the scripts by their SHA-1.
-var scriptNames = sync.OnceValue(func() map[string]string {
-	byHash := make(map[string]string)
+// scripts are all scripts by their SHA-1.
+var scripts = sync.OnceValue(func() map[string]*scriptkit.Script {
+	byHash := make(map[string]*scriptkit.Script)
 	for _, s := range claims.Library().Scripts() {
-		byHash[s.SHA] = s.Name
+		byHash[s.SHA] = s
 	}
 	return byHash
 })
+
+// Script finds a script by its SHA-1, nil where there is none.
+func Script(sha string) *scriptkit.Script { return scripts()[sha] }
 
 // Process is what one client of a test, a node, stands on: a link of its own and a
 // record of its events.
@@ -41,7 +45,7 @@ type Process struct {
 // its Observer, and is handed to Closes.
 func (w *World) Process() *Process {
 	w.T.Helper()
-	p := &Process{W: w, Link: link.New(func(sha string) string { return scriptNames()[sha] })}
+	p := &Process{W: w, Link: link.New(Script)}
 	var err error
 	p.Redis, err = w.Server.Client(RarePings, p.Wrap)
 	require.NoError(w.T, err)

@@ -5,7 +5,6 @@ package world
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,42 +49,7 @@ func In(t *testing.T, state, line string, test func(t *testing.T, w *World)) {
 		defer redis.Close()
 		w := &World{T: t, Server: server, Redis: redis, State: state, Line: line, Began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
-		Load(t, redis, scriptsOf(state)...)
 		test(t, w)
-	})
-}
-
-// Load has an embedded server know the scripts. SCRIPT LOAD would have it read every one
-// of them anew, which takes longer than most tests; of those that it runs it reads each
-// once in a process. On the state of a newer release a script writes nothing.
-func Load(t *testing.T, redis rueidis.Client, scripts ...*scriptkit.Script) {
-	t.Helper()
-	const newer = "newer"
-	do := func(words ...string) string {
-		answer, err := redis.Do(t.Context(), redis.B().Arbitrary(words...).Build()).ToAny()
-		require.NoError(t, err, "%.80q", words)
-		return fmt.Sprint(answer)
-	}
-	do("HSET", newer, "fmt", "99")
-	for _, s := range scripts {
-		keys := slices.Repeat([]string{newer}, len(s.Header.Keys))
-		args := slices.Repeat([]string{"1"}, len(s.Header.Args)+len(s.Header.Group))
-		answer := do(slices.Concat([]string{"EVAL", s.Source, strconv.Itoa(len(keys))}, keys, args)...)
-		require.Equal(t, "[incompatible 99]", answer, s.Name)
-	}
-	do("DEL", newer)
-}
-
-// scriptsOf are the scripts that may run on a name, by its state's key.
-func scriptsOf(state string) []*scriptkit.Script {
-	foreign := []string{"semaphore_", "lock_", "pool_", "fence_"}
-	for kind, own := range map[string]string{":sem:": "semaphore_", ":lock:": "lock_", ":pool:": "pool_"} {
-		if strings.Contains(state, kind) {
-			foreign = slices.DeleteFunc(foreign, func(prefix string) bool { return prefix == own })
-		}
-	}
-	return slices.DeleteFunc(claims.Library().Scripts(), func(s *scriptkit.Script) bool {
-		return slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(s.Name, prefix) })
 	})
 }
 
