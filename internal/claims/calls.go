@@ -18,8 +18,8 @@ import (
 	"github.com/berth-go/berth/scripts"
 )
 
-// library composes the scripts once, when the first client is made.
-var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.MustParse(scripts.FS) })
+// library composes a script once, when the first client that uses it is made.
+var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(scripts.FS) })
 
 // Library has the scripts of all primitives.
 func Library() *scriptkit.Library { return library() }

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,4 +147,12 @@ func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
 			require.ErrorIs(t, err, berth.ErrInvalidConfig, what)
 		}
 	})
+}
+
+// TestEveryScriptIsSound parses all, which programs do with those that they use.
+func TestEveryScriptIsSound(t *testing.T) {
+	t.Parallel()
+	all, err := scriptkit.Parse(scripts.FS)
+	require.NoError(t, err)
+	require.Equal(t, all.Scripts(), claims.Library().Scripts())
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // library holds the scripts, composed once.
-var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.MustParse(scripts.FS) })
+var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(scripts.FS) })
 
 // The statuses of the scripts; a test compares them with the headers.
 const (

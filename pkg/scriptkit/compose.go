@@ -3,7 +3,6 @@ package scriptkit
 import (
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func (s *source) checkInclude() error {
 	if s.header == "" {
 		return errors.New("the file does not begin with a comment")
 	}
-	name := strings.TrimSuffix(path.Base(s.path), ".lua")
+	name := nameOf(s.path)
 	for i := range len(s.code) - 2 {
 		t := s.code[i:]
 		if t[0].is("local") && t[1].is("function") && t[2].is(name) {
@@ -65,10 +64,10 @@ func (s *source) checkInclude() error {
 // composer puts a script together: each file that it includes stands where it is
 // first included, once.
 type composer struct {
-	sources map[string]*source
-	done    map[string]bool
-	bodies  []string
-	facts   []*facts
+	find   func(path string) (*source, error) // nil for a file that is not there
+	done   map[string]bool
+	bodies []string
+	facts  []*facts
 }
 
 // add appends s with what it includes. The trail holds the files that led here.
@@ -83,7 +82,10 @@ func (c *composer) add(s *source, trail []string) error {
 		if slices.Contains(trail, p.include) {
 			return fmt.Errorf("circular include: %s -> %s", strings.Join(trail, " -> "), p.include)
 		}
-		next := c.sources[p.include]
+		next, err := c.find(p.include)
+		if err != nil {
+			return err
+		}
 		if next == nil || !strings.HasPrefix(p.include, "lib/") {
 			return fmt.Errorf("%s includes %q, which is no file of lib", s.path, p.include)
 		}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Script is one script, ready to run. Treat it as immutable.
@@ -29,7 +30,8 @@ type Script struct {
 
 // Library holds the scripts of a program. It is safe for concurrent use.
 type Library struct {
-	scripts []*Script // sorted by name
+	names   []string                  // sorted
+	compose map[string]func() *Script // by name; each does it once
 }
 
 // Parse reads the scripts, *.lua at the root of fsys, and what they include
@@ -43,7 +45,8 @@ func Parse(fsys fs.FS) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{}
+	l := &Library{compose: make(map[string]func() *Script)}
+	find := func(path string) (*source, error) { return sources[path], nil }
 	var problems []error
 	for _, p := range slices.Sorted(maps.Keys(sources)) { // names sort like paths: "." comes before all they may hold
 		s := sources[p]
@@ -51,18 +54,20 @@ func Parse(fsys fs.FS) (*Library, error) {
 			problems = append(problems, s.located(s.checkInclude()))
 			continue
 		}
-		script, err := s.script(sources)
-		l.scripts = append(l.scripts, script)
+		script, err := s.script(find)
+		l.add(nameOf(p), func() *Script { return script })
 		problems = append(problems, s.located(err))
 	}
-	if len(l.scripts) == 0 {
-		problems = append(problems, errors.New("scriptkit: no *.lua at the root"))
+	if len(l.names) == 0 {
+		problems = append(problems, errNone)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
+
+var errNone = errors.New("scriptkit: no *.lua at the root")
 
 // MustParse is Parse for embedded scripts at program start. It panics instead of
 // returning an error.
@@ -74,20 +79,74 @@ func MustParse(fsys fs.FS) *Library {
 	return l
 }
 
+// Lazy is MustParse for a program that uses few of many scripts: a script is read,
+// composed and checked when it is first asked for. Only then it panics for what is
+// wrong with it, so have a test Parse the same files.
+func Lazy(fsys fs.FS) *Library {
+	paths, err := fs.Glob(fsys, "*.lua")
+	if err == nil && len(paths) == 0 {
+		err = errNone
+	}
+	if err != nil {
+		panic(err)
+	}
+	l := &Library{compose: make(map[string]func() *Script)}
+	var mu sync.Mutex // guards sources
+	sources := make(map[string]*source)
+	find := func(path string) (*source, error) {
+		if s := sources[path]; s != nil {
+			return s, nil
+		}
+		s, err := readSource(fsys, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err == nil:
+			sources[path] = s
+		}
+		return s, err
+	}
+	for _, path := range paths {
+		l.add(nameOf(path), sync.OnceValue(func() *Script {
+			mu.Lock()
+			defer mu.Unlock()
+			s, err := find(path)
+			if err != nil {
+				panic(err)
+			}
+			script, err := s.script(find)
+			if err != nil {
+				panic(s.located(err))
+			}
+			return script
+		}))
+	}
+	return l
+}
+
+func (l *Library) add(name string, compose func() *Script) {
+	l.names = append(l.names, name)
+	l.compose[name] = compose
+}
+
 // Script returns the script of that name. It panics if there is none, so ask at
 // program start.
 func (l *Library) Script(name string) *Script {
-	i, ok := slices.BinarySearchFunc(l.scripts, name, func(s *Script, name string) int {
-		return strings.Compare(s.Name, name)
-	})
-	if !ok {
+	compose := l.compose[name]
+	if compose == nil {
 		panic(fmt.Sprintf("scriptkit: no script %q", name))
 	}
-	return l.scripts[i]
+	return compose()
 }
 
 // Scripts returns all scripts, sorted by name.
-func (l *Library) Scripts() []*Script { return slices.Clone(l.scripts) }
+func (l *Library) Scripts() []*Script {
+	scripts := make([]*Script, len(l.names))
+	for i, name := range l.names {
+		scripts[i] = l.Script(name)
+	}
+	return scripts
+}
 
 // source is one file.
 type source struct {
@@ -106,18 +165,25 @@ func readSources(fsys fs.FS) (map[string]*source, error) {
 			return nil, fmt.Errorf("scriptkit: %w", err)
 		}
 		for _, p := range paths {
-			raw, err := fs.ReadFile(fsys, p)
-			if err != nil {
-				return nil, fmt.Errorf("scriptkit: %w", err)
-			}
-			s := &source{path: p}
-			// A checkout with other line ends must not give another SHA.
-			problems = append(problems, s.located(s.read(strings.ReplaceAll(string(raw), "\r\n", "\n"))))
+			s, err := readSource(fsys, p)
+			problems = append(problems, err)
 			sources[p] = s
 		}
 	}
 	return sources, errors.Join(problems...)
 }
+
+func readSource(fsys fs.FS, path string) (*source, error) {
+	raw, err := fs.ReadFile(fsys, path)
+	if err != nil {
+		return nil, fmt.Errorf("scriptkit: %w", err)
+	}
+	s := &source{path: path}
+	// A checkout with other line ends must not give another SHA.
+	return s, s.located(s.read(strings.ReplaceAll(string(raw), "\r\n", "\n")))
+}
+
+func nameOf(file string) string { return strings.TrimSuffix(path.Base(file), ".lua") }
 
 // read fills s from the text of the file.
 func (s *source) read(text string) error {
@@ -142,13 +208,13 @@ func (s *source) located(err error) error {
 }
 
 // script composes and checks the script that s holds.
-func (s *source) script(sources map[string]*source) (*Script, error) {
-	name := strings.TrimSuffix(path.Base(s.path), ".lua")
+func (s *source) script(find func(path string) (*source, error)) (*Script, error) {
+	name := nameOf(s.path)
 	header, err := parseHeader(name, s.header)
 	if err != nil {
 		return nil, err
 	}
-	c := composer{sources: sources, done: make(map[string]bool)}
+	c := composer{find: find, done: make(map[string]bool)}
 	if err := c.add(s, nil); err != nil {
 		return nil, err
 	}

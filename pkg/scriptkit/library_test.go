@@ -124,3 +124,28 @@ func TestLibrary(t *testing.T) {
 	require.PanicsWithValue(t, `scriptkit: no script "c"`, func() { l.Script("c") })
 	require.Panics(t, func() { MustParse(files("a.lua", "")) })
 }
+
+func TestALazyLibraryLooksAtAScriptWhenItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	all := files(
+		"a.lua", okScript("a", "--- @include \"lib/f\""), "lib/f.lua", "-- f.\nlocal function f() end\n",
+		"b.lua", "return 1",
+		"c.lua", okScript("c", `--- @include "lib/g"`),
+		"d.lua", okScript("d", `--- @include "lib/bad"`), "lib/bad.lua", "x = 'y",
+		"e.lua", "x = 'y",
+	)
+	l := Lazy(all)
+	require.Equal(t, MustParse(files("a.lua", okScript("a", "--- @include \"lib/f\""), "lib/f.lua", "-- f.\nlocal function f() end\n")).Script("a"), l.Script("a"))
+	require.Same(t, l.Script("a"), l.Script("a"))
+	require.PanicsWithValue(t, `scriptkit: no script "x"`, func() { l.Script("x") })
+	for name, want := range map[string]string{
+		"b": "scriptkit: b.lua: the file does not begin with a header, --[[ ... ]]",
+		"c": `scriptkit: c.lua: c.lua includes "lib/g.lua", which is no file of lib`,
+		"d": "scriptkit: d.lua: scriptkit: lib/bad.lua: line 1: a string has no end",
+		"e": "scriptkit: e.lua: line 1: a string has no end",
+	} {
+		require.PanicsWithError(t, want, func() { l.Script(name) })
+	}
+	require.Panics(t, func() { l.Scripts() })
+	require.Panics(t, func() { Lazy(files("lib/f.lua", "")) })
+}
