@@ -348,7 +348,7 @@ const margin = "\treturn 2*time.Millisecond + lease/100\n"
 // seconds and microseconds are the last two arguments of each call.
 var clientClock = []change{
 	{
-		"pkg/scriptkit/library.go", "\tcomposed := c.text.String()\n", `	composed := c.text.String()
+		"pkg/scriptkit/library.go", "\tcomposed := strings.Join(c.bodies, \"\")\n", `	composed := strings.Join(c.bodies, "")
 	if broken {
 		composed = strings.ReplaceAll(composed, "redis.call(\"TIME\")", "{ table.remove(ARGV, #ARGV - 1), table.remove(ARGV) }")
 	}
