@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"slices"
 
@@ -66,8 +65,7 @@ func (a *app) demo(ctx context.Context, plain bool) error {
 		return &exitError{exitFailed, err}
 	}
 	signals := make(chan os.Signal, 1)
-	relay(signals, supervise.Interrupts())
-	defer signal.Stop(signals)
+	relay(signals, supervise.Interrupts()) // until the process has ended, as in run
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	err = untilSignal(signals, cancel, func() error {

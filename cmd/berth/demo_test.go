@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,8 +25,8 @@ func TestTheDemoEndsWithASignal(t *testing.T) {
 		require.NoError(t, err)
 		said.Write(chunk[:n])
 	}
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	_, err = said.ReadFrom(out) // ends when no worker is left either
+	interrupt(t, cmd, time.Millisecond) // also right before it exits
+	_, err = said.ReadFrom(out)         // ends when no worker is left either
 	require.NoError(t, err)
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())

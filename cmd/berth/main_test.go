@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -54,9 +55,15 @@ func TestMain(m *testing.M) {
 		if signal.Ignored(syscall.SIGHUP) { // as under nohup; who is started from here would inherit it
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		}
+		interrupts := make(chan os.Signal, 1) // a command that is played here keeps them from the system
+		signal.Notify(interrupts, os.Interrupt)
+		go func() {
+			<-interrupts
+			os.Exit(1)
+		}()
 		// Rueidis leaves it behind where a server is not a cluster, for up to a
 		// second.
-		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+		goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 	}
 }
 
@@ -153,6 +160,29 @@ func fed(t *testing.T, url, stdin string, args ...string) outcome {
 func spawn(t *testing.T, url string, args ...string) outcome {
 	t.Helper()
 	return finish(t, program(t, url, args...))
+}
+
+// interrupt interrupts a process again and again until the test ends.
+func interrupt(t *testing.T, cmd *exec.Cmd, every time.Duration) {
+	t.Helper()
+	done := make(chan struct{})
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		again := time.NewTicker(every)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				_ = cmd.Process.Signal(os.Interrupt)
+			case <-done:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		close(done)
+		sending.Wait()
+	})
 }
 
 func finish(t *testing.T, cmd *exec.Cmd) outcome {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -164,8 +163,7 @@ func distinct(keys []string) int {
 // so if it ends early.
 func (a *app) fill(ctx context.Context, name, verb string, total int, send func(context.Context, *allocator.Pool[string], func(done, total int)) (allocator.Change, error)) error {
 	signals := make(chan os.Signal, 1)
-	relay(signals, supervise.Interrupts())
-	defer signal.Stop(signals)
+	relay(signals, supervise.Interrupts()) // until the process has ended, as in run
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := newProgress(a.err, name, total)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,15 +115,30 @@ func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
 	err = a.fill(context.Background(), "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 		told(200, 1000)
 		told(400, 1000)
-		require.NoError(t, self.Signal(os.Interrupt))
+		require.NoError(t, self.Signal(syscall.SIGTERM))
 		<-ctx.Done()
 		return allocator.Change{Added: 390, Kept: 10}, context.Cause(ctx)
 	})
-	require.Equal(t, 130, codeOf(err))
-	require.Equal(t, "berth: ended by signal: interrupt; 400 of 1000 were sent before: 390 added, 10 kept, 0 removed; the same command again does the rest",
+	require.Equal(t, 143, codeOf(err))
+	require.Equal(t, "berth: ended by signal: terminated; 400 of 1000 were sent before: 390 added, 10 kept, 0 removed; the same command again does the rest",
 		oneLine(err.Error()))
 	require.Empty(t, out.String())
 	require.Empty(t, errs.String())
+}
+
+func TestASignalRightBeforeTheExitLeavesTheCodeOfAFilling(t *testing.T) {
+	t.Parallel()
+	way := wayTo(t, server(t))
+	way.block()
+	cmd := program(t, way.url+"&dial_timeout=1h", "pool", "add", "proxies", "a")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, way.used, patience, time.Millisecond, "from then on it listens to signals")
+	interrupt(t, cmd, time.Millisecond)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
 }
 
 func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {

@@ -60,6 +60,13 @@ func wayTo(t *testing.T, s *embedded.Server) *way {
 
 func (w *way) block() { close(w.gate) }
 
+// used reports whether somebody has come this way.
+func (w *way) used() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.conns) > 0
+}
+
 // hold keeps back what comes, in both directions, until release lets it on.
 func (w *way) hold()    { w.held.Lock() }
 func (w *way) release() { w.held.Unlock() }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -436,20 +435,7 @@ func TestASignalEndsTheRelease(t *testing.T) {
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
 	r.over()
-	done := make(chan struct{})
-	var sending sync.WaitGroup
-	sending.Go(func() { // again and again: berth may still pass it on to the command that is gone
-		for again := time.NewTicker(10 * time.Millisecond); ; {
-			select {
-			case <-again.C:
-				_ = r.cmd.Process.Signal(syscall.SIGINT)
-			case <-done:
-				return
-			}
-		}
-	})
-	defer sending.Wait()
-	defer close(done)
+	interrupt(t, r.cmd, 10*time.Millisecond) // berth may still pass it on to the command that is gone
 	require.Equal(t, 3, r.end(), "the command's own code")
 	require.Equal(t, "berth: \"gpu\" not given back, it ends with its lease: ended by signal: interrupt\n", r.errs.String())
 }
