@@ -177,7 +177,7 @@ func TestABindingEndsExactlyWhenItShould(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
 		lasts, ends time.Duration
-	}{"a second": {time.Second, time.Second}, "the default": {0, time.Hour}, "days": {72 * time.Hour, 72 * time.Hour}} {
+	}{"a second": {time.Second, time.Second}, "the default": {0, time.Hour}} {
 		for by, begin := range map[string]func(w *world, n *node){
 			"Bind": func(w *world, _ *node) { w.bind("customer", "b", c.lasts) },
 			"an allocation": func(w *world, n *node) {

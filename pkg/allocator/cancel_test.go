@@ -32,15 +32,6 @@ func TestACancelledWaitLeavesNothingInWhateverStateItWas(t *testing.T) {
 		gone   bool          // a tombstone is left, as its acquire may still come
 	}{
 		"in line": {cancel: func(_ *world, _ *node, q *wait) { q.cancelled() }},
-		"in line, long ago": {cancel: func(w *world, _ *node, q *wait) {
-			w.Advance(time.Minute)
-			q.cancelled()
-		}},
-		"before the reply came that it stands in line": {
-			before: func(n *node) { n.Once("pool_acquire", link.Slow(time.Second)) },
-			cancel: func(_ *world, _ *node, q *wait) { q.cancelled() },
-			takes:  time.Second,
-		},
 		"granted before the reply came that it stands in line": {
 			before: func(n *node) { n.Once("pool_acquire", link.Slow(time.Second)) },
 			cancel: func(w *world, _ *node, q *wait) {

@@ -151,7 +151,7 @@ func TestWhatIsHeldStaysHeldThroughDamage(t *testing.T) {
 				w.add("r1")
 				a := n.takes("r1", nil)
 				w.damage("r1")
-				w.Advance(time.Minute)
+				w.Advance(2 * lease)
 				require.NoError(t, a.Err(), "heartbeats go on")
 				require.NoError(t, mend(n))
 				require.Equal(t, a.ID(), w.holder("r1"))
@@ -383,7 +383,9 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 						w.Advance(time.Duration(rng.IntN(4000)) * ms)
 					}
 					synctest.Wait()
-					for _, problem := range w.inspection().Problems {
+					found, err := n.Inspect(ctx)
+					require.NoError(t, err)
+					for _, problem := range found.Problems {
 						require.True(t, strings.HasSuffix(problem, "or add it again"), "seed %d: %s", seed, problem)
 					}
 				}

