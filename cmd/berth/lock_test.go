@@ -81,7 +81,7 @@ func TestLockShow(t *testing.T) {
 	got := call(t, s.URL(), "lock", "show", "gpu")
 	require.Zero(t, got.code, got.err)
 	lines := strings.Split(got.out, "\n")
-	require.Regexp(t, `^gpu: held for [\d.]+m?s, [34]\d(\.\d)?s left, waiting 2$`, lines[0])
+	require.Regexp(t, `^gpu: held for [\d.]+m?s, (50|[34]\d(\.\d)?)s left, waiting 2$`, lines[0])
 	require.Equal(t, "re-entered once, extended by 10s", lines[1])
 	require.Equal(t, "Held by", lines[3])
 	require.Equal(t, []string{"FENCE", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[4]))

@@ -70,7 +70,7 @@ func TestResourcesThatCannotBeReadAreRefusedWithTheirLine(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"nothing is given":     {"a\n", nil, 64, "RESOURCE is missing; or --file F to read lines from a file, --file - from standard input"},
+		"nothing is given":     {"a\n", []string{}, 64, "RESOURCE is missing; or --file F to read lines from a file, --file - from standard input"},
 		"both are given":       {"", []string{"a", "--file", "-"}, 64, `invalid --file: with "a" there are two places to read from`},
 		"no file":              {"", []string{"--file", "/nowhere/at/all"}, 66, "open /nowhere/at/all: no such file or directory"},
 		"a directory":          {"", []string{"--file", "/"}, 66, "is a directory"},
