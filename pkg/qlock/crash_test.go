@@ -1,7 +1,6 @@
 package qlock_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
 		// The lock is handed to the one that died, and stays with it until its lease ends.
 		"just before the release":           {released: time.Second, at: lease},
 		"with a shorter lease":              {dead: qlock.Config{Lease: 900 * ms}, released: 100 * ms, at: 900 * ms},
-		"long before":                       {released: time.Minute, at: time.Minute},
+		"long before":                       {released: 10 * time.Second, at: 10 * time.Second},
 		"with a longer lease, for so long":  {dead: qlock.Config{Lease: 30 * time.Second}, released: 10 * time.Second, at: 30 * time.Second},
 		"with a longer lease, and released": {dead: qlock.Config{Lease: 30 * time.Second}, released: 31 * time.Second, at: 31 * time.Second},
 	} {
@@ -56,20 +55,6 @@ func TestAReleasePassesWaitersThatHaveDied(t *testing.T) {
 	})
 }
 
-func TestManyCrashedWaitersDelayTheNextNoLonger(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.ask(claim{node: "dead", id: "dead.0"})
-		for i := range 150 {
-			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i+1)})
-		}
-		n := w.node()
-		q := n.queue(nil)
-		release(t, q.grantedBy(lease))
-		require.LessOrEqual(t, n.Count("claim_sweep"), 150/100+2)
-		w.RequireIdle()
-	})
-}
-
 func TestACrashedHoldersLockIsGrantedWhenItsLeaseEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		holder, waiter qlock.Config
@@ -77,11 +62,11 @@ func TestACrashedHoldersLockIsGrantedWhenItsLeaseEnds(t *testing.T) {
 		alive          time.Duration // how long the holder lives
 	}{
 		"at once":                            {},
-		"after some renewals":                {alive: 33 * time.Second},
+		"after some renewals":                {alive: 13 * time.Second},
 		"with a short lease":                 {opts: qlock.LockOptions{Lease: 200 * ms}, alive: 5 * time.Second},
-		"with a long lease":                  {opts: qlock.LockOptions{Lease: 3 * time.Minute}, alive: time.Minute},
-		"with a fixed lease":                 {opts: qlock.LockOptions{Lease: time.Minute, NoRenew: true}, alive: 5 * time.Second},
-		"of a client with a longer lease":    {holder: qlock.Config{Lease: time.Minute}, alive: 5 * time.Second},
+		"with a long lease":                  {opts: qlock.LockOptions{Lease: 20 * time.Second}, alive: 15 * time.Second},
+		"with a fixed lease":                 {opts: qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true}, alive: 5 * time.Second},
+		"of a client with a longer lease":    {holder: qlock.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
 		"and the waiter's heartbeats rarely": {waiter: qlock.Config{Lease: time.Hour}, alive: 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -294,7 +294,7 @@ func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
-		for i := range 250 {
+		for i := range 110 {
 			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i), wait: time.Second})
 		}
 		next := n.queue(nil)

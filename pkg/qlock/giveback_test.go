@@ -84,7 +84,7 @@ func TestAnExtensionThatTheOuterNeverHeardOfIsNotTakenFromIt(t *testing.T) {
 				})
 				leave(n, outer)
 				w.requireBelow(outer)
-				w.Advance(time.Minute)
+				w.Advance(20 * time.Second)
 				w.requireBelow(outer)
 				require.NoError(t, outer.Release(context.Background()))
 			})
@@ -324,7 +324,7 @@ func TestTheAnswerToAReleaseLiftsWhatWasTakenUpMeanwhile(t *testing.T) {
 // A release is answered while the observer is told that the handle has ended whose
 // hold is being taken up.
 func TestAReleaseIsAnsweredWhileAHoldIsBeingTakenUp(t *testing.T) {
-	for i := range 10 { // the end that the observer is told of may be found in two ways
+	for i := range 4 { // the end that the observer is told of may be found in two ways
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node(qlock.Config{Observer: observe.Func(func(e observe.Event) {

@@ -60,7 +60,7 @@ func TestALockIsRenewedAtAThirdOfItsLease(t *testing.T) {
 }
 
 func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
-	for _, length := range []time.Duration{20 * ms, 100 * ms, lease, time.Minute, 3 * time.Minute} {
+	for _, length := range []time.Duration{20 * ms, lease, time.Minute} {
 		t.Run(length.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n, other := w.node(), w.node()
@@ -85,13 +85,13 @@ func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 
 func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 	for name, opts := range map[string]qlock.LockOptions{
-		"longer than the lease":                 {MaxHold: 20 * time.Second},
+		"longer than the lease":                 {MaxHold: 8 * time.Second},
 		"as long as the lease":                  {MaxHold: lease},
 		"shorter than the lease":                {MaxHold: time.Second},
 		"shorter than the lease's margin":       {MaxHold: 50 * ms},
-		"of a lock that does not renew":         {MaxHold: 20 * time.Second, NoRenew: true},
-		"of a lock without end":                 {MaxHold: 20 * time.Second, Lease: berth.Forever},
-		"of a lease longer than the wait lease": {MaxHold: time.Minute, Lease: 20 * time.Second},
+		"of a lock that does not renew":         {MaxHold: 8 * time.Second, NoRenew: true},
+		"of a lock without end":                 {MaxHold: 8 * time.Second, Lease: berth.Forever},
+		"of a lease longer than the wait lease": {MaxHold: 20 * time.Second, Lease: 8 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -101,7 +101,7 @@ func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 				ended := w.ends(l)
 				limit := opts.MaxHold
 				for w.Now() < limit*9/10 {
-					w.Advance(limit / 20)
+					w.Advance(limit / 10)
 					require.NoError(t, l.Renew(context.Background()))
 					require.NoError(t, l.Extend(context.Background(), limit))
 				}
@@ -169,7 +169,7 @@ func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
 		"a shorter one":               {Lease: 300 * ms},
 		"one longer than the default": {Lease: time.Minute},
 		// The margin of this one is longer than the wait lease.
-		"one of twenty minutes": {Lease: 20 * time.Minute},
+		"one of eleven minutes": {Lease: 11 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

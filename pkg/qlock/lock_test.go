@@ -196,7 +196,7 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 func TestTryLockBehindMoreDeadWaitersThanOneScriptDrops(t *testing.T) {
 	crowd := func(w *world) (living claim) {
 		w.ask(claim{node: "dead", id: "dead.0"})
-		for i := range 120 {
+		for i := range 104 {
 			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i+1)})
 		}
 		living = claim{node: "lives", id: "lives.1", wait: time.Minute}
@@ -210,7 +210,7 @@ func TestTryLockBehindMoreDeadWaitersThanOneScriptDrops(t *testing.T) {
 			r := w.ask(claim{node: "x", id: "x.1", try: true})
 			require.Equal(t, "ahead", r.Status(), "the lock is free")
 			require.EqualValues(t, 0, r.Int(1))
-			require.EqualValues(t, 22, r.Int(2))
+			require.EqualValues(t, 6, r.Int(2))
 			require.EqualValues(t, 100, r.Int(3))
 			require.EqualValues(t, 1, r.Int(4), "more is left")
 		})
@@ -350,11 +350,8 @@ func TestReleasesTogetherAreOneRelease(t *testing.T) {
 
 func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 	for name, opts := range map[string]qlock.LockOptions{
-		"renewing":               {},
-		"fixed":                  {NoRenew: true, Lease: time.Second},
-		"with a maximum hold":    {MaxHold: 2 * time.Second},
-		"without end":            {Lease: berth.Forever},
-		"longer than the wait's": {Lease: time.Minute},
+		"renewing":    {},
+		"without end": {Lease: berth.Forever},
 	} {
 		for _, fate := range []link.Fate{link.LoseReply, link.LoseRequest} {
 			t.Run(name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func (n *node) connect() {
 	l, err := n.Lock(context.Background(), "connect", nil)
 	require.NoError(n.w.T, err)
 	require.NoError(n.w.T, l.Release(context.Background()))
-	for range 32 { // each goes over one of four connections
+	for range 16 { // each goes over one of two connections
 		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
 	}
 	n.w.Do("DEL", "berth:lock:{connect}:state")

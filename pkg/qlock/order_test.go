@@ -38,7 +38,7 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		}
 		held := nodes[0].take(nil)
 		var waits []*wait
-		const waiters = 20
+		const waiters = 8
 		for i := range waiters {
 			waits = append(waits, nodes[i*7%5].queue(nil))
 			if i%3 == 0 {
@@ -61,7 +61,7 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 			fence, ticket = held.Fence(), held.Ticket()
 		}
 		for _, n := range nodes {
-			require.Greater(t, n.Count("lock_renew"), 30, "heartbeats have run all the time")
+			require.Greater(t, n.Count("lock_renew"), 12, "heartbeats have run all the time")
 		}
 		release(t, held)
 		w.RequireIdle()

@@ -280,7 +280,7 @@ func TestWhatIsGivenBackIsBelievedInByNobody(t *testing.T) {
 
 func eachHouse(t *testing.T, play func(h *house)) {
 	t.Helper()
-	require.NoError(t, model.Checks(20))
+	require.NoError(t, model.Checks(8))
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {

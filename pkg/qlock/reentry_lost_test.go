@@ -48,7 +48,7 @@ func TestALostReplyChangesNothing(t *testing.T) {
 		want[i] *= time.Second
 	}
 	for _, script := range []string{"lock_acquire", "lock_renew", "lock_release"} {
-		for nth := range 4 {
+		for nth := 1; nth <= 3; nth++ {
 			t.Run(fmt.Sprint(script, " ", nth), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
 					n := w.node()
@@ -60,7 +60,7 @@ func TestALostReplyChangesNothing(t *testing.T) {
 						if c.Name != script {
 							return link.Pass
 						}
-						if calls++; calls == nth { // 0: none
+						if calls++; calls == nth {
 							return link.LoseReply
 						}
 						return link.Pass
