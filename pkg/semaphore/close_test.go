@@ -30,7 +30,7 @@ func (n *node) hold(count int, opts *semaphore.AcquireOptions) {
 // Close or by the acquire that may not have it any more.
 func TestCloseGivesBackOnceWhatIsGrantedMeanwhile(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const held, asked = 300, 20 // more than Close gives back at a time
+		const held, asked = 260, 20 // more than Close gives back at a time
 		n := w.node()
 		n.connect()
 		n.hold(held, nil)
@@ -115,7 +115,7 @@ func TestCloseIsBoundedByItsContext(t *testing.T) {
 // back is told.
 func TestCloseOfManyHoldsIsBoundedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const held = 300 // more than are released at once
+		const held = 260 // more than are released at once
 		n := w.node()
 		n.hold(held, nil)
 		n.Stall()
@@ -125,7 +125,7 @@ func TestCloseOfManyHoldsIsBoundedOnce(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrUnavailable)
 		require.NotErrorIs(t, err, context.DeadlineExceeded, "nobody's context has ended")
 		require.NotErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, "290 more holds")
+		require.ErrorContains(t, err, "250 more holds")
 		require.LessOrEqual(t, w.Now()-began, 10*time.Second+2*time.Second)
 		failed := 0
 		for _, kind := range n.kinds() {

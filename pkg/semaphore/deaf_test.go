@@ -55,7 +55,7 @@ func TestANodeWhoseSubscriptionIsDeafSubscribesElsewhere(t *testing.T) {
 		w.Advance(2 * time.Second)
 		require.Equal(t, 1, n.count(observe.Deaf))
 		require.Equal(t, 2, n.count(observe.Subscribed))
-		for range 10 {
+		for range 3 {
 			require.Zero(t, n.turn(a), "by push")
 		}
 		require.Equal(t, 1, n.count(observe.Deaf))
@@ -65,7 +65,7 @@ func TestANodeWhoseSubscriptionIsDeafSubscribesElsewhere(t *testing.T) {
 func TestAPushThatWasLostIsNoReasonToSubscribeAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, n := w.node(), w.node()
-		for range 20 {
+		for range 8 {
 			p := a.take(1, nil)
 			q := n.queue(1, nil)
 			n.Deafen(true)
@@ -93,7 +93,7 @@ func TestANodeThatMayNotPublishDoesNotSubscribeAnew(t *testing.T) {
 		})
 		n.Deafen(true)
 		start := w.Now()
-		for range 100 {
+		for range 40 {
 			require.Positive(t, n.turn(a), "by heartbeat")
 		}
 		require.Zero(t, n.count(observe.Deaf))

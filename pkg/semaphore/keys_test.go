@@ -191,11 +191,11 @@ func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
 		}
 		require.Equal(t, dialed+1, n.Open(), "the subscription")
 		n.Reset()
-		w.Advance(20 * time.Second)
+		w.Advance(10 * time.Second)
 		// 211 claims in two batches, every third of the lease, jitter and what
 		// rides along included.
 		counts := n.Counts()
-		require.LessOrEqual(t, counts["semaphore_renew"], 10*3)
+		require.LessOrEqual(t, counts["semaphore_renew"], 5*3)
 		delete(counts, "semaphore_renew")
 		require.Empty(t, counts, "nothing else is sent while nothing happens")
 		require.Equal(t, waiters, w.stats().Waiting)

@@ -104,7 +104,7 @@ func (n *node) connect() {
 	p, err := s.Acquire(context.Background(), nil)
 	require.NoError(n.w.T, err)
 	require.NoError(n.w.T, p.Release(context.Background()))
-	for range 32 { // each goes over one of four connections
+	for range 16 { // each goes over one of two connections
 		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
 	}
 	n.w.Do("DEL", "berth:sem:{connect}:state")

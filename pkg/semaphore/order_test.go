@@ -53,7 +53,7 @@ func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
 		nodes := []*node{w.node(), w.node(), w.node(), w.node()}
 		held := nodes[0].take(1, nil)
 		var line []*wait
-		for i := range 24 {
+		for i := range 12 {
 			line = append(line, nodes[i*3%4].queue(1, nil))
 			w.Advance(time.Duration(i%3) * 300 * ms) // some in one millisecond, some heartbeats apart
 		}
@@ -247,10 +247,10 @@ func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
 		alive          time.Duration // how long the holder lives
 	}{
 		"at once":                            {},
-		"after some renewals":                {alive: 33 * time.Second},
+		"after some renewals":                {alive: 13 * time.Second},
 		"with a short lease":                 {opts: semaphore.AcquireOptions{Lease: 200 * ms}, alive: 5 * time.Second},
-		"with a long lease":                  {opts: semaphore.AcquireOptions{Lease: 10 * time.Minute}, alive: time.Minute},
-		"of a client with a longer lease":    {holder: semaphore.Config{Lease: time.Minute}, alive: 5 * time.Second},
+		"with a long lease":                  {opts: semaphore.AcquireOptions{Lease: 20 * time.Second}, alive: 15 * time.Second},
+		"of a client with a longer lease":    {holder: semaphore.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
 		"and the waiter's heartbeats rarely": {waiter: semaphore.Config{Lease: time.Hour}, alive: 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestADeadHoldersPlaceIsGrantedThoughTheFirstInLineDiedToo(t *testing.T) {
 // Those that died in line take a number of scripts to drop, and no time beyond
 // that.
 func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
-	const dead = 250 // more than two scripts may drop
+	const dead = 110 // more than one script may drop
 	crowd := func(w *world) {
 		w.acquireScript("dead", "dead.0", 1, semaphore.CapacityStored)
 		for i := range dead {

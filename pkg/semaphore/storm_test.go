@@ -115,7 +115,7 @@ func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 						n.Delay(func() time.Duration { return rand.N(lag) })
 					}
 				}
-				s := &storm{w: w, capacity: 3, workers: 8, claims: 6, patience: 60 * ms, hold: 10 * ms}
+				s := &storm{w: w, capacity: 3, workers: 8, claims: 3, patience: 60 * ms, hold: 10 * ms}
 				s.blow(nodes...)
 				require.Positive(t, s.granted)
 				require.Positive(t, s.refused)
@@ -170,7 +170,7 @@ func TestAStormOverABadNetworkNeverOverfills(t *testing.T) {
 					})
 					nodes = append(nodes, n)
 				}
-				s := &storm{w: w, capacity: 3, workers: 4, claims: 5, patience: 3 * time.Second, hold: 400 * ms, opts: opts}
+				s := &storm{w: w, capacity: 3, workers: 4, claims: 3, patience: 3 * time.Second, hold: 400 * ms, opts: opts}
 				s.blow(nodes...)
 				for _, n := range nodes {
 					n.OnCommand(nil)
@@ -202,7 +202,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 			})
 			nodes = append(nodes, n)
 		}
-		s := &storm{w: w, capacity: 2, workers: 4, claims: 6, patience: time.Second, hold: 50 * ms}
+		s := &storm{w: w, capacity: 2, workers: 4, claims: 4, patience: time.Second, hold: 50 * ms}
 		s.blow(nodes...)
 		for _, n := range nodes {
 			n.OnCommand(nil)
@@ -218,7 +218,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 func TestManyClaimsOnOneNameKeepTheirOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		nodes := []*node{w.node(), w.node()}
-		s := &storm{w: w, capacity: 5, workers: 40, claims: 1, hold: 20 * ms}
+		s := &storm{w: w, capacity: 5, workers: 20, claims: 1, hold: 20 * ms}
 		type grant struct{ ticket, fence int64 }
 		var mu sync.Mutex
 		var grants []grant
@@ -253,7 +253,7 @@ func TestManyClaimsOnOneNameKeepTheirOrder(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, 16*20*ms, w.Now(), "80 in batches of 5")
+		require.Equal(t, 8*20*ms, w.Now(), "40 in batches of 5")
 		w.RequireIdle()
 	})
 }
