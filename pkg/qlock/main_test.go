@@ -102,6 +102,7 @@ func (n *node) connect() {
 		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
 	}
 	n.w.Do("DEL", "berth:lock:{connect}:state")
+	synctest.Wait() // also for what the first claim has the client load
 	n.mu.Lock()
 	n.events = nil
 	n.mu.Unlock()

@@ -108,6 +108,7 @@ func (n *node) connect() {
 		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
 	}
 	n.w.Do("DEL", "berth:sem:{connect}:state")
+	synctest.Wait() // also for what the first claim has the client load
 	n.mu.Lock()
 	n.events = nil
 	n.mu.Unlock()
