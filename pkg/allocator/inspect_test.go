@@ -234,12 +234,14 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 		w.furnish()
 		w.add(many("x", 294)...)
 		n.Fresh()
+		var args []string
 		n.OnCommand(func(c link.Command) link.Fate {
-			require.Equal(t, "10000", c.Args[len(c.Args)-1], "as many are read in one step")
+			args = c.Args
 			return link.Pass
 		})
 		_, err := n.Inspect(ctx)
 		require.NoError(t, err)
+		require.Equal(t, "10000", args[len(args)-1], "as many are read in one step")
 		n.OnCommand(nil)
 
 		n.InspectAtOnce(300)
