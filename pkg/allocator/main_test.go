@@ -108,12 +108,13 @@ func (n *node) connect() {
 	a, err := p.TryAllocate(ctx, nil)
 	require.NoError(n.w.T, err)
 	require.NoError(n.w.T, a.Release(ctx))
-	for range 32 { // each goes over one of four connections
+	for range 16 { // each goes over one of two connections
 		require.NoError(n.w.T, n.Redis.Do(ctx, n.Redis.B().Exists().Key("connect").Build()).Error())
 	}
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 		n.w.Do("DEL", "berth:pool:{connect}:"+part)
 	}
+	synctest.Wait() // also for what the first claim has the client load
 	n.Fresh()
 }
 
