@@ -218,6 +218,9 @@ func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
 	if step.cpu != "" {
 		t.cpu, flags = step.cpu, append(flags, "-cpu="+step.cpu)
 	}
+	if step.first != "" {
+		flags = append(flags, step.first)
+	}
 	s.set(func() { r.tests = t })
 	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, flags, []string{"./..."})
 	step.env = append(slices.Clone(step.env), "BERTH_TEST_REPORT="+s.report)
