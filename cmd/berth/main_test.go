@@ -28,6 +28,8 @@ import (
 const (
 	// berthVariable makes this test binary the program under test.
 	berthVariable = "BERTH_TEST_IS_BERTH"
+	// testsVariable is set where the tests run: what they start never is them again.
+	testsVariable = "BERTH_TEST_RUNS"
 	// rolePrefix begins the argument that makes it a command that berth runs. It
 	// has the variable too: berth passes its environment on.
 	rolePrefix = "play:"
@@ -44,7 +46,11 @@ func TestMain(m *testing.M) {
 		play(strings.TrimPrefix(os.Args[1], rolePrefix))
 	case os.Getenv(berthVariable) != "":
 		main()
+	case os.Getenv(testsVariable) != "":
+		fmt.Fprintf(os.Stderr, "a test has started the tests anew, with %q\n", os.Args)
+		os.Exit(2)
 	default:
+		_ = os.Setenv(testsVariable, "1")
 		for _, variable := range []string{urlVariable, passwordVariable, namespaceVariable} {
 			_ = os.Unsetenv(variable)
 		}
