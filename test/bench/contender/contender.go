@@ -44,7 +44,7 @@ var Lockers = []Contender{
 	{Name: "Berth", How: "qlock, defaults", Open: openBerth},
 	{Name: "redsync", How: "go-redis pool, defaults, tries without end", Plain: []string{"set"}, Open: openRedsync},
 	{Name: "redislock", How: "TTL 8 s, LinearBackoff(100 ms) as in its example", Open: openRedislock},
-	{Name: "rueidislock", How: "KeyMajority 1 and NoLoopTracking as in its README", Open: openRueidislock},
+	{Name: "rueidislock", How: "KeyMajority 1 and NoLoopTracking as in its README, tries of up to 5 s", Open: openRueidislock},
 }
 
 // Find returns the contender of a name: a Locker, or one of the others here.
@@ -97,13 +97,19 @@ func (l *berthLocker) Close() {
 	l.redis.Close()
 }
 
+// GoRedis is the client of those that use go-redis. It waits for an answer for as long as
+// a busy machine may take, so that nothing is sent twice.
+func GoRedis(addr string) *goredis9.Client {
+	return goredis9.NewClient(&goredis9.Options{Addr: addr, ReadTimeout: time.Minute})
+}
+
 type redsyncLocker struct {
 	redis *goredis9.Client
 	sync  *redsync.Redsync
 }
 
 func openRedsync(addr string) (Locker, error) {
-	redis := goredis9.NewClient(&goredis9.Options{Addr: addr})
+	redis := GoRedis(addr)
 	return &redsyncLocker{redis: redis, sync: redsync.New(goredis.NewPool(redis))}, nil
 }
 
@@ -127,7 +133,7 @@ type redislockLocker struct {
 }
 
 func openRedislock(addr string) (Locker, error) {
-	redis := goredis9.NewClient(&goredis9.Options{Addr: addr})
+	redis := GoRedis(addr)
 	return &redislockLocker{redis: redis, locks: redislock.New(redis)}, nil
 }
 
@@ -151,6 +157,9 @@ type rueidislockLocker struct{ locks rueidislock.Locker }
 func openRueidislock(addr string) (Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: Option(addr), KeyMajority: 1, NoLoopTracking: true,
+		// A try that is given up waits for an end of somebody's lock, which a free name
+		// never has. By default a busy machine has that after 20 ms.
+		TryNextAfter: 5 * time.Second,
 	})
 	if err != nil {
 		return nil, err

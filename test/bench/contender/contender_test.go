@@ -63,6 +63,24 @@ func TestEachLocksOutTheNextAndSurvivesTheEndOfTheWaitsContext(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestAFreeNameIsLockedThoughTheServerIsSlow(t *testing.T) {
+	addr := startServer(t)
+	redis, err := rueidis.NewClient(Option(addr))
+	require.NoError(t, err)
+	defer redis.Close()
+	for _, c := range Lockers {
+		t.Run(c.Name, func(t *testing.T) {
+			l := open(t, c, addr)
+			require.NoError(t, redis.Do(t.Context(), redis.B().ClientPause().Timeout(200).Build()).Error())
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			unlock, err := l.Lock(ctx, c.Name)
+			require.NoError(t, err)
+			require.NoError(t, unlock())
+		})
+	}
+}
+
 // sent are the commands of a lock and its release, word by word: those that the client
 // sent, and those that its scripts ran.
 func sent(t *testing.T, c Contender, addr string) (plain, inScripts [][]string) {

@@ -10,7 +10,6 @@ import (
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	goredis9 "github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis/rueidislock"
 
 	"github.com/berth-go/berth/pkg/qlock"
@@ -88,12 +87,12 @@ func openFixed(column, addr string, lease time.Duration) (func(ctx context.Conte
 			return err
 		}, err
 	case "redsync":
-		sync := redsync.New(goredis.NewPool(goredis9.NewClient(&goredis9.Options{Addr: addr})))
+		sync := redsync.New(goredis.NewPool(contender.GoRedis(addr)))
 		return func(ctx context.Context, name string) error {
 			return sync.NewMutex(name, redsync.WithExpiry(lease)).LockContext(ctx)
 		}, nil
 	case "redislock":
-		locks := redislock.New(goredis9.NewClient(&goredis9.Options{Addr: addr}))
+		locks := redislock.New(contender.GoRedis(addr))
 		return func(ctx context.Context, name string) error {
 			_, err := locks.Obtain(ctx, name, lease, nil)
 			return err
