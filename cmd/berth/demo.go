@@ -12,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/berth-go/berth/cmd/berth/internal/demo"
-	"github.com/berth-go/berth/internal/supervise"
 )
 
 const demoHelp = `Show what Berth does, with real processes, in a quarter of a minute: a semaphore,
@@ -64,8 +63,7 @@ func (a *app) demo(ctx context.Context, plain bool) error {
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	signals := make(chan os.Signal, 1)
-	relay(signals, supervise.Interrupts()) // until the process has ended, as in run
+	signals := interrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	err = untilSignal(signals, cancel, func() error {

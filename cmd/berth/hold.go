@@ -25,10 +25,8 @@ func (a *app) run(o runOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 16)
-	relay(signals, supervise.Interrupts())
+	signals := interrupts()
 	relay(signals, supervise.Others())
-	// Until the process has ended: a late signal must not take the place of the exit code.
 	notes := newNotes(a.err)
 	defer notes.close()
 
@@ -49,6 +47,14 @@ func (a *app) run(o runOptions, args []string) error {
 		return err
 	}
 	return a.hold(cmd, conn, held, o, signals, notes)
+}
+
+// interrupts returns a channel with the signals that ask to end. They come to it until the
+// process has ended: a late one must not take the place of the exit code.
+func interrupts() chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	relay(signals, supervise.Interrupts())
+	return signals
 }
 
 // relay is signal.Notify, to which an empty list means all signals.

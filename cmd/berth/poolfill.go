@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -162,8 +160,7 @@ func distinct(keys []string) int {
 // fill has something sent to a pool in steps, shows how far it has come, and says
 // so if it ends early.
 func (a *app) fill(ctx context.Context, name, verb string, total int, send func(context.Context, *allocator.Pool[string], func(done, total int)) (allocator.Change, error)) error {
-	signals := make(chan os.Signal, 1)
-	relay(signals, supervise.Interrupts()) // until the process has ended, as in run
+	signals := interrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := newProgress(a.err, name, total)
