@@ -207,3 +207,24 @@ func TestLatenessIsMeasured(t *testing.T) {
 	l.stop()
 	require.GreaterOrEqual(t, l.worst(), time.Duration(0))
 }
+
+func TestTheLastTwoStayUntilBothAreInside(t *testing.T) {
+	s := newStory(semaphorePlan)
+	stay := func() (all []int) {
+		for worker := 1; worker <= semaphorePlan.workers; worker++ {
+			if semaphorePlan.stays(s, worker) {
+				all = append(all, worker)
+			}
+		}
+		return all
+	}
+	require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8}, stay())
+	for _, turn := range s.turns[1:] {
+		turn.queued = ms(1)
+	}
+	require.Equal(t, []int{7, 8}, stay())
+	s.turn(3).over = ms(2)
+	require.Equal(t, []int{7, 8}, stay(), "worker 7 would leave its place to worker 8, and nobody needed the dead one's")
+	s.turn(8).granted = ms(3)
+	require.Empty(t, stay())
+}

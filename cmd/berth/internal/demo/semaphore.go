@@ -19,10 +19,10 @@ var semaphorePlan = plan{
 	workers: 8, capacity: 2, lease: 1500 * time.Millisecond, length: 4500 * time.Millisecond,
 	askEvery: 200 * time.Millisecond, victim: 3, killAfter: 400 * time.Millisecond,
 	stays: func(s *story, worker int) bool {
-		// The last two are inside when the dead one's place has come free, and so it went
-		// to one of those in line.
-		dead := s.turn(3)
-		return untilTwoAsked(s, worker) || worker > 6 && dead.over == nil
+		// The last two stay until both are inside and the dead one's lease has ended: only
+		// with its place are there two, and so it went to one of those in line.
+		dead, last := s.turn(3), s.turn(8)
+		return untilTwoAsked(s, worker) || worker > 6 && (dead.over == nil || last.granted == nil)
 	},
 	// Not all are inside equally long, or all would look alike.
 	order: func(worker int) order {
