@@ -19,7 +19,10 @@ import (
 
 // patience bounds every wait for something that must happen. It is far above what
 // anything takes, so that only what hangs meets it.
-const patience = time.Minute
+const patience = 3 * time.Minute
+
+// calls is how long a node repeats a call: no pause of the machine fails one.
+const calls = time.Minute
 
 // long is the lease of what a test neither waits for nor wants renewed meanwhile.
 const long = time.Minute
@@ -52,7 +55,7 @@ func (b *bed) within(d time.Duration) context.Context {
 func (b *bed) sems(cfg semaphore.Config) [2]*semaphore.Client {
 	b.Helper()
 	return two(b, func(redis rueidis.Client) (*semaphore.Client, error) {
-		cfg.Namespace = b.ns
+		cfg.Namespace, cfg.CallTimeout = b.ns, calls
 		return semaphore.New(redis, cfg)
 	})
 }
@@ -61,7 +64,7 @@ func (b *bed) sems(cfg semaphore.Config) [2]*semaphore.Client {
 func (b *bed) locks(cfg qlock.Config) [2]*qlock.Client {
 	b.Helper()
 	return two(b, func(redis rueidis.Client) (*qlock.Client, error) {
-		cfg.Namespace = b.ns
+		cfg.Namespace, cfg.CallTimeout = b.ns, calls
 		return qlock.New(redis, cfg)
 	})
 }
@@ -70,7 +73,7 @@ func (b *bed) locks(cfg qlock.Config) [2]*qlock.Client {
 func (b *bed) pools(cfg allocator.PoolConfig[string]) [2]*pool {
 	b.Helper()
 	clients := two(b, func(redis rueidis.Client) (*allocator.Client, error) {
-		return allocator.New(redis, allocator.Config{Namespace: b.ns, Lease: long})
+		return allocator.New(redis, allocator.Config{Namespace: b.ns, Lease: long, CallTimeout: calls})
 	})
 	var pools [2]*pool
 	for i, c := range clients {

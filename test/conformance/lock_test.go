@@ -199,7 +199,7 @@ func lockSwarm(b *bed) {
 	swarm := qlock.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: zombie, FlushEvery: -1}
 	locks := b.locks(qlock.Config{Lease: long})
 	conn := b.deployment.Client(b.T)
-	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm, CleanupTimeout: short})
+	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm, CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(b, err)
 	require.NoError(b, dead.Swarm().Start(b.within(patience)))
 	l := must(b, lock(dead, door, &qlock.LockOptions{Lease: berth.Forever}))
@@ -235,7 +235,7 @@ func lockForgottenSwarm(b *bed) {
 	lives := b.locks(qlock.Config{Lease: long, Swarm: swarm(time.Minute)})
 	require.NoError(b, lives[0].Swarm().Start(b.within(patience)))
 	conn := b.deployment.Client(b.T)
-	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm(zombie), CleanupTimeout: short})
+	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm(zombie), CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(b, err)
 	require.NoError(b, dead.Swarm().Start(b.within(patience)))
 	endless := &qlock.LockOptions{Lease: berth.Forever}

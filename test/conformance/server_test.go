@@ -125,7 +125,7 @@ func (b *bed) reports() (reports []berth.Report) {
 }
 
 func (b *bed) checkPools(ctx context.Context) (report berth.Report, err error) {
-	c, err := allocator.New(b.redis[0], allocator.Config{Namespace: b.ns})
+	c, err := allocator.New(b.redis[0], allocator.Config{Namespace: b.ns, CallTimeout: calls})
 	if err != nil {
 		return report, err
 	}

@@ -18,7 +18,10 @@ import (
 
 // patience bounds every wait for something that must happen. It is far above
 // what anything takes, so that only what hangs meets it.
-const patience = time.Minute
+const patience = 3 * time.Minute
+
+// calls is how long a client repeats a call: no pause of the machine fails one.
+const calls = 30 * time.Second
 
 // safe is a lease that no pause of the machine ends, for holds that end by nothing else
 // in a test, or by the death of their process.
@@ -77,7 +80,7 @@ func (b *bed) client(cfg semaphore.Config, edits ...func(*rueidis.ClientOption))
 func (b *bed) clientOn(redis rueidis.Client, cfg semaphore.Config) *semaphore.Client {
 	b.Helper()
 	cfg.Namespace = b.ns
-	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, patience/2)
+	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
 	c, err := semaphore.New(redis, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {

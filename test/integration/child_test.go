@@ -95,6 +95,7 @@ func obey(s spec) error {
 		return err
 	}
 	option.DisableCache = true
+	option.Dialer.Timeout = calls
 	redis, err := rueidis.NewClient(option)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ type permitServant struct {
 }
 
 func newPermitServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Lease: s.Lease})
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
 	c := &permitServant{client: client, permits: map[string]*semaphore.Permit{}}
 	return c.carryOut, err
 }
@@ -303,6 +304,7 @@ func (c *child) queue(name string, capacity, waiting int) <-chan answer {
 	c.b.Helper()
 	from := c.send(order{Do: "acquire", Name: name, Capacity: capacity})
 	c.b.await("the child stands in line", func() bool {
+		require.Empty(c.b, from, "the child has an answer already")
 		v := c.b.look(name)
 		return v.waiting() >= waiting
 	})

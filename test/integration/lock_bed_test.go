@@ -44,7 +44,7 @@ func (b *bed) locker(cfg qlock.Config, edits ...func(*rueidis.ClientOption)) *ql
 func (b *bed) lockerOn(redis rueidis.Client, cfg qlock.Config) *qlock.Client {
 	b.Helper()
 	cfg.Namespace = b.ns
-	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, patience/2)
+	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
 	c, err := qlock.New(redis, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {

@@ -52,7 +52,7 @@ func (b *bed) pooler(cfg allocator.Config, edits ...func(*rueidis.ClientOption))
 func (b *bed) poolerOn(redis rueidis.Client, cfg allocator.Config) *allocator.Client {
 	b.Helper()
 	cfg.Namespace = b.ns
-	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, patience/2)
+	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
 	c, err := allocator.New(redis, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {

@@ -19,7 +19,7 @@ import (
 
 // patience bounds every wait for something that must happen, far above what
 // anything takes.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // site is a name on a server, and the scripts of a release that run on it. A call
 // is put together from the header of its script: what the release takes is filled

@@ -90,11 +90,11 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		if n%2 == 0 {
 			redis, version = older.client(redis), was.version
 		}
-		sems, err := semaphore.New(redis, semaphore.Config{Namespace: ns, Observer: a})
+		sems, err := semaphore.New(redis, semaphore.Config{Namespace: ns, Observer: a, CallTimeout: patience})
 		require.NoError(t, err)
-		locks, err := qlock.New(redis, qlock.Config{Namespace: ns, Observer: a})
+		locks, err := qlock.New(redis, qlock.Config{Namespace: ns, Observer: a, CallTimeout: patience})
 		require.NoError(t, err)
-		pools, err := allocator.New(redis, allocator.Config{Namespace: ns, Observer: a})
+		pools, err := allocator.New(redis, allocator.Config{Namespace: ns, Observer: a, CallTimeout: patience})
 		require.NoError(t, err)
 		sem, err := sems.Semaphore(name, stormCapacity)
 		require.NoError(t, err)
