@@ -96,7 +96,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*lin
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := semaphore.New(conn.redis, semaphore.Config{Namespace: conn.namespace}) // it only reads: nothing to close
+	viewers, err := conn.sems(semaphore.Config{}) // nobody is told of what it does
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (o *runOptions) locks(conn *connection, label string, notes *notes) (*line,
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := qlock.New(conn.redis, qlock.Config{Namespace: conn.namespace}) // it only reads: nothing to close
+	viewer, err := conn.locks(qlock.Config{}) // nobody is told of what it does
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func TestALockIsHandedOnByTheAccessOfEach(t *testing.T) {
 func TestALockOfABerthThatIsKilledComesFreeWithItsLease(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := beginWith(t, s.URL(), lockArgs("stubborn", "--lease", "6s"))
+	r := beginWith(t, s.URL(), lockArgs("stubborn", "--lease", "15s"))
 	r.signal(syscall.SIGKILL)
 	lock, err := locksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)

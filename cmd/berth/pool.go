@@ -121,7 +121,7 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 
 // pools returns the pools of the namespace. They end with the connection.
 func (c *connection) pools(cfg allocator.Config) (*allocator.Client, error) {
-	cfg.Namespace = c.namespace
+	cfg.Namespace, cfg.CallTimeout = c.namespace, callTime
 	pools, err := allocator.New(c.redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, pools)

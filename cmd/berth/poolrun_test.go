@@ -174,7 +174,7 @@ func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	filled(t, s, "gpu", "a")
-	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "6s"))
+	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "15s"))
 	require.NoError(t, r.cmd.Process.Kill())
 	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--wait", "2m", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
 	require.Equal(t, []any{0, "a"}, []any{got.code, got.out}, "%s", got.err) // after 5 s it says that it waits

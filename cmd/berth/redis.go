@@ -59,9 +59,12 @@ func (a *app) connectWithin(ctx context.Context, wait time.Duration) (*connectio
 	return a.connect(ctx)
 }
 
+// callTime is how long a call is repeated, 0 for as long as the library says.
+var callTime time.Duration
+
 // sems returns the semaphores of the namespace. They end with the connection.
 func (c *connection) sems(cfg semaphore.Config) (*semaphore.Client, error) {
-	cfg.Namespace = c.namespace
+	cfg.Namespace, cfg.CallTimeout = c.namespace, callTime
 	sems, err := semaphore.New(c.redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, sems)
@@ -71,7 +74,7 @@ func (c *connection) sems(cfg semaphore.Config) (*semaphore.Client, error) {
 
 // locks returns the locks of the namespace. They end with the connection.
 func (c *connection) locks(cfg qlock.Config) (*qlock.Client, error) {
-	cfg.Namespace = c.namespace
+	cfg.Namespace, cfg.CallTimeout = c.namespace, callTime
 	locks, err := qlock.New(c.redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, locks)

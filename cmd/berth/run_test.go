@@ -224,7 +224,7 @@ func (r *running) graceful(why, lost string) time.Duration {
 
 func TestWithoutTheServerTermThenKill(t *testing.T) {
 	t.Parallel()
-	const lease, grace = 9 * time.Second, 3 * time.Second
+	const lease, grace = 15 * time.Second, 5 * time.Second
 	s := server(t)
 	r := begin(t, s.URL(), "stubborn", "--lease", lease.String(), "--grace", grace.String())
 	s.Close()
@@ -240,7 +240,7 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := begin(t, s.URL(), "polite", "--lease", "9s", "--grace", "3s")
+	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, exitLost, r.end(), "and not the command's own 3")
@@ -291,17 +291,17 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 		args  []string
 		bound string
 	}{
-		"max-hold below the lease":  {runArgs("stubborn", "--lease", "1h", "--max-hold", "6s"), "--max-hold 6s"},
-		"max-hold after a renewal":  {runArgs("polite", "--lease", "9s", "--max-hold", "8s"), "--max-hold 8s"},
-		"no-renew":                  {runArgs("polite", "--lease", "6s", "--no-renew"), "--lease 6s with --no-renew"},
-		"no-renew, longer max-hold": {runArgs("stubborn", "--lease", "6s", "--no-renew", "--max-hold", "1h"), "--lease 6s with --no-renew"},
-		"no-renew, max-hold":        {runArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "6s"), "--max-hold 6s"},
-		"a lock":                    {lockArgs("stubborn", "--lease", "6s", "--no-renew"), "--lease 6s with --no-renew"},
+		"max-hold below the lease":  {runArgs("stubborn", "--lease", "1h", "--max-hold", "15s"), "--max-hold 15s"},
+		"max-hold after a renewal":  {runArgs("polite", "--lease", "16s", "--max-hold", "15s"), "--max-hold 15s"},
+		"no-renew":                  {runArgs("polite", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
+		"no-renew, longer max-hold": {runArgs("stubborn", "--lease", "15s", "--no-renew", "--max-hold", "1h"), "--lease 15s with --no-renew"},
+		"no-renew, max-hold":        {runArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "15s"), "--max-hold 15s"},
+		"a lock":                    {lockArgs("stubborn", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := server(t)
-			r := beginWith(t, s.URL(), slices.Insert(test.args, 1, "--grace", "2s"))
+			r := beginWith(t, s.URL(), slices.Insert(test.args, 1, "--grace", "5s"))
 			require.Equal(t, "got terminated", r.line())
 			r.silent()
 			require.Equal(t, exitLost, r.end())
@@ -326,7 +326,7 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 func TestALostServerIsNotTheBoundOfTheHold(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := begin(t, s.URL(), "polite", "--lease", "9s", "--grace", "3s", "--max-hold", "1h")
+	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s", "--max-hold", "1h")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, exitLost, r.end())
@@ -350,7 +350,7 @@ func TestALongLeaseIsThereFromTheStart(t *testing.T) {
 func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := begin(t, s.URL(), "stubborn", "--lease", "6s")
+	r := begin(t, s.URL(), "stubborn", "--lease", "15s")
 	r.signal(syscall.SIGSTOP)
 	// Somebody else gets the permit when the lease has ended.
 	permit, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
@@ -394,7 +394,7 @@ func TestAServerThatDoesNotAnswerIsAskedForTheLeaseOrTenSeconds(t *testing.T) {
 	}{
 		"a permit":      {runArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"}, // or the client says so a moment before
 		"a lock":        {lockArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"},
-		"a short lease": {lockArgs("polite", "--lease", "6s"), "no answer until then"}, // what is left of it
+		"a short lease": {lockArgs("polite", "--lease", "9s"), "no answer until then"}, // what is left of it
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

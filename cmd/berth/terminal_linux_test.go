@@ -149,7 +149,7 @@ func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	a := beginAtTerminal(t, s.URL(), "--lease", "6s")
+	a := beginAtTerminal(t, s.URL(), "--lease", "15s")
 	a.press(ctrlZ)
 	a.stopped()
 	_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
