@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
 )
 
 // The smallest ACL has no SCAN: who may not list all names is told so, and not that
@@ -18,11 +18,8 @@ func TestTheCommandOfTheSmallestUser(t *testing.T) {
 	b := private(t)
 	b.server.SmallestUser(t, b.ns)
 	b.take(b.sem(b.client(semaphore.Config{}), "gpu", 1), nil)
-	program := filepath.Join(t.TempDir(), "berth")
-	build := exec.Command("go", "build", "-o", program, "./cmd/berth")
-	build.Dir = filepath.Join("..", "..")
-	said, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", said)
+	program, err := harness.Build("../..", "./cmd/berth", t.TempDir())
+	require.NoError(t, err)
 	run := func(args ...string) (code int, out, errs string) {
 		cmd := exec.CommandContext(b.within(patience), program, args...)
 		cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://smallest@"+b.server.Addr, "BERTH_REDIS_PASSWORD=secret", "BERTH_NAMESPACE="+b.ns)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -129,7 +130,10 @@ func buildBroken(t *testing.T) string {
 	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
 	write(t, list, string(overlay))
-	return build(t, "-ldflags=-s -w", "-overlay", list)
+	program := filepath.Join(dir, "worker")
+	out, err := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-overlay", list, "./worker").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
 }
 
 func write(t *testing.T, file, text string) {

@@ -47,7 +47,9 @@ func TestTorture(t *testing.T) {
 	} else if first == 0 {
 		first = time.Now().UnixMilli() % 1_000_000 * 1000
 	}
-	r := &run{T: t, began: time.Now(), program: build(t, raceFlags...), tally: newTally()}
+	program, err := harness.Build(".", "./worker", t.TempDir())
+	require.NoError(t, err)
+	r := &run{T: t, began: time.Now(), program: program, tally: newTally()}
 	r.say("seed %d", first)
 	defer func() {
 		r.say("")

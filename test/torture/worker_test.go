@@ -9,10 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,15 +25,6 @@ const (
 	startLimit = 30 * time.Second
 	drainLimit = 15 * time.Second
 )
-
-// build makes the worker's program and returns its path.
-func build(t testing.TB, flags ...string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "worker")
-	out, err := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./worker"})...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
-}
 
 // worker is one worker process.
 type worker struct {

@@ -48,17 +48,18 @@ func run(ctx context.Context, command string) (passed bool, err error) {
 	if err := os.Mkdir(docker, 0o750); err != nil {
 		return false, err
 	}
-	goflags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+	out, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
 	if err != nil {
 		return false, err
 	}
-	p, ok := plans(places{bare, docker, strings.TrimSpace(string(goflags))})[command]
+	goflags := "GOFLAGS=" + built + " " + strings.TrimSpace(string(out)) // those of the caller count
+	p, ok := plans(places{bare, docker, goflags})[command]
 	if !ok {
 		return false, fmt.Errorf("no command %q", command)
 	}
 	s := newSuite(command, p, newConsole(os.Stdout))
 	// A GOGC of the caller's comes later, and counts. The race detector needs cgo.
-	s.env = slices.Concat([]string{lazily}, os.Environ(), []string{"CGO_ENABLED=1"})
+	s.env = slices.Concat([]string{lazily}, os.Environ(), []string{"CGO_ENABLED=1", goflags})
 	s.report = filepath.Join(dir, "report")
 	return s.run(ctx), nil
 }

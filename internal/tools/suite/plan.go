@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -34,24 +33,24 @@ type step struct {
 	always bool     // runs when all others have ended, or were ended
 }
 
-// watched builds with the race detector, but for the interpreter that runs the scripts on
-// the embedded server: each of its states belongs to one goroutine, and watching it is a
+// built is how all is built, also what tests build by themselves: what is built in the same
+// way is built once. The race detector is kept out of the interpreter that runs the scripts
+// on the embedded server: each of its states belongs to one goroutine, and watching it is a
 // third of what the library's tests cost. The commands of rueidis are a sixth of all that
 // is compiled; without inlining they are a tenth.
-var watched = []string{
-	"-race", "-gcflags=github.com/yuin/gopher-lua/...=-race=0", "-gcflags=github.com/redis/rueidis/internal/cmds=-l",
-}
+const built = "-gcflags=github.com/yuin/gopher-lua/...=-race=0 -gcflags=github.com/redis/rueidis/internal/cmds=-l"
 
 // testFlags are those of all tests. vet is a step of its own. A test that waits for ever
 // is to be named; a slow machine is not to be taken for one.
-var testFlags = slices.Concat(watched, []string{"-vet=off", "-timeout=30m"})
+var testFlags = []string{"-race", "-vet=off", "-timeout=30m"}
 
 // lazily is how garbage is collected: it costs the compiler and the linter a fifth of their
 // time, and the tests a seventh, to keep their memory half as large.
 const lazily = "GOGC=400"
 
 // places are the folders that the plans need: one whose redis-server, valkey-server and
-// docker fail, and one for the Docker that a plan starts. goflags are the caller's.
+// docker fail, and one for the Docker that a plan starts. goflags is the variable of all
+// go commands.
 type places struct{ bare, docker, goflags string }
 
 // plans are the three commands.
@@ -74,9 +73,9 @@ func plans(at places) map[string]plan {
 	// build by themselves is as they say.
 	build := step{
 		name: "build", does: "the library and its tests, with the race detector", takes: 90 * time.Second, after: []string{"setup"},
-		command: slices.Concat([]string{"go", "list"}, watched, []string{"-test", "-export", "-f={{/* nothing */}}", "./..."}),
+		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./..."},
 	}
-	racing := []string{"GOFLAGS=" + strings.TrimSpace(at.goflags+" "+strings.Join(watched, " "))}
+	racing := []string{at.goflags + " -race"}
 	root := tests(".", "the library, with nothing but Go", 2*time.Minute, "build")
 	// Most of them take place in virtual time, so that processor time is all they cost. With
 	// one processor to a process they cost a sixth less; the race detector would have each
@@ -92,6 +91,7 @@ func plans(at places) map[string]plan {
 	servers := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
 	servers.flags = []string{"-p=4"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
+	bench.flags = []string{"-p=1"} // one package has nearly all
 
 	tidy := target("check-tidy", "go.mod and go.sum", time.Second, "setup")
 	docs := target("check-docs", "what is generated, links, anchors, names", 10*time.Second, "check-tidy", "build")

@@ -162,7 +162,7 @@ func TestPlansAreWhole(t *testing.T) {
 	}))
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
-	for name, p := range plans(places{"bare", "docker", "-p=2"}) {
+	for name, p := range plans(places{"bare", "docker", "GOFLAGS=-p=2"}) {
 		names, tested := make(map[string]bool), []string(nil)
 		for _, step := range p.steps {
 			for _, before := range step.after {

@@ -37,11 +37,7 @@ var built = sync.OnceValues(func() (path string, err error) {
 	if folder, err = os.MkdirTemp("", "berth-worker-"); err != nil {
 		return "", err
 	}
-	path = filepath.Join(folder, "worker")
-	if out, err := exec.Command("go", "build", "-race", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, nil
+	return harness.Build(".", "../worker", folder)
 })
 
 func program(t *testing.T) string {

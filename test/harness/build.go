@@ -1,0 +1,27 @@
+package harness
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+)
+
+// Build builds a program of the module in a folder, into another folder, and returns its
+// path. It has the race detector if the tests have it.
+func Build(module, program, into string) (string, error) {
+	path := filepath.Join(into, filepath.Base(program))
+	args := []string{"-C", module, "build", "-o", path}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "-race" {
+				args = append(args, "-race="+setting.Value)
+			}
+		}
+	}
+	said, err := exec.Command("go", append(args, program)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", program, err, said)
+	}
+	return path, nil
+}

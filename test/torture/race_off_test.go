@@ -1,5 +1,0 @@
-//go:build !race
-
-package torture
-
-var raceFlags []string

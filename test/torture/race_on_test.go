@@ -1,6 +1,0 @@
-//go:build race
-
-package torture
-
-// raceFlags have the workers built with the race detector too.
-var raceFlags = []string{"-race"}
