@@ -55,7 +55,7 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
 
-	late := spawn(t, s.URL(), lockArgs("polite", "--priority", "7", "--wait", "1s")...)
+	late := spawn(t, s.URL(), lockArgs("polite", "--priority", "7", "--wait", "4s")...)
 	require.Equal(t, 75, late.code)
 	next := program(t, s.URL(), lockArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())

@@ -84,7 +84,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	require.Equal(t, "a", binding.Resource)
 	require.Greater(t, binding.Left, 2*time.Hour)
 
-	late := spawn(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
+	late := spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
 	require.Equal(t, 75, late.code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.err)
 	next := program(t, s.URL(), poolArgs("polite", "--priority", "7")...)
@@ -105,7 +105,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	got := spawn(t, s.URL(), poolArgs("polite", "--wait", "1s")...)
+	got := spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
 	require.Equal(t, 75, got.code)
 	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.err)
 	require.Contains(t, got.err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")

@@ -153,6 +153,7 @@ var amnesias = []amnesia{
 }
 
 func TestTheLineSurvives(t *testing.T) {
+	t.Parallel()
 	for _, line := range []struct {
 		name                  string
 		nodes, many, capacity int

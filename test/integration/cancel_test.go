@@ -141,6 +141,7 @@ func (s *storm) settled(name string) {
 }
 
 func TestManyCancelsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	const cancels = 1000
 	for _, test := range []struct {
 		name     string

@@ -21,6 +21,7 @@ func serverInfo(server, version string) string {
 }
 
 func TestCheckRefusesAnOldServer(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ server, version, needs string }{
 		{"redis", "6.2.14", "7.0"},
 		{"redis", "5.0.3", "7.0"},
@@ -49,6 +50,7 @@ func TestCheckRefusesAnOldServer(t *testing.T) {
 }
 
 func TestCheckRefusesAServerThatEvicts(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {
 			b := private(t, "--maxmemory", "3mb", "--maxmemory-policy", policy)
@@ -88,6 +90,7 @@ func TestCheckOfAServerThatWillDo(t *testing.T) {
 
 // What may not be asked is a warning; what is missing is an error that says so.
 func TestCheckOfAUserWhoMayNotAskOrDoEverything(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ rules, warning, refusal string }{
 		{"-info", "version could not be asked", ""},
 		{"-publish", "PUBLISH", ""},

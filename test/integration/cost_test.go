@@ -77,6 +77,7 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 // However many wait, one connection more at the most brings their wake-ups. In RESP 2 it
 // can do nothing else.
 func TestWaitersOpenAtMostOneConnection(t *testing.T) {
+	t.Parallel()
 	for name, old := range map[string]bool{"RESP 2": true, "RESP 3": false} {
 		t.Run(name, func(t *testing.T) {
 			b := private(t)

@@ -131,6 +131,7 @@ var semCrashes = map[string]func(c *semCrash) *semaphore.Permit{
 }
 
 func TestCapacityIsWholeALeaseAfterAKill(t *testing.T) {
+	t.Parallel()
 	for what, run := range semCrashes {
 		t.Run("of "+what, func(t *testing.T) {
 			b := shared(t)

@@ -168,6 +168,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 }
 
 func TestAFullServer(t *testing.T) {
+	t.Parallel()
 	for what, prepare := range inFullHouse {
 		t.Run(what, func(t *testing.T) {
 			f := &fullHouse{bed: private(t)}

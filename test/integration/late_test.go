@@ -55,6 +55,7 @@ func TestAttemptsThatRunTwiceHoldOnce(t *testing.T) {
 // A release whose answer was lost has released. Whoever calls it again, because
 // it returned an error, is told so.
 func TestAReleaseThatWasNotAnsweredCanBeRepeated(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		fate fate

@@ -18,6 +18,7 @@ var lockAmnesias = map[string]func(b *bed){
 }
 
 func TestTheLineOfALockSurvives(t *testing.T) {
+	t.Parallel()
 	const many, nodes = 30, 3
 	for what, strike := range lockAmnesias {
 		t.Run(what, func(t *testing.T) {

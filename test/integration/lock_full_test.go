@@ -173,6 +173,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 }
 
 func TestLocksOfAFullServer(t *testing.T) {
+	t.Parallel()
 	for what, prepare := range inLockHouse {
 		t.Run(what, func(t *testing.T) {
 			f := &lockHouse{bed: privateLocks(t)}

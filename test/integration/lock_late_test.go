@@ -124,6 +124,7 @@ var lostReplies = map[string]struct {
 }
 
 func TestLostRepliesOfLocks(t *testing.T) {
+	t.Parallel()
 	for what, test := range lostReplies {
 		t.Run(what, func(t *testing.T) {
 			m := sharedLocks(t).meddled()

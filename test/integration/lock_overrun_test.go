@@ -45,6 +45,7 @@ func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
 // The same where the calls reach the server, because the holder does not know yet
 // that somebody else holds the lock.
 func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{"lock_release", "lock_renew"} {
 		t.Run(script, func(t *testing.T) {
 			b := sharedLocks(t)

@@ -45,6 +45,7 @@ func TestAWaitOnOnesOwnHoldQueuesBehindIt(t *testing.T) {
 }
 
 func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
+	t.Parallel()
 	for conflict, outerFirst := range map[qlock.Conflict]bool{qlock.WorkThrough: true, qlock.ExtendAndWorkThrough: false} {
 		t.Run(conflict.String(), func(t *testing.T) {
 			b := sharedLocks(t)
@@ -113,6 +114,7 @@ func TestUnusedExtensionIsGivenBack(t *testing.T) {
 
 // A lock that has run out is not entered once more, it is taken anew.
 func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
+	t.Parallel()
 	for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.FailDeadlock} {
 		t.Run(conflict.String(), func(t *testing.T) {
 			b := sharedLocks(t)

@@ -67,6 +67,7 @@ func (s *swarmed) over(a answer) {
 // runs again it finds its handles ended before anything else, and goes on under
 // another id.
 func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
+	t.Parallel()
 	for _, call := range []string{"err", "renew"} {
 		t.Run("wakes by "+call, func(t *testing.T) {
 			s := sharedLocks(t).swarmed()

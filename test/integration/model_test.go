@@ -21,6 +21,7 @@ const modelLease = 1200 * time.Millisecond
 // The same model as on the embedded server, in real time: fewer histories, and no
 // exact deadlines.
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, model.Checks(3))
 	for lane := range 4 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {

@@ -33,6 +33,7 @@ var poolAmnesias = []struct {
 // The resources of a pool that the server has lost come back by its Source, which a
 // node asks that finds the pool empty.
 func TestTheLineOfAPoolSurvives(t *testing.T) {
+	t.Parallel()
 	const many, nodes, lease = 30, 3, safe
 	for _, amnesia := range poolAmnesias {
 		t.Run(amnesia.name, func(t *testing.T) {

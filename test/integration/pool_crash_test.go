@@ -10,6 +10,7 @@ import (
 // The scenarios are those of semaphores; these show that pools have them too, and a rest
 // after each hold.
 func TestACrashCostsAResourceAtMostALease(t *testing.T) {
+	t.Parallel()
 	for what, rest := range map[string]time.Duration{"of a holder": 0, "of a holder whose resource rests": 300 * time.Millisecond} {
 		t.Run(what, func(t *testing.T) {
 			b := sharedPools(t)

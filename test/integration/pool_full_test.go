@@ -272,6 +272,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 }
 
 func TestPoolsOfAFullServer(t *testing.T) {
+	t.Parallel()
 	for what, prepare := range inPoolHouse {
 		t.Run(what, func(t *testing.T) {
 			f := &poolHouse{bed: privatePools(t)}

@@ -117,6 +117,7 @@ var lateThings = []string{"release", "renew", "release"}
 // A holder that was stopped for longer than its lease wakes when another one has the
 // resource, or it is free, or it has left the pool.
 func TestALateReleaseChangesNothing(t *testing.T) {
+	t.Parallel()
 	const lease = safe
 	for what, meanwhile := range map[string]func(b *bed, p *pool){
 		"somebody else holds it": func(b *bed, p *pool) { b.allocate(p, nil) },
