@@ -31,6 +31,7 @@ type claimModel struct {
 	hurt   bool          // its server once did not answer well
 	gone   bool          // the server no longer knows it
 	over   bool          // Ended was called
+	overAt time.Duration // when
 	away   bool          // it was removed
 }
 
@@ -99,7 +100,8 @@ func (m *model) begin(ctx context.Context, start time.Duration, key string, leas
 	shortest, longest := never, time.Duration(0)
 	for i, l := range leases {
 		c := l.Claim.(*claimModel)
-		if c.beat == m.beats || c.over || c.away || c.key != key {
+		// A batch that was gathered in the moment in which the claim ended has it.
+		if c.beat == m.beats || c.over && c.overAt < start || c.away || c.key != key {
 			m.broken("beat of a lease that is twice there, over, removed, or another key's")
 		}
 		if start < c.until {
@@ -185,7 +187,7 @@ func (m *model) ended(c *claimModel, cause error) {
 	case errors.Is(cause, ErrDeadline) && c.spec.Renews && !c.hurt:
 		m.broken("ended although every beat succeeded")
 	}
-	c.over = true
+	c.over, c.overAt = true, now
 }
 
 // check compares every lease with its model while nothing moves.
