@@ -28,6 +28,8 @@ type played struct {
 	sent     []time.Duration // guarded by mu: when heartbeats came
 	restored int             // guarded by mu
 	loaded   int             // guarded by mu
+	swept    []time.Duration // guarded by mu: when sweeps came
+	sweeping time.Duration   // how long a sweep takes
 	clock    clock.Clock
 }
 
@@ -36,6 +38,7 @@ type played struct {
 type reply struct {
 	engine.Status
 	slow time.Duration
+	more bool // the script stopped at its bound
 }
 
 func (p *played) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
@@ -58,7 +61,7 @@ func (p *played) Beat(ctx context.Context, _ string, _ engine.Mode, claims []*en
 	case <-ctx.Done():
 		return engine.Round{}, ctx.Err()
 	}
-	round := engine.Round{Tide: engine.Tide{Next: -1}}
+	round := engine.Round{Tide: engine.Tide{Next: -1, More: a.more}}
 	for range claims {
 		round.Status = append(round.Status, a.Status)
 	}
@@ -77,6 +80,14 @@ func (p *played) Load(context.Context) error {
 	defer p.mu.Unlock()
 	p.loaded++
 	return nil
+}
+
+func (p *played) Sweep(context.Context, string) (engine.Tide, error) {
+	p.mu.Lock()
+	p.swept = append(p.swept, p.clock.Now())
+	p.mu.Unlock()
+	<-time.After(p.sweeping)
+	return engine.Tide{Next: -1}, nil
 }
 
 // times are when heartbeats came so far.
@@ -134,7 +145,7 @@ var (
 const never = time.Hour
 
 func TestALateHeartbeatKeepsAHold(t *testing.T) {
-	p := &played{answers: []reply{{isHeld, wait / 2}, {isHeld, never}}}
+	p := &played{answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isHeld, slow: never}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		h := take(t, e)
 		after(wait - time.Second)
@@ -148,7 +159,7 @@ func TestALateHeartbeatKeepsAHold(t *testing.T) {
 }
 
 func TestALateEndEndsAHold(t *testing.T) {
-	p := &played{answers: []reply{{isGone, wait / 2}, {isHeld, 0}}}
+	p := &played{answers: []reply{{Status: isGone, slow: wait / 2}, {Status: isHeld, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		h := take(t, e)
 		after(wait/3 + wait/2 - 1)
@@ -159,7 +170,7 @@ func TestALateEndEndsAHold(t *testing.T) {
 }
 
 func TestAnAnswerFromBeforeALaterOneDoesNotEndAHold(t *testing.T) {
-	p := &played{answers: []reply{{isUnknown, wait / 2}, {isHeld, 0}}}
+	p := &played{answers: []reply{{Status: isUnknown, slow: wait / 2}, {Status: isHeld, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		h := take(t, e)
 		after(2 * wait)
@@ -181,7 +192,7 @@ func queue(e *engine.Engine) (returned chan error, leave context.CancelFunc) {
 }
 
 func TestALateUnknownRestoresNothingThatALaterHeartbeatHasFound(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{isUnknown, wait / 2}, {isWaiting, 0}}}
+	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait / 2}, {Status: isWaiting, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 		returned, leave := queue(e)
 		after(2 * wait)
@@ -194,7 +205,7 @@ func TestALateUnknownRestoresNothingThatALaterHeartbeatHasFound(t *testing.T) {
 }
 
 func TestALateUnknownRestoresWhereNothingNewerIsKnown(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{isUnknown, wait / 2}, {isWaiting, never}}}
+	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait / 2}, {Status: isWaiting, slow: never}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		returned, leave := queue(e)
 		after(wait)
@@ -206,7 +217,7 @@ func TestALateUnknownRestoresWhereNothingNewerIsKnown(t *testing.T) {
 }
 
 func TestALateGrantFromBeforeALaterAnswerIsNotBelieved(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{isHeld, wait / 2}, {isWaiting, 0}}}
+	p := &played{queues: true, answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isWaiting, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		returned, leave := queue(e)
 		after(2 * wait)
@@ -217,7 +228,7 @@ func TestALateGrantFromBeforeALaterAnswerIsNotBelieved(t *testing.T) {
 }
 
 func TestALateGrantIsTakenFromItsOwnStart(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{isHeld, wait / 2}, {isWaiting, never}}}
+	p := &played{queues: true, answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isWaiting, slow: never}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		returned, _ := queue(e)
 		sent := p.times()
@@ -232,7 +243,7 @@ func TestALateGrantIsTakenFromItsOwnStart(t *testing.T) {
 func TestAnExtensionThatAHeartbeatOvertakesIsAskedAgain(t *testing.T) {
 	extended := isHeld
 	extended.Left = 2 * wait
-	p := &played{answers: []reply{{extended, wait / 2}, {isHeld, 0}, {extended, time.Second}}}
+	p := &played{answers: []reply{{Status: extended, slow: wait / 2}, {Status: isHeld, slow: 0}, {Status: extended, slow: time.Second}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		h := take(t, e)
 		require.NoError(t, h.Extend(context.Background(), wait))
@@ -241,7 +252,7 @@ func TestAnExtensionThatAHeartbeatOvertakesIsAskedAgain(t *testing.T) {
 }
 
 func TestAHeartbeatThatIsMissedIsToldOf(t *testing.T) {
-	p := &played{answers: []reply{{isHeld, never}}}
+	p := &played{answers: []reply{{Status: isHeld, slow: never}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 		take(t, e)
 		after(wait/3 + wait/6)
@@ -250,7 +261,7 @@ func TestAHeartbeatThatIsMissedIsToldOf(t *testing.T) {
 }
 
 func TestTheHeartbeatsScriptIsLoadedOnce(t *testing.T) {
-	p := &played{answers: []reply{{isHeld, 0}}}
+	p := &played{answers: []reply{{Status: isHeld, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		for range 3 {
 			take(t, e)
@@ -259,4 +270,41 @@ func TestTheHeartbeatsScriptIsLoadedOnce(t *testing.T) {
 		_, loaded := p.counts()
 		require.Equal(t, 1, loaded)
 	})
+}
+
+func TestASweepThatIsDueWhileOneRunsIsMadeAfterIt(t *testing.T) {
+	more := reply{Status: isWaiting, more: true}
+	p := &played{queues: true, sweeping: wait, answers: []reply{more, more, more, {Status: isWaiting}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		returned, leave := queue(e)
+		after(3 * wait)
+		p.mu.Lock()
+		require.Len(t, p.swept, 2, "three were asked for, two of them while the first one ran")
+		require.Equal(t, wait, p.swept[1]-p.swept[0])
+		p.mu.Unlock()
+		leave()
+		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
+	})
+}
+
+func TestAnExtensionOfAHoldThatHasEndedMeanwhile(t *testing.T) {
+	p := &played{answers: []reply{{Status: isHeld, slow: 2 * time.Second}}}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+		h := take(t, e, func(r *engine.Record) { r.MaxHold = time.Second })
+		require.ErrorIs(t, h.Extend(context.Background(), 100*time.Millisecond), berth.ErrExpired)
+		require.NotContains(t, kinds(), observe.Extended)
+	})
+}
+
+func TestAReleaseOfWhatTheServerSaysHadExpired(t *testing.T) {
+	for want, fixed := range map[error]bool{berth.ErrExpired: true, berth.ErrLost: false} {
+		t.Run(want.Error(), func(t *testing.T) {
+			onFake(t, func(t *testing.T, f *fake, e *engine.Engine, _ func() int) {
+				f.word = engine.HadExpired
+				h := take(t, e, func(r *engine.Record) { r.NoRenew = fixed })
+				require.NoError(t, h.Err())
+				require.ErrorIs(t, h.Release(context.Background()), want)
+			})
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -21,12 +22,13 @@ const wait = 6 * time.Second
 // fake is a server that holds one claim, by a grant that a test changes.
 type fake struct {
 	mu       sync.Mutex
-	fence    int64         // guarded by mu
-	resource string        // guarded by mu
-	slow     time.Duration // guarded by mu: how long the answer of the next beat is on its way
-	beats    int           // guarded by mu
-	released int           // guarded by mu
-	acquired func()        // guarded by mu: called with mu held when an acquire has run; may be nil
+	fence    int64           // guarded by mu
+	resource string          // guarded by mu
+	slow     time.Duration   // guarded by mu: how long the answer of the next beat is on its way
+	beats    int             // guarded by mu
+	released int             // guarded by mu
+	acquired func()          // guarded by mu: called with mu held when an acquire has run; may be nil
+	word     engine.Released // guarded by mu: what a release is told if it is not empty
 }
 
 // grants changes what the claim holds, as after a failover.
@@ -82,7 +84,7 @@ func (f *fake) Release(context.Context, *engine.Claim, time.Duration) (engine.Pa
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.released++
-	return engine.Parting{Word: engine.GivenBack, Fence: f.fence}, nil
+	return engine.Parting{Word: cmp.Or(f.word, engine.GivenBack), Fence: f.fence}, nil
 }
 
 func (f *fake) Restore(context.Context, string, []*engine.Claim) (engine.Round, error) {
