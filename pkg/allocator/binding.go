@@ -38,14 +38,6 @@ func checkBind(field, name string) error {
 	return settings.Text(field, name)
 }
 
-// checkBindFor refuses a time for which nothing can be bound.
-func checkBindFor(d time.Duration) error {
-	if d == 0 {
-		return berth.Invalid("BindFor", "it is 0")
-	}
-	return settings.Duration("BindFor", d)
-}
-
 // Bind binds a name, any bytes, 1 to 512, to a resource, in place of another one. It
 // returns ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
 // berth.ErrInvalidConfig for bad arguments, or the server's error.
@@ -60,7 +52,7 @@ func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOpt
 	if err := checkResource(resource); err != nil {
 		return err
 	}
-	if err := checkBindFor(lasts); err != nil {
+	if err := settings.Duration("BindFor", lasts); err != nil {
 		return err
 	}
 	return p.core.bind(ctx, name, resource, lasts)

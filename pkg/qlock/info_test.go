@@ -127,6 +127,9 @@ func TestListingsOfLocksAndQueues(t *testing.T) {
 		_, waiters := w.held(n)
 		require.Equal(t, ids, waiters)
 		require.Equal(t, 3, n.info().Waiting)
+		for range n.Queues(context.Background()) {
+			break // an iterator that went on would panic
+		}
 		for _, err := range n.Locks(context.Background()) {
 			require.NoError(t, err)
 			break // an early end is no trouble

@@ -50,6 +50,8 @@ var badOptions = []struct {
 	{"MaxAttempts", qlock.LockOptions{MaxAttempts: -1}},
 	{"MaxAttempts", qlock.LockOptions{MaxAttempts: 1_000_001}},
 	{"RetryDelay", qlock.LockOptions{RetryDelay: -1}},
+	{"RetryDelay", qlock.LockOptions{RetryDelay: -1, MaxAttempts: 1}},
+	{"RetryDelay", qlock.LockOptions{RetryDelay: berth.Forever, MaxAttempts: 2}},
 	{"Meta", qlock.LockOptions{Meta: map[string]string{"key": strings.Repeat("x", 16<<10-2)}}},
 }
 
@@ -117,6 +119,7 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		for call, do := range trying {
 			requireInvalid(t, "owner", do(owned, door, nil), call)
 		}
+		requireInvalid(t, "name", n.ForceExtend(ctx, "a{b", time.Second))
 		_, err := n.LockAll(ctx, nil, nil)
 		requireInvalid(t, "names", err)
 		require.Empty(t, n.Counts(), "nothing is sent")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
 )
 
 // workerVariable makes this test binary a worker process, of the kind that it
@@ -154,4 +156,33 @@ func TestAWorkerEndsWithItsDirector(t *testing.T) {
 	cmd := withWorkers("good", &out).Worker()
 	cmd.Env = append(cmd.Env, urlVariable+"=not a URL")
 	require.Error(t, cmd.Run())
+}
+
+// seen is what a broken server shows a director.
+type seen struct {
+	all []berth.Holder
+	err error
+}
+
+func (s seen) holders(context.Context) ([]berth.Holder, error) { return s.all, s.err }
+func (s seen) waiting(context.Context) (int, error)            { return 0, s.err }
+
+func TestADemoThatCannotSeeWhoIsInsideSaysSo(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	for want, thing := range map[string]thing{
+		"down": seen{err: down},
+		"demo: worker 3 was inside, and the server does not know it": seen{all: []berth.Holder{{ID: "somebody"}}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			broken := semaphoreAct
+			broken.play = func(ctx context.Context, s *stage) ([]fact, error) {
+				_, err := s.direct(ctx, semaphorePlan, thing)
+				return nil, err
+			}
+			require.EqualError(t, perform(t.Context(), withWorkers("good", &out), broken), want)
+		})
+	}
 }
