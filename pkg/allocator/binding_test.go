@@ -293,7 +293,8 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		require.Empty(t, bound, "its resource is gone")
 		require.Zero(t, left)
 		require.Len(t, collect(t, w.pool.Bindings(ctx)), 4)
-		for range w.pool.Bindings(ctx) {
+		for _, err := range w.pool.Bindings(ctx) {
+			require.NoError(t, err)
 			break // an iterator that went on would panic
 		}
 		w.inspect()

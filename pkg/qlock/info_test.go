@@ -127,7 +127,8 @@ func TestListingsOfLocksAndQueues(t *testing.T) {
 		_, waiters := w.held(n)
 		require.Equal(t, ids, waiters)
 		require.Equal(t, 3, n.info().Waiting)
-		for range n.Queues(context.Background()) {
+		for _, err := range n.Queues(context.Background()) {
+			require.NoError(t, err)
 			break // an iterator that went on would panic
 		}
 		for _, err := range n.Locks(context.Background()) {
