@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -317,7 +318,8 @@ func TestTheAnswerToAReleaseLiftsWhatWasTakenUpMeanwhile(t *testing.T) {
 		w.Advance(time.Second)
 		w.requireBelow(again)
 		left, _ := w.LeftOf(again.ID())
-		require.Greater(t, again.Left(), left-time.Second)
+		// An answer may be to a call that was sent a second before it, behind the release.
+		require.GreaterOrEqual(t, again.Left(), left-time.Second-heartbeat.Margin(time.Minute))
 	})
 }
 
