@@ -72,7 +72,7 @@ func plans(at places) map[string]plan {
 	// one of them wants no race detector: so all is built first, once, with it. What tests
 	// build by themselves is as they say.
 	build := step{
-		name: "build", does: "the library and its tests, with the race detector", takes: 90 * time.Second, after: []string{"setup"},
+		name: "build", does: "the library and its tests, with the race detector", takes: 85 * time.Second, after: []string{"setup"},
 		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./..."},
 	}
 	racing := []string{at.goflags + " -race"}
@@ -104,7 +104,7 @@ func plans(at places) map[string]plan {
 	lintRoot.does, lintRoot.takes = "golangci-lint, go vet among it, in the library; luacheck", 30*time.Second
 	lintRoot.command = append(slices.Clone(lint.command), "MODULES=.")
 	// It builds all that the library stands on for each system: more than a commit is worth.
-	vet := target("vet", "the library for macOS and Windows", 2*time.Minute, "lint")
+	vet := target("vet", "the library for macOS and Windows", 3*time.Minute, "lint")
 
 	dockerd := target("setup-docker", "a Docker, if none answers", 10*time.Second, "setup")
 	dockerd.env = []string{"BERTH_DOCKER=" + at.docker}
@@ -115,22 +115,22 @@ func plans(at places) map[string]plan {
 		name: "stop-docker", does: "ends the Docker that it started", takes: time.Second,
 		command: []string{"tools/docker.sh", "stop"}, env: dockerd.env, always: true,
 	}
-	consumer := target("check-consumer", "an application can add Berth, and nothing else is upgraded", time.Minute, "vet")
+	consumer := target("check-consumer", "an application can add Berth, and nothing else is upgraded", 30*time.Second, "vet")
 
 	return map[string]plan{
 		"check": {
 			does: "tidy, docs, lint with vet, and the unit tests of the library with the race detector",
-			cold: 4 * time.Minute, warm: 3 * time.Minute,
+			cold: 4 * time.Minute, warm: 2 * time.Minute,
 			steps: []step{setup("cc", "golangci-lint", "luacheck"), tidy, build, docs, lintRoot, rootAlone},
 		},
 		"test": {
 			does: "all tests with the race detector, on real servers too",
-			cold: 10 * time.Minute, warm: 8 * time.Minute,
+			cold: 9 * time.Minute, warm: 7 * time.Minute,
 			steps: []step{setup("cc", "redis", "valkey"), build, root, servers, bench},
 		},
 		"ci": {
 			does: "everything that a change must pass",
-			cold: 15 * time.Minute, warm: 10 * time.Minute,
+			cold: 14 * time.Minute, warm: 8 * time.Minute,
 			steps: []step{
 				setup("cc", "redis", "valkey", "golangci-lint", "luacheck"),
 				tidy, build, docs, lint, vet, consumer, root, dockerd, contained, bench, undocker,
