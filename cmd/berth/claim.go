@@ -96,7 +96,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*lin
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := conn.sems(semaphore.Config{}) // nobody is told of what it does
+	viewers, err := semaphore.New(conn.redis, semaphore.Config{Namespace: conn.namespace, CallTimeout: callTime}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (o *runOptions) locks(conn *connection, label string, notes *notes) (*line,
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := conn.locks(qlock.Config{}) // nobody is told of what it does
+	viewer, err := qlock.New(conn.redis, qlock.Config{Namespace: conn.namespace, CallTimeout: callTime}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func notStarted(conn *connection, h holding, err error) error {
 }
 
 // looking bounds how long a claim that got nothing looks who is in its way.
-const looking = 2 * time.Second
+var looking = 2 * time.Second
 
 // notAcquired gives the error of an acquire its exit code, and says who is in the
 // way where others are the reason and the error does not know.

@@ -40,7 +40,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	completionTime, callTime = patience, time.Minute // no pause of a busy machine fails a command
+	completionTime, callTime, looking = patience, time.Minute, time.Minute // no pause of a busy machine fails a command
 	switch {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix):
 		play(strings.TrimPrefix(os.Args[1], rolePrefix))

@@ -20,7 +20,7 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := conn.pools(allocator.Config{}) // nobody is told of what it does
+	viewers, err := allocator.New(conn.redis, allocator.Config{Namespace: conn.namespace, CallTimeout: callTime}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}

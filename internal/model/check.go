@@ -130,6 +130,11 @@ func (m *machine) holds(t *rapid.T, v *view, c *claim) {
 		} else if c.permit == nil {
 			t.Fatalf("%s holds, and its acquire ended: %v", c.id, c.err)
 		}
+		if !m.Exact { // meanwhile its hold may have ended, and it may have been granted another one
+			now := m.look(t)
+			v = &now
+			deadline, ok = v.holds[c.id]
+		}
 	}
 	if c.permit != nil && deadline <= v.now && c.permit.Err() == nil {
 		t.Fatalf("%s still believes in its hold, %d ms after its end", c.id, v.now-deadline)

@@ -24,7 +24,7 @@ type crash struct {
 	name string
 	node string // of this process
 
-	killed   int64 // by the server's clock, ms, just before the kill
+	killed   int64 // by the server's clock, ms, just after the kill
 	deadline int64 // when the last claim of the killed ends
 }
 
@@ -36,10 +36,10 @@ func (b *bed) crash(name, node string) *crash {
 func (c *crash) kill(children ...*child) {
 	c.Helper()
 	c.lag.reset()
-	c.killed = c.now()
 	for _, child := range children {
-		child.kill()
+		child.kill() // what the others send until then, they are renewed by
 	}
+	c.killed = c.now()
 	c.deadline = c.last()
 	require.NotZero(c, c.deadline, "the killed had no claim")
 }
