@@ -178,7 +178,7 @@ func notStarted(conn *connection, h holding, err error) error {
 	return unreachable(conn.address, err)
 }
 
-// looking bounds how long a claim that got nothing looks who is in its way.
+// looking bounds how long a claim that got nothing looks who is in its way. Tests take longer.
 var looking = 2 * time.Second
 
 // notAcquired gives the error of an acquire its exit code, and says who is in the

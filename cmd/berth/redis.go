@@ -59,7 +59,7 @@ func (a *app) connectWithin(ctx context.Context, wait time.Duration) (*connectio
 	return a.connect(ctx)
 }
 
-// callTime is how long a call is repeated, 0 for as long as the library says.
+// callTime is how long a call is repeated, 0 for the default of the library. Tests take longer.
 var callTime time.Duration
 
 // sems returns the semaphores of the namespace. They end with the connection.

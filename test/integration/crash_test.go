@@ -37,7 +37,7 @@ func (c *crash) kill(children ...*child) {
 	c.Helper()
 	c.lag.reset()
 	for _, child := range children {
-		child.kill() // what the others send until then, they are renewed by
+		child.kill() // the others may still renew
 	}
 	c.killed = c.now()
 	c.deadline = c.last()

@@ -69,8 +69,7 @@ func plans(at places) map[string]plan {
 	}
 
 	// What two go commands need at the same time is built by both, and everything twice if
-	// one of them wants no race detector: so all is built first, once, with it. What tests
-	// build by themselves is as they say.
+	// one of them wants no race detector: so all is built first, once, with it.
 	build := step{
 		name: "build", does: "the library and its tests, with the race detector", takes: 85 * time.Second, after: []string{"setup"},
 		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./..."},
