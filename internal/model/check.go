@@ -114,9 +114,9 @@ func (m *machine) waits(t *rapid.T, v *view, c *claim) {
 }
 
 // late says whether the news of a grant came when the hold had ended, which a slow
-// machine is enough for.
+// machine is enough for: it was to be renewed, or was not.
 func (m *machine) late(c *claim) bool {
-	return !m.Exact && errors.Is(c.err, berth.ErrExpired)
+	return !m.Exact && (errors.Is(c.err, berth.ErrExpired) || errors.Is(c.err, berth.ErrLost))
 }
 
 // holds checks a claim that holds.

@@ -338,7 +338,8 @@ func TestAGrantToTheFormerNodeIsGivenBack(t *testing.T) {
 		a := w.member()
 		var waits *wait
 		a.late("lock_acquire", func() { waits = a.queue(nil) })
-		mine := waits.granted(lateAt + 600*ms) // only its answer makes sure that the release follows it
+		// The new node asks while the former's grant is given back: before that it has to wait.
+		mine := waits.grantedBy(lateAt + 600*ms)
 		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
 		granted := a.told(observe.Granted)
 		require.Len(t, granted, 1)

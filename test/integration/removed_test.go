@@ -130,16 +130,12 @@ func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
 	defer func() { require.NoError(t, l.Close(context.Background())) }()
 
 	d.Remove(t, at)
-	for turn := range 3 {
+	turns := 0
+	turn := func() {
+		turns++
 		require.NoError(t, held.Release(context.Background()))
 		p := <-l.granted
-		require.NotNil(t, p, "turn %d", turn)
-		if turn == 0 {
-			l.hears(t, observe.Deaf)
-			l.hears(t, observe.Subscribed)
-			require.NotNil(t, listensAt(t, d.Servers(), space.Wake(l.Node())), "at a node of the Cluster")
-			require.Nil(t, listensAt(t, []*harness.Server{at}, space.Wake(l.Node())), "not at the removed one")
-		}
+		require.NotNil(t, p, "turn %d", turns)
 		again := make(chan *semaphore.Permit, 1)
 		go func() {
 			p, err := gpu.Acquire(context.Background(), nil)
@@ -154,6 +150,18 @@ func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
 		require.NotNil(t, held)
 		l.queue(t)
 	}
+	// A grant of which no message came raises a doubt. What a busy machine does not
+	// publish in time settles none: then the next grant raises another.
+	for l.deaf.Load() == 0 {
+		require.Less(t, turns, 20, "nobody has found out that it is deaf")
+		turn()
+	}
+	require.Eventually(t, func() bool {
+		return listensAt(t, d.Servers(), space.Wake(l.Node())) != nil
+	}, patience, 50*time.Millisecond, "at a node of the Cluster")
+	require.Nil(t, listensAt(t, []*harness.Server{at}, space.Wake(l.Node())), "not at the removed one")
+	turn()
+	turn()
 	require.NoError(t, held.Release(context.Background()))
 	require.NotNil(t, <-l.granted)
 	require.EqualValues(t, 1, l.deaf.Load(), "it hears")
