@@ -15,9 +15,9 @@ import (
 
 const (
 	// settleLimit bounds how long a topology may take until it is as it should be.
-	settleLimit = 40 * time.Second
+	settleLimit = 3 * time.Minute
 	// askLimit bounds one command of ours to one server.
-	askLimit = 2 * time.Second
+	askLimit = 5 * time.Second
 )
 
 // ask sends one command to the server at addr, on a connection of its own, to that

@@ -17,7 +17,7 @@ import (
 )
 
 // startLimit bounds how long a server may take until it accepts connections.
-const startLimit = 20 * time.Second
+const startLimit = 2 * time.Minute
 
 var errAddressInUse = errors.New("address already in use")
 

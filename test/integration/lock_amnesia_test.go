@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/qlock"
@@ -74,16 +75,18 @@ func TestManyCancelledLocksLeaveNothing(t *testing.T) {
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
 	cfg := qlock.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
-	s := b.storm(1)
+	s := b.storm(door, 1)
 	proxy := harness.Proxy(t, b.server)
 	proxy.AddLatency(t, time.Millisecond)
 	for _, pipelines := range []int{1, 3, 5} {
 		edit := heardOn(pipelines)
 		cfg.Observer = s.failures()
-		s.asks = append(s.asks, forLock(b.lockerOn(b.server.Client(t, edit), cfg)), forLock(b.lockerOn(proxy.Client(t, edit), cfg)))
+		for _, redis := range []rueidis.Client{b.server.Client(t, edit), proxy.Client(t, edit)} {
+			s.ways = append(s.ways, way{forLock(b.lockerOn(redis, cfg)), redis})
+		}
 	}
 	s.rage(30, cancels)
-	s.settled(door)
+	s.settled()
 	require.Zero(t, s.failed.Load())
 	b.idle(door) // without a tombstone: every call was answered
 	info, err := b.locker(qlock.Config{}).Info(b.within(patience), door)

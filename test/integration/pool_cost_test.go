@@ -18,18 +18,18 @@ func TestManyCancelledAllocationsLeaveNothing(t *testing.T) {
 	// counts as unanswered.
 	cfg := allocator.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 	b.add(b.pool(cfg), numbered(resources)...)
-	s := b.storm(resources)
+	s := b.storm(proxies, resources)
 	proxy := harness.Proxy(t, b.server)
 	proxy.AddLatency(t, time.Millisecond)
 	cfg.Observer = s.failures()
 	for _, pipelines := range []int{1, 3, 5} {
 		edit := heardOn(pipelines)
 		for _, redis := range []rueidis.Client{b.server.Client(t, edit), proxy.Client(t, edit)} {
-			s.asks = append(s.asks, forResource(b.proxies(b.poolerOn(redis, cfg), poolConfig{})))
+			s.ways = append(s.ways, way{forResource(b.proxies(b.poolerOn(redis, cfg), poolConfig{})), redis})
 		}
 	}
 	s.rage(30, cancels)
-	s.settled(proxies)
+	s.settled()
 	require.Zero(t, s.failed.Load())
 	b.allFree(b.pool(cfg), resources) // without a tombstone: every call was answered
 }

@@ -53,8 +53,9 @@ type scene struct {
 // tries is how many rounds are played at the most until a mutant shows. Nearly all do in
 // the first. What shows in a round is a matter of chance: who stands behind whom in a
 // line, what is under way at the moment of a fault. And the checker looks away where the
-// machine was too busy for it to be sure. So this is a search, with another seed each.
-const tries = 8
+// machine was too busy for it to be sure. So this is a search, with another seed each, and
+// a rule that a mutant never shows takes as long as all of them.
+const tries = 30
 
 // What a DrainLimit (ms) is in these scenes. Some mutants show by it alone; the library
 // as it is has longer.

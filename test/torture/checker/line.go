@@ -19,11 +19,12 @@ const (
 	// late is how long what a fault has delayed may still arrive: attempts and
 	// clean-ups of the library are given up by then.
 	late = 6 * second
-	// soon is how long a clean-up takes where nothing is wrong, on a busy machine, and
-	// atOnce where its process and the server were seen to work meanwhile: a few ms in
-	// truth.
+	// soon is how long a clean-up takes where nothing is wrong, tidied the same on a busy
+	// machine, and atOnce where its process and the server were seen to work all the time: a few
+	// ms in truth.
 	soon   = second
-	atOnce = 50 * ms
+	tidied = 3 * second
+	atOnce = 250 * ms
 	// busy is how long a process that runs all the time may write nothing.
 	busy = 40 * ms
 	// around is how far a release must be from a fault, so that who was granted by it
@@ -246,17 +247,17 @@ func (c *check) removed(n *name, x *claim) int64 {
 	case x.is(history.Unknown) || c.met(x.invoke.Process, x.invoke.At-soon, at+soon):
 		return at + late
 	case c.pausedBetween(x.invoke.Process, busy, at, at+atOnce):
-		return at + soon
+		return at + tidied
 	}
 	// Its process ran, so the removal was sent; and a call on the same name that began
 	// well after that was answered.
 	i := sort.Search(len(n.calls), func(i int) bool { return n.calls[i].invoke.At >= at+atOnce/2 })
-	for ; i < len(n.calls) && n.calls[i].invoke.At < at+soon; i++ {
+	for ; i < len(n.calls) && n.calls[i].invoke.At < at+tidied; i++ {
 		if k := n.calls[i]; k.is(history.OK) || k.is(history.Fail) {
 			return max(k.outcome.At, at+atOnce)
 		}
 	}
-	return at + soon
+	return at + tidied
 }
 
 // closed is when the client of a claim was closed with all that it had to do done.

@@ -501,10 +501,15 @@ func TestRules(t *testing.T) {
 			3 w3 invoke acquire#1
 			9 w3 fail acquire#1`, nil},
 		{"a wait that was cancelled long ago was not", handOffStory(20) + `
-			-3000 w3 invoke acquire#1
-			-2900 w3 fail acquire#1
-			-2700 w3 invoke try#2
-			-2600 w3 fail try#2`, []string{HandOff}},
+			-3300 w3 invoke acquire#1
+			-3200 w3 fail acquire#1`, []string{HandOff}},
+		{"a wait that was cancelled a while ago was not, where its process worked all the time", handOffStory(20) +
+			beats(-1100, -600) + `
+			-1100 w3 invoke acquire#1
+			-1000 w3 fail acquire#1`, []string{HandOff}},
+		{"it may have been where its process paused", handOffStory(20) + beats(-1100, -900) + beats(-850, -600) + `
+			-1100 w3 invoke acquire#1
+			-1000 w3 fail acquire#1`, nil},
 		{"a try that was refused never waited", handOffStory(20) + `
 			3 w3 invoke try#1
 			9 w3 fail try#1`, []string{HandOff}},
@@ -749,6 +754,15 @@ func handOffStory(fence int) string {
 			3 w2 invoke acquire#1
 			5 w2 queued of#1
 			%d w2 ok acquire#1 fence=%d`, fence+2, fence)
+}
+
+// beats are short calls of w3, one after the other, that are answered.
+func beats(from, to int) string {
+	var all strings.Builder
+	for at := from; at < to; at += 20 {
+		fmt.Fprintf(&all, "\n%d w3 invoke try#%d\n%d w3 fail try#%d", at, 10_000+at, at+10, 10_000+at)
+	}
+	return all.String()
 }
 
 // forceStory is a permit that was given back.
