@@ -22,7 +22,7 @@ import (
 )
 
 // dockerLimit bounds one step that Docker does for us.
-const dockerLimit = 30 * time.Second
+const dockerLimit = 2 * time.Minute
 
 // image is the image that containers are made from.
 func image() string {
