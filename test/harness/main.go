@@ -29,17 +29,13 @@ func Main(m *testing.M) int {
 }
 
 // leftByLibraries names what is nobody's leak here. testcontainers keeps idle
-// connections to Docker. toxiproxy never ends the goroutines of a connection
-// that broke with data on its way. A cluster client of rueidis leaves some that sleep
-// up to 5 s, to close connections that it no longer needs or to look at the cluster
-// again. The timer of scriptkit's attempts does nothing but close a channel, in a goroutine
+// connections to Docker. A cluster client of rueidis leaves some that sleep up to 5 s,
+// to close connections that it no longer needs or to look at the cluster again. The timer of scriptkit's attempts does nothing but close a channel, in a goroutine
 // that may be seen when it is due.
 func leftByLibraries() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
 		goleak.IgnoreTopFunction("github.com/berth-go/berth/pkg/scriptkit.(*Runner).limit.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),

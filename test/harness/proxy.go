@@ -1,65 +1,58 @@
 package harness
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/rueidis"
-	"github.com/rs/zerolog"
 )
 
 // Proxied is a network in front of a server that fails on command. Its faults
-// hold for connections that are open and for those that come, until Heal.
+// hold for connections that are open and for those that come, until Heal. Bytes
+// come in order and whole: once some are lost, no more come in that direction, and
+// Heal breaks the connection.
 type Proxied struct {
 	// Addr is host:port: the server, through the network.
 	Addr string
 
-	server *Server
-
-	mu     sync.Mutex       // held while a fault is laid or lifted
-	proxy  *toxiproxy.Proxy // guarded by mu
-	faults map[string]bool  // guarded by mu; the toxics in place
+	mu       sync.Mutex
+	server   *Server           // guarded by mu
+	listener net.Listener      // guarded by mu; nil while connections are refused
+	open     map[*passage]bool // guarded by mu: the connections
+	delay    [2]time.Duration  // guarded by mu, by direction
+	drop     [2]bool           // guarded by mu, by direction
+	changed  chan struct{}     // guarded by mu; closed when a fault is laid or lifted
+	tasks    sync.WaitGroup    // what accepts and carries
 }
 
-// The toxics that are used, by the names that toxiproxy gives them: kind and
-// direction.
+// The two ways through a connection.
 const (
-	lateReplies  = "latency_downstream"
-	lateRequests = "latency_upstream"
-	noReplies    = "timeout_downstream"
-	noRequests   = "timeout_upstream"
+	requests = iota
+	replies
 )
 
 // Proxy puts a network in front of s; it ends with the test.
 func Proxy(t testing.TB, s *Server) *Proxied {
 	t.Helper()
+	p := &Proxied{server: s, open: map[*passage]bool{}, changed: make(chan struct{})}
 	var err error
 	for range 5 { // another process may take the port first
-		p := &Proxied{server: s, faults: map[string]bool{}}
 		if p.Addr, err = freeAddr(); err != nil {
 			break
 		}
-		p.proxy = p.fresh()
-		if err = p.proxy.Start(); err == nil {
-			t.Cleanup(func() { p.Cut(t) })
+		if err = p.listen(); err == nil {
+			t.Cleanup(func() {
+				p.Cut(t)
+				p.tasks.Wait()
+			})
 			return p
 		}
 	}
 	t.Fatalf("a proxy in front of the Redis at %s: %v", s.Addr, err)
 	return nil
-}
-
-// fresh returns a proxy without faults on the address of p.
-func (p *Proxied) fresh() *toxiproxy.Proxy {
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	return toxiproxy.NewProxy(api, "redis", p.Addr, p.server.Addr)
 }
 
 // URL is the proxy's address as redis://host:port, for programs that are started
@@ -77,124 +70,242 @@ func (p *Proxied) Client(t testing.TB, edits ...func(*rueidis.ClientOption)) rue
 	return p.server.Client(t, append([]func(*rueidis.ClientOption){through}, edits...)...)
 }
 
-// AddLatency delays each reply by d, in whole milliseconds. A further call
-// replaces the delay.
-func (p *Proxied) AddLatency(t testing.TB, d time.Duration) {
-	t.Helper()
-	p.lay(t, lateReplies, map[string]any{"latency": d.Milliseconds()})
+// AddLatency delays each reply by d. A further call replaces the delay.
+func (p *Proxied) AddLatency(_ testing.TB, d time.Duration) {
+	p.change(func() { p.delay[replies] = d })
 }
 
-// AddRequestLatency delays each request by d, in whole milliseconds. A further
-// call replaces the delay.
-func (p *Proxied) AddRequestLatency(t testing.TB, d time.Duration) {
-	t.Helper()
-	p.lay(t, lateRequests, map[string]any{"latency": d.Milliseconds()})
+// AddRequestLatency delays each request by d. A further call replaces the delay.
+func (p *Proxied) AddRequestLatency(_ testing.TB, d time.Duration) {
+	p.change(func() { p.delay[requests] = d })
 }
 
 // DropReplies lets requests through and loses every reply and push; connections
 // stay open.
-func (p *Proxied) DropReplies(t testing.TB) {
-	t.Helper()
-	p.lay(t, noReplies, map[string]any{"timeout": 0})
+func (p *Proxied) DropReplies(testing.TB) {
+	p.change(func() { p.drop[replies] = true })
 }
 
 // BlackHole loses everything in both directions; connections stay open, and new
 // ones are accepted.
-func (p *Proxied) BlackHole(t testing.TB) {
-	t.Helper()
-	p.lay(t, noRequests, map[string]any{"timeout": 0})
-	p.lay(t, noReplies, map[string]any{"timeout": 0})
+func (p *Proxied) BlackHole(testing.TB) {
+	p.change(func() { p.drop = [2]bool{true, true} })
+}
+
+// Forget loses everything of the connections that are open, for good, while new
+// ones work: what a router does that forgot them. It returns how many they are.
+func (p *Proxied) Forget(testing.TB) int {
+	n := 0
+	p.change(func() {
+		n = len(p.open)
+		for k := range p.open {
+			k.lost = [2]bool{true, true}
+		}
+	})
+	return n
 }
 
 // Reset breaks every open connection, and accepts new ones at once.
-func (p *Proxied) Reset(t testing.TB) {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.proxy.Stop()
-	p.start(t)
+func (p *Proxied) Reset(testing.TB) {
+	p.change(p.breakAll)
 }
 
 // Cut breaks every open connection, and refuses new ones until Heal.
-func (p *Proxied) Cut(t testing.TB) {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.proxy.Stop()
+func (p *Proxied) Cut(testing.TB) {
+	p.change(func() {
+		if p.listener != nil {
+			_ = p.listener.Close()
+			p.listener = nil
+		}
+		p.breakAll()
+	})
 }
 
 // Heal lifts all faults. Connections that lost data are broken by it: what was
 // lost cannot come any more.
 func (p *Proxied) Heal(t testing.TB) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.faults[noReplies] || p.faults[noRequests] {
-		// A toxic that is taken off a link with data on its way blocks the
-		// link's goroutines for good; on a proxy that has ended it just ends.
-		p.proxy.Stop()
-		p.proxy = p.fresh()
-	} else {
-		p.proxy.Toxics.ResetToxics(context.Background())
-	}
-	clear(p.faults)
-	p.start(t)
+	p.change(func() {
+		p.delay, p.drop = [2]time.Duration{}, [2]bool{}
+		for k := range p.open {
+			if k.lost[requests] || k.lost[replies] {
+				p.end(k)
+			}
+		}
+	})
+	p.comeBack(t)
 }
 
 // Lead breaks every open connection, and leads those that come to another server, as
 // when that one has taken over. It lifts all faults.
 func (p *Proxied) Lead(t testing.TB, s *Server) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.proxy.Stop()
-	p.server = s
-	p.proxy = p.fresh()
-	clear(p.faults)
-	p.start(t)
+	p.change(func() {
+		p.delay, p.drop = [2]time.Duration{}, [2]bool{}
+		p.breakAll()
+		p.server = s
+	})
+	p.comeBack(t)
 }
 
-// start listens again, unless the proxy does. It tries more than once: a process
+// change lays or lifts faults. It returns when all open connections have them: a
+// byte that is not delivered by then meets what the change left.
+func (p *Proxied) change(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// breakAll ends the open connections; p.mu is held.
+func (p *Proxied) breakAll() {
+	for k := range p.open {
+		p.end(k)
+	}
+}
+
+// end closes both sides of a connection; p.mu is held.
+func (p *Proxied) end(k *passage) {
+	delete(p.open, k)
+	_ = k.client.Close()
+	if k.server != nil {
+		_ = k.server.Close()
+	}
+}
+
+// comeBack listens again, unless the proxy does. It tries more than once: a process
 // that another test starts holds a copy of the old listener until it executes.
-func (p *Proxied) start(t testing.TB) {
+func (p *Proxied) comeBack(t testing.TB) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(startLimit); time.Now().Before(deadline); <-time.After(time.Millisecond) {
-		err = p.proxy.Start()
-		if err == nil || errors.Is(err, toxiproxy.ErrProxyAlreadyStarted) {
+		if err = p.listen(); err == nil {
 			return
 		}
 	}
 	t.Fatalf("the proxy at %s does not come back: %v", p.Addr, err)
 }
 
-// lay adds a toxic, in the place of the one of that name. It returns when all
-// open connections have it.
-func (p *Proxied) lay(t testing.TB, name string, attributes map[string]any) {
-	t.Helper()
+// listen accepts connections, unless the proxy does.
+func (p *Proxied) listen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.replace(name, attributes); err != nil {
-		t.Fatalf("the proxy at %s, %s: %v", p.Addr, name, err)
+	if p.listener != nil {
+		return nil
 	}
-	p.faults[name] = true
-}
-
-// replace removes and adds, because toxiproxy changes the settings of a toxic
-// while its goroutines read them.
-func (p *Proxied) replace(name string, attributes map[string]any) error {
-	if p.faults[name] {
-		if err := p.proxy.Toxics.RemoveToxic(context.Background(), name); err != nil {
-			return err
-		}
-	}
-	kind, stream, _ := strings.Cut(name, "_")
-	text, err := json.Marshal(map[string]any{
-		"name": name, "type": kind, "stream": stream, "toxicity": 1, "attributes": attributes,
-	})
+	l, err := net.Listen("tcp", p.Addr)
 	if err != nil {
 		return err
 	}
-	_, err = p.proxy.Toxics.AddToxicJson(bytes.NewReader(text))
-	return err
+	p.listener = l
+	p.tasks.Go(func() { p.accept(l) })
+	return nil
+}
+
+// accept leads what comes to the server.
+func (p *Proxied) accept(l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		p.tasks.Go(func() { p.connect(l, &passage{client: client}) })
+	}
+}
+
+// connect makes the server's side of a connection, unless it is broken meanwhile.
+func (p *Proxied) connect(l net.Listener, k *passage) {
+	p.mu.Lock()
+	to := p.server
+	p.open[k] = true
+	if p.listener != l {
+		p.end(k)
+	}
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", to.Addr)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+		p.end(k)
+	case !p.open[k]:
+		_ = server.Close()
+	default:
+		k.server = server
+		p.carry(k, server, k.client, requests)
+		p.carry(k, k.client, server, replies)
+	}
+}
+
+// passage is one connection through the network.
+type passage struct {
+	client, server net.Conn // server is nil, and guarded by Proxied.mu, until there is one
+	lost           [2]bool  // guarded by Proxied.mu, by direction: bytes are lost, so no more come
+}
+
+// piece is what came from one side at a time.
+type piece struct {
+	text []byte
+	came time.Time
+}
+
+// maxPieces are read before the first of them is delivered; then the sender waits.
+const maxPieces = 1024
+
+// carry takes one direction of a connection from one side to the other, until
+// either side is closed.
+func (p *Proxied) carry(k *passage, to, from net.Conn, way int) {
+	pieces := make(chan piece, maxPieces)
+	ended := make(chan struct{}) // nothing is delivered any more
+	p.tasks.Go(func() {
+		defer close(pieces)
+		for {
+			text := make([]byte, 16<<10)
+			n, err := from.Read(text)
+			if err != nil {
+				return
+			}
+			select {
+			case pieces <- piece{text[:n], time.Now()}:
+			case <-ended:
+				return
+			}
+		}
+	})
+	p.tasks.Go(func() {
+		defer func() {
+			close(ended)
+			p.change(func() { p.end(k) })
+		}()
+		for next := range pieces {
+			if !p.arrives(k, next, way) {
+				continue
+			}
+			if _, err := to.Write(next.text); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// arrives waits until a piece is due, and reports false for one that is lost.
+func (p *Proxied) arrives(k *passage, next piece, way int) bool {
+	for {
+		p.mu.Lock()
+		k.lost[way] = k.lost[way] || p.drop[way]
+		lost, wait, open := k.lost[way], time.Until(next.came.Add(p.delay[way])), p.open[k]
+		changed := p.changed
+		p.mu.Unlock()
+		if lost || !open {
+			return false
+		}
+		if wait <= 0 {
+			return true
+		}
+		select {
+		case <-time.After(wait):
+		case <-changed:
+		}
+	}
 }

@@ -3,12 +3,18 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -88,6 +94,61 @@ func TestAResetBreaksWhatIsOpenAndAcceptsWhatComes(t *testing.T) {
 	dial(t, p.Addr)
 }
 
+func TestForgottenConnectionsAreDeadAndNewOnesWork(t *testing.T) {
+	t.Parallel()
+	p := Proxy(t, Start(t))
+	conn := dial(t, p.Addr)
+
+	require.Equal(t, 1, p.Forget(t))
+	_, err := io.WriteString(conn, "PING\r\n")
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+	_, err = conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+
+	again := dial(t, p.Addr)
+	p.Heal(t)
+	require.NoError(t, conn.SetReadDeadline(time.Time{}))
+	requireBroken(t, conn)
+	_, err = io.WriteString(again, "PING\r\n")
+	require.NoError(t, err)
+	require.Equal(t, "+PONG\r\n", read(t, again, len("+PONG\r\n")))
+}
+
+// A client that meets a byte out of place panics, and takes all tests of its process
+// along.
+func TestNoByteIsLostOrOutOfPlaceWhenADelayChanges(t *testing.T) {
+	t.Parallel()
+	const asked = 3000
+	p := Proxy(t, Start(t))
+	conn := dial(t, p.Addr)
+	var sent, want strings.Builder
+	for i := range asked {
+		text := strings.Repeat(strconv.Itoa(i)+" ", 50)
+		fmt.Fprintf(&sent, "*2\r\n$4\r\nECHO\r\n$%d\r\n%s\r\n", len(text), text)
+		fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(text), text)
+	}
+	require.NoError(t, conn.SetDeadline(time.Now().Add(settleLimit)))
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		_, err := io.WriteString(conn, sent.String())
+		assert.NoError(t, err)
+	})
+	tasks.Go(func() {
+		for i := range 20 {
+			p.AddLatency(t, time.Duration(i%3)*20*time.Millisecond)
+			p.AddRequestLatency(t, time.Duration(i%2)*20*time.Millisecond)
+			<-time.After(5 * time.Millisecond)
+		}
+		p.Heal(t)
+	})
+	got := read(t, conn, want.Len())
+	tasks.Wait()
+	if want.String() != got {
+		t.Fatal("the replies are not those of the requests")
+	}
+}
+
 func TestTheProxysURLKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	s, err := parse("redis://user:pass@127.0.0.1:7/2")
@@ -125,11 +186,17 @@ func dial(t *testing.T, addr string) net.Conn {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
 	_, err = io.WriteString(conn, "PING\r\n")
 	require.NoError(t, err)
-	reply := make([]byte, len("+PONG\r\n"))
-	_, err = io.ReadFull(conn, reply)
-	require.NoError(t, err)
-	require.Equal(t, "+PONG\r\n", string(reply))
+	require.Equal(t, "+PONG\r\n", read(t, conn, len("+PONG\r\n")))
 	return conn
+}
+
+// read returns the next n bytes.
+func read(t *testing.T, conn net.Conn, n int) string {
+	t.Helper()
+	text := make([]byte, n)
+	_, err := io.ReadFull(conn, text)
+	require.NoError(t, err)
+	return string(text)
 }
 
 func requireBroken(t *testing.T, conn net.Conn) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -245,20 +246,26 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 // keepAlive is how often rueidis looks after a connection in these tests.
 const keepAlive = 250 * time.Millisecond
 
+// noticed makes a client notice a dead connection within two seconds.
+func noticed(o *rueidis.ClientOption) {
+	o.Dialer.KeepAlive = keepAlive
+	o.ConnWriteTimeout = 4 * keepAlive
+}
+
 // A half-open connection takes pushes and answers nothing. The wait goes on over
 // a new one, as soon as rueidis gives the dead one up: what was lost is asked for
 // when the node has subscribed again, long before its next heartbeat.
 func TestAWaitOverAHalfOpenConnection(t *testing.T) {
 	b := shared(t)
 	const lease = time.Hour // no heartbeat comes
-	wire := b.wire()
+	proxy := harness.Proxy(t, b.server)
 	holder := b.sem(b.client(semaphore.Config{Lease: lease}), "gpu", 2)
-	client := b.client(semaphore.Config{Lease: lease}, wire.through)
+	client := b.clientOn(proxy.Client(t, noticed), semaphore.Config{Lease: lease})
 	s := b.sem(client, "gpu", 2)
 	p, far := b.take(holder, nil), b.take(s, nil)
 	w := b.queue(s, nil, 1)
 	b.subscribed(client)
-	require.Positive(t, wire.die())
+	require.Positive(t, proxy.Forget(t))
 	start := time.Now()
 	require.NoError(t, p.Release(b.within(patience)))
 	granted := b.look("gpu").holds
