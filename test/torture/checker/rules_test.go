@@ -653,6 +653,26 @@ func TestRules(t *testing.T) {
 			0 w1 invoke acquire#1 bounded
 			9 w1 unknown acquire#1`, nil},
 
+		{"a re-entry without an answer", `
+			0 w1 invoke acquire#1
+			1 w1 ok acquire#1 fence=1
+			2 w1 invoke reenter#8
+			9 w1 unknown reenter#8 is=lost
+			10 w1 invoke release#20 of#1
+			10 w1 ok release#20 of#1 fence=1`, []string{Unharmed}},
+		{"the hold that it enters expires", `
+			0 w1 invoke acquire#1
+			1 w1 ok acquire#1 fence=1
+			2 w1 invoke reenter#8
+			9 w1 unknown reenter#8 is=lost
+			10 w1 ended of#1 is=expired`, nil},
+		{"the hold that it enters expired before", `
+			0 w1 invoke acquire#1
+			1 w1 ok acquire#1 fence=1
+			1.5 w1 ended of#1 is=expired
+			2 w1 invoke reenter#8
+			9 w1 unknown reenter#8 is=lost`, []string{Unharmed}},
+
 		{"a hold that is lost", needlessStory, []string{Unharmed}},
 		{"it expires", strings.ReplaceAll(needlessStory, "lost", "expired"), nil},
 		{"its client was closed", strings.ReplaceAll(needlessStory, "lost", "lost,closed"), nil},

@@ -33,10 +33,10 @@ const (
 // wait may leave before the server has said anything.
 //
 // The entries of an owner share a hold: one with a fixed lease, or whose limit has
-// passed, may end the others.
+// passed, may end the others, those that are under way included.
 func unharmed(c *check) {
 	for _, k := range c.calls {
-		if k.outcome == nil || k.invoke.Bounded || !c.quiet(k.invoke.Process, k.bears(), k.invoke.At, k.outcome.At) ||
+		if k.outcome == nil || k.invoke.Bounded || c.outlasted(k) || !c.quiet(k.invoke.Process, k.bears(), k.invoke.At, k.outcome.At) ||
 			k.invoke.Lease > 0 && c.answeredLate("", k.bears(), k.invoke.At, k.outcome.At) {
 			continue
 		}
@@ -65,6 +65,20 @@ func unharmed(c *check) {
 			}
 		}
 	}
+}
+
+// outlasted says that the hold that a re-entry enters expired while that was under way.
+func (c *check) outlasted(k *call) bool {
+	if k.invoke.Do != history.Reenter {
+		return false
+	}
+	return slices.ContainsFunc(c.names, func(n *name) bool {
+		return n.primitive == k.invoke.Primitive && n.name == k.invoke.Name &&
+			slices.ContainsFunc(n.granted, func(a *claim) bool {
+				return a.invoke.Process == k.invoke.Process && a.ok.At <= k.invoke.At &&
+					a.ended != nil && slices.Contains(a.ended.Is, "expired") && a.ended.At >= k.invoke.At
+			})
+	})
 }
 
 // bears is how long a process may write nothing for the call to be looked at: a claim
