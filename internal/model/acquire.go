@@ -42,14 +42,20 @@ func (m *machine) acquire(t *rapid.T) {
 		defer close(c.done)
 		c.got, c.err = ask(ctx, &o)
 	}()
-	m.Settle(func() bool { return c.returned() || m.newcomer(t, c.on) != "" })
-	c.id = m.newcomer(t, c.on)
+	m.Settle(func() bool {
+		c.id = m.newcomer(t, c.on) // by the next look it may have gone again
+		return c.returned() || c.id != ""
+	})
+	if c.id == "" {
+		c.id = m.newcomer(t, c.on)
+	}
 	is := queued
 	if c.returned() {
 		if c.got != nil {
 			c.id, is = c.got.ID(), ""
 		} else {
-			is, c.phase = reason(c.err), gone
+			c.id, is = refused(c.err)
+			c.phase = gone
 		}
 	}
 	if m.Exact {
@@ -102,10 +108,12 @@ func (m *machine) newcomer(t *rapid.T, on *client) string {
 	return ""
 }
 
-func reason(err error) berth.Reason {
+// refused is the claim that an acquire's error names, which the server may have yet: on
+// a slow machine it is given back behind the call. And why there is no grant.
+func refused(err error) (id string, why berth.Reason) {
 	var refusal *berth.AcquireError
 	if errors.As(err, &refusal) {
-		return refusal.Reason
+		return refusal.Claim, refusal.Reason
 	}
-	return berth.ReasonFailed
+	return "", berth.ReasonFailed
 }

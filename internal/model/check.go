@@ -90,7 +90,7 @@ func (m *machine) waits(t *rapid.T, v *view, c *claim) {
 	case c.returned() && m.late(c):
 		c.phase = gone
 	case c.returned() && c.err != nil:
-		if reason(c.err) != berth.ReasonTooHeavy || c.opts.Weight <= c.least {
+		if _, why := refused(c.err); why != berth.ReasonTooHeavy || c.opts.Weight <= c.least {
 			t.Fatalf("a wait ended: %v", c.err)
 		}
 		c.phase = gone

@@ -185,6 +185,13 @@ func beats(node string, claims ...string) func(s *stage) (string, bool) {
 
 var beat = beats("n", "n.1", "beat")
 
+// lingers is a heartbeat of n.1 with another linger (ms).
+func lingers(linger string) func(s *stage) (string, bool) {
+	return func(s *stage) (string, bool) {
+		return s.both(s.T, s.kind+"_renew", "n", linger, channel, "gpu", "n.1", "beat")
+	}
+}
+
 func noRenew(a *ask) { a.NoRenew = true }
 
 func lasts(lease time.Duration) func(*ask) {
@@ -198,6 +205,7 @@ var plainRenews = map[string]plainCase{
 	"it is beaten again":              {before: then(holds("n.1"), renews("beat"), after(300*time.Millisecond)), want: "renewed", plain: true},
 	"it ends in a millisecond":        {before: then(holds("n.1"), after(999*time.Millisecond-time.Microsecond)), want: "renewed", plain: true},
 	"it ends now":                     {before: then(holds("n.1"), after(time.Second-time.Microsecond)), want: "renewed"},
+	"the linger alone moves it":       {before: holds("n.1"), call: lingers("6000"), want: "renewed", plain: true},
 	"it is renewed by a call":         {before: holds("n.1"), call: beats("n", "n.1", "renew"), want: "renewed"},
 	"it is looked at":                 {before: holds("n.1"), call: beats("n", "n.1", "check"), want: "renewed"},
 	"it does not renew":               {before: holds("n.1", noRenew), want: "renewed"},

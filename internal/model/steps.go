@@ -51,7 +51,7 @@ func (m *machine) leave(t *rapid.T, c *claim) {
 	if c.got != nil { // on a real server the grant may come first
 		c.permit = c.got
 		m.giveBack(t, c)
-	} else if r := reason(c.err); m.Exact && (r != berth.ReasonCancelled || !errors.Is(c.err, context.Canceled)) {
+	} else if _, r := refused(c.err); m.Exact && (r != berth.ReasonCancelled || !errors.Is(c.err, context.Canceled)) {
 		t.Fatalf("a cancelled wait ended with %v", c.err)
 	}
 	c.phase = gone
@@ -143,7 +143,7 @@ func (m *machine) force(t *rapid.T) {
 	m.take(c)
 	if waits {
 		m.Settle(c.returned)
-		if r := reason(c.err); m.Exact && r != berth.ReasonGone {
+		if _, r := refused(c.err); m.Exact && r != berth.ReasonGone {
 			t.Fatalf("a wait that an operator ended returned %s", r)
 		}
 	}

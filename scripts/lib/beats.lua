@@ -27,12 +27,6 @@ local function beats(at, st, node, args, from, reply, more, drop)
   local records = redis.call("HMGET", at.state, unpack(fields))
   local scores = redis.call("ZMSCORE", at.line, unpack(members))
   local scored, changed, furthest, sooner = {}, {}, nil, nil
-  local function score(member, value, deadline)
-    scored[#scored + 1], scored[#scored + 2] = value, member
-    if deadline < band.forever then
-      furthest = math.max(furthest or 0, deadline)
-    end
-  end
 
   -- renew answers for one claim.
   local function renew(claim, mode, text, held, alive)
@@ -48,7 +42,10 @@ local function beats(at, st, node, args, from, reply, more, drop)
         changed[#changed + 1], changed[#changed + 2] = "c:" .. claim, pack(r)
       end
       if deadline ~= held then
-        score("h:" .. claim, deadline, deadline)
+        scored[#scored + 1], scored[#scored + 2] = deadline, "h:" .. claim
+      end
+      if deadline < band.forever then
+        furthest = math.max(furthest or 0, deadline) -- with another linger the keys may end too early
       end
       if deadline < held then
         sooner = math.min(sooner or deadline, deadline)
@@ -59,7 +56,8 @@ local function beats(at, st, node, args, from, reply, more, drop)
         leave(at, st, claim, r, false)
         return "too_heavy", st.used, st.waiting
       end
-      score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)
+      scored[#scored + 1], scored[#scored + 2] = band.alive + at.ms + r.wait, "a:" .. claim
+      furthest = math.max(furthest or 0, at.ms + r.wait)
       return "waiting", r.wait, 0
     end
     return "unknown", 0, 0
