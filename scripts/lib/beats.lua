@@ -8,8 +8,9 @@
 -- args[from] on. It writes the new deadlines, appends to the reply a word, the
 -- milliseconds left (-1 = no end) and the fence of each, and what more(n, claim)
 -- returns where that is given. A hold of which the line has nothing is taken out by
--- drop(n, claim, record), or by leave. It returns the furthest deadline that it has set, the
--- fields that save has to write, and the earliest deadline that has come nearer.
+-- drop(n, claim, record), or by leave. It returns the furthest deadline of these claims,
+-- moved or not, the fields that save has to write, and the earliest deadline that has come
+-- nearer.
 --   held       it holds
 --   waiting    it waits in line
 --   unknown    nothing is known of it, or its deadline has passed

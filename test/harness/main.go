@@ -30,8 +30,9 @@ func Main(m *testing.M) int {
 
 // leftByLibraries names what is nobody's leak here. testcontainers keeps idle
 // connections to Docker. A cluster client of rueidis leaves some that sleep up to 5 s,
-// to close connections that it no longer needs or to look at the cluster again. The timer of scriptkit's attempts does nothing but close a channel, in a goroutine
-// that may be seen when it is due.
+// to close connections that it no longer needs or to look at the cluster again. The
+// timer of scriptkit's attempts does nothing but close a channel, in a goroutine that may
+// be seen when it is due.
 func leftByLibraries() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),

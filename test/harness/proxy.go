@@ -1,9 +1,12 @@
 package harness
 
 import (
+	"bytes"
+	"errors"
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,7 +16,8 @@ import (
 // Proxied is a network in front of a server that fails on command. Its faults
 // hold for connections that are open and for those that come, until Heal. Bytes
 // come in order and whole: once some are lost, no more come in that direction, and
-// Heal breaks the connection.
+// Heal breaks the connection. What is lost is lost where it would be delivered, so that
+// a fault that comes takes what is delayed along.
 type Proxied struct {
 	// Addr is host:port: the server, through the network.
 	Addr string
@@ -21,6 +25,7 @@ type Proxied struct {
 	mu       sync.Mutex
 	server   *Server           // guarded by mu
 	listener net.Listener      // guarded by mu; nil while connections are refused
+	over     bool              // guarded by mu: the test has ended
 	open     map[*passage]bool // guarded by mu: the connections
 	delay    [2]time.Duration  // guarded by mu, by direction
 	drop     [2]bool           // guarded by mu, by direction
@@ -45,6 +50,7 @@ func Proxy(t testing.TB, s *Server) *Proxied {
 		}
 		if err = p.listen(); err == nil {
 			t.Cleanup(func() {
+				p.change(func() { p.over = true })
 				p.Cut(t)
 				p.tasks.Wait()
 			})
@@ -59,7 +65,8 @@ func Proxy(t testing.TB, s *Server) *Proxied {
 // by a test. Anything else that the server's URL says (user, password, database)
 // is kept.
 func (p *Proxied) URL() string {
-	return strings.Replace(p.server.url, p.server.Addr, p.Addr, 1)
+	s := p.behind()
+	return strings.Replace(s.url, s.Addr, p.Addr, 1)
 }
 
 // Client returns a client of the server through the proxy, closed when the test
@@ -67,7 +74,14 @@ func (p *Proxied) URL() string {
 func (p *Proxied) Client(t testing.TB, edits ...func(*rueidis.ClientOption)) rueidis.Client {
 	t.Helper()
 	through := func(o *rueidis.ClientOption) { o.InitAddress = []string{p.Addr} }
-	return p.server.Client(t, append([]func(*rueidis.ClientOption){through}, edits...)...)
+	return p.behind().Client(t, append([]func(*rueidis.ClientOption){through}, edits...)...)
+}
+
+// behind is the server to which connections are led.
+func (p *Proxied) behind() *Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.server
 }
 
 // AddLatency delays each reply by d. A further call replaces the delay.
@@ -81,13 +95,13 @@ func (p *Proxied) AddRequestLatency(_ testing.TB, d time.Duration) {
 }
 
 // DropReplies lets requests through and loses every reply and push; connections
-// stay open.
+// stay open until one side closes them.
 func (p *Proxied) DropReplies(testing.TB) {
 	p.change(func() { p.drop[replies] = true })
 }
 
-// BlackHole loses everything in both directions; connections stay open, and new
-// ones are accepted.
+// BlackHole loses everything in both directions; connections stay open until one side
+// closes them, and new ones are accepted.
 func (p *Proxied) BlackHole(testing.TB) {
 	p.change(func() { p.drop = [2]bool{true, true} })
 }
@@ -105,7 +119,8 @@ func (p *Proxied) Forget(testing.TB) int {
 	return n
 }
 
-// Reset breaks every open connection, and accepts new ones at once.
+// Reset breaks every connection that is open, and goes on accepting: one that comes in
+// that moment may stay.
 func (p *Proxied) Reset(testing.TB) {
 	p.change(p.breakAll)
 }
@@ -114,7 +129,10 @@ func (p *Proxied) Reset(testing.TB) {
 func (p *Proxied) Cut(testing.TB) {
 	p.change(func() {
 		if p.listener != nil {
+			// Not while a process is started: it would listen on until it executes.
+			syscall.ForkLock.RLock()
 			_ = p.listener.Close()
+			syscall.ForkLock.RUnlock()
 			p.listener = nil
 		}
 		p.breakAll()
@@ -148,8 +166,8 @@ func (p *Proxied) Lead(t testing.TB, s *Server) {
 	p.comeBack(t)
 }
 
-// change lays or lifts faults. It returns when all open connections have them: a
-// byte that is not delivered by then meets what the change left.
+// change lays or lifts faults. It returns when all open connections have them: what is
+// not delivered by then, or on its way into the socket, meets what the change left.
 func (p *Proxied) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +192,8 @@ func (p *Proxied) end(k *passage) {
 	}
 }
 
-// comeBack listens again, unless the proxy does. It tries more than once: a process
-// that another test starts holds a copy of the old listener until it executes.
+// comeBack listens again, unless the proxy does. It tries more than once: another test
+// that looks for a free port has each for a moment.
 func (p *Proxied) comeBack(t testing.TB) {
 	t.Helper()
 	var err error
@@ -191,7 +209,7 @@ func (p *Proxied) comeBack(t testing.TB) {
 func (p *Proxied) listen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.listener != nil {
+	if p.listener != nil || p.over {
 		return nil
 	}
 	l, err := net.Listen("tcp", p.Addr)
@@ -207,8 +225,12 @@ func (p *Proxied) listen() error {
 func (p *Proxied) accept(l net.Listener) {
 	for {
 		client, err := l.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // too many files are open, for example
+			<-time.After(10 * time.Millisecond)
+			continue
 		}
 		p.tasks.Go(func() { p.connect(l, &passage{client: client}) })
 	}
@@ -217,13 +239,16 @@ func (p *Proxied) accept(l net.Listener) {
 // connect makes the server's side of a connection, unless it is broken meanwhile.
 func (p *Proxied) connect(l net.Listener, k *passage) {
 	p.mu.Lock()
-	to := p.server
+	to, cut := p.server, p.listener != l
 	p.open[k] = true
-	if p.listener != l {
+	if cut {
 		p.end(k)
 	}
 	p.mu.Unlock()
-	server, err := net.Dial("tcp", to.Addr)
+	if cut {
+		return
+	}
+	server, err := net.DialTimeout("tcp", to.Addr, dialLimit)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -253,37 +278,30 @@ type piece struct {
 // maxPieces are read before the first of them is delivered; then the sender waits.
 const maxPieces = 1024
 
-// carry takes one direction of a connection from one side to the other, until
-// either side is closed.
+// carry takes one direction of a connection from one side to the other. When the one
+// side has closed it, and what came before is delivered, the connection ends. When the
+// other side takes no more, what it said itself is delivered first.
 func (p *Proxied) carry(k *passage, to, from net.Conn, way int) {
 	pieces := make(chan piece, maxPieces)
-	ended := make(chan struct{}) // nothing is delivered any more
 	p.tasks.Go(func() {
 		defer close(pieces)
+		text := make([]byte, 16<<10)
 		for {
-			text := make([]byte, 16<<10)
 			n, err := from.Read(text)
 			if err != nil {
 				return
 			}
-			select {
-			case pieces <- piece{text[:n], time.Now()}:
-			case <-ended:
-				return
-			}
+			pieces <- piece{bytes.Clone(text[:n]), time.Now()}
 		}
 	})
 	p.tasks.Go(func() {
-		defer func() {
-			close(ended)
-			p.change(func() { p.end(k) })
-		}()
+		defer p.change(func() { p.end(k) })
 		for next := range pieces {
 			if !p.arrives(k, next, way) {
 				continue
 			}
 			if _, err := to.Write(next.text); err != nil {
-				return
+				_ = to.Close()
 			}
 		}
 	})

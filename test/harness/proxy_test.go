@@ -142,8 +142,8 @@ func TestNoByteIsLostOrOutOfPlaceWhenADelayChanges(t *testing.T) {
 		}
 		p.Heal(t)
 	})
+	defer tasks.Wait()
 	got := read(t, conn, want.Len())
-	tasks.Wait()
 	if want.String() != got {
 		t.Fatal("the replies are not those of the requests")
 	}

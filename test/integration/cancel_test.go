@@ -34,9 +34,9 @@ func forPermit(s *semaphore.Semaphore) ask {
 // before the acquire is sent, on its way, while it waits, while it is granted.
 // It seeks the moment at which one in three gets through.
 //
-// A cancel returns at once, and what it has begun goes on. So from time to time one
-// waits until all that went before on its connection is answered: however slow the
-// machine, no more is on its way than that.
+// A cancel returns at once, and what it has begun goes on. So each fourth waits until a
+// call that it makes on the same connection is answered: cancels come no faster than the
+// machine answers, however slow it is.
 type storm struct {
 	*bed
 	name    string
@@ -55,8 +55,8 @@ type way struct {
 	redis rueidis.Client
 }
 
-// answered waits until all that was sent for the name is answered. What is about one
-// name has one pipeline.
+// answered waits until a call for the name is answered, and with it all that went before
+// on its pipeline, which rueidis draws.
 func (w way) answered(b *bed, name string) {
 	exists := w.redis.B().Exists().Key(b.stateKey(name)).Build()
 	if err := w.redis.Do(b.within(patience), exists).Error(); err != nil {
@@ -216,7 +216,7 @@ func TestCancelsOfUnansweredAcquires(t *testing.T) {
 	stop := make(chan struct{})
 	var weather sync.WaitGroup
 	weather.Go(func() {
-		tick := time.NewTicker(2 * time.Second) // a change lets what is on its way through
+		tick := time.NewTicker(2 * time.Second) // a change is for what is on its way, too
 		defer tick.Stop()
 		for {
 			select {

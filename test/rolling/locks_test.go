@@ -93,7 +93,7 @@ func lockReenters(s *stage, a, b *process) {
 	require.ErrorIs(s, err, berth.ErrDeadlock)
 	worked := b.lock("job", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	extended := b.lock("job", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 30 * second})
-	s.pass(time.Millisecond) // what b has begun is done: it would write what a writes next anew
+	s.pass(time.Millisecond) // a heartbeat of b that is on its way would write over what a writes
 	inner := a.lock("job", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	for _, h := range []lock{worked, extended, inner} {
 		require.Equal(s, outer.Fence(), h.Fence(), "an entry has the fence of its hold")

@@ -224,8 +224,8 @@ var mutants = []mutant{
 	{
 		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
 		broke: []change{
-			{"scripts/lib/beats.lua", `      score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)` + "\n", movedPlace + `
-      score("a:" .. claim, band.alive + at.ms + r.wait, at.ms + r.wait)
+			{"scripts/lib/beats.lua", "      furthest = math.max(furthest or 0, at.ms + r.wait)\n", movedPlace + `
+      furthest = math.max(furthest or 0, at.ms + r.wait)
 `},
 			{"scripts/lock_renew.lua", "    furthest = math.max(furthest or 0, at.ms + r.wait)\n", movedPlace + `
     furthest = math.max(furthest or 0, at.ms + r.wait)

@@ -19,9 +19,9 @@ const (
 	// late is how long what a fault has delayed may still arrive: attempts and
 	// clean-ups of the library are given up by then.
 	late = 6 * second
-	// soon is how long a clean-up takes where nothing is wrong, tidied the same on a busy
-	// machine, and atOnce where its process and the server were seen to work all the time: a few
-	// ms in truth.
+	// A clean-up takes a few ms in truth. It may take atOnce where its process and the
+	// server were seen to work all the time, tidied where the process was not, and soon is
+	// how far a fault must be for it to be left alone.
 	soon   = second
 	tidied = 3 * second
 	atOnce = 250 * ms
@@ -244,7 +244,7 @@ func (c *check) outlives(n *name, x *claim) int64 {
 func (c *check) removed(n *name, x *claim) int64 {
 	at := x.outcome.At
 	switch {
-	case x.is(history.Unknown) || c.met(x.invoke.Process, x.invoke.At-soon, at+soon):
+	case x.is(history.Unknown) || c.met(x.invoke.Process, x.invoke.At-soon, at+tidied):
 		return at + late
 	case c.pausedBetween(x.invoke.Process, busy, at, at+atOnce):
 		return at + tidied

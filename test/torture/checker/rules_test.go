@@ -666,6 +666,13 @@ func TestRules(t *testing.T) {
 			2 w1 invoke reenter#8
 			9 w1 unknown reenter#8 is=lost
 			10 w1 ended of#1 is=expired`, nil},
+		{"the hold that it enters expires later", `
+			0 w1 invoke acquire#1 fixed
+			1 w1 ok acquire#1 fence=1
+			2 w1 invoke reenter#8
+			9 w1 unknown reenter#8 is=lost
+			10 w1 alive of#1
+			20 w1 ended of#1 is=expired`, []string{Unharmed}},
 		{"the hold that it enters expired before", `
 			0 w1 invoke acquire#1
 			1 w1 ok acquire#1 fence=1

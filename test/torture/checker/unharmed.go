@@ -67,7 +67,8 @@ func unharmed(c *check) {
 	}
 }
 
-// outlasted says that the hold that a re-entry enters expired while that was under way.
+// outlasted says that the hold that a re-entry enters expired while that was under way:
+// its handle says so later, and was not believed in after the call.
 func (c *check) outlasted(k *call) bool {
 	if k.invoke.Do != history.Reenter {
 		return false
@@ -76,7 +77,8 @@ func (c *check) outlasted(k *call) bool {
 		return n.primitive == k.invoke.Primitive && n.name == k.invoke.Name &&
 			slices.ContainsFunc(n.granted, func(a *claim) bool {
 				return a.invoke.Process == k.invoke.Process && a.ok.At <= k.invoke.At &&
-					a.ended != nil && slices.Contains(a.ended.Is, "expired") && a.ended.At >= k.invoke.At
+					a.ended != nil && slices.Contains(a.ended.Is, "expired") && a.ended.At >= k.invoke.At &&
+					(a.believed() == nil || a.believed().At <= k.outcome.At)
 			})
 	})
 }
