@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -195,10 +196,14 @@ func lockDetach(b *bed) {
 // flush it.
 const zombie = 8 * time.Second
 
+// oneConnection is for a client that is closed in the midst of its work: rueidis leaves a
+// further connection open that is made in that moment, and goes on using it.
+func oneConnection(o *rueidis.ClientOption) { o.PipelineMultiplex = -1 }
+
 func lockSwarm(b *bed) {
 	swarm := qlock.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: zombie, FlushEvery: -1}
 	locks := b.locks(qlock.Config{Lease: long})
-	conn := b.deployment.Client(b.T)
+	conn := b.deployment.Client(b.T, oneConnection)
 	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm, CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(b, err)
 	require.NoError(b, dead.Swarm().Start(b.within(patience)))
@@ -234,7 +239,7 @@ func lockForgottenSwarm(b *bed) {
 	}
 	lives := b.locks(qlock.Config{Lease: long, Swarm: swarm(time.Minute)})
 	require.NoError(b, lives[0].Swarm().Start(b.within(patience)))
-	conn := b.deployment.Client(b.T)
+	conn := b.deployment.Client(b.T, oneConnection)
 	dead, err := qlock.New(conn, qlock.Config{Namespace: b.ns, Swarm: swarm(zombie), CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(b, err)
 	require.NoError(b, dead.Swarm().Start(b.within(patience)))
