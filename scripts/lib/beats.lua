@@ -46,7 +46,7 @@ local function beats(at, st, node, args, from, reply, more, drop)
         scored[#scored + 1], scored[#scored + 2] = deadline, "h:" .. claim
       end
       if deadline < band.forever then
-        furthest = math.max(furthest or 0, deadline) -- with another linger the keys may end too early
+        furthest = math.max(furthest or 0, deadline) -- moved or not: the linger may be another one
       end
       if deadline < held then
         sooner = math.min(sooner or deadline, deadline)

@@ -51,7 +51,7 @@ func Proxy(t testing.TB, s *Server) *Proxied {
 		if err = p.listen(); err == nil {
 			t.Cleanup(func() {
 				p.change(func() { p.over = true })
-				p.Cut(t)
+				p.Cut()
 				p.tasks.Wait()
 			})
 			return p
@@ -85,30 +85,30 @@ func (p *Proxied) behind() *Server {
 }
 
 // AddLatency delays each reply by d. A further call replaces the delay.
-func (p *Proxied) AddLatency(_ testing.TB, d time.Duration) {
+func (p *Proxied) AddLatency(d time.Duration) {
 	p.change(func() { p.delay[replies] = d })
 }
 
 // AddRequestLatency delays each request by d. A further call replaces the delay.
-func (p *Proxied) AddRequestLatency(_ testing.TB, d time.Duration) {
+func (p *Proxied) AddRequestLatency(d time.Duration) {
 	p.change(func() { p.delay[requests] = d })
 }
 
 // DropReplies lets requests through and loses every reply and push; connections
 // stay open until one side closes them.
-func (p *Proxied) DropReplies(testing.TB) {
+func (p *Proxied) DropReplies() {
 	p.change(func() { p.drop[replies] = true })
 }
 
 // BlackHole loses everything in both directions; connections stay open until one side
 // closes them, and new ones are accepted.
-func (p *Proxied) BlackHole(testing.TB) {
+func (p *Proxied) BlackHole() {
 	p.change(func() { p.drop = [2]bool{true, true} })
 }
 
 // Forget loses everything of the connections that are open, for good, while new
 // ones work: what a router does that forgot them. It returns how many they are.
-func (p *Proxied) Forget(testing.TB) int {
+func (p *Proxied) Forget() int {
 	n := 0
 	p.change(func() {
 		n = len(p.open)
@@ -121,12 +121,12 @@ func (p *Proxied) Forget(testing.TB) int {
 
 // Reset breaks every connection that is open, and goes on accepting: one that comes in
 // that moment may stay.
-func (p *Proxied) Reset(testing.TB) {
+func (p *Proxied) Reset() {
 	p.change(p.breakAll)
 }
 
 // Cut breaks every open connection, and refuses new ones until Heal.
-func (p *Proxied) Cut(testing.TB) {
+func (p *Proxied) Cut() {
 	p.change(func() {
 		if p.listener != nil {
 			// Not while a process is started: it would listen on until it executes.

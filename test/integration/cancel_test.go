@@ -179,7 +179,7 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 			connect := b.server.Client
 			if test.latency > 0 {
 				proxy := harness.Proxy(t, b.server)
-				proxy.AddLatency(t, test.latency)
+				proxy.AddLatency(test.latency)
 				connect = proxy.Client
 			}
 			for _, pipelines := range []int{1, 3, 5} {
@@ -212,25 +212,25 @@ func TestCancelsOfUnansweredAcquires(t *testing.T) {
 	for _, sem := range s.sems {
 		b.busy(sem) // opens all pipelines, while that is fast
 	}
-	proxy.AddLatency(t, 1200*time.Millisecond)
+	proxy.AddLatency(1200 * time.Millisecond)
 	stop := make(chan struct{})
 	var weather sync.WaitGroup
 	weather.Go(func() {
-		tick := time.NewTicker(2 * time.Second) // a change is for what is on its way, too
+		tick := time.NewTicker(2 * time.Second) // also for the replies that are on their way
 		defer tick.Stop()
 		for {
 			select {
 			case <-stop:
 				return
 			case <-tick.C:
-				proxy.AddLatency(t, 600*time.Millisecond+rand.N(900*time.Millisecond)) // about the limit of an attempt
+				proxy.AddLatency(600*time.Millisecond + rand.N(900*time.Millisecond)) // about the limit of an attempt
 			}
 		}
 	})
 	s.rage(40, cancels)
 	close(stop)
 	weather.Wait()
-	proxy.AddLatency(t, 0)
+	proxy.AddLatency(0)
 	s.settled()
 	require.NotZero(t, b.tombstones("gpu"), "every acquire was answered")
 }

@@ -77,7 +77,7 @@ func TestManyCancelledLocksLeaveNothing(t *testing.T) {
 	cfg := qlock.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 	s := b.storm(door, 1)
 	proxy := harness.Proxy(t, b.server)
-	proxy.AddLatency(t, time.Millisecond)
+	proxy.AddLatency(time.Millisecond)
 	for _, pipelines := range []int{1, 3, 5} {
 		edit := heardOn(pipelines)
 		cfg.Observer = s.failures()

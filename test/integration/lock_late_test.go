@@ -188,12 +188,12 @@ func TestLocksThroughABadNetwork(t *testing.T) {
 	tr := b.trafficOf(door, []ask{forLock(b.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
 	const outage = 200 * time.Millisecond
 	tr.under(1,
-		func() { proxy.AddLatency(t, 30*time.Millisecond) },
+		func() { proxy.AddLatency(30 * time.Millisecond) },
 		func() { proxy.Heal(t) },
-		func() { proxy.DropReplies(t); b.pass(outage); proxy.Heal(t) },
-		func() { proxy.Reset(t) },
-		func() { proxy.BlackHole(t); b.pass(outage); proxy.Heal(t) },
-		func() { proxy.Cut(t); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.DropReplies(); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.Reset() },
+		func() { proxy.BlackHole(); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.Cut(); b.pass(outage); proxy.Heal(t) },
 	)
 	b.tombstones(door)
 }

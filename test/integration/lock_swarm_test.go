@@ -120,7 +120,7 @@ func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
 	require.NoError(t, here.Swarm().Start(ctx))
 	former, id := b.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.Node()
 	wait := b.lockQueue(here, nil, 1)
-	proxy.BlackHole(t)
+	proxy.BlackHole()
 	l := wait.got(b)
 	require.Error(t, former.Err(), "two hold")
 	require.ErrorIs(t, former.Err(), berth.ErrLost)

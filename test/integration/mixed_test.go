@@ -150,7 +150,7 @@ func TestShortLeasesDoNotCostLongOnes(t *testing.T) {
 	b := shared(t)
 	const lease = safe
 	proxy := harness.Proxy(t, b.server)
-	proxy.AddLatency(t, 20*time.Millisecond)
+	proxy.AddLatency(20 * time.Millisecond)
 	s := b.sem(b.clientOn(proxy.Client(t), semaphore.Config{Lease: lease}), "gpu", 5)
 	long := b.take(s, nil)
 	start := time.Now()

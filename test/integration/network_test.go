@@ -195,13 +195,13 @@ func TestTrafficThroughABadNetwork(t *testing.T) {
 	const outage = 200 * time.Millisecond
 	tr := b.traffic(sems, 12, capacity)
 	tr.under(2,
-		func() { proxy.AddLatency(t, 30*time.Millisecond) },
-		func() { proxy.AddRequestLatency(t, 30*time.Millisecond) },
+		func() { proxy.AddLatency(30 * time.Millisecond) },
+		func() { proxy.AddRequestLatency(30 * time.Millisecond) },
 		func() { proxy.Heal(t) },
-		func() { proxy.DropReplies(t); b.pass(outage); proxy.Heal(t) },
-		func() { proxy.Reset(t) },
-		func() { proxy.BlackHole(t); b.pass(outage); proxy.Heal(t) },
-		func() { proxy.Cut(t); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.DropReplies(); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.Reset() },
+		func() { proxy.BlackHole(); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.Cut(); b.pass(outage); proxy.Heal(t) },
 	)
 	b.tombstones("gpu")
 }
@@ -222,7 +222,7 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 		inside.enter(cut[len(cut)-1])
 	}
 	waits := []*taking{b.queue(near, nil, 1), b.queue(near, nil, 2), b.queue(far, nil, 3)}
-	proxy.BlackHole(t)
+	proxy.BlackHole()
 	for _, w := range waits[:capacity] {
 		inside.enter(w.got(b))
 	}
@@ -265,7 +265,7 @@ func TestAWaitOverAHalfOpenConnection(t *testing.T) {
 	p, far := b.take(holder, nil), b.take(s, nil)
 	w := b.queue(s, nil, 1)
 	b.subscribed(client)
-	require.Positive(t, proxy.Forget(t))
+	require.Positive(t, proxy.Forget())
 	start := time.Now()
 	require.NoError(t, p.Release(b.within(patience)))
 	granted := b.look("gpu").holds

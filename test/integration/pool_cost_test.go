@@ -20,7 +20,7 @@ func TestManyCancelledAllocationsLeaveNothing(t *testing.T) {
 	b.add(b.pool(cfg), numbered(resources)...)
 	s := b.storm(proxies, resources)
 	proxy := harness.Proxy(t, b.server)
-	proxy.AddLatency(t, time.Millisecond)
+	proxy.AddLatency(time.Millisecond)
 	cfg.Observer = s.failures()
 	for _, pipelines := range []int{1, 3, 5} {
 		edit := heardOn(pipelines)

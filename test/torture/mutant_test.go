@@ -92,7 +92,7 @@ var (
 		begin: func(r *round, record *history.Fault) func() {
 			n := r.rng.IntN(len(r.workers))
 			record.Process = r.workers[n].job.Process
-			r.ground.proxies[n].BlackHole(r)
+			r.ground.proxies[n].BlackHole()
 			return func() { r.ground.proxies[n].Heal(r) }
 		},
 	}}
@@ -123,7 +123,7 @@ var (
 		begin: func(r *round, record *history.Fault) func() {
 			record.Unseen = true
 			for _, p := range r.ground.proxies {
-				p.AddLatency(r, 600*time.Millisecond)
+				p.AddLatency(600 * time.Millisecond)
 			}
 			return func() {
 				for _, p := range r.ground.proxies {

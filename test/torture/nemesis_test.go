@@ -56,16 +56,16 @@ func stopped(r *round, record *history.Fault) func() {
 
 // ofNetworks need a proxy between a worker and the server.
 var ofNetworks = []*fault{
-	network("connections cut", 50*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.Cut(r) }),
-	network("connections reset", 10*time.Millisecond, 50*time.Millisecond, func(p *harness.Proxied, r *round) { p.Reset(r) }),
-	network("replies dropped", 100*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.DropReplies(r) }),
+	network("connections cut", 50*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.Cut() }),
+	network("connections reset", 10*time.Millisecond, 50*time.Millisecond, func(p *harness.Proxied, r *round) { p.Reset() }),
+	network("replies dropped", 100*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.DropReplies() }),
 	network("replies delayed", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) {
-		p.AddLatency(r, time.Duration(5+r.rng.IntN(400))*time.Millisecond)
+		p.AddLatency(time.Duration(5+r.rng.IntN(400)) * time.Millisecond)
 	}),
 	network("requests delayed", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) {
-		p.AddRequestLatency(r, time.Duration(5+r.rng.IntN(400))*time.Millisecond)
+		p.AddRequestLatency(time.Duration(5+r.rng.IntN(400)) * time.Millisecond)
 	}),
-	network("half-open partition", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) { p.BlackHole(r) }),
+	network("half-open partition", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) { p.BlackHole() }),
 }
 
 // network is a fault of the network of one worker, or, one time in four, of all.

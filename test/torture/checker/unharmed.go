@@ -36,7 +36,8 @@ const (
 // passed, may end the others, those that are under way included.
 func unharmed(c *check) {
 	for _, k := range c.calls {
-		if k.outcome == nil || k.invoke.Bounded || c.outlasted(k) || !c.quiet(k.invoke.Process, k.bears(), k.invoke.At, k.outcome.At) ||
+		if k.outcome == nil || k.invoke.Bounded || c.outlasted(k) ||
+			!c.quiet(k.invoke.Process, k.bears(), k.invoke.At, k.outcome.At) ||
 			k.invoke.Lease > 0 && c.answeredLate("", k.bears(), k.invoke.At, k.outcome.At) {
 			continue
 		}

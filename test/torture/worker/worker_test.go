@@ -237,9 +237,9 @@ func TestWorkersOutliveFaults(t *testing.T) {
 		name      string
 		lay, heal func()
 	}{
-		{"cut", func() { proxy.Cut(t) }, func() { proxy.Heal(t) }},
-		{"black hole", func() { proxy.BlackHole(t) }, func() { proxy.Heal(t) }},
-		{"replies lost", func() { proxy.DropReplies(t) }, func() { proxy.Heal(t) }},
+		{"cut", func() { proxy.Cut() }, func() { proxy.Heal(t) }},
+		{"black hole", func() { proxy.BlackHole() }, func() { proxy.Heal(t) }},
+		{"replies lost", func() { proxy.DropReplies() }, func() { proxy.Heal(t) }},
 		{"stopped", func() { server.Stop(t) }, func() { server.Cont(t) }},
 		{"full", func() { set("maxmemory", "1") }, func() { set("maxmemory", "0") }},
 		{"restarted", func() { server.Restart(t) }, func() { fill(t, server, j) }},
