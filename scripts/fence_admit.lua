@@ -5,7 +5,7 @@ ARGV[1] fence
 RETURNS {"admitted"} | {"stale", greatest} | {"incompatible"}
 REPLAY the same fence is admitted again until a greater one is    COST O(1)
 ]]
---- @include "lib/admit"
+--- @include "fence/admit"
 local admitted, greatest = admit(KEYS[1], ARGV[1])
 if admitted then
   return { "admitted" }

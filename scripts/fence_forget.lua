@@ -5,7 +5,7 @@ ARGV[1] fence
 RETURNS {"forgotten"} | {"stale", greatest} | {"incompatible"}
 REPLAY a greater fence that was admitted in between stays    COST O(1)
 ]]
---- @include "lib/outdated"
+--- @include "fence/outdated"
 local old, greatest = outdated(KEYS[1], ARGV[1])
 if not old then
   redis.call("HDEL", KEYS[1], "fence")

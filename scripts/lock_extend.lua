@@ -1,44 +1,45 @@
 --[[
 lock_extend: move the deadline of a hold, whoever has it, further off.
 KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
-ARGV[1] by how much (ms)    ARGV[2] id of this call    ARGV[3] fence (0 = any)
-ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] by how much (ms)    ARGV[5] id of this call    ARGV[6] fence (0 = any)
 RETURNS {"extended", left_ms, fence} | {"not_held"} | {"other", fence} | {"incompatible", format}
 REPLAY the same call id adds nothing    COST O(log n) + O(entries)
 ]]
---- @include "lib/open"
---- @include "lib/bands"
---- @include "lib/group"
---- @include "lib/move"
---- @include "lib/span"
---- @include "lib/touch"
---- @include "lib/save"
-local more, call = tonumber(ARGV[1]), ARGV[2]
-local at, st, _, newer, stem_text = open(KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6], nil, "stem")
+--- @include "state/fetch"
+--- @include "kind/lock"
+--- @include "state/band"
+--- @include "state/touch"
+--- @include "state/save"
+--- @include "line/moves"
+--- @include "line/span"
+--- @include "owner/group"
+--- @include "owner/move"
+local more, call = tonumber(ARGV[4]), ARGV[5]
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1], nil, "stem"))
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 end
-local s = st.used > 0 and group(at, st, stem_text)
+local s = st.used > 0 and group(at, st)
 if not s then
   return { "not_held" }
 end
-if ARGV[3] ~= "0" and ARGV[3] ~= s.entries[1].r.fence then
+if ARGV[6] ~= "0" and ARGV[6] ~= s.entries[1].r.fence then
   return { "other", tonumber(s.entries[1].r.fence) }
 end
 touch(at, st)
-if not string.find(s.call, call, 1, true) and s.deadline < bands().forever then
+if not string.find(s.call, call, 1, true) and s.deadline < band_forever then
   s.own, s.deadline, s.more = s.own + more, s.deadline + more, s.more + more
   s.call = string.sub(call .. "," .. s.call, 1, 100) -- the last ones: others may call in between
-  local scores, fields, furthest = move(st, s)
-  if #scores > 0 then
-    redis.call("ZADD", at.line, unpack(scores))
-  end
-  save(at, st, furthest, unpack(fields))
+  local m = moves()
+  move(st, s, m)
+  moves_write(at, st, m)
+  save(at, st, m.furthest, m.fields)
 end
 local furthest = 0
 for _, e in ipairs(s.entries) do
-  furthest = math.max(furthest, e.held)
+  furthest = math.max(furthest, e.r.held)
 end
 return { "extended", span(at, furthest), tonumber(s.entries[1].r.fence) }

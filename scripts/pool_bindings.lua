@@ -10,13 +10,14 @@ REPLAY reads only    COST O(page)
 -- For each binding three fields follow: its name, the resource, and the
 -- milliseconds left (-1 = no end). One that has ended, or whose resource is not in
 -- the pool, is left out.
---- @include "lib/now"
---- @include "lib/bands"
---- @include "lib/bound"
---- @include "lib/item"
-local at, forever = { ms = now(redis.call("TIME")), items = KEYS[2], bindings = KEYS[3] }, bands().forever
+--- @include "state/now"
+--- @include "state/band"
+--- @include "state/feature"
+--- @include "pool/binding"
+--- @include "pool/item"
+local at = { ms = now(redis.call("TIME")), items = KEYS[2], bindings = KEYS[3] }
 local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
-if format > 1 then
+if format > feature_newest then
   return { "incompatible", format }
 end
 local names, cursor = { ARGV[1] }, "0"
@@ -29,11 +30,11 @@ if ARGV[1] == "" then
 end
 local reply = { "page", cursor }
 for _, name in ipairs(names) do
-  local key, ends = bound(at, name)
-  local i = key and item(at, key)
+  local key, ends = binding_of(at, name)
+  local i = key and item_read(at, key)
   if i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms) then
     reply[#reply + 1], reply[#reply + 2] = name, key
-    reply[#reply + 1] = ends == forever and -1 or ends - at.ms
+    reply[#reply + 1] = ends == band_forever and -1 or ends - at.ms
   end
 end
 return reply

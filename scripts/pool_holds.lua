@@ -7,8 +7,9 @@ RETURNS {"page", cursor, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
 ]]
 -- For each claim two fields follow: the resource, and the claim.
+--- @include "state/feature"
 local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
-if format > 1 then
+if format > feature_newest then
   return { "incompatible", format }
 end
 local wanted = {}

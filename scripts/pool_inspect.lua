@@ -1,7 +1,7 @@
 --[[
 pool_inspect: count what a pool has, and check that all of it fits together.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -15,16 +15,17 @@ REPLAY reads only    COST O(n) up to so many resources, O(page) above
 -- list by their items, leased, resting, leaving, bindings, walked, linked, holds,
 -- places; then for each problem a word and the key or claim that it is about. The next
 -- part is "" when all has been read.
---- @include "lib/pool"
---- @include "lib/bands"
---- @include "lib/item"
---- @include "lib/record"
---- @include "lib/wants"
-local at, st, _, newer = pool(KEYS, "0", "", "")
-if newer then
-  return { "incompatible", newer }
+--- @include "state/band"
+--- @include "state/record"
+--- @include "pool/open"
+--- @include "pool/item"
+--- @include "pool/wants"
+--- @include "pool/binding"
+local at, st = pool_open(KEYS, "0", "", "")
+if at.newer then
+  return { "incompatible", at.newer }
 end
-local part, cursor, count, band, p = ARGV[1], ARGV[2], ARGV[3], bands(), st.pool
+local part, cursor, count, p = ARGV[1], ARGV[2], ARGV[3], st.pool
 -- A resource has an item, two links, and a claim or two with what that keeps.
 local entries = redis.call("HLEN", at.state) + redis.call("ZCARD", at.line) + redis.call("HLEN", at.items)
   + redis.call("HLEN", at.free) + redis.call("HLEN", at.bindings)
@@ -78,7 +79,7 @@ local function check_damaged(key)
   seen.resources = seen.resources + 1
   seen.free = seen.free + (get(at.free, "n" .. key) and get(at.free, "p" .. key) and 1 or 0)
   seen.resting = seen.resting + (rests and 1 or 0)
-  seen.leaving = seen.leaving + (leaves == band.expiry + band.forever and 1 or 0)
+  seen.leaving = seen.leaving + (leaves == band_expiry + band_forever and 1 or 0)
   problem("damaged", key)
 end
 local function check_item(key, i)
@@ -95,10 +96,10 @@ local function check_item(key, i)
   elseif i.listed and (get(at.free, "p" .. n) ~= key or get(at.free, "n" .. before) ~= key) then
     problem("link", key)
   end
-  if (score("e:" .. key) or band.rest) ~= band.rest + i.ends then
+  if (score("e:" .. key) or band_rest) ~= band_rest + i.ends then
     problem("rest", key)
   end
-  if (score("x:" .. key) or band.expiry) ~= band.expiry + (i.leaving and band.forever or i.expiry) then
+  if (score("x:" .. key) or band_expiry) ~= band_expiry + (i.leaving and band_forever or i.expiry) then
     problem("expiry", key)
   end
   if i.leaving and not i.was.leased then
@@ -117,7 +118,7 @@ function steps.items()
   for n = 1, #list, 2 do
     if string.sub(list[n], 1, 1) == "i" then
       local key = string.sub(list[n], 2)
-      local i, bad = item(at, key, list[n + 1])
+      local i, bad = item_read(at, key, list[n + 1])
       if bad then
         check_damaged(key)
       else
@@ -131,9 +132,9 @@ function steps.bindings()
   local list, to = page(at.bindings)
   for n = 1, #list, 2 do
     if string.sub(list[n], 1, 1) == "b" then
-      local name, ends = string.sub(list[n], 2), tonumber(string.match(list[n + 1], "^%d+"))
+      local name, ends = string.sub(list[n], 2), binding_parse(list[n + 1])
       seen.bindings = seen.bindings + 1
-      if not ends or (score("u:" .. name) or band.bind + band.forever) ~= band.bind + ends then
+      if not ends or (score("u:" .. name) or band_bind + band_forever) ~= band_bind + ends then
         problem("binding", name)
       end
     end
@@ -177,7 +178,7 @@ function steps.line()
     elseif kind == "q" then
       seen.places = seen.places + 1
     end
-    local bad = kind == "d" and select(2, item(at, about))
+    local bad = kind == "d" and select(2, item_read(at, about))
     if (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
       or kind == "u" and not get(at.bindings, "b" .. about)
       or (kind == "h" or kind == "a" or kind == "q" or kind == "t") and not get(at.state, "c:" .. about)
@@ -192,14 +193,14 @@ function steps.state()
   local list, to = page(at.state)
   for n = 1, #list, 2 do
     local kind, claim = string.sub(list[n], 1, 2), string.sub(list[n], 3)
-    local r = kind == "c:" and record(list[n + 1])
+    local r = kind == "c:" and record_read(list[n + 1])
     if r and not score("h:" .. claim) and not score("a:" .. claim) then
       problem("claim_orphan", claim)
     elseif kind == "r:" then
       local text = get(at.state, "c:" .. claim)
-      r = text and record(text)
-      local i, bad = item(at, list[n + 1])
-      local holds = bad or r and wants(r.tail).shared
+      r = text and record_read(text)
+      local i, bad = item_read(at, list[n + 1])
+      local holds = bad or r and wants_read(r.tail).shared
       for _, holder in ipairs(i and i.claims or {}) do
         holds = holds or holder == claim
       end

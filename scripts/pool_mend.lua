@@ -1,7 +1,7 @@
 --[[
 pool_mend: take damaged resources out of the pool; one that is held stays with its holders until it comes back.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -12,19 +12,19 @@ REPLAY what is whole stays as it is    COST O(log n) a claim
 ]]
 -- The claims are those that pool_holds has found: nobody gets what is damaged, so there
 -- are no others.
---- @include "lib/pool"
---- @include "lib/bands"
---- @include "lib/item"
---- @include "lib/record"
---- @include "lib/wants"
---- @include "lib/settle"
---- @include "lib/touch"
---- @include "lib/poolsave"
-local at, st, _, newer = pool(KEYS, ARGV[1], ARGV[2], ARGV[3])
-local band, removed, keys, claims = bands(), 0, {}, {}
+--- @include "kind/pool"
+--- @include "state/band"
+--- @include "state/record"
+--- @include "state/touch"
+--- @include "state/save"
+--- @include "pool/item"
+--- @include "pool/wants"
+--- @include "pool/settle"
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local removed, keys, claims = 0, {}, {}
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 elseif st.fmt == 0 then
   return { "removed", 0 }
 end
@@ -35,14 +35,14 @@ for n = 4, #ARGV, 2 do
   end
   local text = claim ~= "" and redis.call("HGET", at.state, "r:" .. claim) == key
     and redis.call("HGET", at.state, "c:" .. claim)
-  local r = text and record(text)
-  if r and not wants(r.tail).shared then
+  local r = text and record_read(text)
+  if r and not wants_read(r.tail).shared then
     table.insert(claims[key], claim)
   end
 end
 touch(at, st) -- a full server must be able to shed
 for _, key in ipairs(keys) do
-  local _, bad = item(at, key)
+  local _, bad = item_read(at, key)
   if bad then
     if removed == 0 then -- an item that was made by hand was never counted
       st.pool.resources = redis.call("HLEN", at.items) - 1
@@ -50,22 +50,21 @@ for _, key in ipairs(keys) do
     end
     -- What it was is told by all that is not in the item.
     local scores = redis.call("ZMSCORE", at.line, "e:" .. key, "x:" .. key, "d:" .. key)
-    local rests, leaves = tonumber(scores[1]) or band.rest, tonumber(scores[2]) or band.expiry
-    local ended = ((tonumber(scores[3]) or band.damage) - band.damage) % 2 == 1
+    local rests, leaves = tonumber(scores[1]) or band_rest, tonumber(scores[2]) or band_expiry
+    local ended = ((tonumber(scores[3]) or band_damage) - band_damage) % 2 == 1
     local links, held = redis.call("HMGET", at.free, "n" .. key, "p" .. key), claims[key]
-    settle(at, st, key, {
-      max = math.max(#held, 1), expiry = 0, ends = 0, pend = 0, gen = 0, leaving = true, claims = held, reason = "",
-      listed = links[1] and links[2] and true or false,
-      was = {
-        ends = rests - band.rest, expiry = leaves - band.expiry, leased = #held > 0 and not ended,
-        leaving = leaves - band.expiry == band.forever,
-      },
-    })
+    local i = item_new()
+    i.max, i.leaving, i.claims, i.listed = math.max(#held, 1), true, held, links[1] and links[2] and true or false
+    i.was = {
+      ends = rests - band_rest, expiry = leaves - band_expiry, leased = #held > 0 and not ended,
+      leaving = leaves - band_expiry == band_forever,
+    }
+    settle(at, st, key, i)
     redis.call("ZREM", at.line, "d:" .. key)
     removed = removed + 1
   end
 end
 if removed > 0 then
-  poolsave(at, st)
+  save(at, st)
 end
 return { "removed", removed }

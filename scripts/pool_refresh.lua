@@ -8,11 +8,12 @@ REPLAY who has the turn has it still    COST O(1)
 ]]
 -- Who has the turn says so again and again until the source has answered, each time
 -- moving on when the next may ask: so one that dies is followed after that time.
---- @include "lib/now"
+--- @include "state/now"
+--- @include "state/feature"
 local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(redis.call("TIME"))
 local kept = redis.call("HMGET", KEYS[1], "fmt", "refresh")
 local format = tonumber(kept[1] or 0)
-if format > 1 then
+if format > feature_newest then
   return { "incompatible", format }
 end
 local due, whose = string.match(kept[2] or "0 -", "^(%d+) (.*)$")

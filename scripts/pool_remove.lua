@@ -1,7 +1,7 @@
 --[[
 pool_remove: take resources out of the pool; a leased one stays with its holders until it comes back.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -11,22 +11,22 @@ RETURNS {"removed", removed, ...} | {"incompatible", format}
 REPLAY what is not in the pool is not counted    COST O(log n) a resource
 ]]
 -- Then follow those that are damaged: they stay so, until pool_mend has taken them out.
---- @include "lib/pool"
---- @include "lib/item"
---- @include "lib/settle"
---- @include "lib/touch"
---- @include "lib/poolsave"
-local at, st, _, newer = pool(KEYS, ARGV[1], ARGV[2], ARGV[3])
+--- @include "kind/pool"
+--- @include "state/touch"
+--- @include "state/save"
+--- @include "pool/item"
+--- @include "pool/settle"
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
 local reply = { "removed", 0 }
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 elseif st.fmt == 0 then
   return reply
 end
 touch(at, st) -- a full server must be able to shed
 for n = 4, #ARGV do
-  local i, bad = item(at, ARGV[n])
+  local i, bad = item_read(at, ARGV[n])
   if bad then
     reply[#reply + 1] = ARGV[n]
   elseif i and not i.leaving then
@@ -35,6 +35,6 @@ for n = 4, #ARGV do
   end
 end
 if reply[2] > 0 then
-  poolsave(at, st)
+  save(at, st)
 end
 return reply

@@ -1,34 +1,34 @@
 --[[
 pool_replace: begin a Replace, or remove some of the resources that it did not name.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] step: look, begin or prune
-ARGV[2] the last Replace that the caller has seen, or for prune its own
-ARGV[3] id of the call that begins it, or for prune the cursor (0 to begin)
-ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] step: look, begin or prune
+ARGV[5] the last Replace that the caller has seen, or for prune its own
+ARGV[6] id of the call that begins it, or for prune the cursor (0 to begin)
 RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, ...}
   | {"superseded", generation} | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
 -- After removed follow those that are damaged: they stay so, until pool_mend has taken
 -- them out.
---- @include "lib/pool"
---- @include "lib/item"
---- @include "lib/settle"
---- @include "lib/touch"
---- @include "lib/poolfresh"
---- @include "lib/poolsave"
-local step, gen = ARGV[1], tonumber(ARGV[2])
-local at, st, _, newer = pool(KEYS, ARGV[4], ARGV[5], ARGV[6])
+--- @include "kind/pool"
+--- @include "state/fresh"
+--- @include "state/touch"
+--- @include "state/save"
+--- @include "pool/item"
+--- @include "pool/settle"
+local step, gen = ARGV[4], tonumber(ARGV[5])
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 elseif step == "look" then
   return { "seen", st.pool.gen }
-elseif step == "begin" and redis.call("HGET", at.state, "replace") == ARGV[3] then
+elseif step == "begin" and redis.call("HGET", at.state, "replace") == ARGV[6] then
   return { "begun", st.pool.gen }
 elseif st.pool.gen ~= gen then
   return { "superseded", st.pool.gen } -- what comes late begins nothing any more
@@ -36,17 +36,18 @@ elseif step == "begin" then
   if st.fmt > 0 then
     touch(at, st) -- a full server must be able to shed
   end
-  poolfresh(at, st)
+  fresh(at, st)
+  kind_fresh(at, st)
   st.pool.gen = math.max(st.pool.gen + 1, at.ms) -- rises through a flush as well
-  poolsave(at, st, nil, "replace", ARGV[3])
+  save(at, st, nil, { "replace", ARGV[6] })
   return { "begun", st.pool.gen }
 end
-local page = redis.call("HSCAN", at.items, ARGV[3], "MATCH", "i*", "COUNT", 100)
+local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 100)
 local reply = { "removed", page[1], 0 }
 touch(at, st)
 for n = 1, #page[2], 2 do
   local key = string.sub(page[2][n], 2)
-  local i, bad = item(at, key, page[2][n + 1])
+  local i, bad = item_read(at, key, page[2][n + 1])
   if bad then
     reply[#reply + 1] = key
   elseif i.gen < gen and not i.leaving then
@@ -55,6 +56,6 @@ for n = 1, #page[2], 2 do
   end
 end
 if reply[3] > 0 then
-  poolsave(at, st)
+  save(at, st)
 end
 return reply

@@ -1,46 +1,46 @@
 --[[
 pool_rest: have a resource rest from now on, or from its next return on where it is leased; or end its rest.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] resource    ARGV[2] for how long (ms, 0 = end the rest)    ARGV[3] why
-ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
-RETURNS {"rested", more} | {"absent"} | {"incompatible", format}
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] resource    ARGV[5] for how long (ms, 0 = end the rest)    ARGV[6] why
+RETURNS {"rested", flags} | {"absent"} | {"incompatible", format}
 REPLAY a rest is counted from now    COST O(log n) + at most 100 drops and grants
 ]]
---- @include "lib/pool"
---- @include "lib/bands"
---- @include "lib/item"
---- @include "lib/settle"
---- @include "lib/touch"
---- @include "lib/reclaim"
---- @include "lib/give"
---- @include "lib/handoff"
---- @include "lib/hasten"
---- @include "lib/poolsave"
---- @include "lib/more"
---- @include "lib/tell"
-local key, lasts, forever = ARGV[1], tonumber(ARGV[2]), bands().forever
-local at, st, _, newer = pool(KEYS, ARGV[4], ARGV[5], ARGV[6])
-local out, budget = {}, 100
+-- flags 2: the run has stopped at its bound, sweep at once.
+--- @include "kind/pool"
+--- @include "state/band"
+--- @include "state/least"
+--- @include "state/touch"
+--- @include "state/save"
+--- @include "line/expire"
+--- @include "line/handoff"
+--- @include "line/tide"
+--- @include "pool/item"
+--- @include "pool/settle"
+--- @include "wake/tell"
+local key, lasts = ARGV[4], tonumber(ARGV[5])
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local budget = { left = 100 }
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 end
-local spent = 0
+local dead, sooner = false, nil
 if st.fmt > 0 then
   touch(at, st)
-  spent = reclaim(at, st, budget)
+  dead, sooner = expire(at, st, budget)
 end
-local i = st.fmt > 0 and item(at, key)
+local i = st.fmt > 0 and item_read(at, key)
 if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
-  if spent > 0 then
-    handoff(at, st, budget - spent, out, give(at, st))
-    poolsave(at, st)
-    hasten(at, st, at.sooner, out)
-    tell(out)
+  if budget.left < 100 then
+    handoff(at, st, budget, dead)
+    save(at, st)
+    hasten(at, st, sooner)
+    tell(at)
   end
   return { "absent" }
 end
@@ -48,13 +48,13 @@ i.pend = 0
 if lasts == 0 then
   i.ends, i.reason = 0, ""
 elseif i.was.leased then
-  i.pend, i.reason = lasts, ARGV[3]
+  i.pend, i.reason = lasts, ARGV[6]
 else
-  i.ends, i.reason = math.min(at.ms + lasts, forever), ARGV[3]
+  i.ends, i.reason = math.min(at.ms + lasts, band_forever), ARGV[6]
 end
 settle(at, st, key, i)
-spent = spent + handoff(at, st, budget - spent, out, give(at, st))
-poolsave(at, st)
-hasten(at, st, i.ends > 0 and math.min(at.sooner or i.ends, i.ends) or at.sooner, out)
-tell(out)
-return { "rested", more(at, spent >= budget) }
+handoff(at, st, budget, dead)
+save(at, st)
+hasten(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)
+tell(at)
+return { "rested", (budget.left <= 0 or st.met) and 2 or 0 }

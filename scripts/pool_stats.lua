@@ -1,25 +1,25 @@
 --[[
 pool_stats: count what a pool has, who waits, and what has expired.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 ARGV[1] so many expired entries of a kind are looked into
 RETURNS {"stats", resources, free, leased, resting, leaving, holders, waiting, expired} | {"incompatible", format}
 REPLAY reads only    COST O(log n) + so many expired entries
 ]]
 -- The counts are those after a sweep: a lease or a rest whose end has passed has ended.
---- @include "lib/pool"
---- @include "lib/bands"
---- @include "lib/int"
---- @include "lib/record"
---- @include "lib/wants"
---- @include "lib/item"
---- @include "lib/comesback"
-local at, st, _, newer = pool(KEYS, "0", "", "")
-if newer then
-  return { "incompatible", newer }
+--- @include "state/band"
+--- @include "state/int"
+--- @include "state/record"
+--- @include "pool/open"
+--- @include "pool/wants"
+--- @include "pool/item"
+--- @include "pool/comesback"
+local at, st = pool_open(KEYS, "0", "", "")
+if at.newer then
+  return { "incompatible", at.newer }
 end
-local p, band, met = st.pool, bands(), {}
+local p, met = st.pool, {}
 local function count(from, to)
   return redis.call("ZCOUNT", at.line, int(from), int(to))
 end
@@ -29,18 +29,18 @@ end
 -- meet is the item of a resource that something due is about, false for none.
 local function meet(key)
   if key and met[key] == nil then
-    met[key] = item(at, key) or false
+    met[key] = item_read(at, key) or false
   end
   return key and met[key]
 end
 
-local holds, rests, expiries = due(0), due(band.rest), due(band.expiry)
+local holds, rests, expiries = due(0), due(band_rest), due(band_expiry)
 for n = 1, #holds, 2 do
   local claim = string.sub(holds[n], 3)
   local v = redis.call("HMGET", at.state, "r:" .. claim, "c:" .. claim)
-  local i, r = meet(v[1]), v[2] and record(v[2])
+  local i, r = meet(v[1]), v[2] and record_read(v[2])
   if i then
-    local cooldown = r and wants(r.tail).cooldown or 0
+    local cooldown = r and wants_read(r.tail).cooldown or 0
     comesback(at, i, claim, cooldown > 0 and tonumber(holds[n + 1]) + cooldown or 0, "")
   end
 end
@@ -60,7 +60,7 @@ end
 local function digit(yes)
   return yes and 1 or 0
 end
-local resting = count(band.rest + at.ms + 1, band.rest + band.forever)
+local resting = count(band_rest + at.ms + 1, band_rest + band_forever)
 for _, i in pairs(met) do
   if i then
     local leased = #i.claims > 0
@@ -73,7 +73,7 @@ for _, i in pairs(met) do
   end
 end
 return {
-  "stats", p.resources, p.free, p.leased, resting, p.leaving, count(at.ms + 1, band.forever),
-  count(band.alive + at.ms + 1, band.queue - 1),
-  count(0, at.ms) + count(band.alive, band.alive + at.ms) + count(band.expiry, band.expiry + at.ms),
+  "stats", p.resources, p.free, p.leased, resting, p.leaving, count(at.ms + 1, band_forever),
+  count(band_alive + at.ms + 1, band_queue - 1),
+  count(0, at.ms) + count(band_alive, band_alive + at.ms) + count(band_expiry, band_expiry + at.ms),
 }

@@ -1,73 +1,80 @@
 --[[
 pool_swap: a holder gives its resource back and gets the next one, in one step.
 KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see lib/bands)
+KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] claim id    ARGV[2] node    ARGV[3] fence that it has
-ARGV[4] rest of that (ms, 0 = none)    ARGV[5] why it rests
-ARGV[6] linger (ms)    ARGV[7] channel prefix    ARGV[8] name
-RETURNS {"swapped", fence, resource, resources, more, stays} | {"full", resources, held, waiting, swept, more}
-  | {"ahead", resources, held, waiting, swept, more} | {"not_held", word} | {"taken"} | {"incompatible", format}
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
+ARGV[5] claim id    ARGV[6] fence that it has
+ARGV[7] rest of that (ms, 0 = none)    ARGV[8] why it rests
+RETURNS {"swapped", ticket, fence, left_ms, flags, setting, resource, stays}
+  | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
+  | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that has another fence already is told what it has    COST O(log n) + at most 100 drops and grants
 ]]
---- @include "lib/pool"
---- @include "lib/int"
---- @include "lib/record"
---- @include "lib/pack"
---- @include "lib/wants"
---- @include "lib/reclaim"
---- @include "lib/give"
---- @include "lib/handoff"
---- @include "lib/pick"
---- @include "lib/take"
---- @include "lib/giveback"
---- @include "lib/hasten"
---- @include "lib/poolsave"
---- @include "lib/more"
---- @include "lib/tell"
-local claim, node = ARGV[1], ARGV[2]
-local at, st, known, newer, old = pool(KEYS, ARGV[6], ARGV[7], ARGV[8], claim)
-local out, budget, sweeps = {}, 100, 80 -- what is left is for pick
+-- The fields are those of line/reply; stays is 1 where the old resource is still in the pool.
+--- @include "kind/pool"
+--- @include "state/int"
+--- @include "state/record"
+--- @include "state/save"
+--- @include "line/expire"
+--- @include "line/handoff"
+--- @include "line/span"
+--- @include "line/tide"
+--- @include "pool/wants"
+--- @include "pool/pick"
+--- @include "pool/take"
+--- @include "pool/giveback"
+--- @include "wake/tell"
+local claim = ARGV[5]
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], claim)
+local old, budget = st.extra, { left = 100 - kind_spare }
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 end
-local r = known and record(known)
+local r = known and record_read(known)
 local deadline = r and tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
 if not deadline or deadline <= at.ms then
-  return { "not_held", known and not r and string.sub(known, 2) or "" }
-elseif r.node ~= node then
+  return { "not_held", string.match(known or "", record_word) or "" }
+elseif r.node ~= ARGV[4] then
   return { "taken" }
-elseif r.fence ~= ARGV[3] then
-  return { "swapped", tonumber(r.fence), old or "", st.pool.resources, 0, 1 }
+end
+local function swapped(resource, flags, stays)
+  return { "swapped", tonumber(r.ticket), tonumber(r.fence), span(at, deadline), flags, st.pool.resources, resource,
+    stays }
+end
+if r.fence ~= ARGV[6] then
+  return swapped(old, 0, 1)
 end
 
-local w = wants(r.tail)
+local dead, sooner = expire(at, st, budget)
+local swept = 100 - kind_spare - budget.left
+handoff(at, st, budget, dead)
+budget.left = budget.left + kind_spare
+local w, chosen = wants_read(r.tail), nil
 w.other = old
-local swept = reclaim(at, st, sweeps)
-local spent = swept + handoff(at, st, sweeps - swept, out, give(at, st))
-local key, i, drops = nil, nil, 0
 if st.waiting == 0 then
-  key, i, drops = pick(at, st, w, budget - spent)
+  chosen = pick(at, st, w, budget)
 end
-spent = spent + drops
-local left = more(at, spent >= sweeps)
-if not key then
-  if spent > 0 then
-    poolsave(at, st)
-    hasten(at, st, at.sooner, out)
+local more = budget.left <= kind_spare
+if not chosen then
+  if budget.left < 100 then
+    save(at, st)
+    hasten(at, st, sooner)
   end
-  tell(out)
-  return { st.waiting > 0 and "ahead" or "full", st.pool.resources, st.used, st.waiting, swept, left }
+  tell(at)
+  local word = st.waiting > 0 and "ahead" or "full"
+  return { word, st.used, st.waiting, swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
-take(at, st, claim, w, key, i)
-local rest = tonumber(ARGV[4])
+take(at, st, claim, chosen)
+local rest = tonumber(ARGV[7])
 local ends = math.max(w.cooldown > 0 and at.ms + w.cooldown or 0, rest > 0 and at.ms + rest or 0)
-local kept = giveback(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[5] or "")
+local kept = giveback(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "")
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
-poolsave(at, st, nil, "c:" .. claim, pack(r), "r:" .. claim, key) -- nobody waits: nobody has to know of a rest
-tell(out)
-return { "swapped", st.fence, key, st.pool.resources, more(at, left == 1), kept and 1 or 0 }
+-- Nobody waits: nobody has to know of a rest.
+save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })
+tell(at)
+return swapped(chosen.key, (more or st.met) and 2 or 0, kept and 1 or 0)

@@ -1,70 +1,29 @@
 --[[
 semaphore_release: give back a hold, or leave the line, and hand on.
 KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
-ARGV[1] claim id    ARGV[2] node    ARGV[3] tombstone (ms, 0 = none)
-ARGV[4] linger (ms)    ARGV[5] channel prefix    ARGV[6] name
-RETURNS {"released", more, fence} | {"cancelled", more, fence} | {"expired", more, fence} | {"not_held", word}
-  | {"taken"} | {"incompatible", format}
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
+ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
+RETURNS {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", flags, fence}
+  | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
---- @include "lib/fetch"
---- @include "lib/plainrelease"
-local time, kept = fetch(KEYS[1], ARGV[1])
-local status, was, plain = plainrelease(time, kept, KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
-if status then
-  return { status, 0, tonumber(was) }
+--- @include "state/fetch"
+--- @include "quick/release"
+local time, kept = fetch(KEYS[1], ARGV[5])
+local plain, next_up = quick_release(time, kept, KEYS, ARGV[5], ARGV[4], ARGV[6], ARGV[1])
+if plain then
+  return plain
 end
 
---- @include "lib/plainhandoff"
+--- @include "quick/handoff"
+plain = next_up and quick_handoff(next_up, KEYS, ARGV[5], ARGV[2], ARGV[3])
 if plain then
-  status, was = plainhandoff(plain, KEYS[1], KEYS[2], ARGV[1], ARGV[5], ARGV[6])
-end
-if status then
-  return { status, 0, tonumber(was) }
+  return plain
 end
 
 -- What only the other cases need is not even defined before.
---- @include "lib/assemble"
---- @include "lib/record"
---- @include "lib/bands"
---- @include "lib/leave"
---- @include "lib/fresh"
---- @include "lib/handoff"
---- @include "lib/save"
---- @include "lib/tell"
-local claim, node, stays = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local at, st, known, newer = assemble(time, kept, KEYS[1], KEYS[2], ARGV[4], ARGV[5], ARGV[6])
-local out, budget = {}, 100
-
-if newer then
-  return { "incompatible", newer }
-end
-local r = known and record(known)
-if not r then
-  -- Its acquire may still be on its way: what it meets must say so.
-  if not known and stays > 0 then
-    fresh(at, st)
-    redis.call("ZREM", at.line, "t:" .. claim) -- needs no memory: the rest works on a full server too
-    redis.call("ZADD", at.line, bands().tomb + at.ms + stays, "t:" .. claim)
-    st.gone = st.gone + 1
-    save(at, st, at.ms + stays, "c:" .. claim, "!gone")
-  end
-  return { "not_held", known and string.sub(known, 2) or "" }
-end
-if r.node ~= node then
-  return { "taken" }
-end
-
-local deadline = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
-leave(at, st, claim, r, deadline ~= nil, stays > 0 and "gone" or nil, stays)
-local spent = handoff(at, st, budget, out)
-save(at, st, stays > 0 and at.ms + stays)
-tell(out)
-local word = "released"
-if not deadline then
-  word = "cancelled"
-elseif deadline <= at.ms then
-  word = "expired"
-end
-return { word, spent >= budget and 1 or 0, tonumber(r.fence) }
+--- @include "kind/semaphore"
+--- @include "line/release"
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], time, kept)
+return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]))

@@ -1,25 +1,27 @@
 --[[
 semaphore_resize: set the capacity; what is held stays held, and a rise is handed on.
 KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see lib/bands)
-ARGV[1] capacity    ARGV[2] keep it when idle (1, 0)
-ARGV[3] linger (ms)    ARGV[4] channel prefix    ARGV[5] name
+KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] capacity    ARGV[5] keep it when idle (1, 0)
 ARGV[6] set it of a name that has none, too (1, 0)
-RETURNS {"resized", before, held, waiting, more} | {"absent"} | {"incompatible", format}
+RETURNS {"resized", before, held, waiting, flags} | {"absent"} | {"incompatible", format}
 REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and grants
 ]]
---- @include "lib/open"
---- @include "lib/fresh"
---- @include "lib/touch"
---- @include "lib/sweep"
---- @include "lib/handoff"
---- @include "lib/save"
---- @include "lib/tell"
-local at, st, _, newer = open(KEYS[1], KEYS[2], ARGV[3], ARGV[4], ARGV[5])
-local out, budget = {}, 100
+-- flags 2: the run has stopped at its bound, sweep at once.
+--- @include "state/fetch"
+--- @include "kind/semaphore"
+--- @include "state/fresh"
+--- @include "state/touch"
+--- @include "state/save"
+--- @include "line/expire"
+--- @include "line/handoff"
+--- @include "wake/tell"
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1]))
+local budget = { left = 100 }
 
-if newer then
-  return { "incompatible", newer }
+if at.newer then
+  return { "incompatible", at.newer }
 end
 local before = st.cap
 if before == 0 and ARGV[6] ~= "1" then
@@ -30,9 +32,8 @@ if st.fmt > 0 then
   redis.call("ZCARD", at.line) -- what is of another type fails here, before any write
   touch(at, st) -- a full server must be able to grant
 end
-st.cap, st.keep = tonumber(ARGV[1]), tonumber(ARGV[2])
-local spent = sweep(at, st, budget)
-spent = spent + handoff(at, st, budget - spent, out)
+st.cap, st.keep = tonumber(ARGV[4]), tonumber(ARGV[5])
+handoff(at, st, budget, (expire(at, st, budget)))
 save(at, st)
-tell(out)
-return { "resized", before, st.used, st.waiting, spent >= budget and 1 or 0 }
+tell(at)
+return { "resized", before, st.used, st.waiting, budget.left <= 0 and 2 or 0 }

@@ -1,16 +1,16 @@
 --[[
 swarm_condemn: find a node dead, if it has not probed within its own limit.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
 ARGV[1] node    ARGV[2] memory (ms)
 RETURNS {"condemned", fresh, more} | {"alive", left_ms} | {"unknown"} | {"incompatible", format}
 REPLAY who is condemned stays so; fresh is 1 for the call that did it    COST O(log n) + at most 100 drops
 ]]
---- @include "lib/watch"
---- @include "lib/member"
---- @include "lib/endure"
---- @include "lib/condemn"
---- @include "lib/fade"
+--- @include "swarm/watch"
+--- @include "swarm/member"
+--- @include "swarm/endure"
+--- @include "swarm/condemn"
+--- @include "swarm/fade"
 local node, memory = ARGV[1], tonumber(ARGV[2])
 local at, newer = watch(KEYS[1], KEYS[2])
 
@@ -26,6 +26,6 @@ elseif not ends then
 elseif at.ms < ends then
   return { "alive", ends - at.ms }
 end
-condemn(at, node, member(redis.call("HGET", at.state, "n:" .. node)), ends)
+condemn(at, node, member_read(redis.call("HGET", at.state, "n:" .. node)), ends)
 endure(at, memory)
 return { "condemned", 1, fade(at, memory) }

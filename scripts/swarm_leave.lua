@@ -1,17 +1,17 @@
 --[[
 swarm_leave: a node goes, and nobody is to flush what it holds.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
 ARGV[1] node    ARGV[2] run that ends    ARGV[3] tombstone (ms, 0 = none)    ARGV[4] memory (ms)
 RETURNS {"left"} | {"condemned"} | {"incompatible", format}
 REPLAY who has left has left; a later run of the node stays    COST O(log n)
 ]]
 -- With the tombstone, a probe of this run that comes later counts nothing. A node
 -- whose limit has passed cannot leave any more: it is condemned.
---- @include "lib/watch"
---- @include "lib/member"
---- @include "lib/endure"
---- @include "lib/condemn"
+--- @include "swarm/watch"
+--- @include "swarm/member"
+--- @include "swarm/endure"
+--- @include "swarm/condemn"
 local node, run, stays, memory = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local at, newer = watch(KEYS[1], KEYS[2])
 
@@ -19,7 +19,7 @@ if newer then
   return { "incompatible", newer }
 end
 local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
-local m, ends = member(redis.call("HGET", at.state, "n:" .. node)), tonumber(scores[1])
+local m, ends = member_read(redis.call("HGET", at.state, "n:" .. node)), tonumber(scores[1])
 if scores[2] then
   return { "condemned" }
 elseif m and tonumber(m.run) > tonumber(run) then

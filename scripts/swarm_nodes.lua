@@ -1,7 +1,7 @@
 --[[
 swarm_nodes: some of the nodes of a swarm, in no order.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
 ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
@@ -9,8 +9,8 @@ REPLAY reads only    COST O(page)
 -- The cursor is 0 when all have been seen. For each node five fields follow: its
 -- id, its label, when it is dead unless it probes (ms), its own zombie limit (ms)
 -- and when it was condemned (ms, 0 = it is not).
---- @include "lib/watch"
---- @include "lib/member"
+--- @include "swarm/watch"
+--- @include "swarm/member"
 local at, newer = watch(KEYS[1], KEYS[2])
 
 if newer then
@@ -19,7 +19,7 @@ end
 local page = redis.call("HSCAN", at.state, ARGV[1], "MATCH", "n:*", "COUNT", ARGV[2])
 local reply = { "page", page[1], at.ms }
 for i = 1, #page[2], 2 do
-  local node, m = string.sub(page[2][i], 3), member(page[2][i + 1])
+  local node, m = string.sub(page[2][i], 3), member_read(page[2][i + 1])
   local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
   local ends, condemned = tonumber(scores[1]), tonumber(scores[2])
   if m and (ends or condemned) then

@@ -1,7 +1,7 @@
 --[[
 swarm_probe: a node says that it lives.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see lib/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see lib/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
 ARGV[1] node    ARGV[2] run, which rises with each start of the node    ARGV[3] label
 ARGV[4] the node's own zombie limit (ms)    ARGV[5] memory (ms)
 RETURNS {"probed", more, known} | {"condemned", more, known} | {"left", more, known} | {"incompatible", format}
@@ -10,11 +10,11 @@ REPLAY a probe counts from now; one of a run that has left counts nothing    COS
 -- The limit is kept with the probe, and everybody goes by it. A probe that comes when
 -- that of the last one has passed revives nobody: it condemns. known is 1 if the node was in
 -- the swarm before: where it is 0 for one that has probed, the server has lost it.
---- @include "lib/watch"
---- @include "lib/member"
---- @include "lib/endure"
---- @include "lib/condemn"
---- @include "lib/fade"
+--- @include "swarm/watch"
+--- @include "swarm/member"
+--- @include "swarm/endure"
+--- @include "swarm/condemn"
+--- @include "swarm/fade"
 local node, run, limit, memory = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
 local at, newer = watch(KEYS[1], KEYS[2])
 
@@ -23,7 +23,7 @@ if newer then
 end
 local known = redis.call("HMGET", at.state, "n:" .. node, "t:" .. node)
 local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
-local m, ends = member(known[1]), tonumber(scores[1])
+local m, ends = member_read(known[1]), tonumber(scores[1])
 local ended = math.max(m and tonumber(m.run) - 1 or 0, tonumber(known[2]) or 0)
 local status = "probed"
 
@@ -36,7 +36,7 @@ elseif ends and at.ms >= ends then
   condemn(at, node, m, ends)
   endure(at, memory)
 else
-  local text = run .. " 0 " .. ARGV[4] .. " " .. ARGV[3]
+  local text = member_write(run, "0", ARGV[4], ARGV[3])
   if ends then
     endure(at, memory) -- nodes live on on a full server
   end

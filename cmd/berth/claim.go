@@ -33,8 +33,8 @@ type holding interface {
 	Release(ctx context.Context) error
 }
 
-// line is where one claim waits.
-type line struct {
+// spot is where one claim waits.
+type spot struct {
 	take  func(ctx context.Context) (holding, error)
 	crowd func(ctx context.Context) (string, error) // who is there; asked while the claim waits, and after it has gone
 	// holders are those that hold; nil where the crowd tells of them.
@@ -65,7 +65,7 @@ func (o *runOptions) acquire(ctx context.Context, conn *connection, label string
 
 // stand waits in a line. When it returns what is held, at least half of its lease
 // is left.
-func (o *runOptions) stand(ctx context.Context, conn *connection, line *line) (holding, error) {
+func (o *runOptions) stand(ctx context.Context, conn *connection, line *spot) (holding, error) {
 	h, err := line.take(ctx)
 	if err != nil {
 		return nil, notAcquired(ctx, conn, line, err)
@@ -84,7 +84,7 @@ func (o *runOptions) stand(ctx context.Context, conn *connection, line *line) (h
 }
 
 // permits is the line of a semaphore.
-func (o *runOptions) permits(conn *connection, label string, notes *notes) (*line, error) {
+func (o *runOptions) permits(conn *connection, label string, notes *notes) (*spot, error) {
 	sems, err := conn.sems(semaphore.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
@@ -108,7 +108,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*lin
 	if o.try {
 		take = sem.TryAcquire
 	}
-	return &line{
+	return &spot{
 		take: func(ctx context.Context) (holding, error) {
 			return take(ctx, &semaphore.AcquireOptions{
 				Weight: o.weight, Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew,
@@ -124,7 +124,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*lin
 }
 
 // locks is the line of a lock.
-func (o *runOptions) locks(conn *connection, label string, notes *notes) (*line, error) {
+func (o *runOptions) locks(conn *connection, label string, notes *notes) (*spot, error) {
 	locks, err := conn.locks(qlock.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
@@ -140,7 +140,7 @@ func (o *runOptions) locks(conn *connection, label string, notes *notes) (*line,
 	if o.try {
 		take = locks.TryLock
 	}
-	return &line{
+	return &spot{
 		take: func(ctx context.Context) (holding, error) {
 			return take(ctx, o.lock, &qlock.LockOptions{
 				Access: accessOf(o.access), Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew,
@@ -183,7 +183,7 @@ var looking = 2 * time.Second
 
 // notAcquired gives the error of an acquire its exit code, and says who is in the
 // way where others are the reason and the error does not know.
-func notAcquired(ctx context.Context, conn *connection, line *line, err error) error {
+func notAcquired(ctx context.Context, conn *connection, line *spot, err error) error {
 	var refused *berth.AcquireError
 	switch {
 	case errors.As(err, &refused) && refused.Reason == berth.ReasonFailed:

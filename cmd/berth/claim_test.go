@@ -38,7 +38,7 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := &runOptions{sem: "gpu", lease: 10 * time.Second}
 			conn := &connection{address: "here"}
-			got, err := o.stand(context.Background(), conn, &line{
+			got, err := o.stand(context.Background(), conn, &spot{
 				take: func(context.Context) (holding, error) { return fading{err: test.err}, nil },
 			})
 			require.Nil(t, got)
@@ -47,7 +47,7 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 		})
 	}
 	o := &runOptions{sem: "gpu", lease: 10 * time.Second}
-	got, err := o.stand(context.Background(), nil, &line{
+	got, err := o.stand(context.Background(), nil, &spot{
 		take: func(context.Context) (holding, error) { return fading{}, nil },
 	})
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 )
 
 // The exit codes, as in sysexits.h and, from 126 on, as of shells.
@@ -50,7 +50,7 @@ func usage(format string, args ...any) error {
 func decided(err error) bool {
 	var exit *exitError
 	var output *outputError
-	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, claims.ErrDamaged)
+	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, line.ErrDamaged)
 }
 
 // codeOf is the exit code for an error.
@@ -66,7 +66,7 @@ func codeOf(err error) int {
 		return exitOutput
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return exitUsage
-	case errors.Is(err, claims.ErrDamaged):
+	case errors.Is(err, line.ErrDamaged):
 		return exitDamaged
 	default:
 		return exitUnavailable

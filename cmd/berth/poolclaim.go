@@ -8,7 +8,7 @@ import (
 )
 
 // allocations is the line of a pool.
-func (o *runOptions) allocations(conn *connection, label string, notes *notes) (*line, error) {
+func (o *runOptions) allocations(conn *connection, label string, notes *notes) (*spot, error) {
 	pools, err := conn.pools(allocator.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
@@ -32,7 +32,7 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 	if o.try {
 		take = pool.TryAllocate
 	}
-	return &line{
+	return &spot{
 		rests: true,
 		take: func(ctx context.Context) (holding, error) {
 			opts := &allocator.AllocateOptions{

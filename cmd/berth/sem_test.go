@@ -51,7 +51,7 @@ func waiting(t *testing.T, sem *semaphore.Semaphore) int {
 }
 
 // changing finds what is never the same twice.
-var changing = regexp.MustCompile(`\d{16}|"[0-9a-f]{16}"|[0-9a-f]{16}\.[0-9a-v]{20}|"\d{4}-[^"]*Z"|("(?:left|held|waited|alive)Ms": )\d+|\d+(\.\d+)?(µs|ms|s)\b`)
+var changing = regexp.MustCompile(`[0-9a-f]{16}\.[0-9a-v]{20}|"[0-9a-f]{16}"|\d{16}|"\d{4}-[^"]*Z"|("(?:left|held|waited|alive)Ms": )\d+|\d+(\.\d+)?(µs|ms|s)\b`)
 
 // settled replaces it.
 func settled(text string) string {

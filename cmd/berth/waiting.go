@@ -24,7 +24,7 @@ const (
 )
 
 // tellWait says for how long a claim waits and who is in its way, until ctx ends.
-func tellWait(ctx context.Context, since time.Time, line *line, say func(text string)) {
+func tellWait(ctx context.Context, since time.Time, line *spot, say func(text string)) {
 	for next := firstTold; ; next = min(2*next, seldom) {
 		select {
 		case <-ctx.Done():

@@ -24,7 +24,7 @@ func TestAWaitIsToldEverMoreSeldom(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Hour)
 		defer cancel()
 		var said []string
-		line := &line{crowd: func(ctx context.Context) (string, error) {
+		line := &spot{crowd: func(ctx context.Context) (string, error) {
 			deadline, bounded := ctx.Deadline()
 			require.True(t, bounded)
 			require.Equal(t, looking, time.Until(deadline))

@@ -356,11 +356,11 @@ func (c *Claim) Ticket() int64 {
 
 // Standing is where the claim stands in line, and its record with the ticket
 // that it has, for a Restore.
-func (c *Claim) Standing() (place int64, record string) {
+func (c *Claim) Standing() (place int64, record Record) {
 	c.mu.Lock()
 	place, ticket := c.place, c.ticket
 	c.mu.Unlock()
 	r := c.Record
 	r.Ticket = ticket
-	return place, r.Text()
+	return place, r
 }

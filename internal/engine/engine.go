@@ -246,7 +246,7 @@ func (e *Engine) deliver(m wake.Message) {
 		e.beats.Hurry(&c.lease)
 		return
 	}
-	if m.Field(4) != c.Record.secret {
+	if m.Field(4) != c.Record.Secret {
 		return // whoever has published it has not read the claim's record
 	}
 	c.mu.Lock()

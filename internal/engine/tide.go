@@ -87,7 +87,7 @@ func (e *Engine) tide(name string, start time.Duration, t Tide) {
 // sets the timer later.
 func (e *Engine) hasten(name string, in int64) {
 	if in >= 0 && in <= farthestPush {
-		e.setTimer(name, max(ms(in), time.Millisecond), pushed)
+		e.setTimer(name, max(time.Duration(in)*time.Millisecond, time.Millisecond), pushed)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -44,8 +44,9 @@ func (w *World) sweep() error {
 	if err != nil {
 		return err
 	}
-	calls := claims.New(claims.Config{
+	calls := line.New(line.Config{
 		Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}), Space: space, Kind: keyspace.Sem, Node: "sweeper", Linger: linger,
+		Scripts: "semaphore",
 	})
 	_, err = calls.SweepAll(context.Background(), w.Name)
 	return err

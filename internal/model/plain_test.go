@@ -211,20 +211,21 @@ func (p *play) renew(t *rapid.T) {
 		modes = append(modes, fmt.Sprint("extend 700 call", rapid.IntRange(0, 3).Draw(t, "call")))
 	}
 	a := p.pick(t)
-	p.both(t, p.kind+"_renew", a.Node, millis(p.lingers(t)), channel, "gpu", a.claim, rapid.SampledFrom(modes).Draw(t, "mode"))
+	p.both(t, p.kind+"_renew", writes(millis(p.lingers(t)), a.Node, a.claim, rapid.SampledFrom(modes).Draw(t, "mode"))...)
 }
 
 func (p *play) force(t *rapid.T) {
 	stays := rapid.SampledFrom([]string{"1", "500"}).Draw(t, "tombstone")
 	if p.kind == "lock" {
-		p.call(t, "lock_force_release", "0", stays, millis(p.lingers(t)), channel, "gpu")
+		p.call(t, "lock_force_hold", writes(millis(p.lingers(t)), "0", stays)...)
 		return
 	}
-	p.call(t, "claim_force_release", p.pick(t).claim, "", stays, millis(p.lingers(t)), channel, "gpu")
+	claim := p.pick(t).claim
+	p.call(t, "semaphore_force_release", writes(millis(p.lingers(t)), "", claim, stays)...)
 }
 
 func (p *play) sweep(t *rapid.T) {
-	p.call(t, "claim_sweep", "n", millis(p.lingers(t)), channel, "gpu")
+	p.call(t, p.kind+"_sweep", writes(millis(p.lingers(t)), "n")...)
 }
 
 func (p *play) resize(t *rapid.T) {
@@ -233,7 +234,7 @@ func (p *play) resize(t *rapid.T) {
 	}
 	to := max(p.capacity+rapid.IntRange(-1, 1).Draw(t, "more"), 1)
 	keep := rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "keep")
-	p.call(t, "semaphore_resize", strconv.Itoa(to), keep, millis(p.lingers(t)), channel, "gpu", "1")
+	p.call(t, "semaphore_resize", writes(millis(p.lingers(t)), strconv.Itoa(to), keep, "1")...)
 }
 
 // advance lets time pass, mostly so that deadlines and the expiry are met to the

@@ -144,7 +144,7 @@ var plainGrants = map[string]plainCase{
 	"it waits behind another":                {before: waits, ask: comes, want: "queued"},
 	"it waits ahead of another":              {before: waits, ask: func(a *ask) { comes(a); a.claim, a.Node, a.Priority = "m.1", "m", 1 }, want: "queued"},
 	"whoever is ahead dies sooner":           {before: then(holds("n.2", all), queues("n.3", all, lives(500*time.Millisecond))), ask: comes, want: "queued"},
-	"what it waits for has no end":           {before: then(holds("n.2", all, forever), func(s *stage) { s.call(s.T, s.kind+"_renew", "n", "2000", channel, "gpu", "n.2", "beat") }), ask: comes, want: "queued"},
+	"what it waits for has no end":           {before: then(holds("n.2", all, forever), func(s *stage) { s.call(s.T, s.kind+"_renew", writes("2000", "n", "n.2", "beat")...) }), ask: comes, want: "queued"},
 	"the sum is below nothing":               {only: "lock", before: then(holds("n.2"), field("counts", fixed("1 0 0 0 0 0")), func(s *stage) { frees("n.2", "n", 0)(s) }), ask: func(a *ask) { comes(a); a.Wait = time.Second }, want: "queued"},
 	"it has lost its record and its place":   {before: then(holds("n.2", all), queues("n.1", all), queues("m.3", all, lives(500*time.Millisecond), ofM), func(s *stage) { s.do(s.T, "HDEL", s.state, "c:n.1") }), ask: comes, want: "queued"},
 	"it is drawn the place of another":       {only: "lock", before: waits, ask: func(a *ask) { comes(a); a.claim, a.Node, a.access = "m.1", "m", "random" }, want: "queued"},
@@ -169,17 +169,17 @@ func enters(s *stage) {
 	require.Equal(s.T, "reentered", status)
 }
 
-func sweeps(s *stage) { s.call(s.T, "claim_sweep", "n", "2000", channel, "gpu") }
+func sweeps(s *stage) { s.call(s.T, s.kind+"_sweep", writes("2000", "n")...) }
 
 // renews is a call of renew of n.1.
 func renews(mode string) func(s *stage) {
-	return func(s *stage) { s.call(s.T, s.kind+"_renew", "n", "2000", channel, "gpu", "n.1", mode) }
+	return func(s *stage) { s.call(s.T, s.kind+"_renew", writes("2000", "n", "n.1", mode)...) }
 }
 
 // beats is a call of renew by a node.
 func beats(node string, claims ...string) func(s *stage) (string, bool) {
 	return func(s *stage) (string, bool) {
-		return s.both(s.T, s.kind+"_renew", append([]string{node, "2000", channel, "gpu"}, claims...)...)
+		return s.both(s.T, s.kind+"_renew", append(writes("2000", node), claims...)...)
 	}
 }
 
@@ -188,7 +188,7 @@ var beat = beats("n", "n.1", "beat")
 // lingers is a heartbeat of n.1 with another linger (ms).
 func lingers(linger string) func(s *stage) (string, bool) {
 	return func(s *stage) (string, bool) {
-		return s.both(s.T, s.kind+"_renew", "n", linger, channel, "gpu", "n.1", "beat")
+		return s.both(s.T, s.kind+"_renew", writes(linger, "n", "n.1", "beat")...)
 	}
 }
 
@@ -230,12 +230,12 @@ var plainRenews = map[string]plainCase{
 	"the capacity is to be kept":      {only: "semaphore", before: then(keeps, holds("n.1")), want: "renewed"},
 }
 
-func keeps(s *stage) { s.call(s.T, "semaphore_resize", "2", "1", "2000", channel, "gpu", "1") }
+func keeps(s *stage) { s.call(s.T, "semaphore_resize", writes("2000", "2", "1", "1")...) }
 
 // endless has a claim hold without end, confirmed.
 func endless(s *stage) {
 	holds("n.2", forever)(s)
-	s.call(s.T, "semaphore_renew", "n", "2000", channel, "gpu", "n.2", "beat")
+	s.call(s.T, "semaphore_renew", writes("2000", "n", "n.2", "beat")...)
 }
 
 // plainReleases are releases of n.1 that are plain but for one thing, or plain.
@@ -283,7 +283,7 @@ func briefly(a *ask) { a.Wait, a.Lease = 500*time.Millisecond, 400*time.Millisec
 func heavy(a *ask) { a.Weight = 2 }
 
 func resizes(capacity string) func(s *stage) {
-	return func(s *stage) { s.call(s.T, "semaphore_resize", capacity, "0", "2000", channel, "gpu", "1") }
+	return func(s *stage) { s.call(s.T, "semaphore_resize", writes("2000", capacity, "0", "1")...) }
 }
 
 // plainHandoffs are releases of n.1, which holds all, while somebody waits, that are

@@ -13,13 +13,14 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 const (
 	// width is that of a band of scores, forever the score of a hold without
-	// end: see scripts/lib/bands.lua.
+	// end: see scripts/state/band.lua.
 	width   = int64(1) << 44
 	forever = width - 1
 )
@@ -80,7 +81,7 @@ func (m *machine) look(t *rapid.T) view {
 		case strings.HasPrefix(value, "!"):
 			v.stones[claim] = true
 		default:
-			v.records[claim], err = engine.ParseRecord(value)
+			v.records[claim], err = line.ParseRecord(value)
 		}
 		must(t, err)
 	}

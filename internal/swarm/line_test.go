@@ -10,8 +10,8 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// line is a Line in memory.
-type line struct {
+// fakeLine is a Line in memory.
+type fakeLine struct {
 	mu       sync.Mutex
 	names    []string
 	holders  map[string][]berth.Holder
@@ -21,19 +21,19 @@ type line struct {
 	passes   int              // how often the names were asked for
 }
 
-func newLine() *line {
-	return &line{
+func newLine() *fakeLine {
+	return &fakeLine{
 		holders: make(map[string][]berth.Holder), waiters: make(map[string][]berth.Waiter), broken: make(map[string]error),
 	}
 }
 
-func (l *line) name(name string) {
+func (l *fakeLine) name(name string) {
 	if !slices.Contains(l.names, name) {
 		l.names = append(l.names, name)
 	}
 }
 
-func (l *line) hold(name, claim, node string, detached bool) {
+func (l *fakeLine) hold(name, claim, node string, detached bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.name(name)
@@ -41,14 +41,14 @@ func (l *line) hold(name, claim, node string, detached bool) {
 }
 
 // endless is hold for a claim without end of a node that is in a swarm.
-func (l *line) endless(name, claim, node string, limit time.Duration) {
+func (l *fakeLine) endless(name, claim, node string, limit time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.name(name)
 	l.holders[name] = append(l.holders[name], berth.Holder{ID: claim, Node: node, Label: "label of " + node, ZombieAfter: limit})
 }
 
-func (l *line) wait(name, claim, node string) {
+func (l *fakeLine) wait(name, claim, node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.name(name)
@@ -57,7 +57,7 @@ func (l *line) wait(name, claim, node string) {
 
 // fail makes a name, one claim of it ("name/claim"), or all of the names ("*") fail,
 // or work again.
-func (l *line) fail(what string, err error) {
+func (l *fakeLine) fail(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -67,39 +67,39 @@ func (l *line) fail(what string, err error) {
 	l.broken[what] = err
 }
 
-func (l *line) ended() []string {
+func (l *fakeLine) ended() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.released)
 }
 
-func (l *line) passed() int {
+func (l *fakeLine) passed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.passes
 }
 
-func (l *line) Names(context.Context) iter.Seq2[string, error] {
+func (l *fakeLine) Names(context.Context) iter.Seq2[string, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.passes++
 	return each(slices.Clone(l.names), l.broken["*"])
 }
 
-func (l *line) Holders(_ context.Context, name string) iter.Seq2[berth.Holder, error] {
+func (l *fakeLine) Holders(_ context.Context, name string) iter.Seq2[berth.Holder, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return each(slices.Clone(l.holders[name]), nil)
 }
 
-func (l *line) Waiters(_ context.Context, name string) iter.Seq2[berth.Waiter, error] {
+func (l *fakeLine) Waiters(_ context.Context, name string) iter.Seq2[berth.Waiter, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return each(slices.Clone(l.waiters[name]), l.broken[name])
 }
 
 // ForceRelease hands what is freed to the first waiter.
-func (l *line) ForceRelease(_ context.Context, name, claim, node string) error {
+func (l *fakeLine) ForceRelease(_ context.Context, name, claim, node string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.broken[name+"/"+claim]; err != nil {

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -45,7 +45,7 @@ type world struct {
 	server *embedded.Server
 	redis  rueidis.Client // looks on
 	run    *scriptkit.Runner
-	line   *line
+	line   *fakeLine
 	began  time.Time
 }
 
@@ -200,7 +200,7 @@ func (w *world) until(at time.Duration) {
 // call runs a script as a node would that the test has no client for.
 func (w *world) call(script string, args ...string) scriptkit.Reply {
 	w.t.Helper()
-	r, err := w.run.Run(context.Background(), claims.Library().Script(script), scriptkit.Once,
+	r, err := w.run.Run(context.Background(), line.Library().Script(script), scriptkit.Once,
 		[]string{stateKey, probesKey}, args)
 	require.NoError(w.t, err)
 	return r

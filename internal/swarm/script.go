@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -40,7 +40,7 @@ type calls struct {
 }
 
 func newCalls(cfg *Config) *calls {
-	lib := claims.Library()
+	lib := line.Library()
 	return &calls{
 		run:     cfg.Runner,
 		keys:    []string{cfg.Space.State(keyspace.Swarm, name), cfg.Space.Probes(name)},
@@ -56,7 +56,7 @@ func newCalls(cfg *Config) *calls {
 	}
 }
 
-func millis(d time.Duration) string { return claims.Decimal(d.Milliseconds()) }
+func millis(d time.Duration) string { return line.Decimal(d.Milliseconds()) }
 
 // said is what a node's own call was told.
 type said struct {
@@ -69,7 +69,7 @@ type said struct {
 
 // Probe sends swarm_probe.
 func (c *calls) Probe(ctx context.Context, mode scriptkit.Mode, node string, run int64) said {
-	r, err := c.run.Run(ctx, c.probe, mode, c.keys, []string{node, claims.Decimal(run), c.label, c.limit, c.memory})
+	r, err := c.run.Run(ctx, c.probe, mode, c.keys, []string{node, line.Decimal(run), c.label, c.limit, c.memory})
 	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
 	if err != nil {
 		return s
@@ -91,7 +91,7 @@ func (c *calls) Leave(ctx context.Context, node string, run int64, doubt bool) s
 		stays = tombstone
 	}
 	r, err := c.run.Run(ctx, c.leave, scriptkit.Once, c.keys,
-		[]string{node, claims.Decimal(run), millis(stays), c.memory})
+		[]string{node, line.Decimal(run), millis(stays), c.memory})
 	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
 	if err == nil && s.status != statusLeft && s.status != statusCondemned {
 		s.err = unexpected(&r)
@@ -132,7 +132,7 @@ type deadPage struct {
 // Dead sends swarm_dead.
 func (c *calls) Dead(ctx context.Context, from int64) (page deadPage, err error) {
 	r, err := c.run.Run(ctx, c.dead, scriptkit.Bounded, c.keys,
-		[]string{c.memory, claims.Decimal(from), strconv.Itoa(pageSize)})
+		[]string{c.memory, line.Decimal(from), strconv.Itoa(pageSize)})
 	if err != nil {
 		return page, err
 	}
@@ -183,7 +183,7 @@ func (c *calls) Nodes(ctx context.Context, cursor string) (page []Node, next str
 	}
 	next, now := r.Str(1), time.UnixMilli(r.Int(2))
 	for i := 3; i < r.Len(); i += 5 {
-		ends, limit := time.UnixMilli(r.Int(i+2)), claims.Millis(r.Int(i+3))
+		ends, limit := time.UnixMilli(r.Int(i+2)), line.Millis(r.Int(i+3))
 		page = append(page, Node{
 			ID: r.Str(i), Label: r.Str(i + 1), ProbedAt: ends.Add(-limit), ZombieAfter: limit,
 			Zombie: !now.Before(ends), Condemned: r.Int(i+4) != 0,

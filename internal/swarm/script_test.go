@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 )
 
 func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	t.Parallel()
 	var declared []string
-	for _, script := range claims.Library().Scripts() {
+	for _, script := range line.Library().Scripts() {
 		for _, reply := range script.Header.Returns {
 			if strings.HasPrefix(script.Name, "swarm_") {
 				declared = append(declared, reply.Status)

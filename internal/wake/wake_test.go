@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pack writes fields as scripts/lib/wake.lua does.
+// pack writes fields as scripts/wake/wake.lua does.
 func pack(fields ...string) string {
 	var b strings.Builder
 	for _, field := range fields {

@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -76,7 +76,7 @@ type Client struct {
 	redis  rueidis.Client
 	calls  *calls
 	engine *engine.Engine
-	tell   claims.Teller
+	tell   line.Teller
 
 	mu     sync.Mutex
 	pools  map[string]member // guarded by mu
@@ -101,7 +101,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis, pools: make(map[string]member), gone: make(chan struct{})}
 	node := engine.NodeID()
-	c.tell = claims.NewTeller(keyspace.Pool, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
+	c.tell = line.NewTeller(keyspace.Pool, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
 	c.calls = newCalls(c, node)
 	c.engine = engine.New(engine.Config{
 		Redis: redis, Scripts: c.calls, Node: node, Channel: space.Wake(node),

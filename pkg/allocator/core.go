@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -35,7 +35,7 @@ func (p *core) tell(ev observe.Event) {
 	p.client.tell.Send(ev)
 }
 
-// wants is what the server keeps of what a claim asks for; scripts/lib/wants.lua
+// wants is what the server keeps of what a claim asks for; scripts/pool/wants.lua
 // reads the same text.
 func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
 	kind := "o"
@@ -46,7 +46,7 @@ func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
 	if o.BindFor != berth.Forever {
 		bindFor = cmp.Or(o.BindFor, defaultBindFor).Milliseconds()
 	}
-	return p.policy.letter() + " " + kind + " " + claims.Decimal(restMillis(cooldown)) + " " + claims.Decimal(bindFor) + " " + o.Bind
+	return p.policy.letter() + " " + kind + " " + line.Decimal(restMillis(cooldown)) + " " + line.Decimal(bindFor) + " " + o.Bind
 }
 
 // claim makes a claim on the pool.

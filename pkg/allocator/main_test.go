@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -273,7 +273,7 @@ func (w *world) phaseOf(claim string) byte {
 	if err != nil {
 		return 0
 	}
-	r, err := engine.ParseRecord(text)
+	r, err := line.ParseRecord(text)
 	require.NoError(w.T, err)
 	return r.Phase
 }

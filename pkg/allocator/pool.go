@@ -36,7 +36,7 @@ func (p Policy) String() string {
 	return "unknown"
 }
 
-// letter is what scripts/lib/wants.lua reads.
+// letter is what scripts/pool/wants.lua reads.
 func (p Policy) letter() string { return p.String()[:1] }
 
 // maxSharers bounds what a script has to read of one resource.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -16,14 +16,14 @@ import (
 // This file and script.go are the only ones that run scripts: what is here is asked
 // of a pool and not of a claim.
 
-// run runs a script on the pool, repeated by Config.Retry.
+// run runs a script that only reads the pool, or its refresh, repeated by Config.Retry.
 func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
 	return p.client.calls.Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
-// place is what the scripts are told about the pool at the end of their arguments.
-func (p *core) place(args ...string) []string {
-	return append(args, p.client.calls.Linger, p.client.calls.Channel, p.name)
+// write runs a script that writes the pool, repeated by Config.Retry.
+func (p *core) write(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
+	return p.client.calls.Write(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
 // chunk is how many resources one script takes.
@@ -55,8 +55,8 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 // addOnce sends one pool_add, and counts what it did. It returns those that are damaged,
 // which it leaves as they are.
 func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, change *Change) (damaged []string, err error) {
-	args := append(p.place(claims.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), claims.Decimal(gen)), some...)
-	r, err := p.run(ctx, p.client.calls.adding, args...)
+	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen)}, some...)
+	r, err := p.write(ctx, p.client.calls.adding, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -65,22 +65,14 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	case statusSuperseded:
 		return nil, &supersededError{r.Int(1)}
 	default:
-		return nil, claims.Unexpected(p.name, &r)
+		return nil, line.Unexpected(p.name, &r)
 	}
 	change.Added, change.Kept = change.Added+int(r.Int(1)), change.Kept+int(r.Int(2))
-	more, damaged := r.Int(3) == 1, texts(&r, 4)
+	more, damaged := line.More(&r, 3), line.Texts(&r, 4)
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
 	return damaged, p.client.calls.SweepOn(ctx, p.name, more)
-}
-
-// texts are the fields of a reply from i on.
-func texts(r *scriptkit.Reply, i int) (all []string) {
-	for ; i < r.Len(); i++ {
-		all = append(all, r.Str(i))
-	}
-	return all
 }
 
 // mend takes resources out of the pool whose items are damaged, and returns how many
@@ -104,12 +96,12 @@ func (p *core) mend(ctx context.Context, resources []string) (removed int, err e
 				args = append(args, resource, claim)
 			}
 		}
-		r, err := p.run(ctx, p.client.calls.mending, append(p.place(), args...)...)
+		r, err := p.write(ctx, p.client.calls.mending, args...)
 		if err != nil {
 			return removed, err
 		}
 		if r.Status() != statusRemoved {
-			return removed, claims.Unexpected(p.name, &r)
+			return removed, line.Unexpected(p.name, &r)
 		}
 		removed += int(r.Int(1))
 		if r.Err() != nil {
@@ -129,7 +121,7 @@ func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]
 			return nil, err
 		}
 		if r.Status() != statusPage {
-			return nil, claims.Unexpected(p.name, &r)
+			return nil, line.Unexpected(p.name, &r)
 		}
 		cursor = r.Str(1)
 		for i := 2; i < r.Len(); i += 2 {
@@ -152,15 +144,15 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	var change Change
 	for done := 0; done < len(resources); done += chunk {
 		some := resources[done:min(done+chunk, len(resources))]
-		r, err := p.run(ctx, p.client.calls.removing, append(p.place(), some...)...)
+		r, err := p.write(ctx, p.client.calls.removing, some...)
 		if err != nil {
 			return change, err
 		}
 		if r.Status() != statusRemoved {
-			return change, claims.Unexpected(p.name, &r)
+			return change, line.Unexpected(p.name, &r)
 		}
 		change.Removed += int(r.Int(1))
-		damaged := texts(&r, 2)
+		damaged := line.Texts(&r, 2)
 		if r.Err() != nil {
 			return change, r.Err()
 		}
@@ -182,7 +174,7 @@ func (e *supersededError) Is(target error) bool { return target == ErrSuperseded
 // replaceOnce sends pool_replace: look returns the last generation, begin the new one,
 // prune the next cursor and how many were removed, the damaged ones included.
 func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor string) (next string, count int64, err error) {
-	r, err := p.run(ctx, p.client.calls.replacing, p.place(step, claims.Decimal(gen), cursor)...)
+	r, err := p.write(ctx, p.client.calls.replacing, step, line.Decimal(gen), cursor)
 	if err != nil {
 		return "", 0, err
 	}
@@ -191,7 +183,7 @@ func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor s
 		return "", r.Int(1), r.Err()
 	case statusRemoved:
 		next, count = r.Str(1), r.Int(2)
-		damaged := texts(&r, 3)
+		damaged := line.Texts(&r, 3)
 		if r.Err() != nil {
 			return "", 0, r.Err()
 		}
@@ -200,12 +192,12 @@ func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor s
 	case statusSuperseded:
 		return "", 0, &supersededError{r.Int(1)}
 	}
-	return "", 0, claims.Unexpected(p.name, &r)
+	return "", 0, line.Unexpected(p.name, &r)
 }
 
 // rest sends pool_rest.
 func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string) error {
-	r, err := p.run(ctx, p.client.calls.resting, p.place(resource, claims.Decimal(restMillis(d)), reason)...)
+	r, err := p.write(ctx, p.client.calls.resting, resource, line.Decimal(restMillis(d)), reason)
 	if err != nil {
 		return err
 	}
@@ -214,9 +206,9 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	case statusAbsent:
 		return ErrAbsent
 	default:
-		return claims.Unexpected(p.name, &r)
+		return line.Unexpected(p.name, &r)
 	}
-	more := r.Int(1) == 1
+	more := line.More(&r, 1)
 	if r.Err() != nil {
 		return r.Err()
 	}
@@ -228,7 +220,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 
 // refreshing sends pool_refresh.
 func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
-	r, err := p.run(ctx, p.client.calls.refreshing, p.turnID, claims.Decimal(every.Milliseconds()), still, p.client.calls.Linger)
+	r, err := p.run(ctx, p.client.calls.refreshing, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.calls.Linger)
 	if err != nil {
 		return false, 0, err
 	}
@@ -236,9 +228,9 @@ func (p *core) refreshing(ctx context.Context, every time.Duration, still string
 	case statusTurn:
 		return true, 0, r.Err()
 	case statusLater:
-		return false, claims.Millis(r.Int(1)), r.Err()
+		return false, line.Millis(r.Int(1)), r.Err()
 	}
-	return false, 0, claims.Unexpected(p.name, &r)
+	return false, 0, line.Unexpected(p.name, &r)
 }
 
 // describe reads the resources given, or with a cursor a page of all.
@@ -248,20 +240,20 @@ func (p *core) describe(ctx context.Context, cursor string, resources []string) 
 		return "", nil, err
 	}
 	if r.Status() != statusPage {
-		return "", nil, claims.Unexpected(p.name, &r)
+		return "", nil, line.Unexpected(p.name, &r)
 	}
 	next = r.Str(1)
 	now := time.UnixMilli(r.Int(2))
 	for i := 3; i < r.Len(); i += 8 {
 		info := ResourceInfo{
-			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: claims.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
-			Expiry: claims.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
+			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
+			Expiry: line.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
 		}
 		if info.Left < 0 {
 			info.Left = berth.Forever
 		}
 		for range r.Int(i + 7) {
-			h, err := claims.Holder(p.name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
+			h, err := line.Holder(p.name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
 			if err != nil {
 				return "", nil, err
 			}
@@ -280,7 +272,7 @@ func (p *core) bind(ctx context.Context, name, resource string, lasts time.Durat
 	if lasts != berth.Forever {
 		millis = lasts.Milliseconds()
 	}
-	r, err := p.run(ctx, p.client.calls.binding, p.place(name, resource, claims.Decimal(millis))...)
+	r, err := p.write(ctx, p.client.calls.binding, name, resource, line.Decimal(millis))
 	if err != nil {
 		return err
 	}
@@ -290,7 +282,7 @@ func (p *core) bind(ctx context.Context, name, resource string, lasts time.Durat
 	case statusAbsent:
 		return ErrAbsent
 	}
-	return claims.Unexpected(p.name, &r)
+	return line.Unexpected(p.name, &r)
 }
 
 // bindings sends pool_bindings: for one name, or for a page of all.
@@ -306,11 +298,11 @@ func (p *core) bindings(ctx context.Context, name, cursor string) (next string, 
 		return "", nil, err
 	}
 	if r.Status() != statusPage {
-		return "", nil, claims.Unexpected(p.name, &r)
+		return "", nil, line.Unexpected(p.name, &r)
 	}
 	next = r.Str(1)
 	for i := 2; i < r.Len(); i += 3 {
-		b := Binding{Name: r.Str(i), Resource: r.Str(i + 1), Left: claims.Left(r.Int(i + 2))}
+		b := Binding{Name: r.Str(i), Resource: r.Str(i + 1), Left: line.Left(r.Int(i + 2))}
 		if b.Left < 0 {
 			b.Left = berth.Forever
 		}
@@ -326,7 +318,7 @@ func (p *core) stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	if r.Status() != statusStats {
-		return Stats{}, claims.Unexpected(p.name, &r)
+		return Stats{}, line.Unexpected(p.name, &r)
 	}
 	stats := Stats{
 		Name: p.name, Resources: int(r.Int(1)), Free: int(r.Int(2)), Leased: int(r.Int(3)), Resting: int(r.Int(4)),
@@ -342,7 +334,7 @@ func (p *core) inspectOnce(ctx context.Context, part, cursor string) (step inspe
 		return step, err
 	}
 	if r.Status() != statusPart {
-		return step, claims.Unexpected(p.name, &r)
+		return step, line.Unexpected(p.name, &r)
 	}
 	step.part, step.cursor, step.moves = r.Str(1), r.Str(2), r.Int(3)
 	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9)}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -143,7 +144,7 @@ func TestTheNextInLineHearsOfADeadlineWhenTheFirstIsGranted(t *testing.T) {
 		w.acquireScript("x", "x.1", long)
 		w.acquireScript("y", "y.1", long)
 		first, next := w.listen("x"), w.listen("y")
-		reply := w.Call("pool_release", "z.1", "z", "0", "50", "", "60000", "berth:wake:", proxies, millis(w.Field("fence")))
+		reply := w.Call("pool_release", "60000", "berth:wake:", proxies, "z", "z.1", "0", "50", "", millis(w.Field("fence")))
 		require.Equal(t, "released", reply.Status())
 		require.Equal(t, []string{"4:next7:proxies2:50"}, first())
 		require.Empty(t, next())
@@ -189,7 +190,7 @@ func TestStatsOfABadNameKeepIt(t *testing.T) {
 	})
 }
 
-// What a claim wants is one text of its record, which scripts/lib/wants.lua reads: word
+// What a claim wants is one text of its record, which scripts/pool/wants.lua reads: word
 // by word it is what was asked for.
 func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 	for want, c := range map[string]struct {
@@ -210,7 +211,7 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 				require.Len(t, waiting, 1)
 				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
 				require.NoError(t, err)
-				r, err := engine.ParseRecord(text)
+				r, err := line.ParseRecord(text)
 				require.NoError(t, err)
 				require.Equal(t, want, r.Extra)
 				// The scripts read it as well.

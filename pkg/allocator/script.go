@@ -2,28 +2,26 @@ package allocator
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// calls is the only place that runs the pool's own scripts for a claim: typed
-// arguments in, typed results out. With those that all lines share it is the
-// engine's Scripts. What is asked of a pool without a claim is in poolcalls.go.
+// calls is what only pools say to their scripts about a claim and hear of them. With the
+// calls that every kind has it is the engine's Scripts. What is asked of a pool without a
+// claim is in poolcalls.go.
 type calls struct {
-	*claims.Calls
+	*line.Calls
 	client *Client
 
-	acquire, release, swapping, counting          *scriptkit.Script
+	swapping, counting                            *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
 	bindings, resources, refreshing, inspecting   *scriptkit.Script
 	holding, mending                              *scriptkit.Script
@@ -32,22 +30,18 @@ type calls struct {
 var _ engine.Scripts = (*calls)(nil)
 
 func newCalls(c *Client, node string) *calls {
-	lib := claims.Library()
+	lib := line.Library()
 	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
 		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})
 	return &calls{
-		Calls: claims.New(claims.Config{
-			Runner: run, Space: c.space, Kind: keyspace.Pool, Node: node, Linger: c.cfg.Linger, Tell: c.tell,
-			Renew: lib.Script("pool_renew"), Resume: lib.Script("pool_resume"), Restore: lib.Script("pool_restore"),
-			Sweep: lib.Script("pool_sweep"), Force: lib.Script("pool_force_release"),
-			Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}, Resources: true,
+		Calls: line.New(line.Config{
+			Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool", Node: node, Linger: c.cfg.Linger, Tell: c.tell,
+			Parts:   []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
 			Request: func() any { return &request{} }, Empty: c.empty,
-			Swept: func(name string, r *scriptkit.Reply) { c.calls.found(name, r) },
+			Swept: func(name string, damaged []string) { c.calls.found(name, damaged) },
 		}),
 		client:     c,
-		acquire:    lib.Script("pool_acquire"),
-		release:    lib.Script("pool_release"),
 		swapping:   lib.Script("pool_swap"),
 		counting:   lib.Script("pool_stats"),
 		adding:     lib.Script("pool_add"),
@@ -64,15 +58,10 @@ func newCalls(c *Client, node string) *calls {
 	}
 }
 
-// The statuses of the pool's own scripts that are read here; a test compares
-// them, and those of internal/claims, with the headers.
+// The statuses of the scripts that only pools have; a test compares them with the headers.
 const (
-	statusGranted    = "granted"
-	statusQueued     = "queued"
 	statusFull       = "full"
 	statusAhead      = "ahead"
-	statusGone       = "gone"
-	statusForeign    = "foreign"
 	statusSwapped    = "swapped"
 	statusNotHeld    = "not_held"
 	statusTaken      = "taken"
@@ -147,58 +136,27 @@ func restMillis(d time.Duration) int64 {
 
 // Acquire sends pool_acquire once.
 func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
-	q := c.Request.(*request)
-	wait := "0"
-	if c.MayWait {
-		wait = "1"
-	}
-	r, err := s.Run(ctx, s.acquire, scriptkit.Once, c.Name,
-		c.ID, s.Node, c.Record.Tail(), strconv.Itoa(c.Record.Priority),
-		claims.Decimal(c.Record.Wait.Milliseconds()), claims.Decimal(c.Record.LeaseMillis()),
-		claims.Decimal(c.Record.MaxHold.Milliseconds()), q.only, wait, s.Linger, s.Channel, c.Name)
+	a, resource, err := s.Calls.Acquire(ctx, c, line.Flag(c.MayWait), c.Request.(*request).only)
 	if err != nil {
-		return engine.Answer{}, err
+		return a, err
 	}
-	a := engine.Answer{Tide: engine.Tide{Next: -1}}
-	switch r.Status() {
-	case statusGranted:
-		a.Granted, a.Ticket, a.Fence, a.Left, a.Confirmed = true, r.Int(1), r.Int(2), claims.Left(r.Int(3)), r.Int(4) == 1
-		a.Capacity, a.Tide.More, a.Resource = int(r.Int(5)), r.Int(6) == 1, r.Str(7)
-	case statusQueued:
-		a.Ticket, a.Place, a.Left, a.Ahead = r.Int(1), r.Int(2), claims.Millis(r.Int(3)), int(r.Int(4))
-		a.Capacity = int(r.Int(7))
-		a.Tide = claims.Tide(&r, 5, 8)
-	case statusFull, statusAhead:
-		a.Refused, a.Tide.More = s.refusal(c.Name, &r)
-		a.Capacity = a.Refused.Capacity
-	case statusGone:
-		a.Refused = &berth.AcquireError{Reason: berth.ReasonGone}
-	case statusForeign:
-		a.Refused = &berth.AcquireError{Reason: berth.ReasonFailed, Cause: fmt.Errorf("berth: the claim's id is on record for another node")}
-	default:
-		return a, claims.Unexpected(c.Name, &r)
-	}
+	a.Resource = resource
+	refine(a.Refused)
 	if !a.Granted && a.Capacity == 0 {
 		s.client.empty(c.Name)
 	}
-	return a, r.Err()
+	return a, nil
 }
 
-// refusal reads the replies that nothing is free, or that others wait.
-func (s *calls) refusal(name string, r *scriptkit.Reply) (refused *berth.AcquireError, more bool) {
-	refused = &berth.AcquireError{
-		Reason: berth.ReasonFull, Capacity: int(r.Int(1)), Held: int(r.Int(2)), Waiting: int(r.Int(3)), Swept: int(r.Int(4)),
-	}
+// refine says why nothing is free: because there is nothing, or all of it rests.
+func refine(refused *berth.AcquireError) {
 	switch {
-	case r.Status() == statusAhead:
-		refused.Reason = berth.ReasonQueuedAhead
+	case refused == nil || refused.Reason != berth.ReasonFull:
 	case refused.Capacity == 0:
 		refused.Reason = berth.ReasonEmpty
 	case refused.Held == 0:
 		refused.Reason = berth.ReasonResting
 	}
-	s.Tell.Swept(name, refused.Swept)
-	return refused, r.Int(5) == 1
 }
 
 // Release sends pool_release, repeated by Config.Retry.
@@ -208,18 +166,13 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 	if c.Loose() {
 		rest = 0 // its handle is still in use
 	}
-	r, err := s.Run(ctx, s.release, scriptkit.Bounded, c.Name,
-		c.ID, s.Node, claims.Decimal(stays.Milliseconds()), claims.Decimal(restMillis(rest)), reason, s.Linger, s.Channel, c.Name,
-		claims.Decimal(c.Fence()))
-	if err != nil {
-		return engine.Parting{}, err
-	}
-	parting, err := claims.Parting(c.Name, &r)
+	parting, stayed, err := s.Calls.Release(ctx, c, stays,
+		line.Decimal(restMillis(rest)), reason, line.Decimal(c.Fence()))
 	if err == nil && parting.Word == engine.GivenBack {
 		q.mu.Lock()
-		q.left = r.Int(3) == 0
+		q.left = stayed == "0"
 		q.mu.Unlock()
-		if rest > 0 && r.Int(3) == 1 && parting.Fence == c.Fence() {
+		if rest > 0 && stayed == "1" && parting.Fence == c.Fence() {
 			parting.Then = func() { s.rested(c, c.Resource(), rest, reason) }
 		}
 	}
@@ -227,8 +180,8 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 }
 
 // found tells of the damaged resources that a sweep was the first to tell of.
-func (s *calls) found(name string, r *scriptkit.Reply) {
-	for _, resource := range texts(r, 5) {
+func (s *calls) found(name string, damaged []string) {
+	for _, resource := range damaged {
 		s.Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
 	}
 }
@@ -240,19 +193,20 @@ func (s *calls) rested(c *engine.Claim, resource string, rest time.Duration, rea
 
 // swap sends pool_swap once. left says that the old resource has left the pool.
 func (s *calls) swap(ctx context.Context, c *engine.Claim, rest time.Duration, reason string) (x engine.Exchanged, left bool, err error) {
-	r, err := s.Run(ctx, s.swapping, scriptkit.Once, c.Name,
-		c.ID, s.Node, claims.Decimal(c.Fence()), claims.Decimal(restMillis(rest)), reason, s.Linger, s.Channel, c.Name)
+	r, err := s.Write(ctx, s.swapping, scriptkit.Once, c.Name,
+		s.Node, c.ID, line.Decimal(c.Fence()), line.Decimal(restMillis(rest)), reason)
 	if err != nil {
 		return x, false, err
 	}
 	switch r.Status() {
 	case statusSwapped:
-		x.Fence, x.Resource, x.More = r.Int(1), r.Str(2), r.Int(4) == 1
-		left = r.Int(5) == 0
+		x.Fence, x.More, x.Resource = r.Int(2), line.More(&r, 4), r.Str(6)
+		left = r.Int(7) == 0
 	case statusFull, statusAhead:
-		refused, more := s.refusal(c.Name, &r)
+		refused := s.Refusal(c.Name, &r)
+		refine(refused)
 		refused.Name, refused.Claim = c.Name, c.ID
-		x.Refused, x.More = refused, more
+		x.Refused, x.More = refused, line.More(&r, 4)
 	case statusNotHeld:
 		x.Ended = berth.ErrLost
 		if r.Str(1) != "" {
@@ -261,7 +215,7 @@ func (s *calls) swap(ctx context.Context, c *engine.Claim, rest time.Duration, r
 	case statusTaken:
 		x.Ended = berth.ErrReleased
 	default:
-		return x, false, claims.Unexpected(c.Name, &r)
+		return x, false, line.Unexpected(c.Name, &r)
 	}
 	return x, left, r.Err()
 }

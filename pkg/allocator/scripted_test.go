@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -35,15 +36,14 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("pool_acquire", claim, node, r.Tail(), strconv.Itoa(r.Priority),
-		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()),
-		"", "1", "60000", "berth:wake:", proxies)
+	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", strconv.Itoa(r.Priority),
+		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()), line.Tail(&r), "")
 }
 
 // releaseScript sends pool_release as another node would.
 func (w *world) releaseScript(node, claim string) scriptkit.Reply {
 	w.T.Helper()
-	r := w.Call("pool_release", claim, node, "0", "0", "", "60000", "berth:wake:", proxies, "0")
+	r := w.Call("pool_release", "60000", "berth:wake:", proxies, node, claim, "0", "0", "", "0")
 	synctest.Wait()
 	return r
 }
@@ -62,7 +62,7 @@ func (w *world) vacate(node string) {
 	require.Equal(w.T, "released", reply.Status())
 }
 
-// publish wakes a node up as scripts/lib/wake.lua does.
+// publish wakes a node up as scripts/wake/wake.lua does.
 func (w *world) publish(to *node, fields ...string) {
 	w.T.Helper()
 	payload := ""

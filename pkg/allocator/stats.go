@@ -5,8 +5,7 @@ import (
 	"iter"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -97,9 +96,9 @@ func (c *Client) Stats(ctx context.Context, names ...string) iter.Seq2[Stats, er
 // are those of Stats.
 func (c *Client) Top(ctx context.Context, n int) ([]Stats, error) { return c.listing(ctx).Top(ctx, n) }
 
-func (c *Client) listing(ctx context.Context) claims.Listing[Stats] {
-	return claims.Listing[Stats]{
-		All: engine.Names(ctx, c.redis, c.space, keyspace.Pool, c.cfg.CallTimeout), Share: Stats.Share,
+func (c *Client) listing(ctx context.Context) line.Listing[Stats] {
+	return line.Listing[Stats]{
+		All: line.Names(ctx, c.redis, c.space, keyspace.Pool, c.cfg.CallTimeout), Share: Stats.Share,
 		Read: func(ctx context.Context, name string) (Stats, error) {
 			return (&core{client: c, name: name}).stats(ctx)
 		},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/scripts"
 )
@@ -84,11 +84,25 @@ func found(pattern, text string) []string {
 	return distinct(words)
 }
 
+// verbs are what every kind has a script for.
+var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release"}
+
+// scriptsOf are the names of the scripts that begin so.
+func scriptsOf(prefix string) []string {
+	var names []string
+	for _, script := range line.Library().Scripts() {
+		if strings.HasPrefix(script.Name, prefix) {
+			names = append(names, script.Name)
+		}
+	}
+	return names
+}
+
 // declared are the statuses of these scripts, sorted; a name that ends with _ is that
 // of all which begin so.
 func declared(names ...string) []string {
 	var words []string
-	for _, script := range claims.Library().Scripts() {
+	for _, script := range line.Library().Scripts() {
 		if !slices.ContainsFunc(names, func(name string) bool {
 			return script.Name == name || strings.HasSuffix(name, "_") && strings.HasPrefix(script.Name, name)
 		}) {
@@ -109,15 +123,21 @@ func without(words []string, word string) []string {
 func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	t.Parallel()
 	status := func(name, _ string) bool { return strings.HasPrefix(name, "status") }
-	shared := constants(t, "../../internal/claims/status.go", status)
+	shared := constants(t, "../../internal/line/status.go", status)
 	own := constants(t, "script.go", status)
-	require.Equal(t, declared("claim_", "pool_release", "pool_renew", "pool_restore", "pool_resume", "pool_sweep", "pool_force_release"), shared,
-		"of the shared scripts, and of those whose reply is read in one place")
-	require.Equal(t, declared("claim_", "pool_"), distinct(slices.Concat(shared, own)))
+	every := []string{"claim_"}
+	for _, kind := range []string{"semaphore", "lock", "pool"} {
+		for _, verb := range verbs {
+			every = append(every, kind+"_"+verb)
+		}
+	}
+	require.Equal(t, declared(every...), shared, "of the shared scripts, and of those that every kind has")
+	require.Subset(t, slices.Concat(shared, own), declared("claim_", "pool_"))
 
 	// What an own script's reply is compared with is declared where that is done.
-	wanted := declared("pool_acquire", "pool_swap", "pool_stats", "pool_add", "pool_remove", "pool_replace",
-		"pool_rest", "pool_bind", "pool_bindings", "pool_resources", "pool_refresh", "pool_inspect", "pool_holds", "pool_mend")
+	wanted := declared(slices.DeleteFunc(scriptsOf("pool_"), func(name string) bool {
+		return slices.Contains(verbs, strings.TrimPrefix(name, "pool_"))
+	})...)
 	require.Equal(t, without(wanted, "incompatible"), own)
 	require.Len(t, own, len(distinct(slices.Clone(own))), "each is declared once")
 }
@@ -131,10 +151,10 @@ func engineWords(t *testing.T, kind string) []string {
 func TestTheWordsOfATombstoneAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
 	var words []string
-	for _, script := range []string{"pool_release.lua", "pool_force_release.lua"} {
-		raw := source(t, script)
-		words = append(words, found(`"!(\w+)"`, raw)...)
-		words = append(words, found(`quit\([^\n]*"(\w+)"[^\n]*stays`, raw)...)
+	for _, script := range []string{"pool_release", "pool_force_release"} {
+		raw := line.Library().Script(script).Source // with what it includes
+		words = append(words, found(`record_stone\("(\w+)"\)`, raw)...)
+		words = append(words, found(`[^_]leave\([^\n]*"(\w+)"[^\n]*stays`, raw)...)
 	}
 	words = distinct(words)
 	require.Equal(t, []string{"gone", "released"}, words)
@@ -160,8 +180,8 @@ func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	err := fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && regexp.MustCompile(`^(lib/|claim_|pool_)`).MatchString(path) {
-			sent = append(sent, found(`wake\(out, [^,\n]+, "(\w+)", at\.name`, source(t, path))...)
+		if err == nil && !entry.IsDir() && regexp.MustCompile(`^(\w+/|claim_|pool_)`).MatchString(path) {
+			sent = append(sent, found(`wake\(at, [^,\n]+, "(\w+)", at\.name`, source(t, path))...)
 		}
 		return err
 	})
@@ -187,7 +207,7 @@ func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
 
 func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
 	t.Parallel()
-	raw := source(t, "lib/describe.lua")
+	raw := source(t, "pool/describe.lua")
 	states := []string{
 		string(allocator.Absent), string(allocator.Damaged), string(allocator.Free), string(allocator.Leased), string(allocator.Resting),
 	}
@@ -288,10 +308,10 @@ func TestThePoliciesOfTheScriptsAreThoseOfTheConfig(t *testing.T) {
 	for _, p := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
 		letters = append(letters, p.String()[:1])
 	}
-	line := regexp.MustCompile(`--   policy +(.*)`).FindStringSubmatch(source(t, "lib/wants.lua"))
+	line := regexp.MustCompile(`--   policy +(.*)`).FindStringSubmatch(source(t, "pool/wants.lua"))
 	require.NotNil(t, line)
 	require.Equal(t, letters, found(`(\w): `, line[1]))
-	require.Subset(t, letters, found(`w\.policy == "(\w)"`, source(t, "lib/pick.lua")))
+	require.Subset(t, letters, found(`w\.policy == "(\w)"`, source(t, "pool/pick.lua")))
 	require.Equal(t, "least recent", allocator.LeastRecent.String())
 	require.Equal(t, "most recent", allocator.MostRecent.String())
 	require.Equal(t, "random", allocator.Random.String())

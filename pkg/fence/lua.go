@@ -33,7 +33,7 @@ import (
 // and the embedded server.
 func Lua() string {
 	var b strings.Builder
-	for _, file := range []string{"lib/outdated.lua", "lib/admit.lua"} {
+	for _, file := range []string{"fence/outdated.lua", "fence/admit.lua"} {
 		text, err := scripts.FS.ReadFile(file)
 		if err != nil {
 			panic("berth: " + err.Error()) // the files are embedded: a test would have seen it

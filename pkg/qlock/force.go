@@ -8,7 +8,7 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -142,11 +142,11 @@ func (c *Client) SweepWaiters(ctx context.Context) (int, error) {
 	return count, errors.Join(errs...)
 }
 
-// forceRelease sends lock_force_release for the hold with that fence: a repeated
+// forceRelease sends lock_force_hold for the hold with that fence: a repeated
 // call must not end that of the next in line.
 func (s *calls) forceRelease(ctx context.Context, name string, fence int64) error {
-	stays := claims.Decimal(s.Engine.Tombstone().Milliseconds())
-	r, err := s.Run(ctx, s.force, scriptkit.Bounded, name, claims.Decimal(fence), stays, s.Linger, s.Channel, name)
+	stays := line.Decimal(s.Engine.Tombstone().Milliseconds())
+	r, err := s.Write(ctx, s.force, scriptkit.Bounded, name, line.Decimal(fence), stays)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func (s *calls) forceRelease(ctx context.Context, name string, fence int64) erro
 		}
 		return berth.ErrNotHeld
 	default:
-		return claims.Unexpected(name, &r)
+		return line.Unexpected(name, &r)
 	}
-	more, entries := r.Int(1) == 1, int(r.Int(3))
+	more, entries := line.More(&r, 1), int(r.Int(3))
 	if r.Err() != nil {
 		return r.Err()
 	}
@@ -170,8 +170,8 @@ func (s *calls) forceRelease(ctx context.Context, name string, fence int64) erro
 
 // forceExtend sends lock_extend for the hold with that fence.
 func (s *calls) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
-	r, err := s.Run(ctx, s.extend, scriptkit.Bounded, name,
-		claims.Decimal(by.Milliseconds()), xid.New().String(), claims.Decimal(fence), s.Linger, s.Channel, name)
+	r, err := s.Write(ctx, s.extend, scriptkit.Bounded, name,
+		line.Decimal(by.Milliseconds()), xid.New().String(), line.Decimal(fence))
 	if err != nil {
 		return err
 	}
@@ -180,9 +180,9 @@ func (s *calls) forceExtend(ctx context.Context, name string, fence int64, by ti
 	case statusNotHeld, statusOther:
 		return berth.ErrNotHeld
 	default:
-		return claims.Unexpected(name, &r)
+		return line.Unexpected(name, &r)
 	}
-	left := claims.Left(r.Int(1))
+	left := line.Left(r.Int(1))
 	if r.Err() != nil {
 		return r.Err()
 	}

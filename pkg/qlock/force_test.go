@@ -48,9 +48,9 @@ func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 		a, operator := w.node(), w.node()
 		a.take(nil)
 		next := a.queue(nil)
-		operator.Once("lock_force_release", link.LoseReply)
+		operator.Once("lock_force_hold", link.LoseReply)
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
-		require.Equal(t, 2, operator.Count("lock_force_release"))
+		require.Equal(t, 2, operator.Count("lock_force_hold"))
 		w.Advance(time.Minute)
 		require.False(t, next.pending())
 		require.NoError(t, next.lock.Err())
@@ -249,8 +249,8 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 func TestForceCallsMeanTheHoldThatTheyFound(t *testing.T) {
 	ctx := context.Background()
 	for script, call := range map[string]func(operator *node) error{
-		"lock_force_release": func(n *node) error { return n.ForceRelease(ctx, door) },
-		"lock_extend":        func(n *node) error { return n.ForceExtend(ctx, door, time.Minute) },
+		"lock_force_hold": func(n *node) error { return n.ForceRelease(ctx, door) },
+		"lock_extend":     func(n *node) error { return n.ForceExtend(ctx, door, time.Minute) },
 	} {
 		t.Run(script, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -278,7 +278,7 @@ func TestForceReleaseNodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) 
 		token := detach(t, a.take(nil))
 		var l *qlock.Lock
 		operator.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "claim_force_release" && l == nil {
+			if c.Name == "lock_force_release" && l == nil {
 				l = b.resume(token)
 			}
 			return link.Pass

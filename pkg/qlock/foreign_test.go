@@ -75,8 +75,8 @@ func TestAStateOfANewerReleaseIsLeftAlone(t *testing.T) {
 		}
 		require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
 		for _, r := range []scriptkit.Reply{
-			w.Call("lock_force_release", "0", "60000", "60000", "berth:wake:", door),
-			w.Call("lock_extend", "1000", "id", "0", "60000", "berth:wake:", door),
+			w.Call("lock_force_hold", "60000", "berth:wake:", door, "0", "60000"),
+			w.Call("lock_extend", "60000", "berth:wake:", door, "1000", "id", "0"),
 		} {
 			require.Equal(t, "incompatible", r.Status())
 			require.EqualValues(t, 2, r.Int(1))

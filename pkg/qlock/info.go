@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -153,7 +152,7 @@ func (c *Client) queue(ctx context.Context, name string) (QueueInfo, error) {
 
 // names goes through the names that the server knows, idle ones too.
 func (c *Client) names(ctx context.Context) iter.Seq2[string, error] {
-	return engine.Names(ctx, c.redis, c.space, keyspace.Lock, c.cfg.CallTimeout)
+	return line.Names(ctx, c.redis, c.space, keyspace.Lock, c.cfg.CallTimeout)
 }
 
 // read sends lock_info.
@@ -164,16 +163,16 @@ func (s *calls) read(ctx context.Context, name string) (LockInfo, error) {
 		return info, err
 	}
 	if r.Status() != statusInfo {
-		return info, claims.Unexpected(name, &r)
+		return info, line.Unexpected(name, &r)
 	}
 	now := time.UnixMilli(r.Int(1))
 	info.Waiting = int(r.Int(2))
 	info.Reentry = Reentry{
-		Count: int(r.Int(3)), WorkedThroughAt: moment(r.Int(4)), Extended: claims.Millis(r.Int(5)),
-		LastLease: claims.Millis(r.Int(6)), ExtendedAt: moment(r.Int(7)),
+		Count: int(r.Int(3)), WorkedThroughAt: moment(r.Int(4)), Extended: line.Millis(r.Int(5)),
+		LastLease: line.Millis(r.Int(6)), ExtendedAt: moment(r.Int(7)),
 	}
 	for i := 8; i < r.Len(); i += 3 {
-		h, err := claims.Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))
+		h, err := line.Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))
 		if err != nil {
 			return info, err
 		}

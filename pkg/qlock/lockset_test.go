@@ -41,7 +41,7 @@ func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 		var order []string
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_acquire" {
-				order = append(order, c.Args[len(c.Args)-1])
+				order = append(order, nameOf(c))
 			}
 			return link.Pass
 		})
@@ -368,12 +368,16 @@ func TestLockAllWhoseCallerLeavesWhileFixedLeasesBegin(t *testing.T) {
 	}
 }
 
+// nameOf is the name that a script is called for: it follows the script, the number of
+// its keys, the two, the linger and the channel prefix.
+func nameOf(c link.Command) string { return c.Args[6] }
+
 // released are the names in the order in which n releases them from now on.
 func (n *node) released() *[]string {
 	var names []string
 	n.OnCommand(func(c link.Command) link.Fate {
 		if c.Name == "lock_release" {
-			names = append(names, c.Args[len(c.Args)-1])
+			names = append(names, nameOf(c))
 		}
 		return link.Pass
 	})

@@ -58,17 +58,17 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 
 					// What it sent before it knew comes late.
 					for _, mode := range []string{"beat", "renew", "detach", "extend 60000 late"} {
-						r := w.Call("lock_renew", a.Node(), "60000", "berth:wake:", door, old.ID(), mode)
-						require.Equal(t, "unknown", r.Str(5), mode)
+						r := w.Call("lock_renew", "60000", "berth:wake:", door, a.Node(), old.ID(), mode)
+						require.Equal(t, "unknown", r.Str(4), mode)
 						require.Equal(t, before, w.Dump(), mode)
 					}
-					r := w.Call("lock_release", old.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					r := w.Call("lock_release", "60000", "berth:wake:", door, a.Node(), old.ID(), "0")
 					require.Equal(t, "not_held", r.Status())
 					// Nor under the successor's name, by another node.
-					r = w.Call("lock_release", successor.ID(), a.Node(), "0", "60000", "berth:wake:", door)
+					r = w.Call("lock_release", "60000", "berth:wake:", door, a.Node(), successor.ID(), "0")
 					require.Equal(t, "taken", r.Status())
-					r = w.Call("lock_renew", a.Node(), "60000", "berth:wake:", door, successor.ID(), "extend 60000 late")
-					require.Equal(t, "taken", r.Str(5))
+					r = w.Call("lock_renew", "60000", "berth:wake:", door, a.Node(), successor.ID(), "extend 60000 late")
+					require.Equal(t, "taken", r.Str(4))
 					require.Equal(t, before, w.Dump())
 					require.NoError(t, successor.Err())
 					require.Equal(t, left, successor.Left())

@@ -13,8 +13,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/check"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -107,7 +107,7 @@ type Client struct {
 	space keyspace.Space
 	redis rueidis.Client
 	run   *scriptkit.Runner
-	tell  claims.Teller
+	tell  line.Teller
 	clock clock.Clock
 	swarm *Swarm
 
@@ -134,7 +134,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis, clock: clock.New()}
-	c.tell = claims.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.tell = line.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.run = scriptkit.NewRunner(redis, scriptkit.Options{
 		Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})

@@ -146,19 +146,19 @@ func TestARequeueIsReplayedByTheTicketItNames(t *testing.T) {
 		w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
 		w.Advance(time.Second)
 		requeue := func(id, node, ticket string) (status string, newTicket, place int64) {
-			r := w.Call("lock_requeue", id, node, ticket, "0", "60000", "berth:wake:", door)
+			r := w.Call("lock_requeue", "60000", "berth:wake:", door, node, id, ticket, "0")
 			if r.Len() < 3 {
 				return r.Status(), 0, 0
 			}
-			return r.Status(), r.Int(1), r.Int(2)
+			return r.Status(), r.Int(1), r.Int(7)
 		}
 		status, ticket, place := requeue("q.1", "q", queued.Str(1))
-		require.Equal(t, "requeued", status)
+		require.Equal(t, "queued", status)
 		require.Equal(t, w.Began.Add(time.Second).UnixMilli(), ticket)
 		require.Equal(t, ticket, w.place("q.1"))
 		for range 3 {
 			again, sameTicket, samePlace := requeue("q.1", "q", queued.Str(1))
-			require.Equal(t, []any{"requeued", ticket, place}, []any{again, sameTicket, samePlace})
+			require.Equal(t, []any{"queued", ticket, place}, []any{again, sameTicket, samePlace})
 		}
 		before := w.Dump()
 		for _, test := range [][2]string{{"q.1", "another"}, {"q.9", "q"}, {"h.1", "h"}} {
@@ -243,8 +243,8 @@ func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
 					w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
 				}
 				w.Advance(2 * time.Second)
-				r := w.Call("lock_requeue", "q.1", "q", queued.Str(1), "0", "60000", "berth:wake:", door)
-				require.Equal(t, "requeued", r.Status())
+				r := w.Call("lock_requeue", "60000", "berth:wake:", door, "q", "q.1", queued.Str(1), "0")
+				require.Equal(t, "queued", r.Status())
 				info, err := w.node().Info(context.Background(), door)
 				require.NoError(t, err)
 				require.Equal(t, test.want, info.Entries[0].ID)

@@ -84,15 +84,20 @@ func statuses(t *testing.T, file string) []string {
 
 func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	t.Parallel()
-	shared, own := statuses(t, "../../internal/claims/status.go"), statuses(t, "script.go")
-	require.Equal(t, declared("claim_", "lock_release", "lock_renew", "lock_resume"), shared,
-		"of the shared scripts, and of those whose reply is read in one place")
-	require.Equal(t, declared("claim_", "lock_"), distinct(slices.Concat(shared, own)))
+	shared, own := statuses(t, "../../internal/line/status.go"), statuses(t, "script.go")
+	every := []string{"claim_"}
+	for _, kind := range []string{"semaphore", "lock", "pool"} {
+		for _, verb := range []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release"} {
+			every = append(every, kind+"_"+verb)
+		}
+	}
+	require.Equal(t, declared(every...), shared, "of the scripts that every kind has, and of those that read a line")
+	require.Equal(t, declared(append(every, "lock_")...), distinct(slices.Concat(shared, own)))
 
-	// What an own script's reply is compared with is declared where that is done.
-	wanted := declared("lock_acquire", "lock_requeue", "lock_force_release", "lock_extend", "lock_info")
-	wanted = append(wanted, "released") // of lock_release: the entries that are left
-	wanted = slices.DeleteFunc(distinct(wanted), func(word string) bool { return word == "incompatible" })
+	// What an own script's reply is compared with is declared where that is done; a claim
+	// that is requeued is told what acquire tells it.
+	wanted := declared("lock_requeue", "lock_force_hold", "lock_extend", "lock_info")
+	wanted = slices.DeleteFunc(wanted, func(word string) bool { return word == "incompatible" || word == "queued" })
 	require.Equal(t, wanted, own)
 }
 
@@ -106,13 +111,15 @@ func engineWords(t *testing.T, kind string) []string {
 func tombstones(t *testing.T) []string {
 	t.Helper()
 	var words []string
-	for _, script := range []string{"lock_release.lua", "lock_force_release.lua", "claim_force_release.lua"} {
-		raw := source(t, script)
-		for _, pattern := range []string{`"!(\w+)"`, `leave\([^\n]*"(\w+)"[^\n]*stays\)`} {
-			for _, word := range regexp.MustCompile(pattern).FindAllStringSubmatch(raw, -1) {
-				words = append(words, word[1])
+	for _, script := range []string{"lock_release", "lock_force_hold", "lock_force_release"} {
+		composed := qlock.Library().Script(script).Source
+		found := false
+		for _, pattern := range []string{`record_stone\("(\w+)"\)`, `leave\([^\n]*"(\w+)"[^\n]*stays[^\n]*\)`} {
+			for _, word := range regexp.MustCompile(pattern).FindAllStringSubmatch(composed, -1) {
+				words, found = append(words, word[1]), true
 			}
 		}
+		require.True(t, found, script)
 	}
 	words = distinct(words)
 	require.Equal(t, []string{"gone", "released"}, words)
@@ -121,17 +128,16 @@ func tombstones(t *testing.T) []string {
 
 func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	_, body, found := strings.Cut(source(t, "lock_renew.lua"), "local function renew(")
+	_, body, found := strings.Cut(source(t, "line/renew.lua"), "local function renew(")
 	require.True(t, found)
 	body, _, found = strings.Cut(body, "\nend\n")
 	require.True(t, found)
 	words := tombstones(t)
-	for _, line := range regexp.MustCompile(`return .*?"(\w+)"`).FindAllStringSubmatch(body, -1) {
+	for _, line := range regexp.MustCompile(`\bword\b[\w, ]* = .*?"(\w+)"`).FindAllStringSubmatch(body, -1) {
 		words = append(words, line[1])
 	}
-	// A lock's claim is never too heavy.
-	want := slices.DeleteFunc(engineWords(t, "Word"), func(word string) bool { return word == "too_heavy" })
-	require.Equal(t, want, distinct(words))
+	require.Equal(t, engineWords(t, "Word"), distinct(words))
+	require.Contains(t, source(t, "kind/lock.lua"), "local kind_heavy = false\n", "a lock's claim is never too heavy")
 }
 
 func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {

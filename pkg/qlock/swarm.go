@@ -125,7 +125,7 @@ func newSwarm(c *Client) (*Swarm, error) {
 	s.s, err = swarm.New(swarm.Config{
 		Runner: c.run, Space: c.space, Label: c.cfg.Label,
 		ProbeEvery: cfg.ProbeEvery, ZombieAfter: cfg.ZombieAfter, FlushEvery: cfg.FlushEvery,
-		Clock: c.clock, Node: c.Node, Replace: s.replace, Line: line{c}, Observe: c.tell.Send,
+		Clock: c.clock, Node: c.Node, Replace: s.replace, Line: flushable{c}, Observe: c.tell.Send,
 		Leaving: func(ctx context.Context) error { return c.seat.Load().Engine.Reaffirm(ctx) },
 	})
 	return s, err
@@ -287,19 +287,19 @@ func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
 	return s.c.Node()
 }
 
-// line is what a swarm flushes: the locks of the namespace.
-type line struct{ c *Client }
+// flushable is what a swarm flushes: the locks of the namespace.
+type flushable struct{ c *Client }
 
-func (l line) Names(ctx context.Context) iter.Seq2[string, error] { return l.c.names(ctx) }
+func (l flushable) Names(ctx context.Context) iter.Seq2[string, error] { return l.c.names(ctx) }
 
-func (l line) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
+func (l flushable) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
 	return l.c.seat.Load().Holders(ctx, name)
 }
 
-func (l line) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
+func (l flushable) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
 	return l.c.seat.Load().Waiters(ctx, name)
 }
 
-func (l line) ForceRelease(ctx context.Context, name, claim, node string) error {
+func (l flushable) ForceRelease(ctx context.Context, name, claim, node string) error {
 	return l.c.seat.Load().ForceRelease(ctx, name, claim, node)
 }

@@ -6,7 +6,18 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/scripts"
 )
+
+// BenchmarkParse composes all scripts of Berth, as no program does: they are Lazy.
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Parse(scripts.FS)
+		require.NoError(b, err)
+	}
+}
 
 // BenchmarkRun compares Run with rueidis's own script runner, which has no time
 // limit and reads no reply. The server is in memory and does nothing.

@@ -297,11 +297,13 @@ func isStatus(s string) bool {
 
 // nesting is how much deeper in brackets the source is behind t.
 func nesting(t token) int {
-	switch {
-	case t.is("{") || t.is("(") || t.is("["):
-		return 1
-	case t.is("}") || t.is(")") || t.is("]"):
-		return -1
+	if t.kind == kindSymbol {
+		switch t.text {
+		case "{", "(", "[":
+			return 1
+		case "}", ")", "]":
+			return -1
+		}
 	}
 	return 0
 }

@@ -96,8 +96,19 @@ func TestStatusesAreThoseOfReturns(t *testing.T) {
 func TestStatusesOfIncludesCount(t *testing.T) {
 	t.Parallel()
 	lib := "-- f.\nlocal function f() return {\"newer\", 1} end\n"
-	_, err := Parse(files("a.lua", okScript("a", `--- @include "lib/f"`), "lib/f.lua", lib))
+	_, err := Parse(files("a.lua", okScript("a", "--- @include \"lib/f\"\nf()"), "lib/f.lua", lib))
 	require.ErrorContains(t, err, `the body returns "newer", which RETURNS does not have`)
+}
+
+func TestADefinitionThatTheScriptDoesNotNeedDoesNotCount(t *testing.T) {
+	t.Parallel()
+	lib := `-- f and g.
+local function f() return redis.call("GET", "k") end
+local function g() redis.call("DEL", KEYS[1], ARGV[1]) return {"newer", 1} end
+`
+	l, err := Parse(files("a.lua", okScript("a", "--- @include \"lib/f\"\nf()"), "lib/f.lua", lib))
+	require.NoError(t, err)
+	require.Equal(t, []string{"GET"}, l.Script("a").Commands)
 }
 
 func TestCommands(t *testing.T) {

@@ -3,6 +3,7 @@ package scriptkit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,21 +11,28 @@ import (
 
 var includeComment = regexp.MustCompile(`^---[ \t]*@include[ \t]+"([^"]+)"[ \t]*$`)
 
-// piece is code, and the file that is included behind it.
+// piece is a part of a file: an include, a definition, or, in a script, the code
+// before the next include.
 type piece struct {
-	facts   *facts
-	body    string // the code, without comments
-	include string // its path, "" at the end of the file
+	include  string          // the path of the included file, "" for code
+	defines  string          // the name, "" for an include and for a script's own code
+	value    string          // what may stand in the place of that name, "" for a definition that must be made
+	file     string          // the path of the file that the piece is a part of
+	body     string          // the code, without comments
+	inside   int             // where in body the inside of a function begins, 0 for another piece
+	names    []name          // what the code takes from outside, in order
+	declared map[string]bool // the code's own names; in a script, also those of the code before
+	facts    *facts
 }
 
-// cut takes a file apart at its includes; code are its tokens without the comments. A
-// comment that only looks like an include is refused: it would be missing silently.
-func cut(text string, tokens, code []token) ([]piece, error) {
-	var pieces []piece
-	from, to := 0, 0 // of the piece, in code
+// cut takes a file apart at its includes. A comment that only looks like an include is
+// refused, because the script would silently lack the file. The tokens are not kept.
+func (s *source) cut(text string, tokens []token) error {
+	code := tokens[:0] // before the next include, written over the tokens that were read
+	var own scope
 	for _, t := range tokens {
 		if t.kind != kindComment {
-			to++
+			code = append(code, t)
 			continue
 		}
 		if !strings.HasPrefix(strings.TrimLeft(t.text, "-[= \t\n"), "@include") {
@@ -33,66 +41,366 @@ func cut(text string, tokens, code []token) ([]piece, error) {
 		m := includeComment.FindStringSubmatch(t.text)
 		lineStart := strings.LastIndexByte(text[:t.start], '\n') + 1
 		if m == nil || strings.TrimSpace(text[lineStart:t.start]) != "" {
-			return nil, fmt.Errorf(`line %d: an include is written --- @include "lib/name" on a line of its own`, t.line)
+			return fmt.Errorf(`line %d: an include is written --- @include "folder/name" on a line of its own`, t.line)
 		}
-		pieces = append(pieces, newPiece(text, code[from:to], m[1]+".lua"))
-		from = to
+		if err := s.addCode(text, code, &own); err != nil {
+			return err
+		}
+		if own.inBlock() {
+			return fmt.Errorf("line %d: an include stands inside of no block", t.line)
+		}
+		s.pieces = append(s.pieces, &piece{include: m[1] + ".lua", file: s.path})
+		code = code[:0]
 	}
-	return append(pieces, newPiece(text, code[from:], "")), nil
+	return s.addCode(text, code, &own)
 }
 
-func newPiece(text string, code []token, include string) piece {
-	return piece{facts: read(code), body: strip(text, code), include: include}
+// addCode appends the code: as a whole in a script, definition by definition in a file
+// that scripts include. Own is the scope of the script.
+func (s *source) addCode(text string, code []token, own *scope) error {
+	if isScript(s.path) {
+		s.addPiece(text, "", code, own)
+		return nil
+	}
+	for len(code) > 0 {
+		first := code[0]
+		name, size := definition(code)
+		switch {
+		case name == "":
+			line, _, _ := strings.Cut(text[first.start:], "\n")
+			return fmt.Errorf("line %d: %q is no definition: besides comments and includes, a file in a folder holds only local function name(...) ... end and local name = value", first.line, line)
+		case size < 0:
+			return fmt.Errorf("line %d: the definition of %s cannot be read up to its end", first.line, name)
+		}
+		s.addPiece(text, name, code[:size], &scope{})
+		code = code[size:]
+	}
+	return nil
 }
 
-// checkInclude holds a lib file to its shape: a comment, then one local function
-// that is called like the file.
+func (s *source) addPiece(text, defines string, code []token, own *scope) {
+	body, starts := strip(text, code)
+	own.read(code)
+	p := &piece{
+		defines: defines, file: s.path, body: body,
+		names: own.names, declared: maps.Clone(own.declared), facts: read(code),
+	}
+	for i := range p.names {
+		p.names[i].at = starts[p.names[i].at]
+	}
+	switch {
+	case defines == "":
+	case code[1].is("function"):
+		p.inside = starts[closed(code, 3, nesting)-1] + len(")")
+	case len(code) == 4 && isIdentifier(code[3]):
+		p.value = code[3].text
+	case isLiteral(code[3:]):
+		p.value = "(" + strings.TrimSpace(body[starts[3]:]) + ")"
+	}
+	s.pieces = append(s.pieces, p)
+}
+
+// checkInclude holds a file that scripts include to its shape.
 func (s *source) checkInclude() error {
 	if s.header == "" {
 		return errors.New("the file does not begin with a comment")
 	}
-	name := nameOf(s.path)
-	for i := range len(s.code) - 2 {
-		t := s.code[i:]
-		if t[0].is("local") && t[1].is("function") && t[2].is(name) {
-			return nil
-		}
-	}
-	return fmt.Errorf("the file does not hold local function %s", name)
-}
-
-// composer puts a script together: each file that it includes stands where it is
-// first included, once.
-type composer struct {
-	find   func(path string) (*source, error) // nil for a file that is not there
-	done   map[string]bool
-	bodies []string
-	facts  []*facts
-}
-
-// add appends s with what it includes. The trail holds the files that led here.
-func (c *composer) add(s *source, trail []string) error {
-	trail = append(trail, s.path)
-	for _, p := range s.pieces {
-		c.bodies = append(c.bodies, p.body)
-		c.facts = append(c.facts, p.facts)
-		if p.include == "" || c.done[p.include] {
-			continue
-		}
-		if slices.Contains(trail, p.include) {
-			return fmt.Errorf("circular include: %s -> %s", strings.Join(trail, " -> "), p.include)
-		}
-		next, err := c.find(p.include)
-		if err != nil {
-			return err
-		}
-		if next == nil || !strings.HasPrefix(p.include, "lib/") {
-			return fmt.Errorf("%s includes %q, which is no file of lib", s.path, p.include)
-		}
-		if err := c.add(next, trail); err != nil {
-			return err
-		}
-		c.done[p.include] = true
+	if !slices.ContainsFunc(s.pieces, func(p *piece) bool { return p.defines != "" }) {
+		return errors.New("the file defines nothing")
 	}
 	return nil
+}
+
+// uses reports whether the file names what another file defines.
+func (s *source) uses(defined string) bool {
+	return slices.ContainsFunc(s.pieces, func(p *piece) bool {
+		return p.include == "" && slices.ContainsFunc(p.names, func(n name) bool { return n.text == defined })
+	})
+}
+
+// composer puts a script together. The script works as if all definitions stood before its
+// own code, in the order of the files, by where each is first included. But it gets only
+// those that it needs, and makes each as late as it can: each function that is made costs
+// the server time, whenever the script runs.
+//
+//   - A value that is the same everywhere stands in the place of its name.
+//   - A function that only one other function needs stands inside that one.
+//   - What is left stands right before the first part of the script that needs it.
+//
+// No definition moves to where one of the names that it takes from outside is another one.
+type composer struct {
+	find    func(path string) (*source, error) // nil for a file that does not exist
+	files   map[string]*source                 // those that take part, by path
+	members []*member                          // their code, in order
+	defined map[string]*member                 // by name
+}
+
+// member is a piece of code as a part of one script.
+type member struct {
+	*piece
+	order   int
+	value   string    // that of the piece, or, if it names another definition's, of that one
+	kept    bool      // whether the script needs it
+	needs   []*member // definitions that have to be made for it
+	needed  bool      // whether a member behind it needs it; then host is known
+	host    *member   // the function that it stands in, nil for none
+	makes   []*member // what stands in this function, in order
+	due     bool      // whether it has to stand before a part of the script that is written
+	written bool
+}
+
+// compose returns the source of a script, and what is in it, in order.
+func compose(s *source, find func(path string) (*source, error)) (text string, found []*facts, err error) {
+	c := composer{find: find, files: make(map[string]*source), defined: make(map[string]*member)}
+	if err := c.add(s, nil); err != nil {
+		return "", nil, err
+	}
+	for _, m := range c.members {
+		if m.defines == "" {
+			if err := c.keep(m); err != nil {
+				return "", nil, err
+			}
+		}
+	}
+	c.settle()
+	size := 0 // about that of the script
+	for _, m := range c.members {
+		if m.kept {
+			found = append(found, m.facts)
+			size += len(m.body)
+		}
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, m := range c.members {
+		if m.defines == "" {
+			c.writeDefinitions(&b, m)
+			c.write(&b, m)
+		}
+	}
+	return b.String(), found, c.checkUses(s)
+}
+
+// add appends the code of s and of what s includes. The trail holds the files that led
+// here.
+func (c *composer) add(s *source, trail []string) error {
+	c.files[s.path] = s
+	trail = append(trail, s.path)
+	for _, p := range s.pieces {
+		if p.include != "" {
+			if err := c.include(p, trail); err != nil {
+				return err
+			}
+			continue
+		}
+		m := &member{piece: p, order: len(c.members)}
+		m.value, _ = c.meaning(p.value)
+		if p.defines != "" {
+			if other := c.defined[p.defines]; other != nil {
+				return fmt.Errorf("%s is defined twice, in %s and in %s", p.defines, other.file, p.file)
+			}
+			c.defined[p.defines] = m
+		}
+		c.members = append(c.members, m)
+	}
+	return nil
+}
+
+func (c *composer) include(p *piece, trail []string) error {
+	switch {
+	case slices.Contains(trail, p.include):
+		return fmt.Errorf("circular include: %s -> %s", strings.Join(trail, " -> "), p.include)
+	case c.files[p.include] != nil:
+		return nil
+	case isScript(p.include):
+		return fmt.Errorf("%s includes %q, which is in no folder", p.file, p.include)
+	}
+	next, err := c.find(p.include)
+	if err != nil {
+		return err
+	}
+	if next == nil {
+		return fmt.Errorf("%s includes %q, which does not exist", p.file, p.include)
+	}
+	return c.add(next, trail)
+}
+
+// isMade reports whether m is a definition that the script makes.
+func (m *member) isMade() bool { return m.defines != "" && m.kept && m.value == "" }
+
+// meaning returns what stands in the place of a name, and the definition that has to be
+// made for that, nil for none.
+func (c *composer) meaning(name string) (string, *member) {
+	m := c.defined[name]
+	if m == nil || m.value == "" {
+		return name, m
+	}
+	return m.value, c.defined[m.value]
+}
+
+// keep keeps a member and the definitions that it needs.
+func (c *composer) keep(m *member) error {
+	if m.kept {
+		return nil
+	}
+	m.kept = true
+	for _, n := range m.names {
+		d := c.defined[n.text]
+		if d == nil {
+			continue
+		}
+		switch literal := strings.HasPrefix(d.value, "("); {
+		case d.order >= m.order:
+			return fmt.Errorf("%s names %s before %s defines it", m.file, n.text, d.file)
+		case n.set:
+			return fmt.Errorf("%s sets %s, which %s defines", m.file, n.text, d.file)
+		case literal && n.begins:
+			return fmt.Errorf("%s begins a statement with %s, which is a value in %s", m.file, n.text, d.file)
+		case m.declared[d.value]:
+			return fmt.Errorf("%s declares %s, and names %s, which is another name for it in %s", m.file, d.value, n.text, d.file)
+		}
+		if err := c.keep(d); err != nil {
+			return err
+		}
+		if _, d := c.meaning(n.text); d != nil && !slices.Contains(m.needs, d) {
+			m.needs = append(m.needs, d)
+		}
+	}
+	return nil
+}
+
+// settle finds where each definition stands: in the innermost function that has in it all
+// that need the definition, and from there outwards to where its names are still its own.
+func (c *composer) settle() {
+	for _, m := range slices.Backward(c.members) { // who needs a definition stands behind it
+		if !m.kept || m.value != "" {
+			continue
+		}
+		host := m // of what only m needs
+		if m.inside == 0 {
+			m.host, host = nil, nil
+		}
+		for h := m.host; h != nil; h = h.host {
+			if c.captures(h, m) {
+				m.host = h.host
+			}
+		}
+		for _, d := range m.needs {
+			if d.needed {
+				d.host = common(d.host, host)
+			} else {
+				d.host, d.needed = host, true
+			}
+		}
+	}
+	for _, m := range c.members {
+		if m.host != nil {
+			m.host.makes = append(m.host.makes, m)
+		}
+	}
+}
+
+// common returns the innermost function that is or has in it both a and b. It stands
+// behind all that is in it.
+func common(a, b *member) *member {
+	for a != b {
+		switch {
+		case a == nil || b == nil:
+			return nil
+		case a.order < b.order:
+			a = a.host
+		default:
+			b = b.host
+		}
+	}
+	return a
+}
+
+// captures reports whether a name that m takes from outside would be, in other or behind
+// it, one that other declares.
+func (c *composer) captures(other, m *member) bool {
+	return slices.ContainsFunc(m.names, func(n name) bool {
+		meaning, _ := c.meaning(n.text)
+		return other.declared[meaning]
+	})
+}
+
+// writeDefinitions writes those definitions that have to stand before a part of the
+// script: that the part needs, or that could not stand behind it.
+func (c *composer) writeDefinitions(b *strings.Builder, part *member) {
+	part.need()
+	for _, m := range c.members {
+		if !m.isMade() || m.due || !c.captures(part, m) {
+			continue
+		}
+		for ; m != nil; m = m.host {
+			m.need()
+		}
+	}
+	for _, m := range c.members {
+		if m.isMade() && m.due && m.host == nil && !m.written {
+			c.write(b, m)
+		}
+	}
+}
+
+// need makes due a member and the definitions that it needs.
+func (m *member) need() {
+	if m.due {
+		return
+	}
+	m.due = true
+	for _, d := range m.needs {
+		d.need()
+	}
+}
+
+// write writes a member, with the functions that stand in it, and with values in the place
+// of their names.
+func (c *composer) write(b *strings.Builder, m *member) {
+	m.written = true
+	from := 0
+	copyTo := func(to int) {
+		b.WriteString(m.body[from:to])
+		from = to
+	}
+	if len(m.makes) > 0 {
+		copyTo(m.inside)
+		b.WriteByte('\n')
+		for _, d := range m.makes {
+			c.write(b, d)
+		}
+		if m.body[from] == '\n' {
+			from++
+		}
+	}
+	for _, n := range m.names {
+		if meaning, _ := c.meaning(n.text); meaning != n.text {
+			copyTo(n.at)
+			b.WriteString(meaning)
+			from += len(n.text)
+		}
+	}
+	copyTo(len(m.body))
+}
+
+// checkUses refuses the include of a file that is not used. A file uses what it names.
+// The script may also include a file for another file that names it.
+func (c *composer) checkUses(root *source) error {
+	var problems []error
+	for _, path := range slices.Sorted(maps.Keys(c.files)) {
+		s := c.files[path]
+		used := func(p *piece) bool {
+			if s == root {
+				return p.defines != "" && c.defined[p.defines].kept
+			}
+			return p.defines != "" && s.uses(p.defines)
+		}
+		for _, p := range s.pieces {
+			if p.include != "" && !slices.ContainsFunc(c.files[p.include].pieces, used) {
+				problems = append(problems, fmt.Errorf("%s includes %q and uses nothing of it", path, p.include))
+			}
+		}
+	}
+	return errors.Join(problems...)
 }

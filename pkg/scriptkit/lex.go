@@ -166,27 +166,30 @@ func isWord(c byte) bool {
 
 // strip returns src without its comments and blank lines. Strings stay as they
 // are, and tokens stay apart and on lines of their own where they were: Lua
-// reads a call's parenthesis differently after a line's end.
-func strip(src string, tokens []token) string {
+// reads a call's parenthesis differently after a line's end. It also returns where in
+// that text each token begins.
+func strip(src string, tokens []token) (text string, starts []int) {
 	var b strings.Builder
 	if len(tokens) > 0 {
 		b.Grow(tokens[len(tokens)-1].end - tokens[0].start + 1)
 	}
 	end := 0 // of the last token kept
-	for _, t := range tokens {
+	starts = make([]int, len(tokens))
+	for i, t := range tokens {
 		if t.kind == kindComment {
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteString(gap(src[end:t.start]))
 		}
+		starts[i] = b.Len()
 		b.WriteString(src[t.start:t.end])
 		end = t.end
 	}
 	if b.Len() > 0 {
 		b.WriteByte('\n')
 	}
-	return b.String()
+	return b.String(), starts
 }
 
 // gap is what remains of the spaces and comments between two tokens.

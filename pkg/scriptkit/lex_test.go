@@ -1,6 +1,7 @@
 package scriptkit
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,7 +59,19 @@ func TestStripKeepsStringsAndKeepsTokensApart(t *testing.T) {
 	} {
 		tokens, err := lex(src)
 		require.NoError(t, err)
-		require.Equal(t, want, strip(src, tokens), "%q", src)
+		text, starts := strip(src, tokens)
+		require.Equal(t, want, text, "%q", src)
+		requireStarts(t, src, tokens, text, starts)
+	}
+}
+
+// requireStarts fails if a token of src does not begin in text where starts says.
+func requireStarts(t *testing.T, src string, tokens []token, text string, starts []int) {
+	t.Helper()
+	for i, token := range tokens {
+		if token.kind != kindComment {
+			require.True(t, strings.HasPrefix(text[starts[i]:], src[token.start:token.end]), "%q: %q", src, token.text)
+		}
 	}
 }
 
@@ -72,7 +85,9 @@ func FuzzStrip(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := lex(strip(src, tokens))
+		text, starts := strip(src, tokens)
+		requireStarts(t, src, tokens, text, starts)
+		again, err := lex(text)
 		require.NoError(t, err)
 		require.Equal(t, code(tokens), code(again))
 	})

@@ -34,29 +34,45 @@ type Library struct {
 	compose map[string]func() *Script // by name; each does it once
 }
 
-// Parse reads the scripts, *.lua at the root of fsys, and what they include
-// from lib/*.lua. The error names the file and joins what is wrong with all of
-// them: a header that is missing or cannot be read, an include that is missing
-// or circular, KEYS and ARGV that are declared and not used or the other way
-// round, a status that is in RETURNS and not in the body or the other way round,
-// a command that is not written out.
+// Parse reads all *.lua of fsys: those at its root are the scripts, those in folders
+// are what scripts include. The error names the file and joins what is wrong with all
+// of them: a header that is missing or cannot be read, an include that is missing,
+// circular or not used, a file in a folder that holds more than definitions, a name
+// that two files of a script define, KEYS and ARGV that are declared and not used or
+// the other way round, a status that is in RETURNS and not in the body or the other way
+// round, a command that is not written out.
 func Parse(fsys fs.FS) (*Library, error) {
-	sources, err := readSources(fsys)
+	sources := make(map[string]*source) // by path, nil for a file whose problem is already known
+	var problems []error
+	err := fs.WalkDir(fsys, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(file) != ".lua" {
+			return err
+		}
+		s, err := readSource(fsys, file)
+		problems = append(problems, err)
+		sources[file] = s
+		return nil
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("scriptkit: %w", err)
+	}
+	find := func(path string) (*source, error) {
+		s, ok := sources[path]
+		if ok && s == nil {
+			return nil, errKnown
+		}
+		return s, nil
 	}
 	l := &Library{compose: make(map[string]func() *Script)}
-	find := func(path string) (*source, error) { return sources[path], nil }
-	var problems []error
 	for _, p := range slices.Sorted(maps.Keys(sources)) { // names sort like paths: "." comes before all they may hold
-		s := sources[p]
-		if strings.Contains(s.path, "/") {
-			problems = append(problems, s.located(s.checkInclude()))
+		if !isScript(p) {
 			continue
 		}
-		script, err := s.script(find)
+		script, err := newScript(p, find)
+		if !errors.Is(err, errKnown) {
+			problems = append(problems, err)
+		}
 		l.add(nameOf(p), func() *Script { return script })
-		problems = append(problems, s.located(err))
 	}
 	if len(l.names) == 0 {
 		problems = append(problems, errNone)
@@ -66,6 +82,9 @@ func Parse(fsys fs.FS) (*Library, error) {
 	}
 	return l, nil
 }
+
+// errKnown is the error of a script with a file whose own error is joined already.
+var errKnown = errors.New("a file cannot be read")
 
 var errNone = errors.New("scriptkit: no *.lua at the root")
 
@@ -110,13 +129,9 @@ func Lazy(fsys fs.FS) *Library {
 		l.add(nameOf(path), sync.OnceValue(func() *Script {
 			mu.Lock()
 			defer mu.Unlock()
-			s, err := find(path)
+			script, err := newScript(path, find)
 			if err != nil {
 				panic(err)
-			}
-			script, err := s.script(find)
-			if err != nil {
-				panic(s.located(err))
 			}
 			return script
 		}))
@@ -151,26 +166,8 @@ func (l *Library) Scripts() []*Script {
 // source is one file.
 type source struct {
 	path   string
-	code   []token
 	header string // the first comment
-	pieces []piece
-}
-
-func readSources(fsys fs.FS) (map[string]*source, error) {
-	sources := make(map[string]*source)
-	var problems []error
-	for _, pattern := range []string{"*.lua", "lib/*.lua"} {
-		paths, err := fs.Glob(fsys, pattern)
-		if err != nil {
-			return nil, fmt.Errorf("scriptkit: %w", err)
-		}
-		for _, p := range paths {
-			s, err := readSource(fsys, p)
-			problems = append(problems, err)
-			sources[p] = s
-		}
-	}
-	return sources, errors.Join(problems...)
+	pieces []*piece
 }
 
 func readSource(fsys fs.FS, path string) (*source, error) {
@@ -180,8 +177,14 @@ func readSource(fsys fs.FS, path string) (*source, error) {
 	}
 	s := &source{path: path}
 	// A checkout with other line ends must not give another SHA.
-	return s, s.located(s.read(strings.ReplaceAll(string(raw), "\r\n", "\n")))
+	if err := s.read(strings.ReplaceAll(string(raw), "\r\n", "\n")); err != nil {
+		return nil, s.located(err)
+	}
+	return s, nil
 }
+
+// isScript reports whether a file is a script, and none that scripts include.
+func isScript(file string) bool { return !strings.Contains(file, "/") }
 
 func nameOf(file string) string { return strings.TrimSuffix(path.Base(file), ".lua") }
 
@@ -194,9 +197,10 @@ func (s *source) read(text string) error {
 	if len(tokens) > 0 && tokens[0].start == 0 && tokens[0].kind == kindComment {
 		s.header = tokens[0].text
 	}
-	s.code = slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == kindComment })
-	s.pieces, err = cut(text, tokens, s.code)
-	return err
+	if err := s.cut(text, tokens); err != nil || isScript(s.path) {
+		return err
+	}
+	return s.checkInclude()
 }
 
 // located says in which file a problem is. It is nil for nil.
@@ -207,6 +211,16 @@ func (s *source) located(err error) error {
 	return fmt.Errorf("scriptkit: %s: %w", s.path, err)
 }
 
+// newScript composes and checks the script of that path.
+func newScript(path string, find func(path string) (*source, error)) (*Script, error) {
+	s, err := find(path)
+	if err != nil {
+		return nil, err
+	}
+	script, err := s.script(find)
+	return script, s.located(err)
+}
+
 // script composes and checks the script that s holds.
 func (s *source) script(find func(path string) (*source, error)) (*Script, error) {
 	name := nameOf(s.path)
@@ -214,18 +228,17 @@ func (s *source) script(find func(path string) (*source, error)) (*Script, error
 	if err != nil {
 		return nil, err
 	}
-	c := composer{find: find, done: make(map[string]bool)}
-	if err := c.add(s, nil); err != nil {
-		return nil, err
-	}
-	if err := checkBody(&header, c.facts); err != nil {
-		return nil, err
-	}
-	commands, err := findCommands(c.facts)
+	composed, found, err := compose(s, find)
 	if err != nil {
 		return nil, err
 	}
-	composed := strings.Join(c.bodies, "")
+	if err := checkBody(&header, found); err != nil {
+		return nil, err
+	}
+	commands, err := findCommands(found)
+	if err != nil {
+		return nil, err
+	}
 	sum := sha1.Sum([]byte(composed)) // what EVALSHA takes, no matter of security
 	return &Script{
 		Name:     name,

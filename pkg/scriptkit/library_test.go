@@ -3,6 +3,9 @@ package scriptkit
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,7 +22,7 @@ func okScript(name, body string) string {
 func TestParseComposesIncludesDepthFirstAndOnce(t *testing.T) {
 	t.Parallel()
 	l, err := Parse(files(
-		"a.lua", okScript("a", "--- @include \"lib/two\"\n--- @include \"lib/three\"\n-- why\nlocal x = 1"),
+		"a.lua", okScript("a", "--- @include \"lib/two\"\n--- @include \"lib/three\"\n-- why\nlocal x = two() or three()"),
 		"lib/one.lua", "-- one.\nlocal function one() end\n",
 		"lib/two.lua", "--- @include \"lib/one\"\n-- two.\nlocal function two() one() end\n",
 		"lib/three.lua", "--- @include \"lib/one\"\n-- three.\nlocal function three() one() end\n",
@@ -30,7 +33,7 @@ func TestParseComposesIncludesDepthFirstAndOnce(t *testing.T) {
 		"local function one() end",
 		"local function two() one() end",
 		"local function three() one() end",
-		"local x = 1",
+		"local x = two() or three()",
 		`return {"ok"}`,
 		"",
 	}, "\n"), s.Source)
@@ -59,7 +62,7 @@ func TestParseLeavesAnIncludeWhereItStands(t *testing.T) {
 
 func TestParseGivesTheSameSourceForOtherLineEnds(t *testing.T) {
 	t.Parallel()
-	text := okScript("a", "--- @include \"lib/f\"\nlocal x = [[\n]]")
+	text := okScript("a", "--- @include \"lib/f\"\nlocal x = f [[\n]]")
 	lib := "-- f.\nlocal function f() end\n"
 	unix := MustParse(files("a.lua", text, "lib/f.lua", lib))
 	dos := MustParse(files("a.lua", strings.ReplaceAll(text, "\n", "\r\n"), "lib/f.lua", strings.ReplaceAll(lib, "\n", "\r\n")))
@@ -77,8 +80,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no header", []string{"a.lua", "return {\"ok\"}"}, "a.lua: the file does not begin with a header"},
 		{"a line before the header", []string{"a.lua", "\n" + okScript("a", "")}, "a.lua: the file does not begin with a header"},
 		{"a string without an end", []string{"a.lua", okScript("a", "x = 'y")}, "a.lua: line 6: a string has no end"},
-		{"a missing include", []string{"a.lua", okScript("a", `--- @include "lib/f"`)}, `a.lua includes "lib/f.lua", which is no file of lib`},
-		{"an include of a script", []string{"a.lua", okScript("a", `--- @include "b"`), "b.lua", okScript("b", "")}, "which is no file of lib"},
+		{"a missing include", []string{"a.lua", okScript("a", `--- @include "lib/f"`)}, `a.lua includes "lib/f.lua", which does not exist`},
+		{"an include of a script", []string{"a.lua", okScript("a", `--- @include "b"`), "b.lua", okScript("b", "")}, `a.lua includes "b.lua", which is in no folder`},
 		{
 			"a circular include",
 			[]string{
@@ -91,9 +94,9 @@ func TestParseRefuses(t *testing.T) {
 		{"an include without quotes", []string{"a.lua", okScript("a", "--- @include lib/f")}, "a.lua: line 6: an include is written"},
 		{"an include with two dashes", []string{"a.lua", okScript("a", `-- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
 		{"an include behind code", []string{"a.lua", okScript("a", `local x = 1 --- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
+		{"an include in a block", []string{"a.lua", okScript("a", "if x then\n--- @include \"lib/f\"\nend")}, "a.lua: line 7: an include stands inside of no block"},
+		{"an include in a statement", []string{"a.lua", okScript("a", "for i = 1, 2\n--- @include \"lib/f\"\ndo end")}, "a.lua: line 7: an include stands inside of no block"},
 		{"an include with something behind it", []string{"a.lua", okScript("a", `--- @include "lib/f" please`)}, "a.lua: line 6: an include is written"},
-		{"a lib file without a comment", []string{"a.lua", okScript("a", ""), "lib/f.lua", "local function f() end"}, "lib/f.lua: the file does not begin with a comment"},
-		{"a lib file without its function", []string{"a.lua", okScript("a", ""), "lib/f.lua", "-- f.\nlocal function g() end"}, "lib/f.lua: the file does not hold local function f"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,12 +107,28 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestParseNeedsAFolder(t *testing.T) {
+	t.Parallel()
+	_, err := Parse(os.DirFS(filepath.Join(t.TempDir(), "none")))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
 func TestParseReportsAllFilesAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := Parse(files("a.lua", "return 1", "b.lua", okScript("b", "local x = KEYS[1]"), "lib/f.lua", ""))
-	require.ErrorContains(t, err, "scriptkit: a.lua: ")
-	require.ErrorContains(t, err, "scriptkit: b.lua: ")
-	require.ErrorContains(t, err, "scriptkit: lib/f.lua: ")
+	_, err := Parse(files("a.lua", "return 1", "b.lua", okScript("b", "local x = KEYS[1]"), "lib/f.lua", "", "c.lua", "x = 'y"))
+	require.EqualError(t, err, strings.Join([]string{
+		"scriptkit: c.lua: line 1: a string has no end",
+		"scriptkit: lib/f.lua: the file does not begin with a comment",
+		"scriptkit: a.lua: the file does not begin with a header, --[[ ... ]]",
+		"scriptkit: b.lua: the body uses KEYS[1], which the header does not declare",
+	}, "\n"))
+}
+
+func TestParseReportsAFileOnceThatManyScriptsInclude(t *testing.T) {
+	t.Parallel()
+	const include = `--- @include "lib/f"`
+	_, err := Parse(files("a.lua", okScript("a", include), "b.lua", okScript("b", include), "lib/f.lua", "-- f.\nf()"))
+	require.EqualError(t, err, "scriptkit: lib/f.lua: "+noDefinition(2, "f()"))
 }
 
 func TestLibrary(t *testing.T) {
@@ -128,22 +147,26 @@ func TestLibrary(t *testing.T) {
 func TestALazyLibraryLooksAtAScriptWhenItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	all := files(
-		"a.lua", okScript("a", "--- @include \"lib/f\""), "lib/f.lua", "-- f.\nlocal function f() end\n",
+		"a.lua", okScript("a", "--- @include \"lib/f\"\nf()"), "lib/f.lua", "-- f.\nlocal function f() end\n",
 		"b.lua", "return 1",
 		"c.lua", okScript("c", `--- @include "lib/g"`),
 		"d.lua", okScript("d", `--- @include "lib/bad"`), "lib/bad.lua", "x = 'y",
 		"e.lua", "x = 'y",
+		"f.lua", okScript("f", `--- @include "state/f"`), "state/f.lua", "f()",
+		"g.lua", okScript("g", `--- @include "lib/f"`),
 	)
 	l := Lazy(all)
 	first := l.Script("a")
-	require.Equal(t, MustParse(files("a.lua", okScript("a", "--- @include \"lib/f\""), "lib/f.lua", "-- f.\nlocal function f() end\n")).Script("a"), first)
+	require.Equal(t, MustParse(files("a.lua", okScript("a", "--- @include \"lib/f\"\nf()"), "lib/f.lua", "-- f.\nlocal function f() end\n")).Script("a"), first)
 	require.Same(t, first, l.Script("a"))
 	require.PanicsWithValue(t, `scriptkit: no script "x"`, func() { l.Script("x") })
 	for name, want := range map[string]string{
 		"b": "scriptkit: b.lua: the file does not begin with a header, --[[ ... ]]",
-		"c": `scriptkit: c.lua: c.lua includes "lib/g.lua", which is no file of lib`,
+		"c": `scriptkit: c.lua: c.lua includes "lib/g.lua", which does not exist`,
 		"d": "scriptkit: d.lua: scriptkit: lib/bad.lua: line 1: a string has no end",
 		"e": "scriptkit: e.lua: line 1: a string has no end",
+		"f": "scriptkit: f.lua: scriptkit: state/f.lua: " + noDefinition(1, "f()"),
+		"g": `scriptkit: g.lua: g.lua includes "lib/f.lua" and uses nothing of it`,
 	} {
 		require.PanicsWithError(t, want, func() { l.Script(name) })
 	}

@@ -113,7 +113,7 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 		late := w.acquireScript(n.Node(), err.Claim, 1, semaphore.CapacityStored)
 		require.Equal(t, "gone", late.Status())
 		w.Advance(time.Minute)
-		w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
+		w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on")
 		w.RequireIdle()
 	})
 }

@@ -171,7 +171,7 @@ func TestARestoreThatIsLostIsRepeatedOrForgotten(t *testing.T) {
 				q := b.queue(1, nil)
 				w.Do("FLUSHALL")
 				a.take(1, nil)
-				b.Once("claim_restore", fate)
+				b.Once("semaphore_restore", fate)
 				w.Advance(lease / 2)
 				require.Equal(t, 1, w.stats().Waiting)
 				q.cancel(nil)

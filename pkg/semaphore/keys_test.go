@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -233,9 +234,9 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 			script string
 			args   []string
 		}{
-			{"semaphore_release", []string{"theirs", "x", "60000", "60000", "c", gpu}},
-			{"semaphore_renew", []string{"x", "60000", "c", gpu, "theirs", "renew"}},
-			{"claim_restore", []string{"x", "1", "60000", "c", gpu, "theirs", "5", theirs.Text()}},
+			{"semaphore_release", []string{"60000", "c", gpu, "x", "theirs", "60000"}},
+			{"semaphore_renew", []string{"60000", "c", gpu, "x", "theirs", "renew"}},
+			{"semaphore_restore", []string{"60000", "c", gpu, "x", "1", "theirs", "5", line.Text(&theirs)}},
 		} {
 			reply := w.Call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)
@@ -426,7 +427,7 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 				heavy := func(r *engine.Record) { r.Weight = 2 }
 				w.acquireScript("a", "a.1", 3, semaphore.CapacityStored, heavy)
 				w.acquireScript("b", "b.1", 3, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
-				w.Call("semaphore_resize", "1", "0", "60000", "c", gpu, "0")
+				w.Call("semaphore_resize", "60000", "c", gpu, "1", "0", "0")
 				w.Advance(lease)
 				r := w.acquireScript("a", "a.1", 3, policy, heavy)
 				require.Equal(t, name, r.Status())

@@ -272,7 +272,7 @@ func TestStatsOnlyRead(t *testing.T) {
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many + 1, Held: many + 1, Holders: many + 1, Waiting: 1}, stats())
 		w.Advance(lease / 2)
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: many + 1, Held: 1, Holders: 1, Expired: many + 1}, stats())
-		require.Zero(t, n.Count("claim_sweep"))
+		require.Zero(t, n.Count("semaphore_sweep"))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	worlds "github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/observe"
@@ -234,9 +235,9 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("semaphore_acquire", claim, node, r.Tail(), strconv.Itoa(r.Weight), strconv.Itoa(r.Priority),
-		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()),
-		strconv.Itoa(capacity), policy.String(), "1", "60000", "berth:wake:", gpu)
+	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", strconv.Itoa(r.Priority),
+		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()), line.Tail(&r),
+		strconv.Itoa(r.Weight), strconv.Itoa(capacity), policy.String())
 }
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }
@@ -244,7 +245,7 @@ func millis(n int64) string { return strconv.FormatInt(n, 10) }
 // stats are the counts after a sweep, by the scripts alone.
 func (w *world) stats() semaphore.Stats {
 	w.T.Helper()
-	w.Call("claim_sweep", "looks-on", "60000", "berth:wake:", gpu)
+	w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on")
 	r := w.Call("claim_stats", "1000")
 	return semaphore.Stats{
 		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)),

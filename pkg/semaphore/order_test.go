@@ -298,7 +298,7 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 			n := w.node()
 			live := n.queue(1, nil)
 			live.grantedWithin(lease, 50*ms)
-			require.LessOrEqual(t, n.Count("claim_sweep"), dead/100+2)
+			require.LessOrEqual(t, n.Count("semaphore_sweep"), dead/100+2)
 			require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
 		})
 	})

@@ -118,11 +118,11 @@ func TestAFloodOfPushesAsksNoMoreThanTheServerAnswers(t *testing.T) {
 			}
 		}
 		w.Advance(time.Second)
-		require.Less(t, b.Count("claim_sweep"), 200)
+		require.Less(t, b.Count("semaphore_sweep"), 200)
 		require.Less(t, b.Count("semaphore_renew"), 600)
 		b.Reset()
 		w.Advance(lease/3 - ms - time.Second)
-		require.LessOrEqual(t, b.Count("claim_sweep")+b.Count("semaphore_renew"), 1, "and nothing when it is over")
+		require.LessOrEqual(t, b.Count("semaphore_sweep")+b.Count("semaphore_renew"), 1, "and nothing when it is over")
 		require.True(t, q.pending())
 		require.NoError(t, p.Err())
 		require.NoError(t, p.Release(context.Background()))

@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -118,7 +118,7 @@ type Client struct {
 	redis  rueidis.Client
 	calls  *calls
 	engine *engine.Engine
-	tell   claims.Teller
+	tell   line.Teller
 
 	// differs has, by name, the stored capacity that was last reported as
 	// another than this client's.
@@ -142,7 +142,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis}
 	node := engine.NodeID()
-	c.tell = claims.NewTeller(keyspace.Sem, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
+	c.tell = line.NewTeller(keyspace.Sem, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
 	c.calls = newCalls(c, node)
 	c.engine = engine.New(engine.Config{
 		Redis: redis, Scripts: c.calls, Node: node, Channel: space.Wake(node),

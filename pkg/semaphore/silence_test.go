@@ -159,7 +159,7 @@ func TestOneCallThatIsNotAnsweredIsNotToldOf(t *testing.T) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
 		for range 10 {
-			n.Once("claim_renew", link.LoseReply)
+			n.Once("semaphore_renew", link.LoseReply)
 			w.Advance(lease)
 		}
 		require.True(t, q.pending())

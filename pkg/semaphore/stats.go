@@ -4,8 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/berth-go/berth/internal/claims"
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -77,9 +76,9 @@ func (c *Client) Stats(ctx context.Context, names ...string) iter.Seq2[Stats, er
 // first. Its errors are those of Stats.
 func (c *Client) Top(ctx context.Context, n int) ([]Stats, error) { return c.listing(ctx).Top(ctx, n) }
 
-func (c *Client) listing(ctx context.Context) claims.Listing[Stats] {
-	return claims.Listing[Stats]{
-		All: engine.Names(ctx, c.redis, c.space, keyspace.Sem, c.cfg.CallTimeout), Read: c.stats, Share: Stats.Share,
+func (c *Client) listing(ctx context.Context) line.Listing[Stats] {
+	return line.Listing[Stats]{
+		All: line.Names(ctx, c.redis, c.space, keyspace.Sem, c.cfg.CallTimeout), Read: c.stats, Share: Stats.Share,
 		Named: func(name string) Stats { return Stats{Name: name} },
 		Used:  func(s Stats) bool { return s.Holders > 0 || s.Waiting > 0 },
 	}

@@ -193,7 +193,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 			n.connect()
 			n.OnCommand(func(c link.Command) link.Fate {
 				switch c.Name {
-				case "semaphore_acquire", "semaphore_release", "semaphore_renew", "claim_restore":
+				case "semaphore_acquire", "semaphore_release", "semaphore_renew", "semaphore_restore":
 					if rand.IntN(6) == 0 {
 						return link.Late
 					}

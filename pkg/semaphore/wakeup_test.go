@@ -11,12 +11,13 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// publish wakes a node up as scripts/lib/wake.lua does.
+// publish wakes a node up as scripts/wake/wake.lua does.
 func (w *world) publish(to *node, fields ...string) {
 	w.T.Helper()
 	payload := ""
@@ -34,7 +35,7 @@ func (w *world) phaseOf(claim string) byte {
 	if err != nil {
 		return 0
 	}
-	record, err := engine.ParseRecord(text)
+	record, err := line.ParseRecord(text)
 	require.NoError(w.T, err)
 	return record.Phase
 }
@@ -49,7 +50,7 @@ func (w *world) occupy(node string) {
 // vacate gives that back.
 func (w *world) vacate(node string) {
 	w.T.Helper()
-	reply := w.Call("semaphore_release", node+".1", node, "0", "60000", "berth:wake:", gpu)
+	reply := w.Call("semaphore_release", "60000", "berth:wake:", gpu, node, node+".1", "0")
 	require.Equal(w.T, "released", reply.Status())
 	synctest.Wait()
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -253,15 +253,14 @@ func (b *bed) tombstones(name string) int {
 // swept has the server drop what has expired of a name.
 func (b *bed) swept(name string) {
 	b.Helper()
-	cfg := claims.Config{
+	cfg := line.Config{
 		Runner: scriptkit.NewRunner(b.server.Client(b.T), scriptkit.Options{}), Space: b.space, Kind: b.kind, Node: "sweeper",
-		Linger: time.Minute,
+		Linger: time.Minute, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[b.kind],
 	}
 	if b.kind == keyspace.Pool {
-		cfg.Sweep = claims.Library().Script("pool_sweep")
 		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}
 	}
-	_, err := claims.New(cfg).SweepAll(b.within(patience), name)
+	_, err := line.New(cfg).SweepAll(b.within(patience), name)
 	require.NoError(b, err)
 }
 

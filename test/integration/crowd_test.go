@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -88,7 +88,7 @@ func (b *bed) granted(p *semaphore.Permit) grant {
 		b.Errorf("the record of a held permit: %v", err)
 		return grant{}
 	}
-	r, err := engine.ParseRecord(text)
+	r, err := line.ParseRecord(text)
 	if err != nil || r.Fence != p.Fence() {
 		b.Errorf("the record says fence %d, the permit %d: %v", r.Fence, p.Fence(), err)
 	}

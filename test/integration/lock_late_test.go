@@ -86,7 +86,7 @@ var lostReplies = map[string]struct {
 		require.NoError(m, m.client.ForceExtend(m.ctx, door, 9*time.Second))
 		require.Equal(m, 9*time.Second, m.moved())
 	}},
-	"ForceRelease spares the next in line": {"lock_force_release", func(m *meddled) {
+	"ForceRelease spares the next in line": {"lock_force_hold", func(m *meddled) {
 		w := m.lockQueue(m.other, nil, 1)
 		last := m.lockQueue(m.other, nil, 2)
 		require.NoError(m, m.client.ForceRelease(m.ctx, door))

@@ -154,7 +154,7 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	require.ErrorIs(t, err, qlock.ErrBusy)
 	require.ErrorIs(t, err, berth.ErrNotAcquired)
 	b.forget(door)
-	b.await("they stand in line again", func() bool { return r.has("claim_restore") })
+	b.await("they stand in line again", func() bool { return r.has("lock_restore") })
 	b.signalled("the holder to hear", outer.Done())
 	for range waits {
 		i, l := b.firstOf(waits)
@@ -187,8 +187,8 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	require.NoError(t, c.Swarm().Stop(ctx))
 
 	for _, script := range []string{
-		"lock_acquire", "lock_extend", "lock_force_release", "lock_info", "lock_release", "lock_renew", "lock_requeue",
-		"lock_resume", "claim_force_release", "claim_restore", "claim_holders", "claim_waiters",
+		"lock_acquire", "lock_extend", "lock_force_hold", "lock_info", "lock_release", "lock_renew", "lock_requeue",
+		"lock_resume", "lock_force_release", "lock_restore", "claim_holders", "claim_waiters",
 		"swarm_dead", "swarm_expect", "swarm_leave", "swarm_nodes", "swarm_probe",
 	} {
 		require.True(t, r.has(script), "%s was not sent", script)

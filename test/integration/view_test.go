@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -35,7 +36,7 @@ type view struct {
 	bindings  map[string]int64  // when a binding ends, ms
 }
 
-// look reads it all. The line's bands are those of scripts/lib/bands.lua.
+// look reads it all. The line's bands are those of scripts/state/band.lua.
 func (b *bed) look(name string) view {
 	b.Helper()
 	const script = `
@@ -93,7 +94,7 @@ func (v *view) field(b *bed, field, value string) {
 	case isStone:
 		v.stones[claim] = word
 	default:
-		v.records[claim], err = engine.ParseRecord(value)
+		v.records[claim], err = line.ParseRecord(value)
 	}
 	require.NoError(b, err, field)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
@@ -59,7 +60,7 @@ var usual = map[string]string{
 	"place to begin at": "0", "cursor": "0", "how many": "10", "about how many": "10", "from": "0", "how many of each": "10",
 	"by how much": "5000", "id of this call": "call", "fence": "0", "fence that it has": "0",
 	"ticket that it has": "0", "node that detached it": "a", "node that takes it up": "c",
-	"keep it when idle": "0", "set it of a name that has none, too": "0", "tail of the record, see lib/record": "", "tail of the record, see lib/record and lib/wants": "",
+	"keep it when idle": "0", "set it of a name that has none, too": "0", "tail of the record, see state/record": "",
 	"how long they stay": "0", "how many may hold one at once": "0", "the Replace that this is part of": "0",
 	"name of the binding": "bound", "resource": "r1", "for how long": "60000", "why": "because",
 	"part": "items", "so many resources are read in one step": "100",
@@ -121,10 +122,10 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 func tail(kind keyspace.Kind) string {
 	rec := engine.Record{Weight: 1, Wait: time.Minute, Lease: time.Minute, Owner: "o", Label: "label"}
 	if kind != keyspace.Pool {
-		return rec.Tail()
+		return line.Tail(&rec)
 	}
 	const wants = "l o 0 0 "
-	return rec.Tail() + fmt.Sprintf("%d:%s", len(wants), wants)
+	return line.Tail(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 
 // do runs a command.

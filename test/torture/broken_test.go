@@ -3,6 +3,7 @@ package torture
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,8 +14,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
 )
 
 // The variables by which a worker is told which mutant it plays, where the scripts are
@@ -150,6 +155,26 @@ func TestEveryMutantFitsTheLibrary(t *testing.T) {
 			for _, c := range m.broke {
 				require.NotEqual(t, c.old, c.now)
 			}
+			_, err := scriptkit.Parse(scriptsOf(t, m))
+			require.NoError(t, err)
 		})
 	}
+}
+
+// scriptsOf are all scripts as the mutant has them.
+func scriptsOf(t *testing.T, m mutant) fs.FS {
+	t.Helper()
+	files, changed := fstest.MapFS{}, replaced(t, ".lua", m)
+	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := scripts.FS.ReadFile(file)
+		if now, ok := changed["scripts/"+file]; ok {
+			text = []byte(now)
+		}
+		files[file] = &fstest.MapFile{Data: text}
+		return err
+	}))
+	return files
 }

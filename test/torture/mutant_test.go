@@ -172,16 +172,11 @@ func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 var mutants = []mutant{
 	{
 		name: "nothing that frees grants to the first in line", scene: calm, rules: []string{checker.Stuck},
-		broke: []change{{"scripts/lib/handoff.lua", "while st.waiting > 0 and spent < budget do", "while false do"}, noHeir},
+		broke: []change{{"scripts/line/handoff.lua", "while st.waiting > 0 and budget.left > 0 do", "while false do"}, noHeir},
 	},
 	{
 		name: "a release does not grant to the first in line", scene: calm, rules: []string{checker.HandOff},
-		broke: []change{
-			{"scripts/semaphore_release.lua", "local spent = handoff(at, st, budget, out)", "local spent = 0"},
-			{"scripts/lock_release.lua", "spent = spent + handoff(at, st, budget - spent, out)\n", ""},
-			{"scripts/pool_release.lua", "local spent = handoff(at, st, budget, out, give(at, st))", "local spent = 0"},
-			noHeir,
-		},
+		broke: []change{{"scripts/line/release.lua", "handoff(at, st, budget, parted)", "handoff(at, st, { left = 0 }, parted)"}, noHeir},
 	},
 	{
 		name: "deadlines go by the client's clock, which is behind", scene: calm, skew: []int{0, -700, -1400},
@@ -193,18 +188,14 @@ var mutants = []mutant{
 	},
 	{
 		name: "a late release takes away what somebody else holds", scene: stopping, rules: []string{checker.Capacity, checker.Refused},
-		broke: []change{
-			{"scripts/semaphore_release.lua", ofClaim, ofClaim + anyHolder},
-			{"scripts/lock_release.lua", ofClaim, ofClaim + anyHolder},
-			{"scripts/pool_release.lua", ofClaim, ofClaim + anyHolder + anyResource},
-		},
+		broke: []change{{"scripts/line/release.lua", "  local r = known and record_read(known)\n", "  local r = known and record_read(known)\n" + anyHolder}},
 	},
 	{
 		name: "a forced release takes away what somebody else holds", scene: busy, rules: []string{checker.Refused},
-		broke: []change{
-			{"scripts/claim_force_release.lua", ofClaim, ofClaim + anyHolder},
-			{"scripts/pool_force_release.lua", ofClaim, ofClaim + anyHolder + anyResource},
-		},
+		broke: []change{{
+			"scripts/line/force.lua", "  local r, word = known and record_read(known), \"released\"\n",
+			"  local r, word = known and record_read(known), \"released\"\n" + anyHolder,
+		}},
 	},
 	{
 		name: "the local deadline is later than the server's", scene: cut, rules: []string{checker.Capacity},
@@ -223,22 +214,15 @@ var mutants = []mutant{
 	},
 	{
 		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
-		broke: []change{
-			{"scripts/lib/beats.lua", "      furthest = math.max(furthest or 0, at.ms + r.wait)\n", movedPlace + `
-      furthest = math.max(furthest or 0, at.ms + r.wait)
-`},
-			{"scripts/lock_renew.lua", "    furthest = math.max(furthest or 0, at.ms + r.wait)\n", movedPlace + `
-    furthest = math.max(furthest or 0, at.ms + r.wait)
-`},
-		},
+		broke: []change{{"scripts/line/renew.lua", "        moves_wait(at, m, claim, r)\n", movedPlace + "        moves_wait(at, m, claim, r)\n"}},
 	},
 	{
 		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
 		broke: []change{
-			{"scripts/lib/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-			{"scripts/lib/plainhandoff.lua", "local fence, heir, _, second = int(p.us), ", "local fence, heir, _, second = p.fence, "},
-			{"scripts/lib/plainhandoff.lua", "p.fence >= fence", "p.fence > fence"},
-			{"scripts/lib/plainhandoff.lua", "heir, p.us, ", "heir, fence, "},
+			{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
+			{"scripts/quick/handoff.lua", "local fence, heir, _, second = int(p.us), ", "local fence, heir, _, second = p.fence, "},
+			{"scripts/quick/handoff.lua", "p.fence >= fence", "p.fence > fence"},
+			{"scripts/quick/handoff.lua", "heir, p.us, ", "heir, fence, "},
 		},
 	},
 	{
@@ -251,38 +235,44 @@ var mutants = []mutant{
 	{
 		name: "an arrival passes who waits for more", scene: busy, rules: []string{checker.Order},
 		broke: []change{{
-			"scripts/semaphore_acquire.lua", "local next_in_line = not head or standing < head_place",
-			"local next_in_line = true",
+			"scripts/kind/semaphore.lua", "  local claim, r, alive = head(at, st, budget, arrival)\n", `  if arrival then
+    return arrival.claim, arrival.r, at.ms + arrival.r.wait, arrival.r.weight <= st.cap - st.used
+  end
+  local claim, r, alive = head(at, st, budget, arrival)
+`,
 		}},
 	},
 	{
 		name: "who comes last is served first", scene: calm, rules: []string{checker.Order},
 		broke: []change{
-			{"scripts/semaphore_acquire.lua", "place(ARGV[5], ticket)", "place(ARGV[5], bands().width - 1 - ticket)"},
-			{"scripts/pool_acquire.lua", "place(ARGV[4], ticket)", "place(ARGV[4], bands().width - 1 - ticket)"},
-			{"scripts/lib/stand.lua", `if access == "lifo" then`, "if true then"},
+			{"scripts/kind/semaphore.lua", "band_place(ask.priority, ticket)", "band_place(ask.priority, band_width - 1 - ticket)"},
+			{"scripts/kind/pool.lua", "band_place(ask.priority, ticket)", "band_place(ask.priority, band_width - 1 - ticket)"},
+			{"scripts/owner/stand.lua", `if ask.access == "lifo" then`, "if true then"},
 		},
 	},
 	{
 		name: "capacity counts claims and not their weight", scene: busy, rules: []string{checker.Capacity},
 		broke: []change{
-			{"scripts/lib/record.lua", "weight = tonumber(weight)", "weight = 1"},
-			{"scripts/semaphore_acquire.lua", "weight = tonumber(ARGV[4])", "weight = math.min(tonumber(ARGV[4]), 1)"},
-			{"scripts/lib/plaingrant.lua", "used + weight", "used + math.min(weight, 1)"},
-			{"scripts/lib/plainrelease.lua", "used - weight", "used - math.min(weight, 1)"},
-			{"scripts/lib/plainhandoff.lua", "p.left + takes", "p.left + math.min(takes, 1)"},
+			{"scripts/state/record.lua", "weight = tonumber(weight)", "weight = 1"},
+			{"scripts/state/record.lua", "weight = weight", "weight = math.min(weight, 1)"},
+			{"scripts/quick/grant.lua", "used + weight", "used + math.min(weight, 1)"},
+			{"scripts/quick/release.lua", "used - weight", "used - math.min(weight, 1)"},
+			{"scripts/quick/handoff.lua", "p.left + takes", "p.left + math.min(takes, 1)"},
 		},
 	},
 	{
 		name: "a resource is given to two", scene: calm, rules: []string{checker.Capacity},
 		broke: []change{
-			{"scripts/lib/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-			{"scripts/lib/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+			{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+			{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		},
 	},
 	{
 		name: "the end of an inner entry frees the lock", scene: busy, rules: []string{checker.Capacity},
-		broke: []change{{"scripts/lock_release.lua", "local spent = 0\n", "local spent = 0\nst.used = 0\n"}},
+		broke: []change{{
+			"scripts/kind/lock.lua", "    count, m = part(at, st, claim, r, wish.lowered)\n",
+			"    count, m = part(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
+		}},
 	},
 	{
 		name: "a closed client leaves a goroutine", scene: calm, rules: []string{checker.Leak},
@@ -298,19 +288,19 @@ var mutants = []mutant{
 	},
 	{
 		name: "nobody is told of a grant", scene: busy, rules: []string{checker.WakeUp},
-		broke: []change{{"scripts/lib/tell.lua", `redis.pcall("PUBLISH", message[1], message[2])`, "local _ = message"}},
+		broke: []change{{"scripts/wake/tell.lua", `redis.pcall("PUBLISH"`, `tostring("PUBLISH"`}},
 	},
 	{
 		name: "priorities are ignored", scene: busy, rules: []string{checker.Order},
-		broke: []change{{"scripts/lib/place.lua", "(127 - tonumber(priority))", "127"}},
+		broke: []change{{"scripts/state/band.lua", "return (127 - priority)", "return 127"}},
 	},
 	{
 		name: "the lowest priority comes first", scene: busy, rules: []string{checker.Order},
-		broke: []change{{"scripts/lib/place.lua", "(127 - tonumber(priority))", "(127 + tonumber(priority))"}},
+		broke: []change{{"scripts/state/band.lua", "return (127 - priority)", "return (127 + priority)"}},
 	},
 	{
 		name: "nobody sweeps what has expired", scene: killed, rules: []string{checker.Stuck},
-		broke: []change{{"scripts/lib/sweep.lua", "holds, next_at, held = expired(0), nil, nil", "next_at, held = nil, nil"}},
+		broke: []change{{"scripts/line/expire.lua", "= expire_holds(at, st, budget)", "= nil"}},
 	},
 	{
 		name: "a hold is renewed by an answer that names another grant", scene: rewound, rules: []string{checker.Agreement, checker.Capacity},
@@ -322,25 +312,23 @@ var mutants = []mutant{
 	},
 	{
 		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
-		broke: []change{{"internal/engine/engine.go", "if m.Field(4) != c.Record.secret {", "if !broken && m.Field(4) != c.Record.secret {"}},
+		broke: []change{{"internal/engine/engine.go", "if m.Field(4) != c.Record.Secret {", "if !broken && m.Field(4) != c.Record.Secret {"}},
 	},
 	{
 		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},
-		broke: []change{{"scripts/lib/pick.lua", "    if bad then\n", "    if bad then\n      error(key)\n"}},
+		broke: []change{{"scripts/pool/pick.lua", "  if dropped then\n", "  if dropped then\n    error(key)\n"}},
 	},
 	{
 		name: "what a deleted line has lost counts for good", scene: deleted, rules: []string{checker.Stuck},
 		broke: []change{
-			{"scripts/lib/leave.lua", "      recount(at, st)\n", ""},
-			{"scripts/lib/sweep.lua", "st.used, st.forever = 0, 0", "st.forever = 0"},
-			{"scripts/semaphore_acquire.lua", "st.used = 0 -- a cached", "any = nil -- a cached"},
-			{"scripts/lock_acquire.lua", "st.used = 0 -- a cached", "any = nil -- a cached"},
+			{"scripts/line/leave.lua", "    recount(at, st)\n", "    local _ = recount\n"},
+			{"scripts/line/expire.lua", "st.used, st.forever = 0, 0", "st.forever = 0"},
 		},
 	},
 }
 
-// noHeir leaves all hand-offs to lib/handoff.
-var noHeir = change{"scripts/lib/plainhandoff.lua", "heir, _, second = int(p.us), first(line, \"2\")", "heir, _, second = int(p.us), nil"}
+// noHeir leaves all hand-offs to line/handoff.
+var noHeir = change{"scripts/quick/handoff.lua", "heir, _, second = int(p.us), first(line, \"2\")", "heir, _, second = int(p.us), first(line, \"2\") and nil"}
 
 // margin is how the heartbeat reckons the local deadline.
 const margin = "\treturn 2*time.Millisecond + lease/100\n"
@@ -349,11 +337,10 @@ const margin = "\treturn 2*time.Millisecond + lease/100\n"
 // seconds and microseconds are the last two arguments of each call.
 var clientClock = []change{
 	{
-		"pkg/scriptkit/library.go", "\tcomposed := strings.Join(c.bodies, \"\")\n", `	composed := strings.Join(c.bodies, "")
-	if broken {
+		"pkg/scriptkit/library.go", "\tsum := sha1.Sum([]byte(composed))", `	if broken {
 		composed = strings.ReplaceAll(composed, "redis.call(\"TIME\")", "{ table.remove(ARGV, #ARGV - 1), table.remove(ARGV) }")
 	}
-`,
+	sum := sha1.Sum([]byte(composed))`,
 	},
 	{
 		"pkg/scriptkit/runner.go", "\tclient, keys := c.runner.client, int64(len(c.keys))\n",
@@ -367,26 +354,22 @@ var clientClock = []change{
 
 // What several mutants put into scripts.
 const (
-	ofClaim = "local r = known and record(known)\n"
-
 	// anyHolder takes whoever holds in the place of a claim that is not known.
-	anyHolder = `if not r and st.used > 0 then
-  local member = redis.call("ZRANGE", at.line, 0, 0)[1] or ""
-  if string.sub(member, 1, 2) == "h:" then
-    claim = string.sub(member, 3)
-    known = redis.call("HGET", at.state, "c:" .. claim)
-    r = record(known)
-    node = r.node
+	anyHolder = `  if not r and st.used > 0 then
+    local member = redis.call("ZRANGE", at.line, 0, 0)[1] or ""
+    if string.sub(member, 1, 2) == "h:" then
+      claim = string.sub(member, 3)
+      known = redis.call("HGET", at.state, "c:" .. claim)
+      r = record_read(known)
+      node = r.node
+    end
   end
-end
-`
-	anyResource = `resource = redis.call("HGET", at.state, "r:" .. claim)
 `
 	// movedPlace sends a waiting claim to the end of the line.
-	movedPlace = `
-      local stood = tonumber(redis.call("ZSCORE", at.line, "q:" .. claim))
-      st.ticket = math.max(st.ticket + 1, at.ms)
-      redis.call("ZADD", at.line, stood - stood % band.width + st.ticket, "q:" .. claim)`
+	movedPlace = `        local stood = tonumber(redis.call("ZSCORE", at.line, "q:" .. claim))
+        st.ticket = math.max(st.ticket + 1, at.ms)
+        redis.call("ZADD", at.line, stood - stood % band_width + st.ticket, "q:" .. claim)
+`
 )
 
 // play is a mutant in its scene, nil for the library as it is.

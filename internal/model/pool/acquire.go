@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"strings"
+
 	"pgregory.net/rapid"
 )
 
@@ -17,8 +19,8 @@ func (d *driver) acquire(t *rapid.T) {
 		only = d.key(t)
 	}
 	asker := c.id[:1]
-	r := d.run(t, "pool_acquire", c.id, asker, c.tail, dec(c.priority), dec(c.wait), dec(c.lease), dec(c.most),
-		only, digit(may), lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_acquire", asker, c.id, digit(may), dec(c.priority), dec(c.wait), dec(c.lease), dec(c.most),
+		c.tail, only)
 	d.same(t, "acquire", &r, d.acquired(c, asker, only, may)...)
 }
 
@@ -28,9 +30,9 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 	} else if c.known && c.node != asker {
 		return []any{"foreign"}
 	} else if c.deadline > d.now {
-		return []any{"granted", c.ticket, c.fence, c.deadline - d.now, digit(c.phase != 'g'), len(d.items), 0, c.resource}
+		return []any{"granted", c.ticket, c.fence, d.span(c), confirmed(c), len(d.items), c.resource}
 	} else if c.alive > d.now {
-		return []any{"queued", c.ticket, c.place, c.alive - d.now, d.ahead(c)}
+		return []any{"queued", c.ticket, 0, c.alive - d.now, d.first(asker), len(d.items), "", c.place, d.ahead(c)}
 	}
 	waited, swept := c.alive > 0, 0
 	if c.known {
@@ -56,9 +58,12 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 		d.take(c, key)
 		c.place = place
 		d.granted = append(d.granted, c)
-		return []any{"granted", c.ticket, c.fence, c.deadline - d.now, digit(c.phase != 'g'), len(d.items), 0, key}
+		return []any{"granted", c.ticket, c.fence, d.span(c), confirmed(c), len(d.items), key}
 	}
-	more := digit(d.drops > 0) // it may not have been all that was in the way
+	more := 0
+	if d.drops > 0 {
+		more = flagMore // it may not have been all that was in the way
+	}
 	held, waiting, _ := d.holds()
 	if !may {
 		c.known = false
@@ -66,11 +71,42 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 		if len(d.free) > 0 && len(line) > 0 {
 			word = "ahead"
 		}
-		return []any{word, len(d.items), held, waiting, swept, more}
+		return []any{word, held, waiting, swept, more, len(d.items)}
 	}
 	c.place, c.alive, c.phase = place, d.now+c.wait, 'w'
 	d.ticket, d.came = max(d.ticket, c.ticket), c
-	return []any{"queued", c.ticket, c.place, c.wait, d.ahead(c), nil, nil, len(d.items), more}
+	return []any{"queued", c.ticket, 0, c.wait, more + d.first(asker), len(d.items), "", c.place, d.ahead(c)}
+}
+
+// The flags of a reply; see scripts/line/reply.lua.
+const (
+	flagConfirmed = 1
+	flagMore      = 2
+	flagFirst     = 4
+)
+
+// confirmed are the flags of a grant.
+func confirmed(c *claim) int {
+	if c.phase == 'g' {
+		return 0
+	}
+	return flagConfirmed
+}
+
+// first are the flags that a node is told of the line.
+func (d *driver) first(node string) int {
+	if line := d.line(); len(line) > 0 && strings.HasPrefix(line[0].id, node+".") {
+		return flagFirst
+	}
+	return 0
+}
+
+// span is how long a hold lasts, as the scripts tell it.
+func (d *driver) span(c *claim) int64 {
+	if c.deadline == forever {
+		return -1
+	}
+	return c.deadline - d.now
 }
 
 // ahead is how many wait before a claim. Places can be equal: a claim that is granted

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -133,11 +134,12 @@ func (d *driver) call(t *rapid.T, keys []string, script string, args ...string) 
 	return r
 }
 
-// run runs a script, looks at what it left, and sets the model's clock.
+// run runs a script that writes the pool, looks at what it left, and sets the model's
+// clock.
 func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply {
 	t.Helper()
 	d.tick(t)
-	r := d.call(t, d.keys, script, args...)
+	r := d.call(t, d.keys, script, append([]string{lingerMS, d.prefix, d.Name}, args...)...)
 	d.view, d.granted = d.look(t), nil
 	d.hear(args, &r)
 	return r
@@ -222,7 +224,7 @@ func (d *driver) claim(t *rapid.T) *claim {
 		rec.Lease = berth.Forever
 	}
 	wants := fmt.Sprintf("%s %s %d %d %s", c.policy, c.kind, c.cooldown, c.bindfor, c.bind)
-	c.tail = rec.Tail() + fmt.Sprintf("%d:%s", len(wants), wants)
+	c.tail = line.Tail(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 	d.claims[c.id] = c
 	d.ids = append(d.ids, c.id)
 	return c

@@ -15,7 +15,7 @@ func (d *driver) release(t *rapid.T) {
 	if len(c.fences) > 0 && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
 		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
 	}
-	r := d.run(t, "pool_release", c.id, node, dec(stays), dec(rest), "429 \n", lingerMS, d.prefix, d.Name, dec(seen))
+	r := d.run(t, "pool_release", node, c.id, dec(stays), dec(rest), "429 \n", dec(seen))
 	if !c.known || c.stone != "" {
 		d.same(t, "release", &r, "not_held", c.stone)
 		if !c.known && stays > 0 {
@@ -47,27 +47,27 @@ func (d *driver) release(t *rapid.T) {
 // force ends somebody's claim.
 func (d *driver) force(t *rapid.T) {
 	c := d.old(t)
-	r := d.run(t, "pool_force_release", c.id, "", "900", lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_force_release", "", c.id, "900")
 	if !c.known || c.stone != "" {
 		d.same(t, "force", &r, "not_held", c.stone)
 		return
 	}
-	word := "released"
+	word, fence := "released", c.fence
 	if c.deadline == 0 {
-		word = "cancelled"
+		word, fence = "cancelled", 0
 	} else if c.deadline <= d.now {
 		word = "expired"
 	}
 	d.quit(c, "released", 900, 0, "")
 	d.reclaim()
 	d.handOff()
-	d.same(t, "force", &r, word, 0)
+	d.same(t, "force", &r, word, 0, fence, 1)
 }
 
 // renew is a round of a node's own calls.
 func (d *driver) renew(t *rapid.T) {
 	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach")
-	args, want := []string{node, lingerMS, d.prefix, d.Name}, []any{}
+	args, want, resources := []string{node}, []any{}, []any{}
 	var of []*claim
 	for _, id := range d.ids[max(0, len(d.ids)-12):] {
 		if c := d.claims[id]; c.node == node || rapid.IntRange(0, 9).Draw(t, "stray") == 0 {
@@ -81,37 +81,35 @@ func (d *driver) renew(t *rapid.T) {
 	for _, c := range of {
 		switch {
 		case c.stone != "":
-			want = append(want, c.stone, 0, 0, "")
+			want = append(want, c.stone, 0, 0)
 		case !c.known:
-			want = append(want, "unknown", 0, 0, "")
+			want = append(want, "unknown", 0, 0)
 		case c.node != node:
-			want = append(want, "taken", 0, 0, c.resource)
+			want = append(want, "taken", 0, 0)
 		case c.deadline > d.now:
 			d.lengthen(c, mode)
-			left := c.deadline - d.now
-			if c.deadline == forever {
-				left = -1
-			}
-			want = append(want, "held", left, c.fence, c.resource)
+			want = append(want, "held", d.span(c), c.fence)
 		case c.alive > d.now:
 			c.alive = d.now + c.wait
-			want = append(want, "waiting", c.wait, 0, "")
+			want = append(want, "waiting", c.wait, 0)
 		default:
-			want = append(want, "unknown", 0, 0, c.resource)
+			want = append(want, "unknown", 0, 0)
 		}
+		resources = append(resources, c.resource)
 	}
 	if len(d.view.state) > 0 {
 		d.reclaim()
 		d.handOff()
 	}
-	d.same(t, "renew", &r, append([]any{"renewed", nil, nil, len(d.items), 0}, want...)...)
+	want = append([]any{"renewed", nil, d.first(node), len(d.items)}, want...)
+	d.same(t, "renew", &r, append(want, resources...)...)
 }
 
 // resume has another node take up a detached hold.
 func (d *driver) resume(t *rapid.T) {
 	c, to := d.old(t), pickOf(t, "to", "c", "a")
 	from := pickOf(t, "from", c.id[:1], c.node)
-	r := d.run(t, "pool_resume", c.id, from, to, lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_resume", to, c.id, from, "beat")
 	switch {
 	case c.deadline <= d.now:
 		d.same(t, "resume", &r, "not_held", c.stone)
@@ -134,12 +132,12 @@ func (d *driver) swap(t *rapid.T) {
 		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
 	}
 	old := c.resource
-	r := d.run(t, "pool_swap", c.id, c.node, dec(seen), dec(rest), "slow", lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_swap", c.node, c.id, dec(seen), dec(rest), "slow")
 	if c.deadline <= d.now {
 		d.same(t, "swap", &r, "not_held", c.stone)
 		return
 	} else if c.fence != seen {
-		d.same(t, "swap", &r, "swapped", c.fence, c.resource, len(d.items), 0, 1)
+		d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.span(c), 0, len(d.items), c.resource, 1)
 		return
 	}
 	swept := d.reclaim()
@@ -154,7 +152,7 @@ func (d *driver) swap(t *rapid.T) {
 		if waiting > 0 {
 			word = "ahead"
 		}
-		d.same(t, "swap", &r, word, len(d.items), held, waiting, swept)
+		d.same(t, "swap", &r, word, held, waiting, swept, nil, len(d.items))
 		return
 	}
 	c.fences = append(c.fences, c.fence)
@@ -169,5 +167,5 @@ func (d *driver) swap(t *rapid.T) {
 	c.resource = old
 	kept := d.giveBack(c, ends, reason)
 	c.resource = key
-	d.same(t, "swap", &r, "swapped", c.fence, key, len(d.items), 0, digit(kept))
+	d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.span(c), 0, len(d.items), key, digit(kept))
 }

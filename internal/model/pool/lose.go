@@ -31,7 +31,7 @@ func (d *driver) again(t *rapid.T) {
 
 func (d *driver) restore(t *rapid.T, of []*claim) {
 	for _, node := range []string{"a", "b", "c"} {
-		args, want := []string{node, "1", lingerMS, d.prefix, d.Name}, []any{"restored", nil, nil, nil, 0}
+		args, want := []string{node, "1"}, []any{"restored", nil, nil, nil, nil, nil}
 		var mine []*claim
 		for _, c := range of {
 			if c.node == node {
@@ -62,7 +62,8 @@ func (d *driver) restore(t *rapid.T, of []*claim) {
 		}
 		d.reclaim()
 		d.handOff()
-		want[3] = len(d.items)
+		held, waiting, _ := d.holds()
+		want[2], want[3], want[4], want[5] = d.first(node), len(d.items), held, waiting
 		d.same(t, "restore", &r, want...)
 	}
 }

@@ -107,11 +107,8 @@ func (p *Pushes) take(t *rapid.T) []push {
 
 // hear takes from a reply what it says about the next place that may become free.
 func (d *driver) hear(args []string, r *scriptkit.Reply) {
-	node, at := args[0], map[string]int{"queued": 5, "renewed": 1, "restored": 1, "swept": 2}[r.Status()]
-	if r.Status() == "queued" {
-		node = args[1]
-	}
-	if at > 0 {
+	at := map[string]int{"queued": 9, "renewed": 1, "restored": 1, "swept": 1}[r.Status()]
+	if node := args[0]; at > 0 {
 		if d.told[node] = forever; r.Int(at) >= 0 {
 			d.told[node] = d.now + r.Int(at)
 		}

@@ -13,7 +13,7 @@ func (d *driver) resources(t *rapid.T) []string {
 
 func (d *driver) add(t *rapid.T, gen int64) {
 	lasts, most, keys := pickOf[int64](t, "lasts", 0, 0, 600, 3000), pickOf(t, "max", 0, 1, 1, 2, 3), d.resources(t)
-	r := d.run(t, "pool_add", append([]string{dec(lasts), dec(int64(most)), dec(gen), lingerMS, d.prefix, d.Name}, keys...)...)
+	r := d.run(t, "pool_add", append([]string{dec(lasts), dec(int64(most)), dec(gen)}, keys...)...)
 	if gen > 0 && d.gen != gen {
 		d.same(t, "add", &r, "superseded", d.gen)
 		return
@@ -46,7 +46,7 @@ func (d *driver) add(t *rapid.T, gen int64) {
 
 func (d *driver) remove(t *rapid.T) {
 	keys := d.resources(t)
-	r := d.run(t, "pool_remove", append([]string{lingerMS, d.prefix, d.Name}, keys...)...)
+	r := d.run(t, "pool_remove", keys...)
 	removed := 0
 	for _, key := range keys {
 		if i := d.items[key]; i != nil && !i.leaving {
@@ -60,13 +60,13 @@ func (d *driver) remove(t *rapid.T) {
 
 // start looks for the last Replace and begins one, perhaps late or once more.
 func (d *driver) start(t *rapid.T) {
-	seen := d.run(t, "pool_replace", "look", "0", "", lingerMS, d.prefix, d.Name)
+	seen := d.run(t, "pool_replace", "look", "0", "")
 	d.same(t, "look", &seen, "seen", d.gen)
 	if len(d.begun) == 0 || rapid.IntRange(0, 2).Draw(t, "again") > 0 {
 		d.begun = append(d.begun, fmt.Sprint("a.", len(d.begun)))
 	}
 	turn, gen := d.begun[len(d.begun)-1], max(0, d.gen-pickOf[int64](t, "late", 0, 0, 1))
-	r := d.run(t, "pool_replace", "begin", dec(gen), turn, lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_replace", "begin", dec(gen), turn)
 	if d.replace != turn {
 		if d.gen != gen {
 			d.same(t, "begin", &r, "superseded", d.gen)
@@ -80,7 +80,7 @@ func (d *driver) start(t *rapid.T) {
 func (d *driver) prune(t *rapid.T) {
 	gen, cursor, removed := max(1, d.gen-rapid.Int64Range(0, 1).Draw(t, "older")), "0", int64(0)
 	for {
-		r := d.run(t, "pool_replace", "prune", dec(gen), cursor, lingerMS, d.prefix, d.Name)
+		r := d.run(t, "pool_replace", "prune", dec(gen), cursor)
 		if d.gen != gen {
 			d.same(t, "prune", &r, "superseded", d.gen)
 			return
@@ -104,7 +104,7 @@ func (d *driver) prune(t *rapid.T) {
 
 func (d *driver) rest(t *rapid.T) {
 	key, lasts := d.key(t), pickOf(t, "lasts", 0, 0, 200, 900, forever)
-	r := d.run(t, "pool_rest", key, dec(lasts), "why not", lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_rest", key, dec(lasts), "why not")
 	d.reclaim()
 	i := d.items[key]
 	if i == nil || i.leaving {
@@ -127,7 +127,7 @@ func (d *driver) rest(t *rapid.T) {
 
 func (d *driver) tie(t *rapid.T) {
 	name, key, lasts := pickOf(t, "name", boundNames...), pickOf(t, "key", d.key(t), ""), pickOf[int64](t, "lasts", 0, 800)
-	r := d.run(t, "pool_bind", name, key, dec(lasts), lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_bind", name, key, dec(lasts))
 	if key == "" {
 		ended := 0
 		if _, ok := d.binds[name]; ok {
@@ -149,7 +149,7 @@ func (d *driver) sweep(t *rapid.T) {
 	d.tick(t)
 	stats := d.call(t, d.keys[:3], "pool_stats", "1000")
 	past := d.past()
-	r := d.run(t, "pool_sweep", "a", lingerMS, d.prefix, d.Name)
+	r := d.run(t, "pool_sweep", "a")
 	dropped := d.reclaim()
 	leased, resting, leaving := 0, 0, 0
 	for _, i := range d.items {
@@ -162,7 +162,7 @@ func (d *driver) sweep(t *rapid.T) {
 	held, waiting, _ := d.holds()
 	d.same(t, "stats", &stats, "stats", len(d.items), len(d.free), leased, resting, leaving, held, waiting, past)
 	d.handOff()
-	d.same(t, "sweep", &r, "swept", dropped, nil, nil, 0)
+	d.same(t, "sweep", &r, "swept", nil, d.first("a"), len(d.items), dropped)
 }
 
 // past is how many holds, waiting claims and resources have expired.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// countNames are the words of the field "counts" of a state; see scripts/lib/load.lua.
+// countNames are the words of the field "counts" of a state; see scripts/state/counts.lua.
 var countNames = []string{"cap", "used", "waiting", "gone", "forever", "keep"}
 
 // Counts reads the field "counts" of a state.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -20,7 +20,7 @@ import (
 // scripts are all scripts by their SHA-1.
 var scripts = sync.OnceValue(func() map[string]*scriptkit.Script {
 	byHash := make(map[string]*scriptkit.Script)
-	for _, s := range claims.Library().Scripts() {
+	for _, s := range line.Library().Scripts() {
 		byHash[s.SHA] = s
 	}
 	return byHash

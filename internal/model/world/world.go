@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/claims"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -88,7 +88,7 @@ func (w *World) Call(script string, args ...string) scriptkit.Reply {
 // CallOn is Call on other keys than those of the name.
 func (w *World) CallOn(keys []string, script string, args ...string) scriptkit.Reply {
 	w.T.Helper()
-	r, err := w.run.Run(context.Background(), claims.Library().Script(script), scriptkit.Once, keys, args)
+	r, err := w.run.Run(context.Background(), line.Library().Script(script), scriptkit.Once, keys, args)
 	require.NoError(w.T, err)
 	return r
 }

@@ -1,7 +1,8 @@
-// Command docs keeps the documentation true. It writes what is generated from
-// the scripts' headers into the docs; with -check it writes nothing, and fails
-// if a generated part is stale, a link or an anchor leads nowhere, the README is
-// too long, or docs/parity.md names something that does not exist.
+// Command docs keeps the documentation true. It writes what is generated from the
+// scripts' headers and comments into the docs. With -check it writes nothing, and fails
+// if a generated part is stale, a link or an anchor leads nowhere, the README is too long,
+// docs/parity.md names something that does not exist, or the table of kinds in
+// docs/architecture.md is not what scripts/kind and the other scripts say.
 package main
 
 import (
@@ -37,7 +38,12 @@ func run(root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	sections := generate(library.Scripts())
+	tree := os.DirFS(root)
+	stored, err := tables(tree)
+	if err != nil {
+		return err
+	}
+	sections := append(generate(library.Scripts()), stored...)
 	if !check {
 		return write(root, sections)
 	}
@@ -50,8 +56,9 @@ func run(root string, check bool) error {
 	problems = append(problems,
 		compare(root, sections),
 		checkReadme(filepath.Join(root, "README.md")),
-		checkLinks(os.DirFS(root)),
-		checkParity(os.DirFS(root), "docs/parity.md"),
+		checkLinks(tree),
+		checkParity(tree, "docs/parity.md"),
+		checkKinds(tree, "docs/architecture.md"),
 	)
 	if err := errors.Join(problems...); err != nil {
 		return err

@@ -14,11 +14,23 @@ type section struct {
 	file string // from the root
 	name string // in the markers around it
 	text string
+	// table says that it is the table of a file of scripts, which has its own markers.
+	table bool
 }
 
-func (s section) begin() string { return "<!-- begin " + s.name + ": written by `make docs` -->" }
+func (s section) begin() string {
+	if s.table {
+		return "<!-- " + s.name + " -->"
+	}
+	return "<!-- begin " + s.name + ": written by `make docs` -->"
+}
 
-func (s section) end() string { return "<!-- end " + s.name + " -->" }
+func (s section) end() string {
+	if s.table {
+		return tableEnd
+	}
+	return "<!-- end " + s.name + " -->"
+}
 
 // write puts the sections into their files.
 func write(root string, sections []section) error {

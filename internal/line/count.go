@@ -1,0 +1,93 @@
+package line
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// weighed is how many expired holds Count weighs at most.
+const weighed = 1000
+
+// Counts are what a name looked like at one moment.
+type Counts struct {
+	// Held is the weight of all holds together.
+	Held int
+	// Holders is how many holds that is.
+	Holders int
+	// Waiting is how many claims wait in line.
+	Waiting int
+	// Expired is how many holds and waiting claims have expired and were not swept yet.
+	Expired int
+	// Capacity is the stored capacity, 0 for a name that is not known.
+	Capacity int
+}
+
+// Count sends claim_stats, which only reads. It is repeated by Config.Retry. Of the
+// expired holds 1000 are weighed; any beyond count as of weight 1, so that Held may
+// be too high.
+func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
+	r, err := s.Run(ctx, s.stats, scriptkit.Bounded, name, strconv.Itoa(weighed))
+	if err != nil {
+		return Counts{}, err
+	}
+	if r.Status() != statusStats {
+		return Counts{}, Unexpected(name, &r)
+	}
+	counts := Counts{
+		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Expired: int(r.Int(5)),
+	}
+	return counts, r.Err()
+}
+
+// Sweep sends the kind's sweep once.
+func (s *Calls) Sweep(ctx context.Context, name string) (engine.Tide, error) {
+	_, tide, err := s.sweepOnce(ctx, name, scriptkit.Once)
+	return tide, err
+}
+
+// SweepOnce drops what has expired, as much as one script does, and returns how
+// much that was. Calls are repeated by Config.Retry.
+func (s *Calls) SweepOnce(ctx context.Context, name string) (int, error) {
+	dropped, _, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
+	return dropped, err
+}
+
+// SweepAll drops what has expired, however much it is, and returns how much that
+// was, also beside an error. Calls are repeated by Config.Retry.
+func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
+	for all := 0; ; {
+		dropped, tide, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
+		all += dropped
+		if err != nil || !tide.More {
+			return all, err
+		}
+	}
+}
+
+// SweepOn sweeps for as long as a script has stopped at its bound; more says
+// whether the last one has.
+func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
+	if !more {
+		return nil
+	}
+	_, err := s.SweepAll(ctx, name)
+	return err
+}
+
+// sweepOnce sends one sweep.
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode) (int, engine.Tide, error) {
+	r, err := s.Write(ctx, s.sweep, mode, name, s.Node)
+	if err != nil {
+		return 0, engine.Tide{}, err
+	}
+	if r.Status() != statusSwept {
+		return 0, engine.Tide{}, Unexpected(name, &r)
+	}
+	dropped := int(r.Int(4))
+	s.Tell.Swept(name, dropped)
+	s.swept(name, Texts(&r, 5))
+	return dropped, tide(&r), r.Err()
+}

@@ -1,0 +1,157 @@
+package line_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	name  = "door"
+	lease = 6 * time.Second
+)
+
+// node is the calls of a node that has no primitive.
+type node struct {
+	*line.Calls
+	t      *testing.T
+	redis  rueidis.Client
+	events []observe.Event
+}
+
+// onServer runs a test with the calls of node a, on keys of the kind lock, in
+// virtual time.
+func onServer(t *testing.T, test func(t *testing.T, a *node)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start()
+		require.NoError(t, err)
+		defer server.Close()
+		redis, err := server.Client()
+		require.NoError(t, err)
+		defer redis.Close()
+		space, err := keyspace.New("ns")
+		require.NoError(t, err)
+		a := &node{t: t, redis: redis}
+		a.Calls = line.New(line.Config{
+			Runner: scriptkit.NewRunner(redis, scriptkit.Options{}), Space: space, Kind: keyspace.Lock, Node: "a", Linger: time.Minute,
+			Scripts: "semaphore",
+			Tell:    func(ev observe.Event) { a.events = append(a.events, ev) },
+		})
+		a.Engine = engine.New(engine.Config{Redis: redis, Node: "a", Channel: space.Wake("a"), Wait: lease, Clock: clock.New()})
+		defer func() { require.NoError(t, a.Engine.Close(t.Context())) }()
+		test(t, a)
+	})
+}
+
+// ask acquires for a node, and returns the status.
+func (a *node) ask(node, id string) string {
+	a.t.Helper()
+	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
+	reply, err := a.Write(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
+		node, id, "1", "0", line.Decimal(lease.Milliseconds()), line.Decimal(r.LeaseMillis()), "0", line.Tail(&r),
+		"1", "1", "stored")
+	require.NoError(a.t, err)
+	return reply.Status()
+}
+
+// dump is all that the server has of the name.
+func (a *node) dump() string {
+	a.t.Helper()
+	ctx := context.Background()
+	state, err := a.redis.Do(ctx, a.redis.B().Hgetall().Key("ns:lock:{door}:state").Build()).AsStrMap()
+	require.NoError(a.t, err)
+	line, err := a.redis.Do(ctx, a.redis.B().Zrange().Key("ns:lock:{door}:line").Min("0").Max("-1").Withscores().Build()).AsZScores()
+	require.NoError(a.t, err)
+	return fmt.Sprint(state, line)
+}
+
+func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		ctx := context.Background()
+		require.Equal(t, "granted", a.ask("b", "b.1"))
+		require.Equal(t, "queued", a.ask("c", "c.1"))
+		before := a.dump()
+		require.ErrorIs(t, a.ForceRelease(ctx, name, "b.1", "x"), berth.ErrNotHeld)
+		require.ErrorIs(t, a.ForceRelease(ctx, name, "c.1", "b"), berth.ErrNotHeld)
+		require.Equal(t, before, a.dump(), "nothing is written")
+		require.Empty(t, a.events)
+
+		require.NoError(t, a.ForceRelease(ctx, name, "b.1", "b"))
+		require.NoError(t, a.ForceRelease(ctx, name, "c.1", ""), "whoever has it")
+		n, err := a.Count(ctx, name)
+		require.NoError(t, err)
+		require.Equal(t, line.Counts{Capacity: 1}, n)
+		for i, id := range []string{"b.1", "c.1"} {
+			require.Equal(t, observe.Event{
+				Kind: observe.ForceReleased, Node: "a", Name: name, Claim: id, Count: 1, Detail: "released",
+			}, a.events[i])
+		}
+	})
+}
+
+func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		for i := range 250 {
+			a.ask("dead", fmt.Sprintf("dead.%d", i))
+		}
+		time.Sleep(lease)
+		all, err := a.SweepAll(context.Background(), name)
+		require.NoError(t, err)
+		require.Equal(t, 250, all)
+		dropped := 0
+		for _, ev := range a.events {
+			require.Equal(t, observe.Swept, ev.Kind)
+			require.LessOrEqual(t, ev.Count, 100)
+			dropped += ev.Count
+		}
+		require.Equal(t, 250, dropped)
+	})
+}
+
+func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		good := berth.Token{Kind: "lock", Namespace: "ns", Name: name, Claim: "b.1", Node: "b"}
+		_, err := a.Resume(context.Background(), good)
+		require.ErrorIs(t, err, berth.ErrNotHeld, "a good one is sent")
+		for what, change := range map[string]func(*berth.Token){
+			"another kind":      func(token *berth.Token) { token.Kind = "sem" },
+			"another namespace": func(token *berth.Token) { token.Namespace = "berth" },
+			"no name":           func(token *berth.Token) { token.Name = "" },
+			"no claim":          func(token *berth.Token) { token.Claim = "" },
+			"no node":           func(token *berth.Token) { token.Node = "" },
+		} {
+			token := good
+			change(&token)
+			_, err := a.Resume(context.Background(), token)
+			require.ErrorIs(t, err, berth.ErrInvalidConfig, what)
+		}
+	})
+}
+
+// TestEveryScriptIsSound parses all, which programs do with those that they use.
+func TestEveryScriptIsSound(t *testing.T) {
+	t.Parallel()
+	all, err := scriptkit.Parse(scripts.FS)
+	require.NoError(t, err)
+	require.Equal(t, all.Scripts(), line.Library().Scripts())
+}

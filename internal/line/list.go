@@ -1,0 +1,188 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// pageSize is about how many entries one script of a listing reads.
+const pageSize = 100
+
+// ErrDamaged says that what is stored as a claim, or as counts, cannot be read, or is none of
+// Berth's. Listings go on after it.
+var ErrDamaged = errors.New("damaged")
+
+// idForm is what all ids of claims and nodes match. Nothing else that is stored as
+// one is passed on: who prints an id relies on it.
+var idForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
+
+// readRecord reads the record of a claim that a listing has found.
+func readRecord(name, id, text string) (engine.Record, error) {
+	record, err := ParseRecord(text)
+	switch {
+	case !idForm.MatchString(id):
+		err = errors.New("its id is not one of Berth's")
+	case err == nil && !idForm.MatchString(record.Node):
+		err = fmt.Errorf("its node %q is not one of Berth's", record.Node)
+	}
+	if err != nil {
+		return engine.Record{}, fmt.Errorf("berth: claim %q of %q is %w: %w", id, name, ErrDamaged, err)
+	}
+	return record, nil
+}
+
+// Holders goes through the holds of a name, in no order. It promises what SCAN
+// promises: what is held from beginning to end is there, once. It goes on after a
+// claim that is damaged, and ends after any other error: berth.ErrIncompatible or
+// the server's.
+func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
+	return func(yield func(berth.Holder, error) bool) {
+		seen := make(map[string]bool)
+		cursor := "0"
+		for {
+			page, next, err := s.holdersPage(ctx, name, cursor)
+			if err != nil {
+				yield(berth.Holder{}, err)
+				return
+			}
+			for _, h := range page {
+				if !seen[h.ID] && !yield(h.Holder, h.err) {
+					return
+				}
+				seen[h.ID] = true
+			}
+			if cursor = next; cursor == "0" {
+				return
+			}
+		}
+	}
+}
+
+// Waiters goes through the claims that wait, the first in line first. A claim
+// that waits from beginning to end is there, once; what comes and goes meanwhile
+// may be there or not. It goes on after a claim that is damaged, and ends after any
+// other error: berth.ErrIncompatible or the server's.
+func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
+	return func(yield func(berth.Waiter, error) bool) {
+		seen := make(map[string]bool)
+		from, ahead := int64(0), 0
+		for {
+			page, err := s.waitersPage(ctx, name, from)
+			if err != nil {
+				yield(berth.Waiter{}, err)
+				return
+			}
+			for _, w := range page.waiters {
+				if seen[w.ID] {
+					continue
+				}
+				seen[w.ID] = true
+				w.Ahead = ahead
+				ahead++
+				if !yield(w.Waiter, w.err) {
+					return
+				}
+			}
+			if page.read < pageSize {
+				return
+			}
+			if page.last == from {
+				page.last++ // a whole page of one place: it cannot be larger
+			}
+			from = page.last
+		}
+	}
+}
+
+// foundHolder is a holder of a page; of one that is damaged only its ID is known.
+type foundHolder struct {
+	berth.Holder
+	err error
+}
+
+// holdersPage sends claim_holders.
+func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []foundHolder, next string, err error) {
+	r, err := s.Run(ctx, s.holders, scriptkit.Bounded, name, cursor, strconv.Itoa(pageSize))
+	if err != nil {
+		return nil, "", err
+	}
+	if r.Status() != statusPage {
+		return nil, "", Unexpected(name, &r)
+	}
+	next = r.Str(1)
+	now := time.UnixMilli(r.Int(2))
+	for i := 3; i < r.Len(); i += 4 {
+		h, err := Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))
+		h.Resource = r.Str(i + 3)
+		page = append(page, foundHolder{h, err})
+	}
+	return page, next, r.Err()
+}
+
+// Holder reads what the server tells of a hold: its claim's id, the milliseconds
+// left (-1 = no end) and the record. The error is ErrDamaged.
+func Holder(name, id string, now time.Time, left int64, text string) (berth.Holder, error) {
+	record, err := readRecord(name, id, text)
+	if err != nil {
+		return berth.Holder{ID: id}, err
+	}
+	h := berth.Holder{
+		ID: id, Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
+		Fence: record.Fence, Lease: record.Lease, Left: Left(left), NoRenew: record.NoRenew,
+		MaxHold: record.MaxHold, Granted: record.Granted, Held: now.Sub(record.Granted),
+		Detached: record.Phase == 'd', ZombieAfter: record.ZombieAfter, Meta: record.Meta,
+	}
+	if h.Left < 0 {
+		h.Left = berth.Forever
+	}
+	return h, nil
+}
+
+// waiterPage is what one claim_waiters has read.
+type waiterPage struct {
+	waiters []foundWaiter
+	read    int   // how many entries, dead ones included
+	last    int64 // the place of the last of them
+}
+
+// foundWaiter is a waiter of a page; of one that is damaged only its ID is known.
+type foundWaiter struct {
+	berth.Waiter
+	err error
+}
+
+// waitersPage sends claim_waiters.
+func (s *Calls) waitersPage(ctx context.Context, name string, from int64) (page waiterPage, err error) {
+	r, err := s.Run(ctx, s.waiters, scriptkit.Bounded, name, Decimal(from), strconv.Itoa(pageSize))
+	if err != nil {
+		return page, err
+	}
+	if r.Status() != statusPage {
+		return page, Unexpected(name, &r)
+	}
+	now := time.UnixMilli(r.Int(1))
+	for i := 2; i < r.Len(); i += 4 {
+		page.read++
+		page.last = r.Int(i + 1)
+		text := r.Str(i + 3)
+		if text == "" {
+			continue // dead, and not yet swept
+		}
+		record, err := readRecord(name, r.Str(i), text)
+		since := time.UnixMilli(record.Ticket)
+		page.waiters = append(page.waiters, foundWaiter{berth.Waiter{
+			ID: r.Str(i), Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
+			Priority: record.Priority, Since: since, Waited: now.Sub(since), Alive: Millis(r.Int(i + 2)), Meta: record.Meta,
+		}, err})
+	}
+	return page, r.Err()
+}

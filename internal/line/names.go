@@ -1,0 +1,47 @@
+package line
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Names goes through the names of a kind that the server knows, each once. It
+// promises what SCAN promises, on every node of a cluster. timeout bounds each of
+// its calls.
+func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind, timeout time.Duration) iter.Seq2[string, error] {
+	const count = 500
+	return func(yield func(string, error) bool) {
+		seen := make(map[string]bool)
+		for _, node := range client.Nodes() {
+			for cursor := uint64(0); ; {
+				scan := node.B().Scan().Cursor(cursor).Match(space.Match(kind)).Count(count).Build()
+				// Rueidis repeats what only reads for as long as it may.
+				limited, cancel := scriptkit.Limit(ctx, timeout)
+				entry, err := node.Do(limited, scan).AsScanEntry()
+				cancel()
+				if err != nil {
+					if !yield("", scriptkit.Failure(limited, "SCAN", err)) {
+						return
+					}
+					break
+				}
+				for _, key := range entry.Elements {
+					name, ok := space.NameOf(kind, key)
+					if ok && !seen[name] && !yield(name, nil) {
+						return
+					}
+					seen[name] = true
+				}
+				if cursor = entry.Cursor; cursor == 0 {
+					break
+				}
+			}
+		}
+	}
+}

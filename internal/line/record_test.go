@@ -1,0 +1,135 @@
+package line_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+)
+
+// anyBytes draws free bytes, and often some that a record is written with.
+func anyBytes() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) }),
+		rapid.SampledFrom([]string{"", " ", ":", "0:", "3:ab", "1 2 3", "!gone", "\x00", "\xff", "ü🙂", strings.Repeat("9", 300)}),
+	)
+}
+
+func anyRecord() *rapid.Generator[engine.Record] {
+	millis := rapid.Map(rapid.Int64Range(0, 1<<44), func(n int64) time.Duration { return time.Duration(n%(1<<40)) * time.Millisecond })
+	instant := rapid.Map(rapid.Int64Range(0, 1<<44), func(n int64) time.Time {
+		if n == 0 {
+			return time.Time{}
+		}
+		return time.UnixMilli(n)
+	})
+	return rapid.Custom(func(t *rapid.T) engine.Record {
+		r := engine.Record{
+			Weight:      rapid.IntRange(1, 1<<40).Draw(t, "weight"),
+			Wait:        millis.Draw(t, "wait"),
+			Lease:       millis.Filter(func(d time.Duration) bool { return d > 0 }).Draw(t, "lease"),
+			MaxHold:     millis.Draw(t, "max"),
+			NoRenew:     rapid.Bool().Draw(t, "no renew"),
+			Phase:       rapid.SampledFrom([]byte("wghd")).Draw(t, "phase"),
+			ZombieAfter: millis.Draw(t, "zombie after"),
+			Priority:    rapid.IntRange(-128, 127).Draw(t, "priority"),
+			Ticket:      rapid.Int64Min(0).Draw(t, "ticket"),
+			Fence:       rapid.Int64Min(0).Draw(t, "fence"),
+			Granted:     instant.Draw(t, "granted"),
+			Limit:       instant.Draw(t, "limit"),
+			Node:        anyBytes().Draw(t, "node"),
+			Owner:       anyBytes().Draw(t, "owner"),
+			Label:       anyBytes().Draw(t, "label"),
+			Meta:        rapid.MapOfN(anyBytes(), anyBytes(), 0, 4).Draw(t, "meta"),
+		}
+		if rapid.Bool().Draw(t, "forever") {
+			r.Lease = berth.Forever
+		}
+		if len(r.Meta) == 0 {
+			r.Meta = nil
+		}
+		return r
+	})
+}
+
+func TestARecordReadsBackAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRecord().Draw(t, "record")
+		text := line.Text(&r)
+		got, err := line.ParseRecord(text)
+		require.NoError(t, err, "%q", text)
+		require.Equal(t, r, got)
+		require.True(t, strings.HasSuffix(text, line.Tail(&r)), "the tail is its end")
+		require.Equal(t, text, line.Text(&got), "a replay is equal, whatever the order of the map")
+	})
+}
+
+func TestARecordThatIsCutShortIsAnError(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRecord().Draw(t, "record")
+		text := line.Text(&r)
+		cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
+		_, err := line.ParseRecord(text[:cut])
+		require.Error(t, err, "%q of %q", text[:cut], text)
+	})
+}
+
+func TestARecordIsWrittenAsTheScriptsReadIt(t *testing.T) {
+	t.Parallel()
+	r := engine.Record{
+		Weight: 2, Wait: 6 * time.Second, Lease: berth.Forever, MaxHold: time.Minute, NoRenew: true, Phase: 'h',
+		Priority: -5, Ticket: 17, Fence: 18, Granted: time.UnixMilli(19), Limit: time.UnixMilli(20),
+		Node: "n 1", Owner: "o", Label: "", Meta: map[string]string{"k": "v", "": "x"},
+	}
+	require.Equal(t, "3:n 1h 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", line.Text(&r))
+	require.EqualValues(t, 0, r.LeaseMillis(), "forever")
+	r.Lease, r.NoRenew = time.Second, false
+	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", line.Tail(&r))
+	require.EqualValues(t, 1000, r.LeaseMillis())
+}
+
+func TestAMalformedRecordIsAnError(t *testing.T) {
+	t.Parallel()
+	const good = "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:"
+	_, err := line.ParseRecord(good)
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"empty":                    "",
+		"a tombstone":              "!gone",
+		"a node that is too short": "99:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a node of negative size":  "-1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a node without a size":    "nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"no phase":                 "1:n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a phase of two letters":   "1:nww 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a kind of two letters":    "1:nw 1 2 3 4 5 - rr 7 8 9 -1 1:o1:l0:",
+		"a word too few":           "1:nw 1 2 3 4 - r 7 8 9 -1 1:o1:l0:",
+		"no secret":                "1:nw 1 2 3 4 5  r 7 8 9 -1 1:o1:l0:",
+		"a ticket that is none":    "1:nw x 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a fence above 63 bits":    "1:nw 1 9223372036854775808 3 4 5 - r 7 8 9 -1 1:o1:l0:",
+		"a weight with a point":    "1:nw 1 2 3 4 5.0 - r 7 8 9 -1 1:o1:l0:",
+		"a priority that is none":  "1:nw 1 2 3 4 5 - r 7 8 9 - 1:o1:l0:",
+		"a text too few":           "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l",
+		"a text without its size":  "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l:",
+		"rubbish behind":           good + "x",
+		"a key without a value":    "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:1:k",
+		"metadata that is cut":     "1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:2:k",
+	} {
+		_, err := line.ParseRecord(text)
+		require.Error(t, err, name)
+	}
+}
+
+func TestARecordMayHaveTextsOfAReleaseToCome(t *testing.T) {
+	t.Parallel()
+	r, err := line.ParseRecord("1:nw 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:3:new")
+	require.NoError(t, err)
+	require.Equal(t, "o", r.Owner)
+}

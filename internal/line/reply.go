@@ -1,0 +1,186 @@
+package line
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Unexpected is the error for a reply that is none of those which the caller
+// reads: the state has a newer release's format, or Go does not know the
+// status, which the tests rule out.
+func Unexpected(name string, r *scriptkit.Reply) error {
+	if r.Status() == statusIncompatible && r.Int(1) == 0 {
+		return fmt.Errorf("berth: the state of %q is %w: it holds something in the place of its counts that is not Berth's", name, ErrDamaged)
+	}
+	if r.Status() == statusIncompatible {
+		return fmt.Errorf("%w: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, name, r.Int(1))
+	}
+	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
+}
+
+// Decimal writes a number as the scripts take it.
+func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Flag writes yes or no as the scripts take it.
+func Flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}
+
+// Millis reads milliseconds. More of them than a Duration carries, 292 years, are
+// berth.Forever.
+func Millis(n int64) time.Duration {
+	if n > int64(berth.Forever/time.Millisecond) {
+		return berth.Forever
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+// Left reads milliseconds that are left, where -1 stands for no end.
+func Left(n int64) time.Duration {
+	if n < 0 {
+		return -1
+	}
+	return Millis(n)
+}
+
+// More says whether the flags at i say that the script has stopped at its bound.
+func More(r *scriptkit.Reply, i int) bool { return r.Int(i)&flagMore != 0 }
+
+// The flags of replies; see scripts/line/reply.lua.
+const (
+	flagConfirmed = 1 << iota
+	flagMore
+	flagFirst
+)
+
+// num reads element i, 0 where the reply ends before.
+func num(r *scriptkit.Reply, i int) int64 {
+	if i >= r.Len() {
+		return 0
+	}
+	return r.Int(i)
+}
+
+// text reads element i, "" where the reply ends before.
+func text(r *scriptkit.Reply, i int) string {
+	if i >= r.Len() {
+		return ""
+	}
+	return r.Str(i)
+}
+
+// Texts are the elements from i on.
+func Texts(r *scriptkit.Reply, i int) (all []string) {
+	for ; i < r.Len(); i++ {
+		all = append(all, r.Str(i))
+	}
+	return all
+}
+
+// refusals are why an acquire got nothing, by status.
+var refusals = map[string]berth.AcquireError{
+	statusFull:     {Reason: berth.ReasonFull},
+	statusHeld:     {Reason: berth.ReasonHeld},
+	statusAhead:    {Reason: berth.ReasonQueuedAhead},
+	statusTooHeavy: {Reason: berth.ReasonTooHeavy},
+	statusDiffers:  {Reason: berth.ReasonCapacity},
+	statusCrowded:  {Reason: berth.ReasonTooManyEntries, Cause: berth.ErrTooManyEntries},
+	statusDeadlock: {Reason: berth.ReasonDeadlock, Cause: berth.ErrDeadlock},
+	statusGone:     {Reason: berth.ReasonGone},
+	statusForeign:  {Reason: berth.ReasonFailed, Cause: errors.New("berth: the claim's id is on record for another node")},
+}
+
+// answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,
+// setting, extra, place, ahead, next_ms; or status, held, waiting, swept, flags, setting.
+func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err error) {
+	flags := num(r, 4)
+	a.Tide = engine.Tide{Next: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0}
+	a.Capacity = int(num(r, 5))
+	switch status := r.Status(); status {
+	case statusGranted, statusReentered:
+		a.Granted, a.Confirmed = true, flags&flagConfirmed != 0
+		a.Ticket, a.Fence, a.Left = r.Int(1), r.Int(2), Left(r.Int(3))
+	case statusQueued:
+		a.Ticket, a.Left, a.Place, a.Ahead, a.Tide.Next = r.Int(1), Millis(r.Int(3)), r.Int(7), int(r.Int(8)), Left(r.Int(9))
+	default:
+		refused, known := refusals[status]
+		if !known {
+			return engine.Answer{}, "", Unexpected(name, r)
+		}
+		a.Refused = &refused
+		refused.Held, refused.Waiting, refused.Swept = int(num(r, 1)), int(num(r, 2)), int(num(r, 3))
+		refused.Capacity = a.Capacity
+	}
+	return a, text(r, 6), r.Err()
+}
+
+// Refusal reads a reply of the shape of acquire that says that there is nothing to get, and
+// tells of what it swept.
+func (s *Calls) Refusal(name string, r *scriptkit.Reply) *berth.AcquireError {
+	a, _, _ := answer(name, r)
+	s.Tell.Swept(name, a.Refused.Swept)
+	return a.Refused
+}
+
+// Requeued reads the reply of requeue to a claim that waits.
+func Requeued(name string, r *scriptkit.Reply) (engine.Answer, error) {
+	a, _, err := answer(name, r)
+	return a, err
+}
+
+// parting reads the reply of release: status, flags, fence, extra.
+func parting(name string, r *scriptkit.Reply) (p engine.Parting, extra string, err error) {
+	p = engine.Parting{Word: engine.Released(r.Status()), Unanswered: r.Unanswered}
+	switch r.Status() {
+	case statusReleased, statusCancelled, statusExpired:
+		p.More, p.Fence = More(r, 1), r.Int(2)
+	case statusNotHeld:
+		if r.Str(1) == toldReleased {
+			p.Word = engine.ForceReleased
+		}
+	case statusTaken:
+	default:
+		return p, "", Unexpected(name, r)
+	}
+	return p, text(r, 3), r.Err()
+}
+
+// tide reads what the replies of renew, restore and sweep begin with: status, next_ms,
+// flags, setting.
+func tide(r *scriptkit.Reply) engine.Tide {
+	return engine.Tide{Next: Left(r.Int(1)), First: r.Int(2)&flagFirst != 0, More: More(r, 2)}
+}
+
+func setting(r *scriptkit.Reply) int { return int(r.Int(3)) }
+
+// renewed reads what a renewal says of the i-th of n claims: behind the head word, left_ms
+// and fence of each, then the extra of each, where the kind has one.
+func renewed(r *scriptkit.Reply, n, i int) engine.Status {
+	at := 4 + 3*i
+	st := engine.Status{Word: engine.Word(r.Str(at)), Resource: text(r, 4+3*n+i)}
+	if st.Word == engine.WordTooHeavy {
+		st.Capacity, st.Held, st.Waiting = setting(r), int(r.Int(at+1)), int(r.Int(at+2))
+		return st
+	}
+	st.Left, st.Fence = Left(r.Int(at+1)), r.Int(at+2)
+	return st
+}
+
+// restored reads what a restore says of the i-th of n claims: behind the head held and
+// waiting, then a word for each.
+func restored(r *scriptkit.Reply, _, i int) engine.Status {
+	st := engine.Status{Word: engine.Word(r.Str(6 + i))}
+	if st.Word == engine.WordTooHeavy {
+		st.Capacity, st.Held, st.Waiting = setting(r), int(r.Int(4)), int(r.Int(5))
+	}
+	return st
+}

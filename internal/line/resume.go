@@ -1,0 +1,90 @@
+package line
+
+import (
+	"context"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Detach stops renewing a hold of this node, and returns the token by which it
+// can be taken up.
+func (s *Calls) Detach(ctx context.Context, h *engine.Hold) (berth.Token, error) {
+	if err := h.Detach(ctx); err != nil {
+		return berth.Token{}, err
+	}
+	c := h.Claim()
+	return berth.Token{
+		Kind: string(s.kind), Namespace: s.space.Namespace(), Name: c.Name, Claim: c.ID, Node: s.Node, Fence: h.Fence(),
+	}, nil
+}
+
+// checkToken refuses a token that cannot be of this client's holds.
+func (s *Calls) checkToken(token berth.Token) error {
+	if token.Kind != string(s.kind) {
+		return berth.Invalid("token.Kind", "%q is not this client's, %q", token.Kind, s.kind)
+	}
+	if token.Namespace != s.space.Namespace() {
+		return berth.Invalid("token.Namespace", "%q is not this client's, %q", token.Namespace, s.space.Namespace())
+	}
+	if err := keyspace.CheckName(token.Name); err != nil {
+		return err
+	}
+	if token.Claim == "" || token.Node == "" {
+		return berth.Invalid("token", "it names no claim or no node")
+	}
+	return nil
+}
+
+// Resume takes up a hold that was detached, and has it kept from now on. It
+// returns berth.ErrInvalidConfig for a token of another kind or namespace, or
+// for a hold that is not detached, berth.ErrNotHeld if the hold has ended,
+// berth.ErrReleased if somebody else has resumed or released it,
+// berth.ErrClosed, or the server's error.
+func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
+	if err := s.checkToken(token); err != nil {
+		return nil, err
+	}
+	if err := s.Engine.Begin(); err != nil {
+		return nil, err
+	}
+	defer s.Engine.End()
+	start := s.Engine.Now()
+	r, err := s.Write(ctx, s.resume, scriptkit.Bounded, token.Name,
+		s.Node, token.Claim, token.Node, s.mode(engine.ModeBeat, true))
+	if err != nil {
+		return nil, err
+	}
+	switch r.Status() {
+	case statusResumed:
+	case statusAttached: // by an attempt of this call or of an earlier one, or still in use
+	case statusNotHeld:
+		if r.Str(1) == toldReleased {
+			return nil, berth.ErrReleased
+		}
+		return nil, berth.ErrNotHeld
+	case statusTaken:
+		return nil, berth.ErrReleased
+	default:
+		return nil, Unexpected(token.Name, &r)
+	}
+	span, limit := Left(r.Int(1)), r.Int(2)
+	record, err := ParseRecord(r.Str(3))
+	resource := text(&r, 4)
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Status() == statusAttached && (record.Node != s.Node || !r.Unanswered && !s.Engine.MayAdopt(token.Claim)) {
+		return nil, berth.Invalid("token", "the hold is not detached")
+	}
+	if limit > 0 {
+		record.MaxHold = Millis(limit) // what is left of it, from this call on
+	}
+	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight, Request: s.request()}
+	return s.Engine.Adopt(ctx, claim, start, record.Fence, resource, span)
+}

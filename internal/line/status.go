@@ -1,0 +1,34 @@
+package line
+
+// The statuses of the scripts that every kind has, and of those that read a line; a test
+// compares them with the headers.
+const (
+	statusIncompatible = "incompatible"
+	statusGranted      = "granted"
+	statusReentered    = "reentered"
+	statusQueued       = "queued"
+	statusFull         = "full"
+	statusHeld         = "held"
+	statusAhead        = "ahead"
+	statusTooHeavy     = "too_heavy"
+	statusDiffers      = "differs"
+	statusCrowded      = "crowded"
+	statusDeadlock     = "deadlock"
+	statusGone         = "gone"
+	statusForeign      = "foreign"
+	statusReleased     = "released"
+	statusCancelled    = "cancelled"
+	statusExpired      = "expired"
+	statusNotHeld      = "not_held"
+	statusTaken        = "taken"
+	statusRenewed      = "renewed"
+	statusRestored     = "restored"
+	statusSwept        = "swept"
+	statusResumed      = "resumed"
+	statusAttached     = "attached"
+	statusPage         = "page"
+	statusStats        = "stats"
+)
+
+// toldReleased is the word of a tombstone that a force call left.
+const toldReleased = "released"

@@ -1,0 +1,291 @@
+package line_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/scripts"
+)
+
+// kinds are what the names of the scripts begin with, and the package of each.
+var kinds = map[string]string{"semaphore": "semaphore", "lock": "qlock", "pool": "allocator"}
+
+// verbs are what every kind has a script for.
+var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release"}
+
+// constants are the values of a file's text constants for whose name and type wanted is
+// true, sorted.
+func constants(t *testing.T, file string, wanted func(name, kind string) bool) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	require.NoError(t, err)
+	var values []string
+	for _, decl := range parsed.Decls {
+		block, ok := decl.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range block.Specs {
+			value := spec.(*ast.ValueSpec)
+			kind, _ := value.Type.(*ast.Ident)
+			if kind == nil {
+				kind = &ast.Ident{}
+			}
+			for i, name := range value.Names {
+				if wanted(name.Name, kind.Name) {
+					values = append(values, literal(t, value.Values[i]))
+				}
+			}
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// literal is the value of a text in Go.
+func literal(t *testing.T, e ast.Expr) string {
+	t.Helper()
+	value, err := strconv.Unquote(e.(*ast.BasicLit).Value)
+	require.NoError(t, err)
+	return value
+}
+
+// statuses are the values of a file's constants status..., sorted.
+func statuses(t *testing.T, file string) []string {
+	t.Helper()
+	return constants(t, file, func(name, _ string) bool { return strings.HasPrefix(name, "status") })
+}
+
+// engineWords are the values of the engine's constants of a type.
+func engineWords(t *testing.T, kind string) []string {
+	t.Helper()
+	return constants(t, "../engine/scripts.go", func(_, k string) bool { return k == kind })
+}
+
+// distinct sorts and drops repeats.
+func distinct(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// without drops words.
+func without(words []string, drop ...string) []string {
+	return slices.DeleteFunc(words, func(word string) bool { return slices.Contains(drop, word) })
+}
+
+// found are the first groups of all matches, sorted and without repeats.
+func found(pattern, text string) []string {
+	var words []string
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		words = append(words, match[1])
+	}
+	return distinct(words)
+}
+
+// source is a script as it is written, comments included.
+func source(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := fs.ReadFile(scripts.FS, path)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// function is the body of a function of a script.
+func function(t *testing.T, raw, name string) string {
+	t.Helper()
+	_, body, ok := strings.Cut(raw, "local function "+name+"(")
+	require.True(t, ok, name)
+	body, _, ok = strings.Cut(body, "\nend\n")
+	require.True(t, ok, name)
+	return body
+}
+
+// scriptsOf are the names of a kind's scripts: those for what every kind does, and the others.
+func scriptsOf(kind string) (shared, own []string) {
+	for _, script := range line.Library().Scripts() {
+		verb, ok := strings.CutPrefix(script.Name, kind+"_")
+		switch {
+		case !ok:
+		case slices.Contains(verbs, verb):
+			shared = append(shared, script.Name)
+		default:
+			own = append(own, script.Name)
+		}
+	}
+	return shared, own
+}
+
+// declared are the statuses of the headers of scripts, sorted.
+func declared(names ...string) []string {
+	var words []string
+	for _, name := range names {
+		for _, reply := range line.Library().Script(name).Header.Returns {
+			words = append(words, reply.Status)
+		}
+	}
+	return distinct(words)
+}
+
+func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
+	t.Parallel()
+	shared := statuses(t, "status.go")
+	_, every := scriptsOf("claim")
+	require.NotEmpty(t, every)
+	for kind := range kinds {
+		verbal, _ := scriptsOf(kind)
+		require.Len(t, verbal, len(verbs), "every kind has all")
+		every = append(every, verbal...)
+	}
+	require.Equal(t, declared(every...), shared, "of the scripts that every kind has, and of those that read a line")
+
+	for kind, folder := range kinds {
+		// What an own script's reply is compared with is declared where that is done, once.
+		// A claim that is requeued is told what acquire tells it: it is read with that.
+		_, own := scriptsOf(kind)
+		require.NotEmpty(t, own)
+		require.Equal(t, without(declared(own...), "incompatible", "queued"), statuses(t, "../../pkg/"+folder+"/script.go"), kind)
+	}
+}
+
+func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	raw := source(t, "line/renew.lua")
+	var words []string
+	for _, line := range found(`(?m)^--   (\w+(?:, \w+)*)  `, raw) {
+		words = append(words, strings.Split(line, ", ")...)
+	}
+	require.Equal(t, engineWords(t, "Word"), distinct(words), "as the comment says")
+
+	body := function(t, raw, "renew")
+	words = append(tombstones(t), found(`\bword(?:, \w+)* = [^"\n]*"(\w+)"`, body)...)
+	require.Equal(t, engineWords(t, "Word"), distinct(words), "as the script does")
+	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "quick/renew.lua"))
+	require.NotEmpty(t, words)
+	require.Subset(t, engineWords(t, "Word"), words)
+}
+
+func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	raw := source(t, "line/restore.lua")
+	comment := regexp.MustCompile(`(?s)what it is now:\n-- (.*?); and until`).FindStringSubmatch(raw)
+	require.NotNil(t, comment)
+	words := strings.Split(strings.ReplaceAll(comment[1], " or ", ", "), ", ")
+	// What is not known is put back, so no claim stays unknown.
+	want := without(engineWords(t, "Word"), "unknown")
+	require.Equal(t, want, distinct(words), "as the comment says")
+
+	body := function(t, raw, "restore_claim")
+	words = append(tombstones(t), found(`return "(\w+)"`, body)...)
+	require.Equal(t, want, distinct(words), "as the script does")
+}
+
+// tombstones are the words that a tombstone may say.
+func tombstones(t *testing.T) []string {
+	t.Helper()
+	// said are the words that a script with all that it includes leaves.
+	said := func(name string) []string {
+		raw := line.Library().Script(name).Source
+		return distinct(slices.Concat(found(`\("!"\) \.\. "(\w+)"`, raw), found(`\bleave\([^\n]*"(\w+)"[^\n]*\bstays\b`, raw)))
+	}
+	for kind := range kinds {
+		require.Equal(t, []string{"gone"}, said(kind+"_release"))
+		require.Equal(t, []string{"released"}, said(kind+"_force_release"))
+	}
+	var words []string
+	for _, script := range line.Library().Scripts() {
+		words = append(words, said(script.Name)...)
+	}
+	words = distinct(words)
+	require.Equal(t, []string{"gone", "released"}, words)
+	told := constants(t, "status.go", func(name, _ string) bool { return strings.HasPrefix(name, "told") })
+	require.Subset(t, words, told)
+	return words
+}
+
+func TestTheAnswersToAReleaseAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	for kind := range kinds {
+		want := without(declared(kind+"_release"), "incompatible")
+		want = append(want, "force_released") // not_held, with the word of an operator's tombstone
+		require.Equal(t, distinct(want), engineWords(t, "Released"), kind)
+	}
+}
+
+func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	more := map[string][]string{"lock": {"beat <zombie limit, ms>", "extend <ms> <call id>"}}
+	for kind := range kinds {
+		renew, told := modes(t, kind+"_renew.lua")
+		require.Equal(t, engineWords(t, "Mode"), renew, kind)
+		require.Equal(t, more[kind], told, kind)
+		resume, told := modes(t, kind+"_resume.lua")
+		require.Equal(t, []string{"beat"}, resume, kind)
+		require.Subset(t, more[kind], told, kind)
+	}
+}
+
+// modes are the modes that a header declares: single words, and those that say more.
+func modes(t *testing.T, path string) (words, told []string) {
+	t.Helper()
+	header := regexp.MustCompile(`(?s)\bmode \((.*?)\)\n`).FindStringSubmatch(source(t, path))
+	require.NotNil(t, header, path)
+	quoted := regexp.MustCompile(`,\s"([^"]*)"`)
+	words = strings.Split(quoted.ReplaceAllString(header[1], ""), ", ")
+	if list := found(quoted.String(), header[1]); len(list) > 0 {
+		told = list
+	}
+	return distinct(words), told
+}
+
+// A wake-up that the engine does not know would be lost on every hand-off.
+func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
+	t.Parallel()
+	sends := regexp.MustCompile(`\bwake\(at, (?:[^,()\n]|\([^()\n]*\))+, "(\w+)", (?:at\.)?name\b`)
+	sent := map[string][]string{}
+	for _, script := range line.Library().Scripts() {
+		calls := strings.Count(script.Source, "wake(") - strings.Count(script.Source, "local function wake(")
+		words := sends.FindAllStringSubmatch(script.Source, -1)
+		require.Len(t, words, calls, "all say their word so that this test finds it: %s", script.Name)
+		kind, _, _ := strings.Cut(script.Name, "_")
+		for _, word := range words {
+			sent[kind] = append(sent[kind], word[1])
+		}
+	}
+	require.Len(t, sent, len(kinds), "nobody else wakes a node")
+	for kind := range kinds {
+		require.Equal(t, taken(t), distinct(sent[kind]), kind)
+	}
+}
+
+// taken are the words in the switch of Engine.deliver.
+func taken(t *testing.T) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../engine/engine.go", nil, 0)
+	require.NoError(t, err)
+	var words []string
+	for _, decl := range parsed.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "deliver" {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if clause, ok := n.(*ast.CaseClause); ok {
+				for _, word := range clause.List {
+					words = append(words, literal(t, word))
+				}
+			}
+			return true
+		})
+	}
+	return distinct(words)
+}

@@ -1,0 +1,84 @@
+package model_test
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+// tomorrow are the scripts of a release that knows a feature 2: a name uses it while it is kept
+// with 2. Nothing but this test has ever heard of it.
+func tomorrow(t *testing.T) *scriptkit.Library {
+	t.Helper()
+	edits := map[string][2]string{
+		"state/feature.lua": {"local feature_newest = 1\n", "local feature_newest = 2\n"},
+		"state/save.lua":    {"kind_save(st), 1 -- the number", "kind_save(st), st.keep == 2 and 2 or 1 -- the number"},
+	}
+	files := fstest.MapFS{}
+	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := scripts.FS.ReadFile(path)
+		if edit, ok := edits[path]; ok {
+			require.Equal(t, 1, strings.Count(string(text), edit[0]), path)
+			text = []byte(strings.Replace(string(text), edit[0], edit[1], 1))
+			delete(edits, path)
+		}
+		files[path] = &fstest.MapFile{Data: text}
+		return err
+	}))
+	require.Empty(t, edits)
+	return scriptkit.MustParse(files)
+}
+
+// A name's number is that of the newest feature that it uses: who does not know the feature
+// refuses the name, and goes on with all others.
+func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
+	onStage(t, "semaphore", func(t *testing.T, named func(name string) *stage) {
+		newer, s, other := tomorrow(t), named("uses"), named("does not")
+		number := func(s *stage) any { return s.do(t, "HGET", s.state, "fmt") }
+		resize := func(s *stage, keep string) {
+			reply := s.eval(t, newer, "semaphore_resize", s.state, s.line, []string{"2000", channel, "gpu", "3", keep, "1"})
+			require.Equal(t, "resized", reply.([]any)[0])
+		}
+		for _, s := range []*stage{s, other} {
+			status, _ := s.acquire(t, plainly("n.1"))
+			require.Equal(t, "granted", status)
+		}
+		resize(other, "1")
+		require.Equal(t, "1", number(other), "the feature is known, and not used")
+		resize(s, "2")
+		require.Equal(t, "2", number(s))
+
+		kept, asked := s.dump(t, s.state, s.line), 0
+		for _, script := range s.whole.Scripts() {
+			if strings.HasPrefix(script.Name, "swarm_") || strings.HasPrefix(script.Name, "fence_") {
+				continue
+			}
+			words := append([]string{"EVAL", script.Source, fmt.Sprint(len(script.Header.Keys))}, s.state, s.line)
+			for n := 2; n < len(script.Header.Keys); n++ {
+				words = append(words, fmt.Sprint("berth:{uses}:", n))
+			}
+			words = append(words[:3+len(script.Header.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Header.Args)+len(script.Header.Group)))...)
+			require.Equal(t, []any{"incompatible", int64(2)}, s.do(t, words...), script.Name)
+			require.Equal(t, kept, s.dump(t, s.state, s.line), "%s writes nothing", script.Name)
+			asked++
+		}
+		require.Greater(t, asked, 35)
+
+		status, _ := other.acquire(t, plainly("n.2"))
+		require.Equal(t, "granted", status, "all others go on")
+		resize(s, "0")
+		require.Equal(t, "1", number(s), "the feature is not used any more")
+		status, _ = s.acquire(t, plainly("n.2"))
+		require.Equal(t, "granted", status)
+	})
+}

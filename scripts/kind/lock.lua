@@ -1,0 +1,126 @@
+--- @include "state/open"
+--- @include "owner/group"
+--- @include "owner/move"
+--- @include "owner/part"
+--- @include "owner/prolong"
+--- @include "owner/reenter"
+--- @include "owner/stand"
+--- @include "owner/reentered"
+--- @include "owner/told"
+-- What only locks are: one owner holds, with one entry or several, which share a deadline.
+-- See docs/architecture.md, "Add a kind", for what the machine asks of a kind. What a kind
+-- does not need is false.
+local kind_fresh = false
+local kind_save = false
+local kind_spare = 0
+local kind_weighs = true
+local kind_heavy = false
+local kind_leave = false
+local kind_deal = false
+local kind_expire = false
+local kind_due = false
+local kind_moment = false
+local kind_extras = false
+local kind_tell = false
+
+-- kind_open: the stem is the last of what was fetched.
+local function kind_open(keys, linger, channel, name, t, v)
+  local at, st, known = open(keys, linger, channel, name, t, v)
+  st.stem = v[7]
+  return at, st, known
+end
+
+-- kind_refuse: nothing is refused before; a lock is a line of capacity 1.
+local function kind_refuse(st)
+  st.cap = 1
+end
+
+-- kind_full: what has expired may be in the way.
+local function kind_full(_, st)
+  return st.waiting > 0 or st.used > 0
+end
+
+-- kind_enter: an owner was given. A claim that holds already, as an entry that is not the
+-- outermost one, is told what it has. Where the owner holds the lock, a claim enters once
+-- more by its conflict, waits, or is refused.
+local function kind_enter(at, st, ask, holds, swept, more)
+  local s = st.used > 0 and group(at, st)
+  local e = holds and group_entry(s, ask.claim)
+  if holds then
+    return e and e.kind ~= "o" and reentered(at, s, e, false) or nil
+  end
+  local outer = s and record_owner(s.entries[1].claim, s.entries[1].r) == ask.owner and s.entries[1].r
+  if not outer then
+    return nil
+  elseif ask.conflict == "work" or ask.conflict == "extend" then
+    if #s.entries >= 100 then
+      return { "crowded", st.used, st.waiting, swept, more and 2 or 0 }
+    end
+    local entry, m = reenter(at, st, s, ask.claim, ask.r, ask.conflict == "extend")
+    return reentered(at, s, entry, more), m.fields, m.furthest
+  end
+  local stays = outer.max == 0 and (outer.lease == 0 or outer.kind == "r" and outer.phase ~= "d")
+  if ask.conflict == "fail" or stays and ask.endless then
+    return { "deadlock", st.used, st.waiting, swept, more and 2 or 0 }
+  end
+end
+
+-- kind_place: by access.
+local kind_place = stand
+
+-- kind_part: after a hold was ended, the other entries go on, and the last one takes the
+-- stem along. It returns how many stay, what is to be saved, the earliest deadline that has
+-- come nearer, and whether all that is left has ended before the outermost one.
+local function kind_part(at, st, claim, r, wish)
+  local count, m = 0, nil
+  if st.used > 0 and not wish.forced then
+    count, m = part(at, st, claim, r, wish.lowered)
+  elseif st.stem then
+    redis.call("HDEL", at.state, "stem")
+  end
+  return count, m and m.fields, m and m.sooner, st.used > 0 and count == 0
+end
+
+--- @include "line/head"
+-- kind_next: the first in line, if nobody holds.
+local function kind_next(at, st, budget, arrival)
+  if not arrival and st.used > 0 then
+    return nil -- held, so there is no need to look who is next
+  end
+  local claim, r, alive = head(at, st, budget, arrival)
+  return claim, r, alive, r and st.used == 0
+end
+
+-- kind_refused: nobody holds, but others come first; or somebody does.
+local function kind_refused(st, _, swept, more)
+  return { st.used == 0 and "ahead" or "held", st.used, st.waiting, swept, more and 2 or 0 }
+end
+
+-- kind_hold: the live entry, as the group has read it.
+local function kind_hold(at, st, claim)
+  local e = st.used > 0 and group_entry(group(at, st), claim)
+  return e and e.r
+end
+
+-- kind_renew: an entry's call moves the deadline that all have.
+local function kind_renew(at, st, claim, _, mode)
+  prolong(at, st, st.group, group_entry(st.group, claim), mode)
+end
+
+-- kind_move: all entries follow the common deadline.
+local function kind_move(at, st, m)
+  local s = st.used > 0 and group(at, st)
+  if s then
+    move(st, s, m)
+  end
+end
+
+-- kind_setting: a lock has none.
+local function kind_setting()
+  return 0
+end
+
+-- kind_left: how long an entry may believe in its hold.
+local function kind_left(at, st, claim)
+  return told(at, st.group, group_entry(st.group, claim))
+end

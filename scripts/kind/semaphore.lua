@@ -1,0 +1,68 @@
+--- @include "state/open"
+-- What only semaphores are: a capacity, of which each claim takes its weight. See
+-- docs/architecture.md, "Add a kind", for what the machine asks of a kind. What a kind
+-- does not need is false.
+local kind_open = open
+local kind_fresh = false
+local kind_save = false
+local kind_spare = 0
+local kind_weighs = true
+local kind_enter = false
+local kind_place = false
+local kind_part = false
+local kind_deal = false
+local kind_leave = false
+local kind_expire = false
+local kind_due = false
+local kind_moment = false
+local kind_hold = false
+local kind_move = false
+local kind_left = false
+local kind_extras = false
+local kind_tell = false
+
+-- kind_heavy: a claim that weighs more than the capacity will never fit.
+local function kind_heavy(st, r)
+  return r.weight > st.cap
+end
+
+-- kind_refuse: the stored capacity rules, unless the caller insists on its own.
+local function kind_refuse(st, ask)
+  if st.cap == 0 or ask.policy == "override" then
+    st.cap = ask.capacity
+  elseif st.cap ~= ask.capacity and ask.policy == "strict" then
+    return { "differs", st.used, st.waiting, 0, 0, st.cap }
+  end
+  if ask.r.weight > st.cap then
+    return { "too_heavy", st.used, st.waiting, 0, 0, st.cap }
+  end
+end
+
+-- kind_full: what has expired may be in the way.
+local function kind_full(_, st, r)
+  return st.waiting > 0 or st.used + r.weight > st.cap
+end
+
+--- @include "line/head"
+-- kind_next: the first in line, if its weight fits.
+local function kind_next(at, st, budget, arrival)
+  if not arrival and st.used >= st.cap and st.cap == st.was_cap then
+    return nil -- full, so there is no need to look who is next
+  end
+  local claim, r, alive = head(at, st, budget, arrival)
+  return claim, r, alive, r and r.weight <= st.cap - st.used
+end
+
+-- kind_refused: there is room, but others come first; or there is none.
+local function kind_refused(st, r, swept, more)
+  return { st.used + r.weight <= st.cap and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.cap }
+end
+
+-- kind_setting: the capacity.
+local function kind_setting(st)
+  return st.cap
+end
+
+--- @include "line/lengthen"
+-- kind_renew: each hold has its own deadline.
+local kind_renew = lengthen

@@ -1,0 +1,92 @@
+--- @include "state/band"
+--- @include "state/int"
+--- @include "state/record"
+--- @include "line/endless"
+--- @include "line/lowest"
+-- expired returns the members of a range of the line whose time has passed, and the
+-- fields of their claims, within the budget.
+local function expired(at, budget, from)
+  local members, fields = {}, {}
+  if budget.left > 0 then
+    members = redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms), "LIMIT", "0", int(budget.left))
+  end
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  return members, fields
+end
+
+-- expire_drop takes members of the line, and fields of the state, away.
+local function expire_drop(at, budget, members, fields)
+  redis.call("ZREM", at.line, unpack(members))
+  redis.call("HDEL", at.state, unpack(fields))
+  budget.left = budget.left - #fields
+end
+
+-- expire_holds drops holds whose deadline has passed. It returns the earliest deadline
+-- that the kind has set with what they held (ms), nil for none.
+local function expire_holds(at, st, budget)
+  local holds, fields = expired(at, budget, 0)
+  if #holds == 0 then
+    return nil
+  end
+  local records = redis.call("HMGET", at.state, unpack(fields))
+  for i, text in ipairs(records) do
+    local r = text and record_read(text)
+    st.used = st.used - (r and r.weight or 0)
+    st.forever = st.forever - (r and endless_count(r) or 0)
+    records[i] = r or false
+  end
+  local deadlines, sooner = kind_expire and redis.call("ZMSCORE", at.line, unpack(holds)), nil
+  expire_drop(at, budget, holds, fields)
+  for i, member in ipairs(kind_expire and holds or {}) do
+    local ends = kind_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]))
+    sooner = ends and math.min(sooner or ends, ends) or sooner
+  end
+  return sooner
+end
+
+-- expire drops what has expired, within the budget: holds, then waiters, then tombstones,
+-- then what else of the kind ends by time. It returns whether waiters were dropped, and
+-- the earliest deadline that the kind has set (ms), nil for none. Its first write is a
+-- ZREM, so it works on a full server.
+local function expire(at, st, budget)
+  local sooner
+  if st.used > 0 then
+    local held
+    st.low, held = lowest(at.line)
+    if st.low and st.low <= at.ms then
+      sooner, st.low = expire_holds(at, st, budget), nil
+      if st.used > 0 then
+        st.low, held = lowest(at.line)
+      end
+    end
+    if not held then
+      st.used, st.forever = 0, 0 -- a cached sum counts as nothing when nothing is held
+    end
+  end
+  local dead, fields = {}, nil
+  if st.waiting > 0 then
+    dead, fields = expired(at, budget, band_alive)
+  end
+  if dead[1] then
+    st.waiting = st.waiting - #dead
+    local members = {}
+    for i, member in ipairs(dead) do
+      members[2 * i - 1], members[2 * i] = member, "q:" .. string.sub(member, 3)
+    end
+    expire_drop(at, budget, members, fields)
+  end
+  local stones, graves = {}, nil
+  if st.gone > 0 then
+    stones, graves = expired(at, budget, band_tomb)
+  end
+  if stones[1] then
+    st.gone = st.gone - #stones
+    expire_drop(at, budget, stones, graves)
+  end
+  if kind_due then
+    kind_due(at, st, budget)
+  end
+  return dead[1] ~= nil, sooner
+end

@@ -1,0 +1,61 @@
+--- @include "state/record"
+--- @include "state/least"
+--- @include "state/save"
+--- @include "line/first"
+--- @include "line/leave"
+--- @include "line/recount"
+--- @include "line/expire"
+--- @include "line/handoff"
+--- @include "line/tide"
+--- @include "wake/wake"
+--- @include "wake/tell"
+-- force ends holds or waits, each with its claim and record, whoever has them, tells their
+-- nodes, and hands on. Each leaves a tombstone for so many milliseconds; wish is what only
+-- the kind reads. It returns what a reply has behind its status: flags (2: the run has stopped
+-- at its bound, sweep at once), the fence, and how many claims it ended.
+local function force(at, st, targets, stays, wish)
+  local budget, parted, sooner, fence = { left = 100 }, false, nil, nil
+  for _, e in ipairs(targets) do
+    fence = e.r.fence
+    parted = parted or not e.r.held and first(at.line) == e.claim
+    local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)
+    sooner = least(sooner, ends)
+    if kind_part and wish then
+      kind_part(at, st, e.claim, e.r, wish)
+    end
+    wake(at, e.r.node, "released", at.name, e.claim)
+  end
+  if kind_weighs and not wish then
+    recount(at, st) -- somebody else may have written the claim, uncounted
+  end
+  if st.used > 0 or kind_due then
+    local dead, ends = expire(at, st, budget)
+    parted, sooner = parted or dead, least(sooner, ends)
+  end
+  handoff(at, st, budget, parted)
+  save(at, st, at.ms + stays)
+  hasten(at, st, sooner)
+  tell(at)
+  return (budget.left <= 0 or st.met) and 2 or 0, tonumber(fence), #targets
+end
+
+-- force_claim answers a force call that names a claim: of whatever node, or only of the one
+-- given.
+local function force_claim(at, st, known, claim, node, stays)
+  if at.newer then
+    return { "incompatible", at.newer }
+  end
+  local r, word = known and record_read(known), "released"
+  if not r then
+    return { "not_held", string.match(known or "", record_word) or "" }
+  elseif node ~= "" and r.node ~= node then
+    return { "not_held", "" } -- another node has resumed it: not the one that is meant
+  end
+  r.held = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+  if not r.held then
+    word = "cancelled"
+  elseif r.held <= at.ms then
+    word = "expired"
+  end
+  return { word, force(at, st, { { claim = claim, r = r } }, stays) }
+end

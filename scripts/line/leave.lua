@@ -1,0 +1,36 @@
+--- @include "state/band"
+--- @include "state/record"
+--- @include "line/endless"
+--- @include "line/recount"
+-- bury leaves a tombstone of a claim, for so many milliseconds.
+local function bury(at, st, claim, stays)
+  redis.call("ZADD", at.line, band_tomb + at.ms + stays, "t:" .. claim)
+  st.gone = st.gone + 1
+end
+
+-- leave takes a claim out of the line and the state, as a hold, which has a deadline, or
+-- as a waiter, and lowers the counts by what was there. With a word given, a tombstone that says
+-- it stays for so many milliseconds. A claim of which the line has nothing says that
+-- somebody has deleted the line: the counts are made anew. Its first write is a ZREM, so
+-- it works on a full server. What the claim had goes back by kind_leave, with what that
+-- returns; wish is what only the kind reads.
+local function leave(at, st, claim, r, deadline, word, stays, wish)
+  if deadline then
+    redis.call("ZREM", at.line, "h:" .. claim)
+    st.used, st.low = st.used - r.weight, nil
+    st.forever = st.forever - endless_count(r)
+  elseif redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim) > 0 then
+    st.waiting = st.waiting - 1
+  else
+    recount(at, st)
+  end
+  if word then
+    redis.call("HSET", at.state, "c:" .. claim, record_stone .. word)
+    bury(at, st, claim, stays)
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+  if kind_leave then
+    return kind_leave(at, st, claim, r, deadline, wish)
+  end
+end

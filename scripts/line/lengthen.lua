@@ -1,0 +1,28 @@
+--- @include "state/band"
+--- @include "line/moves"
+-- lengthen takes a call of the holder's own, of a hold that stands for itself. The first such
+-- call after a grant confirms it, and starts a fixed lease and the maximum hold, once.
+-- After that a hold that renews by itself gets its lease anew; a fixed one only where the
+-- holder asks for it in so many words, and a detached one likewise.
+local function lengthen(at, st, claim, r, mode, m)
+  local starts = r.phase == "g"
+  if starts then
+    r.phase, r.changed = "h", true
+    r.limit = r.max > 0 and at.ms + r.max or 0
+    if r.lease == 0 and r.max == 0 then
+      st.forever = st.forever + 1
+    end
+  end
+  local anew = starts or mode == "renew" or (r.kind == "r" and r.phase ~= "d")
+  if mode == "detach" and r.phase ~= "d" then
+    r.phase, r.changed = "d", true
+  end
+  local ends = r.held
+  if anew then
+    ends = r.lease == 0 and band_forever or at.ms + r.lease
+    if r.limit > 0 then
+      ends = math.min(ends, r.limit)
+    end
+  end
+  moves_hold(m, claim, r, ends)
+end

@@ -1,0 +1,30 @@
+--- @include "state/band"
+--- @include "state/int"
+--- @include "state/record"
+--- @include "line/endless"
+-- recount makes the counts of a name anew, once in a run, by what is in its line: that
+-- was deleted by hand or by eviction, and the state still counts what was in it. Where
+-- there are more than 100 holds by now, their sums stay as they are, too high, until
+-- nothing is held.
+local function recount(at, st)
+  if st.recounted then
+    return
+  end
+  st.recounted = true
+  st.waiting = redis.call("ZCOUNT", at.line, int(band_queue), int(band_queue_end))
+  st.gone = redis.call("ZCOUNT", at.line, int(band_tomb), int(band_tomb + band_width - 1))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, "0", int(band_forever), "LIMIT", "0", "101")
+  if #holds > 100 then
+    return
+  end
+  st.used, st.forever = 0, 0
+  local fields = { "c:" }
+  for i, member in ipairs(holds) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+    local r = text and record_read(text)
+    st.used = st.used + (r and r.weight or 0)
+    st.forever = st.forever + (r and endless_count(r) or 0)
+  end
+end

@@ -1,0 +1,56 @@
+--- @include "state/band"
+--- @include "state/record"
+--- @include "owner/stem"
+-- group reads the live entries of the owner that holds a lock, the outermost first, each
+-- with its record, and what they have in common: once in a run. It returns nil where
+-- nobody holds the lock. Without a stem there is one entry. Of an entry that this run has
+-- taken out the record and its deadline are given.
+local function group(at, st, left, r)
+  if st.group then
+    return st.group
+  end
+  local s = st.stem and stem_read(st.stem, st.fence)
+  if not s then
+    local sole = left or redis.call("ZRANGEBYSCORE", at.line, "(" .. at.ms, band_forever, "LIMIT", 0, 1)[1]
+    if not sole then
+      return nil
+    end
+    s = stem_new(left or string.sub(sole, 3))
+  end
+  local members, fields, live, unheard = {}, {}, {}, {}
+  for i, e in ipairs(s.entries) do
+    members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
+  end
+  local scores = redis.call("ZMSCORE", at.line, unpack(members))
+  local texts = redis.call("HMGET", at.state, unpack(fields))
+  for i, e in ipairs(s.entries) do
+    e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
+    if e.r and e.claim ~= left then
+      e.r.held, e.r.changed = tonumber(scores[i]), false
+    end
+    if e.r and e.r.held and e.r.held > at.ms then
+      local list = e.fresh and unheard or live
+      list[#list + 1] = e
+    end
+  end
+  for _, e in ipairs(unheard) do
+    live[#live + 1] = e -- the others renew before one that has never spoken
+  end
+  s.entries = live
+  if not live[1] then
+    return nil
+  end
+  s.own, s.deadline = s.own or live[1].r.held, s.deadline or live[1].r.held
+  st.group = s
+  return s
+end
+
+-- group_entry finds a claim among the entries of a group, nil where it is none.
+local function group_entry(s, claim)
+  for i, e in ipairs(s and s.entries or {}) do
+    if e.claim == claim then
+      return e, i
+    end
+  end
+  return nil
+end

@@ -1,0 +1,23 @@
+--- @include "state/band"
+--- @include "pool/list"
+-- damaged takes a resource whose item cannot be read off the list of free ones, so that
+-- nobody gets it. It leaves the item as it is, and notes the resource in the line, for
+-- the next sweep to tell of it, once.
+-- It still counts among the resources, and among the leased ones if it was leased:
+-- ended says that a hold of it has ended, and then it does not any more. Who else holds
+-- it, pool_mend finds out.
+local function damaged(at, st, key, ended)
+  local p = st.pool
+  if list_drop(at, key) then
+    p.free = p.free - 1
+  end
+  local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
+  local score = known or band_damage
+  if ended and (score - band_damage) % 2 == 0 then
+    p.leased, score = math.max(p.leased - 1, 0), score + 1
+  end
+  if score ~= known then
+    redis.call("ZADD", at.line, score, "d:" .. key)
+  end
+  st.met = st.met or not known
+end

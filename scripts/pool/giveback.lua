@@ -1,0 +1,22 @@
+--- @include "pool/item"
+--- @include "pool/settle"
+--- @include "pool/comesback"
+--- @include "pool/damaged"
+-- giveback ends what a claim had of a resource; see comesback for ends and reason. It
+-- returns whether the resource is still in the pool, and the end of the rest that it begins
+-- (ms), nil for none. w is what the claim wants, nil where its record is gone.
+local function giveback(at, st, claim, key, w, ends, reason)
+  redis.call("HDEL", at.state, "r:" .. claim)
+  local i, bad = item_read(at, key)
+  if bad then
+    damaged(at, st, key, not (w and w.shared))
+    return true, nil
+  elseif not i then
+    return false, nil
+  end
+  local was_there, rests = comesback(at, i, claim, ends, reason)
+  if was_there then -- else it was shared, and has kept nothing from anybody
+    settle(at, st, key, i)
+  end
+  return not i.leaving, rests
+end

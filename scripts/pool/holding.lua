@@ -1,0 +1,64 @@
+--- @include "pool/wants"
+--- @include "pool/giveback"
+--- @include "pool/take"
+-- The field r:<claim> of a pool's state is the resource that a claim holds.
+
+-- holding_of reads it, nil for none.
+local function holding_of(at, st, claim)
+  if claim == st.claim then
+    return st.extra ~= "" and st.extra or nil
+  end
+  return redis.call("HGET", at.state, "r:" .. claim) or nil
+end
+
+-- holding_all reads what each of many claims holds, "" for nothing: claim, mode, ...
+local function holding_all(at, calls)
+  local fields = {}
+  for i = 1, #calls, 2 do
+    fields[#fields + 1] = "r:" .. calls[i]
+  end
+  local resources = redis.call("HMGET", at.state, unpack(fields))
+  for n, resource in ipairs(resources) do
+    resources[n] = resource or ""
+  end
+  return resources
+end
+
+-- holding_begin gives a claim what pick has chosen, and returns the resource and the field
+-- that the caller has to write.
+local function holding_begin(at, st, claim, chosen)
+  take(at, st, claim, chosen)
+  return chosen.key, "r:" .. claim
+end
+
+-- holding_end has what a claim held go back. The cooldown counts from the end of the hold.
+-- wish has the fence that the holder knows, and the rest (ms) and the reason that it asks
+-- for: who comes too late, or has lost its grant to another one of the claim, has no say in
+-- how long the resource rests. It returns whether the resource is still in the pool (1, 0),
+-- and as a third value the end of the rest that it begins (ms), nil for none.
+local function holding_end(at, st, claim, r, deadline, wish)
+  local key = holding_of(at, st, claim)
+  if not key then
+    return 1
+  end
+  local w, reason = wants_read(r.tail), ""
+  local ends = w.cooldown > 0 and math.min(at.ms, deadline or at.ms) + w.cooldown or 0
+  local rest = wish and deadline and deadline > at.ms and r.fence == wish.fence and wish.rest or 0
+  if rest > 0 and at.ms + rest >= ends then
+    ends, reason = at.ms + rest, wish.reason
+  end
+  local stays, rests = giveback(at, st, claim, key, w, ends, reason)
+  return stays and 1 or 0, nil, rests
+end
+
+-- holding_expire has what a hold whose time has passed was of go back; r is false where its
+-- record is gone. It returns the end of the rest that it begins (ms), nil for none.
+local function holding_expire(at, st, claim, r, deadline)
+  local key = redis.call("HGET", at.state, "r:" .. claim)
+  if not key then
+    return nil
+  end
+  local w = r and wants_read(r.tail) or nil
+  local _, rests = giveback(at, st, claim, key, w, w and w.cooldown > 0 and deadline + w.cooldown or 0, "")
+  return rests
+end

@@ -1,0 +1,40 @@
+--- @include "state/fetch"
+--- @include "state/open"
+--- @include "pool/counts"
+-- pool_open fetches and opens a pool, which has three more keys, counts of its own, and the
+-- resource that the claim of the call holds.
+local function pool_open(keys, linger, channel, name, claim)
+  local t, v = fetch(keys[1], claim, "pool", "r:" .. (claim or ""))
+  local at, st, known = open(keys, linger, channel, name, t, v)
+  at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
+  at.others = { at.items, at.free, at.bindings }
+  st.pool = pool_counts(v[7] or nil)
+  at.newer = at.newer or not st.pool and 0 or nil
+  st.claim, st.extra = claim, v[8] or ""
+  return at, st, known
+end
+
+-- pool_fresh is fresh for a pool: what a state that is not there any more has left behind
+-- goes, and the hashes get what keeps them from ever being empty: a script may name them
+-- while a slot moves.
+local function pool_fresh(at, st)
+  if st.fmt > 0 then
+    return
+  end
+  for _, key in ipairs(at.others) do
+    if redis.call("HLEN", key) > 0 then
+      redis.call("UNLINK", key)
+    end
+  end
+  redis.call("HSET", at.items, "v", "1")
+  redis.call("HSET", at.free, "n", "", "p", "")
+  redis.call("HSET", at.bindings, "v", "1")
+end
+
+-- pool_save returns the counts that save writes of a pool. While there are resources that stay, none of
+-- the keys expires.
+local function pool_save(st)
+  local p = st.pool
+  st.cap, st.keep = 1, p.resources > p.leaving and 1 or 0
+  return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1)
+end

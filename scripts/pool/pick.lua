@@ -1,0 +1,65 @@
+--- @include "pool/item"
+--- @include "pool/list"
+--- @include "pool/settle"
+--- @include "pool/binding"
+--- @include "pool/damaged"
+-- pick_fits returns the item of a resource that a claim may get, nil for none, and whether
+-- it dropped the resource, which had expired or is damaged.
+local function pick_fits(at, st, w, key)
+  if not key or key == w.other then
+    return nil, false
+  end
+  local i, dropped = item_read(at, key)
+  if dropped then
+    damaged(at, st, key)
+  elseif i and i.listed and i.expiry > 0 and i.expiry <= at.ms then
+    i.leaving, dropped = true, true
+    redis.call("ZREM", at.line, "x:" .. key) -- first, as it needs no memory
+    settle(at, st, key, i)
+  end
+  return i and i.listed and not (w.only and i.was.leased) and i or nil, dropped
+end
+
+-- pick_next returns the free resource that a claim gets by its policy, nil for none.
+local function pick_next(at, w)
+  local key = redis.call("HGET", at.free, w.policy == "m" and "p" or "n")
+  for _ = 1, w.policy == "r" and 8 or 0 do
+    local drawn = string.sub(redis.call("HRANDFIELD", at.free), 2)
+    if drawn ~= "" and drawn ~= w.other then
+      key = drawn
+      break
+    end
+  end
+  if key == w.other and key ~= "" then
+    key = list_beside(at, key)
+  end
+  return key ~= "" and key or nil
+end
+
+-- pick chooses the free resource that a claim gets: the one that it is bound to if that is
+-- free, else by its policy. It returns nil for none, or these fields: key, item, and wants.
+-- What it drops on the way, because it had expired or is damaged, is within the budget.
+-- With w.only it is that one or none, and nobody may hold it; w.other is one that it must
+-- not be.
+local function pick(at, st, w, budget)
+  if w.bind ~= "" then
+    w.bound, w.until_then = binding_of(at, w.bind)
+  end
+  local key, i, dropped = w.only or w.bound
+  if st.pool.free > 0 and budget.left > 0 then
+    i, dropped = pick_fits(at, st, w, key)
+    budget.left = budget.left - (dropped and 1 or 0)
+  end
+  while not i and not w.only and st.pool.free > 0 and budget.left > 0 do
+    key = pick_next(at, w)
+    i, dropped = pick_fits(at, st, w, key)
+    if not i and not dropped then
+      if not key or key == w.other or not list_drop(at, key) then
+        break
+      end
+      st.pool.free, dropped = st.pool.free - 1, true -- its item is gone, or says that it is not free
+    end
+    budget.left = budget.left - (dropped and 1 or 0)
+  end
+  return i and { key = key, item = i, wants = w } or nil
+end

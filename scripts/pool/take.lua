@@ -1,0 +1,20 @@
+--- @include "pool/list"
+--- @include "pool/settle"
+--- @include "pool/binding"
+-- take gives a claim what pick has chosen. What has room for more holders, or is shared,
+-- goes to the tail of the list. What the claim is bound to already stays bound for as long
+-- as it was, if that is longer.
+local function take(at, st, claim, chosen)
+  local key, i, w = chosen.key, chosen.item, chosen.wants
+  if not w.shared then
+    i.claims[#i.claims + 1] = claim
+    settle(at, st, key, i)
+  end
+  if i.listed and st.pool.free > 1 then
+    list_drop(at, key)
+    list_push(at, key)
+  end
+  if w.bind ~= "" then
+    binding_begin(at, w.bind, key, w.bindfor, w.bound == key and w.until_then or 0)
+  end
+end

@@ -1,0 +1,111 @@
+package scripts_test
+
+import (
+	"bufio"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/scripts"
+)
+
+// lines goes through the code of all files, without comments.
+func lines(t *testing.T, each func(file, line string)) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := scripts.FS.Open(file)
+		if err != nil {
+			return err
+		}
+		header := false
+		for read := bufio.NewScanner(text); read.Scan(); {
+			line, _, _ := strings.Cut(read.Text(), "-- ")
+			header = (header || strings.HasPrefix(line, "--[[")) && line != "]]"
+			if !header && !strings.HasPrefix(line, "--") {
+				each(file, line)
+			}
+		}
+		return text.Close()
+	}))
+}
+
+// codecs are the files that may know the form of a text, each of one: what is stored, a
+// wake-up, the mode of a call, the extra of a reply.
+var codecs = map[string]string{
+	"state/counts.lua":    "counts",
+	"state/record.lua":    "record",
+	"owner/stem.lua":      "stem",
+	"pool/counts.lua":     "counts of a pool",
+	"pool/item.lua":       "item",
+	"pool/wants.lua":      "wants",
+	"pool/binding.lua":    "binding",
+	"swarm/member.lua":    "member",
+	"pool_refresh.lua":    "turn",
+	"wake/wake.lua":       "wake-up",
+	"owner/prolong.lua":   "mode",
+	"owner/reentered.lua": "terms of an entry",
+	"fence/outdated.lua":  "fence",
+	"fence_admit.lua":     "fence",
+	"fence_forget.lua":    "fence",
+}
+
+// form is what a text is written or read by: a pattern, a form with places for numbers or
+// texts, words joined with a space, the mark of a tombstone.
+var form = regexp.MustCompile(`"[^"]*%[-?]*[dsaSw.][^"]*"|\.\. " |"!`)
+
+// A name's texts are parsed and written in one file each: who changes one knows where.
+func TestEachTextIsReadAndWrittenInOneFile(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	lines(t, func(file, line string) {
+		if !form.MatchString(strings.ReplaceAll(line, `"%d"`, "")) { // one number is no text of ours
+			return
+		}
+		require.Contains(t, codecs, file, "%s", line)
+		used[file] = true
+	})
+	for file := range codecs {
+		require.True(t, used[file], "%s knows no text", file)
+	}
+}
+
+// The score ranges stand in one file.
+func TestTheScoreRangesStandInOneFile(t *testing.T) {
+	t.Parallel()
+	found := 0
+	lines(t, func(file, line string) {
+		if regexp.MustCompile(`\b1759218604441[0-9]\b|2 ?\^ ?44`).MatchString(line) {
+			require.Equal(t, "state/band.lua", file, "%s", line)
+			found++
+		}
+	})
+	require.Positive(t, found)
+}
+
+// A reader has a file before the eyes: only the inspection, which goes through all that a pool
+// has, and the kind of locks are longer.
+func TestFilesAreShort(t *testing.T) {
+	t.Parallel()
+	limits := map[string]int{"pool_inspect.lua": 230, "kind/lock.lua": 130}
+	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := scripts.FS.ReadFile(file)
+		limit, longer := limits[file]
+		if !longer {
+			limit = 100
+		}
+		require.LessOrEqual(t, strings.Count(string(text), "\n"), limit, file)
+		for line := range strings.Lines(string(text)) {
+			require.LessOrEqual(t, len(strings.TrimSpace(line)), 120, "%s: %s", file, line)
+		}
+		return err
+	}))
+}

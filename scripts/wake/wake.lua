@@ -1,0 +1,20 @@
+--- @include "state/int"
+-- A message is a word, a name, and what belongs to the word; each has its size in bytes and
+-- a colon before it.
+--   granted    a hand-off has granted the claim: claim, fence, ms left, resource ("" but in a
+--              pool), the claim's secret, without which nobody believes it
+--   too_heavy  the waiting claim weighs more than the capacity and was removed: claim, capacity
+--   released   somebody has ended the hold or the wait by force: claim
+--   next       a deadline has come nearer, for the node of the first in line: ms until then
+--   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
+-- wake adds one for a node to those that tell publishes when all is written.
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and int(field) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
