@@ -5,8 +5,8 @@ import "slices"
 // All returns the rows in the order of the report.
 func All() []Row {
 	return slices.Concat(
-		uncontendedRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
-		waiterRows(), holderRows(), poolRows(), deadRows(),
+		uncontendedRows(), freshRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
+		waiterRows(), holderRows(), memoryRows(), poolRows(), deadRows(),
 	)
 }
 

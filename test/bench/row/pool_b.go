@@ -106,8 +106,8 @@ func unlink(ctx context.Context, redis rueidis.Client, space string) error {
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		for _, key := range page.Elements {
-			errs = append(errs, redis.Do(ctx, redis.B().Unlink().Key(key).Build()).Error())
+		if len(page.Elements) > 0 {
+			errs = append(errs, redis.Do(ctx, redis.B().Unlink().Key(page.Elements...).Build()).Error())
 		}
 		if cursor = page.Cursor; cursor == 0 {
 			return errors.Join(errs...)

@@ -2,7 +2,9 @@ package row
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,12 +41,42 @@ func uncontended(workers int) Row {
 			"Berth's round trips may be a little over 2: heartbeats.",
 		},
 		Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {
-			return measureCycles(ctx, env, column, workers)
+			return measureCycles(ctx, env, column, workers, false)
 		},
 	}
 }
 
-func measureCycles(ctx context.Context, env *Env, column string, workers int) (map[string]float64, error) {
+func freshRows() []Row {
+	return []Row{fresh(1), fresh(64)}
+}
+
+// fresh is uncontended with a new name for each cycle.
+func fresh(workers int) Row {
+	return Row{
+		ID:      fmt.Sprintf("fresh-%d", workers),
+		Title:   fmt.Sprintf("Lock and release, %d worker(s) in one process, a new name each time", workers),
+		Columns: append([]string{Berth, contender.Semaphore.Name}, peers...),
+		Metrics: []Metric{
+			{ID: "cycles", Title: "lock + release", Unit: "/s", HigherIsBetter: true, Picture: true},
+			{ID: "trips", Title: "round trips", Unit: "per cycle", Budgets: []Budget{{Limit: 2.01}}},
+			{ID: "scripts", Title: "scripts", Unit: "per cycle"},
+			{ID: "commands", Title: "commands", Unit: "per cycle"},
+			{ID: "server", Title: "server time", Unit: "µs per cycle"},
+		},
+		Notes: []string{
+			"A lock for each order or each customer is used like this: the server mostly does not know the name. Berth remembers an idle name for a minute, the peers delete it. What Berth remembers is removed after each measurement.",
+			"Berth and semaphore are called with a context that never ends, as in the uncontended rows.",
+		},
+		Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {
+			values, err := measureCycles(ctx, env, column, workers, true)
+			return values, errors.Join(err, unlink(context.WithoutCancel(ctx), env.Redis, namespace))
+		},
+	}
+}
+
+// measureCycles has workers lock and release: each its own name, or with fresh a new one in
+// each cycle.
+func measureCycles(ctx context.Context, env *Env, column string, workers int, fresh bool) (map[string]float64, error) {
 	c, err := contender.Find(column)
 	if err != nil {
 		return nil, err
@@ -74,7 +106,12 @@ func measureCycles(ctx context.Context, env *Env, column string, workers int) (m
 	var running sync.WaitGroup
 	for w := range workers {
 		running.Go(func() {
-			inTime[w], all[w], errs[w] = cycle(call, locker, fmt.Sprintf("%s-%d", name, w), end)
+			mine := fmt.Sprintf("%s-%d", name, w)
+			next := func(int) string { return mine }
+			if fresh {
+				next = func(i int) string { return mine + "-" + strconv.Itoa(i) }
+			}
+			inTime[w], all[w], errs[w] = cycle(call, locker, next, end)
 		})
 	}
 	running.Wait()
@@ -98,11 +135,12 @@ func measureCycles(ctx context.Context, env *Env, column string, workers int) (m
 	}, nil
 }
 
-// cycle locks and unlocks until a point in time. The cycle that is under way then is not
-// in time, but is ended. A wait that ctx had to end is no cycle.
-func cycle(ctx context.Context, locker contender.Locker, name string, end time.Time) (inTime, all int, err error) {
+// cycle locks and unlocks until a point in time. name returns the name for each turn. The
+// cycle that is under way then is not in time, but is ended. A wait that ctx had to end is
+// no cycle.
+func cycle(ctx context.Context, locker contender.Locker, name func(i int) string, end time.Time) (inTime, all int, err error) {
 	for {
-		unlock, err := locker.Lock(ctx, name)
+		unlock, err := locker.Lock(ctx, name(all))
 		if ctx.Err() != nil {
 			return inTime, all, nil
 		} else if err != nil {
