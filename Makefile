@@ -10,7 +10,7 @@ MODULES := . test test/bench
 .PHONY: help
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Use
 
@@ -43,6 +43,19 @@ bench: ## Measure Berth beside redsync, redislock and rueidislock, ROUNDS=7 time
 	@mkdir -p out
 	@go -C test/bench run . -rounds $(or $(ROUNDS),7) -for $(FOR) -only '$(ONLY)' \
 		-json '$(CURDIR)/out/bench.json' -svg '$(CURDIR)/out/bench.svg' -markdown '$(CURDIR)/out/bench.md'
+
+# STRICT=1 makes a step above its baseline by more than 3 % an error; BASELINE=write makes
+# what was measured the baseline.
+STRICT ?=
+BASELINE ?=
+
+.PHONY: bench-instructions
+bench-instructions: ## Count the server's instructions for single steps, by valgrind, beside those of test/bench/baseline.json
+	@tools/setup.sh cc redis valgrind
+	@mkdir -p out
+	@go -C test/bench run ./instructions -rounds $(or $(ROUNDS),$(if $(BASELINE),3,1)) -only '$(ONLY)' \
+		-json '$(CURDIR)/out/instructions.json' -revision "$$(git describe --always --dirty)" \
+		$(if $(STRICT),-strict) $(if $(filter write,$(BASELINE)),-write)
 
 ##@ Work
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
-# install it where it is missing. WHAT is any of cc, redis, valkey, golangci-lint,
-# luacheck, docker. What is there already is left alone, so it may run any number of
-# times.
+# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind,
+# golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
+# number of times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
@@ -101,6 +101,13 @@ setup_valkey() {
   version=$(valkey-server --version | sed -n 's/.* v=\([0-9.]*\).*/\1/p')
   say "Valkey for the tests: valkey-server $version"
   [ "${version%%.*}" -ge 8 ] || die "valkey-server $version is too old; $hint"
+}
+
+# Its callgrind counts the instructions of a server.
+setup_valgrind() {
+  local hint="install valgrind yourself"
+  if command -v valgrind >/dev/null && command -v callgrind_control >/dev/null; then return; fi
+  apt_install valgrind
 }
 
 # A Docker that was not running is started, and goes on until tools/docker.sh stop.

@@ -47,7 +47,7 @@ func (s *source) cut(text string, tokens []token) error {
 			return err
 		}
 		if own.inBlock() {
-			return fmt.Errorf("line %d: an include stands inside of no block", t.line)
+			return fmt.Errorf("line %d: an include must not stand in a block", t.line)
 		}
 		s.pieces = append(s.pieces, &piece{include: m[1] + ".lua", file: s.path})
 		code = code[:0]
@@ -123,11 +123,11 @@ func (s *source) uses(defined string) bool {
 // those that it needs, and makes each as late as it can: each function that is made costs
 // the server time, whenever the script runs.
 //
-//   - A value that is the same everywhere stands in the place of its name.
+//   - A literal value stands in the place of its name, and so does another name.
 //   - A function that only one other function needs stands inside that one.
 //   - What is left stands right before the first part of the script that needs it.
 //
-// No definition moves to where one of the names that it takes from outside is another one.
+// No definition moves to where a name that it takes from outside means something else.
 type composer struct {
 	find    func(path string) (*source, error) // nil for a file that does not exist
 	files   map[string]*source                 // those that take part, by path
@@ -139,7 +139,7 @@ type composer struct {
 type member struct {
 	*piece
 	order   int
-	value   string    // that of the piece, or, if it names another definition's, of that one
+	value   string    // as the piece's, but never the name of a value
 	kept    bool      // whether the script needs it
 	needs   []*member // definitions that have to be made for it
 	needed  bool      // whether a member behind it needs it; then host is known
@@ -270,7 +270,7 @@ func (c *composer) keep(m *member) error {
 }
 
 // settle finds where each definition stands: in the innermost function that has in it all
-// that need the definition, and from there outwards to where its names are still its own.
+// that need the definition, or as far outside of it as the definition's names need.
 func (c *composer) settle() {
 	for _, m := range slices.Backward(c.members) { // who needs a definition stands behind it
 		if !m.kept || m.value != "" {
@@ -316,8 +316,8 @@ func common(a, b *member) *member {
 	return a
 }
 
-// captures reports whether a name that m takes from outside would be, in other or behind
-// it, one that other declares.
+// captures reports whether a name that m takes from outside is one that other declares: m
+// cannot stand in other then, or behind it.
 func (c *composer) captures(other, m *member) bool {
 	return slices.ContainsFunc(m.names, func(n name) bool {
 		meaning, _ := c.meaning(n.text)

@@ -37,10 +37,11 @@ type Library struct {
 // Parse reads all *.lua of fsys: those at its root are the scripts, those in folders
 // are what scripts include. The error names the file and joins what is wrong with all
 // of them: a header that is missing or cannot be read, an include that is missing,
-// circular or not used, a file in a folder that holds more than definitions, a name
-// that two files of a script define, KEYS and ARGV that are declared and not used or
-// the other way round, a status that is in RETURNS and not in the body or the other way
-// round, a command that is not written out.
+// circular, not used or inside of a block, a file in a folder that holds more than
+// definitions, a name that two files of a script define, a definition that is named before
+// it stands or that is set, KEYS and ARGV that are declared and not used or the other way
+// round, a status that is in RETURNS and not in the body or the other way round, a command
+// that is not written out.
 func Parse(fsys fs.FS) (*Library, error) {
 	sources := make(map[string]*source) // by path, nil for a file whose problem is already known
 	var problems []error

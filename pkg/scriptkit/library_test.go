@@ -94,8 +94,8 @@ func TestParseRefuses(t *testing.T) {
 		{"an include without quotes", []string{"a.lua", okScript("a", "--- @include lib/f")}, "a.lua: line 6: an include is written"},
 		{"an include with two dashes", []string{"a.lua", okScript("a", `-- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
 		{"an include behind code", []string{"a.lua", okScript("a", `local x = 1 --- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
-		{"an include in a block", []string{"a.lua", okScript("a", "if x then\n--- @include \"lib/f\"\nend")}, "a.lua: line 7: an include stands inside of no block"},
-		{"an include in a statement", []string{"a.lua", okScript("a", "for i = 1, 2\n--- @include \"lib/f\"\ndo end")}, "a.lua: line 7: an include stands inside of no block"},
+		{"an include in a block", []string{"a.lua", okScript("a", "if x then\n--- @include \"lib/f\"\nend")}, "a.lua: line 7: an include must not stand in a block"},
+		{"an include in a statement", []string{"a.lua", okScript("a", "for i = 1, 2\n--- @include \"lib/f\"\ndo end")}, "a.lua: line 7: an include must not stand in a block"},
 		{"an include with something behind it", []string{"a.lua", okScript("a", `--- @include "lib/f" please`)}, "a.lua: line 6: an include is written"},
 	}
 	for _, tt := range tests {

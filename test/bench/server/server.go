@@ -17,14 +17,23 @@ import (
 // Start starts redis-server from PATH on a free port of the loopback, with no persistence,
 // and returns its address when it answers. Stop ends it; so does the end of ctx.
 func Start(ctx context.Context) (addr string, stop func() error, err error) {
+	addr, _, stop, err = Under(ctx)
+	return addr, stop, err
+}
+
+// Under starts redis-server by another command, as valgrind is. The command line of
+// redis-server follows that command, which has to run it in the same process: pid is the id
+// of both. Without a command it is Start.
+func Under(ctx context.Context, command ...string) (addr string, pid int, stop func() error, err error) {
 	port, err := freePort(ctx)
 	if err != nil {
-		return "", nil, err
+		return "", 0, nil, err
 	}
-	cmd := exec.CommandContext(ctx, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+	command = append(command, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--loglevel", "warning")
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("start redis-server: %w", err)
+		return "", 0, nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	stop = func() error {
 		err := cmd.Process.Kill()
@@ -36,9 +45,9 @@ func Start(ctx context.Context) (addr string, stop func() error, err error) {
 	}
 	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if err := answers(ctx, addr); err != nil {
-		return "", nil, errors.Join(err, stop())
+		return "", 0, nil, errors.Join(err, stop())
 	}
-	return addr, stop, nil
+	return addr, cmd.Process.Pid, stop, nil
 }
 
 func freePort(ctx context.Context) (int, error) {
@@ -51,9 +60,9 @@ func freePort(ctx context.Context) (int, error) {
 	return port, l.Close()
 }
 
-// answers waits until the server does, for at most 10 s.
+// answers waits until the server does, for at most half a minute.
 func answers(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/test/bench/server"
+)
+
+func TestADumpIsCountedWithoutTheHousekeeping(t *testing.T) {
+	const head = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\npid: 7\ncmd: redis-server --port 1\npart: 2\n\n\n" +
+		"desc: Timerange: Basic block 4 - 99\ndesc: Trigger: Client Request\n\npositions: line\nevents: Ir\nsummary: 1\n\n"
+	const script = "ob=(3) /usr/bin/redis-server\nfl=(7) ???\nfn=(9) evalShaCommand\n0 17\ncfn=(11) lua_call\ncalls=2 0\n0 4000\n\n"
+	const totals = "totals: 123456\n"
+	for name, c := range map[string]struct {
+		dump string
+		want float64
+	}{
+		"no housekeeping":           {head + script + totals, 123456},
+		"named where it is called":  {head + "fn=(5) aeMain\n0 3\ncfn=(8) serverCron\ncalls=2 0 \n0 400\n0 7\n" + script + totals, 123056},
+		"named where it begins":     {head + "fn=(8) serverCron\n0 50\ncfn=(2) other\ncalls=1 0 \n0 99\n\nfn=(5) aeMain\ncfn=(8)\ncalls=2 0 \n0 400\n" + script + totals, 123056},
+		"called from two functions": {head + "fn=(5) a\ncfn=(8) serverCron\ncalls=1 0 \n0 400\n\nfn=(6) b\ncfn=(8)\ncalls=1 0 \n0 56\n" + totals, 123000},
+		"in another object file":    {head + "fn=(5) a\ncob=(4) /lib/x.so\ncfi=(2) ???\ncfn=(8) serverCron\ncalls=1 0 \n0 456\n" + totals, 123000},
+	} {
+		total, err := parseDump(strings.NewReader(c.dump))
+		require.NoError(t, err, name)
+		require.InDelta(t, c.want, total, 0, name)
+	}
+	for _, dump := range []string{"", head + script, head + "totals: many\n", head + "cfn=(8) serverCron\ncalls=1 0\n0\n" + totals} {
+		_, err := parseDump(strings.NewReader(dump))
+		require.Error(t, err, dump)
+	}
+}
+
+func sampleResult() result {
+	r := result{Server: "Redis 7", Valgrind: "3", Revision: "abc", Date: "today", Rounds: 3, Steps: []found{
+		{Step: "same", Does: "the one", Expected: 2}, {Step: "more", Expected: 1}, {Step: "new", Expected: 1},
+	}}
+	for _, thousands := range []float64{103, 101, 102} {
+		r.Steps[0].add(thousands, 2)
+		r.Steps[1].add(thousands+2, 1)
+		r.Steps[2].add(thousands, 1)
+	}
+	return r
+}
+
+func sampleBaseline() baseline {
+	return baseline{Server: "Redis 7", Thousands: map[string]float64{"same": 100, "more": 100}}
+}
+
+func TestAStepIsComparedWithItsBaseline(t *testing.T) {
+	r := sampleResult()
+	require.Equal(t, []string{"more: 1.04 of its baseline"}, r.compare(sampleBaseline()))
+	require.InDelta(t, 102, r.Steps[0].Thousands, 0)
+	require.InDelta(t, 103.0/101-1, r.Steps[0].spread(), 1e-9)
+	require.InDelta(t, 1.02, r.Steps[0].Ratio, 1e-9)
+	require.InDelta(t, 1.04, r.Steps[1].Ratio, 1e-9)
+	require.Zero(t, r.Steps[2].Ratio)
+
+	var table bytes.Buffer
+	require.NoError(t, r.text(&table))
+	require.Regexp(t, `(?m)^same +102\.0 +100\.0 +1\.020 +2\.0 % +2 +the one$`, table.String())
+	require.Regexp(t, `(?m)^more +104\.0 +100\.0 +1\.040 ! `, table.String())
+	require.Regexp(t, `(?m)^new +102\.0 +- +- `, table.String())
+}
+
+func TestTheMedianOfAnEvenNumberOfRoundsIsBetweenTwo(t *testing.T) {
+	f := found{}
+	for _, thousands := range []float64{4, 1, 3, 2} {
+		f.add(thousands, 0)
+	}
+	require.InDelta(t, 2.5, f.Thousands, 0)
+}
+
+func TestOtherScriptsThanExpectedAreSaid(t *testing.T) {
+	r := sampleResult()
+	r.Steps[0].add(102, 2.01) // in one round of four
+	r.Steps[0].add(102, 2)
+	b := sampleBaseline()
+	b.Thousands["more"] = 104
+	require.Equal(t, []string{"same: a cycle was 2.01 scripts in place of 2"}, r.compare(b))
+	var table bytes.Buffer
+	require.NoError(t, r.text(&table))
+	require.Regexp(t, `(?m)^same .* 2\.01 ! not 2 `, table.String())
+}
+
+func TestABaselineOfAnotherServerIsSaid(t *testing.T) {
+	r, b := sampleResult(), sampleBaseline()
+	b.Server, b.Thousands["more"] = "Valkey 8", 104
+	require.Equal(t, []string{"the baseline is of Valkey 8, this is Redis 7"}, r.compare(b))
+}
+
+func TestTheBaselineIsUpdatedByWhatWasMeasured(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.json")
+	b, err := readBaseline(file)
+	require.NoError(t, err)
+	require.Empty(t, b.Thousands)
+
+	b = sampleBaseline()
+	b.Thousands["other"], b.Thousands["no more"] = 7, 8
+	b.update(sampleResult(), []step{{name: "same"}, {name: "more"}, {name: "new"}, {name: "other"}})
+	require.NoError(t, writeJSON(file, b))
+	got, err := readBaseline(file)
+	require.NoError(t, err)
+	require.Equal(t, baseline{
+		Server: "Redis 7", Revision: "abc", Date: "today", Rounds: 3,
+		Thousands: map[string]float64{"same": 102, "more": 104, "new": 102, "other": 7},
+	}, got)
+}
+
+func TestTheCommittedBaselineHasEveryStep(t *testing.T) {
+	b, err := readBaseline(filepath.Join("..", "baseline.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, b.Server)
+	require.Len(t, b.Thousands, len(allSteps()))
+	for _, s := range allSteps() {
+		require.Positive(t, b.Thousands[s.name], s.name)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	o, err := parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, options{rounds: 1, baseline: "baseline.json"}, o)
+	for _, args := range [][]string{{"-rounds", "0"}, {"more"}, {"-strict=maybe"}} {
+		_, err = parse(args, io.Discard)
+		require.Error(t, err, args)
+	}
+	_, err = parse([]string{"-h"}, io.Discard)
+	require.ErrorIs(t, err, flag.ErrHelp)
+}
+
+func TestStepsAreChosenByTheirBeginnings(t *testing.T) {
+	for only, want := range map[string][]string{
+		"": {"a_1", "a_10", "b"}, "a": {"a_1", "a_10"}, "b, a_10": {"a_10", "b"},
+	} {
+		chosen, err := choose([]step{{name: "a_1"}, {name: "a_10"}, {name: "b"}}, only)
+		require.NoError(t, err, only)
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.name)
+		}
+		require.Equal(t, want, names, only)
+	}
+	_, err := choose([]step{{name: "a"}}, "d")
+	require.Error(t, err)
+}
+
+// nothing counts nothing.
+type nothing struct{}
+
+func (nothing) zero(context.Context) error             { return nil }
+func (nothing) total(context.Context) (float64, error) { return 0, nil }
+
+// TestEveryStepIsTheScriptsThatItSays runs all steps on servers that are not under
+// callgrind. A run would also count whatever else a client sends meanwhile.
+func TestEveryStepIsTheScriptsThatItSays(t *testing.T) {
+	steps := allSteps()
+	scripts, errs := make([]float64, len(steps)), make([]error, len(steps))
+	var running sync.WaitGroup
+	turns := make(chan struct{}, 10) // most of the time they wait for heartbeats
+	for i, s := range steps {
+		if s.cycles == 0 || s.cycles > 3*beaten {
+			s.cycles, s.warm = 3, 1 // the first loads the scripts
+		}
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			scripts[i], errs[i] = scriptsOf(t.Context(), s)
+		})
+	}
+	running.Wait()
+	known := map[string]bool{}
+	for i, s := range steps {
+		require.False(t, known[s.name], s.name)
+		known[s.name] = true
+		require.NotEmpty(t, s.does, s.name)
+		require.NoError(t, errs[i], s.name)
+		require.InDelta(t, s.scripts, scripts[i], 0, s.name)
+	}
+}
+
+// scriptsOf runs a step on a server of its own.
+func scriptsOf(ctx context.Context, s step) (scripts float64, err error) {
+	addr, stop, err := server.Start(ctx)
+	if err != nil {
+		return 0, err
+	}
+	m, err := newMachine(addr, nothing{}, stop)
+	if err != nil {
+		return 0, err
+	}
+	p := probe{machine: m, ctx: ctx, step: s}
+	_, scripts, err = p.measure()
+	return scripts, errors.Join(err, m.close())
+}

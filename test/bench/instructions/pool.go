@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// pool is one pool, and its client.
+type pool struct {
+	*allocator.Pool[string]
+	client *allocator.Client
+}
+
+type (
+	allocation = *allocator.Allocation[string]
+	poolConfig = allocator.PoolConfig[string]
+)
+
+func poolSteps() []step {
+	hundred, many := openPool(poolConfig{}, 100), openPool(poolConfig{}, 300)
+	return []step{
+		{name: "pool_plain", does: "allocate and release 1 of 100", scripts: 2, prepare: again(hundred, allocate(nil))},
+		{name: "pool_bound", does: "the same by a binding", scripts: 2, prepare: again(hundred, allocate(&allocator.AllocateOptions{Bind: "name"}))},
+		{
+			name: "pool_limit", does: "allocate with a maximum hold, and release", scripts: 2,
+			prepare: again(hundred, allocate(&allocator.AllocateOptions{MaxHold: time.Hour})),
+		},
+		{
+			name: "pool_rest", does: "allocate and release what rests then, 1 of 300", scripts: 2,
+			prepare: again(openPool(poolConfig{Cooldown: time.Hour}, 300), allocate(nil)),
+		},
+		{
+			name: "pool_rested", does: "the same where the rest is over each time", scripts: 2,
+			prepare: again(openPool(poolConfig{Cooldown: time.Millisecond}, 100), allocate(nil)),
+		},
+		{name: "pool_shared", does: "allocate 1 of 100 of a pool that is Shared", scripts: 2, prepare: again(openPool(poolConfig{Shared: true}, 100), allocate(nil))},
+		{name: "pool_sharers", does: "allocate and release 1 of 100 that 5 may share", scripts: 2, prepare: again(openPool(poolConfig{MaxSharers: 5}, 100), allocate(nil))},
+		{name: "pool_swap", does: "swap 1 of 100 for the next", scripts: 1, prepare: swaps},
+		{
+			name: "pool_refused", does: "try a pool that is empty", scripts: 1, cycles: 400,
+			prepare: calls(openPool(poolConfig{}, 0), func(ctx context.Context, p pool, _ int) error {
+				_, err := p.TryAllocate(ctx, nil)
+				return wanted(err, berth.ErrNotAcquired)
+			}),
+		},
+		{name: "pool_turn_1", does: "1 of 10 is handed on and its releaser waits again, with 1 waiting", scripts: 2, prepare: turns(openPool(poolConfig{}, 10), allocate(nil), 10, 1)},
+		{name: "pool_turn_16", does: "the same with 16 waiting", scripts: 2, prepare: turns(openPool(poolConfig{}, 10), allocate(nil), 10, 16)},
+		{name: "pool_join", does: "join the line of a pool, of up to 180", scripts: 1, prepare: joins(openPool(poolConfig{}, 10), allocate(nil), 10)},
+		{name: "pool_leave", does: "the first in that line gives up", scripts: 1, prepare: leaves(openPool(poolConfig{}, 10), allocate(nil), 10)},
+		{
+			name: "pool_expired_10", does: "drop 10 holds that have expired (GC)", scripts: 1,
+			cycles: 50, warm: 5, prepare: poolExpired,
+		},
+		{
+			name: "pool_gc", does: "drop nothing of 100 (GC)", scripts: 1, cycles: 400,
+			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
+				_, err := p.GC(ctx)
+				return err
+			}),
+		},
+		{
+			name: "pool_renew_100", does: "the heartbeat of 100 holds", scripts: 1, cycles: 2 * beaten, warm: beaten,
+			prepare: beats(openBeaten, allocateHundred, 100*beaten, 1),
+		},
+		{
+			name: "pool_renew_1", does: "renew a hold by hand", scripts: 1,
+			prepare: over(many, allocate(nil), func(ctx context.Context, _ pool, held allocation) error { return held.Renew(ctx) }),
+		},
+		{
+			name: "pool_detach", does: "detach a hold", scripts: 1,
+			prepare: over(many, allocate(nil), func(ctx context.Context, _ pool, held allocation) error {
+				_, err := held.Detach(ctx)
+				return err
+			}),
+		},
+		{
+			name: "pool_resume", does: "resume a hold that is detached", scripts: 1,
+			prepare: over(many, detached(allocate(nil)), func(ctx context.Context, p pool, token berth.Token) error {
+				_, err := p.Resume(ctx, token)
+				return err
+			}),
+		},
+		{
+			name: "pool_force_release", does: "release a hold by its id", scripts: 1,
+			prepare: over(many, allocate(nil), func(ctx context.Context, p pool, held allocation) error {
+				return p.client.ReleaseByID(ctx, held.Name(), held.ID())
+			}),
+		},
+		{
+			name: "pool_stats", does: "count 100 resources", scripts: 1, cycles: 400,
+			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
+				_, err := p.Stats(ctx)
+				return err
+			}),
+		},
+		{
+			name: "pool_inspect", does: "check 100 resources", scripts: 1, cycles: 20, warm: 5,
+			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
+				_, err := p.Inspect(ctx)
+				return err
+			}),
+		},
+		{
+			name: "pool_status", does: "read a resource", scripts: 1, cycles: 400,
+			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
+				_, err := p.Status(ctx, numbered(i%100))
+				return err
+			}),
+		},
+		{
+			name: "pool_resources", does: "list 10 resources", scripts: 1,
+			prepare: calls(openPool(poolConfig{}, 10), func(ctx context.Context, p pool, _ int) error {
+				for _, err := range p.Resources(ctx) {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}),
+		},
+		{
+			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 1,
+			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
+				return p.Rest(ctx, numbered(0), time.Duration(1-i%2)*time.Hour, "")
+			}),
+		},
+		{
+			name: "pool_bind", does: "bind a name, and unbind it", scripts: 2,
+			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
+				if err := p.Bind(ctx, "name", numbered(i%100), nil); err != nil {
+					return err
+				}
+				return p.Unbind(ctx, "name")
+			}),
+		},
+		{
+			name: "pool_add_100", does: "add 100 resources, and remove them", scripts: 2, cycles: 20, warm: 5,
+			prepare: calls(openPool(poolConfig{}, 0), func(ctx context.Context, p pool, _ int) error {
+				if _, err := p.Add(ctx, resources(100), nil); err != nil {
+					return err
+				}
+				_, err := p.Remove(ctx, resources(100))
+				return err
+			}),
+		},
+		{
+			name: "pool_replace_100", does: "replace 100 resources by the same", scripts: 4, cycles: 20, warm: 5,
+			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
+				_, err := p.Replace(ctx, resources(100), nil)
+				return err
+			}),
+		},
+	}
+}
+
+func resources(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = numbered(i)
+	}
+	return all
+}
+
+func openPools(p *probe, lease time.Duration) (*allocator.Client, *node, error) {
+	n, err := p.node()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := allocator.New(n, allocator.Config{Lease: lease, Linger: linger, CallTimeout: time.Minute, Observer: n})
+	if err == nil {
+		p.ends = append(p.ends, func() { _ = client.Close(context.Background()) }) // the server is empty
+	}
+	return client, n, err
+}
+
+// fill makes a pool of so many resources.
+func fill(ctx context.Context, client *allocator.Client, name string, cfg poolConfig, size int) (pool, error) {
+	made, err := allocator.NewPool(client, name, cfg)
+	if err == nil && size > 0 {
+		_, err = made.Add(ctx, resources(size), nil)
+	}
+	return pool{made, client}, err
+}
+
+func openPool(cfg poolConfig, size int) opens[pool] {
+	return func(p *probe) (pool, *node, error) {
+		client, n, err := openPools(p, long)
+		if err != nil {
+			return pool{}, nil, err
+		}
+		made, err := fill(p.ctx, client, "pool", cfg, size)
+		return made, n, err
+	}
+}
+
+func allocate(opts *allocator.AllocateOptions) takes[pool, allocation] {
+	return func(ctx context.Context, p pool, _ int) (allocation, error) { return p.Allocate(ctx, opts) }
+}
+
+// openBeaten fills as many pools as have a heartbeat.
+func openBeaten(p *probe) ([]pool, *node, error) {
+	client, n, err := openPools(p, short+short/2) // filling and taking need some seconds
+	pools := make([]pool, beaten)
+	for i := range pools {
+		if err == nil {
+			pools[i], err = fill(p.ctx, client, numbered(i), poolConfig{}, 100)
+		}
+	}
+	return pools, n, err
+}
+
+// allocateHundred takes 100 resources of each of these pools.
+func allocateHundred(ctx context.Context, pools []pool, i int) (allocation, error) {
+	return pools[i%len(pools)].Allocate(ctx, nil)
+}
+
+func swaps(p *probe) (cycle, error) {
+	one, _, err := openPool(poolConfig{}, 100)(p)
+	if err != nil {
+		return nil, err
+	}
+	held, err := one.Allocate(p.ctx, nil)
+	return func(int) error { return held.Swap(p.ctx) }, err
+}
+
+// poolExpired has ten holds expire in each of many pools.
+func poolExpired(p *probe) (cycle, error) {
+	client, _, err := openPools(p, long)
+	if err != nil {
+		return nil, err
+	}
+	expire := detached(allocate(&allocator.AllocateOptions{Lease: expiring, NoRenew: true}))
+	pools := make([]pool, p.all())
+	for i := range pools {
+		if pools[i], err = fill(p.ctx, client, numbered(i), poolConfig{}, 10); err != nil {
+			return nil, err
+		}
+		for range 10 {
+			if _, err := expire(p.ctx, pools[i], 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return func(i int) error {
+		_, err := pools[i].GC(p.ctx)
+		return err
+	}, pause(p.ctx, expiring+time.Second)
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// capacity is that of the semaphores.
+const capacity = 10
+
+func semaphoreSteps() []step {
+	one, each := openSemaphore(long, capacity), openSemaphores(long)
+	type client = *semaphore.Client
+	type sem = *semaphore.Semaphore
+	type permit = *semaphore.Permit
+	return []step{
+		{name: "semaphore_plain", does: "acquire and release 1 of 10", scripts: 2, prepare: again(one, acquire(nil))},
+		{name: "semaphore_fresh", does: "the same of a name that is new each time", scripts: 2, prepare: again(each, acquireEach)},
+		{
+			name: "semaphore_weighted", does: "acquire and release 3 of 10, of which others hold 5", scripts: 2,
+			prepare: again(openPartly, acquire(&semaphore.AcquireOptions{Weight: 3})),
+		},
+		{
+			name: "semaphore_limit", does: "acquire with a maximum hold, and release", scripts: 2,
+			prepare: again(one, acquire(&semaphore.AcquireOptions{MaxHold: time.Hour})),
+		},
+		{
+			name: "semaphore_long", does: "acquire with a lease above the wait lease, confirm and release", scripts: 3,
+			prepare: again(one, acquire(&semaphore.AcquireOptions{Lease: 2 * long, NoRenew: true})),
+		},
+		{
+			name: "semaphore_refused", does: "try 8 of 10, of which others hold 5", scripts: 1, cycles: 400,
+			prepare: calls(openPartly, func(ctx context.Context, s sem, _ int) error {
+				_, err := s.TryAcquire(ctx, &semaphore.AcquireOptions{Weight: 8})
+				return wanted(err, berth.ErrBusy)
+			}),
+		},
+		{name: "semaphore_turn_1", does: "a permit of 10 is handed on and its releaser waits again, with 1 waiting", scripts: 2, prepare: turns(one, acquire(nil), capacity, 1)},
+		{name: "semaphore_turn_16", does: "the same with 16 waiting", scripts: 2, prepare: turns(one, acquire(nil), capacity, 16)},
+		{name: "semaphore_join", does: "join the line of a semaphore, of up to 180", scripts: 1, prepare: joins(one, acquire(nil), capacity)},
+		{name: "semaphore_leave", does: "the first in that line gives up", scripts: 1, prepare: leaves(one, acquire(nil), capacity)},
+		{
+			name: "semaphore_expired_10", does: "try 1 of 10 that have all expired", scripts: 1,
+			cycles: 50, warm: 5, prepare: semaphoreExpired,
+		},
+		{
+			name: "semaphore_beat_100", does: "the heartbeats of 100 names with 1 permit each", scripts: 100, cycles: 1, warm: 1,
+			prepare: beats(openSemaphores(short), acquireEach, 100, 100),
+		},
+		{
+			name: "renew_100", does: "the heartbeat of 100 permits of one name", scripts: 1, cycles: 2 * beaten, warm: beaten,
+			prepare: beats(openSemaphores(short), acquireHundred, 100*beaten, 1),
+		},
+		{
+			name: "renew_1", does: "renew a permit by hand", scripts: 1,
+			prepare: over(each, acquireEach, func(ctx context.Context, _ client, held permit) error { return held.Renew(ctx) }),
+		},
+		{
+			name: "semaphore_detach", does: "detach a permit", scripts: 1,
+			prepare: over(each, acquireEach, func(ctx context.Context, _ client, held permit) error {
+				_, err := held.Detach(ctx)
+				return err
+			}),
+		},
+		{
+			name: "semaphore_resume", does: "resume a permit that is detached", scripts: 1,
+			prepare: over(each, detached(acquireEach), func(ctx context.Context, sems client, token berth.Token) error {
+				_, err := sems.Resume(ctx, token)
+				return err
+			}),
+		},
+		{
+			name: "semaphore_force_release", does: "release a permit by its id", scripts: 1,
+			prepare: over(each, acquireEach, func(ctx context.Context, sems client, held permit) error {
+				return sems.ReleaseByID(ctx, held.Name(), held.ID())
+			}),
+		},
+		{
+			name: "semaphore_stats", does: "count what is held, 5 of 10 in 2 permits", scripts: 1, cycles: 400,
+			prepare: calls(openPartly, func(ctx context.Context, s sem, _ int) error {
+				_, err := s.Stats(ctx)
+				return err
+			}),
+		},
+		{
+			name: "semaphore_holders", does: "list these", scripts: 1, cycles: 400,
+			prepare: calls(openPartly, func(ctx context.Context, s sem, _ int) error {
+				for _, err := range s.Holders(ctx) {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}),
+		},
+		{
+			name: "semaphore_resize", does: "another capacity for these", scripts: 1, cycles: 400,
+			prepare: calls(openPartly, func(ctx context.Context, s sem, i int) error { return s.Resize(ctx, capacity+1-i%2, nil) }),
+		},
+	}
+}
+
+func openSemaphores(lease time.Duration) opens[*semaphore.Client] {
+	return func(p *probe) (*semaphore.Client, *node, error) {
+		n, err := p.node()
+		if err != nil {
+			return nil, nil, err
+		}
+		sems, err := semaphore.New(n, semaphore.Config{Lease: lease, Linger: linger, CallTimeout: time.Minute, Observer: n})
+		if err == nil {
+			p.ends = append(p.ends, func() { _ = sems.Close(context.Background()) }) // the server is empty
+		}
+		return sems, n, err
+	}
+}
+
+// openSemaphore opens one name.
+func openSemaphore(lease time.Duration, capacity int) opens[*semaphore.Semaphore] {
+	return func(p *probe) (*semaphore.Semaphore, *node, error) {
+		sems, n, err := openSemaphores(lease)(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		sem, err := sems.Semaphore(numbered(0), capacity)
+		return sem, n, err
+	}
+}
+
+// openPartly opens one name, of which two permits hold 5.
+func openPartly(p *probe) (*semaphore.Semaphore, *node, error) {
+	sem, n, err := openSemaphore(long, capacity)(p)
+	for _, weight := range []int{2, 3} {
+		if err == nil {
+			_, err = sem.Acquire(p.ctx, &semaphore.AcquireOptions{Weight: weight})
+		}
+	}
+	return sem, n, err
+}
+
+func acquire(opts *semaphore.AcquireOptions) takes[*semaphore.Semaphore, *semaphore.Permit] {
+	return func(ctx context.Context, sem *semaphore.Semaphore, _ int) (*semaphore.Permit, error) {
+		return sem.Acquire(ctx, opts)
+	}
+}
+
+// acquireEach takes a permit of another name in each cycle.
+func acquireEach(ctx context.Context, sems *semaphore.Client, i int) (*semaphore.Permit, error) {
+	sem, err := sems.Semaphore(numbered(i), capacity)
+	if err != nil {
+		return nil, err
+	}
+	return sem.Acquire(ctx, nil)
+}
+
+// beaten is how many names have a heartbeat of 100 holds: the garbage collector of Lua makes
+// single ones differ.
+const beaten = 3
+
+// acquireHundred takes 100 permits of each of these names.
+func acquireHundred(ctx context.Context, sems *semaphore.Client, i int) (*semaphore.Permit, error) {
+	sem, err := sems.Semaphore(numbered(i%beaten), 100)
+	if err != nil {
+		return nil, err
+	}
+	return sem.Acquire(ctx, nil)
+}
+
+// semaphoreExpired has one name for each cycle, whose permits have all expired.
+func semaphoreExpired(p *probe) (cycle, error) {
+	client, _, err := openSemaphores(long)(p)
+	if err != nil {
+		return nil, err
+	}
+	expire := detached(acquire(&semaphore.AcquireOptions{Lease: expiring, NoRenew: true}))
+	sems := make([]*semaphore.Semaphore, p.all())
+	for i := range sems {
+		if sems[i], err = client.Semaphore(numbered(i), capacity); err != nil {
+			return nil, err
+		}
+		for range capacity {
+			if _, err := expire(p.ctx, sems[i], 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return func(i int) error {
+		_, err := sems[i].TryAcquire(p.ctx, nil)
+		return err
+	}, pause(p.ctx, expiring+time.Second)
+}
+
+// expiring is the lease of holds that are to expire. All holds of one name are taken within
+// it. They are detached at once: a heartbeat would drop those that have expired before.
+const expiring = 2 * time.Second

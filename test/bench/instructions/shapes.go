@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// opens opens a client of one of the primitives, or a name of one.
+type opens[C any] func(p *probe) (C, *node, error)
+
+// takes takes a hold, and waits for it where it must. The number is that of the cycle.
+type takes[C, H any] func(ctx context.Context, client C, i int) (H, error)
+
+// releaser is a hold.
+type releaser interface {
+	Release(ctx context.Context) error
+}
+
+// calls calls something of the client's in each cycle.
+func calls[C any](open opens[C], call func(ctx context.Context, client C, i int) error) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		client, _, err := open(p)
+		return func(i int) error { return call(p.ctx, client, i) }, err
+	}
+}
+
+// again takes and releases in each cycle.
+func again[C any, H releaser](open opens[C], take takes[C, H]) func(*probe) (cycle, error) {
+	return calls(open, func(ctx context.Context, client C, i int) error {
+		held, err := take(ctx, client, i)
+		if err != nil {
+			return err
+		}
+		return held.Release(ctx)
+	})
+}
+
+// over takes one hold for each cycle before the first, and does something with it in its cycle.
+// It waits in between: a renewal that falls into the second of the grant costs less, and how
+// many do would depend on the machine.
+func over[C, H any](open opens[C], take takes[C, H], do func(ctx context.Context, client C, held H) error) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		client, _, err := open(p)
+		if err != nil {
+			return nil, err
+		}
+		held := make([]H, p.all())
+		for i := range held {
+			if held[i], err = take(p.ctx, client, i); err != nil {
+				return nil, err
+			}
+		}
+		return func(i int) error { return do(p.ctx, client, held[i]) }, pause(p.ctx, time.Second)
+	}
+}
+
+// queue is the line for a name that is held.
+type queue[C, H any] struct {
+	client  C
+	node    *node
+	take    func(ctx context.Context) (H, error)
+	granted chan H
+}
+
+// newQueue takes as many holds as there are holders, and has so many more calls wait. It
+// returns the last of the holds.
+func newQueue[C, H any](p *probe, open opens[C], take takes[C, H], holders, waiting int) (q *queue[C, H], last H, err error) {
+	client, n, err := open(p)
+	if err != nil {
+		return nil, last, err
+	}
+	q = &queue[C, H]{
+		client: client, node: n, granted: make(chan H, 1),
+		take: func(ctx context.Context) (H, error) { return take(ctx, client, 0) },
+	}
+	for range holders {
+		if last, err = q.take(p.ctx); err != nil {
+			return nil, last, err
+		}
+	}
+	for range waiting { // all at once, so that they have their heartbeats together
+		q.ask(p.ctx)
+	}
+	for range waiting {
+		if _, err := receive(p.ctx, n.queued); err != nil {
+			return nil, last, err
+		}
+	}
+	return q, last, nil
+}
+
+// ask has one more call wait. The call ends with its own context.
+func (q *queue[C, H]) ask(its context.Context) {
+	go func() {
+		held, err := q.take(its)
+		if err != nil {
+			return // its context has ended, or the client was closed
+		}
+		q.granted <- held
+	}()
+}
+
+// join asks, and returns when the claim has joined the line.
+func (q *queue[C, H]) join(ctx, its context.Context) error {
+	q.ask(its)
+	_, err := receive(ctx, q.node.queued)
+	return err
+}
+
+// turns has calls wait behind the holders. In each cycle a holder releases, the first in line
+// gets what was released, and the releaser joins the line again.
+func turns[C any, H releaser](open opens[C], take takes[C, H], holders, waiting int) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		q, holder, err := newQueue(p, open, take, holders, waiting)
+		return func(int) error {
+			if err := holder.Release(p.ctx); err != nil {
+				return err
+			}
+			if holder, err = receive(p.ctx, q.granted); err != nil {
+				return err
+			}
+			return q.join(p.ctx, p.ctx)
+		}, err
+	}
+}
+
+// joins has one more call wait in each cycle.
+func joins[C any, H releaser](open opens[C], take takes[C, H], holders int) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		q, _, err := newQueue(p, open, take, holders, 0)
+		return func(int) error { return q.join(p.ctx, p.ctx) }, err
+	}
+}
+
+// leaves has the first in line give up in each cycle. The line is made before.
+func leaves[C any, H releaser](open opens[C], take takes[C, H], holders int) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		q, _, err := newQueue(p, open, take, holders, 0)
+		if err != nil {
+			return nil, err
+		}
+		cancels := make([]context.CancelFunc, p.all()+1) // the last one stays
+		for i := range cancels {
+			its, cancel := context.WithCancel(p.ctx)
+			cancels[i] = cancel
+			p.ends = append(p.ends, cancel)
+			if err := q.join(p.ctx, its); err != nil {
+				return nil, err
+			}
+		}
+		return func(i int) error {
+			before := q.node.answered.Load()
+			cancels[i]()
+			return q.node.answers(p.ctx, before, 1) // the call itself returns earlier
+		}, nil
+	}
+}
+
+// beats takes holds, all at once, of a client whose lease is short. A cycle waits for the
+// scripts that renew each of them once.
+func beats[C, H any](open opens[C], take takes[C, H], holds int, scripts int64) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		client, n, err := open(p)
+		if err != nil {
+			return nil, err
+		}
+		taken := make(chan error, holds)
+		for i := range holds {
+			go func() {
+				_, err := take(p.ctx, client, i)
+				taken <- err
+			}()
+		}
+		for range holds {
+			err = errors.Join(err, <-taken)
+		}
+		before := n.answered.Load()
+		return func(int) error {
+			before += scripts
+			return n.answers(p.ctx, before-scripts, scripts)
+		}, err
+	}
+}
+
+// wanted checks that a call was refused as it should be.
+func wanted(err, refusal error) error {
+	if errors.Is(err, refusal) {
+		return nil
+	}
+	return fmt.Errorf("%w in place of %w", cmp.Or(err, errors.New("no error")), refusal)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// step is a call, or some calls, whose instructions are counted.
+type step struct {
+	name string
+	// does says what one cycle is.
+	does string
+	// scripts is how many the server runs in one cycle.
+	scripts float64
+	// cycles is how many are counted, warm how many come before. Default 150 and 30. The
+	// server has the garbage collector of Lua work after every 50 scripts, so it is best if
+	// 50 times something are counted.
+	cycles, warm int
+	// prepare makes everything that p.all() cycles need.
+	prepare func(p *probe) (cycle, error)
+}
+
+// cycle runs the step once. It is called with 0, 1, 2 and so on.
+type cycle func(i int) error
+
+// probe measures one step.
+type probe struct {
+	*machine
+	ctx   context.Context
+	step  step
+	nodes []*node
+	ends  []func()
+}
+
+// all is how many cycles there will be, those before the count included.
+func (p *probe) all() int { return p.warm() + p.cycles() }
+
+func (p *probe) cycles() int { return cmp.Or(p.step.cycles, 150) }
+
+func (p *probe) warm() int { return cmp.Or(p.step.warm, 30) }
+
+// measure returns how many instructions and scripts one cycle of the step takes.
+func (p *probe) measure() (instructions, scripts float64, err error) {
+	defer func() {
+		err = errors.Join(err, p.empty(context.WithoutCancel(p.ctx))) // so that there is little to release
+		for _, end := range slices.Backward(p.ends) {
+			end()
+		}
+	}()
+	if err := p.forget(p.ctx); err != nil {
+		return 0, 0, err
+	}
+	one, err := p.step.prepare(p)
+	if err != nil {
+		return 0, 0, fmt.Errorf("prepare: %w", err)
+	}
+	next := 0
+	repeat := func(n int) error {
+		for range n {
+			if err := one(next); err != nil {
+				return fmt.Errorf("cycle %d: %w", next, err)
+			}
+			next++
+		}
+		return p.settle()
+	}
+	if err := repeat(p.warm()); err != nil {
+		return 0, 0, err
+	}
+	instructions, scripts, err = p.count(p.ctx, func() error { return repeat(p.cycles()) })
+	n := float64(p.cycles())
+	return instructions / n, scripts / n, err
+}
+
+// settle waits until no script has been answered for a while: the library sends some after
+// the call has returned.
+func (p *probe) settle() error {
+	const while = 30 * time.Millisecond
+	for before := -1; ; {
+		now := 0
+		for _, n := range p.nodes {
+			now += int(n.answered.Load())
+		}
+		if now == before {
+			return nil
+		}
+		before = now
+		if err := pause(p.ctx, while); err != nil {
+			return err
+		}
+	}
+}
