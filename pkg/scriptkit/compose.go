@@ -141,6 +141,7 @@ type member struct {
 	order   int
 	value   string    // as the piece's, but never the name of a value
 	kept    bool      // whether the script needs it
+	named   []*member // for each of the piece's names, the definition that has it, nil for none
 	needs   []*member // definitions that have to be made for it
 	needed  bool      // whether a member behind it needs it; then host is known
 	host    *member   // the function that it stands in, nil for none
@@ -175,7 +176,7 @@ func compose(s *source, find func(path string) (*source, error)) (text string, f
 	for _, m := range c.members {
 		if m.defines == "" {
 			c.writeDefinitions(&b, m)
-			c.write(&b, m)
+			m.write(&b)
 		}
 	}
 	return b.String(), found, c.checkUses(s)
@@ -193,8 +194,10 @@ func (c *composer) add(s *source, trail []string) error {
 			}
 			continue
 		}
-		m := &member{piece: p, order: len(c.members)}
-		m.value, _ = c.meaning(p.value)
+		m := &member{piece: p, order: len(c.members), value: p.value}
+		if d := c.defined[p.value]; d != nil && d.value != "" {
+			m.value = d.value
+		}
 		if p.defines != "" {
 			if other := c.defined[p.defines]; other != nil {
 				return fmt.Errorf("%s is defined twice, in %s and in %s", p.defines, other.file, p.file)
@@ -228,14 +231,12 @@ func (c *composer) include(p *piece, trail []string) error {
 // isMade reports whether m is a definition that the script makes.
 func (m *member) isMade() bool { return m.defines != "" && m.kept && m.value == "" }
 
-// meaning returns what stands in the place of a name, and the definition that has to be
-// made for that, nil for none.
-func (c *composer) meaning(name string) (string, *member) {
-	m := c.defined[name]
-	if m == nil || m.value == "" {
-		return name, m
+// meaning returns what the name at index i stands for: itself, but for a value.
+func (m *member) meaning(i int) string {
+	if d := m.named[i]; d != nil && d.value != "" {
+		return d.value
 	}
-	return m.value, c.defined[m.value]
+	return m.names[i].text
 }
 
 // keep keeps a member and the definitions that it needs.
@@ -244,11 +245,13 @@ func (c *composer) keep(m *member) error {
 		return nil
 	}
 	m.kept = true
-	for _, n := range m.names {
+	m.named = make([]*member, len(m.names))
+	for i, n := range m.names {
 		d := c.defined[n.text]
 		if d == nil {
 			continue
 		}
+		m.named[i] = d
 		switch literal := strings.HasPrefix(d.value, "("); {
 		case d.order >= m.order:
 			return fmt.Errorf("%s names %s before %s defines it", m.file, n.text, d.file)
@@ -262,7 +265,10 @@ func (c *composer) keep(m *member) error {
 		if err := c.keep(d); err != nil {
 			return err
 		}
-		if _, d := c.meaning(n.text); d != nil && !slices.Contains(m.needs, d) {
+		if d.value != "" {
+			d = c.defined[d.value]
+		}
+		if d != nil && !slices.Contains(m.needs, d) {
 			m.needs = append(m.needs, d)
 		}
 	}
@@ -281,7 +287,7 @@ func (c *composer) settle() {
 			m.host, host = nil, nil
 		}
 		for h := m.host; h != nil; h = h.host {
-			if c.captures(h, m) {
+			if h.captures(m) {
 				m.host = h.host
 			}
 		}
@@ -316,13 +322,15 @@ func common(a, b *member) *member {
 	return a
 }
 
-// captures reports whether a name that m takes from outside is one that other declares: m
-// cannot stand in other then, or behind it.
-func (c *composer) captures(other, m *member) bool {
-	return slices.ContainsFunc(m.names, func(n name) bool {
-		meaning, _ := c.meaning(n.text)
-		return other.declared[meaning]
-	})
+// captures reports whether a name that other takes from outside is one that m declares:
+// other cannot stand in m then, or behind it.
+func (m *member) captures(other *member) bool {
+	for i := range other.names {
+		if m.declared[other.meaning(i)] {
+			return true
+		}
+	}
+	return false
 }
 
 // writeDefinitions writes those definitions that have to stand before a part of the
@@ -330,7 +338,7 @@ func (c *composer) captures(other, m *member) bool {
 func (c *composer) writeDefinitions(b *strings.Builder, part *member) {
 	part.need()
 	for _, m := range c.members {
-		if !m.isMade() || m.due || !c.captures(part, m) {
+		if !m.isMade() || m.due || !part.captures(m) {
 			continue
 		}
 		for ; m != nil; m = m.host {
@@ -339,7 +347,7 @@ func (c *composer) writeDefinitions(b *strings.Builder, part *member) {
 	}
 	for _, m := range c.members {
 		if m.isMade() && m.due && m.host == nil && !m.written {
-			c.write(b, m)
+			m.write(b)
 		}
 	}
 }
@@ -357,7 +365,7 @@ func (m *member) need() {
 
 // write writes a member, with the functions that stand in it, and with values in the place
 // of their names.
-func (c *composer) write(b *strings.Builder, m *member) {
+func (m *member) write(b *strings.Builder) {
 	m.written = true
 	from := 0
 	copyTo := func(to int) {
@@ -368,14 +376,14 @@ func (c *composer) write(b *strings.Builder, m *member) {
 		copyTo(m.inside)
 		b.WriteByte('\n')
 		for _, d := range m.makes {
-			c.write(b, d)
+			d.write(b)
 		}
 		if m.body[from] == '\n' {
 			from++
 		}
 	}
-	for _, n := range m.names {
-		if meaning, _ := c.meaning(n.text); meaning != n.text {
+	for i, n := range m.names {
+		if meaning := m.meaning(i); meaning != n.text {
 			copyTo(n.at)
 			b.WriteString(meaning)
 			from += len(n.text)

@@ -41,7 +41,11 @@ func (s *scope) read(code []token) {
 	s.names = make([]name, 0, len(code)/4) // about as many as most code has
 	for i := 0; i < len(code); i++ {
 		s.reach(i)
-		switch t := code[i]; {
+		t := code[i]
+		if t.kind != kindName && nesting(t) == 0 {
+			continue
+		}
+		switch {
 		case t.is("local") && at(code, i+1).is("function"):
 			s.declare(at(code, i+2))
 		case t.is("local"):
