@@ -18,8 +18,9 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "state/fetch"
 --- @include "quick/grant"
 local time, kept = fetch(KEYS[1], ARGV[5])
+local capacity = tonumber(ARGV[13])
 local plain = quick_grant(time, kept, KEYS, ARGV[5], ARGV[4], ARGV[11], ARGV[12], ARGV[13],
-  ARGV[8], ARGV[9], ARGV[10], ARGV[1], tonumber(ARGV[13]))
+  ARGV[8], ARGV[9], ARGV[10], ARGV[1], capacity)
 if plain then
   return plain
 end
@@ -32,5 +33,5 @@ local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], time, kept)
 return acquire(at, st, known, {
   claim = ARGV[5], waits = ARGV[6] ~= "0", priority = tonumber(ARGV[7]),
   r = record_new(ARGV[4], tonumber(ARGV[12]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]),
-  capacity = tonumber(ARGV[13]), policy = ARGV[14],
+  capacity = capacity, policy = ARGV[14],
 })

@@ -73,6 +73,7 @@ func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	}
 	a, extra, err := s.Calls.Acquire(ctx, c, wait,
 		c.Record.Owner, q.conflict.String(), q.access.String(), strconv.FormatUint(uint64(q.draw), 10))
+	a.Capacity = 0 // a lock has none
 	if err == nil && extra != "" {
 		a.Entry, err = entry(extra)
 	}

@@ -398,15 +398,20 @@ func (c *composer) checkUses(root *source) error {
 	var problems []error
 	for _, path := range slices.Sorted(maps.Keys(c.files)) {
 		s := c.files[path]
+		if s.checked {
+			continue
+		}
 		used := func(p *piece) bool {
 			if s == root {
 				return p.defines != "" && c.defined[p.defines].kept
 			}
 			return p.defines != "" && s.uses(p.defines)
 		}
+		s.checked = true
 		for _, p := range s.pieces {
 			if p.include != "" && !slices.ContainsFunc(c.files[p.include].pieces, used) {
 				problems = append(problems, fmt.Errorf("%s includes %q and uses nothing of it", path, p.include))
+				s.checked = false
 			}
 		}
 	}

@@ -166,9 +166,10 @@ func (l *Library) Scripts() []*Script {
 
 // source is one file.
 type source struct {
-	path   string
-	header string // the first comment
-	pieces []*piece
+	path    string
+	header  string // the first comment
+	pieces  []*piece
+	checked bool // it uses what it includes
 }
 
 func readSource(fsys fs.FS, path string) (*source, error) {

@@ -21,6 +21,7 @@ local kind_expire = false
 local kind_due = false
 local kind_moment = false
 local kind_extras = false
+local kind_setting = false
 local kind_tell = false
 
 -- kind_open: the stem is the last of what was fetched.
@@ -103,9 +104,7 @@ local function kind_hold(at, st, claim)
 end
 
 -- kind_renew: an entry's call moves the deadline that all have.
-local function kind_renew(at, st, claim, _, mode)
-  prolong(at, st, st.group, group_entry(st.group, claim), mode)
-end
+local kind_renew = prolong
 
 -- kind_move: all entries follow the common deadline.
 local function kind_move(at, st, m)
@@ -113,11 +112,6 @@ local function kind_move(at, st, m)
   if s then
     move(st, s, m)
   end
-end
-
--- kind_setting: a lock has none.
-local function kind_setting()
-  return 0
 end
 
 -- kind_left: how long an entry may believe in its hold.

@@ -19,6 +19,7 @@ local kind_hold = false
 local kind_move = false
 local kind_left = false
 local kind_extras = false
+local kind_setting = false
 local kind_tell = false
 
 -- kind_heavy: a claim that weighs more than the capacity will never fit.
@@ -56,11 +57,6 @@ end
 -- kind_refused: there is room, but others come first; or there is none.
 local function kind_refused(st, r, swept, more)
   return { st.used + r.weight <= st.cap and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.cap }
-end
-
--- kind_setting: the capacity.
-local function kind_setting(st)
-  return st.cap
 end
 
 --- @include "line/lengthen"

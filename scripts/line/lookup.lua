@@ -11,7 +11,7 @@ local function lookup(at, st, node, calls)
   end
   local texts = redis.call("HMGET", at.state, unpack(fields))
   local scores = redis.call("ZMSCORE", at.line, unpack(members))
-  local extras = kind_extras and kind_extras(at, calls) or {}
+  local extras = kind_extras and kind_extras(at, calls)
   if st.fmt > 0 then
     touch(at, st) -- leases live on on a full server
   end
@@ -19,7 +19,9 @@ local function lookup(at, st, node, calls)
     local r = text and not scores[2 * n - 1] and not scores[2 * n] and record_read(text)
     if r and r.node == node and r.phase ~= "w" then
       leave(at, st, calls[2 * n - 1], r)
-      extras[n] = extras[n] and ""
+      if extras then
+        extras[n] = ""
+      end
     end
   end
   return texts, scores, extras

@@ -26,7 +26,7 @@ local function renew(at, st, node, calls)
   if at.newer then
     return { "incompatible", at.newer }
   end
-  local reply = { "renewed", -1, 0, kind_setting(st) }
+  local reply = { "renewed", -1, 0, kind_setting and kind_setting(st) or st.cap }
   local budget, m = { left = 100 }, moves()
   local texts, scores, extras = lookup(at, st, node, calls)
   local parted, holds = false, {}
@@ -62,9 +62,12 @@ local function renew(at, st, node, calls)
     if kind_move then
       kind_move(at, st, m)
     end
-    for n, r in pairs(holds) do
-      reply[3 * n + 3] = kind_left and kind_left(at, st, calls[2 * n - 1]) or span(at, r.held)
-      reply[3 * n + 4] = tonumber(r.fence)
+    for n = 1, #texts do
+      local r = holds[n]
+      if r then
+        reply[3 * n + 3] = kind_left and kind_left(at, st, calls[2 * n - 1]) or span(at, r.held)
+        reply[3 * n + 4] = tonumber(r.fence)
+      end
     end
     moves_write(at, st, m)
     local dead, ends = expire(at, st, budget)
@@ -74,7 +77,7 @@ local function renew(at, st, node, calls)
     reply_tide(at, st, node, budget, reply)
     tell(at)
   end
-  for n = 1, #texts do
+  for n = 1, extras and #texts or 0 do
     reply[#reply + 1] = extras[n]
   end
   return reply

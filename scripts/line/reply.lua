@@ -8,7 +8,7 @@
 --   left_ms  how long the hold or the wait lease lasts, -1 = no end
 --   flags    1: the grant is confirmed; 2: the run has stopped at its bound, sweep at once;
 --            4: the first in line is of the node
---   setting  the capacity, or how many resources there are; 0 or 1 of a lock
+--   setting  the capacity, or how many resources there are; of a lock nothing is meant by it
 --   extra    what only the kind says
 --   place    where a waiting claim stands
 --   ahead    how many stand before it
@@ -19,15 +19,17 @@
 -- reply_granted is the answer to a claim that holds.
 local function reply_granted(at, st, r, fence, deadline, more, extra)
   local flags = (r.phase == "g" and 0 or 1) + (more and 2 or 0)
-  return { "granted", tonumber(r.ticket), fence, span(at, deadline), flags, kind_setting(st), extra or nil }
+  local setting = kind_setting and kind_setting(st) or st.cap
+  return { "granted", tonumber(r.ticket), fence, span(at, deadline), flags, setting, extra or nil }
 end
 
 -- reply_queued is the answer to a claim that waits; see tide for first and its deadline.
 local function reply_queued(at, st, r, place, alive, more, first_claim, first_alive)
   local next_ms, mine = tide(at, st, r.node, first_claim, first_alive)
   local flags = (more and 2 or 0) + (mine and 4 or 0)
+  local setting = kind_setting and kind_setting(st) or st.cap
   local ahead = redis.call("ZCOUNT", at.line, band_queue, "(" .. int(band_queue + place))
-  return { "queued", tonumber(r.ticket), 0, alive - at.ms, flags, kind_setting(st), "", place, ahead, next_ms }
+  return { "queued", tonumber(r.ticket), 0, alive - at.ms, flags, setting, "", place, ahead, next_ms }
 end
 
 -- reply_tide writes what the replies of renew, restore and sweep begin with: status,
@@ -35,5 +37,5 @@ end
 local function reply_tide(at, st, node, budget, reply)
   local next_ms, mine = tide(at, st, node)
   reply[2], reply[3] = next_ms, ((budget.left <= 0 or st.met) and 2 or 0) + (mine and 4 or 0)
-  reply[4] = kind_setting(st)
+  reply[4] = kind_setting and kind_setting(st) or st.cap
 end

@@ -36,7 +36,9 @@ local function resume(at, st, known, claim, from, to, mode)
     if kind_move then
       kind_move(at, st, m)
     end
-    moves_write(at, st, m)
+    if m.scores[1] then
+      redis.call("ZADD", at.line, unpack(m.scores))
+    end
     save(at, st, m.furthest, m.fields)
   end
   local left = kind_left and kind_left(at, st, claim) or span(at, r.held)

@@ -1,13 +1,15 @@
 --- @include "state/band"
 --- @include "line/endless"
--- prolong takes a call of its own of an entry e of a group s: it confirms what
+--- @include "owner/group"
+-- prolong takes a call of its own of an entry of the group that was read: it confirms what
 -- was granted, adds what is still to be added, and moves the common deadline.
 -- Only the outermost entry's beat renews; a renewal lowers nothing, but for what
 -- lies further off than lease and extensions explain: then the clock went back.
 -- "beat <ms>" is a beat of a node that is in a swarm, with its zombie limit: the record
 -- of a hold without end says what the last beat said. Records that the step has to write
 -- are marked.
-local function prolong(at, st, s, e, mode)
+local function prolong(at, st, claim, _, mode)
+  local s, e = st.group, group_entry(st.group, claim)
   local outer = s.entries[1]
   local r = outer.r
   if e.fresh then

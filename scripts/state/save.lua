@@ -36,19 +36,16 @@ local function save(at, st, furthest, fields, lasts)
   local moved = exp ~= st.exp or uses ~= st.fmt
   local counts = string.format(counts_form, st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
   local all = { "counts", counts, "fence", int(st.fence), unpack(fields or {}) }
-  local function also(field, text)
-    all[#all + 1], all[#all + 2] = field, text
-  end
+  local n = #all
   if own then
-    also("pool", own)
+    all[n + 1], all[n + 2], n = "pool", own, n + 2
   end
   if st.ticket ~= st.was_ticket then
-    also("ticket", int(st.ticket))
+    all[n + 1], all[n + 2], n = "ticket", int(st.ticket), n + 2
   end
   if moved then
     st.exp = exp
-    also("fmt", int(uses))
-    also("exp", int(exp))
+    all[n + 1], all[n + 2], all[n + 3], all[n + 4] = "fmt", int(uses), "exp", int(exp)
   end
   redis.call("HSET", at.state, unpack(all))
   if exp == 0 then
