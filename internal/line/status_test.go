@@ -152,8 +152,18 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 		// What an own script's reply is compared with is declared where that is done, once.
 		// A claim that is requeued is told what acquire tells it: it is read with that.
 		_, own := scriptsOf(kind)
-		require.NotEmpty(t, own)
 		require.Equal(t, without(declared(own...), "incompatible", "queued"), statuses(t, "../../pkg/"+folder+"/script.go"), kind)
+	}
+}
+
+// A name of a kind that nobody defines would fail when the script runs, perhaps behind its
+// first write.
+func TestEveryKindDefinesWhatItsScriptsAsk(t *testing.T) {
+	t.Parallel()
+	for _, script := range line.Library().Scripts() {
+		for _, name := range found(`\b(kind_[a-z]+)\b`, script.Source) {
+			require.Regexp(t, `\blocal function `+name+`\(`, script.Source, "%s: nothing defines %s", script.Name, name)
+		}
 	}
 }
 

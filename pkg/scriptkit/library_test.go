@@ -154,6 +154,8 @@ func TestALazyLibraryLooksAtAScriptWhenItIsAskedFor(t *testing.T) {
 		"e.lua", "x = 'y",
 		"f.lua", okScript("f", `--- @include "state/f"`), "state/f.lua", "f()",
 		"g.lua", okScript("g", `--- @include "lib/f"`),
+		"h.lua", okScript("h", "--- @include \"lib/h\"\nh()"), "lib/h.lua", "--- @include \"lib/f\"\nlocal function h() end\n",
+		"i.lua", okScript("i", "--- @include \"lib/h\"\nh()"),
 	)
 	l := Lazy(all)
 	first := l.Script("a")
@@ -167,6 +169,8 @@ func TestALazyLibraryLooksAtAScriptWhenItIsAskedFor(t *testing.T) {
 		"e": "scriptkit: e.lua: line 1: a string has no end",
 		"f": "scriptkit: f.lua: scriptkit: state/f.lua: " + noDefinition(1, "f()"),
 		"g": `scriptkit: g.lua: g.lua includes "lib/f.lua" and uses nothing of it`,
+		"h": `scriptkit: h.lua: lib/h.lua includes "lib/f.lua" and uses nothing of it`,
+		"i": `scriptkit: i.lua: lib/h.lua includes "lib/f.lua" and uses nothing of it`,
 	} {
 		require.PanicsWithError(t, want, func() { l.Script(name) })
 	}

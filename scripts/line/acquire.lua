@@ -28,8 +28,9 @@ local function acquire(at, st, known, ask)
   end
 
   local sooner, swept, fields, furthest = nil, 0, nil, nil
-  if was or kind_full(at, st, r) then
-    sooner, swept = clear(at, st, ask, was, held, budget)
+  local full = kind_full(at, st, r)
+  if was or full then
+    sooner, swept = clear(at, st, ask, was, held, budget, full)
   end
 
   -- Decide. Only a claim that queues moves the last ticket on, so that it does not run
