@@ -1,9 +1,9 @@
-// Package line runs the scripts that do not care what a claim is for: a line
-// of claims has the same two keys and the same records for every primitive
-// that has one. It also has what the primitives tell and check alike.
+// Package line runs the scripts that every kind has, and reads their replies: typed
+// arguments in, typed results out. It also has the text of a claim's record, the walk over the
+// names that a server knows, and what the kinds tell and check alike.
 //
-// A primitive embeds [Calls] in the type that runs its own scripts. Acquire and
-// Release are the primitive's; with them, it is an engine.Scripts.
+// A primitive embeds [Calls] in a type of its own, which adds to Acquire and Release what only
+// its kind says and hears. With that, the type is an engine.Scripts.
 package line
 
 import (

@@ -26,7 +26,8 @@ func Text(r *engine.Record) string {
 	return string(appendTail(b, r))
 }
 
-// Tail is the part of the record that never changes.
+// Tail is the part of the record that scripts hand on, and change only where an entry takes over
+// the terms of the outermost one.
 func Tail(r *engine.Record) string { return string(appendTail(make([]byte, 0, 96), r)) }
 
 func appendTail(b []byte, r *engine.Record) []byte {

@@ -142,6 +142,9 @@ func TestDefinitions(t *testing.T) {
 		{"only local", "local", noDefinition(2, "local")},
 
 		{"a function without an end", f + "local function g() if x then end", "line 3: the definition of g cannot be read up to its end"},
+		{"a function without parameters", f + "local function g end", "line 3: the definition of g cannot be read up to its end"},
+		{"a function whose parameters have no end", f + "local function g(end", "line 3: the definition of g cannot be read up to its end"},
+		{"a function that ends in its parameters", f + "local function g(end)", "line 3: the definition of g cannot be read up to its end"},
 		{"a table without an end", "local a = {\n" + f, "line 2: the definition of a cannot be read up to its end"},
 		{"brackets without an end", "local a = b(", "line 2: the definition of a cannot be read up to its end"},
 		{"a missing value", "local a =", "line 2: the definition of a cannot be read up to its end"},
@@ -248,7 +251,7 @@ func TestComposeRefuses(t *testing.T) {
 // FuzzDefinitions checks that all code of a file that is accepted is in its
 // definitions.
 func FuzzDefinitions(f *testing.F) {
-	for _, src := range []string{"local a = 1", "local function f() end", "local a = b.c:d'x'{}[1]", "local a = -(", "local a = {function() until"} {
+	for _, src := range []string{"local a = 1", "local function f() end", "local a = b.c:d'x'{}[1]", "local a = -(", "local a = {function() until", "local function A(end"} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

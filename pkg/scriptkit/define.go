@@ -10,7 +10,11 @@ func definition(code []token) (name string, size int) {
 	switch {
 	case !code[0].is("local"):
 	case first.is("function") && isIdentifier(second):
-		return second.text, closed(code, 1, blocks)
+		size = closed(code, 1, blocks)
+		if !at(code, 3).is("(") || size < 0 || closed(code[:size], 3, nesting) < 0 {
+			size = -1
+		}
+		return second.text, size
 	case isIdentifier(first) && second.is("="):
 		return first.text, expression(code, 3)
 	}

@@ -78,6 +78,7 @@ local function kind_part(at, st, claim, r, wish)
     count, m = part(at, st, claim, r, wish.lowered)
   elseif st.stem then
     redis.call("HDEL", at.state, "stem")
+    st.stem = false
   end
   return count, m and m.fields, m and m.sooner, st.used > 0 and count == 0
 end
@@ -89,12 +90,12 @@ local function kind_next(at, st, budget, arrival)
     return nil -- held, so there is no need to look who is next
   end
   local claim, r, alive = head(at, st, budget, arrival)
-  return claim, r, alive, r and st.used == 0
+  return claim, r, alive, r and st.used < 1
 end
 
 -- kind_refused: nobody holds, but others come first; or somebody does.
 local function kind_refused(st, _, swept, more)
-  return { st.used == 0 and "ahead" or "held", st.used, st.waiting, swept, more and 2 or 0 }
+  return { st.used < 1 and "ahead" or "held", st.used, st.waiting, swept, more and 2 or 0 }
 end
 
 -- kind_hold: the live entry, as the group has read it.

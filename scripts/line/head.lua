@@ -6,7 +6,8 @@
 -- head returns the first in line: the claim, its record, and its liveness deadline (ms).
 -- On the way it drops waiters that have died, and takes out and tells those that have
 -- become too heavy, within the budget. An arrival takes part as if it stood in line; where
--- somebody else is first, only that claim is returned, or nil where the two have one place.
+-- somebody else is first, only that claim is returned, or nil where that one has the same
+-- place or is the same claim.
 local function head(at, st, budget, arrival)
   while st.waiting > 0 and (arrival or budget.left > 0) do
     local claim, place = first(at.line)

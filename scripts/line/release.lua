@@ -1,5 +1,6 @@
 --- @include "state/record"
 --- @include "state/fresh"
+--- @include "state/least"
 --- @include "state/save"
 --- @include "line/first"
 --- @include "line/leave"
@@ -40,7 +41,8 @@ local function release(at, st, known, claim, node, stays, wish)
     extra, fields, sooner, stale = kind_part(at, st, claim, r, wish)
   end
   if stale then
-    expire(at, st, budget)
+    local dead, ends = expire(at, st, budget)
+    parted, sooner = parted or dead, least(sooner, ends)
   end
   handoff(at, st, budget, parted)
   save(at, st, stays > 0 and at.ms + stays or nil, fields)

@@ -11,8 +11,8 @@ local function stand(at, ask, ticket)
   if ask.access ~= "random" then
     return own
   end
-  local lowest = redis.call("ZRANGEBYSCORE", at.line, band_queue + from, band_queue + own, "WITHSCORES",
+  local nearest = redis.call("ZRANGEBYSCORE", at.line, band_queue + from, band_queue + own, "WITHSCORES",
     "LIMIT", 0, 1)[2]
-  local least = lowest and tonumber(lowest) - band_queue or own
-  return least + math.floor(ask.draw / 4294967296 * (own - least + 1))
+  local front = nearest and tonumber(nearest) - band_queue or own
+  return front + math.floor(ask.draw / 4294967296 * (own - front + 1))
 end

@@ -25,7 +25,7 @@ local function load(v)
   local fmt, capacity, ticket = tonumber(v[1] or 0), tonumber(cap or 0), tonumber(v[3] or 0)
   local st = {
     fmt = fmt, cap = capacity, was_cap = capacity, ticket = ticket, was_ticket = ticket,
-    used = tonumber(used or 0), waiting = tonumber(waiting or 0), gone = tonumber(gone or 0),
+    used = math.max(tonumber(used or 0), 0), waiting = tonumber(waiting or 0), gone = tonumber(gone or 0),
     forever = tonumber(forever or 0), keep = tonumber(keep or 0),
     fence = tonumber(v[4] or 0), exp = tonumber(v[5] or 0),
   }

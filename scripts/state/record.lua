@@ -36,10 +36,10 @@ local record_heir = "^w (%d+) %d+ %d+ (%d+) ((%d+) (%S+) .*)$" -- of a waiter: t
 local record_held_form = "%d:%sh %s %s %s 0 " -- size, node, ticket, fence, granted; then the tail
 local record_heir_form = "g %s %s %d %s " -- ticket, fence, granted, limit; then the tail
 
--- record_new is the record of a claim that asks. These are all the fields of a record:
--- tail has the text behind limit as it is; held is the deadline of a hold, where a step
--- has looked it up (ms); changed says that the step has to write the record, and text is what
--- it has written.
+-- record_new is the record of a claim that asks. These are its fields and, of one that was
+-- read, secret and kind; tail has the text behind limit as it is; held is the deadline of a
+-- hold, where a step has looked it up (ms); changed says that the step has to write the
+-- record, and text is what it has written.
 -- Ticket, fence and granted are text where they were read: nothing is reckoned with them.
 local function record_new(node, weight, wait, lease, max, tail)
   return {

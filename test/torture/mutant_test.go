@@ -214,7 +214,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
-		broke: []change{{"scripts/line/renew.lua", "        moves_wait(at, m, claim, r)\n", movedPlace + "        moves_wait(at, m, claim, r)\n"}},
+		broke: []change{{"scripts/line/renew.lua", "        m.furthest = math.max(m.furthest or 0, at.ms + left)\n", movedPlace + "        m.furthest = math.max(m.furthest or 0, at.ms + left)\n"}},
 	},
 	{
 		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
@@ -245,8 +245,7 @@ var mutants = []mutant{
 	{
 		name: "who comes last is served first", scene: calm, rules: []string{checker.Order},
 		broke: []change{
-			{"scripts/kind/semaphore.lua", "band_place(ask.priority, ticket)", "band_place(ask.priority, band_width - 1 - ticket)"},
-			{"scripts/kind/pool.lua", "band_place(ask.priority, ticket)", "band_place(ask.priority, band_width - 1 - ticket)"},
+			{"scripts/line/acquire.lua", "band_place(ask.priority, r.ticket)", "band_place(ask.priority, band_width - 1 - r.ticket)"},
 			{"scripts/owner/stand.lua", `if ask.access == "lifo" then`, "if true then"},
 		},
 	},

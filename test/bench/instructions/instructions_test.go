@@ -7,6 +7,7 @@ import (
 	"flag"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -164,14 +165,15 @@ func (nothing) total(context.Context) (float64, error) { return 0, nil }
 // TestEveryStepIsTheScriptsThatItSays runs all steps on servers that are not under
 // callgrind. A run would also count whatever else a client sends meanwhile.
 func TestEveryStepIsTheScriptsThatItSays(t *testing.T) {
-	steps := allSteps()
+	// Those with cycles of their own wait for time to pass: a run of the program says where the
+	// count of such a step is off.
+	steps := slices.DeleteFunc(allSteps(), func(s step) bool { return s.cycles != 0 })
+	require.Greater(t, len(steps), 50)
 	scripts, errs := make([]float64, len(steps)), make([]error, len(steps))
 	var running sync.WaitGroup
-	turns := make(chan struct{}, 10) // most of the time they wait for heartbeats
+	turns := make(chan struct{}, 4)
 	for i, s := range steps {
-		if s.cycles == 0 || s.cycles > 3*beaten {
-			s.cycles, s.warm = 3, 1 // the first loads the scripts
-		}
+		s.cycles, s.warm = 3, 1 // the first loads the scripts
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
