@@ -145,7 +145,7 @@ var plainGrants = map[string]plainCase{
 	"it waits ahead of another":              {before: waits, ask: func(a *ask) { comes(a); a.claim, a.Node, a.Priority = "m.1", "m", 1 }, want: "queued"},
 	"whoever is ahead dies sooner":           {before: then(holds("n.2", all), queues("n.3", all, lives(500*time.Millisecond))), ask: comes, want: "queued"},
 	"what it waits for has no end":           {before: then(holds("n.2", all, forever), func(s *stage) { s.call(s.T, s.kind+"_renew", writes("2000", "n", "n.2", "beat")...) }), ask: comes, want: "queued"},
-	"the sum is below nothing":               {only: "lock", before: then(holds("n.2"), field("counts", fixed("1 0 0 0 0 0")), func(s *stage) { frees("n.2", "n", 0)(s) }), ask: func(a *ask) { comes(a); a.Wait = time.Second }, want: "queued"},
+	"the sum is below nothing":               {only: "lock", before: then(holds("n.2"), field("counts", fixed("1 0 0 0 0 0")), func(s *stage) { frees("n.2", "n", 0)(s) }), ask: func(a *ask) { comes(a); a.Wait = time.Second }, want: "granted"},
 	"it has lost its record and its place":   {before: then(holds("n.2", all), queues("n.1", all), queues("m.3", all, lives(500*time.Millisecond), ofM), func(s *stage) { s.do(s.T, "HDEL", s.state, "c:n.1") }), ask: comes, want: "queued"},
 	"it is drawn the place of another":       {only: "lock", before: waits, ask: func(a *ask) { comes(a); a.claim, a.Node, a.access = "m.1", "m", "random" }, want: "queued"},
 	"all that ends is handed on as it comes": {before: then(holds("n.3", all, func(a *ask) { a.Lease = 100 * time.Millisecond }), queues("n.4", all, lives(600*time.Millisecond)), after(200*time.Millisecond)), ask: comes, want: "queued"},
