@@ -46,10 +46,10 @@ func keys(t *testing.T, env *Env) int64 {
 func TestFreshNamesAreNewAndDoNotStay(t *testing.T) {
 	env := testEnv(t)
 	s := spied(t, env, Berth)
-	values, err := fresh(2).Measure(t.Context(), env, Berth)
+	_, err := fresh(2).Measure(t.Context(), env, Berth)
 	require.NoError(t, err)
-	require.Positive(t, values["cycles"])
 	all := len(s.names)
+	require.Positive(t, all)
 	slices.Sort(s.names)
 	require.Len(t, slices.Compact(s.names), all)
 	require.Zero(t, keys(t, env))
@@ -60,7 +60,7 @@ func TestAWorkersNameIsItsOwn(t *testing.T) {
 	s := spied(t, env, Berth)
 	_, err := uncontended(2).Measure(t.Context(), env, Berth)
 	require.NoError(t, err)
-	require.Greater(t, len(s.names), 2)
+	require.GreaterOrEqual(t, len(s.names), 2)
 	slices.Sort(s.names)
 	require.Len(t, slices.Compact(s.names), 2)
 }
