@@ -11,8 +11,9 @@
 --- @include "wake/tell"
 -- force ends holds or waits, each with its claim and record, whoever has them, tells their
 -- nodes, and hands on. Each leaves a tombstone for so many milliseconds; wish is nil where a
--- claim was named, else what the kind is to do with a whole hold. It returns what a reply has behind its status: flags (2: the run has stopped
--- at its bound, sweep at once), the fence, and how many claims it ended.
+-- claim was named, else what the kind is to do with a whole hold. It returns what a reply has
+-- behind its status: flags (2: the run has stopped at its bound, sweep at once), the fence, and
+-- how many claims it ended.
 local function force(at, st, targets, stays, wish)
   local budget, parted, sooner, fence = { left = 100 }, false, nil, nil
   for _, e in ipairs(targets) do

@@ -1,38 +1,30 @@
 --- @include "state/band"
 --- @include "state/int"
 --- @include "state/counts"
--- save_expiry returns the instant at which all keys of a name shall expire (ms): the
--- furthest deadline inside plus the linger, rounded up to a whole second so
--- that it seldom has to move; 0 = never, while a hold without end exists or the
--- capacity is to be kept.
-local function save_expiry(at, st, furthest)
-  if st.forever > 0 or st.keep > 0 then
-    return 0
-  end
-  local wanted = math.ceil(((furthest or at.ms) + at.linger) / 1000) * 1000
-  -- A long lease that has ended must not keep the state.
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
-  if st.exp == 0 or idle then
-    -- New, or what kept the expiry away has gone: look at what is inside.
-    for _, from in ipairs({ 0, band_alive, band_tomb }) do
-      local last = st.fmt > 0 and redis.call("ZREVRANGEBYSCORE", at.line, from + band_width - 2, from,
-        "WITHSCORES", "LIMIT", 0, 1)
-      if last and last[2] then
-        wanted = math.max(wanted, math.ceil((tonumber(last[2]) - from + at.linger) / 1000) * 1000)
-      end
-    end
-    return wanted
-  end
-  return math.max(st.exp, wanted)
-end
-
 -- save writes the state, with what else is to be written in it (field, value, ...), and
 -- keeps one expiry on all keys of the name. furthest is the furthest deadline that this
 -- run has set (ms), nil for none. What seldom changes is written only when it has. lasts
 -- says that the line was there before this run and has not been empty since.
 local function save(at, st, furthest, fields, lasts)
   local own, uses = kind_save and kind_save(st), 1 -- the number of the newest feature that the name uses
-  local exp = save_expiry(at, st, furthest)
+  -- The furthest deadline inside plus the linger, rounded up to a whole second so that the
+  -- expiry seldom has to move; 0 = never, while a hold without end exists or the name is kept.
+  local exp = 0
+  if st.forever <= 0 and st.keep <= 0 then
+    exp = math.ceil(((furthest or at.ms) + at.linger) / 1000) * 1000
+    -- A long lease that has ended must not keep the state.
+    local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+    if st.exp ~= 0 and not idle then
+      exp = math.max(st.exp, exp)
+    elseif st.fmt > 0 then
+      -- What kept the expiry away has gone: look at what is inside.
+      for _, from in ipairs({ 0, band_alive, band_tomb }) do
+        local last = redis.call("ZREVRANGEBYSCORE", at.line, from + band_width - 2, from,
+          "WITHSCORES", "LIMIT", 0, 1)[2]
+        exp = last and math.max(exp, math.ceil((tonumber(last) - from + at.linger) / 1000) * 1000) or exp
+      end
+    end
+  end
   local moved = exp ~= st.exp or uses ~= st.fmt
   local counts = string.format(counts_form, st.cap, st.used, st.waiting, st.gone, st.forever, st.keep)
   local all = { "counts", counts, "fence", int(st.fence), unpack(fields or {}) }
