@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/scripts"
 )
@@ -84,125 +83,9 @@ func found(pattern, text string) []string {
 	return distinct(words)
 }
 
-// verbs are what every kind has a script for.
-var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release"}
-
-// scriptsOf are the names of the scripts that begin so.
-func scriptsOf(prefix string) []string {
-	var names []string
-	for _, script := range line.Library().Scripts() {
-		if strings.HasPrefix(script.Name, prefix) {
-			names = append(names, script.Name)
-		}
-	}
-	return names
-}
-
-// declared are the statuses of these scripts, sorted; a name that ends with _ is that
-// of all which begin so.
-func declared(names ...string) []string {
-	var words []string
-	for _, script := range line.Library().Scripts() {
-		if !slices.ContainsFunc(names, func(name string) bool {
-			return script.Name == name || strings.HasSuffix(name, "_") && strings.HasPrefix(script.Name, name)
-		}) {
-			continue
-		}
-		for _, reply := range script.Header.Returns {
-			words = append(words, reply.Status)
-		}
-	}
-	return distinct(words)
-}
-
 // without drops a word.
 func without(words []string, word string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == word })
-}
-
-func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
-	t.Parallel()
-	status := func(name, _ string) bool { return strings.HasPrefix(name, "status") }
-	shared := constants(t, "../../internal/line/status.go", status)
-	own := constants(t, "script.go", status)
-	every := []string{"claim_"}
-	for _, kind := range []string{"semaphore", "lock", "pool"} {
-		for _, verb := range verbs {
-			every = append(every, kind+"_"+verb)
-		}
-	}
-	require.Equal(t, declared(every...), shared, "of the shared scripts, and of those that every kind has")
-	require.Subset(t, slices.Concat(shared, own), declared("claim_", "pool_"))
-
-	// What an own script's reply is compared with is declared where that is done.
-	wanted := declared(slices.DeleteFunc(scriptsOf("pool_"), func(name string) bool {
-		return slices.Contains(verbs, strings.TrimPrefix(name, "pool_"))
-	})...)
-	require.Equal(t, without(wanted, "incompatible"), own)
-	require.Len(t, own, len(distinct(slices.Clone(own))), "each is declared once")
-}
-
-// engineWords are the values of the engine's constants of a type.
-func engineWords(t *testing.T, kind string) []string {
-	t.Helper()
-	return constants(t, "../../internal/engine/scripts.go", func(_, k string) bool { return k == kind })
-}
-
-func TestTheWordsOfATombstoneAreThoseOfTheEngine(t *testing.T) {
-	t.Parallel()
-	var words []string
-	for _, script := range []string{"pool_release", "pool_force_release"} {
-		raw := line.Library().Script(script).Source // with what it includes
-		words = append(words, found(`record_stone\("(\w+)"\)`, raw)...)
-		words = append(words, found(`[^_]leave\([^\n]*"(\w+)"[^\n]*stays`, raw)...)
-	}
-	words = distinct(words)
-	require.Equal(t, []string{"gone", "released"}, words)
-	require.Subset(t, engineWords(t, "Word"), words)
-}
-
-func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {
-	t.Parallel()
-	header := regexp.MustCompile(`mode \((.*?)\)`).FindStringSubmatch(source(t, "pool_renew.lua"))
-	require.NotNil(t, header)
-	require.Equal(t, engineWords(t, "Mode"), distinct(strings.Split(header[1], ", ")))
-}
-
-func TestTheAnswersToAReleaseAreThoseOfTheEngine(t *testing.T) {
-	t.Parallel()
-	want := []string{"force_released"} // not_held, with the word of an operator's tombstone
-	want = append(want, without(declared("pool_release"), "incompatible")...)
-	require.Equal(t, distinct(want), engineWords(t, "Released"))
-}
-
-// A wake-up that the engine does not know would be lost on every hand-off.
-func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
-	t.Parallel()
-	var sent []string
-	err := fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && regexp.MustCompile(`^(\w+/|claim_|pool_)`).MatchString(path) {
-			sent = append(sent, found(`wake\(at, [^,\n]+, "(\w+)", at\.name`, source(t, path))...)
-		}
-		return err
-	})
-	require.NoError(t, err)
-	var taken []string
-	ast.Inspect(parsed(t, "../../internal/engine/engine.go"), func(n ast.Node) bool {
-		f, ok := n.(*ast.FuncDecl)
-		if !ok || f.Name.Name != "deliver" {
-			return true
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if clause, ok := n.(*ast.CaseClause); ok {
-				for _, word := range clause.List {
-					taken = append(taken, literal(t, word))
-				}
-			}
-			return true
-		})
-		return false
-	})
-	require.Equal(t, distinct(taken), distinct(sent))
 }
 
 func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
