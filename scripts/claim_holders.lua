@@ -1,32 +1,37 @@
 --[[
 claim_holders: some of the holds, in no order.
-KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
 ]]
 -- The cursor is 0 when all have been seen. For each hold four fields follow:
 -- the claim, the milliseconds left (-1 = no end), the record and, in a pool, the
--- resource, else "".
---- @include "state/now"
---- @include "state/band"
---- @include "state/feature"
-local ms = now(redis.call("TIME"))
-local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
-if format > feature_newest then
-  return { "incompatible", format }
+-- resource, else "". A name that has become thin in the midst of it has no more than one hold.
+--- @include "state/fetch"
+--- @include "state/open"
+--- @include "line/hold"
+--- @include "line/span"
+local time, kept, top = fetch(KEYS)
+local at, st = open(KEYS, "0", "", "", nil, time, kept, top)
+if at.newer then
+  return { "incompatible", at.newer }
 end
-local page = redis.call("HSCAN", KEYS[1], ARGV[1], "MATCH", "c:*", "COUNT", ARGV[2])
-local reply = { "page", page[1], ms }
-for i = 1, #page[2], 2 do
-  local claim = string.sub(page[2][i], 3)
-  local deadline = tonumber(redis.call("ZSCORE", KEYS[2], "h:" .. claim))
-  if deadline and deadline > ms then
-    reply[#reply + 1] = claim
-    reply[#reply + 1] = deadline == band_forever and -1 or deadline - ms
-    reply[#reply + 1] = page[2][i + 1]
-    reply[#reply + 1] = redis.call("HGET", KEYS[1], "r:" .. claim) or ""
+local fields, cursor = {}, "0"
+if st.thin then
+  fields = { "c:" .. st.thin.claim, st.thin.text }
+elseif st.form ~= "thin" then
+  local page = redis.call("HSCAN", at.state, ARGV[1], "MATCH", "c:*", "COUNT", ARGV[2])
+  cursor, fields = page[1], page[2]
+end
+local reply = { "page", cursor, at.ms }
+for i = 1, #fields, 2 do
+  local claim = string.sub(fields[i], 3)
+  local deadline, n = hold_ends(at, st, claim), #reply
+  if deadline and deadline > at.ms then
+    reply[n + 1], reply[n + 2], reply[n + 3] = claim, span(at, deadline), fields[i + 1]
+    reply[n + 4] = not st.thin and redis.call("HGET", at.state, "r:" .. claim) or ""
   end
 end
 return reply

@@ -1,32 +1,34 @@
 --[[
 claim_stats: count what is held, who waits and what has expired.
-KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] so many expired holds are weighed
 RETURNS {"stats", capacity, held, holders, waiting, expired} | {"incompatible", format}
 REPLAY reads only    COST O(log n) + so many expired holds
 ]]
--- A hold or a waiting claim whose deadline has passed counts as expired, swept or not.
+-- A hold whose deadline has passed counts as expired, swept or not. Those who wait are counted
+-- by their places: dead ones may be among them.
 --- @include "state/fetch"
---- @include "state/now"
---- @include "state/load"
+--- @include "state/open"
 --- @include "state/band"
 --- @include "state/int"
 --- @include "state/record"
-local time, kept = fetch(KEYS[1])
-local line, ms = KEYS[2], now(time)
-local st, newer = load(kept)
-if newer then
-  return { "incompatible", newer }
+local time, kept, top = fetch(KEYS)
+local at, st = open(KEYS, "0", "", "", nil, time, kept, top)
+if at.newer then
+  return { "incompatible", at.newer }
+elseif st.form ~= "fat" then
+  return { "stats", st.cap, st.used, st.used, 0, st.thin and 1 - st.used or 0 }
 end
 local function count(from, to)
-  return redis.call("ZCOUNT", line, int(from), int(to))
+  return redis.call("ZCOUNT", at.line, int(from), int(to))
 end
-local over, holders = count(0, ms), count(ms + 1, band_forever)
+local over, holders = count(band_hold, band_hold + at.ms), count(band_hold + at.ms + 1, band_hold + band_forever)
 local held = holders > 0 and st.used or 0
 if over > 0 and held > holders + over then -- not all weigh 1
   local fields = {}
-  for n, member in ipairs(redis.call("ZRANGEBYSCORE", line, "0", int(ms), "LIMIT", "0", ARGV[1])) do
+  for n, member in ipairs(redis.call("ZRANGEBYSCORE", at.line, int(band_hold), int(band_hold + at.ms),
+    "LIMIT", "0", ARGV[1])) do
     fields[n] = "c:" .. string.sub(member, 3)
   end
   held = held - (over - #fields)
@@ -37,7 +39,4 @@ if over > 0 and held > holders + over then -- not all weigh 1
 elseif over > 0 and holders > 0 then
   held = holders
 end
-return {
-  "stats", st.cap, held, holders, count(band_alive + ms + 1, band_queue - 1),
-  over + count(band_alive, band_alive + ms),
-}
+return { "stats", st.cap, held, holders, count(0, band_last_lane), over }

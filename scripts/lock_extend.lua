@@ -1,7 +1,7 @@
 --[[
 lock_extend: move the deadline of a hold, whoever has it, further off.
-KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] by how much (ms)    ARGV[5] id of this call    ARGV[6] fence (0 = any)
 RETURNS {"extended", left_ms, fence} | {"not_held"} | {"other", fence} | {"incompatible", format}
@@ -10,6 +10,7 @@ REPLAY the same call id adds nothing    COST O(log n) + O(entries)
 --- @include "state/fetch"
 --- @include "kind/lock"
 --- @include "state/band"
+--- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
 --- @include "line/moves"
@@ -17,7 +18,7 @@ REPLAY the same call id adds nothing    COST O(log n) + O(entries)
 --- @include "owner/group"
 --- @include "owner/move"
 local more, call = tonumber(ARGV[4]), ARGV[5]
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1], nil, "stem"))
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS, nil, "stem"))
 
 if at.newer then
   return { "incompatible", at.newer }
@@ -29,6 +30,7 @@ end
 if ARGV[6] ~= "0" and ARGV[6] ~= s.entries[1].r.fence then
   return { "other", tonumber(s.entries[1].r.fence) }
 end
+fatten(at, st, false)
 touch(at, st)
 if not string.find(s.call, call, 1, true) and s.deadline < band_forever then
   s.own, s.deadline, s.more = s.own + more, s.deadline + more, s.more + more

@@ -1,7 +1,7 @@
 --[[
 lock_force_hold: end a lock's hold with all its entries, whoever has it, hand on, and tell their nodes.
-KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] fence (0 = any)    ARGV[5] tombstone (ms)
 RETURNS {"released", flags, fence, ended} | {"not_held", word} | {"other", fence} | {"incompatible", format}
@@ -11,7 +11,7 @@ REPLAY with the fence that it answered first    COST O(log n) + O(entries) + at 
 --- @include "kind/lock"
 --- @include "line/force"
 --- @include "owner/targets"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1], nil, "stem"))
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS, nil, "stem"))
 if at.newer then
   return { "incompatible", at.newer }
 end

@@ -1,7 +1,7 @@
 --[[
 lock_force_release: end somebody's hold or wait by its id alone, hand on, and tell its node.
-KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] node ("" = any)    ARGV[5] claim id    ARGV[6] tombstone (ms)
 RETURNS {"released", flags, fence, ended} | {"cancelled", flags, fence, ended} | {"expired", flags, fence, ended}
@@ -11,5 +11,5 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "state/fetch"
 --- @include "kind/lock"
 --- @include "line/force"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1], ARGV[5], "stem"))
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5], "stem"))
 return force_claim(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]))

@@ -1,7 +1,7 @@
 --[[
 lock_renew: the calls of a node's own claims: heartbeats, confirmations, renewals, extensions.
-KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, "beat <zombie limit, ms>", renew, detach,
 "extend <ms> <call id>")
@@ -12,8 +12,8 @@ REPLAY a lease is counted from now; an extension is added once    COST O(log n) 
 -- line/renew.
 --- @include "state/fetch"
 --- @include "quick/renew"
-local time, kept = fetch(KEYS[1], ARGV[5], "stem")
-local plain = quick_renew(time, kept, KEYS, ARGV[5], ARGV[4], #ARGV == 6 and ARGV[6] or nil, ARGV[1])
+local time, kept, top = fetch(KEYS, ARGV[5], "stem")
+local plain = quick_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
 if plain then
   return plain
 end
@@ -21,5 +21,5 @@ end
 -- What only the other cases need is not even defined before.
 --- @include "kind/lock"
 --- @include "line/renew"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], time, kept)
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
 return renew(at, st, ARGV[4], { unpack(ARGV, 5) })

@@ -1,9 +1,9 @@
 --[[
 lock_requeue: a waiting claim goes to the end of the line.
-KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] ticket that it has    ARGV[7] priority
+ARGV[5] claim id    ARGV[6] ticket that it has    ARGV[7] lane, see line/place
 RETURNS {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms} | {"not_waiting"}
   | {"incompatible", format}
 REPLAY a claim that has another ticket stays where it is    COST O(log n) + at most 100 drops and grants
@@ -11,5 +11,5 @@ REPLAY a claim that has another ticket stays where it is    COST O(log n) + at m
 --- @include "state/fetch"
 --- @include "kind/lock"
 --- @include "line/requeue"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1], ARGV[5], "stem"))
-return requeue(at, st, known, ARGV[5], ARGV[4], ARGV[6], tonumber(ARGV[7]))
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5], "stem"))
+return requeue(at, st, known, ARGV[5], ARGV[4], ARGV[6], ARGV[7])

@@ -1,7 +1,7 @@
 --[[
 lock_resume: another node takes up a detached entry.
-KEYS[1] state (HASH field -> number, c:claim -> record, stem)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] node that takes it up    ARGV[5] claim id    ARGV[6] node that detached it
 ARGV[7] mode (beat, "beat <zombie limit, ms>")
@@ -12,5 +12,5 @@ REPLAY the new node may ask again; the answer is attached then    COST O(log n) 
 --- @include "state/fetch"
 --- @include "kind/lock"
 --- @include "line/resume"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1], ARGV[5], "stem"))
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5], "stem"))
 return resume(at, st, known, ARGV[5], ARGV[6], ARGV[4], ARGV[7])

@@ -1,15 +1,14 @@
 --[[
 pool_acquire: take a free resource, or join the line.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] wait (1) or try (0)
-ARGV[7] priority    ARGV[8] wait lease (ms)    ARGV[9] lease (ms, 0 = forever)
-ARGV[10] maximum hold (ms, 0 = none)    ARGV[11] tail of the record, see state/record
-ARGV[12] the only resource that will do, with try ("" = any)
+ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
+ARGV[8] tail of the record, see state/record
+ARGV[9] the only resource that will do, with try ("" = any)
 RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
@@ -22,7 +21,6 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "line/acquire"
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5])
 return acquire(at, st, known, {
-  claim = ARGV[5], waits = ARGV[6] ~= "0", priority = tonumber(ARGV[7]),
-  r = record_new(ARGV[4], 1, tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]),
-  only = ARGV[12] ~= "" and ARGV[12] or nil,
+  claim = ARGV[5], waits = ARGV[6] ~= "0", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]),
+  only = ARGV[9] ~= "" and ARGV[9] or nil,
 })

@@ -1,7 +1,7 @@
 --[[
 pool_add: put resources at the end of the pool, or keep those that are in it, and hand on.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -16,7 +16,7 @@ REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 dro
 -- flags 2: the run has stopped at its bound, sweep at once. Then follow those that are
 -- damaged: they stay so, until pool_mend has taken them out.
 --- @include "kind/pool"
---- @include "state/fresh"
+--- @include "state/fatten"
 --- @include "state/save"
 --- @include "line/expire"
 --- @include "line/handoff"
@@ -26,7 +26,7 @@ REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 dro
 --- @include "wake/tell"
 local lasts, max, gen = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
-local budget = { left = 100 }
+local budget = { left = 100, swept = 0 }
 local reply = { "added", 0, 0, 0 }
 
 if at.newer then
@@ -34,9 +34,8 @@ if at.newer then
 elseif gen > 0 and st.pool.gen ~= gen then
   return { "superseded", st.pool.gen }
 end
-fresh(at, st)
-kind_fresh(at, st)
-local dead, sooner = expire(at, st, budget)
+fatten(at, st, true)
+local sooner = expire(at, st, budget)
 for n = 7, #ARGV do
   local key = ARGV[n]
   local i, bad = item_read(at, key)
@@ -60,7 +59,7 @@ for n = 7, #ARGV do
     settle(at, st, key, i)
   end
 end
-handoff(at, st, budget, dead)
+handoff(at, st, budget)
 save(at, st)
 hasten(at, st, sooner)
 tell(at)

@@ -1,7 +1,7 @@
 --[[
 pool_bind: bind a name to a resource, or end a binding.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -22,7 +22,7 @@ if at.newer then
 elseif key == "" then
   return { "unbound", binding_end(at, bind_name) }
 end
-local i = st.fmt > 0 and item_read(at, key)
+local i = st.form and item_read(at, key)
 if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
   return { "absent" }
 end

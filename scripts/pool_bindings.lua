@@ -1,6 +1,6 @@
 --[[
 pool_bindings: one binding, or some of them, in no order.
-KEYS[1] state (HASH field -> number)
+KEYS[1] state (HASH v -> values)
 KEYS[2] items (HASH i:resource -> item)
 KEYS[3] bindings (HASH b:name -> end, resource)
 ARGV[1] name of the binding ("" = a page of all)    ARGV[2] cursor (0 to begin)    ARGV[3] about how many
@@ -12,12 +12,12 @@ REPLAY reads only    COST O(page)
 -- the pool, is left out.
 --- @include "state/now"
 --- @include "state/band"
---- @include "state/feature"
+--- @include "state/number"
 --- @include "pool/binding"
 --- @include "pool/item"
 local at = { ms = now(redis.call("TIME")), items = KEYS[2], bindings = KEYS[3] }
-local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
-if format > feature_newest then
+local format = number_newer(KEYS[1])
+if format then
   return { "incompatible", format }
 end
 local names, cursor = { ARGV[1] }, "0"

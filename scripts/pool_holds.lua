@@ -1,15 +1,15 @@
 --[[
 pool_holds: which claims are on record as holders of given resources; a page of all claims.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
 ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 ARGV[3...] x1: resource
 RETURNS {"page", cursor, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
 ]]
 -- For each claim two fields follow: the resource, and the claim.
---- @include "state/feature"
-local format = tonumber(redis.call("HGET", KEYS[1], "fmt")) or 0
-if format > feature_newest then
+--- @include "state/number"
+local format = number_newer(KEYS[1])
+if format then
   return { "incompatible", format }
 end
 local wanted = {}

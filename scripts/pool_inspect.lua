@@ -1,7 +1,7 @@
 --[[
 pool_inspect: count what a pool has, and check that all of it fits together.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -21,6 +21,7 @@ REPLAY reads only    COST O(n) up to so many resources, O(page) above
 --- @include "pool/item"
 --- @include "pool/wants"
 --- @include "pool/binding"
+--- @include "line/place"
 local at, st = pool_open(KEYS, "0", "", "")
 if at.newer then
   return { "incompatible", at.newer }
@@ -173,15 +174,16 @@ function steps.line()
   local list, to = page(at.line)
   for n = 1, #list, 2 do
     local kind, about = string.sub(list[n], 1, 1), string.sub(list[n], 3)
+    local place, waits = string.match(list[n], place_member)
     if kind == "h" then
       seen.holds = seen.holds + 1
-    elseif kind == "q" then
+    elseif place then
       seen.places = seen.places + 1
     end
     local bad = kind == "d" and select(2, item_read(at, about))
     if (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
       or kind == "u" and not get(at.bindings, "b" .. about)
-      or (kind == "h" or kind == "a" or kind == "q" or kind == "t") and not get(at.state, "c:" .. about)
+      or (waits or kind == "h" or kind == "t") and not get(at.state, "c:" .. (waits or about))
       or kind == "h" and not get(at.state, "r:" .. about)
       or kind == "d" and not bad then
       problem("line_orphan", list[n])
@@ -194,7 +196,7 @@ function steps.state()
   for n = 1, #list, 2 do
     local kind, claim = string.sub(list[n], 1, 2), string.sub(list[n], 3)
     local r = kind == "c:" and record_read(list[n + 1])
-    if r and not score("h:" .. claim) and not score("a:" .. claim) then
+    if r and not score("h:" .. claim) and not score(r.place .. place_mark .. claim) then
       problem("claim_orphan", claim)
     elseif kind == "r:" then
       local text = get(at.state, "c:" .. claim)

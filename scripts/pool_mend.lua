@@ -1,7 +1,7 @@
 --[[
 pool_mend: take damaged resources out of the pool; one that is held stays with its holders until it comes back.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -25,7 +25,7 @@ local removed, keys, claims = 0, {}, {}
 
 if at.newer then
   return { "incompatible", at.newer }
-elseif st.fmt == 0 then
+elseif not st.form then
   return { "removed", 0 }
 end
 for n = 4, #ARGV, 2 do

@@ -1,6 +1,6 @@
 --[[
 pool_refresh: whose turn it is to ask the source of a pool: one at a time.
-KEYS[1] state (HASH field -> number, refresh -> due, turn)
+KEYS[1] state (HASH v -> values, refresh -> due, turn)
 ARGV[1] id of the turn, <node>.<xid>    ARGV[2] how long until the next one (ms)
 ARGV[3] still at it (1) or ask for it (0)    ARGV[4] linger (ms)
 RETURNS {"turn"} | {"later", left_ms} | {"incompatible", format}
@@ -9,11 +9,10 @@ REPLAY who has the turn has it still    COST O(1)
 -- Who has the turn says so again and again until the source has answered, each time
 -- moving on when the next may ask: so one that dies is followed after that time.
 --- @include "state/now"
---- @include "state/feature"
+--- @include "state/number"
 local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(redis.call("TIME"))
-local kept = redis.call("HMGET", KEYS[1], "fmt", "refresh")
-local format = tonumber(kept[1] or 0)
-if format > feature_newest then
+local kept, format = redis.call("HMGET", KEYS[1], "v", "refresh"), number_newer(KEYS[1])
+if format then
   return { "incompatible", format }
 end
 local due, whose = string.match(kept[2] or "0 -", "^(%d+) (.*)$")
@@ -22,7 +21,7 @@ if whose ~= turn and (still or left > 0) then
   return { "later", math.max(left, 0) }
 end
 redis.call("HSET", KEYS[1], "refresh", string.format("%.0f ", ms + every) .. turn)
-if format == 0 then
+if not kept[1] then
   redis.call("PEXPIRE", KEYS[1], every + tonumber(ARGV[4])) -- until something is added
 end
 return { "turn" }

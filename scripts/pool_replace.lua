@@ -1,7 +1,7 @@
 --[[
 pool_replace: begin a Replace, or remove some of the resources that it did not name.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -16,7 +16,7 @@ REPLAY the call that began it last is told the same    COST O(log n) each of abo
 -- After removed follow those that are damaged: they stay so, until pool_mend has taken
 -- them out.
 --- @include "kind/pool"
---- @include "state/fresh"
+--- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
 --- @include "pool/item"
@@ -33,11 +33,10 @@ elseif step == "begin" and redis.call("HGET", at.state, "replace") == ARGV[6] th
 elseif st.pool.gen ~= gen then
   return { "superseded", st.pool.gen } -- what comes late begins nothing any more
 elseif step == "begin" then
-  if st.fmt > 0 then
+  if st.form then
     touch(at, st) -- a full server must be able to shed
   end
-  fresh(at, st)
-  kind_fresh(at, st)
+  fatten(at, st, true)
   st.pool.gen = math.max(st.pool.gen + 1, at.ms) -- rises through a flush as well
   save(at, st, nil, { "replace", ARGV[6] })
   return { "begun", st.pool.gen }

@@ -1,7 +1,7 @@
 --[[
 pool_resources: what is known of given resources, or of a page of all, in no order.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 ARGV[1] cursor (0 to begin, "" = only those given)    ARGV[2] about how many
 ARGV[3...] x1: resource
@@ -10,11 +10,11 @@ REPLAY reads only    COST O(page), and O(1) a resource given
 ]]
 -- For each resource the fields of pool/describe follow.
 --- @include "state/now"
---- @include "state/feature"
+--- @include "state/number"
 --- @include "pool/describe"
 local at = { ms = now(redis.call("TIME")), state = KEYS[1], line = KEYS[2], items = KEYS[3] }
-local format = tonumber(redis.call("HGET", at.state, "fmt")) or 0
-if format > feature_newest then
+local format = number_newer(at.state)
+if format then
   return { "incompatible", format }
 end
 local reply = { "page", "0", at.ms }

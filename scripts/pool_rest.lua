@@ -1,7 +1,7 @@
 --[[
 pool_rest: have a resource rest from now on, or from its next return on where it is leased; or end its rest.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -24,20 +24,20 @@ REPLAY a rest is counted from now    COST O(log n) + at most 100 drops and grant
 --- @include "wake/tell"
 local key, lasts = ARGV[4], tonumber(ARGV[5])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
-local budget = { left = 100 }
+local budget = { left = 100, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
 end
-local dead, sooner = false, nil
-if st.fmt > 0 then
+local sooner
+if st.form then
   touch(at, st)
-  dead, sooner = expire(at, st, budget)
+  sooner = expire(at, st, budget)
 end
-local i = st.fmt > 0 and item_read(at, key)
+local i = st.form and item_read(at, key)
 if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
   if budget.left < 100 then
-    handoff(at, st, budget, dead)
+    handoff(at, st, budget)
     save(at, st)
     hasten(at, st, sooner)
     tell(at)
@@ -53,7 +53,7 @@ else
   i.ends, i.reason = math.min(at.ms + lasts, band_forever), ARGV[6]
 end
 settle(at, st, key, i)
-handoff(at, st, budget, dead)
+handoff(at, st, budget)
 save(at, st)
 hasten(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)
 tell(at)

@@ -1,7 +1,7 @@
 --[[
 pool_stats: count what a pool has, who waits, and what has expired.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 ARGV[1] so many expired entries of a kind are looked into
 RETURNS {"stats", resources, free, leased, resting, leaving, holders, waiting, expired} | {"incompatible", format}
@@ -34,14 +34,14 @@ local function meet(key)
   return key and met[key]
 end
 
-local holds, rests, expiries = due(0), due(band_rest), due(band_expiry)
+local holds, rests, expiries = due(band_hold), due(band_rest), due(band_expiry)
 for n = 1, #holds, 2 do
   local claim = string.sub(holds[n], 3)
   local v = redis.call("HMGET", at.state, "r:" .. claim, "c:" .. claim)
   local i, r = meet(v[1]), v[2] and record_read(v[2])
   if i then
     local cooldown = r and wants_read(r.tail).cooldown or 0
-    comesback(at, i, claim, cooldown > 0 and tonumber(holds[n + 1]) + cooldown or 0, "")
+    comesback(at, i, claim, cooldown > 0 and tonumber(holds[n + 1]) - band_hold + cooldown or 0, "")
   end
 end
 for n = 1, #rests, 2 do
@@ -73,7 +73,7 @@ for _, i in pairs(met) do
   end
 end
 return {
-  "stats", p.resources, p.free, p.leased, resting, p.leaving, count(at.ms + 1, band_forever),
-  count(band_alive + at.ms + 1, band_queue - 1),
-  count(0, at.ms) + count(band_alive, band_alive + at.ms) + count(band_expiry, band_expiry + at.ms),
+  "stats", p.resources, p.free, p.leased, resting, p.leaving, count(band_hold + at.ms + 1, band_hold + band_forever),
+  count(0, band_last_lane),
+  count(band_hold, band_hold + at.ms) + count(band_expiry, band_expiry + at.ms),
 }

@@ -1,7 +1,7 @@
 --[[
 pool_swap: a holder gives its resource back and gets the next one, in one step.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -20,6 +20,7 @@ REPLAY a claim that has another fence already is told what it has    COST O(log 
 --- @include "state/save"
 --- @include "line/expire"
 --- @include "line/handoff"
+--- @include "line/hold"
 --- @include "line/span"
 --- @include "line/tide"
 --- @include "pool/wants"
@@ -29,13 +30,13 @@ REPLAY a claim that has another fence already is told what it has    COST O(log 
 --- @include "wake/tell"
 local claim = ARGV[5]
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], claim)
-local old, budget = st.extra, { left = 100 - kind_spare }
+local old, budget = st.extra, { left = 100 - kind_spare, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
 end
 local r = known and record_read(known)
-local deadline = r and tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+local deadline = r and hold_ends(at, st, claim)
 if not deadline or deadline <= at.ms then
   return { "not_held", string.match(known or "", record_word) or "" }
 elseif r.node ~= ARGV[4] then
@@ -49,9 +50,8 @@ if r.fence ~= ARGV[6] then
   return swapped(old, 0, 1)
 end
 
-local dead, sooner = expire(at, st, budget)
-local swept = 100 - kind_spare - budget.left
-handoff(at, st, budget, dead)
+local sooner = expire(at, st, budget)
+handoff(at, st, budget)
 budget.left = budget.left + kind_spare
 local w, chosen = wants_read(r.tail), nil
 w.other = old
@@ -66,7 +66,7 @@ if not chosen then
   end
   tell(at)
   local word = st.waiting > 0 and "ahead" or "full"
-  return { word, st.used, st.waiting, swept, (more or st.met) and 2 or 0, st.pool.resources }
+  return { word, st.used, st.waiting, budget.swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
 take(at, st, claim, chosen)
 local rest = tonumber(ARGV[7])

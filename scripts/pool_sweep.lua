@@ -1,11 +1,12 @@
 --[[
 pool_sweep: drop what has expired, end rests that are over, and hand on.
-KEYS[1] state (HASH field -> number, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET h:, a:, q:, t:claim, e:, x:, d:resource, u:binding -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
+ARGV[5] how much of the line to look at (0 = a part, 1 = all of it, 2 = go on with that)
 RETURNS {"swept", next_ms, flags, setting, dropped, ...} | {"incompatible", format}
 REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
 ]]
@@ -14,7 +15,7 @@ REPLAY drops only what has expired    COST O(log n) + at most 100 drops and gran
 --- @include "state/touch"
 --- @include "line/sweep"
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
-if not at.newer and st.fmt > 0 then
+if not at.newer and st.form then
   touch(at, st) -- a full server must be able to grant
 end
-return sweep(at, st, ARGV[4])
+return sweep(at, st, ARGV[4], ARGV[5])

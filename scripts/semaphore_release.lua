@@ -1,7 +1,7 @@
 --[[
 semaphore_release: give back a hold, or leave the line, and hand on.
-KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
 RETURNS {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", flags, fence}
@@ -10,14 +10,14 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 ]]
 --- @include "state/fetch"
 --- @include "quick/release"
-local time, kept = fetch(KEYS[1], ARGV[5])
-local plain, next_up = quick_release(time, kept, KEYS, ARGV[5], ARGV[4], ARGV[6], ARGV[1])
+local time, kept, top = fetch(KEYS, ARGV[5])
+local plain, heir = quick_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
 if plain then
   return plain
 end
 
---- @include "quick/handoff"
-plain = next_up and quick_handoff(next_up, KEYS, ARGV[5], ARGV[2], ARGV[3])
+--- @include "quick/heir"
+plain = heir and quick_heir(heir, kept, top, KEYS, ARGV[2], ARGV[3], ARGV[5])
 if plain then
   return plain
 end
@@ -25,5 +25,5 @@ end
 -- What only the other cases need is not even defined before.
 --- @include "kind/semaphore"
 --- @include "line/release"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], time, kept)
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
 return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]))

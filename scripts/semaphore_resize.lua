@@ -1,7 +1,7 @@
 --[[
 semaphore_resize: set the capacity; what is held stays held, and a rise is handed on.
-KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] capacity    ARGV[5] keep it when idle (1, 0)
 ARGV[6] set it of a name that has none, too (1, 0)
@@ -11,14 +11,14 @@ REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and g
 -- flags 2: the run has stopped at its bound, sweep at once.
 --- @include "state/fetch"
 --- @include "kind/semaphore"
---- @include "state/fresh"
+--- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "wake/tell"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1]))
-local budget = { left = 100 }
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS))
+local budget = { left = 100, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
@@ -27,13 +27,17 @@ local before = st.cap
 if before == 0 and ARGV[6] ~= "1" then
   return { "absent" } -- more likely a name that was mistyped
 end
-fresh(at, st)
-if st.fmt > 0 then
-  redis.call("ZCARD", at.line) -- what is of another type fails here, before any write
+if st.form == "thin" and ARGV[4] == "1" and ARGV[5] == "0" then
+  return { "resized", 1, st.used, 0, 0 } -- that is what the thin form means
+elseif st.form then
+  fatten(at, st, false)
   touch(at, st) -- a full server must be able to grant
+else
+  fatten(at, st, true)
 end
 st.cap, st.keep = tonumber(ARGV[4]), tonumber(ARGV[5])
-handoff(at, st, budget, (expire(at, st, budget)))
+expire(at, st, budget)
+handoff(at, st, budget)
 save(at, st)
 tell(at)
 return { "resized", before, st.used, st.waiting, budget.left <= 0 and 2 or 0 }

@@ -1,7 +1,7 @@
 --[[
 semaphore_restore: a node's waiting claims that the server no longer knows stand where they stood.
-KEYS[1] state (HASH field -> number, c:claim -> record)
-KEYS[2] line (ZSET h:, a:, q:, t:claim -> score, see state/band)
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] capacity, if none is stored
 ARGV[6...] x3: claim id, place, record with its ticket
@@ -12,5 +12,5 @@ REPLAY a claim that is known stays as it is    COST O(log n) a claim + at most 1
 --- @include "state/fetch"
 --- @include "kind/semaphore"
 --- @include "line/restore"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], fetch(KEYS[1]))
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS))
 return restore(at, st, ARGV[4], tonumber(ARGV[5]), { unpack(ARGV, 6) })

@@ -22,21 +22,22 @@ const evil = "\x1b[2J\u009b2J\u202e"
 func forged(t *testing.T, redis rueidis.Client, kind, name, id string) {
 	t.Helper()
 	copying := `
-		local line = redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES")
+		local line, copied = redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES"), 0
 		for i = 1, #line, 2 do
-			local place, claim = string.match(line[i], "^(%a:)(.*)$")
-			local record = redis.call("HGET", KEYS[1], "c:" .. claim)
+			local claim = string.match(line[i], "^h:(.*)$")
+			local record = claim and redis.call("HGET", KEYS[1], "c:" .. claim)
 			if record then
 				redis.call("HSET", KEYS[1], "c:" .. ARGV[1], record)
-				redis.call("ZADD", KEYS[2], line[i + 1], place .. ARGV[1])
+				redis.call("ZADD", KEYS[2], line[i + 1], "h:" .. ARGV[1])
+				copied = copied + 1
 			end
 		end
-		return #line`
+		return copied`
 	key := "berth:" + kind + ":{" + name + "}:"
-	entries, err := redis.Do(context.Background(), redis.B().Eval().Script(copying).Numkeys(2).
+	copied, err := redis.Do(context.Background(), redis.B().Eval().Script(copying).Numkeys(2).
 		Key(key+"state", key+"line").Arg(id).Build()).AsInt64()
 	require.NoError(t, err)
-	require.Positive(t, entries)
+	require.EqualValues(t, 1, copied)
 }
 
 func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
@@ -61,12 +62,21 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	for _, kind := range []string{"sem", "lock", "pool"} {
 		forged(t, redis, kind, "gpu", evil)
 	}
+	// A name with one plain hold is one text.
+	plain, err := locksOf(t, s, qlock.Config{}).Lock(ctx, "plain", nil)
+	require.NoError(t, err)
+	text, err := redis.Do(ctx, redis.B().Get().Key("berth:lock:{plain}:state").Build()).ToString()
+	require.NoError(t, err)
+	require.Contains(t, text, plain.ID())
+	text = strings.Replace(text, plain.ID(), evil+".1", 1)
+	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:lock:{plain}:state").Value(text).Build()).Error())
 	for _, args := range [][]string{
 		{"sem", "ls"},
 		{"lock", "ls"},
 		{"pool", "ls"},
 		{"sem", "show", "gpu"},
 		{"lock", "show", "gpu"},
+		{"lock", "show", "plain"},
 		{"lock", "queue", "gpu"},
 		{"pool", "show", "gpu", "--all"},
 		{"pool", "inspect", "gpu"},
@@ -84,6 +94,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.Contains(t, got.out, permit.ID(), "what can be read is shown beside")
 	require.Equal(t, `berth: claim "\x1b[2J\u009b2J\u202e" of "gpu" is damaged: its id is not one of Berth's`+"\n", got.err)
 	require.Equal(t, exitDamaged, call(t, s.URL(), "lock", "show", "gpu").code)
+	require.Equal(t, exitDamaged, call(t, s.URL(), "lock", "show", "plain").code)
 	require.Equal(t, 0, call(t, s.URL(), "sem", "release", "gpu", evil, "--force").code, "an operator can remove it")
 	require.Equal(t, 0, call(t, s.URL(), "sem", "show", "gpu").code, "and all is well again")
 }

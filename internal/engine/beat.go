@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -207,17 +208,10 @@ func (c *Claim) sight() sight {
 
 // compare orders claims by where they stand.
 func (c *Claim) compare(other *Claim) int {
-	a, b := c.standing(), other.standing()
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return strings.Compare(c.standing(), other.standing())
 }
 
-func (c *Claim) standing() int64 {
+func (c *Claim) standing() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.place

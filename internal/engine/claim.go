@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -50,6 +51,9 @@ type Claim struct {
 	// the nodes that were replaced.
 	Before time.Duration
 
+	// Thin says that the scripts of thin names serve its hold; the Scripts set it.
+	Thin atomic.Bool
+
 	start time.Duration // when the call began, on the engine's clock
 	lease heartbeat.Lease
 
@@ -66,7 +70,7 @@ type Claim struct {
 	err         error         // guarded by mu: why it ended
 	ticket      int64         // guarded by mu
 	stored      int           // guarded by mu: the capacity that the server last named, 0 for none
-	place       int64         // guarded by mu: where it stands, while it waits
+	place       string        // guarded by mu: where it stands, while it waits
 	fence       int64         // guarded by mu: the number of its grant
 	resource    string        // guarded by mu: what it gives, where the primitive has resources
 	pushedFence int64         // guarded by mu: what the last push said it is
@@ -356,7 +360,7 @@ func (c *Claim) Ticket() int64 {
 
 // Standing is where the claim stands in line, and its record with the ticket
 // that it has, for a Restore.
-func (c *Claim) Standing() (place int64, record Record) {
+func (c *Claim) Standing() (place string, record Record) {
 	c.mu.Lock()
 	place, ticket := c.place, c.ticket
 	c.mu.Unlock()

@@ -43,7 +43,7 @@ type reply struct {
 
 func (p *played) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	if p.queues {
-		return engine.Answer{Ticket: 1, Place: 1, Left: wait, Tide: engine.Tide{Next: -1}}, nil
+		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, Tide: engine.Tide{Next: -1}}, nil
 	}
 	return p.fake.Acquire(ctx, c)
 }

@@ -114,6 +114,9 @@ func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, fun
 	if parted {
 		return "", nil, result
 	}
+	if before != nil {
+		h.c.Thin.Store(false) // the script of thin names would not look at the clock
+	}
 	parting, err := h.e.sendRelease(ctx, h.c)
 	if err != nil {
 		h.mu.Lock()

@@ -81,8 +81,8 @@ type Answer struct {
 	Confirmed bool
 	// Ticket is when the claim came.
 	Ticket int64
-	// Place is where a waiting claim stands.
-	Place int64
+	// Place is where a waiting claim stands. Of two claims the lesser text stands before.
+	Place string
 	// Ahead is how many stand before it.
 	Ahead int
 	// Capacity is the stored one, 0 where the primitive has none.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -34,6 +35,8 @@ type Config struct {
 	Kind keyspace.Kind
 	// Node is the id under which the calls are made.
 	Node string
+	// Clock is that of the node.
+	Clock clock.Clock
 	// Linger is how long an idle name is remembered.
 	Linger time.Duration
 	// Scripts is what the names of the kind's scripts begin with: semaphore, lock, pool.
@@ -79,8 +82,14 @@ type Calls struct {
 	empty   func(name string)
 	swept   func(name string, told []string)
 
+	clock  clock.Clock
+	linger time.Duration
+	thin   bool // the kind's names have a thin form
+	names  names
+
 	acquire, release, renew, resume, restore, sweep, force *scriptkit.Script
 	stats, holders, waiters                                *scriptkit.Script
+	thinAcquire, thinRelease, thinRenew                    *scriptkit.Script
 }
 
 // New returns calls without an engine. It does no I/O.
@@ -122,6 +131,13 @@ func New(cfg Config) *Calls {
 		stats:   lib.Script("claim_stats"),
 		holders: lib.Script("claim_holders"),
 		waiters: lib.Script("claim_waiters"),
+
+		clock:       cfg.Clock,
+		linger:      cfg.Linger,
+		thin:        cfg.Kind != keyspace.Pool,
+		thinAcquire: lib.Script("thin_acquire"),
+		thinRelease: lib.Script("thin_release"),
+		thinRenew:   lib.Script("thin_renew"),
 	}
 }
 
@@ -131,11 +147,17 @@ func (s *Calls) Key(name string) string { return s.space.State(s.kind, name) }
 // Run runs a script on as many keys of a name as it takes: its state, its line,
 // and the primitive's own.
 func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
-	keys := make([]string, min(len(s.parts), len(script.Header.Keys)))
+	keys, _ := s.names.of(name, s.keys)
+	return s.RunOn(ctx, script, mode, keys[:min(len(keys), len(script.Header.Keys))], args...)
+}
+
+// keys makes the Redis keys of a name.
+func (s *Calls) keys(name string) []string {
+	keys := make([]string, len(s.parts))
 	for i := range keys {
 		keys[i] = s.space.Key(s.kind, name, s.parts[i])
 	}
-	return s.RunOn(ctx, script, mode, keys, args...)
+	return keys
 }
 
 // Write runs a script that writes a name: each takes the linger, the channel prefix and
@@ -158,7 +180,14 @@ func (s *Calls) beat() engine.Mode {
 }
 
 // Load loads the primitive's script for own calls on every node.
-func (s *Calls) Load(ctx context.Context) error { return s.run.Load(ctx, s.renew) }
+func (s *Calls) Load(ctx context.Context) error {
+	if s.thin {
+		if err := s.run.Load(ctx, s.thinRenew); err != nil {
+			return err
+		}
+	}
+	return s.run.Load(ctx, s.renew)
+}
 
 // mode is the mode of a call of a claim: a beat of one without end says whether the node
 // is in a swarm.
@@ -173,10 +202,10 @@ func (s *Calls) mode(mode engine.Mode, endless bool) string {
 // what only the kind's script knows. own are the arguments that only that script takes.
 // extra is what only that script says.
 func (s *Calls) Acquire(ctx context.Context, c *engine.Claim, wait string, own ...string) (a engine.Answer, extra string, err error) {
-	args := append([]string{
-		s.Node, c.ID, wait, strconv.Itoa(c.Record.Priority), Decimal(c.Record.Wait.Milliseconds()),
-		Decimal(c.Record.LeaseMillis()), Decimal(c.Record.MaxHold.Milliseconds()), Tail(&c.Record),
-	}, own...)
+	if a, ok, err := s.acquireThin(ctx, c); ok || err != nil {
+		return a, "", err
+	}
+	args := append([]string{s.Node, c.ID, wait, Lane(c.Record.Priority), Tail(&c.Record)}, own...)
 	r, err := s.Write(ctx, s.acquire, scriptkit.Once, c.Name, args...)
 	if err != nil {
 		return engine.Answer{}, "", err
@@ -191,16 +220,30 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim, wait string, own .
 // Release sends the kind's release, repeated by Config.Retry. own are the arguments that
 // only that script takes. extra is what only that script says.
 func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration, own ...string) (p engine.Parting, extra string, err error) {
+	unanswered := false
+	if c.Thin.Load() && stays == 0 {
+		var done bool
+		if done, unanswered, err = s.releaseThin(ctx, c); done || err != nil {
+			return engine.Parting{Word: engine.GivenBack, Fence: c.Fence(), Unanswered: unanswered}, "", err
+		}
+	}
 	args := append([]string{s.Node, c.ID, Decimal(stays.Milliseconds())}, own...)
 	r, err := s.Write(ctx, s.release, scriptkit.Bounded, c.Name, args...)
 	if err != nil {
 		return engine.Parting{}, "", err
 	}
-	return parting(c.Name, &r)
+	p, extra, err = parting(c.Name, &r)
+	p.Unanswered = p.Unanswered || unanswered
+	return p, extra, err
 }
 
 // Beat sends the kind's script for own calls, once.
 func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	if len(claims) == 1 && claims[0].Thin.Load() && mode == engine.ModeBeat {
+		if round, ok, err := s.renewThin(ctx, claims[0]); ok || err != nil {
+			return round, err
+		}
+	}
 	args := make([]string, 0, 1+2*len(claims))
 	args = append(args, s.Node)
 	for _, c := range claims {
@@ -219,7 +262,7 @@ func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim
 	args = append(args, s.Node, strconv.Itoa(claims[0].Capacity))
 	for _, c := range claims {
 		place, record := c.Standing()
-		args = append(args, c.ID, Decimal(place), Text(&record))
+		args = append(args, c.ID, place, Text(&record))
 	}
 	r, err := s.Write(ctx, s.restore, scriptkit.Once, name, args...)
 	if err != nil {

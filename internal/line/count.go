@@ -11,15 +11,22 @@ import (
 // weighed is how many expired holds Count weighs at most.
 const weighed = 1000
 
+// How much of the line a sweep looks at for claims that died waiting.
+const (
+	lookAtPart = "0"
+	lookAtAll  = "1"
+	lookOn     = "2" // what is left of all
+)
+
 // Counts are what a name looked like at one moment.
 type Counts struct {
 	// Held is the weight of all holds together.
 	Held int
 	// Holders is how many holds that is.
 	Holders int
-	// Waiting is how many claims wait in line.
+	// Waiting is how many claims wait in line; some may have died there since the last look.
 	Waiting int
-	// Expired is how many holds and waiting claims have expired and were not swept yet.
+	// Expired is how many holds have expired and were not swept yet.
 	Expired int
 	// Capacity is the stored capacity, 0 for a name that is not known.
 	Capacity int
@@ -44,22 +51,15 @@ func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
 
 // Sweep sends the kind's sweep once.
 func (s *Calls) Sweep(ctx context.Context, name string) (engine.Tide, error) {
-	_, tide, err := s.sweepOnce(ctx, name, scriptkit.Once)
+	_, tide, err := s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
 	return tide, err
-}
-
-// SweepOnce drops what has expired, as much as one script does, and returns how
-// much that was. Calls are repeated by Config.Retry.
-func (s *Calls) SweepOnce(ctx context.Context, name string) (int, error) {
-	dropped, _, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
-	return dropped, err
 }
 
 // SweepAll drops what has expired, however much it is, and returns how much that
 // was, also beside an error. Calls are repeated by Config.Retry.
 func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
-	for all := 0; ; {
-		dropped, tide, err := s.sweepOnce(ctx, name, scriptkit.Bounded)
+	for all, look := 0, lookAtAll; ; look = lookOn {
+		dropped, tide, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
 		all += dropped
 		if err != nil || !tide.More {
 			return all, err
@@ -78,8 +78,8 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 }
 
 // sweepOnce sends one sweep.
-func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode) (int, engine.Tide, error) {
-	r, err := s.Write(ctx, s.sweep, mode, name, s.Node)
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.Tide, error) {
+	r, err := s.Write(ctx, s.sweep, mode, name, s.Node, look)
 	if err != nil {
 		return 0, engine.Tide{}, err
 	}

@@ -68,8 +68,7 @@ func (a *node) ask(node, id string) string {
 	a.t.Helper()
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
 	reply, err := a.Write(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
-		node, id, "1", "0", line.Decimal(lease.Milliseconds()), line.Decimal(r.LeaseMillis()), "0", line.Tail(&r),
-		"1", "1", "stored")
+		node, id, "1", line.Lane(0), line.Tail(&r), "1", "stored")
 	require.NoError(a.t, err)
 	return reply.Status()
 }

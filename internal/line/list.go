@@ -74,9 +74,9 @@ func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder
 func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
 	return func(yield func(berth.Waiter, error) bool) {
 		seen := make(map[string]bool)
-		from, ahead := int64(0), 0
-		for {
-			page, err := s.waitersPage(ctx, name, from)
+		var after foundWaiter
+		for ahead := 0; ; {
+			page, err := s.waitersPage(ctx, name, after)
 			if err != nil {
 				yield(berth.Waiter{}, err)
 				return
@@ -95,10 +95,7 @@ func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter
 			if page.read < pageSize {
 				return
 			}
-			if page.last == from {
-				page.last++ // a whole page of one place: it cannot be larger
-			}
-			from = page.last
+			after = page.last
 		}
 	}
 }
@@ -150,19 +147,20 @@ func Holder(name, id string, now time.Time, left int64, text string) (berth.Hold
 // waiterPage is what one claim_waiters has read.
 type waiterPage struct {
 	waiters []foundWaiter
-	read    int   // how many entries, dead ones included
-	last    int64 // the place of the last of them
+	read    int         // how many entries, dead ones included
+	last    foundWaiter // the last of them
 }
 
 // foundWaiter is a waiter of a page; of one that is damaged only its ID is known.
 type foundWaiter struct {
 	berth.Waiter
-	err error
+	place string
+	err   error
 }
 
 // waitersPage sends claim_waiters.
-func (s *Calls) waitersPage(ctx context.Context, name string, from int64) (page waiterPage, err error) {
-	r, err := s.Run(ctx, s.waiters, scriptkit.Bounded, name, Decimal(from), strconv.Itoa(pageSize))
+func (s *Calls) waitersPage(ctx context.Context, name string, after foundWaiter) (page waiterPage, err error) {
+	r, err := s.Run(ctx, s.waiters, scriptkit.Bounded, name, after.place, after.ID, strconv.Itoa(pageSize))
 	if err != nil {
 		return page, err
 	}
@@ -172,17 +170,17 @@ func (s *Calls) waitersPage(ctx context.Context, name string, from int64) (page 
 	now := time.UnixMilli(r.Int(1))
 	for i := 2; i < r.Len(); i += 4 {
 		page.read++
-		page.last = r.Int(i + 1)
+		page.last = foundWaiter{Waiter: berth.Waiter{ID: r.Str(i)}, place: r.Str(i + 1)}
 		text := r.Str(i + 3)
 		if text == "" {
 			continue // dead, and not yet swept
 		}
 		record, err := readRecord(name, r.Str(i), text)
 		since := time.UnixMilli(record.Ticket)
-		page.waiters = append(page.waiters, foundWaiter{berth.Waiter{
+		page.waiters = append(page.waiters, foundWaiter{Waiter: berth.Waiter{
 			ID: r.Str(i), Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
 			Priority: record.Priority, Since: since, Waited: now.Sub(since), Alive: Millis(r.Int(i + 2)), Meta: record.Meta,
-		}, err})
+		}, err: err})
 	}
 	return page, r.Err()
 }

@@ -14,12 +14,11 @@ import (
 
 // Text writes a record as scripts/state/record.lua reads it.
 func Text(r *engine.Record) string {
-	b := appendText(make([]byte, 0, 160), r.Node)
-	b = append(b, r.Phase)
+	b := append(make([]byte, 0, 160), r.Phase)
 	if r.ZombieAfter > 0 {
 		b = strconv.AppendInt(b, r.ZombieAfter.Milliseconds(), 10)
 	}
-	b = append(b, ' ')
+	b = append(append(append(b, ' '), r.Node...), ' ')
 	for _, n := range []int64{r.Ticket, r.Fence, millis(r.Granted), millis(r.Limit)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
@@ -53,15 +52,14 @@ func appendTail(b []byte, r *engine.Record) []byte {
 // ParseRecord reads what Text, or a script, wrote, but for the secret: who lists claims has
 // no business with it.
 func ParseRecord(text string) (engine.Record, error) {
-	node, rest, err := cutText(text)
-	if err != nil {
-		return engine.Record{}, err
-	}
-	words := strings.SplitN(rest, " ", 13)
+	phase, rest, _ := strings.Cut(text, " ")
+	node, rest, _ := strings.Cut(rest, " ")
+	words := append([]string{phase}, strings.SplitN(rest, " ", 12)...)
 	if len(words) != 13 || words[0] == "" || words[6] == "" || len(words[7]) != 1 {
 		return engine.Record{}, fmt.Errorf("berth: malformed record")
 	}
 	var n [12]int64
+	var err error
 	for i := range n {
 		word := words[i]
 		if i == 0 {
@@ -69,6 +67,9 @@ func ParseRecord(text string) (engine.Record, error) {
 		}
 		if i == 6 || i == 7 || i == 0 && word == "" {
 			continue
+		}
+		if (i == 2 || i == 3) && words[0][0] == 'w' {
+			continue // where it stands, and when it was last heard of
 		}
 		if n[i], err = strconv.ParseInt(word, 10, 64); err != nil {
 			return engine.Record{}, fmt.Errorf("berth: malformed record: %w", err)

@@ -18,14 +18,24 @@ func Unexpected(name string, r *scriptkit.Reply) error {
 	if r.Status() == statusIncompatible && r.Int(1) == 0 {
 		return fmt.Errorf("berth: the state of %q is %w: it holds something in the place of its counts that is not Berth's", name, ErrDamaged)
 	}
+	if r.Status() == statusIncompatible && r.Int(1) < oldestFormat {
+		return fmt.Errorf("%w: the state of %q has format %d, of a Berth from before its first release: "+
+			"let what holds it end and delete its Redis keys, or use another namespace", berth.ErrIncompatible, name, r.Int(1))
+	}
 	if r.Status() == statusIncompatible {
 		return fmt.Errorf("%w: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, name, r.Int(1))
 	}
 	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
 }
 
+// oldestFormat is the feature_first of scripts/state/feature.lua.
+const oldestFormat = 2
+
 // Decimal writes a number as the scripts take it.
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Lane is where claims of a priority wait, as scripts/line/place.lua has it.
+func Lane(priority int) string { return fmt.Sprintf("%03d", 2*(127-priority)) }
 
 // Flag writes yes or no as the scripts take it.
 func Flag(yes bool) string {
@@ -110,7 +120,7 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 		a.Granted, a.Confirmed = true, flags&flagConfirmed != 0
 		a.Ticket, a.Fence, a.Left = r.Int(1), r.Int(2), Left(r.Int(3))
 	case statusQueued:
-		a.Ticket, a.Left, a.Place, a.Ahead, a.Tide.Next = r.Int(1), Millis(r.Int(3)), r.Int(7), int(r.Int(8)), Left(r.Int(9))
+		a.Ticket, a.Left, a.Place, a.Ahead, a.Tide.Next = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
 	default:
 		refused, known := refusals[status]
 		if !known {

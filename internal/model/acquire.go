@@ -71,7 +71,7 @@ func (m *machine) acquire(t *rapid.T) {
 func (m *machine) expected(o semaphore.AcquireOptions, wait bool) berth.Reason {
 	room, v := m.capacity, &m.last
 	if room == 0 {
-		room = capacity
+		room = m.named
 	}
 	if o.Weight > room {
 		return berth.ReasonTooHeavy

@@ -50,19 +50,26 @@ func (m *machine) check(t *rapid.T) {
 // by a flush, is it forgotten.
 func (m *machine) stored(t *rapid.T, v *view) {
 	if v.state["fmt"] == 0 {
-		if exp := m.last.state["exp"]; m.last.state["fmt"] > 0 && !m.flushed && (exp == 0 || exp > v.now) {
+		if m.last.state["fmt"] > 0 && !m.flushed && (m.last.expires[0] < 0 || m.last.expires[0] > v.now) {
 			t.Fatalf("the state is gone before its expiry")
 		}
-		m.capacity, m.ticket = 0, 0
+		m.capacity, m.keep, m.ticket = 0, 0, 0
+		m.fits(m.named) // who asks, or is put back, is measured by that
 		return
 	}
 	if m.capacity == 0 {
-		m.capacity = capacity
+		m.capacity = m.named
 	}
 	same(t, "the stored capacity and the model's", v.state["cap"], int64(m.capacity))
+	same(t, "whether an idle name stays, and the model's", v.state["keep"], m.keep)
+	m.fits(m.capacity)
+}
+
+// fits notes the capacity that claims have to fit in now.
+func (m *machine) fits(capacity int) {
 	for _, c := range m.claims {
-		if c.least = min(c.least, m.capacity); c.least == 0 {
-			c.least = m.capacity
+		if c.least = min(c.least, capacity); c.least == 0 {
+			c.least = capacity
 		}
 	}
 }
@@ -138,6 +145,9 @@ func (m *machine) holds(t *rapid.T, v *view, c *claim) {
 	}
 	if c.permit != nil && deadline <= v.now && c.permit.Err() == nil {
 		t.Fatalf("%s still believes in its hold, %d ms after its end", c.id, v.now-deadline)
+	}
+	if m.Exact && ok && c.parked != (v.records[c.id].Phase == 'd') {
+		t.Fatalf("%s is detached: %t, and stored as %c", c.id, c.parked, v.records[c.id].Phase)
 	}
 	until := c.ends
 	if !c.fixed {

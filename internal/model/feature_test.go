@@ -13,13 +13,13 @@ import (
 	"github.com/berth-go/berth/scripts"
 )
 
-// tomorrow are the scripts of a release that knows a feature 2: a name uses it while it is kept
+// tomorrow are the scripts of a release that knows a feature 3: a fat name uses it while it is kept
 // with 2. Nothing but this test has ever heard of it.
 func tomorrow(t *testing.T) *scriptkit.Library {
 	t.Helper()
 	edits := map[string][2]string{
-		"state/feature.lua": {"local feature_newest = 1\n", "local feature_newest = 2\n"},
-		"state/save.lua":    {"kind_save(st), 1 -- the number", "kind_save(st), st.keep == 2 and 2 or 1 -- the number"},
+		"state/feature.lua": {"local feature_newest = 2\n", "local feature_newest = 3\n"},
+		"state/save.lua":    {"kind_save(st), feature_first -- the number", "kind_save(st), st.keep == 2 and 3 or feature_first -- the number"},
 	}
 	files := fstest.MapFS{}
 	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -44,41 +44,52 @@ func tomorrow(t *testing.T) *scriptkit.Library {
 func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
 	onStage(t, "semaphore", func(t *testing.T, named func(name string) *stage) {
 		newer, s, other := tomorrow(t), named("uses"), named("does not")
-		number := func(s *stage) any { return s.do(t, "HGET", s.state, "fmt") }
+		number := func(s *stage) int64 { return s.value(t, "fmt") }
 		resize := func(s *stage, keep string) {
 			reply := s.eval(t, newer, "semaphore_resize", s.state, s.line, []string{"2000", channel, "gpu", "3", keep, "1"})
 			require.Equal(t, "resized", reply.([]any)[0])
 		}
 		for _, s := range []*stage{s, other} {
-			status, _ := s.acquire(t, plainly("n.1"))
+			status, _ := s.acquire(t, s.plainly("n.1"))
 			require.Equal(t, "granted", status)
 		}
 		resize(other, "1")
-		require.Equal(t, "1", number(other), "the feature is known, and not used")
+		require.Equal(t, int64(2), number(other), "the feature is known, and not used")
 		resize(s, "2")
-		require.Equal(t, "2", number(s))
+		require.Equal(t, int64(3), number(s))
 
-		kept, asked := s.dump(t, s.state, s.line), 0
-		for _, script := range s.whole.Scripts() {
-			if strings.HasPrefix(script.Name, "swarm_") || strings.HasPrefix(script.Name, "fence_") {
-				continue
+		thin := named("thin")
+		thin.capacity = 1
+		_, _ = thin.acquire(t, thin.plainly("n.1"))
+		thin.setValue(t, "fmt", 3)
+		for least, s := range map[int]*stage{35: s, 20: thin} {
+			kept, asked := s.dump(t, s.state, s.line), 0
+			for _, script := range s.whole.Scripts() {
+				if strings.HasPrefix(script.Name, "swarm_") || strings.HasPrefix(script.Name, "fence_") ||
+					s == thin && strings.HasPrefix(script.Name, "pool_") { // no pool is thin
+					continue
+				}
+				words := append([]string{"EVAL", script.Source, fmt.Sprint(len(script.Header.Keys))}, s.state, s.line)
+				for n := 2; n < len(script.Header.Keys); n++ {
+					words = append(words, fmt.Sprint(s.state, n))
+				}
+				words = append(words[:3+len(script.Header.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Header.Args)+len(script.Header.Group)))...)
+				refused := []any{"incompatible", int64(3)}
+				if strings.HasPrefix(script.Name, "thin_") {
+					refused = []any{"fat"} // who asks turns to the general script
+				}
+				require.Equal(t, refused, s.do(t, words...), script.Name)
+				require.Equal(t, kept, s.dump(t, s.state, s.line), "%s writes nothing", script.Name)
+				asked++
 			}
-			words := append([]string{"EVAL", script.Source, fmt.Sprint(len(script.Header.Keys))}, s.state, s.line)
-			for n := 2; n < len(script.Header.Keys); n++ {
-				words = append(words, fmt.Sprint("berth:{uses}:", n))
-			}
-			words = append(words[:3+len(script.Header.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Header.Args)+len(script.Header.Group)))...)
-			require.Equal(t, []any{"incompatible", int64(2)}, s.do(t, words...), script.Name)
-			require.Equal(t, kept, s.dump(t, s.state, s.line), "%s writes nothing", script.Name)
-			asked++
+			require.Greater(t, asked, least)
 		}
-		require.Greater(t, asked, 35)
 
-		status, _ := other.acquire(t, plainly("n.2"))
+		status, _ := other.acquire(t, s.plainly("n.2"))
 		require.Equal(t, "granted", status, "all others go on")
 		resize(s, "0")
-		require.Equal(t, "1", number(s), "the feature is not used any more")
-		status, _ = s.acquire(t, plainly("n.2"))
+		require.Equal(t, int64(2), number(s), "the feature is not used any more")
+		status, _ = s.acquire(t, s.plainly("n.2"))
 		require.Equal(t, "granted", status)
 	})
 }

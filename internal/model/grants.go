@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -61,7 +62,9 @@ func (m *machine) grants(t *rapid.T, v *view) {
 	}
 }
 
-func place(priority int, ticket int64) int64 { return int64(127-priority)*width + ticket }
+func place(priority int, ticket int64) string {
+	return fmt.Sprintf("%03d %013d", 2*(127-priority), ticket)
+}
 
 // begin sets the deadlines of a grant whose claimant has confirmed it.
 func (c *claim) begin(granted int64) {

@@ -54,9 +54,7 @@ func (w *World) sweep() error {
 
 const (
 	linger = 30 * time.Second
-	// capacity is what the clients name; what is stored may differ.
-	capacity = 4
-	nodes    = 3
+	nodes  = 3
 )
 
 // client is one process.
@@ -85,7 +83,7 @@ type claim struct {
 	on     *client // who waits or holds
 	opts   semaphore.AcquireOptions
 	phase  phase
-	place  int64
+	place  string
 	ends   int64 // where nobody renews it: its deadline, ms by the server's clock
 	limit  int64 // the end of its maximum hold, 0 = none
 	fixed  bool  // nobody renews it
@@ -117,8 +115,10 @@ type machine struct {
 	orphans  []orphan
 	known    map[string]*claim
 	last     view // what the last check saw
+	named    int  // the capacity that the clients name; what is stored may differ
 	capacity int  // 0 = none stored
 	before   int  // the capacity until the resize of this step, in real time
+	keep     int64
 	ticket   int64
 	fence    int64
 	died     bool // a client has
@@ -131,6 +131,7 @@ type machine struct {
 // Run takes the semaphore through one random history, and to its end.
 func Run(t *rapid.T, w World) {
 	m := &machine{World: w, known: map[string]*claim{}, restored: map[string]bool{}}
+	m.named = rapid.SampledFrom([]int{4, 4, 1}).Draw(t, "capacity") // a semaphore of 1 may be thin
 	defer m.close()
 	for range nodes {
 		m.clients = append(m.clients, m.start(t))
@@ -170,7 +171,7 @@ func (m *machine) start(t *rapid.T) *client {
 		}),
 	})
 	must(t, err)
-	c.sem, err = c.Semaphore(m.Name, capacity)
+	c.sem, err = c.Semaphore(m.Name, m.named)
 	must(t, err)
 	return c
 }
@@ -216,6 +217,7 @@ func (m *machine) finish(t *rapid.T) {
 	}
 	s := m.clients[0]
 	empty := func() bool {
+		must(t, m.sweep()) // of those who died waiting, too: they are counted until then
 		stats, err := s.sem.Stats(context.Background())
 		must(t, err)
 		return stats.Holders+stats.Waiting == 0
@@ -227,14 +229,13 @@ func (m *machine) finish(t *rapid.T) {
 	if !empty() {
 		t.Fatalf("somebody still holds or waits")
 	}
-	must(t, m.sweep())
 	m.check(t)
 	if v := m.last; m.Exact && len(v.tombs)+len(v.records)+len(v.stones) > 0 {
 		t.Fatalf("something is left: %+v", v)
 	}
 	whole := m.capacity
 	if whole == 0 {
-		whole = capacity
+		whole = m.named
 	}
 	p, err := s.sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
 	must(t, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -26,7 +27,10 @@ import (
 )
 
 // plains are the functions that are the plain case.
-var plains = []string{"quick_grant", "quick_release", "quick_handoff", "quick_renew"}
+var plains = []string{"quick_acquire", "quick_release", "quick_heir", "quick_renew"}
+
+// thins are the scripts of thin names.
+var thins = []string{"thin_acquire", "thin_release", "thin_renew"}
 
 // releases are the scripts in two forms. In whole they have their plain case, and
 // count in keys called like its functions how often it was taken. In general they
@@ -92,6 +96,9 @@ type stage struct {
 	state, line string
 	twin        [2]string
 	pushes      *pushes
+	thin        bool // the last call was one that a script of thin names answers
+	damaged     bool // by hand, so that what is kept need not be of one piece
+	capacity    int  // what the claims name, of a semaphore
 }
 
 // pushes are the messages that were published.
@@ -132,6 +139,7 @@ func onStage(t *testing.T, kind string, test func(t *testing.T, stage func(name 
 	both, err := parsed()
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // as many digits as of now
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
@@ -144,7 +152,7 @@ func onStage(t *testing.T, kind string, test func(t *testing.T, stage func(name 
 		test(t, func(name string) *stage {
 			return &stage{
 				World: w, releases: both, kind: kind, state: at(name, "state"), line: at(name, "line"),
-				twin: [2]string{at("twin", "state"), at("twin", "line")}, pushes: heard,
+				twin: [2]string{at("twin", "state"), at("twin", "line")}, pushes: heard, capacity: 2,
 			}
 		})
 	})
@@ -172,105 +180,211 @@ func (s *stage) call(t require.TestingT, script string, args ...string) any {
 
 // dump is all that the server has of a name.
 func (s *stage) dump(t require.TestingT, state, line string) string {
-	return fmt.Sprintln(s.do(t, "HGETALL", state), s.do(t, "PEXPIRETIME", state),
+	const script = `return redis.call("MGET", KEYS[1])[1] or redis.call("HGETALL", KEYS[1])`
+	return fmt.Sprintln(s.do(t, "EVAL", script, "1", state), s.do(t, "PEXPIRETIME", state),
 		s.do(t, "ZRANGE", line, "0", "-1", "WITHSCORES"), s.do(t, "PEXPIRETIME", line))
 }
 
-// both runs a script on the name and, in its general form, on the twin, at the same
-// instant. The replies, what is published and what is kept afterwards must be equal. The
-// keys end together, and a claim that queues is told what the line holds.
-// It returns the status, and whether the plain case was taken.
-func (s *stage) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
-	now, before := time.Now(), s.taken(t)
-	node, claim := args[3], args[4]
+// copied is a copy of the name, at the keys of its twin.
+func (s *stage) copied(t require.TestingT) {
 	s.do(t, "DEL", s.twin[0], s.twin[1])
 	s.do(t, "COPY", s.state, s.twin[0])
 	s.do(t, "COPY", s.line, s.twin[1])
+}
+
+// both runs a script on the name and, in its general form, on the twin, at the same
+// instant. The replies, what is published and what is kept afterwards must be equal, and of
+// one piece. The keys end together, and a claim that queues is told what the line holds. Where
+// the call is one that a script of thin names may answer, that one does the same.
+// It returns the status, and whether the plain case was taken.
+func (s *stage) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
+	now, before := time.Now(), s.taken(t, plains)
+	node, claim := args[3], args[4]
 	was := s.dump(t, s.state, s.line)
+	s.copied(t)
+	thin := s.runThin(t, script, args)
+	slight := s.dump(t, s.twin[0], s.twin[1])
+	s.copied(t)
 	_ = s.pushes.take()
 	want := s.eval(t, s.general, script, s.twin[0], s.twin[1], args)
-	told := s.pushes.take()
+	told, made := s.pushes.take(), s.dump(t, s.twin[0], s.twin[1])
 	got := s.call(t, script, args...)
-	plain = before != s.taken(t)
-	require.Equal(t, s.says(t, want, plain), s.says(t, got, plain), "the reply of %s %q to\n%s", script, args, was)
+	plain = before != s.taken(t, plains)
+	require.Equal(t, trimmed(t, want), trimmed(t, got), "the reply of %s %q to\n%s", script, args, was)
 	require.Equal(t, told, s.pushes.take(), "what %s %q publishes on\n%s", script, args, was)
-	require.Equal(t, s.dump(t, s.twin[0], s.twin[1]), s.dump(t, s.state, s.line), "what %s %q makes of\n%s", script, args, was)
+	require.Equal(t, made, s.dump(t, s.state, s.line), "what %s %q makes of\n%s", script, args, was)
 	require.True(t, now.Equal(time.Now()), "all of that is one instant")
-	reply, ok := got.([]any)
-	require.True(t, ok && len(reply) > 0, "%v", got)
+	reply := said(t, got)
 	if reply[0] == "queued" {
 		require.Len(t, reply, 10)
 		flags, ok := reply[4].(int64)
 		require.True(t, ok, "%v", got)
-		require.Equal(t, s.tide(t, claim, node), append(reply[8:10:10], flags/4), "ahead, next_ms and first of %s %q on\n%s", script, args, was)
+		require.Equal(t, s.tide(t, claim, node, fmt.Sprint(reply[7])), append(reply[8:10:10], flags/4), "ahead, next_ms and first of %s %q on\n%s", script, args, was)
 	}
-	require.Equal(t, s.do(t, "PEXPIRETIME", s.state), s.either(t, "PEXPIRETIME", s.line, s.state), "%s %q leaves keys that end apart", script, args)
+	if reply[0] != "incompatible" && !s.damaged {
+		tb, ok := t.(model.TB)
+		require.True(t, ok)
+		model.Whole(tb, s.Redis, s.state, s.line)
+	}
+	if s.thin = thin != nil; s.thin {
+		require.Equal(t, trimmed(t, want), thin, "the reply for %s %q to\n%s", script, args, was)
+		was = made
+	}
+	require.Equal(t, was, slight, "what is made for %s %q; what says fat writes nothing", script, args)
 	return fmt.Sprint(reply[0]), plain
 }
 
-// says is a reply without what the two ways may write otherwise: what is 0 or "" at its
-// end may be missing, and where the plain case was taken, nobody looks at the setting of
-// a lock.
-func (s *stage) says(t require.TestingT, reply any, plain bool) []any {
+// value is one of the numbers of the name.
+func (s *stage) value(t require.TestingT, name string) int64 {
+	if text, ok := s.text(t); ok {
+		thin, err := world.ParseThin(text)
+		require.NoError(t, err)
+		return thin.Counts(time.Now().UnixMilli())[name]
+	}
+	counts, err := world.Counts(fmt.Sprint(s.do(t, "HGET", s.state, "v")))
+	require.NoError(t, err)
+	return counts[name]
+}
+
+// text is that of a thin name.
+func (s *stage) text(t require.TestingT) (text string, thin bool) {
+	words, ok := s.do(t, "MGET", s.state).([]any)
+	require.True(t, ok)
+	text, thin = words[0].(string)
+	return text, thin
+}
+
+// setValue has the name keep another number than it does, if it is there, and has such a number:
+// fmt or fence where it is thin.
+func (s *stage) setValue(t require.TestingT, name string, n int64) {
+	text, thin := s.text(t)
+	switch {
+	case !thin && s.do(t, "EXISTS", s.state) == int64(1):
+		text, ok := s.do(t, "HGET", s.state, "v").(string)
+		require.True(t, ok)
+		s.do(t, "HSET", s.state, "v", world.WithCount(t, text, name, n))
+	case thin && name == "fence":
+		s.do(t, "SETRANGE", s.state, "0", fmt.Sprintf("%016d", n))
+	case thin && name == "fmt" && n == 2:
+		s.do(t, "SET", s.state, strings.TrimPrefix(text, "f3 "), "KEEPTTL")
+	case thin && name == "fmt":
+		s.do(t, "SET", s.state, fmt.Sprintf("f%d %s", n, text), "KEEPTTL")
+	}
+}
+
+// runThin has the script of thin names answer a call on the twin, if it is one that it may be
+// asked to: see internal/line. It returns the reply as the general one is, nil for none.
+func (s *stage) runThin(t require.TestingT, script string, args []string) []any {
+	linger, node, claim := args[0], args[3], args[4]
+	own := strings.HasPrefix(claim, node+".")
+	run := func(script string, args ...string) []any {
+		reply := said(t, s.do(t, append([]string{"EVAL", s.whole.Script(script).Source, "1", s.twin[0]}, args...)...))
+		if reply[0] == "fat" {
+			require.Len(t, reply, 1)
+			return nil
+		}
+		s.do(t, "INCR", script)
+		return reply
+	}
+	switch {
+	case strings.HasSuffix(script, "_acquire") && own && strings.Count(claim, ".") == strings.Count(node, ".")+1:
+		r, err := line.ParseRecord("w n 0 0 0 0 " + args[7])
+		require.NoError(t, err)
+		stays, err := time.ParseDuration(linger + "ms")
+		require.NoError(t, err)
+		if r.Weight != 1 || s.kind == "semaphore" && args[8] != "1" || r.Lease > min(r.Wait, stays) || len(args[7]) > 512 {
+			return nil
+		}
+		reply := run("thin_acquire", claim, args[7], millis(r.Lease+stays))
+		if reply == nil {
+			return nil
+		}
+		if r.MaxHold > 0 {
+			r.Lease = min(r.Lease, r.MaxHold)
+		}
+		fence, ok := reply[1].(int64)
+		require.True(t, ok, "%v", reply)
+		return []any{"granted", fence / 1000, fence, r.Lease.Milliseconds(), int64(1), int64(1)}
+	case strings.HasSuffix(script, "_release") && own && args[5] == "0":
+		before, expires := fmt.Sprint(s.do(t, "MGET", s.twin[0]).([]any)[0]), s.do(t, "PEXPIRETIME", s.twin[0])
+		if run("thin_release", claim) == nil {
+			return nil
+		}
+		require.Equal(t, expires, s.do(t, "PEXPIRETIME", s.twin[0])) // later than it need be, where the hold had not ended
+		s.do(t, "PEXPIRE", s.twin[0], linger)
+		held, err := world.ParseThin(before)
+		require.NoError(t, err)
+		if held.Ends <= time.Now().UnixMilli() {
+			return []any{"expired", int64(0), held.Fence}
+		}
+		return []any{"released", int64(0), held.Fence}
+	case strings.HasSuffix(script, "_renew") && own && len(args) == 6 && args[5] == "beat":
+		if reply := run("thin_renew", claim, linger); reply != nil {
+			return []any{"renewed", int64(-1), int64(0), int64(1), "held", reply[1], reply[2]}
+		}
+	}
+	return nil
+}
+
+// said are the words of a reply: where one is a number, it may also be the text of one.
+func said(t require.TestingT, reply any) []any {
 	words, ok := reply.([]any)
 	require.True(t, ok && len(words) > 0, "%v", reply)
 	words = slices.Clone(words)
-	setting := map[any]int{"granted": 5, "renewed": 3}[words[0]]
-	if s.kind == "lock" && plain && setting > 0 && setting < len(words) {
-		require.Contains(t, []any{int64(0), int64(1)}, words[setting], "the setting in %v", reply)
-		words[setting] = int64(0)
+	for i, word := range words {
+		if n, err := strconv.ParseInt(fmt.Sprint(word), 10, 64); err == nil {
+			words[i] = n
+		}
 	}
+	return words
+}
+
+// trimmed is what was said without what is 0 or "" at its end: the two ways may leave it away.
+func trimmed(t require.TestingT, reply any) []any {
+	words := said(t, reply)
 	for len(words) > 0 && (words[len(words)-1] == int64(0) || words[len(words)-1] == "") {
 		words = words[:len(words)-1]
 	}
 	return words
 }
 
-// either runs a command on the first of two keys that exists.
-func (s *stage) either(t require.TestingT, command, key, other string) any {
-	if s.do(t, "EXISTS", key) == int64(0) {
-		key = other
-	}
-	return s.do(t, command, key)
-}
-
-// tide is what a waiting claim of a node has to be told, by what the line holds: how
-// many are ahead of it, how soon a hold or the first in line ends (ms), and 1 if the
+// tide is what a waiting claim of a node has to be told, by where it stands and what the line
+// holds: how many are ahead of it, how soon a hold or the first in line ends (ms), and 1 if the
 // first in line is the node's.
-func (s *stage) tide(t require.TestingT, claim, node string) []any {
+func (s *stage) tide(t require.TestingT, claim, node, place string) []any {
 	const band = 1 << 44
-	scores := map[string]int64{}
-	first, ahead, next := "", int64(0), int64(band-1)
-	line, ok := s.do(t, "ZRANGE", s.line, "0", "-1", "WITHSCORES").([]any)
+	var waiting []string
+	next := int64(band - 1)
+	members, ok := s.do(t, "ZRANGE", s.line, "0", "-1", "WITHSCORES").([]any)
 	require.True(t, ok)
-	for i := 0; i < len(line); i += 2 {
-		member := fmt.Sprint(line[i])
-		score, err := strconv.ParseInt(fmt.Sprint(line[i+1]), 10, 64)
+	for i := 0; i < len(members); i += 2 {
+		member := fmt.Sprint(members[i])
+		score, err := strconv.ParseInt(fmt.Sprint(members[i+1]), 10, 64)
 		require.NoError(t, err)
-		scores[member] = score
-		switch {
-		case strings.HasPrefix(member, "h:"):
-			next = min(next, score)
-		case strings.HasPrefix(member, "q:") && first == "":
-			first = member[2:]
+		if strings.HasPrefix(member, "h:") {
+			next = min(next, score-band)
+		} else if score < 512 {
+			waiting = append(waiting, fmt.Sprintf("%03d %s", score, member))
 		}
 	}
-	for member, score := range scores {
-		if strings.HasPrefix(member, "q:") && score < scores["q:"+claim] {
-			ahead++
-		}
+	_, first, _ := strings.Cut(waiting[0], "-")
+	if text, ok := s.do(t, "HGET", s.state, "c:"+first).(string); ok {
+		r, err := line.ParseRecord(text)
+		require.NoError(t, err)
+		heard, err := strconv.ParseInt(strings.Fields(text)[4], 10, 64)
+		require.NoError(t, err)
+		next = min(next, heard+r.Wait.Milliseconds())
 	}
-	next = min(next, scores["a:"+first]-band)
 	mine := int64(0)
 	if strings.HasPrefix(first, node+".") {
 		mine = 1
 	}
-	return []any{ahead, max(next-time.Now().UnixMilli(), 0), mine}
+	return []any{int64(slices.Index(waiting, place+"-"+claim)), max(next-time.Now().UnixMilli(), 0), mine}
 }
 
-// taken is how often each of the plain functions was taken.
-func (s *stage) taken(t require.TestingT) string {
-	return fmt.Sprint(s.do(t, append([]string{"MGET"}, plains...)...))
+// taken is how often each of some ways, the plain functions or the scripts of thin names, was taken.
+func (s *stage) taken(t require.TestingT, ways []string) string {
+	return fmt.Sprint(s.do(t, append([]string{"MGET"}, ways...)...))
 }
 
 const channel = "berth:wake:"
@@ -293,16 +407,17 @@ type ask struct {
 
 // acquire is the call of acquire.
 func (s *stage) acquire(t require.TestingT, a ask) (status string, plain bool) {
-	own := []string{a.Owner, a.conflict, a.access, "1000"}
+	own := []string{strconv.Itoa(a.capacity), a.policy}
 	if s.kind == "lock" {
-		a.Weight = 1
+		own, a.Weight = []string{""}, 1
+		if a.Owner != "" || a.access != "queued" {
+			own[0] = fmt.Sprintf("%s %s 1000 %s", a.conflict, a.access, a.Owner)
+		}
 	} else {
 		a.waits = min(a.waits, 1)
-		own = []string{strconv.Itoa(a.Weight), strconv.Itoa(a.capacity), a.policy}
 	}
 	return s.both(t, s.kind+"_acquire", writes(millis(a.linger), append([]string{
-		a.Node, a.claim, strconv.Itoa(a.waits), strconv.Itoa(a.Priority), millis(a.Wait),
-		strconv.FormatInt(a.LeaseMillis(), 10), millis(a.MaxHold), line.Tail(&a.Record),
+		a.Node, a.claim, strconv.Itoa(a.waits), line.Lane(a.Priority), line.Tail(&a.Record),
 	}, own...)...)...)
 }
 
@@ -312,11 +427,11 @@ func (s *stage) release(t require.TestingT, claim, node string, stays, linger ti
 }
 
 // plainly is an acquire that says nothing that the plain case would refuse.
-func plainly(claim string) ask {
+func (s *stage) plainly(claim string) ask {
 	return ask{
 		Record:   engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n"},
 		claim:    claim,
-		capacity: 2, policy: "stored", conflict: "fail", access: "queued", linger: 2 * time.Second,
+		capacity: s.capacity, policy: "stored", conflict: "fail", access: "queued", linger: 2 * time.Second,
 	}
 }
 

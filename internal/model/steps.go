@@ -132,7 +132,9 @@ func (m *machine) resize(t *rapid.T) {
 	if !m.Exact {
 		m.before = m.capacity // in real time a grant may have come since the last check
 	}
-	m.capacity = n
+	if m.capacity, m.keep = n, 0; keep {
+		m.keep = 1
+	}
 }
 
 func (m *machine) force(t *rapid.T) {
@@ -201,7 +203,7 @@ func (m *machine) flush(t *rapid.T) {
 	m.Advance(time.Millisecond) // fences rise with the clock from here
 	m.check(t)
 	must(t, m.Redis.Do(context.Background(), m.Redis.B().Del().Key(m.keys()...).Build()).Error())
-	m.flushed, m.capacity, m.ticket = true, 0, 0
+	m.flushed, m.capacity, m.keep, m.ticket = true, 0, 0, 0
 	for _, c := range m.claims {
 		switch {
 		case c.phase == held || c.phase == waiting && c.on.dead:

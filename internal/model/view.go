@@ -2,14 +2,13 @@ package model
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
-	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
@@ -29,19 +28,20 @@ const (
 // milliseconds by its clock.
 type view struct {
 	now     int64
+	thin    bool
 	state   map[string]int64 // its numbers
 	records map[string]engine.Record
 	stones  map[string]bool // tombstones in the state
 	holds   map[string]int64
 	alive   map[string]int64
-	places  map[string]int64
+	places  map[string]string // lane and place: the lesser text stands before
 	tombs   map[string]int64
 	expires []int64 // PEXPIRETIME of the keys that exist
 }
 
 const lookScript = `
 local t = redis.call("TIME")
-local reply = { t[1] * 1000 + math.floor(t[2] / 1000), redis.call("HGETALL", KEYS[1]),
+local reply = { t[1] * 1000 + math.floor(t[2] / 1000), redis.call("MGET", KEYS[1])[1] or redis.call("HGETALL", KEYS[1]),
   redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES") }
 for _, key in ipairs(KEYS) do
   local at = redis.call("PEXPIRETIME", key)
@@ -57,51 +57,125 @@ func (m *machine) keys() []string {
 	return []string{space.State(keyspace.Sem, m.Name), space.Line(keyspace.Sem, m.Name)}
 }
 
+// look reads what there is of the name.
+func (m *machine) look(t TB) view {
+	t.Helper()
+	return look(t, m.Redis, m.keys())
+}
+
+// Whole checks that what the keys of a name say agrees with itself.
+func Whole(t TB, redis rueidis.Client, state, line string) {
+	t.Helper()
+	v := look(t, redis, []string{state, line})
+	v.whole(t, 0)
+}
+
+// TB is a test, of rapid or not.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // look reads it all in one script.
-func (m *machine) look(t *rapid.T) view {
+func look(t TB, redis rueidis.Client, keys []string) view {
+	t.Helper()
 	v := view{
 		state: map[string]int64{}, records: map[string]engine.Record{}, stones: map[string]bool{},
-		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]int64{}, tombs: map[string]int64{},
+		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]string{}, tombs: map[string]int64{},
 	}
-	eval := m.Redis.B().Eval().Script(lookScript).Numkeys(2).Key(m.keys()...).Build()
-	reply, err := m.Redis.Do(context.Background(), eval).ToArray()
+	eval := redis.B().Eval().Script(lookScript).Numkeys(2).Key(keys...).Build()
+	reply, err := redis.Do(context.Background(), eval).ToArray()
 	must(t, err)
 	v.now = number(t, reply[0])
-	fields, err := reply[1].AsStrMap()
-	must(t, err)
-	for field, value := range fields {
-		claim, isClaim := strings.CutPrefix(field, "c:")
-		switch {
-		case field == "counts":
-			var counts map[string]int64
-			counts, err = world.Counts(value)
-			maps.Copy(v.state, counts)
-		case !isClaim:
-			v.state[field], err = strconv.ParseInt(value, 10, 64)
-		case strings.HasPrefix(value, "!"):
-			v.stones[claim] = true
-		default:
-			v.records[claim], err = line.ParseRecord(value)
-		}
-		must(t, err)
-	}
-	line, err := reply[2].AsStrSlice()
-	must(t, err)
-	bands := map[string]map[string]int64{"h": v.holds, "a": v.alive, "q": v.places, "t": v.tombs}
-	from := map[string]int64{"h": 0, "a": width, "q": 2 * width, "t": 260 * width}
-	for i := 0; i < len(line); i += 2 {
-		score, err := strconv.ParseFloat(line[i+1], 64)
-		must(t, err)
-		letter, claim, _ := strings.Cut(line[i], ":")
-		if bands[letter] == nil {
-			t.Fatalf("the line has %q", line[i])
-		}
-		bands[letter][claim] = int64(score) - from[letter]
-	}
 	for _, at := range reply[3:] {
 		v.expires = append(v.expires, number(t, at))
 	}
+	line, err := reply[2].AsStrSlice()
+	must(t, err)
+	if v.thin = reply[1].IsString(); v.thin {
+		text, err := reply[1].ToString()
+		must(t, err)
+		v.slight(t, text)
+		same(t, "members of a thin name's line", len(line), 0)
+		return v
+	}
+	fields, err := reply[1].AsStrMap()
+	must(t, err)
+	for field, value := range fields {
+		v.field(t, field, value)
+	}
+	scores := map[string]int64{}
+	for i := 0; i < len(line); i += 2 {
+		score, err := strconv.ParseFloat(line[i+1], 64)
+		must(t, err)
+		scores[line[i]] = int64(score)
+	}
+	for member, score := range scores {
+		v.member(t, member, score)
+	}
+	if mark := scores["-"]; len(fields) > 0 && mark != 1<<53-1 {
+		t.Fatalf("a fat name's line has its mark at %d", mark)
+	}
+	same(t, "a state and a line", len(fields) > 0, len(line) > 0)
 	return v
+}
+
+// slight reads the text of a thin name.
+func (v *view) slight(t TB, text string) {
+	thin, err := world.ParseThin(text)
+	must(t, err)
+	v.state = thin.Counts(math.MinInt64) // a fat name counts a hold until it is dropped, too
+	v.state["fmt"], v.state["exp"] = 2, v.expires[0]
+	if thin.Claim == "" {
+		return
+	}
+	r, err := line.ParseRecord(thin.Record)
+	must(t, err)
+	if tail := len(line.Tail(&r)); r.Weight != 1 || r.Lease > r.Wait || tail > 512 {
+		t.Fatalf("%s cannot be held in thin form: %+v, tail of %d bytes", thin.Claim, r, tail)
+	}
+	v.records[thin.Claim], v.holds[thin.Claim] = r, thin.Ends
+}
+
+// field reads a field of the state of a fat name.
+func (v *view) field(t TB, field, value string) {
+	var err error
+	claim, isClaim := strings.CutPrefix(field, "c:")
+	switch {
+	case field == "v":
+		v.state, err = world.Counts(value)
+	case field == "stem": // of a lock
+	case !isClaim:
+		t.Fatalf("the state has %q", field)
+	case strings.HasPrefix(value, "!"):
+		v.stones[claim] = true
+	default:
+		r, wrong := line.ParseRecord(value)
+		if v.records[claim], err = r, wrong; r.Phase != 'w' {
+			break
+		}
+		var heard int64
+		heard, err = strconv.ParseInt(strings.Fields(value)[4], 10, 64)
+		v.alive[claim] = heard + r.Wait.Milliseconds()
+	}
+	must(t, err)
+}
+
+// member reads a member of the line.
+func (v *view) member(t TB, member string, score int64) {
+	letter, claim, _ := strings.Cut(member, ":")
+	place, waits, found := strings.Cut(member, "-")
+	switch {
+	case letter == "h":
+		v.holds[claim] = score - width
+	case letter == "t":
+		v.tombs[claim] = score - 260*width
+	case found && place != "" && score < 512:
+		v.places[waits] = fmt.Sprintf("%03d %s", score, place)
+	case member != "-":
+		t.Fatalf("the line has %q", member)
+	}
 }
 
 // used is the sum of the weights of all holds that have not ended by now.
@@ -121,22 +195,22 @@ func (v *view) line(now int64) (ids []string) {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b string) int { return int(v.places[a] - v.places[b]) })
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(v.places[a], v.places[b]) })
 	return ids
 }
 
 // whole checks that what is counted is what is there, that every claim has one
 // role, and that all keys end together and not too soon.
-func (v *view) whole(t *rapid.T, linger int64) {
+func (v *view) whole(t TB, linger int64) {
 	same(t, "used and the sum of the weights", v.state["used"], int64(v.used(math.MinInt64)))
 	same(t, "waiting and how many have a place", v.state["waiting"], int64(len(v.places)))
-	same(t, "those who live and those who have a place", len(v.alive), len(v.places))
+	same(t, "those who were heard of and those who have a place", len(v.alive), len(v.places))
 	same(t, "gone and the tombstones in line", v.state["gone"], int64(len(v.tombs)))
 	same(t, "the tombstones in line and in the state", len(v.tombs), len(v.stones))
 	same(t, "records and roles", len(v.records), len(v.holds)+len(v.places))
-	var endless, furthest int64
+	var endless, furthest, due int64
 	for claim, r := range v.records {
-		_, held := v.holds[claim]
+		deadline, held := v.holds[claim]
 		_, lives := v.alive[claim]
 		_, stands := v.places[claim]
 		if held == stands || lives != stands {
@@ -145,8 +219,12 @@ func (v *view) whole(t *rapid.T, linger int64) {
 		if held && r.Lease == berth.Forever && r.MaxHold == 0 && r.Phase != 'g' {
 			endless++
 		}
+		if held && deadline != forever && (due == 0 || deadline < due) {
+			due = deadline
+		}
 	}
 	same(t, "forever and the holds without end", v.state["forever"], endless)
+	same(t, "due and the earliest end of a hold", v.state["due"], due)
 	for _, band := range []map[string]int64{v.holds, v.alive, v.tombs} {
 		for _, deadline := range band {
 			if deadline != forever {
@@ -154,35 +232,38 @@ func (v *view) whole(t *rapid.T, linger int64) {
 			}
 		}
 	}
-	exp := v.state["exp"]
-	for _, at := range v.expires {
-		same(t, "the expiry of a key and exp", max(at, 0), exp)
+	exp, expires := v.state["exp"], v.state["exp"]
+	if endless > 0 || v.state["keep"] > 0 {
+		expires = -1
 	}
-	switch stays := endless > 0 || v.state["keep"] > 0; {
-	case stays != (exp == 0) && v.state["fmt"] > 0:
-		t.Fatalf("exp is %d with %d endless holds and keep %d", exp, endless, v.state["keep"])
-	case !stays && len(v.records)+len(v.tombs) > 0 && exp < furthest+linger:
+	for _, at := range v.expires {
+		same(t, "the expiry of a key and of the name", at, expires)
+	}
+	if len(v.records)+len(v.tombs) > 0 && exp < furthest+linger {
 		t.Fatalf("the keys end %d ms too soon", furthest+linger-exp)
+	}
+	if busy := v.state["busy"]; busy > v.now {
+		t.Fatalf("the name was last busy in %d ms", busy-v.now)
 	}
 }
 
 // The helpers below fail the test.
 
-func must(t *rapid.T, err error) {
+func must(t TB, err error) {
 	t.Helper()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		t.Fatal(err)
 	}
 }
 
-func number(t *rapid.T, message rueidis.RedisMessage) int64 {
+func number(t TB, message rueidis.RedisMessage) int64 {
 	t.Helper()
 	n, err := message.AsInt64()
 	must(t, err)
 	return n
 }
 
-func same[T comparable](t *rapid.T, what string, a, b T) {
+func same[T comparable](t TB, what string, a, b T) {
 	t.Helper()
 	if a != b {
 		t.Fatalf("%s differ: %v, %v", what, a, b)

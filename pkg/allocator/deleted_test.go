@@ -58,7 +58,7 @@ func TestAResourceWhoseLineWasDeletedComesBackByForce(t *testing.T) {
 }
 
 func TestCountsOfAPoolThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
-	for _, field := range []string{"counts", "pool"} {
+	for _, field := range []string{"v", "pool"} {
 		t.Run(field, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				ctx := context.Background()

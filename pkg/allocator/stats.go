@@ -35,9 +35,9 @@ type Stats struct {
 	Leaving int
 	// Holders is how many claims hold one.
 	Holders int
-	// Waiting is how many claims wait in line.
+	// Waiting is how many claims wait in line; some may have died there, and were not met yet.
 	Waiting int
-	// Expired is how many holds, waiting claims and resources have expired, and were
+	// Expired is how many holds and resources have expired, and were
 	// not dropped yet. They are not counted in the fields above.
 	Expired int
 }
@@ -55,16 +55,16 @@ func (s Stats) Share() float64 {
 }
 
 // Stats counts, and only reads: it can be asked of a replica, by a user that may not
-// write. The counts are those that dropping what has expired would leave. Of more than
-// 1000 expired holds, rests that have ended or expired resources, those beyond count as
+// write. The counts but Waiting are those that dropping what has expired would leave. Of
+// more than 1000 expired holds, rests that have ended or expired resources, those beyond count as
 // if they had not. It returns berth.ErrIncompatible or the server's error.
 func (p *Pool[T]) Stats(ctx context.Context) (Stats, error) { return p.core.stats(ctx) }
 
-// GC drops what has expired, up to 100 entries, and returns how many that were: 0
-// says that nothing was left. Every call that writes does the same on its way; GC is for
-// operators who want it done now. Its errors are those of Stats.
+// GC drops what has expired, and returns how many entries that were. Every call that
+// writes drops some on its way; GC is for operators who want all of it done now. Its errors
+// are those of Stats.
 func (p *Pool[T]) GC(ctx context.Context) (int, error) {
-	return p.core.client.calls.SweepOnce(ctx, p.core.name)
+	return p.core.client.calls.SweepAll(ctx, p.core.name)
 }
 
 // Holders goes through the holds, in no order. It promises what SCAN promises: a

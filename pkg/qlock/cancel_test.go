@@ -55,7 +55,7 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnceAndLeavesNothing(t *testing.T) {
 				require.Equal(t, time.Second, refusal.Waited)
 				b.Flow()
 				w.Advance(0)
-				require.Empty(t, w.record(refusal.Claim))
+				require.Empty(t, w.Record(refusal.Claim))
 				require.Zero(t, w.Field("gone"), "its acquire was answered, so no tombstone is needed")
 				if held.Err() == nil {
 					require.Equal(t, []string{}, append([]string{}, w.line(a)[1:]...), "only the next waits")
@@ -123,22 +123,30 @@ func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
 }
 
 func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
-	for name, held := range map[string]bool{"that was granted": false, "that waits": true} {
+	for name, test := range map[string]struct {
+		held   bool
+		opts   *qlock.LockOptions
+		script string
+	}{
+		"that was granted":             {false, nil, "thin_acquire"},
+		"that was granted without end": {false, &qlock.LockOptions{Lease: berth.Forever}, "lock_acquire"},
+		"that waits":                   {true, nil, "lock_acquire"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n, other := w.node(), w.node()
 				n.connect()
-				if held {
+				if test.held {
 					other.take(&qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second})
 				}
 				start := w.Now()
 				n.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == "lock_acquire" {
+					if c.Name == test.script {
 						return link.LoseReply
 					}
 					return link.Pass
 				})
-				q := n.queue(nil)
+				q := n.queue(test.opts)
 				w.Advance(time.Second)
 				w.requirePending(q)
 				require.EqualValues(t, 1, w.Field("used"))
@@ -146,14 +154,14 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 				refusal := q.refused(start+time.Second, berth.ReasonCancelled)
 				requireCallerLeft(t, refusal)
 				w.Advance(ms)
-				require.Equal(t, "!gone", w.record(refusal.Claim))
+				require.Equal(t, "!gone", w.Record(refusal.Claim))
 				require.Empty(t, w.line(other))
 				before := w.Dump()
 				late := w.ask(claim{node: n.Node(), id: refusal.Claim})
 				require.Equal(t, "gone", late.Status())
 				require.Equal(t, before, w.Dump())
 				w.Until(start + time.Minute)
-				require.Equal(t, "!gone", w.record(refusal.Claim))
+				require.Equal(t, "!gone", w.Record(refusal.Claim))
 				w.Advance(1001 * ms)
 				w.sweep()
 				w.RequireIdle()
@@ -167,7 +175,7 @@ func TestAnAcquireThatComesAfterItsCancelGetsNothing(t *testing.T) {
 		n := w.node()
 		n.connect()
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "lock_acquire" {
+			if asks(c, "acquire") {
 				return link.Late
 			}
 			return link.Pass

@@ -232,10 +232,10 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		},
 		"repeated": {
 			func(w *world, n *node) {
-				n.Once("lock_acquire", link.LoseReply)
+				n.Once("thin_acquire", link.LoseReply)
 				n.take(nil)
 				e := n.told(observe.Repeated)[0]
-				require.Equal(w.T, "lock_acquire", e.Detail)
+				require.Equal(w.T, "thin_acquire", e.Detail)
 				require.Equal(w.T, 1, e.Count)
 			},
 			[]observe.Kind{observe.Repeated, observe.Granted},
@@ -268,7 +268,7 @@ func TestAReleaseThatFailsIsTold(t *testing.T) {
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		w.Advance(time.Second)
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "lock_release" {
+			if asks(c, "release") {
 				return link.LoseRequest
 			}
 			return link.Pass

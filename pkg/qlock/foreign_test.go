@@ -14,12 +14,15 @@ import (
 )
 
 func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
-	for _, key := range []string{stateKey, lineKey} {
+	for key, opts := range map[string]*qlock.LockOptions{
+		stateKey: nil,
+		lineKey:  {Lease: berth.Forever}, // a thin name has no line
+	} {
 		t.Run(key, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				w.Do("SET", key, "mine")
-				q := n.queue(nil)
+				q := n.queue(opts)
 				if q.pending() {
 					w.Do("DEL", key) // so that the test can end
 					t.Fatal("it waits for what cannot come")
@@ -27,7 +30,7 @@ func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
 				refusal := q.refused(0, berth.ReasonFailed)
 				require.ErrorContains(t, refusal, "holds a string instead of")
 				require.NotErrorIs(t, refusal, berth.ErrBusy)
-				_, err := n.TryLock(context.Background(), door, nil)
+				_, err := n.TryLock(context.Background(), door, opts)
 				require.ErrorContains(t, err, "holds a string instead of")
 				synctest.Wait()
 				require.Equal(t, []string{key}, w.Keys())
@@ -39,50 +42,81 @@ func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAStateOfANewerReleaseIsLeftAlone(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
-		waits := b.queue(&qlock.LockOptions{QueueTTL: time.Second})
-		token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
-		w.Do("HSET", stateKey, "fmt", "2")
-		before := w.Dump()
-		waiting, trying := calls(b)
-		for call, do := range waiting {
-			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
-		}
-		for call, do := range trying {
-			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
-		}
-		for call, do := range map[string]func() error{
-			"Info":              func() error { _, err := b.Info(ctx, door); return err },
-			"Queue":             func() error { return first(b.Queue(ctx, door)) },
-			"Locks":             func() error { return first(b.Locks(ctx)) },
-			"ForceRelease":      func() error { return b.ForceRelease(ctx, door) },
-			"ForceExtend":       func() error { return b.ForceExtend(ctx, door, time.Second) },
-			"ForceReleaseNode":  func() error { _, err := b.ForceReleaseNode(ctx, a.Node()); return err },
-			"SweepWaiters":      func() error { _, err := b.SweepWaiters(ctx); return err },
-			"Resume":            func() error { _, err := b.Resume(ctx, token); return err },
-			"Renew":             func() error { return held.Renew(ctx) },
-			"Extend":            func() error { return held.Extend(ctx, time.Second) },
-			"Detach":            func() error { _, err := held.Detach(ctx); return err },
-			"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
-			"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
-			"the wait that was": func() error { w.Advance(lease); <-waits.done; return waits.err },
-		} {
-			require.ErrorIs(t, do(), berth.ErrIncompatible, call)
-		}
-		require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
-		for _, r := range []scriptkit.Reply{
-			w.Call("lock_force_hold", "60000", "berth:wake:", door, "0", "60000"),
-			w.Call("lock_extend", "60000", "berth:wake:", door, "1000", "id", "0"),
-		} {
-			require.Equal(t, "incompatible", r.Status())
-			require.EqualValues(t, 2, r.Int(1))
-		}
-		require.Equal(t, before, w.Dump(), "nothing is written")
-	})
+func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		write  [][]string
+		format int64
+	}{
+		"a newer one":                    {[][]string{{"HSET", stateKey, "v", "3 and more"}}, 3},
+		"a newer one of thin names":      {[][]string{{"DEL", lineKey}, {"SET", stateKey, "f3 and more"}}, 3},
+		"one from before there were any": {[][]string{{"HDEL", stateKey, "v"}, {"HSET", stateKey, "fmt", "1"}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				a, b := w.node(), w.node()
+				held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
+				waits := b.queue(&qlock.LockOptions{QueueTTL: time.Second})
+				token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
+				for _, words := range test.write {
+					w.Do(words...)
+				}
+				before := w.kept()
+				waiting, trying := calls(b)
+				for call, do := range waiting {
+					require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
+				}
+				for call, do := range trying {
+					require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
+				}
+				for call, do := range map[string]func() error{
+					"Info":              func() error { _, err := b.Info(ctx, door); return err },
+					"Queue":             func() error { return first(b.Queue(ctx, door)) },
+					"Locks":             func() error { return first(b.Locks(ctx)) },
+					"ForceRelease":      func() error { return b.ForceRelease(ctx, door) },
+					"ForceExtend":       func() error { return b.ForceExtend(ctx, door, time.Second) },
+					"ForceReleaseNode":  func() error { _, err := b.ForceReleaseNode(ctx, a.Node()); return err },
+					"SweepWaiters":      func() error { _, err := b.SweepWaiters(ctx); return err },
+					"Resume":            func() error { _, err := b.Resume(ctx, token); return err },
+					"Renew":             func() error { return held.Renew(ctx) },
+					"Extend":            func() error { return held.Extend(ctx, time.Second) },
+					"Detach":            func() error { _, err := held.Detach(ctx); return err },
+					"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
+					"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
+					"the wait that was": func() error { w.Advance(lease); <-waits.done; return waits.err },
+				} {
+					require.ErrorIs(t, do(), berth.ErrIncompatible, call)
+				}
+				require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
+				for _, r := range []scriptkit.Reply{
+					w.Call("lock_force_hold", "60000", "berth:wake:", door, "0", "60000"),
+					w.Call("lock_extend", "60000", "berth:wake:", door, "1000", "id", "0"),
+				} {
+					require.Equal(t, "incompatible", r.Status())
+					require.Equal(t, test.format, r.Int(1))
+				}
+				require.Equal(t, before, w.kept(), "nothing is written")
+			})
+		})
+	}
+}
+
+// kept is what the server has of the door, whatever that is, and for how long.
+func (w *world) kept() (all []any) {
+	w.T.Helper()
+	for _, words := range [][]string{
+		{"MGET", stateKey}, {"ZRANGE", lineKey, "0", "-1", "WITHSCORES"}, {"PEXPIRETIME", stateKey}, {"PEXPIRETIME", lineKey},
+	} {
+		answer, err := w.Do(words...).ToAny()
+		require.NoError(w.T, err)
+		all = append(all, answer)
+	}
+	if all[0].([]any)[0] == nil {
+		fields, err := w.Do("HGETALL", stateKey).AsStrMap()
+		require.NoError(w.T, err)
+		all[0] = fields
+	}
+	return all
 }
 
 // reenter enters once more for an owner.

@@ -161,7 +161,7 @@ func TestAnExtensionThatNeverRanIsNotTakenBack(t *testing.T) {
 		})
 		q := n.queueOn(berth.WithOwner(context.Background(), "me"), extend(20*time.Second))
 		w.Advance(2 * time.Second)
-		require.NotZero(t, n.Count("lock_renew"))
+		require.NotZero(t, n.asked("renew"))
 		q.cancel(nil)
 		<-q.done
 		w.Advance(ms)

@@ -33,7 +33,7 @@ type LockInfo struct {
 	Entries []Holder
 	// Reentry is about the entries after the first.
 	Reentry Reentry
-	// Waiting is how many claims wait.
+	// Waiting is how many claims wait; some may have died, and were not met yet.
 	Waiting int
 }
 
@@ -61,7 +61,7 @@ type Reentry struct {
 type QueueInfo struct {
 	// Name is the lock's.
 	Name string
-	// Waiting is how many claims wait.
+	// Waiting is how many claims wait; some may have died, and were not met yet.
 	Waiting int
 	// Waiters are the first 100 of them, in order.
 	Waiters []Waiter

@@ -64,14 +64,6 @@ func (w *world) line(n *node) []string {
 	return waiters
 }
 
-// record is what the state has of a claim, "" for nothing.
-func (w *world) record(claim string) string {
-	w.T.Helper()
-	fields, err := w.Do("HGETALL", stateKey).AsStrMap()
-	require.NoError(w.T, err)
-	return fields["c:"+claim]
-}
-
 // claim is one that a test asks for by the script alone. Its node answers nothing
 // and lives only by what the test sends.
 type claim struct {
@@ -102,9 +94,11 @@ func (w *world) ask(c claim) *scriptkit.Reply {
 		mode = "0"
 	}
 	r := engine.Record{Weight: 1, Wait: c.wait, Lease: c.lease, Phase: 'w', Priority: c.priority, Node: c.node, Owner: c.owner}
-	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, fmt.Sprint(c.priority),
-		line.Decimal(c.wait.Milliseconds()), line.Decimal(c.lease.Milliseconds()), "0", line.Tail(&r),
-		c.owner, c.conflict.String(), c.access.String(), fmt.Sprint(c.draw))
+	how := ""
+	if c.owner != "" || c.access != qlock.Queued {
+		how = fmt.Sprintf("%s %s %d %s", c.conflict, c.access, c.draw, c.owner)
+	}
+	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, line.Lane(c.priority), line.Tail(&r), how)
 	return &reply
 }
 
@@ -132,7 +126,7 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		w.Advance(time.Second)
 		require.NoError(t, l.Release(ctx))
 		require.NoError(t, l.Release(ctx), "nil ever after")
-		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_info": 1, "lock_release": 1}, n.Counts())
+		require.Equal(t, map[string]int{"thin_acquire": 1, "lock_info": 1, "thin_release": 1}, n.Counts())
 		require.ErrorIs(t, l.Err(), berth.ErrReleased)
 		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
 		require.Zero(t, l.Left())
@@ -182,7 +176,7 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 			Name: door, Claim: refusal.Claim, Reason: berth.ReasonHeld, Held: 1, Waiting: 1,
 		}, refusal)
 		require.ErrorContains(t, err, `"door" not acquired: held (waiting 1)`)
-		require.Equal(t, map[string]int{"lock_acquire": 1}, b.Counts())
+		require.Equal(t, map[string]int{"thin_acquire": 1, "lock_acquire": 1}, b.Counts())
 		require.Equal(t, before, w.Dump())
 		require.NoError(t, held.Err())
 		l, err := b.TryLock(context.Background(), "another", nil)
@@ -343,24 +337,27 @@ func TestReleasesTogetherAreOneRelease(t *testing.T) {
 		}
 		all.Wait()
 		require.NoError(t, errors.Join(errs...))
-		require.Equal(t, 1, n.Count("lock_release"))
+		require.Equal(t, 1, n.asked("release"))
 		w.RequireIdle()
 	})
 }
 
 func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
-	for name, opts := range map[string]qlock.LockOptions{
-		"renewing":    {},
-		"without end": {Lease: berth.Forever},
+	for name, test := range map[string]struct {
+		opts   qlock.LockOptions
+		script string
+	}{
+		"renewing":    {qlock.LockOptions{}, "thin_acquire"},
+		"without end": {qlock.LockOptions{Lease: berth.Forever}, "lock_acquire"},
 	} {
 		for _, fate := range []link.Fate{link.LoseReply, link.LoseRequest} {
 			t.Run(name, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
 					n := w.node()
 					n.connect()
-					n.Once("lock_acquire", fate)
-					l := n.take(&opts)
-					require.Equal(t, 2, n.Count("lock_acquire"))
+					n.Once(test.script, fate)
+					l := n.take(&test.opts)
+					require.Equal(t, 2, n.Count(test.script))
 					entries, _ := w.held(n)
 					require.Equal(t, []string{l.ID()}, entries)
 					w.honest(l)
@@ -378,7 +375,7 @@ func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 // sweep drops what has expired.
 func (w *world) sweep() {
 	w.T.Helper()
-	w.Call("lock_sweep", "60000", "berth:wake:", door, "looks-on")
+	w.Call("lock_sweep", "60000", "berth:wake:", door, "looks-on", "0")
 }
 
 // honest fails unless the handle of a lock that lives ends before the server lets
@@ -395,15 +392,18 @@ func (w *world) honest(l *qlock.Lock) {
 
 func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
 	for name, fate := range map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				l := n.take(nil)
-				n.Once("lock_release", fate)
-				release(t, l)
-				w.RequireIdle()
+		for script, opts := range map[string]*qlock.LockOptions{"thin_release": nil, "lock_release": {Lease: berth.Forever}} {
+			t.Run(name+" of "+script, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node()
+					l := n.take(opts)
+					n.Once(script, fate)
+					release(t, l)
+					require.GreaterOrEqual(t, n.asked("release"), 2)
+					w.RequireIdle()
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 		n := w.node()
 		var order []string
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "lock_acquire" {
+			if asks(c, "acquire") {
 				order = append(order, nameOf(c))
 			}
 			return link.Pass
@@ -264,7 +265,7 @@ func TestLockAllChecksAllNamesBeforeItAsksForAny(t *testing.T) {
 		n := w.node()
 		_, err := n.LockAll(context.Background(), []string{"a", "{"}, nil)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		require.Zero(t, n.Count("lock_acquire"))
+		require.Zero(t, n.asked("acquire"))
 	})
 }
 
@@ -368,15 +369,17 @@ func TestLockAllWhoseCallerLeavesWhileFixedLeasesBegin(t *testing.T) {
 	}
 }
 
-// nameOf is the name that a script is called for: it follows the script, the number of
-// its keys, the two, the linger and the channel prefix.
-func nameOf(c link.Command) string { return c.Args[6] }
+// nameOf is the name that a script is called for: its first key, behind the script and the number of
+// its keys, is that of the name's state.
+func nameOf(c link.Command) string {
+	return strings.TrimSuffix(strings.TrimPrefix(c.Args[2], "berth:lock:{"), "}:state")
+}
 
 // released are the names in the order in which n releases them from now on.
 func (n *node) released() *[]string {
 	var names []string
 	n.OnCommand(func(c link.Command) link.Fate {
-		if c.Name == "lock_release" {
+		if asks(c, "release") {
 			names = append(names, nameOf(c))
 		}
 		return link.Pass

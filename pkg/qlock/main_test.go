@@ -109,9 +109,23 @@ func (n *node) connect() {
 	n.Reset()
 }
 
+// asks says whether a command is the script of a verb, that of locks or that of thin names.
+func asks(c link.Command, verb string) bool { return c.Name == "lock_"+verb || c.Name == "thin_"+verb }
+
+// asked is how many scripts of a verb have been sent since the last Reset.
+func (n *node) asked(verb string) int { return n.Count("lock_"+verb) + n.Count("thin_"+verb) }
+
 // die ends the node's connections for good: nothing of it reaches the server
 // any more, as after a kill -9.
 func (n *node) die() { n.Cut() }
+
+// leftOf is what the server says is left of a lock's hold; ok is false if it has none.
+func (w *world) leftOf(l *qlock.Lock) (left time.Duration, ok bool) {
+	w.T.Helper()
+	of := *w.World
+	of.State, of.Line = "berth:lock:{"+l.Name()+"}:state", "berth:lock:{"+l.Name()+"}:line"
+	return of.LeftOf(l.ID())
+}
 
 // take locks the door at once.
 func (n *node) take(opts *qlock.LockOptions) *qlock.Lock {

@@ -19,8 +19,8 @@ const (
 	// Queued: first come, first served. A Random claim may draw a place ahead
 	// of it.
 	Queued Access = iota + 1
-	// Random: a place drawn once, evenly between the first that waits in its
-	// priority and the end.
+	// Random: a rank drawn once, evenly among the Queued and Random ones of its
+	// priority, before the first and behind the last included.
 	Random
 	// LIFO: last come, first served, behind the Queued and Random ones of its
 	// priority, for as long as there are any.

@@ -4,13 +4,20 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
 )
 
 // grantedIn waits for the locks one after the other, and fails if another than the
@@ -148,13 +155,18 @@ func TestRandomClaimsAreAllServed(t *testing.T) {
 
 const mostDrawn = math.MaxUint32
 
-// place is where a claim that waits stands in its priority, 0.
-func (w *world) place(id string) int64 {
+// place is where a claim that waits stands among those of its priority.
+func (w *world) place(id string) string {
 	w.T.Helper()
-	score, err := w.Do("ZSCORE", lineKey, "q:"+id).AsFloat64()
+	members, err := w.Do("ZRANGE", lineKey, "0", "-1").AsStrSlice()
 	require.NoError(w.T, err)
-	const width = 1 << 44
-	return int64(score) - 2*width - 127*width
+	for _, member := range members {
+		if place, claim, _ := strings.Cut(member, "-"); claim == id {
+			return place
+		}
+	}
+	require.Fail(w.T, "it does not wait")
+	return ""
 }
 
 // ticket is when a claim that waits came.
@@ -169,49 +181,49 @@ func (w *world) ticket(id string) int64 {
 	return 0
 }
 
-func TestARandomPlaceIsDrawnBetweenTheFirstOfThePriorityAndTheEnd(t *testing.T) {
-	for name, test := range map[string]struct {
-		draw  uint32
-		share float64 // of the way from the first to its own ticket
-	}{
-		"the first place": {0, 0}, "a quarter": {1 << 30, 0.25}, "the middle": {1 << 31, 0.5},
-		"three quarters": {3 << 30, 0.75}, "the last place": {mostDrawn, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
-				waits := func(id string, access qlock.Access, priority int) {
-					w.Advance(time.Second)
-					w.ask(claim{node: "q", id: id, access: access, priority: priority, wait: time.Minute})
-				}
-				waits("q.low", qlock.Queued, -1)
-				waits("q.high", qlock.Queued, 1)
-				waits("q.lifo", qlock.LIFO, 0)
-				waits("q.1", qlock.Queued, 0)
-				waits("q.2", qlock.Queued, 0)
-				waits("q.3", qlock.Queued, 0)
-				w.Advance(2 * time.Second)
-				c := claim{node: "r", id: "r.1", access: qlock.Random, draw: test.draw, wait: time.Minute}
-				r := w.ask(c)
-				require.Equal(t, "queued", r.Status())
-				least, own := w.place("q.1"), w.ticket("r.1")
-				require.Equal(t, w.Began.Add(w.Now()).UnixMilli(), own)
-				require.EqualValues(t, 4000, own-least)
-				want := least + int64(math.Floor(float64(test.draw)/(1<<32)*float64(own-least+1)))
-				require.Equal(t, want, w.place("r.1"))
-				require.InDelta(t, float64(least)+test.share*4000, float64(w.place("r.1")), 1)
+// Each rank has as many of the draws as the others, the first and the last included.
+func TestARandomClaimIsDrawnToOneOfTheRanksOfItsPriority(t *testing.T) {
+	others := []string{"q.1", "q.2", "q.3", "q.4"}
+	const ranks = 5
+	for rank := range ranks {
+		first := uint32((rank<<32 + ranks - 1) / ranks)
+		last := uint32(((rank+1)<<32+ranks-1)/ranks - 1)
+		for _, draw := range []uint32{first, last} {
+			t.Run(fmt.Sprint(draw), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
+					waits := func(id string, access qlock.Access, priority int) {
+						w.Advance(time.Second)
+						w.ask(claim{node: "q", id: id, access: access, priority: priority, draw: mostDrawn, wait: time.Minute})
+					}
+					waits("q.low", qlock.Queued, -1)
+					waits("q.lifo", qlock.LIFO, 0)
+					waits("q.1", qlock.Queued, 0)
+					waits("q.2", qlock.Random, 0)
+					waits("q.3", qlock.Queued, 0)
+					waits("q.4", qlock.Random, 0)
+					waits("q.high", qlock.Queued, 1)
+					w.Advance(2 * time.Second)
+					c := claim{node: "r", id: "r.1", access: qlock.Random, draw: draw, wait: time.Minute}
+					r := w.ask(c)
+					require.Equal(t, "queued", r.Status())
+					require.Equal(t, w.Began.Add(w.Now()).UnixMilli(), w.ticket("r.1"))
+					require.EqualValues(t, rank+1, r.Int(8), "how many stand before it")
 
-				// A replay answers the same, whatever has come since and whatever it draws.
-				before := w.Dump()
-				for _, draw := range []uint32{test.draw, 0, 12345, mostDrawn} {
-					c.draw = draw
-					again := w.ask(c)
-					require.Equal(t, r.Int(1), again.Int(1), "its ticket")
-					require.Equal(t, r.Int(7), again.Int(7), "its place")
-				}
-				require.Equal(t, before, w.Dump())
+					// A replay answers the same, whatever has come since and whatever it draws.
+					before := w.Dump()
+					for _, draw := range []uint32{draw, 0, 12345, mostDrawn} {
+						c.draw = draw
+						again := w.ask(c)
+						require.Equal(t, r.Int(1), again.Int(1), "its ticket")
+						require.Equal(t, r.Str(7), again.Str(7), "its place")
+					}
+					require.Equal(t, before, w.Dump())
+					drawn := slices.Insert(slices.Clone(others), rank, "r.1")
+					require.Equal(t, slices.Concat([]string{"q.high"}, drawn, []string{"q.lifo", "q.low"}), w.serve("h.1"))
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -223,8 +235,222 @@ func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing
 		w.ask(claim{node: "q", id: "q.2", access: qlock.LIFO})
 		w.Advance(time.Second)
 		w.ask(claim{node: "r", id: "r.1", access: qlock.Random})
-		require.Equal(t, w.ticket("r.1"), w.place("r.1"))
+		require.Equal(t, fmt.Sprintf("%013d", w.ticket("r.1")), w.place("r.1"))
 	})
+}
+
+// drawing are scripts that call what owner/stand has, as the acquire does but many times.
+var drawing = sync.OnceValue(func() *scriptkit.Library {
+	files := fstest.MapFS{
+		"draw.lua": {Data: []byte(`--[[
+draw: where Random claims would stand.
+KEYS[1] line (ZSET place-claim -> score)
+ARGV[1] ticket    ARGV[2...] x1: draw
+RETURNS {"drawn", draws, ...}
+REPLAY reads only    COST O(draws)
+]]
+-- For each draw the place follows.
+--- @include "owner/stand"
+local reply = { "drawn", #ARGV - 1 }
+for i = 2, #ARGV do
+  local _, place = stand("254", tonumber(ARGV[1]), { line = KEYS[1] }, { access = "random", draw = tonumber(ARGV[i]) })
+  reply[i + 1] = place
+end
+return reply
+`)},
+		"between.lua": {Data: []byte(`--[[
+between: have claims stand between two others.
+KEYS[1] line (ZSET place-claim -> score)
+ARGV[1] place of the one    ARGV[2] place of the other
+ARGV[3] of each that comes who stands beside it, by when those came
+RETURNS {"between", claims}
+REPLAY they stand already    COST O(claims)
+]]
+-- The claims are the numbers by when they came.
+--- @include "owner/stand"
+--- @include "line/place"
+local places = { [0] = ARGV[1], ARGV[2] }
+for left, right in string.gmatch(ARGV[3], "(%d+) (%d+)") do
+  places[#places + 1] = stand_between(places[tonumber(left)], places[tonumber(right)])
+end
+for claim = 0, #places do
+  redis.call("ZADD", KEYS[1], "254", places[claim] .. place_mark .. claim)
+end
+return { "between", #places + 1 }
+`)},
+	}
+	for _, folder := range []string{"state", "line", "owner"} {
+		entries, err := scripts.FS.ReadDir(folder)
+		if err != nil {
+			panic(err)
+		}
+		for _, entry := range entries {
+			path := folder + "/" + entry.Name()
+			text, err := scripts.FS.ReadFile(path)
+			if err != nil {
+				panic(err)
+			}
+			files[path] = &fstest.MapFile{Data: text}
+		}
+	}
+	return scriptkit.MustParse(files)
+})
+
+// draws runs one of those scripts on the line of the door, behind another text.
+func (w *world) draws(before, script string, args ...string) []string {
+	w.T.Helper()
+	reply, err := w.Do(append([]string{"EVAL", before + drawing().Script(script).Source, "1", lineKey}, args...)...).ToArray()
+	require.NoError(w.T, err)
+	var words []string
+	for _, m := range reply[1:] {
+		word, err := m.ToAny()
+		require.NoError(w.T, err)
+		words = append(words, fmt.Sprint(word))
+	}
+	return words
+}
+
+func TestARandomClaimIsDrawnEvenlyOverTheRanks(t *testing.T) {
+	for made, access := range map[string][]qlock.Access{
+		"queued": {qlock.Queued}, "random": {qlock.Random}, "both": {qlock.Queued, qlock.Random},
+	} {
+		for _, size := range []int{1, 2, 10, 100} {
+			t.Run(fmt.Sprint(size, " ", made), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					dice := rand.New(rand.NewPCG(uint64(size), uint64(len(made))))
+					waits := func(id string, access qlock.Access, priority int) {
+						w.Advance(ms)
+						w.ask(claim{node: "w", id: id, access: access, priority: priority, draw: dice.Uint32(), lease: time.Hour, wait: time.Hour})
+					}
+					waits("w.holds", qlock.Queued, 0)
+					waits("w.low", qlock.Random, -1)
+					waits("w.lifo", qlock.LIFO, 0)
+					for i := range size {
+						waits(fmt.Sprint("w.", i), access[i%len(access)], 0)
+					}
+					waits("w.high", qlock.Random, 1)
+					w.Advance(ms)
+					w.requireEven(dice, size)
+					w.Advance(time.Minute)
+					w.requireEven(dice, size)
+				})
+			})
+		}
+	}
+}
+
+// requireEven draws where a Random claim of the priority 0, of whom so many wait, would stand if it
+// came now, and fails where a rank comes up more than 4 standard deviations too often or too seldom.
+func (w *world) requireEven(dice *rand.Rand, waiting int) {
+	w.T.Helper()
+	const lane, times = "254", 10_000
+	draws, places := make([]uint32, times), make([]string, times)
+	for i := range draws {
+		draws[i] = dice.Uint32()
+	}
+	slices.Sort(draws)
+	look := func(which []int) {
+		args := []string{fmt.Sprint(w.Began.Add(w.Now()).UnixMilli())}
+		for _, i := range which {
+			args = append(args, fmt.Sprint(draws[i]))
+		}
+		for n, place := range w.draws(once, "draw", args...)[1:] {
+			places[which[n]] = place
+		}
+	}
+	// Each twentieth is looked at, and all between two that stand at different places: what lies between
+	// two at the same one stands there too.
+	var some, others []int
+	for i := 0; i < times; i += 20 {
+		some = append(some, i, min(i+19, times-1))
+	}
+	look(some)
+	for i := range places {
+		before, after := i/20*20, i/20*20+19
+		if places[before] != places[after] {
+			others = append(others, i)
+		}
+		places[i] = places[before]
+	}
+	look(others)
+
+	members, err := w.Do("ZRANGEBYSCORE", lineKey, lane, lane).AsStrSlice()
+	require.NoError(w.T, err)
+	require.Len(w.T, members, waiting)
+	counts, last := make([]float64, waiting+1), 0
+	for _, place := range places {
+		rank, _ := slices.BinarySearch(members, place+"-")
+		require.False(w.T, rank < waiting && strings.HasPrefix(members[rank], place+"-"), "somebody stands at %s", place)
+		require.GreaterOrEqual(w.T, rank, last, "a greater draw stands behind a lesser one")
+		counts[rank]++
+		last = rank
+	}
+	share := 1 / float64(waiting+1)
+	for rank, n := range counts {
+		require.InDelta(w.T, times*share, n, 4*math.Sqrt(times*share*(1-share)), "rank %d of %d", rank, waiting+1)
+	}
+}
+
+// once stands before a script that only reads: what it asks for again has not changed, so that it is
+// told what it was told before, in a tenth of the time.
+const once = `local server, told = redis, {}
+local redis = { call = function(...)
+  local words = table.concat({ ... }, " ")
+  told[words] = told[words] or server.call(...)
+  return told[words]
+end }
+`
+
+// Between two who came one after the other there is room for all who are drawn there.
+func TestPlacesStayInOrderHoweverManyAreDrawnIntoOneGap(t *testing.T) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	for name, order := range map[string][]int{ // when they came, in the order in which they stand
+		"anywhere":         dice.Perm(100_000),
+		"always the first": backward(250, 1),
+		"always the last":  slices.Sorted(slices.Values(backward(250, 1))),
+		"in the middle":    slices.Concat(slices.Sorted(slices.Values(backward(249, 2))), backward(250, 2)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				// Who stands beside whom at the end; then each is taken away again, the last one first,
+				// and so shows who stood beside it when it came. The two who came first are 0 and 1.
+				all := []int{0}
+				for _, n := range order {
+					all = append(all, n+2)
+				}
+				all = append(all, 1)
+				left, right := make([]int, len(all)), make([]int, len(all))
+				for i := range all[1:] {
+					right[all[i]], left[all[i+1]] = all[i+1], all[i]
+				}
+				beside := make([]string, len(order))
+				for n := len(all) - 1; n > 1; n-- {
+					beside[n-2] = fmt.Sprint(left[n], " ", right[n])
+					right[left[n]], left[right[n]] = right[n], left[n]
+				}
+				w.draws("", "between", "0946684800000", "0946684800001", strings.Join(beside, ","))
+				members, err := w.Do("ZRANGE", lineKey, "0", "-1").AsStrSlice()
+				require.NoError(t, err)
+				require.Len(t, members, len(all))
+				places := map[string]bool{}
+				for i, member := range members {
+					place, claim, _ := strings.Cut(member, "-")
+					require.Equal(t, strconv.Itoa(all[i]), claim)
+					places[place] = true
+				}
+				require.Len(t, places, len(all), "each has a place of its own")
+			})
+		})
+	}
+}
+
+// backward are the numbers below n from the last one on, or each other of them.
+func backward(n, step int) []int {
+	var numbers []int
+	for i := n - 1; i >= 0; i -= step {
+		numbers = append(numbers, i)
+	}
+	return numbers
 }
 
 // serve releases until nobody waits, and returns who was granted.
@@ -233,40 +459,41 @@ func (w *world) serve(held string) (order []string) {
 	for {
 		reply := w.Call("lock_release", "60000", "berth:wake:", door, held[:1], held, "0")
 		require.Equal(w.T, "released", reply.Status())
-		fields, err := w.Do("ZRANGE", lineKey, "0", "0").AsStrSlice()
-		require.NoError(w.T, err)
-		if len(fields) == 0 {
+		info := w.Call("lock_info")
+		if info.Len() < 9 {
 			return order
 		}
-		held = fields[0][2:] // h:
-		require.Equal(w.T, "h:", fields[0][:2])
+		held = info.Str(8)
 		order = append(order, held)
 	}
 }
 
 // One that came first and one that came later, of every access: who is served
-// first. A Random one is drawn to the middle of what it may draw.
+// first.
 func TestAccessByPairs(t *testing.T) {
 	for _, test := range []struct {
 		first, later qlock.Access
+		draw         uint32
 		overtakes    bool
 	}{
-		{qlock.Queued, qlock.Queued, false},
-		{qlock.Queued, qlock.Random, false}, // between the first and the end
-		{qlock.Queued, qlock.LIFO, false},
-		{qlock.Random, qlock.Queued, false},
-		{qlock.Random, qlock.Random, false},
-		{qlock.Random, qlock.LIFO, false},
-		{qlock.LIFO, qlock.Queued, true},
-		{qlock.LIFO, qlock.Random, true},
-		{qlock.LIFO, qlock.LIFO, true},
+		{qlock.Queued, qlock.Queued, 0, false},
+		{qlock.Queued, qlock.Random, 1<<31 - 1, true},
+		{qlock.Queued, qlock.Random, 1 << 31, false},
+		{qlock.Queued, qlock.LIFO, 0, false},
+		{qlock.Random, qlock.Queued, 0, false},
+		{qlock.Random, qlock.Random, 1<<31 - 1, true},
+		{qlock.Random, qlock.Random, 1 << 31, false},
+		{qlock.Random, qlock.LIFO, 0, false},
+		{qlock.LIFO, qlock.Queued, 0, true},
+		{qlock.LIFO, qlock.Random, mostDrawn, true},
+		{qlock.LIFO, qlock.LIFO, 0, true},
 	} {
-		t.Run(fmt.Sprint(test.first, " then ", test.later), func(t *testing.T) {
+		t.Run(fmt.Sprint(test.first, " then ", test.later, " ", test.draw), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
 				for _, c := range []claim{{id: "w.1", access: test.first}, {id: "w.2", access: test.later}} {
 					w.Advance(time.Second)
-					c.node, c.draw, c.wait = "w", 1<<31, time.Minute
+					c.node, c.draw, c.wait = "w", test.draw, time.Minute
 					require.Equal(t, "queued", w.ask(c).Status())
 				}
 				want := []string{"w.1", "w.2"}
@@ -279,32 +506,28 @@ func TestAccessByPairs(t *testing.T) {
 	}
 }
 
-// Behind somebody who came first, a Random claim may pass any of the others.
-func TestARandomClaimPassesWhoeverStandsBehindWhatItDrew(t *testing.T) {
-	for draw, want := range map[uint32][]string{
-		1 << 29:   {"w.1", "w.9", "w.2", "w.3", "w.4", "w.l"},
-		1 << 31:   {"w.1", "w.2", "w.9", "w.3", "w.4", "w.l"},
-		mostDrawn: {"w.1", "w.2", "w.3", "w.4", "w.9", "w.l"},
-	} {
-		t.Run(fmt.Sprint(draw), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
-				for _, c := range []claim{
-					{id: "w.1", access: qlock.Queued},
-					{id: "w.l", access: qlock.LIFO},
-					{id: "w.2", access: qlock.Queued},
-					{id: "w.3", access: qlock.Random, draw: mostDrawn},
-					{id: "w.4", access: qlock.Queued},
-					{id: "w.9", access: qlock.Random, draw: draw},
-				} {
-					w.Advance(time.Second)
-					c.node, c.wait = "w", time.Minute
-					require.Equal(t, "queued", w.ask(c).Status())
-				}
-				require.Equal(t, want, w.serve("h.1"))
-			})
-		})
-	}
+func TestAfterAFlushRandomClaimsStandWhereTheyStood(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		a.take(nil)
+		for i := range 20 {
+			w.Advance(ms)
+			[]*node{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
+		}
+		order, places := w.line(a), map[string]string{}
+		require.Len(t, order, 20)
+		for _, id := range order {
+			places[id] = w.place(id)
+		}
+		w.Do("FLUSHALL")
+		c.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
+		w.Advance(3 * lease)
+		require.Equal(t, []int{1, 1}, []int{a.Count("lock_restore"), b.Count("lock_restore")})
+		require.Equal(t, order, w.line(a))
+		for _, id := range order {
+			require.Equal(t, places[id], w.place(id))
+		}
+	})
 }
 
 // A Random claim that is drawn to the front finds a free lock only when nobody

@@ -280,7 +280,7 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 			require.Equal(t, 100, refusal.Held)
 			require.Len(t, refusal.Holders, 100)
 			w.Advance(ms)
-			require.Zero(t, n.Count("lock_release"), "the server has nothing of that claim")
+			require.Zero(t, n.asked("release"), "the server has nothing of that claim")
 		}
 		require.Len(t, n.told(observe.Refused), 2)
 		require.NoError(t, locks[50].Release(context.Background()))

@@ -246,7 +246,7 @@ func TestNothingIsAskedForUnderANodeWhoseTimeHasPassed(t *testing.T) {
 			tried <- err
 		}()
 		w.Advance(time.Minute)
-		require.Zero(t, a.Count("lock_acquire"))
+		require.Zero(t, a.asked("acquire"))
 		close(goes)
 		require.NoError(t, <-tried)
 		require.True(t, strings.HasPrefix(got.ID(), a.Node()+"."))
@@ -295,7 +295,7 @@ const lateAt = 2*time.Second + horizon
 
 // late has a call sent whose answer comes 600 ms after the node was replaced for
 // want of probes.
-func (n *node) late(script string, call func()) {
+func (n *node) late(verb string, call func()) {
 	n.w.T.Helper()
 	n.w.Until(3 * time.Second)
 	n.OnCommand(func(c link.Command) link.Fate {
@@ -306,7 +306,7 @@ func (n *node) late(script string, call func()) {
 	})
 	n.w.Until(lateAt - 300*ms)
 	n.OnCommand(func(c link.Command) link.Fate {
-		if c.Name == script {
+		if asks(c, verb) {
 			return link.Slow(900 * ms)
 		}
 		return link.Pass
@@ -323,7 +323,7 @@ func TestARenewalOfTheFormerNodeRevivesNothing(t *testing.T) {
 		a := w.member()
 		l := a.take(nil)
 		var renewed error
-		a.late("lock_renew", func() { go func() { renewed = l.Renew(context.Background()) }() })
+		a.late("renew", func() { go func() { renewed = l.Renew(context.Background()) }() })
 		requireLost(t, l)
 		w.Advance(time.Second)
 		require.ErrorIs(t, renewed, berth.ErrLost)
@@ -334,21 +334,25 @@ func TestARenewalOfTheFormerNodeRevivesNothing(t *testing.T) {
 }
 
 func TestAGrantToTheFormerNodeIsGivenBack(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.member()
-		var waits *wait
-		a.late("lock_acquire", func() { waits = a.queue(nil) })
-		// The new node asks while the former's grant is given back: before that it has to wait.
-		mine := waits.grantedBy(lateAt + 600*ms)
-		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
-		granted := a.told(observe.Granted)
-		require.Len(t, granted, 1)
-		require.Equal(t, mine.ID(), granted[0].Claim)
-		w.Advance(time.Minute)
-		require.NoError(t, mine.Err())
-		require.NoError(t, mine.Release(context.Background()))
-		w.RequireIdle()
-	})
+	for script, opts := range map[string]*qlock.LockOptions{"thin_acquire": nil, "lock_acquire": hour()} {
+		t.Run(script, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := w.member()
+				var waits *wait
+				a.late("acquire", func() { waits = a.queue(opts) })
+				// The new node asks while the former's grant is given back: before that it has to wait.
+				mine := waits.grantedBy(lateAt + 600*ms)
+				require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
+				granted := a.told(observe.Granted)
+				require.Len(t, granted, 1)
+				require.Equal(t, mine.ID(), granted[0].Claim)
+				w.Advance(time.Minute)
+				require.NoError(t, mine.Err())
+				require.NoError(t, mine.Release(context.Background()))
+				w.RequireIdle()
+			})
+		})
+	}
 }
 
 func TestAPushForTheFormerNodeChangesNothing(t *testing.T) {
@@ -435,7 +439,7 @@ func TestAResumeThatAReplacementOvertakesGivesBack(t *testing.T) {
 		a, b := w.member(), w.member()
 		token := detach(t, b.take(hour()))
 		var err error
-		a.late("lock_resume", func() { go func() { _, err = a.Resume(context.Background(), token) }() })
+		a.late("resume", func() { go func() { _, err = a.Resume(context.Background(), token) }() })
 		w.Advance(time.Second)
 		require.ErrorIs(t, err, berth.ErrLost)
 		b.free(door)

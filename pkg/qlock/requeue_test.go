@@ -2,6 +2,7 @@ package qlock_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -101,6 +103,18 @@ func TestAClaimThatWaitsAloneKeepsItsTurn(t *testing.T) {
 	})
 }
 
+func TestAClaimThatIsNotTheFirstGoesToTheEndToo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		first := a.queue(nil)
+		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second})
+		last := a.queue(nil)
+		w.Until(15 * time.Second)
+		w.grantedIn(held, first, last, moves)
+	})
+}
+
 func TestARequeueWhoseReplyIsLostMovesTheClaimOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
@@ -145,17 +159,18 @@ func TestARequeueIsReplayedByTheTicketItNames(t *testing.T) {
 		queued := w.ask(claim{node: "q", id: "q.1", wait: time.Minute})
 		w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
 		w.Advance(time.Second)
-		requeue := func(id, node, ticket string) (status string, newTicket, place int64) {
-			r := w.Call("lock_requeue", "60000", "berth:wake:", door, node, id, ticket, "0")
+		requeue := func(id, node, ticket string) (status string, newTicket int64, place string) {
+			r := w.Call("lock_requeue", "60000", "berth:wake:", door, node, id, ticket, line.Lane(0))
 			if r.Len() < 3 {
-				return r.Status(), 0, 0
+				return r.Status(), 0, ""
 			}
-			return r.Status(), r.Int(1), r.Int(7)
+			return r.Status(), r.Int(1), r.Str(7)
 		}
 		status, ticket, place := requeue("q.1", "q", queued.Str(1))
 		require.Equal(t, "queued", status)
 		require.Equal(t, w.Began.Add(time.Second).UnixMilli(), ticket)
-		require.Equal(t, ticket, w.place("q.1"))
+		require.Equal(t, fmt.Sprintf("%013d", ticket), w.place("q.1"))
+		require.Equal(t, "254 "+w.place("q.1"), place)
 		for range 3 {
 			again, sameTicket, samePlace := requeue("q.1", "q", queued.Str(1))
 			require.Equal(t, []any{"queued", ticket, place}, []any{again, sameTicket, samePlace})
@@ -243,7 +258,7 @@ func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
 					w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
 				}
 				w.Advance(2 * time.Second)
-				r := w.Call("lock_requeue", "60000", "berth:wake:", door, "q", "q.1", queued.Str(1), "0")
+				r := w.Call("lock_requeue", "60000", "berth:wake:", door, "q", "q.1", queued.Str(1), line.Lane(0))
 				require.Equal(t, "queued", r.Status())
 				info, err := w.node().Info(context.Background(), door)
 				require.NoError(t, err)

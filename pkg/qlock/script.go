@@ -35,7 +35,7 @@ func newCalls(c *Client) *calls {
 	node := engine.NodeID()
 	s := &calls{
 		Calls: line.New(line.Config{
-			Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock", Node: node, Linger: c.cfg.Linger,
+			Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock", Node: node, Clock: c.clock, Linger: c.cfg.Linger,
 			Tell: c.tell, Swarm: func() time.Duration { return c.swarm.limit(node) },
 		}),
 		over:    make(chan struct{}),
@@ -71,8 +71,7 @@ func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	if c.MayWait && q.endless {
 		wait = "2"
 	}
-	a, extra, err := s.Calls.Acquire(ctx, c, wait,
-		c.Record.Owner, q.conflict.String(), q.access.String(), strconv.FormatUint(uint64(q.draw), 10))
+	a, extra, err := s.Calls.Acquire(ctx, c, wait, q.text(c.Record.Owner))
 	a.Capacity = 0 // a lock has none
 	if err == nil && extra != "" {
 		a.Entry, err = entry(extra)
@@ -81,6 +80,14 @@ func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 		r.Reason = berth.ReasonAttempts
 	}
 	return a, err
+}
+
+// text says how a claim of an owner asks, as scripts/owner/ask.lua reads it.
+func (q *request) text(owner string) string {
+	if owner == "" && q.access == Queued {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %d %s", q.conflict, q.access, q.draw, owner)
 }
 
 // entry reads the terms of an entry of an owner that held the lock already, as
@@ -116,7 +123,7 @@ func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 // Requeue sends lock_requeue once.
 func (s *calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
 	r, err := s.Write(ctx, s.requeue, scriptkit.Once, c.Name,
-		s.Node, c.ID, line.Decimal(c.Ticket()), strconv.Itoa(c.Record.Priority))
+		s.Node, c.ID, line.Decimal(c.Ticket()), line.Lane(c.Record.Priority))
 	if err != nil || r.Status() == statusNotWaiting {
 		return a, false, err
 	}

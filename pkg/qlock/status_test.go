@@ -23,8 +23,8 @@ func source(t *testing.T, path string) string {
 // The scripts know an access and a conflict strategy by the word that String says.
 func TestTheStrategiesOfTheScriptsAreThoseOfTheOptions(t *testing.T) {
 	t.Parallel()
-	header := regexp.MustCompile(`conflict \((.*?)\)\n.*access \((.*?)\)`).FindStringSubmatch(source(t, "lock_acquire.lua"))
-	require.NotNil(t, header)
+	text := regexp.MustCompile(`conflict  (.*?):.*\n-- +access    (.*?)\n`).FindStringSubmatch(source(t, "owner/ask.lua"))
+	require.NotNil(t, text)
 	var conflicts, accesses []string
 	for _, s := range []qlock.Conflict{qlock.FailDeadlock, qlock.Wait, qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
 		conflicts = append(conflicts, s.String())
@@ -32,8 +32,8 @@ func TestTheStrategiesOfTheScriptsAreThoseOfTheOptions(t *testing.T) {
 	for _, a := range []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO} {
 		accesses = append(accesses, a.String())
 	}
-	require.Equal(t, strings.Split(header[1], ", "), conflicts)
-	require.Equal(t, strings.Split(header[2], ", "), accesses)
+	require.Equal(t, strings.Split(strings.ReplaceAll(text[1], " or ", ", "), ", "), conflicts)
+	require.Equal(t, strings.Split(strings.ReplaceAll(text[2], " or ", ", "), ", "), accesses)
 	require.Equal(t, "unknown", qlock.Conflict(9).String())
 	require.Equal(t, "unknown", qlock.Access(0).String())
 }

@@ -250,7 +250,7 @@ func TestACancelAfterALostAcquireLeavesATombstone(t *testing.T) {
 		n := w.node()
 		n.connect()
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "semaphore_acquire" {
+			if asks(c, "acquire") {
 				return link.Late
 			}
 			return link.Pass

@@ -36,7 +36,7 @@ func TestCloseGivesBackOnceWhatIsGrantedMeanwhile(t *testing.T) {
 		n.hold(held, nil)
 		n.Reset()
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "semaphore_acquire" || c.Name == "semaphore_release" {
+			if asks(c, "acquire") || asks(c, "release") {
 				return link.Slow(100 * ms)
 			}
 			return link.Pass
@@ -56,7 +56,7 @@ func TestCloseGivesBackOnceWhatIsGrantedMeanwhile(t *testing.T) {
 		for range asked {
 			require.ErrorIs(t, <-refused, berth.ErrClosed)
 		}
-		require.Equal(t, held+asked, n.Count("semaphore_release"))
+		require.Equal(t, held+asked, n.asked("release"))
 	})
 }
 

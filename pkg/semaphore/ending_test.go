@@ -95,7 +95,7 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 		n := w.node()
 		n.connect()
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "semaphore_acquire" {
+			if asks(c, "acquire") {
 				return link.LoseReply
 			}
 			return link.Pass
@@ -109,21 +109,13 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 		requireCallerLeft(t, err)
 		w.Advance(ms)
 		require.Equal(t, 0, w.stats().Held)
-		require.Equal(t, "!gone", w.record(err.Claim))
+		require.Equal(t, "!gone", w.Record(err.Claim))
 		late := w.acquireScript(n.Node(), err.Claim, 1, semaphore.CapacityStored)
 		require.Equal(t, "gone", late.Status())
 		w.Advance(time.Minute)
-		w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on")
+		w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on", "0")
 		w.RequireIdle()
 	})
-}
-
-// record is what the state has of a claim.
-func (w *world) record(claim string) string {
-	w.T.Helper()
-	text, err := w.Do("HGET", stateKey, "c:"+claim).ToString()
-	require.NoError(w.T, err)
-	return text
 }
 
 func TestACancelOfAnAnsweredAcquireLeavesNoTombstone(t *testing.T) {
@@ -283,7 +275,7 @@ func TestReleasesTogetherAreOneRelease(t *testing.T) {
 		all.Wait()
 		require.NoError(t, errors.Join(errs...))
 		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, 1, n.Count("semaphore_release"))
+		require.Equal(t, 1, n.asked("release"))
 		w.RequireIdle()
 	})
 }

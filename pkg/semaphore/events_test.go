@@ -167,7 +167,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		<-n.queue(1, nil).done
 	},
 	"repeated": func(w *world, n *node) {
-		n.Once("semaphore_acquire", link.LoseReply)
+		n.Once("thin_acquire", link.LoseReply)
 		n.take(1, nil)
 	},
 	"subscribed": func(w *world, n *node) {

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,22 +25,40 @@ func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		w.Advance(1700 * ms)
-		p := n.take(1, nil)
+		all := func(opts semaphore.AcquireOptions) *semaphore.AcquireOptions { opts.Weight = 2; return &opts }
+		p := n.take(2, all(semaphore.AcquireOptions{}))
 		require.Equal(t, roundUp(w.Now()+lease), w.Expiry())
 		require.Equal(t, 68*time.Second, w.Expiry())
 		w.Advance(2 * time.Second) // renewed
 		require.Equal(t, 70*time.Second, w.Expiry())
-		q := n.queue(1, &semaphore.AcquireOptions{Lease: time.Minute, NoRenew: true})
+		q := n.queue(2, all(semaphore.AcquireOptions{Lease: time.Minute, NoRenew: true}))
 		require.Equal(t, 70*time.Second, w.Expiry())
 
 		require.NoError(t, p.Release(context.Background()))
 		second := q.granted(3700 * ms)
 		require.Equal(t, roundUp(3700*ms+time.Minute), w.Expiry(), "confirmed for a minute")
 		require.NoError(t, second.Release(context.Background()))
-		require.Equal(t, []string{stateKey}, w.Keys(), "only the state stays")
+		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys(), "they stay")
 		w.Until(w.Expiry() - ms)
-		require.Equal(t, []string{stateKey}, w.Keys())
+		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys())
 		w.Advance(ms)
+		require.Empty(t, w.Keys())
+	})
+}
+
+func TestAThinNameExpiresALingerAfterItsDeadline(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.Advance(1700 * ms)
+		p := n.take(1, nil)
+		require.Equal(t, 1700*ms+lease+time.Minute, w.Expiry())
+		w.Advance(2 * time.Second) // renewed
+		require.Equal(t, 3700*ms+lease+time.Minute, w.Expiry())
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, []string{stateKey}, w.Keys(), "it has no line")
+		require.GreaterOrEqual(t, w.Expiry(), 3700*ms+time.Minute)
+		require.LessOrEqual(t, w.Expiry(), 3700*ms+lease+time.Minute)
+		w.Until(w.Expiry())
 		require.Empty(t, w.Keys())
 	})
 }
@@ -143,23 +162,28 @@ func TestALongLeaseThatHasEndedDoesNotKeepTheState(t *testing.T) {
 }
 
 func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		dialed := n.Open()
-		for _, ctx := range []context.Context{context.Background(), t.Context()} {
-			for range 10 {
-				n.Reset()
-				p, err := n.gpu(1).Acquire(ctx, nil)
-				require.NoError(t, err)
-				require.Equal(t, map[string]int{"semaphore_acquire": 1}, n.Counts())
-				require.NoError(t, p.Release(ctx))
-				require.Equal(t, map[string]int{"semaphore_acquire": 1, "semaphore_release": 1}, n.Counts())
-			}
-		}
-		require.Equal(t, dialed, n.Open(), "nothing waited, so nothing is subscribed")
-		w.RequireIdle()
-	})
+	for capacity, scripts := range map[int]string{1: "thin", 2: "semaphore"} {
+		t.Run(scripts, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.connect()
+				dialed := n.Open()
+				for _, ctx := range []context.Context{context.Background(), t.Context()} {
+					for range 10 {
+						w.Advance(time.Microsecond) // a fence lies behind the next one
+						n.Reset()
+						p, err := n.gpu(capacity).Acquire(ctx, nil)
+						require.NoError(t, err)
+						require.Equal(t, map[string]int{scripts + "_acquire": 1}, n.Counts())
+						require.NoError(t, p.Release(ctx))
+						require.Equal(t, map[string]int{scripts + "_acquire": 1, scripts + "_release": 1}, n.Counts())
+					}
+				}
+				require.Equal(t, dialed, n.Open(), "nothing waited, so nothing is subscribed")
+				w.RequireIdle()
+			})
+		})
+	}
 }
 
 func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
@@ -204,17 +228,36 @@ func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
 }
 
 func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
+	refusesFormat(t, 3, func(w *world) {
+		w.Do("HSET", stateKey, "v", "3 0000000000000001 news")
+		w.Do("ZADD", lineKey, "1", "h:theirs")
+	})
+}
+
+func TestANewerThinFormatIsRefusedAndNothingIsWritten(t *testing.T) {
+	refusesFormat(t, 3, func(w *world) { w.Do("SET", stateKey, "f3 0000000000000001 news") })
+}
+
+func TestAFormatOfBeforeIsRefusedAndNothingIsWritten(t *testing.T) {
+	refusesFormat(t, 1, func(w *world) {
+		w.Do("HSET", stateKey, "fmt", "1", "counts", "1 1 0 0 0 0")
+		w.Do("ZADD", lineKey, "1", "h:theirs")
+	})
+}
+
+// refusesFormat has every call refuse what put leaves, which has that number.
+func refusesFormat(t *testing.T, number int, put func(w *world)) {
+	t.Helper()
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
 		s := n.gpu(1)
-		w.Do("HSET", stateKey, "fmt", "2", "counts", "1 1 0 0 0 0")
-		w.Do("ZADD", lineKey, "1", "h:theirs")
+		put(w)
 		before := w.Dump()
 		_, err := s.Acquire(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
-		require.ErrorContains(t, err, "format 2")
+		require.ErrorContains(t, err, fmt.Sprint("format ", number))
 		_, err = s.TryAcquire(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		require.ErrorIs(t, s.Resize(ctx, 3, nil), berth.ErrIncompatible)
@@ -248,19 +291,26 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 }
 
 func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
-	for key, words := range map[string][]string{
-		stateKey: {"SET", stateKey, "theirs"},
-		lineKey:  {"HSET", lineKey, "their", "own"},
+	for _, c := range []struct {
+		key      string
+		capacity int
+		words    []string
+	}{
+		{stateKey, 1, []string{"SET", stateKey, "theirs"}},
+		{stateKey, 1, []string{"SET", stateKey, "sixteen letters."}},
+		{stateKey, 1, []string{"SADD", stateKey, "theirs"}},
+		{stateKey, 2, []string{"SET", stateKey, "theirs"}},
+		{lineKey, 2, []string{"HSET", lineKey, "their", "own"}}, // a thin name has no line
 	} {
-		t.Run(key, func(t *testing.T) {
+		t.Run(fmt.Sprint(c.words, c.capacity), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
-				w.Do(words...)
-				_, err := n.gpu(1).Acquire(context.Background(), nil)
+				w.Do(c.words...)
+				_, err := n.gpu(c.capacity).Acquire(context.Background(), nil)
 				require.ErrorIs(t, err, berth.ErrNotAcquired)
-				require.ErrorContains(t, err, key)
+				require.ErrorContains(t, err, c.key)
 				n.close()
-				require.Equal(t, []string{key}, w.Keys(), "nothing is written")
+				require.Equal(t, []string{c.key}, w.Keys(), "nothing is written")
 			})
 		})
 	}
@@ -393,15 +443,25 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 // A state that was evicted or deleted leaves a line behind that nobody may be
 // counted by.
 func TestALineWithoutItsStateCountsForNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.Do("ZADD", lineKey, "9999999999999", "h:ghost")
-		p := n.take(1, nil)
-		require.Equal(t, 1, w.stats().Holders)
-		require.Equal(t, 66*time.Second, w.Expiry())
-		require.NoError(t, p.Release(context.Background()))
-		w.RequireIdle()
-	})
+	for _, capacity := range []int{1, 2} {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				w.Do("ZADD", lineKey, millis(1<<44+9999999999999), "h:ghost")
+				w.Do("PEXPIRE", lineKey, "30000")
+				p := n.take(capacity, nil)
+				require.Equal(t, 1, w.stats().Holders)
+				if thin := capacity == 1; thin { // nobody looks at its line
+					require.True(t, w.Thin())
+					w.Advance(30 * time.Second)
+				} else {
+					require.Equal(t, 66*time.Second, w.Expiry())
+				}
+				require.NoError(t, p.Release(context.Background()))
+				w.RequireIdle()
+			})
+		})
+	}
 }
 
 // What a name's state keeps as a sum counts as nothing when nothing is held.

@@ -13,27 +13,31 @@ import (
 )
 
 func TestAPermitIsRenewedAtAThirdOfItsLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		p := n.take(1, nil)
-		w.Until(2*time.Second - ms)
-		require.Zero(t, n.Count("semaphore_renew"))
-		left, _ := w.LeftOf(p.ID())
-		require.Equal(t, 4*time.Second+ms, left)
-		w.Until(2 * time.Second)
-		require.Equal(t, 1, n.Count("semaphore_renew"))
-		left, _ = w.LeftOf(p.ID())
-		require.Equal(t, lease, left)
-		w.Until(10 * time.Minute)
-		require.NoError(t, p.Err())
-		// Jitter takes away up to a tenth.
-		require.InDelta(t, 300*1.05, n.Count("semaphore_renew"), 300*0.06)
-		require.NoError(t, p.Release(context.Background()))
-		require.NoError(t, p.Release(context.Background()), "nil ever after")
-		require.ErrorIs(t, p.Err(), berth.ErrReleased)
-		require.ErrorIs(t, context.Cause(p.Context()), berth.ErrReleased)
-		w.RequireIdle()
-	})
+	for capacity, script := range map[int]string{1: "thin_renew", 2: "semaphore_renew"} {
+		t.Run(script, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				p := n.take(capacity, nil)
+				w.Until(2*time.Second - ms)
+				require.Zero(t, n.Count(script))
+				left, _ := w.LeftOf(p.ID())
+				require.Equal(t, 4*time.Second+ms, left)
+				w.Until(2 * time.Second)
+				require.Equal(t, 1, n.Count(script))
+				left, _ = w.LeftOf(p.ID())
+				require.Equal(t, lease, left)
+				w.Until(10 * time.Minute)
+				require.NoError(t, p.Err())
+				// Jitter takes away up to a tenth.
+				require.InDelta(t, 300*1.05, n.Count(script), 300*0.06)
+				require.NoError(t, p.Release(context.Background()))
+				require.NoError(t, p.Release(context.Background()), "nil ever after")
+				require.ErrorIs(t, p.Err(), berth.ErrReleased)
+				require.ErrorIs(t, context.Cause(p.Context()), berth.ErrReleased)
+				w.RequireIdle()
+			})
+		})
+	}
 }
 
 // end is when a permit's context ended, and why.

@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -96,64 +97,85 @@ func TestAnEarlierEndOfADirectGrantIsPushedToTheFirstInLine(t *testing.T) {
 }
 
 func TestAClaimIsRefusedOnceItsIDIsOnRecordForAnotherNode(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		require.Equal(t, "granted", w.acquireScriptStatus("a", "a.1"))
-		require.Equal(t, "foreign", w.acquireScriptStatus("b", "a.1"))
-		require.Equal(t, 1, w.stats().Holders)
-	})
-}
-
-func (w *world) acquireScriptStatus(node, claim string) string {
-	w.T.Helper()
-	r := w.acquireScript(node, claim, 1, semaphore.CapacityStored)
-	return r.Status()
+	for _, capacity := range capacities {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ask := func(node string) string {
+					r := w.acquireScript(node, "a.1", capacity, semaphore.CapacityStored)
+					return r.Status()
+				}
+				require.Equal(t, "granted", ask("a"))
+				require.Equal(t, "foreign", ask("b"))
+				require.Equal(t, 1, w.stats().Holders)
+			})
+		})
+	}
 }
 
 func TestAnAcquireThatRunsAgainGetsTheSameAnswer(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		text := func(claim string) string {
-			r := w.acquireScript("a", claim, 1, semaphore.CapacityStored)
-			var all string
-			for i := range r.Len() {
-				all += r.Str(i) + " "
-			}
-			return all
-		}
-		held, waiting := text("a.1"), text("a.2")
-		require.Equal(t, held, text("a.1"))
-		require.Equal(t, waiting, text("a.2"))
-		require.Equal(t, 1, w.stats().Holders)
-		require.Equal(t, 1, w.stats().Waiting)
-		require.EqualValues(t, 1, w.Field("used"))
-	})
+	for _, capacity := range capacities {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				text := func(claim string) string {
+					r := w.acquireScript("a", claim, capacity, semaphore.CapacityStored, heavy(capacity))
+					var all string
+					for i := range r.Len() {
+						word := r.Str(i)
+						if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+							word = millis(n) // however many zeros stand before it
+						}
+						all += word + " "
+					}
+					return all
+				}
+				text("a.0") // so that there is an idle name
+				w.Call("semaphore_release", "60000", "berth:wake:", gpu, "a", "a.0", "0")
+				w.Advance(ms)
+				held := text("a.1")
+				require.Equal(t, capacity == 1, w.Thin())
+				require.Equal(t, held, text("a.1"))
+				waiting := text("a.2")
+				require.Equal(t, held, text("a.1"))
+				require.Equal(t, waiting, text("a.2"))
+				require.Equal(t, 1, w.stats().Holders)
+				require.Equal(t, 1, w.stats().Waiting)
+				require.EqualValues(t, capacity, w.Field("used"))
+			})
+		})
+	}
 }
 
 // Fences rise through an idle name that was forgotten, and through a flush.
 func TestFencesRiseThroughEverything(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		var last int64
-		for i := range 5 {
-			p := n.take(1, nil)
-			require.Greater(t, p.Fence(), last)
-			last = p.Fence()
-			if i%2 == 0 {
-				w.Do("FLUSHALL")
-				w.Advance(ms)
-				require.Error(t, p.Release(context.Background()))
-			} else {
-				require.NoError(t, p.Release(context.Background()))
-				w.Advance(2 * time.Minute)
-				require.Empty(t, w.Keys())
-			}
-		}
-		for range 10 { // in one instant
-			p := n.take(1, nil)
-			require.Greater(t, p.Fence(), last)
-			last = p.Fence()
-			require.NoError(t, p.Release(context.Background()))
-		}
-	})
+	for _, capacity := range capacities {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				var last int64
+				for i := range 5 {
+					p := n.take(capacity, nil)
+					require.Equal(t, capacity == 1, w.Thin())
+					require.Greater(t, p.Fence(), last)
+					last = p.Fence()
+					if i%2 == 0 {
+						w.Do("FLUSHALL")
+						w.Advance(ms)
+						require.Error(t, p.Release(context.Background()))
+					} else {
+						require.NoError(t, p.Release(context.Background()))
+						w.Advance(2 * time.Minute)
+						require.Empty(t, w.Keys())
+					}
+				}
+				for range 10 { // in one instant
+					p := n.take(capacity, nil)
+					require.Greater(t, p.Fence(), last)
+					last = p.Fence()
+					require.NoError(t, p.Release(context.Background()))
+				}
+			})
+		})
+	}
 }
 
 func TestAClaimThatCannotBeReadIsNobodysConcern(t *testing.T) {

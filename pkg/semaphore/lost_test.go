@@ -23,14 +23,19 @@ func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
 		"without end":            {Lease: berth.Forever},
 		"longer than the wait's": {Lease: time.Minute},
 	} {
-		for _, fate := range []link.Fate{link.LoseReply, link.LoseRequest} {
+		for i, fate := range []link.Fate{link.LoseReply, link.LoseRequest, link.LoseReply, link.LoseRequest} {
 			t.Run(name, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
+					capacity := 1 + i/2
 					n := w.node()
 					n.connect()
-					n.Once("semaphore_acquire", fate)
-					p := n.take(1, &opts)
-					require.Equal(t, 2, n.Count("semaphore_acquire"))
+					script := "thin_acquire"
+					if capacity > 1 || opts.Lease > lease {
+						script = "semaphore_acquire"
+					}
+					n.Once(script, fate)
+					p := n.take(capacity, &opts)
+					require.Equal(t, 2, n.Count(script))
 					require.Equal(t, 1, w.stats().Holders)
 					w.honest(p)
 					require.NoError(t, p.Release(context.Background()))
@@ -93,29 +98,36 @@ func TestAnAcquireThatRunsAgainMeetsAGrant(t *testing.T) {
 
 func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
 	for name, fate := range map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				p := n.take(1, nil)
-				n.Once("semaphore_release", fate)
-				require.NoError(t, p.Release(context.Background()))
-				w.RequireIdle()
+		for capacity, script := range map[int]string{1: "thin_release", 2: "semaphore_release"} {
+			t.Run(name+" of "+script, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					n := w.node()
+					p := n.take(capacity, nil)
+					n.Once(script, fate)
+					require.NoError(t, p.Release(context.Background()))
+					require.Equal(t, 2, n.Count(script))
+					w.RequireIdle()
+				})
 			})
-		})
+		}
 	}
 }
 
 func TestAReleaseThatFailedAndWasRunAllTheSameIsNilTheNextTime(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{Retry: berth.Retry{Attempts: 1}})
-		p := n.take(1, nil)
-		n.Once("semaphore_release", link.LoseReply)
-		require.Error(t, p.Release(context.Background()))
-		require.ErrorIs(t, p.Err(), berth.ErrReleased)
-		w.RequireIdle()
-		require.NoError(t, p.Release(context.Background()))
-		require.NoError(t, p.Release(context.Background()))
-	})
+	for capacity, script := range map[int]string{1: "thin_release", 2: "semaphore_release"} {
+		t.Run(script, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node(semaphore.Config{Retry: berth.Retry{Attempts: 1}})
+				p := n.take(capacity, nil)
+				n.Once(script, link.LoseReply)
+				require.Error(t, p.Release(context.Background()))
+				require.ErrorIs(t, p.Err(), berth.ErrReleased)
+				w.RequireIdle()
+				require.NoError(t, p.Release(context.Background()))
+				require.NoError(t, p.Release(context.Background()))
+			})
+		})
+	}
 }
 
 func TestAReleaseThatNobodyAnswersLeavesThePermitToItsLease(t *testing.T) {
@@ -138,7 +150,7 @@ func TestAWaitOutlivesEveryLostReply(t *testing.T) {
 		p := a.take(1, nil)
 		n := 0
 		b.OnCommand(func(c link.Command) link.Fate {
-			if !strings.HasPrefix(c.Name, "semaphore_") {
+			if !strings.Contains(c.Name, "_") { // no script
 				return link.Pass
 			}
 			n++
@@ -335,18 +347,22 @@ func TestPushesThatNobodyWaitsForAreIgnored(t *testing.T) {
 
 // What an acquire got has expired by the time that it is repeated: it asks anew.
 func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{Lease: 300 * ms, Retry: berth.Retry{Base: time.Second, Jitter: -1}})
-		n.connect()
-		at := w.Now()
-		n.Once("semaphore_acquire", link.LoseReply)
-		q := n.queue(1, nil)
-		p := q.granted(at + time.Second)
-		w.honest(p)
-		require.Equal(t, 1, w.stats().Held)
-		w.Advance(time.Second)
-		require.NoError(t, p.Err())
-	})
+	for capacity, script := range map[int]string{1: "thin_acquire", 2: "semaphore_acquire"} {
+		t.Run(script, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node(semaphore.Config{Lease: 300 * ms, Retry: berth.Retry{Base: time.Second, Jitter: -1}})
+				n.connect()
+				at := w.Now()
+				n.Once(script, link.LoseReply)
+				q := n.queue(capacity, nil)
+				p := q.granted(at + time.Second)
+				w.honest(p)
+				require.Equal(t, 1, w.stats().Held)
+				w.Advance(time.Second)
+				require.NoError(t, p.Err())
+			})
+		})
+	}
 }
 
 // What it got may have been a place that was granted, and told, and has expired:

@@ -116,6 +116,14 @@ func (n *node) connect() {
 	n.Reset()
 }
 
+// asks says whether a command is the script of a verb, that of semaphores or that of thin names.
+func asks(c link.Command, verb string) bool {
+	return c.Name == "semaphore_"+verb || c.Name == "thin_"+verb
+}
+
+// asked is how many scripts of a verb have been sent since the last Reset.
+func (n *node) asked(verb string) int { return n.Count("semaphore_"+verb) + n.Count("thin_"+verb) }
+
 // die ends the node's connections for good: nothing of it reaches the server
 // any more, as after a kill -9.
 func (n *node) die() { n.Cut() }
@@ -235,9 +243,8 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", strconv.Itoa(r.Priority),
-		millis(r.Wait.Milliseconds()), millis(r.LeaseMillis()), millis(r.MaxHold.Milliseconds()), line.Tail(&r),
-		strconv.Itoa(r.Weight), strconv.Itoa(capacity), policy.String())
+	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", line.Lane(r.Priority), line.Tail(&r),
+		strconv.Itoa(capacity), policy.String())
 }
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }
@@ -245,7 +252,7 @@ func millis(n int64) string { return strconv.FormatInt(n, 10) }
 // stats are the counts after a sweep, by the scripts alone.
 func (w *world) stats() semaphore.Stats {
 	w.T.Helper()
-	w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on")
+	w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on", "0")
 	r := w.Call("claim_stats", "1000")
 	return semaphore.Stats{
 		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)),

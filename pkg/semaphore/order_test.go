@@ -314,6 +314,25 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 	})
 }
 
+// Nobody comes to those that died in the middle of the line before it moves, but they are looked for.
+func TestWhoDiedInTheMiddleOfTheLineIsMetByTheHeartbeatsOfTheOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const dead = 150 // more than one script looks at
+		a, b := w.node(), w.node()
+		a.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
+		first := a.queue(1, nil)
+		for i := range dead {
+			w.acquireScript("dead", fmt.Sprint("dead.", i), 1, semaphore.CapacityStored)
+		}
+		last := b.queue(1, nil)
+		w.Until(lease - ms)
+		require.EqualValues(t, dead+2, w.Field("waiting"))
+		w.Until(lease * 4 / 3)
+		require.EqualValues(t, 2, w.Field("waiting"))
+		w.requirePending(first, last)
+	})
+}
+
 func (n *node) differences() (events []observe.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

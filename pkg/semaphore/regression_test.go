@@ -86,11 +86,11 @@ func TestAWaitThatIsRefusedForGoodEnds(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(1, nil)
 		q := b.queue(1, nil)
-		w.Do("HSET", stateKey, "fmt", "2")
+		w.SetCount("fmt", 3)
 		<-q.done
 		require.ErrorIs(t, q.err, berth.ErrIncompatible)
 		require.LessOrEqual(t, q.at, lease/3)
-		w.Do("HSET", stateKey, "fmt", "1")
+		w.SetCount("fmt", 2)
 	})
 }
 

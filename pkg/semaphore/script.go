@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -30,7 +31,7 @@ func newCalls(c *Client, node string) *calls {
 	})
 	return &calls{
 		Calls: line.New(line.Config{
-			Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore", Node: node, Linger: c.cfg.Linger, Tell: c.tell,
+			Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore", Node: node, Clock: clock.New(), Linger: c.cfg.Linger, Tell: c.tell,
 		}),
 		client:   c,
 		resizing: line.Library().Script("semaphore_resize"),
@@ -47,7 +48,7 @@ const (
 // Acquire sends semaphore_acquire once.
 func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	a, _, err := s.Calls.Acquire(ctx, c, line.Flag(c.MayWait),
-		strconv.Itoa(c.Record.Weight), strconv.Itoa(c.Capacity), s.client.cfg.CapacityPolicy.String())
+		strconv.Itoa(c.Capacity), s.client.cfg.CapacityPolicy.String())
 	if err != nil {
 		return a, err
 	}

@@ -70,12 +70,12 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		a, b := w.node(), w.node()
-		p := a.take(1, &semaphore.AcquireOptions{Meta: map[string]string{"k": "v"}})
-		q := b.queue(1, &semaphore.AcquireOptions{MaxWait: lease})
-		waiting := lineOf(t, b.gpu(1))[0]
+		p := a.take(2, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"k": "v"}})
+		q := b.queue(2, &semaphore.AcquireOptions{MaxWait: lease})
+		waiting := lineOf(t, b.gpu(2))[0]
 		secrets := []string{w.Secret(p.ID()), w.Secret(waiting)}
 		require.NotEqual(t, secrets[0], secrets[1])
-		_, busy := b.gpu(1).TryAcquire(ctx, nil)
+		_, busy := b.gpu(2).TryAcquire(ctx, nil)
 		require.Error(t, busy)
 		<-q.done
 		token, err := p.Detach(ctx)
@@ -83,10 +83,10 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		resumed, err := b.Resume(ctx, token)
 		require.NoError(t, err)
 		require.Equal(t, secrets[0], w.Secret(p.ID()))
-		w.Do("HSET", stateKey, "c:"+p.ID(), "1:n damaged "+secrets[0])
+		w.Do("HSET", stateKey, "c:"+p.ID(), "h n damaged "+secrets[0])
 		damaged := resumed.Renew(ctx)
 		var listed []any
-		for h, err := range a.gpu(1).Holders(ctx) {
+		for h, err := range a.gpu(2).Holders(ctx) {
 			listed = append(listed, h, err)
 		}
 		a.mu.Lock()

@@ -19,10 +19,9 @@ type Stats struct {
 	Held int
 	// Holders is how many permits that is.
 	Holders int
-	// Waiting is how many claims wait in line.
+	// Waiting is how many claims wait in line; some may have died there, and were not met yet.
 	Waiting int
-	// Expired is how many permits and waiting claims have expired, and were not
-	// dropped yet. They are not counted in the fields above.
+	// Expired is how many permits have expired, and were not dropped yet. They are not counted in the fields above.
 	Expired int
 }
 

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -104,29 +106,34 @@ func (s *storm) calm() {
 	s.w.RequireIdle()
 }
 
+// capacities are those of a name that is thin now and then, and of one that is always fat.
+var capacities = []int{1, 3}
+
 func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 	for name, lag := range map[string]time.Duration{"at once": 0, "with delays": 8 * ms} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				nodes := []*node{w.node(), w.node()}
-				for _, n := range nodes {
-					n.connect()
-					if lag > 0 {
-						n.Delay(func() time.Duration { return rand.N(lag) })
+		for _, capacity := range capacities {
+			t.Run(fmt.Sprint(name, " ", capacity), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					nodes := []*node{w.node(), w.node()}
+					for _, n := range nodes {
+						n.connect()
+						if lag > 0 {
+							n.Delay(func() time.Duration { return rand.N(lag) })
+						}
 					}
-				}
-				s := &storm{w: w, capacity: 3, workers: 8, claims: 3, patience: 60 * ms, hold: 10 * ms}
-				s.blow(nodes...)
-				require.Positive(t, s.granted)
-				require.Positive(t, s.refused)
-				w.Advance(100 * ms)
-				require.Equal(t, semaphore.Stats{Capacity: 3}, w.stats(), "no ghost, not even for a lease")
-				s.calm()
-				for _, n := range nodes {
-					require.NotContains(t, n.kinds(), "cleanup_failed")
-				}
+					s := &storm{w: w, capacity: capacity, workers: 8, claims: 3, patience: 60 * ms, hold: 10 * ms}
+					s.blow(nodes...)
+					require.Positive(t, s.granted)
+					require.Positive(t, s.refused)
+					w.Advance(100 * ms)
+					require.Equal(t, semaphore.Stats{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
+					s.calm()
+					for _, n := range nodes {
+						require.NotContains(t, n.kinds(), observe.CleanupFailed)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -147,72 +154,77 @@ func TestAStormOverABadNetworkNeverOverfills(t *testing.T) {
 			}[r.IntN(9)]
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				var nodes []*node
-				for range 3 {
-					n := w.node(semaphore.Config{Lease: 600 * ms, CallTimeout: 300 * ms})
-					n.connect()
-					n.Delay(func() time.Duration { return rand.N(5 * ms) })
-					n.OnCommand(func(c link.Command) link.Fate {
-						if c.Name == "HELLO" || c.Name == "CLIENT" {
+		for _, capacity := range capacities {
+			t.Run(fmt.Sprint(name, " ", capacity), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *world) {
+					var nodes []*node
+					for range 3 {
+						n := w.node(semaphore.Config{Lease: 600 * ms, CallTimeout: 300 * ms})
+						n.connect()
+						n.Delay(func() time.Duration { return rand.N(5 * ms) })
+						n.OnCommand(func(c link.Command) link.Fate {
+							if c.Name == "HELLO" || c.Name == "CLIENT" {
+								return link.Pass
+							}
+							switch rand.IntN(40) {
+							case 0:
+								return link.LoseReply
+							case 1:
+								return link.LoseRequest
+							case 2:
+								return link.Slow(time.Duration(rand.IntN(800)) * ms)
+							}
 							return link.Pass
-						}
-						switch rand.IntN(40) {
-						case 0:
-							return link.LoseReply
-						case 1:
-							return link.LoseRequest
-						case 2:
-							return link.Slow(time.Duration(rand.IntN(800)) * ms)
-						}
-						return link.Pass
-					})
-					nodes = append(nodes, n)
-				}
-				s := &storm{w: w, capacity: 3, workers: 4, claims: 3, patience: 3 * time.Second, hold: 400 * ms, opts: opts}
-				s.blow(nodes...)
-				for _, n := range nodes {
-					n.OnCommand(nil)
-					n.Delay(nil)
-				}
-				w.Advance(10 * time.Second)
-				s.calm()
+						})
+						nodes = append(nodes, n)
+					}
+					s := &storm{w: w, capacity: capacity, workers: 4, claims: 3, patience: 3 * time.Second, hold: 400 * ms, opts: opts}
+					s.blow(nodes...)
+					for _, n := range nodes {
+						n.OnCommand(nil)
+						n.Delay(nil)
+					}
+					w.Advance(10 * time.Second)
+					s.calm()
+				})
 			})
-		})
+		}
 	}
 }
 
 // Late requests: what a broken connection carried still reaches the server, after
 // everything else.
 func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var nodes []*node
-		for range 2 {
-			n := w.node(semaphore.Config{Lease: 600 * ms})
-			n.connect()
-			n.OnCommand(func(c link.Command) link.Fate {
-				switch c.Name {
-				case "semaphore_acquire", "semaphore_release", "semaphore_renew", "semaphore_restore":
-					if rand.IntN(6) == 0 {
-						return link.Late
-					}
+	for _, capacity := range capacities {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				var nodes []*node
+				for range 2 {
+					n := w.node(semaphore.Config{Lease: 600 * ms})
+					n.connect()
+					n.OnCommand(func(c link.Command) link.Fate {
+						for _, verb := range []string{"acquire", "release", "renew", "restore"} {
+							if asks(c, verb) && rand.IntN(6) == 0 {
+								return link.Late
+							}
+						}
+						return link.Pass
+					})
+					nodes = append(nodes, n)
 				}
-				return link.Pass
+				s := &storm{w: w, capacity: capacity, workers: 4, claims: 4, patience: time.Second, hold: 50 * ms}
+				s.blow(nodes...)
+				for _, n := range nodes {
+					n.OnCommand(nil)
+					_, err := n.DeliverLate()
+					require.NoError(t, err)
+				}
+				w.Advance(time.Second)
+				require.Equal(t, semaphore.Stats{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
+				s.calm()
 			})
-			nodes = append(nodes, n)
-		}
-		s := &storm{w: w, capacity: 2, workers: 4, claims: 4, patience: time.Second, hold: 50 * ms}
-		s.blow(nodes...)
-		for _, n := range nodes {
-			n.OnCommand(nil)
-			_, err := n.DeliverLate()
-			require.NoError(t, err)
-		}
-		w.Advance(time.Second)
-		require.Equal(t, semaphore.Stats{Capacity: 2}, w.stats(), "no ghost, not even for a lease")
-		s.calm()
-	})
+		})
+	}
 }
 
 func TestManyClaimsOnOneNameKeepTheirOrder(t *testing.T) {

@@ -31,8 +31,8 @@ func (w *world) publish(to *node, fields ...string) {
 // phaseOf is the phase of a claim's record on the server, 0 for none.
 func (w *world) phaseOf(claim string) byte {
 	w.T.Helper()
-	text, err := w.Do("HGET", stateKey, "c:"+claim).ToString()
-	if err != nil {
+	text := w.Record(claim)
+	if text == "" {
 		return 0
 	}
 	record, err := line.ParseRecord(text)

@@ -22,12 +22,13 @@ local kind_due = false
 local kind_moment = false
 local kind_extras = false
 local kind_setting = false
+local kind_thin = true
 local kind_tell = false
 
 -- kind_open: the stem is the last of what was fetched.
-local function kind_open(keys, linger, channel, name, t, v)
-  local at, st, known = open(keys, linger, channel, name, t, v)
-  st.stem = v[7]
+local function kind_open(keys, linger, channel, name, claim, t, v, top)
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
+  st.stem = v[4]
   return at, st, known
 end
 
@@ -41,6 +42,7 @@ local function kind_full(_, st)
   return st.waiting > 0 or st.used > 0
 end
 
+--- @include "state/fatten"
 -- kind_enter: an owner was given. A claim that holds already, as an entry that is not the
 -- outermost one, is told what it has. Where the owner holds the lock, a claim enters once
 -- more by its conflict, waits, or is refused.
@@ -57,6 +59,7 @@ local function kind_enter(at, st, ask, holds, swept, more)
     if #s.entries >= 100 then
       return { "crowded", st.used, st.waiting, swept, more and 2 or 0 }
     end
+    fatten(at, st, true)
     local entry, m = reenter(at, st, s, ask.claim, ask.r, ask.conflict == "extend")
     return reentered(at, s, entry, more), m.fields, m.furthest
   end
@@ -89,8 +92,8 @@ local function kind_next(at, st, budget, arrival)
   if not arrival and st.used > 0 then
     return nil -- held, so there is no need to look who is next
   end
-  local claim, r, alive = head(at, st, budget, arrival)
-  return claim, r, alive, r and st.used < 1
+  local claim, r = head(at, st, budget, arrival)
+  return claim, r, r and st.used < 1
 end
 
 -- kind_refused: nobody holds, but others come first; or somebody does.

@@ -14,6 +14,7 @@ local kind_hold = false
 local kind_move = false
 local kind_left = false
 local kind_weighs = false
+local kind_thin = false
 local kind_spare = 20 -- of the drops and grants of a run, kept for pick
 local kind_open = pool_open
 local kind_fresh = pool_fresh
@@ -36,19 +37,19 @@ end
 local function kind_full(at, st)
   local p = st.pool
   local due_now = p.resources > p.free and (soonest(at, st) or at.ms + 1) <= at.ms
-  return st.fmt > 0 and (due_now or st.waiting > 0 or p.free == 0)
+  return st.form and (due_now or st.waiting > 0 or p.free == 0)
 end
 
 --- @include "line/head"
 -- kind_next: the first in line, if a resource is free that it may have.
 local function kind_next(at, st, budget, arrival)
-  local claim, r, alive = head(at, st, budget, arrival)
+  local claim, r = head(at, st, budget, arrival)
   if not r then
     return claim
   end
   local w = wants_read(r.tail)
   w.only = arrival and arrival.only
-  return claim, r, alive, pick(at, st, w, budget)
+  return claim, r, pick(at, st, w, budget)
 end
 
 -- kind_refused: something is free, but others come first; or nothing is.

@@ -20,6 +20,7 @@ local kind_move = false
 local kind_left = false
 local kind_extras = false
 local kind_setting = false
+local kind_thin = true
 local kind_tell = false
 
 -- kind_heavy: a claim that weighs more than the capacity will never fit.
@@ -50,8 +51,8 @@ local function kind_next(at, st, budget, arrival)
   if not arrival and st.used >= st.cap and st.cap == st.was_cap then
     return nil -- full, so there is no need to look who is next
   end
-  local claim, r, alive = head(at, st, budget, arrival)
-  return claim, r, alive, r and r.weight <= st.cap - st.used
+  local claim, r = head(at, st, budget, arrival)
+  return claim, r, r and r.weight <= st.cap - st.used
 end
 
 -- kind_refused: there is room, but others come first; or there is none.

@@ -1,8 +1,9 @@
---- @include "state/band"
 --- @include "state/record"
---- @include "state/least"
---- @include "state/fresh"
+--- @include "state/thin"
+--- @include "state/fatten"
 --- @include "state/save"
+--- @include "state/least"
+--- @include "line/place"
 --- @include "line/again"
 --- @include "line/clear"
 --- @include "line/grant"
@@ -11,48 +12,48 @@
 --- @include "wake/tell"
 -- acquire answers a claim that asks: it gets what it asks for, waits in line, or gets
 -- nothing. known is its record as it was fetched. ask has the claim; r, its record;
--- waits, false where it only tries; priority; owner, where one was given; and what only the
+-- waits, false where it only tries; its lane; owner, where one was given; and what only the
 -- kind reads.
 local function acquire(at, st, known, ask)
   if at.newer then
     return { "incompatible", at.newer }
   end
-  local claim, r, budget = ask.claim, ask.r, { left = 100 - kind_spare }
-  local reply, was, held, alive
+  local claim, r, budget = ask.claim, ask.r, { left = 100 - kind_spare, swept = 0 }
+  local reply, was, held
   if known then
-    reply, was, held, alive = again(at, st, known, ask)
+    reply, was, held = again(at, st, known, ask)
   end
   reply = reply or kind_refuse and kind_refuse(st, ask)
   if reply then
     return reply
   end
 
-  local sooner, swept, fields, furthest = nil, 0, nil, nil
+  local sooner, fields, furthest
   local full = kind_full(at, st, r)
   if was or full then
-    sooner, swept = clear(at, st, ask, was, held, budget, full)
+    sooner = clear(at, st, ask, was, held, budget, full)
   end
 
   -- Decide. Only a claim that queues moves the last ticket on, so that it does not run
   -- ahead of the clock where nobody waits. A claim that died waiting keeps its own.
-  r.ticket = alive and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
+  r.ticket = was and was.phase == "w" and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
   if ask.owner and kind_enter then
-    reply, fields, furthest = kind_enter(at, st, ask, false, swept, budget.left <= 0)
+    reply, fields, furthest = kind_enter(at, st, ask, false, budget.swept, budget.left <= 0)
   end
-  local place, ahead, what = nil, nil, nil
+  local what
   local more = st.met or budget.left <= 0
   if not reply then
-    place = kind_place and kind_place(at, ask, r.ticket) or band_place(ask.priority, r.ticket)
-    ask.place = place
+    ask.lane, ask.place = (kind_place or place_queued)(ask.lane, r.ticket, at, ask)
     budget.left = budget.left + kind_spare
     local before, _ = budget.left, nil
-    ahead, _, _, what = kind_next(at, st, budget, ask)
+    _, _, what = kind_next(at, st, budget, ask)
     -- What has expired and was met may not have been all that was in the way.
     more = st.met or budget.left <= kind_spare or not what and budget.left < before
-    reply = not what and not ask.waits and kind_refused(st, r, swept, more)
+    reply = not what and not ask.waits and kind_refused(st, r, budget.swept, more)
   end
   if reply then
     if fields or budget.left < 100 or st.cap ~= st.was_cap then
+      fatten(at, st, true)
       save(at, st, furthest, fields)
       hasten(at, st, sooner)
     end
@@ -61,10 +62,11 @@ local function acquire(at, st, known, ask)
   end
 
   -- Write.
-  fresh(at, st)
-  if kind_fresh then
-    kind_fresh(at, st)
+  if what and kind_thin and thin_fits(at, st, claim, r) then
+    local ends = thin_grant(at, st, claim, r)
+    return reply_granted(at, st, r, st.fence, ends, more)
   end
+  fatten(at, st, true)
   local deadline, extra, field = at.ms + r.wait, nil, nil
   if what then
     if kind_deal then
@@ -73,15 +75,15 @@ local function acquire(at, st, known, ask)
     deadline = grant(at, st, claim, r)
     sooner = least(sooner, deadline)
   else
-    redis.call("ZADD", at.line, int(band_alive + deadline), "a:" .. claim, int(band_queue + place), "q:" .. claim)
+    r.place, r.heard = ask.place, at.ms
+    redis.call("ZADD", at.line, ask.lane, r.place .. place_mark .. claim)
     st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
   end
-  fields = { "c:" .. claim, record_write(r), field, extra }
-  save(at, st, deadline, fields, not what and (ahead ~= claim or st.used > 0))
+  save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
   hasten(at, st, sooner)
   tell(at)
   if what then
     return reply_granted(at, st, r, st.fence, deadline, more, extra)
   end
-  return reply_queued(at, st, r, place, deadline, more, ahead, ahead == claim and deadline)
+  return reply_queued(at, st, claim, r, ask.lane, more)
 end

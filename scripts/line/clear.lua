@@ -3,11 +3,13 @@
 --- @include "line/leave"
 --- @include "line/expire"
 --- @include "line/handoff"
+--- @include "line/look"
+--- @include "line/patrol"
 -- clear makes way for an arrival. What is left of an earlier try of the claim goes, and what
 -- has expired, where that may be in the way (full); whoever waits comes first. It returns the
--- earliest deadline that it has set (ms), nil for none, and how much it swept.
+-- earliest deadline that it has set (ms), nil for none.
 local function clear(at, st, ask, was, held, budget, full)
-  local parted, sooner, swept = false, nil, 0
+  local parted, sooner = false, nil
   if was then
     local _
     parted = not held and first(at.line) == ask.claim
@@ -15,9 +17,11 @@ local function clear(at, st, ask, was, held, budget, full)
     budget.left, full = budget.left - 1, kind_full(at, st, ask.r)
   end
   if full then
-    local before, dead, ends = budget.left, expire(at, st, budget)
-    sooner, swept = least(sooner, ends), before - budget.left
-    handoff(at, st, budget, parted or dead)
+    sooner = least(sooner, expire(at, st, budget))
+    if ask.waits and st.waiting > 0 and patrol_due(math.max(st.ticket + 1, at.ms)) then
+      parted = patrol(at, st, budget, 8) or parted
+    end
+    handoff(at, st, budget, parted)
   end
-  return sooner, swept
+  return sooner
 end

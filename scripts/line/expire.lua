@@ -2,7 +2,7 @@
 --- @include "state/int"
 --- @include "state/record"
 --- @include "line/endless"
---- @include "line/lowest"
+--- @include "line/earliest"
 -- expired returns the members of a range of the line whose time has passed, and the
 -- fields of their claims, within the budget.
 local function expired(at, budget, from)
@@ -26,7 +26,7 @@ end
 -- expire_holds drops holds whose deadline has passed. It returns the earliest deadline
 -- that the kind has set with what they held (ms), nil for none.
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, 0)
+  local holds, fields = expired(at, budget, band_hold)
   if #holds == 0 then
     return nil
   end
@@ -40,42 +40,26 @@ local function expire_holds(at, st, budget)
   local deadlines, sooner = kind_expire and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
   for i, member in ipairs(kind_expire and holds or {}) do
-    local ends = kind_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]))
+    local ends = kind_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - band_hold)
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
 end
 
--- expire drops what has expired, within the budget: holds, then waiters, then tombstones,
--- then what else of the kind ends by time. It returns whether waiters were dropped, and
--- the earliest deadline that the kind has set (ms), nil for none. Its first write is a
--- ZREM, so it works on a full server.
+-- expire drops what has expired, within the budget: holds, then tombstones, then what else of
+-- the kind ends by time. Claims that wait and have died are dropped by head and patrol. It
+-- returns the earliest deadline that the kind has set (ms), nil for none. The budget also counts
+-- what was swept. Its first write is a ZREM, so it works on a full server.
 local function expire(at, st, budget)
-  local sooner
-  if st.used > 0 then
-    local held
-    st.low, held = lowest(at.line)
-    if st.low and st.low <= at.ms then
-      sooner, st.low = expire_holds(at, st, budget), nil
-      if st.used > 0 then
-        st.low, held = lowest(at.line)
-      end
+  local sooner, before = nil, budget.left
+  if st.used > 0 and st.form == "fat" then
+    if earliest(at, st) > 0 and st.due <= at.ms then
+      sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if not held then
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, int(band_hold), int(band_hold + band_forever),
+      "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0 -- a cached sum counts as nothing when nothing is held
     end
-  end
-  local dead, fields = {}, nil
-  if st.waiting > 0 then
-    dead, fields = expired(at, budget, band_alive)
-  end
-  if dead[1] then
-    st.waiting = st.waiting - #dead
-    local members = {}
-    for i, member in ipairs(dead) do
-      members[2 * i - 1], members[2 * i] = member, "q:" .. string.sub(member, 3)
-    end
-    expire_drop(at, budget, members, fields)
   end
   local stones, graves = {}, nil
   if st.gone > 0 then
@@ -88,5 +72,6 @@ local function expire(at, st, budget)
   if kind_due then
     kind_due(at, st, budget)
   end
-  return dead[1] ~= nil, sooner
+  budget.swept = budget.swept + before - budget.left
+  return sooner
 end

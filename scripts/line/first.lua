@@ -1,12 +1,10 @@
---- @include "state/band"
---- @include "state/int"
--- first returns the first claim in line and its place, or nil. Asked for "2", it also
--- returns the second claim, if there is one.
-local function first(line, many)
-  local head = redis.call("ZRANGEBYSCORE", line, int(band_queue), int(band_queue_end), "WITHSCORES",
-    "LIMIT", "0", many or "1")
-  if not head[1] then
-    return nil
+--- @include "line/place"
+-- first returns the first claim in line, its place and its lane, or nil.
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", place_member)
+  if claim then
+    return claim, place, tonumber(head[2])
   end
-  return string.sub(head[1], 3), tonumber(head[2]) - band_queue, head[3] and string.sub(head[3], 3)
+  return nil
 end

@@ -1,5 +1,7 @@
 --- @include "state/record"
 --- @include "state/least"
+--- @include "state/fatten"
+--- @include "line/hold"
 --- @include "state/save"
 --- @include "line/first"
 --- @include "line/leave"
@@ -15,7 +17,8 @@
 -- behind its status: flags (2: the run has stopped at its bound, sweep at once), the fence, and
 -- how many claims it ended.
 local function force(at, st, targets, stays, wish)
-  local budget, parted, sooner, fence = { left = 100 }, false, nil, nil
+  local budget, parted, sooner, fence = { left = 100, swept = 0 }, false, nil, nil
+  fatten(at, st, false, targets[1].claim)
   for _, e in ipairs(targets) do
     fence = e.r.fence
     parted = parted or not e.r.held and first(at.line) == e.claim
@@ -30,8 +33,7 @@ local function force(at, st, targets, stays, wish)
     recount(at, st) -- somebody else may have written the claim, uncounted
   end
   if st.used > 0 or kind_due then
-    local dead, ends = expire(at, st, budget)
-    parted, sooner = parted or dead, least(sooner, ends)
+    sooner = least(sooner, expire(at, st, budget))
   end
   handoff(at, st, budget, parted)
   save(at, st, at.ms + stays)
@@ -52,7 +54,7 @@ local function force_claim(at, st, known, claim, node, stays)
   elseif node ~= "" and r.node ~= node then
     return { "not_held", "" } -- another node has resumed it: not the one that is meant
   end
-  r.held = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+  r.held = hold_ends(at, st, claim)
   if not r.held then
     word = "cancelled"
   elseif r.held <= at.ms then

@@ -1,3 +1,4 @@
+--- @include "state/band"
 --- @include "state/int"
 -- grant gives a claim what it asks for, with the call of its own claimant that is under
 -- way, and returns the hold's deadline (ms). The state and the record are still to be
@@ -5,11 +6,10 @@
 -- end, stay unconfirmed until the claimant's next call.
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
-  st.used, st.low = st.used + r.weight, nil
   r.fence, r.granted = int(st.fence), at.ms
   local deadline = at.ms + r.wait
   if r.lease == 0 or r.lease > r.wait then
-    r.phase = "g"
+    r.phase, st.busy = "g", at.ms
   else
     r.phase, deadline = "h", at.ms + r.lease
     if r.max > 0 then
@@ -17,6 +17,7 @@ local function grant(at, st, claim, r)
       deadline = math.min(deadline, r.limit)
     end
   end
-  redis.call("ZADD", at.line, int(deadline), "h:" .. claim)
+  st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and deadline or math.min(st.due, deadline))
+  redis.call("ZADD", at.line, int(band_hold + deadline), "h:" .. claim)
   return deadline
 end

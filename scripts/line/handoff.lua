@@ -1,5 +1,7 @@
+--- @include "state/band"
 --- @include "state/int"
 --- @include "state/record"
+--- @include "line/place"
 --- @include "line/tide"
 --- @include "wake/wake"
 -- handoff grants to whoever is next for as long as what that one asks for is there, within
@@ -9,11 +11,11 @@
 local function handoff(at, st, budget, parted)
   while st.waiting > 0 and budget.left > 0 do
     local waiting = st.waiting
-    local claim, r, alive, what = kind_next(at, st, budget)
+    local claim, r, what = kind_next(at, st, budget)
     parted = parted or st.waiting < waiting
     if not what then
       if budget.left > 0 then
-        hasten(at, st, parted, claim, r, alive)
+        hasten(at, st, parted, claim, r)
       end
       return
     end
@@ -21,17 +23,18 @@ local function handoff(at, st, budget, parted)
     if kind_deal then
       got, field = kind_deal(at, st, claim, what)
     end
+    local alive, place = record_alive(r), r.place
     st.fence = math.max(st.fence + 1, at.us)
-    st.used, st.low = st.used + r.weight, nil
-    st.waiting = st.waiting - 1
+    st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
+    st.waiting, st.busy = st.waiting - 1, at.ms
     r.phase, r.fence, r.granted = "g", int(st.fence), at.ms
-    -- In this order: a full server refuses a first write that grows, and a
-    -- line that is emptied in between is a new key, which never expires.
-    redis.call("ZREM", at.line, "q:" .. claim)
-    redis.call("ZADD", at.line, int(alive), "h:" .. claim)
-    redis.call("ZREM", at.line, "a:" .. claim)
+    redis.call("ZREM", at.line, place .. place_mark .. claim) -- needs no memory: a full server lets the rest pass
+    redis.call("ZADD", at.line, int(band_hold + alive), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
     wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
     parted, budget.left = true, budget.left - 1
+  end
+  if st.waiting > 0 then
+    hasten(at, st, at.ms) -- who has to sweep may die
   end
 end

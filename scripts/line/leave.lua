@@ -1,10 +1,12 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "state/record"
 --- @include "line/endless"
+--- @include "line/place"
 --- @include "line/recount"
 -- bury leaves a tombstone of a claim, for so many milliseconds.
 local function bury(at, st, claim, stays)
-  redis.call("ZADD", at.line, band_tomb + at.ms + stays, "t:" .. claim)
+  redis.call("ZADD", at.line, int(band_tomb + at.ms + stays), "t:" .. claim)
   st.gone = st.gone + 1
 end
 
@@ -17,9 +19,9 @@ end
 local function leave(at, st, claim, r, deadline, word, stays, wish)
   if deadline then
     redis.call("ZREM", at.line, "h:" .. claim)
-    st.used, st.low = st.used - r.weight, nil
+    st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
     st.forever = st.forever - endless_count(r)
-  elseif redis.call("ZREM", at.line, "a:" .. claim, "q:" .. claim) > 0 then
+  elseif redis.call("ZREM", at.line, r.place .. place_mark .. claim) > 0 then
     st.waiting = st.waiting - 1
   else
     recount(at, st)
@@ -32,5 +34,16 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   end
   if kind_leave then
     return kind_leave(at, st, claim, r, deadline, wish)
+  end
+end
+
+-- leave_place takes a claim out of the line that died, or has become too heavy, at a place. Where
+-- its record, nil for none, says that it stands or holds elsewhere, only the place goes.
+local function leave_place(at, st, claim, place, r)
+  if r and r.phase == "w" and r.place == place then
+    leave(at, st, claim, r)
+  else
+    redis.call("ZREM", at.line, place .. place_mark .. claim)
+    st.waiting = st.waiting - 1
   end
 end

@@ -1,28 +1,33 @@
+--- @include "state/band"
 --- @include "state/record"
 --- @include "state/touch"
 --- @include "line/leave"
--- lookup fetches what the state and the line have of the claims, and takes out those
--- that hold for the state and of which the line has nothing: somebody has deleted it.
+--- @include "line/place"
+-- lookup fetches what the state and the line have of the claims: the records, and of each
+-- the deadline of its hold (ms) or its rank in the line, false where it has none. It takes out
+-- those that hold for the state and of which the line has nothing: somebody has deleted it.
 local function lookup(at, st, node, calls)
   local fields, members = {}, {}
   for i = 1, #calls, 2 do
-    local n, claim = #fields + 1, calls[i]
-    fields[n], members[2 * n - 1], members[2 * n] = "c:" .. claim, "h:" .. claim, "a:" .. claim
+    fields[#fields + 1], members[#members + 1] = "c:" .. calls[i], "h:" .. calls[i]
   end
-  local texts = redis.call("HMGET", at.state, unpack(fields))
+  local texts, held, ranks = redis.call("HMGET", at.state, unpack(fields)), {}, {}
   local scores = redis.call("ZMSCORE", at.line, unpack(members))
   local extras = kind_extras and kind_extras(at, calls)
-  if st.fmt > 0 then
+  if st.form then
     touch(at, st) -- leases live on on a full server
   end
   for n, text in ipairs(texts) do
-    local r = text and not scores[2 * n - 1] and not scores[2 * n] and record_read(text)
-    if r and r.node == node and r.phase ~= "w" then
-      leave(at, st, calls[2 * n - 1], r)
+    local claim, r = calls[2 * n - 1], text and record_read(text)
+    texts[n], held[n] = r or text, scores[n] and tonumber(scores[n]) - band_hold
+    if r and r.phase == "w" then
+      ranks[n] = redis.call("ZRANK", at.line, r.place .. place_mark .. claim)
+    elseif r and r.node == node and not held[n] then
+      leave(at, st, claim, r)
       if extras then
         extras[n] = ""
       end
     end
   end
-  return texts, scores, extras
+  return texts, held, ranks, extras
 end

@@ -1,4 +1,5 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "state/record"
 -- moves gathers the deadlines that a step moves, to write them together. These are all
 -- its fields:
@@ -17,7 +18,7 @@ local function moves_hold(m, claim, r, ends)
     m.sooner = math.min(m.sooner or ends, ends)
   end
   if ends ~= r.held then
-    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = ends, "h:" .. claim
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = int(band_hold + ends), "h:" .. claim
     r.held = ends
   end
   if ends < band_forever then
@@ -33,6 +34,6 @@ end
 local function moves_write(at, st, m)
   if m.scores[1] then
     redis.call("ZADD", at.line, unpack(m.scores))
-    st.low = nil
+    st.due = nil
   end
 end

@@ -10,10 +10,10 @@ local function recount(at, st)
   if st.recounted then
     return
   end
-  st.recounted = true
-  st.waiting = redis.call("ZCOUNT", at.line, int(band_queue), int(band_queue_end))
+  st.recounted, st.due = true, nil
+  st.waiting = redis.call("ZCOUNT", at.line, "0", int(band_last_lane))
   st.gone = redis.call("ZCOUNT", at.line, int(band_tomb), int(band_tomb + band_width - 1))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, "0", int(band_forever), "LIMIT", "0", "101")
+  local holds = redis.call("ZRANGEBYSCORE", at.line, int(band_hold), int(band_hold + band_forever), "LIMIT", "0", "101")
   if #holds > 100 then
     return
   end

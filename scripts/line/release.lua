@@ -1,5 +1,7 @@
 --- @include "state/record"
---- @include "state/fresh"
+--- @include "state/fatten"
+--- @include "line/thinly"
+--- @include "line/hold"
 --- @include "state/least"
 --- @include "state/save"
 --- @include "line/first"
@@ -17,14 +19,15 @@ local function release(at, st, known, claim, node, stays, wish)
   if at.newer then
     return { "incompatible", at.newer }
   end
+  local reply = st.form == "thin" and release_thin(at, st, claim, node, stays)
+  if reply then
+    return reply
+  end
   local r = known and record_read(known)
   if not r then
     if not known and stays > 0 then
       redis.call("ZREM", at.line, "t:" .. claim) -- needs no memory: the rest works on a full server too
-      fresh(at, st)
-      if kind_fresh then
-        kind_fresh(at, st)
-      end
+      fatten(at, st, false)
       bury(at, st, claim, stays)
       save(at, st, at.ms + stays, { "c:" .. claim, record_stone .. "gone" })
     end
@@ -32,7 +35,8 @@ local function release(at, st, known, claim, node, stays, wish)
   elseif r.node ~= node then
     return { "taken" }
   end
-  local deadline, budget = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim)), { left = 100 }
+  fatten(at, st, false, claim)
+  local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
   local parted = not deadline and first(at.line) == claim
   local extra, fields, sooner = leave(at, st, claim, r, deadline, stays > 0 and "gone" or nil, stays, wish)
   local stale = false
@@ -40,9 +44,8 @@ local function release(at, st, known, claim, node, stays, wish)
     r.held = deadline
     extra, fields, sooner, stale = kind_part(at, st, claim, r, wish)
   end
-  if stale then
-    local dead, ends = expire(at, st, budget)
-    parted, sooner = parted or dead, least(sooner, ends)
+  if stale or st.gone > 0 then
+    sooner = least(sooner, expire(at, st, budget))
   end
   handoff(at, st, budget, parted)
   save(at, st, stays > 0 and at.ms + stays or nil, fields)

@@ -1,10 +1,10 @@
---- @include "state/band"
 --- @include "state/record"
 --- @include "state/least"
 --- @include "state/save"
 --- @include "line/lookup"
---- @include "line/first"
+--- @include "line/thinly"
 --- @include "line/leave"
+--- @include "line/patrol"
 --- @include "line/moves"
 --- @include "line/span"
 --- @include "line/expire"
@@ -25,40 +25,43 @@
 local function renew(at, st, node, calls)
   if at.newer then
     return { "incompatible", at.newer }
+  elseif st.form == "thin" then
+    local reply = renew_thin(at, st, node, calls)
+    if reply then
+      return reply
+    end
   end
   local reply = { "renewed", -1, 0, kind_setting and kind_setting(st) or st.cap }
-  local budget, m = { left = 100 }, moves()
-  local texts, scores, extras = lookup(at, st, node, calls)
-  local parted, holds = false, {}
-  for n, text in ipairs(texts) do
-    local claim, r = calls[2 * n - 1], text and record_read(text)
-    local held, alive = tonumber(scores[2 * n - 1]), tonumber(scores[2 * n])
-    local word, left, fence = "unknown", 0, 0
-    if not r then
-      word = text and string.match(text, record_word) or word
+  local budget, m = { left = 100, swept = 0 }, moves()
+  local texts, held, ranks, extras = lookup(at, st, node, calls)
+  local parted, holds, beats = false, {}, {}
+  for n, r in ipairs(texts) do
+    local claim, word, left, fence = calls[2 * n - 1], "unknown", 0, 0
+    if type(r) ~= "table" then
+      word = r and string.match(r, record_word) or word
     elseif r.node ~= node then
       word = "taken"
     else
-      if held and held > at.ms then
-        r.held = held
+      if held[n] and held[n] > at.ms then
+        r.held = held[n]
         holds[n] = kind_hold == false and r or kind_hold(at, st, claim)
       end
       if holds[n] then
         word = "held"
         kind_renew(at, st, claim, r, calls[2 * n], m)
-      elseif alive and alive - band_alive > at.ms and kind_heavy and kind_heavy(st, r) then
-        parted = parted or first(at.line) == claim
+      elseif ranks[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
+        parted = parted or ranks[n] == 0
         leave(at, st, claim, r)
         word, left, fence = "too_heavy", st.used, st.waiting
-      elseif alive and alive - band_alive > at.ms then
-        word, left = "waiting", r.wait
-        m.scores[#m.scores + 1], m.scores[#m.scores + 2] = band_alive + at.ms + left, "a:" .. claim
+      elseif ranks[n] and record_alive(r) > at.ms then
+        word, left, r.heard = "waiting", r.wait, at.ms
+        beats[#beats + 1], beats[#beats + 2] = "c:" .. claim, record_write(r)
         m.furthest = math.max(m.furthest or 0, at.ms + left)
       end
     end
     reply[3 * n + 2], reply[3 * n + 3], reply[3 * n + 4] = word, left, fence
   end
-  if st.fmt > 0 then
+  if st.form then
     if kind_move then
       kind_move(at, st, m)
     end
@@ -70,8 +73,14 @@ local function renew(at, st, node, calls)
       end
     end
     moves_write(at, st, m)
-    local dead, ends = expire(at, st, budget)
-    handoff(at, st, budget, parted or dead)
+    if beats[1] then
+      redis.call("HSET", at.state, unpack(beats)) -- before the hand-off, which may grant to one of them
+    end
+    local ends = expire(at, st, budget)
+    if beats[1] then
+      parted = patrol(at, st, budget, 32) or parted
+    end
+    handoff(at, st, budget, parted)
     save(at, st, m.furthest, m.fields)
     hasten(at, st, least(m.sooner, ends))
     reply_tide(at, st, node, budget, reply)

@@ -1,5 +1,4 @@
---- @include "state/band"
---- @include "state/int"
+--- @include "line/place"
 --- @include "line/span"
 --- @include "line/tide"
 -- The reply of a verb has the same places for every kind; what is missing at its end is 0 or "".
@@ -10,8 +9,8 @@
 --            4: the first in line is of the node
 --   setting  the capacity, or how many resources there are; of a lock nothing is meant by it
 --   extra    what only the kind says
---   place    where a waiting claim stands
---   ahead    how many stand before it
+--   place    where a waiting claim stands: its lane and its place, see line/place
+--   ahead    how many stand before it; dead ones may be among them
 --   next_ms  how long it is until a place may become free by itself, -1 = never
 -- Who gets nothing is told how much is held, how many wait, and how much was swept in the
 -- place of ticket, fence and left_ms.
@@ -23,13 +22,14 @@ local function reply_granted(at, st, r, fence, deadline, more, extra)
   return { "granted", tonumber(r.ticket), fence, span(at, deadline), flags, setting, extra or nil }
 end
 
--- reply_queued is the answer to a claim that waits; see tide for first and its deadline.
-local function reply_queued(at, st, r, place, alive, more, first_claim, first_alive)
-  local next_ms, mine = tide(at, st, r.node, first_claim, first_alive)
+-- reply_queued is the answer to a claim that waits in a lane.
+local function reply_queued(at, st, claim, r, lane, more)
+  local next_ms, mine = tide(at, st, r.node)
   local flags = (more and 2 or 0) + (mine and 4 or 0)
   local setting = kind_setting and kind_setting(st) or st.cap
-  local ahead = redis.call("ZCOUNT", at.line, band_queue, "(" .. int(band_queue + place))
-  return { "queued", tonumber(r.ticket), 0, alive - at.ms, flags, setting, "", place, ahead, next_ms }
+  local ahead = redis.call("ZRANK", at.line, r.place .. place_mark .. claim)
+  return { "queued", tonumber(r.ticket), 0, record_alive(r) - at.ms, flags, setting, "",
+    string.format(place_told, lane, r.place), ahead, next_ms }
 end
 
 -- reply_tide writes what the replies of renew, restore and sweep begin with: status,

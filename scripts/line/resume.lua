@@ -1,6 +1,7 @@
 --- @include "state/record"
 --- @include "state/touch"
 --- @include "state/save"
+--- @include "line/hold"
 --- @include "line/moves"
 --- @include "line/span"
 -- resume has a node take up a hold that another one (from) has detached, with a call of
@@ -13,7 +14,7 @@ local function resume(at, st, known, claim, from, to, mode)
     return { "incompatible", at.newer }
   end
   local r = known and record_read(known)
-  local held = r and tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+  local held = r and hold_ends(at, st, claim)
   if not held or held <= at.ms then
     r = nil
   elseif kind_hold then
@@ -36,9 +37,7 @@ local function resume(at, st, known, claim, from, to, mode)
     if kind_move then
       kind_move(at, st, m)
     end
-    if m.scores[1] then
-      redis.call("ZADD", at.line, unpack(m.scores))
-    end
+    moves_write(at, st, m)
     save(at, st, m.furthest, m.fields)
   end
   local left = kind_left and kind_left(at, st, claim) or span(at, r.held)

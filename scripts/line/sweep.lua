@@ -1,25 +1,36 @@
 --- @include "state/save"
 --- @include "line/expire"
+--- @include "line/patrol"
 --- @include "line/handoff"
 --- @include "line/tide"
 --- @include "line/reply"
 --- @include "wake/tell"
 -- sweep drops what has expired, and hands on. The reply is
 --   status, next_ms, flags, setting, dropped
--- and then what only the kind tells; see line/reply.
-local function sweep(at, st, node)
+-- and then what only the kind tells; see line/reply. Of the line it looks at a part, see
+-- patrol, or, called again for as long as it says that more is left, at all of it.
+local function sweep(at, st, node, whole)
   local reply = { "swept", -1, 0, 0, 0 }
   if at.newer then
     return { "incompatible", at.newer }
-  elseif st.fmt == 0 then
+  elseif st.form ~= "fat" then
+    reply[4] = st.cap
     return reply
   end
-  local budget, used = { left = 100 }, st.used
-  local dead, sooner = expire(at, st, budget)
-  reply[5] = 100 - budget.left
-  handoff(at, st, budget, dead)
+  local budget, used, look = { left = 100, swept = 0 }, st.used, st.look
+  local sooner = expire(at, st, budget)
+  local parted, found
+  if whole == "1" then
+    st.look = 0
+  end
+  if st.waiting > 0 then
+    parted, found = patrol(at, st, budget, 100)
+  end
+  handoff(at, st, budget, parted)
+  reply[5] = budget.swept
   local news = kind_tell and kind_tell(at, st, reply)
-  if budget.left < 100 or news or st.used ~= used then
+  st.met = st.met or found or whole ~= "0" and st.look > 0
+  if budget.left < 100 or news or st.used ~= used or st.look ~= look then
     save(at, st)
     hasten(at, st, sooner)
   end

@@ -1,4 +1,5 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "state/record"
 --- @include "owner/stem"
 -- group reads the live entries of the owner that holds a lock, the outermost first, each
@@ -11,7 +12,9 @@ local function group(at, st, left, r)
   end
   local s = st.stem and stem_read(st.stem, st.fence)
   if not s then
-    local sole = left or redis.call("ZRANGEBYSCORE", at.line, "(" .. at.ms, band_forever, "LIMIT", 0, 1)[1]
+    local sole = left or st.thin and "h:" .. st.thin.claim
+      or redis.call("ZRANGEBYSCORE", at.line, "(" .. int(band_hold + at.ms), int(band_hold + band_forever),
+        "LIMIT", "0", "1")[1]
     if not sole then
       return nil
     end
@@ -21,12 +24,15 @@ local function group(at, st, left, r)
   for i, e in ipairs(s.entries) do
     members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
   end
-  local scores = redis.call("ZMSCORE", at.line, unpack(members))
-  local texts = redis.call("HMGET", at.state, unpack(fields))
+  local scores, texts = {}, st.thin and { st.thin.text }
+  if not texts then
+    scores = redis.call("ZMSCORE", at.line, unpack(members))
+    texts = redis.call("HMGET", at.state, unpack(fields))
+  end
   for i, e in ipairs(s.entries) do
     e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
     if e.r and e.claim ~= left then
-      e.r.held, e.r.changed = tonumber(scores[i]), false
+      e.r.held, e.r.changed = st.thin and st.thin.r.held or scores[i] and tonumber(scores[i]) - band_hold, false
     end
     if e.r and e.r.held and e.r.held > at.ms then
       local list = e.fresh and unheard or live

@@ -1,18 +1,47 @@
---- @include "state/band"
--- stand is the place of a claim by its access. Queued: where the ticket says. Random: drawn
--- once between the first that waits in its priority and its own ticket; the draw (0 up to
--- 2^32) comes with the call, so that a replay is equal. LIFO: the later the sooner, behind
--- the others of its priority.
-local function stand(at, ask, ticket)
+--- @include "state/int"
+--- @include "line/place"
+-- stand_between is a place between two that stand next to each other: a whole ticket, or as few
+-- digits of a fraction as there have to be.
+local function stand_between(left, right)
+  if left >= right or #left > 100 then
+    return left -- beside it, in the order of the ids
+  end
+  local from, to = tonumber(string.sub(left, 1, place_whole)), tonumber(string.sub(right, 1, place_whole))
+  if to - from > 1 then
+    return string.format(place_ticket, from + math.floor((to - from) / 2))
+  end
+  local low, high, digits = string.sub(left, place_whole + 1), to == from and string.sub(right, place_whole + 1), {}
+  for n = 1, #low + #(high or "") + 1 do
+    local a = tonumber(string.sub(low, n, n)) or 0
+    local b = high and (tonumber(string.sub(high, n, n)) or 0) or 10
+    if b - a > 1 then
+      digits[n] = math.floor((a + b) / 2)
+      break
+    end
+    digits[n], high = a, a == b and high or false
+  end
+  return string.sub(left, 1, place_whole) .. table.concat(digits)
+end
+
+-- stand is where a claim stands by its access: its lane and its place. Queued: where the ticket
+-- says. Random: at any of the ranks that there are among those of its priority, before the first
+-- and behind the last included, each as likely; the draw (0 up to 2^32) comes with the call, so
+-- that a replay is equal. LIFO: the later the sooner, behind the others of its priority.
+local function stand(lane, ticket, at, ask)
+  local own = string.format(place_ticket, ticket)
   if ask.access == "lifo" then
-    return band_place(ask.priority, band_width - 1 - ticket)
+    return lane + 1, string.format(place_ticket, 9999999999999 - ticket)
   end
-  local own, from = band_place(ask.priority, ticket), band_place(ask.priority, 0)
-  if ask.access ~= "random" then
-    return own
+  local others = ask.access == "random" and redis.call("ZCOUNT", at.line, lane, lane) or 0
+  local rank = math.floor(ask.draw / 4294967296 * (others + 1))
+  if rank >= others then
+    return lane, own
   end
-  local nearest = redis.call("ZRANGEBYSCORE", at.line, band_queue + from, band_queue + own, "WITHSCORES",
-    "LIMIT", 0, 1)[2]
-  local front = nearest and tonumber(nearest) - band_queue or own
-  return front + math.floor(ask.draw / 4294967296 * (own - front + 1))
+  local from = redis.call("ZCOUNT", at.line, "0", "(" .. lane) + rank
+  local members = redis.call("ZRANGE", at.line, int(math.max(from - 1, 0)), int(from))
+  local right = string.match(members[#members], place_member)
+  if rank == 0 then
+    return lane, string.format(place_ticket, string.sub(right, 1, place_whole) - 1) .. "5"
+  end
+  return lane, stand_between(string.match(members[1], place_member), right)
 end

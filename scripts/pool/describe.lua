@@ -1,5 +1,6 @@
 --- @include "state/band"
 --- @include "pool/item"
+--- @include "line/hold"
 -- describe appends to a reply what is known of a resource, whose item may be given as
 -- text: its key, a word (free,
 -- leased, resting, absent, damaged), the milliseconds that it is leased or rests at the most
@@ -17,7 +18,7 @@ local function describe(at, key, reply, text)
   end
   local holders, furthest = {}, 0
   for _, claim in ipairs(i and i.claims or {}) do
-    local deadline = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+    local deadline = hold_ends(at, nil, claim)
     local record = redis.call("HGET", at.state, "c:" .. claim)
     if deadline and deadline > at.ms and record then
       local n = #holders

@@ -2,25 +2,25 @@
 --- @include "state/open"
 --- @include "pool/counts"
 -- pool_open fetches and opens a pool, which has three more keys, counts of its own, and the
--- resource that the claim of the call holds.
+-- resource that the claim of the call holds. A pool has no thin form.
 local function pool_open(keys, linger, channel, name, claim)
-  local t, v = fetch(keys[1], claim, "pool", "r:" .. (claim or ""))
-  local at, st, known = open(keys, linger, channel, name, t, v)
+  local t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
+  if v.thin then
+    redis.call("HLEN", keys[1]) -- the server says that it is of another type
+  end
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[7] or nil)
+  st.pool = pool_counts(v[4] or nil)
   at.newer = at.newer or not st.pool and 0 or nil
-  st.claim, st.extra = claim, v[8] or ""
+  st.claim, st.extra = claim, v[5] or ""
   return at, st, known
 end
 
--- pool_fresh is fresh for a pool: what a state that is not there any more has left behind
--- goes, and the hashes get what keeps them from ever being empty: a script may name them
--- while a slot moves.
-local function pool_fresh(at, st)
-  if st.fmt > 0 then
-    return
-  end
+-- pool_fresh is what fatten does for a pool that is not there yet: what a state that is not
+-- there any more has left behind goes, and the hashes get what keeps them from ever being
+-- empty: a script may name them while a slot moves.
+local function pool_fresh(at)
   for _, key in ipairs(at.others) do
     if redis.call("HLEN", key) > 0 then
       redis.call("UNLINK", key)

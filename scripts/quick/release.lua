@@ -1,37 +1,51 @@
---- @include "state/counts"
+--- @include "state/band"
+--- @include "state/values"
 --- @include "state/record"
--- quick_release takes a hold back in the plain case: the claim is the node's own and
--- not detached, nobody waits, and nothing keeps the name's expiry away or has to move it.
--- That is what the general way does, in the fewest steps; see quick/grant. It returns the
--- reply, or nil, and has written nothing, in every other case; where all that is in the way
--- is that others wait, it also returns what quick_handoff goes on with. All arguments are
--- text.
-local function quick_release(t, v, keys, claim, node, stays, linger)
-  local cap, used, waiting = string.match(v[2] or "", counts_line)
-  local mine = string.format(record_node_form, #node, node)
-  if not cap or v[1] ~= "1" or not v[6] or v[7] or stays ~= "0" or string.sub(v[6], 1, #mine) ~= mine then
+--- @include "line/earliest"
+-- quick_release takes a hold back in the plain case: the name is fat, the claim is the node's own
+-- and not detached, and it leaves no tombstone. Where nobody waits, that is all. Where the first
+-- in line lives and fills the name, it is granted to that one, see quick_heir. That is what the
+-- general way does, in the fewest steps; see quick/acquire. It returns the reply, or nil, and has
+-- written nothing, in every other case; and what quick_heir goes on with.
+local function quick_release(t, v, top, keys, linger, node, claim, stays)
+  local text = v[1] or ""
+  local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
+  local own, fence, weight = string.match(v[2] or "", record_own)
+  if not top or own ~= node or kept ~= values_calm or stays ~= "0" or v[4]
+    or string.sub(text, 1, 2) ~= values_known then
     return nil
   end
-  local fence, weight = string.match(v[6], record_own, #mine + 1)
-  if not weight then
+  local us, left = values_us(t), used - weight
+  local now, due = string.sub(us, 1, values_millis), string.sub(text, values_due, values_due + 12)
+  local exp = string.sub(text, values_exp, values_exp + 12)
+  local ends = due
+  if left ~= 0 then
+    ends = redis.call("ZSCORE", keys[2], "h:" .. claim)
+    ends = ends and ends - band_hold
+  end
+  if left < 0 or not ends or now + linger - exp > 0 then
     return nil
   end
-  local left, exp, after = used - weight, tonumber(v[5]), tonumber(linger)
-  local us = t[1] * 1000000 + t[2]
-  local ms = (us - us % 1000) / 1000
-  if left < 0 or not exp or ms + after > exp or waiting == "0" and left == 0 and exp > ms + 2 * after then
-    return nil
-  end
-  local deadline = redis.call("ZSCORE", keys[2], "h:" .. claim)
-  if not deadline then
-    return nil
-  end
-  local reply = { deadline - ms > 0 and "released" or "expired", 0, tonumber(fence) }
+  local reply = { ends - now > 0 and "released" or "expired", 0, fence }
   if waiting ~= "0" then
-    return nil, { cap = cap, left = left, waiting = waiting - 1, us = us, ms = ms, fence = v[4], reply = reply }
+    return nil, { us = us, now = now, left = left, ends = ends, due = due, cap = cap, waiting = waiting, kept = kept,
+      rest = rest, reply = reply }
+  end
+  -- What has been calm becomes thin, and what would stay too long is the general way's.
+  local busy = string.sub(text, values_busy, values_busy + 12)
+  local ticket = string.sub(text, values_ticket, values_ticket + 12)
+  if left == 0 and (exp - now > 2 * linger or now - busy >= 10000 and now - ticket >= 10000) then
+    return nil
   end
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim)
-  redis.call("HSET", keys[1], "counts", string.format(counts_calm_form, cap, left))
+  if left == 0 then
+    due = values_none
+  elseif ends - due == 0 then
+    due = string.format(values_ms, earliest({ line = keys[2] }, { used = left }))
+  end
+  redis.call("HSET", keys[1], "v", string.sub(text, 1, values_due - 1) .. due
+    .. string.sub(text, values_ticket - 1, values_busy - 1) .. (left > 1 and now or busy) .. values_gap .. cap
+    .. values_gap .. string.format("%d", left) .. values_gap .. waiting .. values_gap .. kept .. rest)
   return reply
 end

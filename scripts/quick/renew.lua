@@ -1,36 +1,37 @@
---- @include "state/counts"
---- @include "state/int"
+--- @include "state/band"
+--- @include "state/values"
 --- @include "state/record"
--- quick_renew takes the heartbeat of one claim in the plain case: it holds, by a lease
--- that renews and has been confirmed, nobody else holds and nobody waits. That is what
--- the general way does, in the fewest steps; see quick/grant. It returns the reply, or nil,
--- and has written nothing, in every other case. All arguments are text; mode is nil where
--- there is more than one claim.
-local function quick_renew(t, v, keys, claim, node, mode, linger)
-  local cap, used = string.match(v[2] or "", counts_calm)
-  local mine = string.format(record_node_form, #node, node)
-  if not used or v[1] ~= "1" or mode ~= "beat" or not v[6] or v[7] or string.sub(v[6], 1, #mine) ~= mine then
+--- @include "line/earliest"
+-- quick_renew takes the heartbeat of one claim in the plain case: the name is fat, the claim
+-- holds, by a lease that renews and has been confirmed, nobody waits, and no hold has expired.
+-- That is what the general way does, in the fewest steps; see quick/acquire. It returns the reply,
+-- or nil, and has written nothing, in every other case. mode is nil where there is more than one
+-- claim.
+local function quick_renew(t, v, top, keys, linger, node, claim, mode)
+  local text = v[1] or ""
+  local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
+  local own, fence, lease = string.match(v[2] or "", record_beating)
+  if not top or own ~= node or waiting ~= "0" or kept ~= values_calm or mode ~= "beat" or v[4]
+    or string.sub(text, 1, 2) ~= values_known then
     return nil
   end
-  local fence, weight, lease = string.match(v[6], record_beating, #mine + 1)
-  local exp = tonumber(v[5])
-  if not fence or weight ~= used or not exp or exp == 0 then
+  local now, due = string.sub(values_us(t), 1, values_millis), string.sub(text, values_due, values_due + 12)
+  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
+  local was, ends = score and score - band_hold, now + lease
+  if not score or was <= now + 0 or was > ends or due <= now or ends + linger > values_last then
     return nil
   end
-  local us = t[1] * 1000000 + t[2]
-  local ms = (us - us % 1000) / 1000
-  local deadline = redis.call("ZSCORE", keys[2], "h:" .. claim)
-  if not deadline or deadline - ms <= 0 then
-    return nil
+  local exp = math.max(math.ceil((ends + linger) / 1000) * 1000, string.sub(text, values_exp, values_exp + 12) + 0)
+  local at = string.format("%d", exp)
+  redis.call("PEXPIREAT", keys[2], at) -- first what needs no memory
+  redis.call("PEXPIREAT", keys[1], at)
+  redis.call("ZADD", keys[2], string.format("%d", band_hold + ends), "h:" .. claim)
+  if was == due + 0 then
+    due = string.format(values_ms, used == "1" and ends or earliest({ line = keys[2] }, { used = 1 }))
   end
-  local left = tonumber(lease)
-  local wanted = math.ceil((ms + left + linger) / 1000) * 1000
-  local expires = wanted > exp and int(wanted) or v[5]
-  redis.call("PEXPIREAT", keys[2], expires) -- first what needs no memory
-  redis.call("ZADD", keys[2], int(ms + left), "h:" .. claim)
-  if wanted > exp then
-    redis.call("HSET", keys[1], "exp", expires)
-    redis.call("PEXPIREAT", keys[1], expires)
-  end
-  return { "renewed", -1, 0, tonumber(cap), "held", left, tonumber(fence) }
+  local busy = used ~= "1" and now or string.sub(text, values_busy, values_busy + 12)
+  redis.call("HSET", keys[1], "v", string.sub(text, 1, values_head) .. string.format(values_ms, exp) .. values_gap
+    .. due .. string.sub(text, values_ticket - 1, values_busy - 1) .. busy .. values_gap .. cap .. values_gap .. used
+    .. values_gap .. waiting .. values_gap .. kept .. rest)
+  return { "renewed", -1, 0, cap + 0, "held", lease + 0, fence + 0 }
 end

@@ -1,6 +1,8 @@
--- A name's number, the field fmt of its state, is that of the newest feature that the
--- name uses:
---   1: all that there is
--- feature_newest is the newest one that these scripts know. Of a name with a higher
--- number they write nothing, and answer incompatible.
-local feature_newest = 1
+-- A name's number, the first word of its values, is that of the newest feature that the name
+-- uses:
+--   2: all that there is
+-- feature_newest is the newest one that these scripts know. Of a name with a higher number they
+-- write nothing, and answer incompatible; likewise of one with a number below feature_first, as
+-- names had before anything was released.
+local feature_first = 2
+local feature_newest = 2

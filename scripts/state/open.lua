@@ -1,18 +1,35 @@
 --- @include "state/load"
+--- @include "state/thin"
+--- @include "state/now"
 -- open makes of what was fetched what a step works with: the run, the state, and the
--- claim's record as text. These are all the fields of a run:
+-- claim's record as text. It only parses: what a thin name cannot express is for fatten to
+-- write. These are all the fields of a run:
 --   state, line   the keys of the name; a pool has items, free and bindings too
 --   others        the keys beside state and line, or nil
 --   linger (ms), channel (the prefix of a node's channel), name   as the call gives them
 --   ms, us        the server's time
+--   head          the first member of the line, nil where there is no line
 --   newer         what load says of a state that the script must not write, or nil
 --   out           the messages that tell will publish, nil for none: channel, text, ...
-local function open(keys, linger, channel, name, t, v)
-  local us = t[1] * 1000000 + t[2]
-  local ms = (us - us % 1000) / 1000 -- as state/now has it
-  local st, newer = load(v)
+local function open(keys, linger, channel, name, claim, t, v, top)
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+  if v.thin then
+    st, newer = thin_read(v.thin, ms)
+    if not st then
+      redis.call("HLEN", keys[1]) -- not ours: the server says that it is of another type
+    end
+    known = st.thin and st.thin.claim == claim and st.thin.text
+  else
+    st, newer = load(v[1])
+    if st.form and not top then -- somebody has deleted the line: what it had is gone
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+  end
   return {
     state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
-    ms = ms, us = us, newer = newer,
-  }, st, v[6]
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
 end

@@ -1,13 +1,14 @@
 -- The record of a claim is the field c:<claim> of a state: words, and texts that have their
 -- size in bytes and a colon before them. No space follows a text.
---   node      whose claim it is, a text
 --   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached; an
 --             entry within one that is not yet confirmed is g too. Of a hold without
 --             end a number may follow: its node is in a swarm, and this is the node's
 --             own zombie limit (ms)
+--   node      whose claim it is
 --   ticket    when it came (ms, or more where several came in one)
---   fence     the number of its grant, 0 while it waits
---   granted   when it was granted (ms), 0 while it waits
+--   fence     the number of its grant; of a claim that waits its place, see line/place
+--   granted   when it was granted (ms); of a claim that waits when its node was last heard of:
+--             it lives for its wait lease from then on
 --   limit     the end of its maximum hold (ms), 0 = none or not yet running
 -- Then the tail, which only record_terms changes:
 --   weight    what it takes of the capacity
@@ -25,40 +26,46 @@
 local record_stone = "!"
 local record_word = "^!(.*)$"
 
--- A text begins with the node, behind its size.
-local record_node = "^(%d+):()"
-local record_node_form = "%d:%s"
-
--- What the plain cases read and write; the patterns follow the node.
-local record_own = "^[gh] %d+ (%d+) %d+ %d+ (%d+)" -- of a hold: fence, weight
-local record_beating = "^h %d+ (%d+) %d+ 0 (%d+) %S+ r %d+ (%d+) 0 " -- that renews: fence, weight, lease
-local record_heir = "^w (%d+) %d+ %d+ (%d+) ((%d+) (%S+) .*)$" -- of a waiter: ticket, limit, tail, weight, secret
-local record_held_form = "%d:%sh %s %s %s 0 " -- size, node, ticket, fence, granted; then the tail
-local record_heir_form = "g %s %s %d %s " -- ticket, fence, granted, limit; then the tail
+-- What the plain cases read and write.
+local record_asks = "^(%d+) %S+ %a (%d+) (%d+) (%d+) " -- of a tail: weight, wait, lease, max
+local record_own = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (%d+) " -- of a hold: node, fence, weight
+local record_beating = "^h (%S+) %d+ (%d+) %d+ 0 %d+ %S+ r %d+ (%d+) 0 " -- that renews: node, fence, lease
+local record_heir = "^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$" -- of a waiter: node, ticket,
+-- heard, limit, tail, weight, secret, wait
+local record_lives = "^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) " -- of a waiter: node, heard, wait
+-- Before the ticket, the fence and granted of a record that the plain cases write, and behind them.
+local record_waits = "w "
+local record_holds = "h "
+local record_given = "g "
+local record_gap = " "
+local record_limit = " 0 "
 
 -- record_new is the record of a claim that asks. These are its fields and, of one that was
 -- read, secret and kind; tail has the text behind limit as it is; held is the deadline of a
 -- hold, where a step has looked it up (ms); changed says that the step has to write the
 -- record, and text is what it has written.
--- Ticket, fence and granted are text where they were read: nothing is reckoned with them.
-local function record_new(node, weight, wait, lease, max, tail)
+-- Of a claim that waits, place and heard are what fence and granted are of a hold.
+-- Ticket, fence, granted and place are text where they were read: nothing is reckoned with them.
+local function record_new(node, tail)
+  local weight, wait, lease, max = string.match(tail, record_asks)
   return {
     node = node, phase = "w", zombie = "", ticket = 0, fence = "0", granted = 0, limit = 0, tail = tail,
-    weight = weight, wait = wait, lease = lease, max = max, held = 0, changed = true,
+    place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max), held = 0, changed = true,
   }
 end
 
 -- record_read returns the record, or nil for a tombstone.
 local function record_read(text)
-  local size, from = string.match(text, record_node)
-  if not size then
+  local phase, zombie, node, ticket, fence, granted, limit, tail, weight, secret, kind, wait, lease, max = string.match(
+    text, "^(%a)(%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
     return nil
   end
-  local node = string.sub(text, from, from + size - 1)
-  local phase, zombie, ticket, fence, granted, limit, tail, weight, secret, kind, wait, lease, max = string.match(
-    text, "^(%a)(%d*) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$", from + size)
+  local waits = phase == "w"
   return {
-    node = node, phase = phase, zombie = zombie, ticket = ticket, fence = fence, granted = granted,
+    node = node, phase = phase, zombie = zombie, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
     limit = tonumber(limit), tail = tail, weight = tonumber(weight), secret = secret, kind = kind,
     wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
   }
@@ -67,8 +74,14 @@ end
 -- record_write is the counterpart of record_read. The tail may hold any bytes, which
 -- format would cut.
 local function record_write(r)
-  return string.format("%d:%s%s%s %d %s %d %d ",
-    #r.node, r.node, r.phase, r.zombie, r.ticket, r.fence, r.granted, r.limit) .. r.tail
+  local waits = r.phase == "w"
+  return string.format("%s%s %s %d %s %d %d ", r.phase, r.zombie, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.tail
+end
+
+-- record_alive is until when a claim that waits lives (ms).
+local function record_alive(r)
+  return r.heard + r.wait
 end
 
 -- record_terms writes another kind, lease and maximum hold (ms) into a record: an entry

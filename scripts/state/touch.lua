@@ -1,9 +1,10 @@
--- touch sets the line's expiry to what it is: a first write that needs no memory.
+--- @include "state/int"
+-- touch sets the expiry of a fat name's line to what it is, or will be: a first write that needs no memory.
 -- Redis refuses a script on a full server only at its first write that does.
 local function touch(at, st)
-  if st.exp > 0 then
-    redis.call("PEXPIREAT", at.line, st.exp)
-  else
+  if st.was_never then
     redis.call("PERSIST", at.line)
+  else
+    redis.call("PEXPIREAT", at.line, int(st.exp > at.ms and st.exp or at.ms + at.linger))
   end
 end

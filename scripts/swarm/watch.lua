@@ -1,5 +1,4 @@
 --- @include "state/band"
---- @include "state/feature"
 --- @include "state/now"
 -- watch gathers what the scripts of a swarm need: its keys, the server's time
 -- (ms) and where the bands of its scores begin. Where a newer release of Berth
@@ -15,5 +14,5 @@ local function watch(state, probes)
   local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = band_width }
   at.left = 2 * band_width
   local format = tonumber(redis.call("HGET", state, "fmt")) or 0
-  return at, format > feature_newest and format or nil
+  return at, format > 1 and format or nil
 end

@@ -7,6 +7,12 @@
 --   released   somebody has ended the hold or the wait by force: claim
 --   next       a deadline has come nearer, for the node of the first in line: ms until then
 --   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
+-- What the plain case of a grant begins with, before the name; what stands before each part; and
+-- the resource of a claim that gets none.
+local wake_granted = "7:granted%d:"
+local wake_size = "%d:"
+local wake_nothing = "0:"
+
 -- wake adds one for a node to those that tell publishes when all is written.
 local function wake(at, node, ...)
   local parts = {}

@@ -1,9 +1,13 @@
 package pool
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/line"
 )
 
 // acquire asks with a new claim, or again with an old one.
@@ -19,8 +23,7 @@ func (d *driver) acquire(t *rapid.T) {
 		only = d.key(t)
 	}
 	asker := c.id[:1]
-	r := d.run(t, "pool_acquire", asker, c.id, digit(may), dec(c.priority), dec(c.wait), dec(c.lease), dec(c.most),
-		c.tail, only)
+	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.tail, only)
 	d.same(t, "acquire", &r, d.acquired(c, asker, only, may)...)
 }
 
@@ -32,25 +35,28 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 	} else if c.deadline > d.now {
 		return []any{"granted", c.ticket, c.fence, d.span(c), confirmed(c), len(d.items), c.resource}
 	} else if c.alive > d.now {
-		return []any{"queued", c.ticket, 0, c.alive - d.now, d.first(asker), len(d.items), "", c.place, d.ahead(c)}
+		return []any{"queued", c.ticket, 0, c.alive - d.now, d.first(asker), len(d.items), "", c.place, slices.Index(d.line(), c)}
 	}
-	waited, swept := c.alive > 0, 0
+	waited := c.alive > 0
 	if c.known {
 		d.quit(c, "", 0, 0, "")
 	}
 	c.node, c.limit, c.known = asker, 0, true
 	due := len(d.items) > len(d.free) && d.over()
 	if _, waiting, _ := d.holds(); due || waiting > 0 || len(d.free) == 0 {
-		swept = d.reclaim()
+		d.reclaim()
+		if may && max(d.ticket+1, d.now)%16 == 0 { // one of sixteen looks
+			d.patrol(8)
+		}
 		d.handOff()
 	}
 	if !waited {
 		c.ticket = max(d.ticket+1, d.now)
 	}
-	place := (127-c.priority)<<44 + c.ticket
-	line, key := d.line(), ""
+	place := fmt.Sprintf("%s %013d", line.Lane(c.priority), c.ticket)
+	waiters, key := d.line(), ""
 	d.drops = 0
-	if len(line) == 0 || place < line[0].place {
+	if len(waiters) == 0 || place < waiters[0].place {
 		key = d.pick(c, only, "")
 	}
 	if key != "" {
@@ -58,24 +64,23 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 		d.take(c, key)
 		c.place = place
 		d.granted = append(d.granted, c)
-		return []any{"granted", c.ticket, c.fence, d.span(c), confirmed(c), len(d.items), key}
+		return []any{"granted", c.ticket, c.fence, d.span(c), d.more + confirmed(c), len(d.items), key}
 	}
-	more := 0
 	if d.drops > 0 {
-		more = flagMore // it may not have been all that was in the way
+		d.more = flagMore // it may not have been all that was in the way
 	}
 	held, waiting, _ := d.holds()
 	if !may {
 		c.known = false
 		word := "full"
-		if len(d.free) > 0 && len(line) > 0 {
+		if len(d.free) > 0 && len(waiters) > 0 {
 			word = "ahead"
 		}
-		return []any{word, held, waiting, swept, more, len(d.items)}
+		return []any{word, held, waiting, d.swept, d.more, len(d.items)}
 	}
 	c.place, c.alive, c.phase = place, d.now+c.wait, 'w'
 	d.ticket, d.came = max(d.ticket, c.ticket), c
-	return []any{"queued", c.ticket, 0, c.wait, more + d.first(asker), len(d.items), "", c.place, d.ahead(c)}
+	return []any{"queued", c.ticket, 0, c.wait, d.more + d.first(asker), len(d.items), "", c.place, slices.Index(d.line(), c)}
 }
 
 // The flags of a reply; see scripts/line/reply.lua.
@@ -107,15 +112,4 @@ func (d *driver) span(c *claim) int64 {
 		return -1
 	}
 	return c.deadline - d.now
-}
-
-// ahead is how many wait before a claim. Places can be equal: a claim that is granted
-// at once does not move the last ticket on.
-func (d *driver) ahead(c *claim) (n int) {
-	for _, w := range d.line() {
-		if w.place < c.place {
-			n++
-		}
-	}
-	return n
 }

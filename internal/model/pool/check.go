@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,9 +15,10 @@ import (
 // view is what the server has of a pool.
 type view struct {
 	state, items, free, bindings map[string]string
-	line                         map[string]int64
+	values, line                 map[string]int64
 }
 
+// width is that of a band of the line; see scripts/state/band.lua.
 const width = int64(1) << 44
 
 func (d *driver) look(t *rapid.T) view {
@@ -31,14 +31,12 @@ func (d *driver) look(t *rapid.T) view {
 		}
 		*fields = all
 	}
-	if text, ok := v.state["counts"]; ok {
-		counts, err := world.Counts(text)
+	if len(v.state) > 0 {
+		values, err := world.Counts(v.state["v"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, n := range counts {
-			v.state[name] = strconv.FormatInt(n, 10)
-		}
+		v.values = values
 	}
 	scores, err := d.do(t, "ZRANGE", d.keys[1], "0", "-1", "WITHSCORES").AsZScores()
 	if err != nil {
@@ -126,16 +124,25 @@ func (d *driver) checkBindings(t *rapid.T) {
 }
 
 func (d *driver) checkLine(t *rapid.T) {
-	want := map[string]int64{}
+	want := map[string]int64{"-": 1<<53 - 1}
+	if len(d.view.state) == 0 {
+		clear(want)
+	}
 	put := func(member string, on bool, score int64) {
 		if on {
 			want[member] = score
 		}
 	}
 	for id, c := range d.claims {
-		put("h:"+id, c.deadline > 0, c.deadline)
-		put("a:"+id, c.alive > 0, width+c.alive)
-		put("q:"+id, c.alive > 0, 2*width+c.place)
+		put("h:"+id, c.deadline > 0, width+c.deadline)
+		if c.alive > 0 {
+			lane, place, _ := strings.Cut(c.place, " ")
+			want[place+"-"+id], _ = strconv.ParseInt(lane, 10, 64)
+			text := fmt.Sprintf("w %s %d %s %d 0 %s", c.node, c.ticket, place, c.alive-c.wait, c.tail)
+			if got := d.view.state["c:"+id]; got != text {
+				t.Fatalf("%s waits by %q, in the model by %q", id, got, text)
+			}
+		}
 		put("t:"+id, c.stone != "", 260*width+c.forgotten)
 		if got := d.view.state["r:"+id]; got != c.resource {
 			t.Fatalf("%s holds %q, in the model %q", id, got, c.resource)
@@ -153,7 +160,7 @@ func (d *driver) checkLine(t *rapid.T) {
 		put("u:"+name, b.ends < forever, 266*width+b.ends)
 	}
 	for member, score := range d.view.line {
-		if want[member] != score {
+		if at, ok := want[member]; !ok || at != score {
 			t.Fatalf("%q is at %d, in the model at %d", member, score, want[member])
 		}
 	}
@@ -182,17 +189,23 @@ func (d *driver) checkCounts(t *rapid.T) {
 	if len(d.view.state) == 0 {
 		return
 	}
-	endless := 0
+	endless, due, keep := 0, int64(0), 0
 	for _, c := range d.claims {
 		if c.deadline > 0 && c.lease == 0 && c.most == 0 && c.phase != 'g' {
 			endless++
+		} else if c.deadline > 0 && (due == 0 || c.deadline < due) {
+			due = c.deadline
 		}
 	}
-	for field, want := range map[string]any{
-		"used": held, "waiting": waiting, "gone": stones, "forever": endless, "fence": d.fence, "ticket": d.ticket,
+	if d.stays() {
+		keep = 1
+	}
+	for word, want := range map[string]int64{
+		"fmt": 2, "fence": d.fence, "due": due, "ticket": d.ticket, "cap": 1, "used": int64(held), "waiting": int64(waiting),
+		"gone": int64(stones), "forever": int64(endless), "keep": int64(keep), "look": int64(d.looked), "rev": 0, "news": 0,
 	} {
-		if got := cmp.Or(d.view.state[field], "0"); got != fmt.Sprint(want) {
-			t.Fatalf("%s is %s, in the model %v", field, got, want)
+		if got := d.view.values[word]; got != want {
+			t.Fatalf("%s is %d, in the model %d", word, got, want)
 		}
 	}
 	counts := fmt.Sprintf("%d %d %d %d %d ", len(d.items), len(d.free), leased, leaving, d.gen)

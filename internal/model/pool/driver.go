@@ -140,7 +140,7 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 	t.Helper()
 	d.tick(t)
 	r := d.call(t, d.keys, script, append([]string{lingerMS, d.prefix, d.Name}, args...)...)
-	d.view, d.granted = d.look(t), nil
+	d.view, d.granted, d.swept, d.more = d.look(t), nil, 0, 0
 	d.hear(args, &r)
 	return r
 }
@@ -199,7 +199,7 @@ func dec(n int64) string { return strconv.FormatInt(n, 10) }
 func (d *driver) claim(t *rapid.T) *claim {
 	d.made++
 	c := &claim{
-		node: pickOf(t, "node", "a", "b"), priority: pickOf[int64](t, "priority", 0, 0, 0, 1),
+		node: pickOf(t, "node", "a", "b"), priority: pickOf(t, "priority", 0, 0, 0, 1),
 		renews: rapid.Bool().Draw(t, "renews"), wait: 1000, lease: pickOf[int64](t, "lease", 1000, 1000, 600, 3000, 0),
 		most: pickOf[int64](t, "max", 0, 0, 1500),
 	}
@@ -218,7 +218,7 @@ func (d *driver) claim(t *rapid.T) *claim {
 	}
 	rec := engine.Record{
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
-		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: int(c.priority), Owner: "o|1 2",
+		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority, Owner: "o|1 2",
 	}
 	if c.lease == 0 {
 		rec.Lease = berth.Forever

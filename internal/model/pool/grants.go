@@ -54,13 +54,9 @@ func (m *model) over() bool {
 func own[V any](_ V, k string) string { return k }
 
 // reclaim drops what has expired.
-func (m *model) reclaim() int {
+func (m *model) reclaim() {
 	held := expired(m.claims, m.now, func(c *claim) int64 { return c.deadline }, own)
 	for _, id := range held {
-		m.quit(m.claims[id], "", 0, 0, "")
-	}
-	dead := expired(m.claims, m.now, func(c *claim) int64 { return c.alive }, own)
-	for _, id := range dead {
 		m.quit(m.claims[id], "", 0, 0, "")
 	}
 	stones := expired(m.claims, m.now, func(c *claim) int64 { return c.forgotten }, own)
@@ -89,7 +85,24 @@ func (m *model) reclaim() int {
 	for _, name := range binds {
 		delete(m.binds, name)
 	}
-	return len(held) + len(dead) + len(stones) + len(rests) + len(left) + len(binds)
+	m.swept += len(held) + len(stones) + len(rests) + len(left) + len(binds)
+}
+
+// patrol looks at so many places of the line and drops those who died waiting.
+func (m *model) patrol(places int) {
+	line := m.line()
+	if len(line) == 0 {
+		return
+	} else if m.looked > 0 {
+		line = line[:min(m.looked, len(line))]
+	}
+	m.looked = max(len(line)-places, 0)
+	for _, c := range line[m.looked:] {
+		if c.alive <= m.now {
+			m.quit(c, "", 0, 0, "")
+			m.swept, m.more = m.swept+1, flagMore
+		}
+	}
 }
 
 // fits says whether a resource may be granted; an expired one leaves. Nobody may hold
@@ -179,7 +192,7 @@ func (m *model) take(c *claim, key string) {
 	}
 	c.resource = key
 	m.fence = max(m.fence+1, m.us)
-	c.fence, c.granted = m.fence, m.now
+	c.fence = m.fence
 }
 
 // line are those who wait, in order.
@@ -190,7 +203,7 @@ func (m *model) line() []*claim {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b *claim) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(all, func(a, b *claim) int { return cmp.Compare(a.place+"-"+a.id, b.place+"-"+b.id) })
 	return all
 }
 
@@ -199,6 +212,7 @@ func (m *model) handOff() {
 	for _, c := range m.line() {
 		if c.alive <= m.now {
 			m.quit(c, "", 0, 0, "")
+			m.swept++
 			continue
 		}
 		key := m.pick(c, "", "")

@@ -40,6 +40,9 @@ func (d *driver) release(t *rapid.T) {
 		stone = "gone"
 	}
 	kept := d.quit(c, stone, stays, said, "429 \n")
+	if _, _, stones := d.holds(); stones > 0 {
+		d.reclaim()
+	}
 	d.handOff()
 	d.same(t, "release", &r, word, 0, fence, digit(kept))
 }
@@ -68,6 +71,7 @@ func (d *driver) force(t *rapid.T) {
 func (d *driver) renew(t *rapid.T) {
 	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach")
 	args, want, resources := []string{node}, []any{}, []any{}
+	waits := false
 	var of []*claim
 	for _, id := range d.ids[max(0, len(d.ids)-12):] {
 		if c := d.claims[id]; c.node == node || rapid.IntRange(0, 9).Draw(t, "stray") == 0 {
@@ -90,7 +94,7 @@ func (d *driver) renew(t *rapid.T) {
 			d.lengthen(c, mode)
 			want = append(want, "held", d.span(c), c.fence)
 		case c.alive > d.now:
-			c.alive = d.now + c.wait
+			c.alive, waits = d.now+c.wait, true
 			want = append(want, "waiting", c.wait, 0)
 		default:
 			want = append(want, "unknown", 0, 0)
@@ -99,9 +103,12 @@ func (d *driver) renew(t *rapid.T) {
 	}
 	if len(d.view.state) > 0 {
 		d.reclaim()
+		if waits {
+			d.patrol(32)
+		}
 		d.handOff()
 	}
-	want = append([]any{"renewed", nil, d.first(node), len(d.items)}, want...)
+	want = append([]any{"renewed", nil, d.more + d.first(node), len(d.items)}, want...)
 	d.same(t, "renew", &r, append(want, resources...)...)
 }
 
@@ -140,7 +147,7 @@ func (d *driver) swap(t *rapid.T) {
 		d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.span(c), 0, len(d.items), c.resource, 1)
 		return
 	}
-	swept := d.reclaim()
+	d.reclaim()
 	d.handOff()
 	held, waiting, _ := d.holds()
 	key := ""
@@ -152,7 +159,7 @@ func (d *driver) swap(t *rapid.T) {
 		if waiting > 0 {
 			word = "ahead"
 		}
-		d.same(t, "swap", &r, word, held, waiting, swept, nil, len(d.items))
+		d.same(t, "swap", &r, word, held, waiting, d.swept, nil, len(d.items))
 		return
 	}
 	c.fences = append(c.fences, c.fence)

@@ -18,19 +18,23 @@ func (d *driver) checkKeys(t *rapid.T) {
 	}
 	ends := d.number(t, "PEXPIRETIME", d.keys[0])
 	for _, key := range d.keys {
-		if at := d.number(t, "PEXPIRETIME", key); at != ends && (at != -2 || key != d.keys[1]) {
+		if at := d.number(t, "PEXPIRETIME", key); at != ends {
 			t.Fatalf("%s ends at %d, the state at %d", key, at, ends)
 		}
+	}
+	last := d.view.values["exp"] // where something keeps them, they would end then
+	if ends != -1 && ends != last {
+		t.Fatalf("the keys end at %d, and say at %d", ends, last)
 	}
 	if d.stays() && ends != -1 {
 		t.Fatalf("a pool with resources ends at %d", ends)
 	}
 	for _, c := range d.claims {
-		if ends != -1 && max(c.deadline, c.alive, c.forgotten) > ends {
+		if c.deadline == forever && ends != -1 || c.deadline < forever && max(c.deadline, c.alive, c.forgotten) > last {
 			t.Fatalf("%s lasts longer than the keys", c.id)
 		}
 	}
-	idle := !d.stays() && d.view.state["forever"] == "0"
+	idle := !d.stays() && d.view.values["forever"] == 0
 	if idle && (ends == -1 || ends > d.now+60*60*1000) {
 		t.Fatalf("an empty pool ends at %d", ends)
 	}

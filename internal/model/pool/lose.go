@@ -22,7 +22,7 @@ func (d *driver) flush(t *rapid.T) {
 func (d *driver) again(t *rapid.T) {
 	var of []*claim
 	for range 2 {
-		if c := d.old(t); c.place > 0 {
+		if c := d.old(t); c.place != "" {
 			of = append(of, c)
 		}
 	}
@@ -36,7 +36,7 @@ func (d *driver) restore(t *rapid.T, of []*claim) {
 		for _, c := range of {
 			if c.node == node {
 				mine = append(mine, c)
-				args = append(args, c.id, dec(c.place), fmt.Sprintf("%d:%sw %d 0 0 0 %s", len(node), node, c.ticket, c.tail))
+				args = append(args, c.id, c.place, fmt.Sprintf("w %s %d 0 0 0 %s", node, c.ticket, c.tail))
 			}
 		}
 		if len(mine) == 0 {

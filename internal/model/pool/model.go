@@ -25,19 +25,19 @@ type wants struct {
 // while it holds or waits; stone is the word of a tombstone.
 type claim struct {
 	wants
-	id, node, tail              string
-	priority                    int64
-	renews                      bool
-	wait, lease, most           int64
-	phase                       byte
-	ticket, place, fence, limit int64
-	deadline, alive             int64
-	stone                       string
-	forgotten                   int64
-	resource                    string
-	granted                     int64
-	fences                      []int64 // those that it had before
-	known                       bool    // the server has a record or a tombstone
+	id, node, tail       string
+	priority             int
+	renews               bool
+	wait, lease, most    int64
+	phase                byte
+	ticket, fence, limit int64
+	place                string // as a reply tells it: its lane, and its place in that
+	deadline, alive      int64
+	stone                string
+	forgotten            int64
+	resource             string
+	fences               []int64 // those that it had before
+	known                bool    // the server has a record or a tombstone
 }
 
 // binding is a binding in the model.
@@ -48,11 +48,12 @@ type binding struct {
 
 // model is a pool as it should be: no list, no links, no scores, no counts that are
 // kept; only the order in which resources came free is. What has expired stays until
-// a script reclaims.
+// a script reclaims, and who died waiting until a script comes by.
 type model struct {
 	now, us            int64
 	replace            string // who began the last Replace
 	fence, ticket, gen int64
+	looked             int // the rank below which patrol looks next, 0 = from the end
 	items              map[string]*item
 	free               []string
 	claims             map[string]*claim
@@ -67,7 +68,9 @@ type model struct {
 	granted []*claim
 	came    *claim
 	handed  []string
-	drops   int // what pick has dropped, in this run of a script
+	swept   int // how much this run of a script has dropped, but for what pick has
+	drops   int // what that has
+	more    int // the flag that there is more to sweep
 	fault   string
 }
 

@@ -108,7 +108,9 @@ func (d *driver) rest(t *rapid.T) {
 	d.reclaim()
 	i := d.items[key]
 	if i == nil || i.leaving {
-		d.handOff()
+		if d.swept > 0 {
+			d.handOff()
+		}
 		d.same(t, "rest", &r, "absent")
 		return
 	}
@@ -148,9 +150,9 @@ func (d *driver) tie(t *rapid.T) {
 func (d *driver) sweep(t *rapid.T) {
 	d.tick(t)
 	stats := d.call(t, d.keys[:3], "pool_stats", "1000")
-	past := d.past()
-	r := d.run(t, "pool_sweep", "a")
-	dropped := d.reclaim()
+	past, whole := d.past(), pickOf(t, "whole", "0", "1", "2")
+	r := d.run(t, "pool_sweep", "a", whole)
+	d.reclaim()
 	leased, resting, leaving := 0, 0, 0
 	for _, i := range d.items {
 		leased += min(len(i.claims), 1)
@@ -161,14 +163,21 @@ func (d *driver) sweep(t *rapid.T) {
 	}
 	held, waiting, _ := d.holds()
 	d.same(t, "stats", &stats, "stats", len(d.items), len(d.free), leased, resting, leaving, held, waiting, past)
+	if whole == "1" {
+		d.looked = 0
+	}
+	d.patrol(100)
+	if whole != "0" && d.looked > 0 {
+		d.more = flagMore
+	}
 	d.handOff()
-	d.same(t, "sweep", &r, "swept", nil, d.first("a"), len(d.items), dropped)
+	d.same(t, "sweep", &r, "swept", nil, d.more+d.first("a"), len(d.items), d.swept)
 }
 
-// past is how many holds, waiting claims and resources have expired.
+// past is how many holds and resources have expired.
 func (m *model) past() (count int) {
 	for _, c := range m.claims {
-		if ends := max(c.deadline, c.alive); ends > 0 && ends <= m.now {
+		if c.deadline > 0 && c.deadline <= m.now {
 			count++
 		}
 	}

@@ -2,42 +2,176 @@ package world
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/line"
 )
 
-// countNames are the words of the field "counts" of a state; see scripts/state/counts.lua.
-var countNames = []string{"cap", "used", "waiting", "gone", "forever", "keep"}
+// countNames are the words of the values of a fat name; see scripts/state/values.lua.
+var countNames = []string{
+	"fmt", "fence", "exp", "due", "ticket", "busy", "cap", "used", "waiting", "gone", "forever", "keep", "look", "rev", "news",
+}
 
-// Counts reads the field "counts" of a state.
+// Counts reads the field "v" of a state: the values of a fat name.
 func Counts(text string) (map[string]int64, error) {
 	words := strings.Fields(text)
 	if len(words) != len(countNames) {
-		return nil, fmt.Errorf("counts are %d words, not %d: %q", len(countNames), len(words), text)
+		return nil, fmt.Errorf("values are %d words, not %d: %q", len(countNames), len(words), text)
 	}
 	counts := make(map[string]int64)
 	for i, name := range countNames {
 		n, err := strconv.ParseInt(words[i], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("counts: %w", err)
+			return nil, fmt.Errorf("values: %w", err)
 		}
 		counts[name] = n
 	}
 	return counts, nil
 }
 
-// SetCount has the state keep another number than it does.
-func (w *World) SetCount(name string, n int) {
+// SetCount has a fat name's state keep another number than it does.
+func (w *World) SetCount(name string, n int64) {
 	w.T.Helper()
-	i := slices.Index(countNames, name)
-	require.GreaterOrEqual(w.T, i, 0, name)
-	text, err := w.Do("HGET", w.State, "counts").ToString()
+	text, err := w.Do("HGET", w.State, "v").ToString()
 	require.NoError(w.T, err)
+	w.Do("HSET", w.State, "v", WithCount(w.T, text, name, n))
+}
+
+// WithCount is the text of values with another number, as wide as the one that was there.
+func WithCount(t require.TestingT, text, name string, n int64) string {
+	i := slices.Index(countNames, name)
+	require.GreaterOrEqual(t, i, 0, name)
 	words := strings.Fields(text)
-	require.Len(w.T, words, len(countNames), text)
-	words[i] = strconv.Itoa(n)
-	w.Do("HSET", w.State, "counts", strings.Join(words, " "))
+	require.Len(t, words, len(countNames), text)
+	words[i] = fmt.Sprintf("%0*d", len(words[i]), n)
+	return strings.Join(words, " ")
+}
+
+// Thin is what the text of a thin name says; see scripts/state/thin.lua.
+type Thin struct {
+	Fence int64
+	// Claim is that of its hold, "" for an idle name; Record is its record, as a fat name would
+	// have it, and Ends its deadline (ms by the server's clock).
+	Claim, Record string
+	Ends          int64
+}
+
+var thinText = regexp.MustCompile(`(?s)^(\d{16})(?: (\d{13}) ((\S+)\.[^\s.]+) (1 .*))?$`)
+
+// ParseThin reads the text of a thin name.
+func ParseThin(text string) (Thin, error) {
+	words := thinText.FindStringSubmatch(text)
+	if words == nil {
+		return Thin{}, fmt.Errorf("not the text of a thin name: %q", text)
+	}
+	var thin Thin
+	var err error
+	if thin.Fence, err = strconv.ParseInt(words[1], 10, 64); err != nil || words[3] == "" {
+		return thin, err
+	}
+	granted, node := thin.Fence/1000, words[4]
+	write := func(limit int64) string {
+		return fmt.Sprintf("h %s %d %d %d %d %s", node, granted, thin.Fence, granted, limit, words[5])
+	}
+	record, err := line.ParseRecord(write(0))
+	if err != nil {
+		return thin, err
+	}
+	since, err := strconv.ParseInt(words[2], 10, 64)
+	if err != nil {
+		return thin, err
+	}
+	thin.Claim, thin.Ends = words[3], since+record.LeaseMillis()
+	limit := int64(0)
+	if record.MaxHold > 0 {
+		limit = granted + record.MaxHold.Milliseconds()
+		thin.Ends = min(thin.Ends, limit)
+	}
+	thin.Record = write(limit)
+	return thin, nil
+}
+
+// Counts are the values that a thin name has, were it fat, at a moment (ms by the server's clock).
+func (thin Thin) Counts(now int64) map[string]int64 {
+	counts := map[string]int64{"fence": thin.Fence, "cap": 1}
+	if thin.Claim != "" && thin.Ends > now {
+		counts["used"], counts["due"] = 1, thin.Ends
+	}
+	return counts
+}
+
+// text is that of a thin name.
+func (w *World) text() (text string, thin bool) {
+	w.T.Helper()
+	words, err := w.Do("MGET", w.State).ToArray()
+	require.NoError(w.T, err)
+	if words[0].IsNil() {
+		return "", false
+	}
+	text, err = words[0].ToString()
+	require.NoError(w.T, err)
+	return text, true
+}
+
+// thin reads the name if it is thin.
+func (w *World) thin() (thin Thin, is bool) {
+	w.T.Helper()
+	text, is := w.text()
+	if is {
+		var err error
+		thin, err = ParseThin(text)
+		require.NoError(w.T, err)
+	}
+	return thin, is
+}
+
+// fat are the fields of the state of a name that is fat, none of another one.
+func (w *World) fat() map[string]string {
+	w.T.Helper()
+	if w.Thin() {
+		return nil
+	}
+	fields, err := w.Do("HGETALL", w.State).AsStrMap()
+	require.NoError(w.T, err)
+	return fields
+}
+
+// Thin says that the name is thin.
+func (w *World) Thin() bool {
+	w.T.Helper()
+	_, is := w.text()
+	return is
+}
+
+// Values are the values of the name in whichever form it is, all 0 where it is not there.
+func (w *World) Values() map[string]int64 {
+	w.T.Helper()
+	if thin, is := w.thin(); is {
+		return thin.Counts(time.Now().UnixMilli())
+	}
+	text, ok := w.fat()["v"]
+	if !ok {
+		return map[string]int64{}
+	}
+	counts, err := Counts(text)
+	require.NoError(w.T, err)
+	return counts
+}
+
+// Record is the text of a claim's record or tombstone, "" where there is none.
+func (w *World) Record(claim string) string {
+	w.T.Helper()
+	if thin, is := w.thin(); is {
+		if thin.Claim == claim {
+			return thin.Record
+		}
+		return ""
+	}
+	return w.fat()["c:"+claim]
 }

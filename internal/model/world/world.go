@@ -122,11 +122,10 @@ func (w *World) Keys() []string {
 // Dump is all that the server has of the name, for comparing.
 func (w *World) Dump() string {
 	w.T.Helper()
-	fields, err := w.Do("HGETALL", w.State).AsStrMap()
-	require.NoError(w.T, err)
 	line, err := w.Do("ZRANGE", w.Line, "0", "-1", "WITHSCORES").AsZScores()
 	require.NoError(w.T, err)
-	all := []any{fields, line}
+	text, _ := w.text()
+	all := []any{text, w.fat(), line}
 	for _, key := range w.Hashes {
 		fields, err := w.Do("HGETALL", key).AsStrMap()
 		require.NoError(w.T, err)
@@ -139,32 +138,35 @@ func (w *World) Dump() string {
 // failover leaves it whose replica had fallen behind, or a restart from an older copy.
 func (w *World) Snapshot() (restore func()) {
 	w.T.Helper()
-	keys := append([]string{w.State, w.Line}, w.Hashes...)
 	var back [][]string
-	for _, key := range keys {
+	for _, key := range append([]string{w.State, w.Line}, w.Hashes...) {
 		back = append(back, []string{"DEL", key})
+		kind, err := w.Do("TYPE", key).ToString()
+		require.NoError(w.T, err)
 		var put []string
-		if key == w.Line {
+		switch kind {
+		case "none":
+			continue
+		case "string":
+			text, err := w.Do("GET", key).ToString()
+			require.NoError(w.T, err)
+			put = []string{"SET", key, text}
+		case "zset":
 			line, err := w.Do("ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
 			require.NoError(w.T, err)
+			put = []string{"ZADD", key}
 			for _, z := range line {
 				put = append(put, strconv.FormatFloat(z.Score, 'f', -1, 64), z.Member)
 			}
-		} else {
+		default:
 			fields, err := w.Do("HGETALL", key).AsStrMap()
 			require.NoError(w.T, err)
+			put = []string{"HSET", key}
 			for field, value := range fields {
 				put = append(put, field, value)
 			}
 		}
-		if len(put) == 0 {
-			continue
-		}
-		verb := "HSET"
-		if key == w.Line {
-			verb = "ZADD"
-		}
-		back = append(back, append([]string{verb, key}, put...))
+		back = append(back, put)
 		if at := w.Int("PEXPIRETIME", key); at > 0 {
 			back = append(back, []string{"PEXPIREAT", key, strconv.FormatInt(at, 10)})
 		}
@@ -180,9 +182,7 @@ func (w *World) Snapshot() (restore func()) {
 // Secret is what a push of a claim's grant proves itself by, as the server keeps it.
 func (w *World) Secret(claim string) string {
 	w.T.Helper()
-	text, err := w.Do("HGET", w.State, "c:"+claim).ToString()
-	require.NoError(w.T, err)
-	return strings.Split(text, " ")[6] // its node has no spaces
+	return strings.Split(w.Record(claim), " ")[7]
 }
 
 // Expiry is when the keys of the name expire, as a moment of the test. It fails if
@@ -201,46 +201,41 @@ func (w *World) Expiry() time.Duration {
 	return time.UnixMilli(at).Sub(w.Began)
 }
 
-// Field is a number of the state, 0 where it is not there.
+// Field is a number of the name, 0 where it is not there.
 func (w *World) Field(name string) int64 {
 	w.T.Helper()
-	text, err := w.Do("HGET", w.State, "counts").ToString()
-	if rueidis.IsRedisNil(err) {
-		return 0
-	}
-	require.NoError(w.T, err)
-	counts, err := Counts(text)
-	require.NoError(w.T, err)
-	if n, ok := counts[name]; ok {
-		return n
-	}
-	n, err := w.Do("HGET", w.State, name).AsInt64()
-	if rueidis.IsRedisNil(err) {
-		return 0
-	}
-	require.NoError(w.T, err)
-	return n
+	return w.Values()[name]
 }
 
 // LeftOf is what the server says is left of a claim's hold; ok is false if it has
 // none.
 func (w *World) LeftOf(claim string) (left time.Duration, ok bool) {
 	w.T.Helper()
+	if thin, is := w.thin(); is {
+		return time.Until(time.UnixMilli(thin.Ends)), thin.Claim == claim
+	}
 	score, err := w.Do("ZSCORE", w.Line, "h:"+claim).AsFloat64()
 	if rueidis.IsRedisNil(err) {
 		return 0, false
 	}
 	require.NoError(w.T, err)
-	return time.Until(time.UnixMilli(int64(score))), true
+	return time.Until(time.UnixMilli(int64(score) - 1<<44)), true
 }
 
 // RequireIdle fails unless nothing is held, nobody waits, and no record is left.
 func (w *World) RequireIdle() {
 	w.T.Helper()
 	synctest.Wait()
-	require.Zero(w.T, w.Int("EXISTS", w.Line), "the line is empty")
-	fields, err := w.Do("HGETALL", w.State).AsStrMap()
+	thin, is := w.thin()
+	require.Empty(w.T, thin.Claim)
+	members, err := w.Do("ZRANGE", w.Line, "0", "-1").AsStrSlice()
 	require.NoError(w.T, err)
+	fields := w.fat()
+	if len(fields) > 0 {
+		require.Equal(w.T, []string{"-"}, members, "the line is empty, but for what keeps it")
+	} else {
+		require.Empty(w.T, members, "there is no line; the name is thin: %t", is)
+	}
 	for name, value := range fields {
 		require.False(w.T, strings.HasPrefix(name, "c:"), "a record is left: %s = %s", name, value)
 	}

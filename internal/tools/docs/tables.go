@@ -28,7 +28,7 @@ var (
 	commentRow = regexp.MustCompile(`^--   (\S.*?) {2,}(\S.*)$`)
 	commentOn  = regexp.MustCompile(`^--    +(\S.*)$`)
 	constant   = regexp.MustCompile(`(?m)^local ([a-z]+_[a-z_]+) = ([0-9]+(?: [*+-] [0-9]+)*)`)
-	powers     = strings.NewReplacer("17592186044416", "2^44", "17592186044415", "2^44 - 1")
+	powers     = strings.NewReplacer("17592186044416", "2^44", "17592186044415", "2^44 - 1", "9007199254740991", "2^53 - 1")
 )
 
 const tableEnd = "<!-- end table -->"

@@ -1,0 +1,137 @@
+package line
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+const (
+	// thinTail is the longest tail of a record, in bytes, that a thin name takes; see
+	// scripts/state/thin.lua.
+	thinTail = 512
+	// fatFor is how long a name is not asked for by the script of thin names after that
+	// has said that it is fat, or held.
+	fatFor = 10 * time.Second
+	// namesKept is of how many names a node keeps what it knows.
+	namesKept = 4096
+)
+
+// known is what a node keeps of a name: nothing rests on it but speed.
+type known struct {
+	keys []string      // the name's Redis keys
+	fat  time.Duration // until when its scripts of thin names are not tried, on the clock
+}
+
+// names keeps what is known of the names that were used last. It is safe for concurrent use.
+type names struct {
+	mu     sync.Mutex
+	recent map[string]*known
+	before map[string]*known // those that were recent; one that is used again becomes recent
+}
+
+// of returns what is known of a name; keysOf makes its keys.
+func (n *names) of(name string, keysOf func(string) []string) (keys []string, fat time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := n.recent[name]
+	if k == nil {
+		if k = n.before[name]; k == nil {
+			k = &known{keys: keysOf(name)}
+		}
+		if len(n.recent) >= namesKept/2 || n.recent == nil {
+			n.recent, n.before = map[string]*known{}, n.recent
+		}
+		n.recent[name] = k
+	}
+	return k.keys, k.fat
+}
+
+// found takes note that a name is fat.
+func (n *names) found(name string, until time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if k := n.recent[name]; k != nil {
+		k.fat = until
+	}
+}
+
+// fits says whether a claim can be held by a thin name, and returns the tail of its record.
+func (s *Calls) fits(c *engine.Claim) (tail string, ok bool) {
+	r := &c.Record
+	if !s.thin || c.Capacity != 1 || r.Weight != 1 || r.Lease == berth.Forever || r.Lease > r.Wait || r.Lease > s.linger {
+		return "", false
+	}
+	bare := *r
+	bare.Secret = "" // nobody pushes a grant of a thin name
+	tail = Tail(&bare)
+	return tail, len(tail) <= thinTail
+}
+
+// acquireThin asks for a claim by the script of thin names. It reports false where the general
+// script has to be asked.
+func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
+	tail, ok := s.fits(c)
+	if !ok {
+		return a, false, nil
+	}
+	keys, fat := s.names.of(c.Name, s.keys)
+	if fat > s.clock.Now() {
+		return a, false, nil
+	}
+	r, err := s.RunOn(ctx, s.thinAcquire, scriptkit.Once, keys[:1],
+		c.ID, tail, Decimal((c.Record.Lease + s.linger).Milliseconds()))
+	if err != nil {
+		return a, false, err
+	}
+	if r.Status() != statusGranted {
+		s.names.found(c.Name, s.clock.Now()+fatFor)
+		return a, false, nil
+	}
+	c.Thin.Store(true)
+	fence, left := r.Int(1), c.Record.Lease
+	if limit := c.Record.MaxHold; limit > 0 {
+		left = min(left, limit)
+	}
+	return engine.Answer{
+		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, Capacity: 1,
+		Tide: engine.Tide{Next: -1},
+	}, true, r.Err()
+}
+
+// releaseThin gives a hold of a thin name back. It reports false where the general script has
+// to be asked, and whether this call may have run without an answer.
+func (s *Calls) releaseThin(ctx context.Context, c *engine.Claim) (done, unanswered bool, err error) {
+	keys, _ := s.names.of(c.Name, s.keys)
+	r, err := s.RunOn(ctx, s.thinRelease, scriptkit.Bounded, keys[:1], c.ID)
+	if err != nil {
+		return false, false, err
+	}
+	if r.Status() != statusReleased {
+		c.Thin.Store(false)
+		return false, r.Unanswered, nil
+	}
+	return true, r.Unanswered, nil
+}
+
+// renewThin beats a hold of a thin name. It reports false where the general script has to be
+// asked.
+func (s *Calls) renewThin(ctx context.Context, c *engine.Claim) (round engine.Round, ok bool, err error) {
+	keys, _ := s.names.of(c.Name, s.keys)
+	r, err := s.RunOn(ctx, s.thinRenew, scriptkit.Once, keys[:1], c.ID, s.Linger)
+	if err != nil {
+		return round, false, err
+	}
+	if r.Status() != statusHeld {
+		c.Thin.Store(false)
+		return round, false, nil
+	}
+	return engine.Round{
+		Status: []engine.Status{{Word: engine.WordHeld, Left: Millis(r.Int(1)), Fence: r.Int(2)}},
+		Tide:   engine.Tide{Next: -1},
+	}, true, r.Err()
+}

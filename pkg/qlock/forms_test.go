@@ -1,0 +1,393 @@
+package qlock_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// requireForm fails unless the door's name has the form, with the Redis keys of that.
+func (w *world) requireForm(thin bool, what ...any) {
+	w.T.Helper()
+	require.Equal(w.T, thin, w.Thin(), what...)
+	keys := []string{stateKey}
+	if !thin {
+		keys = append(keys, lineKey)
+	}
+	require.ElementsMatch(w.T, keys, w.Keys(), what...)
+	w.Expiry() // of both keys at once
+}
+
+// write runs a script that writes the door, as a process would that a test has no client for.
+func (w *world) write(script string, args ...string) *scriptkit.Reply {
+	w.T.Helper()
+	r := w.Call(script, append([]string{"60000", "berth:wake:", door}, args...)...)
+	return &r
+}
+
+// thinly runs a script of thin names.
+func (w *world) thinly(script string, args ...string) *scriptkit.Reply {
+	w.T.Helper()
+	r := w.CallOn([]string{stateKey}, script, args...)
+	return &r
+}
+
+// comesAndGoes has somebody hold the door, and give it back a millisecond later, by the general scripts.
+func (w *world) comesAndGoes() {
+	w.T.Helper()
+	id := fmt.Sprint("x.", w.Now().Microseconds())
+	require.Equal(w.T, "granted", w.ask(claim{node: "x", id: id}).Status())
+	w.Advance(ms)
+	require.Empty(w.T, w.serve(id))
+}
+
+// What a thin name cannot express makes it fat in the same call. The hold that there was goes on, and
+// once the name has been calm for so long it is thin again.
+func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
+	ctx := context.Background()
+	enters := func(how qlock.Conflict) func(w *world, n, other *node, l *qlock.Lock) func() {
+		return func(w *world, n, _ *node, l *qlock.Lock) func() {
+			inner := n.takeFor("me", &qlock.LockOptions{Conflict: how})
+			require.Equal(w.T, l.Fence(), inner.Fence())
+			return func() { release(w.T, inner); release(w.T, l) }
+		}
+	}
+	for name, play := range map[string]func(w *world, n, other *node, l *qlock.Lock) (end func()){
+		"its owner enters once more":    enters(qlock.WorkThrough),
+		"its owner enters, and extends": enters(qlock.ExtendAndWorkThrough),
+		"it is extended": func(w *world, _, _ *node, l *qlock.Lock) func() {
+			require.NoError(w.T, l.Extend(ctx, time.Second))
+			left, _ := w.LeftOf(l.ID())
+			require.Equal(w.T, lease+time.Second, left)
+			return func() { release(w.T, l) }
+		},
+		"it is detached": func(w *world, _, other *node, l *qlock.Lock) func() {
+			token := detach(w.T, l)
+			return func() { release(w.T, other.resume(token)) }
+		},
+		"it is resumed elsewhere": func(w *world, _, other *node, l *qlock.Lock) func() {
+			resumed := other.resume(detach(w.T, l))
+			w.Advance(lease)
+			w.honest(resumed)
+			return func() { release(w.T, resumed) }
+		},
+		"an operator extends it": func(w *world, _, other *node, l *qlock.Lock) func() {
+			require.NoError(w.T, other.ForceExtend(ctx, door, time.Second))
+			return func() { release(w.T, l) }
+		},
+		"an operator ends it": func(w *world, _, other *node, l *qlock.Lock) func() {
+			require.NoError(w.T, other.ForceRelease(ctx, door))
+			return func() { <-l.Done(); require.ErrorIs(w.T, l.Err(), berth.ErrReleased) }
+		},
+		"an operator ends all that its node has": func(w *world, n, other *node, l *qlock.Lock) func() {
+			_, err := other.ForceReleaseNode(ctx, n.Node())
+			require.NoError(w.T, err)
+			return func() { <-l.Done(); require.ErrorIs(w.T, l.Err(), berth.ErrReleased) }
+		},
+		"somebody waits": func(w *world, _, other *node, l *qlock.Lock) func() {
+			q := other.queue(nil)
+			return func() { release(w.T, l); release(w.T, q.granted(w.Now())) }
+		},
+		"somebody waits, and goes to the end of the line": func(w *world, _, other *node, l *qlock.Lock) func() {
+			q := other.queue(&qlock.LockOptions{QueueTTL: time.Second})
+			w.Advance(1500 * ms)
+			require.Equal(w.T, 1, other.Count("lock_requeue"))
+			return func() { release(w.T, l); release(w.T, q.granted(w.Now())) }
+		},
+		"a claim leaves that never came": func(w *world, _, _ *node, l *qlock.Lock) func() {
+			r := w.write("lock_release", "late", "late.1", "60000")
+			require.Equal(w.T, "not_held", r.Status())
+			require.Equal(w.T, "gone", w.ask(claim{node: "late", id: "late.1"}).Status())
+			return func() { release(w.T, l) }
+		},
+		"it leaves, and may come once more": func(w *world, n, _ *node, l *qlock.Lock) func() {
+			r := w.write("lock_release", n.Node(), l.ID(), "60000")
+			require.Equal(w.T, "released", r.Status())
+			require.Equal(w.T, "gone", w.ask(claim{node: n.Node(), id: l.ID()}).Status())
+			return func() { _ = l.Release(ctx) }
+		},
+		"somebody stands in line again": func(w *world, n, _ *node, l *qlock.Lock) func() {
+			came := w.Began.Add(-time.Second).UnixMilli()
+			r := engine.Record{Weight: 1, Wait: time.Second, Lease: time.Second, Phase: 'w', Node: "r", Ticket: came}
+			reply := w.write("lock_restore", "r", "1", "r.1", fmt.Sprintf("254 %013d", came), line.Text(&r))
+			require.Equal(w.T, "waiting", reply.Str(6))
+			require.Equal(w.T, []string{"r.1"}, w.line(n))
+			return func() { w.Advance(time.Second); release(w.T, l) } // it has died
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, other := w.node(), w.node()
+				release(t, n.take(nil))
+				w.requireForm(true, "idle")
+				w.Advance(time.Second)
+				l := n.takeFor("me", &qlock.LockOptions{MaxHold: time.Hour, Meta: map[string]string{"why": "a test"}})
+				w.requireForm(true, "held")
+				require.Equal(t, l.Fence(), w.Field("fence"))
+				was := n.info().Entries[0]
+				w.Advance(10 * ms)
+
+				end := play(w, n, other, l)
+				w.requireForm(false, "in use")
+				if entries := n.info().Entries; len(entries) > 0 {
+					is := entries[0]
+					require.Equal(t, []any{was.ID, was.Owner, was.Fence, was.Lease, was.MaxHold, was.Granted, was.Meta},
+						[]any{is.ID, is.Owner, is.Fence, is.Lease, is.MaxHold, is.Granted, is.Meta})
+					if is.Node == was.Node && !is.Detached {
+						w.honest(l)
+					}
+				}
+				end()
+				w.requireForm(false, "so soon")
+				fence := w.Field("fence")
+				require.GreaterOrEqual(t, fence, l.Fence())
+
+				w.Advance(time.Minute) // the longest that a tombstone stays
+				w.sweep()
+				w.Advance(11 * time.Second)
+				w.comesAndGoes()
+				w.requireForm(true, "it has been calm")
+				w.RequireIdle()
+				require.Greater(t, w.Field("fence"), fence)
+				w.Advance(ms)
+				require.Greater(t, n.take(nil).Fence(), fence)
+				w.requireForm(true, "held again")
+			})
+		})
+	}
+}
+
+// A name that has been in use is thin again at the first write after 10 seconds of calm.
+func TestAnIdleNameBecomesThinAfterTenSecondsOfCalm(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.ask(claim{node: "h", id: "h.1"})
+		w.ask(claim{node: "q", id: "q.1"})
+		w.Advance(time.Second)
+		require.Equal(t, []string{"q.1"}, w.serve("h.1"))
+		calm := w.Now()
+		w.comesAndGoes()
+		w.requireForm(false)
+		w.ask(claim{node: "x", id: "x.dies"})
+		w.Until(calm + ms + lease)
+		w.sweep()
+		w.requireForm(false)
+		require.Zero(t, w.Field("used"))
+		w.Until(calm + 9998*ms)
+		w.comesAndGoes()
+		w.requireForm(false)
+		fence := w.Field("fence")
+		w.sweep()
+		w.requireForm(false, "nothing was there to write")
+		w.comesAndGoes()
+		require.Equal(t, calm+10*time.Second, w.Now())
+		w.requireForm(true)
+		require.Greater(t, w.Field("fence"), fence)
+		require.Equal(t, w.Now()+time.Minute, w.Expiry(), "the linger")
+	})
+}
+
+// Tombstones end without anybody's sweep, too: who comes and goes now and then has a thin name again.
+func TestANameWithATombstoneBecomesThinOnceThatHasEnded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.ask(claim{node: "h", id: "h.1"})
+		require.Equal(t, "released", w.write("lock_release", "h", "h.1", "60000").Status())
+		for w.Now() < time.Minute {
+			w.requireForm(false)
+			require.Equal(t, "gone", w.ask(claim{node: "h", id: "h.1"}).Status())
+			w.comesAndGoes()
+			w.Advance(5 * time.Second)
+		}
+		for range 5 {
+			w.comesAndGoes()
+			w.Advance(10 * time.Second)
+		}
+		w.requireForm(true)
+	})
+}
+
+// What only looks, or is refused, leaves a name as it is: thin, and with its expiry.
+func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
+	ctx := context.Background()
+	call := func(want, script string, args ...string) func(w *world, n *node) {
+		return func(w *world, _ *node) {
+			r := w.write(script, args...)
+			all := []string{r.Status()}
+			if r.Status() == "renewed" {
+				all = append(all, r.Str(4))
+			}
+			require.Equal(w.T, want, strings.Join(all, " "))
+		}
+	}
+	both := map[string]func(w *world, n *node){
+		"Info":                  func(w *world, n *node) { n.info() },
+		"Locks":                 func(w *world, n *node) { collect(w.T, n.Locks(ctx)) },
+		"Queues":                func(w *world, n *node) { require.Empty(w.T, collect(w.T, n.Queues(ctx))) },
+		"Queue":                 func(w *world, n *node) { require.Empty(w.T, collect(w.T, n.Queue(ctx, door))) },
+		"SweepWaiters":          func(w *world, n *node) { _, err := n.SweepWaiters(ctx); require.NoError(w.T, err) },
+		"an unknown heartbeat":  call("renewed unknown", "lock_renew", "x", "x.1", "beat"),
+		"an unknown renewal":    call("renewed unknown", "lock_renew", "x", "x.1", "renew"),
+		"an unknown extension":  call("renewed unknown", "lock_renew", "x", "x.1", "extend 1000 id"),
+		"an unknown detach":     call("renewed unknown", "lock_renew", "x", "x.1", "detach"),
+		"an unknown release":    call("not_held", "lock_release", "x", "x.1", "0"),
+		"an unknown forced one": call("not_held", "lock_force_release", "", "x.1", "60000"),
+		"an unknown resume":     call("not_held", "lock_resume", "x", "x.1", "y", "beat"),
+		"an unknown requeue":    call("not_waiting", "lock_requeue", "x", "x.1", "1", "254"),
+		"a restore of no claim": call("restored", "lock_restore", "x", "1"),
+		"a sweep":               call("swept", "lock_sweep", "x", "0"),
+		"the scripts of thin names": func(w *world, _ *node) {
+			require.Equal(w.T, "fat", w.thinly("thin_release", "x.1").Status())
+			require.Equal(w.T, "fat", w.thinly("thin_renew", "x.1", "60000").Status())
+		},
+	}
+	held := map[string]func(w *world, n *node){
+		"TryLock": func(w *world, n *node) {
+			_, err := n.TryLock(ctx, door, nil)
+			require.ErrorIs(w.T, err, berth.ErrBusy)
+		},
+		"its owner's deadlock": func(w *world, n *node) {
+			_, err := n.Lock(berth.WithOwner(ctx, "me"), door, &qlock.LockOptions{Conflict: qlock.FailDeadlock})
+			require.ErrorIs(w.T, err, berth.ErrDeadlock)
+		},
+		"another fence, forced":         call("other", "lock_force_hold", "1", "60000"),
+		"another fence, extended":       call("other", "lock_extend", "1000", "id", "1"),
+		"another node's heartbeat":      func(w *world, n *node) { call("renewed taken", "lock_renew", "x", w.held1(n), "beat")(w, n) },
+		"another node's release":        func(w *world, n *node) { call("taken", "lock_release", "x", w.held1(n), "0")(w, n) },
+		"another node's forced release": func(w *world, n *node) { call("not_held", "lock_force_release", "x", w.held1(n), "60000")(w, n) },
+		"its acquire once more": func(w *world, n *node) {
+			id := w.held1(n)
+			node, _, _ := strings.Cut(id, ".")
+			require.Equal(w.T, "granted", w.ask(claim{node: node, id: id}).Status())
+			require.Equal(w.T, "foreign", w.ask(claim{node: "x", id: id}).Status())
+		},
+	}
+	idle := map[string]func(w *world, n *node){
+		"ForceRelease": func(w *world, n *node) { require.ErrorIs(w.T, n.ForceRelease(ctx, door), berth.ErrNotHeld) },
+		"ForceExtend":  func(w *world, n *node) { require.ErrorIs(w.T, n.ForceExtend(ctx, door, time.Second), berth.ErrNotHeld) },
+	}
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		l := n.takeFor("me", &qlock.LockOptions{NoRenew: true})
+		for _, of := range []map[string]func(w *world, n *node){both, held} {
+			w.writeNothing(other, of)
+		}
+		w.Until(lease)
+		require.Error(t, l.Err())
+		for _, of := range []map[string]func(w *world, n *node){both, idle} {
+			w.writeNothing(other, of) // its hold has expired, and is there
+		}
+		release(t, other.take(nil))
+		for _, of := range []map[string]func(w *world, n *node){both, idle} {
+			w.writeNothing(other, of)
+		}
+	})
+}
+
+// held1 is the claim that holds the door.
+func (w *world) held1(n *node) string { return n.info().Entries[0].ID }
+
+func (w *world) writeNothing(n *node, all map[string]func(w *world, n *node)) {
+	w.T.Helper()
+	before := w.kept()
+	for name, do := range all {
+		w.Advance(ms)
+		do(w, n)
+		w.requireForm(true, name)
+		require.Equal(w.T, before, w.kept(), name)
+	}
+}
+
+// What a thin name cannot hold makes it fat from the grant on.
+func TestTheClaimsThatAThinNameHolds(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts   qlock.LockOptions
+		linger time.Duration
+		thin   bool
+	}{
+		"plain":                               {thin: true},
+		"of a fixed lease":                    {opts: qlock.LockOptions{NoRenew: true, Lease: time.Second}, thin: true},
+		"with a maximum hold":                 {opts: qlock.LockOptions{MaxHold: time.Second}, thin: true},
+		"with metadata":                       {opts: qlock.LockOptions{Meta: map[string]string{"k": strings.Repeat("v", 300)}}, thin: true},
+		"with more metadata":                  {opts: qlock.LockOptions{Meta: map[string]string{"k": strings.Repeat("v", 600)}}},
+		"longer than the wait lease":          {opts: qlock.LockOptions{NoRenew: true, Lease: lease + ms}},
+		"without end":                         {opts: qlock.LockOptions{Lease: berth.Forever}},
+		"without end, with a maximum":         {opts: qlock.LockOptions{Lease: berth.Forever, MaxHold: time.Minute}},
+		"longer than an idle name stays":      {linger: lease - ms},
+		"as long as an idle name stays":       {linger: lease, thin: true},
+		"drawn, with nobody else in line":     {opts: qlock.LockOptions{Access: qlock.Random}, thin: true},
+		"last come first, with nobody before": {opts: qlock.LockOptions{Access: qlock.LIFO, Priority: 3}, thin: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node(qlock.Config{Linger: test.linger})
+				first := n.take(&test.opts) // of a name that is not there yet
+				w.requireForm(test.thin)
+				w.honest(first)
+				release(t, first)
+				w.Do("DEL", stateKey, lineKey)
+				w.Advance(ms)
+				fence := n.take(nil)
+				release(t, fence)
+				w.Advance(ms)
+				second := n.take(&test.opts)
+				require.Greater(t, second.Fence(), fence.Fence())
+				w.requireForm(test.thin)
+			})
+		})
+	}
+}
+
+// After a failover a fence may lie ahead of the clock. What follows is numbered above it, in the fat
+// form, until the clock has passed it.
+func TestAFenceThatLiesAheadOfTheClockIsOutnumbered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		ahead := w.Began.Add(20 * time.Second).UnixMicro()
+		w.Do("SET", stateKey, fmt.Sprintf("%016d", ahead), "PX", "60000")
+		for i := range 4 {
+			l := n.take(nil)
+			require.Equal(t, ahead+1+int64(i), l.Fence())
+			w.requireForm(false)
+			release(t, l)
+			w.Advance(2 * time.Second)
+		}
+		w.Until(19 * time.Second)
+		w.comesAndGoes()
+		w.requireForm(false)
+		w.Until(20 * time.Second)
+		w.comesAndGoes()
+		w.requireForm(true)
+		require.Greater(t, n.take(nil).Fence(), ahead+5)
+	})
+}
+
+// A hold that has expired makes way for the next one, in the thin form, and neither its heartbeat nor
+// its release touches that.
+func TestAnExpiredHoldOfAThinNameIsSucceededThinly(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		old := claim{node: "old", id: "old.1"}
+		first := w.ask(old)
+		w.Until(lease - ms)
+		require.Equal(t, "held", w.ask(claim{node: "n", id: "n.1", try: true}).Status())
+		w.Until(lease)
+		next := w.ask(claim{node: "n", id: "n.1", try: true})
+		require.Equal(t, "granted", next.Status())
+		require.Greater(t, next.Int(2), first.Int(2))
+		before := w.kept()
+		require.Equal(t, "fat", w.thinly("thin_renew", old.id, "60000").Status())
+		require.Equal(t, "fat", w.thinly("thin_release", old.id).Status())
+		require.Equal(t, "unknown", w.write("lock_renew", "old", old.id, "beat").Str(4))
+		require.Equal(t, "not_held", w.write("lock_release", "old", old.id, "0").Status())
+		require.Equal(t, before, w.kept())
+		w.requireForm(true)
+	})
+}

@@ -1,0 +1,23 @@
+--- @include "state/record"
+--- @include "line/place"
+-- look_dead returns the claims among so many places of the line, from a rank up to before another,
+-- that have died, each with its place behind it: claim, place, ...
+local function look_dead(state, line, from, to, ms)
+  local members, fields, dead = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. (select(2, string.match(member, place_member)) or "")
+  end
+  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
+    local _, heard, wait = string.match(text or "", record_lives)
+    local place, claim = string.match(members[i] or "", place_member)
+    if claim and not (heard and heard + wait > ms) then
+      dead[#dead + 1], dead[#dead + 2] = claim, place
+    end
+  end
+  return dead
+end
+
+-- patrol_due says whether an arrival with a ticket looks: each sixteenth does, at eight places.
+local function patrol_due(ticket)
+  return ticket % 16 == 0
+end

@@ -1,0 +1,39 @@
+--- @include "state/band"
+--- @include "state/int"
+-- fatten gives a name its fat form, before the first write that needs it: one that is thin,
+-- not there yet, or that has lost its line, of which then nothing is left. save writes the
+-- values. A hold of a thin name goes along if it lives, or if it is that of a claim given.
+-- On a full server the first write decides whether the script is refused: what frees begins
+-- with one that needs no memory, and what grows, an arrival that may wait, with one that does.
+local function fatten(at, st, grows, claim)
+  if st.form == "fat" and at.head then
+    return
+  end
+  local hold, anew = st.thin, st.form == "thin" or st.form and not st.pool
+  if hold and st.used == 0 then
+    hold = hold.claim == claim and hold
+    st.used, st.due = hold and 1 or 0, hold and hold.r.held or 0
+  end
+  if grows then
+    redis.call("ZADD", at.line, int(band_mark), "-")
+  end
+  if anew then
+    redis.call("DEL", at.state)
+  else
+    redis.call("HDEL", at.state, "c:")
+  end
+  if at.head then -- left over from a state that was evicted, and of no use to anybody
+    redis.call("UNLINK", at.line)
+  end
+  redis.call("ZADD", at.line, int(band_mark), "-")
+  if hold then
+    redis.call("ZADD", at.line, int(band_hold + hold.r.held), "h:" .. hold.claim)
+    redis.call("HSET", at.state, "c:" .. hold.claim, hold.text)
+    st.exp = math.ceil((hold.r.held + at.linger) / 1000) * 1000
+  end
+  if kind_fresh and not st.form then
+    kind_fresh(at)
+  end
+  st.form, st.thin, st.stem, at.head = "fat", nil, anew and false or st.stem, "-"
+  st.was_exp, st.was_never, st.busy = 0, false, at.ms
+end

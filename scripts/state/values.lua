@@ -1,0 +1,47 @@
+-- The values of a name, which every step changes, are the field v of its state: words, of which
+-- the first ones have a fixed width, so that their texts compare like the numbers
+--   fmt      the number of the name, see state/feature
+--   fence    the last one, 16 digits
+--   exp      when the Redis keys of the name expire, or would, if nothing kept them (ms, 13 digits);
+--            no later than 9999999999999, as due is
+--   due      the earliest deadline of a hold (ms, 13 digits), 0 = none with an end
+--   ticket   the last one, 13 digits
+--   busy     when the name last needed its fat form (ms, 13 digits)
+--   cap      the capacity, 1 of a lock and of a pool
+--   used     the weight of all holds together
+--   waiting  how many claims wait in line; dead ones may be among them
+--   gone     how many tombstones there are
+--   forever  how many holds have no end, and are confirmed
+--   keep     1: the name stays when it is idle
+--   look     the rank in the line below which patrol looks for dead claims next, 0 = from the end
+--   rev      how often an operator has changed a setting; 0 so far
+--   news     how often the name has changed; 0 so far
+local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%d+)"
+  .. " (%d+) (%d+) (%d+)$"
+local values_form = "%d %016d %013d %013d %013d %013d %d %d %d %d %d %d %d %d %d"
+
+-- What the plain cases read and write: where the fixed words begin and end, and the words behind
+-- them: cap, used, waiting; gone, forever and keep; the rest.
+local values_number = "^%d+"
+local values_known = "2 "
+local values_former = 3
+local values_head = 19
+local values_exp = 20
+local values_due = 34
+local values_ticket = 48
+local values_busy = 62
+local values_words = 76
+local values_behind = "^(%d+) (%d+) (%d+) (%d+ %d+ %d+)( .*)$"
+local values_look = "^ (%d+)( .*)$"
+local values_calm = "0 0 0"
+local values_gap = " "
+local values_fence = "%016d"
+local values_millis = 13
+local values_ms = "%013d"
+local values_none = "0000000000000"
+local values_last = 9999999999999
+
+-- values_us is the server's time as a fence is written.
+local function values_us(t)
+  return string.sub("0000000000", #t[1] + 1) .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+end

@@ -1,0 +1,32 @@
+--[[
+thin_renew: the heartbeat of a hold of a thin name.
+KEYS[1] state (STRING see state/thin, or HASH)
+ARGV[1] claim id    ARGV[2] linger (ms)
+RETURNS {"held", left_ms, fence} | {"fat"}
+REPLAY a lease is counted from now    COST O(1)
+]]
+-- A hold that does not renew by itself is only looked at. fat says that the name is fat, or that
+-- the hold has ended: what became of it is for the general script to say.
+--- @include "state/thin"
+local t, text = redis.call("TIME"), redis.call("MGET", KEYS[1])[1]
+local behind = thin_from + #ARGV[1]
+if not text or string.sub(text, thin_from, behind) ~= ARGV[1] .. thin_gap then
+  return { "fat" }
+end
+local kind, lease, max = string.match(text, thin_terms, behind + 1)
+local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
+local limit = max ~= "0" and string.sub(text, 1, thin_millis) + max or math.huge
+local ends = math.min(string.sub(text, thin_before + 1, thin_behind - 1) + lease, limit)
+if ends <= ms then
+  return { "fat" }
+elseif kind == "r" then
+  local renewed = string.sub(text, 1, thin_before) .. string.format(thin_ms, ms) .. string.sub(text, thin_behind)
+  local px = string.format("%d", lease + ARGV[2])
+  local set = redis.pcall("SET", KEYS[1], renewed, "PX", px)
+  if type(set) == "table" and set.err then
+    redis.call("PEXPIRE", KEYS[1], px)
+    redis.call("SET", KEYS[1], renewed, "PX", px)
+  end
+  ends = math.min(ms + lease, limit)
+end
+return { "held", ends - ms, string.sub(text, 1, thin_before - 1) }
