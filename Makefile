@@ -33,6 +33,14 @@ torture: ## Break the network, the servers and the processes for DURATION=3m; pr
 		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)' \
 		-torture.faults '$(FAULTS)'
 
+# How long the holds are kept.
+HOLD ?= 1m
+
+.PHONY: holds
+holds: ## Keep 10 000 holds of one process beside four busy loops for HOLD=1m: none may be lost
+	@tools/setup.sh cc redis
+	@go -C test test -count=1 -timeout 0 -v -run '^TestHoldsOfManyNamesAreAllKept$$' ./integration -holds.for $(HOLD)
+
 # The time of one measurement, and rows by the beginnings of their names: contended,pool
 FOR ?= 1s
 ONLY ?=

@@ -1,6 +1,6 @@
 --[[
 thin_release: end a hold of a thin name.
-KEYS[1] state (STRING see state/thin, or HASH)
+KEYS[1] state (STRING see state/thin; HASH)
 ARGV[1] claim id
 RETURNS {"released"} | {"fat"}
 REPLAY a claim that is gone is answered fat: the general script says not_held    COST O(1)

@@ -1,6 +1,6 @@
 --[[
 thin_renew: the heartbeat of a hold of a thin name.
-KEYS[1] state (STRING see state/thin, or HASH)
+KEYS[1] state (STRING see state/thin; HASH)
 ARGV[1] claim id    ARGV[2] linger (ms)
 RETURNS {"held", left_ms, fence} | {"fat"}
 REPLAY a lease is counted from now    COST O(1)

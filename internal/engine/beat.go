@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -97,39 +98,76 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 // restorePause is the shortest pause before a restore that failed is tried again.
 const restorePause = 100 * time.Millisecond
 
-// beat is the heartbeat's batch: the own calls of claims of one name.
-func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Lease) ([]heartbeat.Outcome, error) {
-	claims := make([]*Claim, len(leases))
-	sent := make([]sight, len(leases))
-	for i, l := range leases {
-		claims[i] = l.Claim.(*Claim)
-		sent[i] = claims[i].sight()
+// beaten is a batch of the heartbeat that is sent: the own calls of claims of one name.
+type beaten struct {
+	Batch
+	sent []sight // what was known of each claim before
+}
+
+// beatMany is the heartbeat's: it sends batches, and answers them one by one. A batch waits
+// for no other one's restore.
+func (e *Engine) beatMany(ctx context.Context, batches []heartbeat.Batch, answer func(i int, outcomes []heartbeat.Outcome, err error)) {
+	all, calls := make([]beaten, len(batches)), make([]Batch, len(batches))
+	for i, b := range batches {
+		all[i] = sighted(b)
+		calls[i] = all[i].Batch
 	}
 	start := e.clock.Now() // sighted before, so that nothing since is taken for older
-	for _, c := range claims {
-		c.mu.Lock()
-		c.sent = start
-		c.mu.Unlock()
+	for _, b := range calls {
+		for _, c := range b.Claims {
+			c.mu.Lock()
+			c.sent = start
+			c.mu.Unlock()
+		}
 	}
-	round, err := e.cfg.Scripts.Beat(scriptkit.Patient(scriptkit.Internal(ctx)), name, ModeBeat, claims)
-	if err != nil {
-		// Of those that were missed already, this is no news.
-		e.unheard(slices.DeleteFunc(claims, func(c *Claim) bool { return !c.misses(start) }), start, err)
-		return nil, err
+	var restores sync.WaitGroup
+	defer restores.Wait()
+	e.cfg.Scripts.BeatMany(scriptkit.Patient(scriptkit.Internal(ctx)), calls, func(i int, round Round, err error) {
+		if err != nil {
+			// Of those that were missed already, this is no news.
+			e.unheard(slices.DeleteFunc(calls[i].Claims, func(c *Claim) bool { return !c.misses(start) }), start, err)
+			answer(i, nil, err)
+			return
+		}
+		outcomes, unknown := e.hearAll(&all[i], start, round)
+		if len(unknown) == 0 {
+			answer(i, outcomes, nil)
+			return
+		}
+		restores.Go(func() {
+			e.restoreOf(ctx, calls[i], unknown, outcomes)
+			answer(i, outcomes, nil)
+		})
+	})
+}
+
+func sighted(b heartbeat.Batch) beaten {
+	sent := beaten{Batch{b.Key, make([]*Claim, len(b.Leases))}, make([]sight, len(b.Leases))}
+	for i, l := range b.Leases {
+		sent.Claims[i] = l.Claim.(*Claim)
+		sent.sent[i] = sent.Claims[i].sight()
 	}
-	e.tide(name, start, round.Tide)
-	outcomes := make([]heartbeat.Outcome, len(claims))
-	var unknown []int
-	for i, c := range claims {
+	return sent
+}
+
+// hearAll takes the answer to a batch that was sent at start. unknown are the claims that
+// are to be restored; their calls are held.
+func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes []heartbeat.Outcome, unknown []int) {
+	e.tide(b.Name, start, round.Tide)
+	outcomes = make([]heartbeat.Outcome, len(b.Claims))
+	for i, c := range b.Claims {
 		var forgotten bool
-		outcomes[i], forgotten = e.hear(c, start, sent[i], round.Status[i])
+		outcomes[i], forgotten = e.hear(c, start, b.sent[i], round.Status[i])
 		if forgotten && c.calls.TryLock() {
 			unknown = append(unknown, i)
 		}
 	}
-	if len(unknown) == 0 {
-		return outcomes, nil
-	}
+	return outcomes, unknown
+}
+
+// restoreOf restores those claims of a batch that are unknown, and sets their outcomes.
+func (e *Engine) restoreOf(ctx context.Context, b Batch, unknown []int, outcomes []heartbeat.Outcome) {
+	claims := b.Claims
 	defer func() {
 		for _, i := range unknown {
 			claims[i].calls.Unlock()
@@ -141,16 +179,15 @@ func (e *Engine) beat(ctx context.Context, name string, leases []*heartbeat.Leas
 	for i, at := range unknown {
 		lost[i] = claims[at]
 	}
-	restored, err := e.restore(ctx, name, lost)
+	restored, err := e.restore(ctx, b.Name, lost)
 	if err != nil {
 		// The others were renewed all the same. These ask again soon.
-		time.AfterFunc(max(restorePause, e.cfg.Wait/30), func() { e.beats.Kick(name) })
-		return outcomes, nil
+		time.AfterFunc(max(restorePause, e.cfg.Wait/30), func() { e.beats.Kick(b.Name) })
+		return
 	}
 	for i, at := range unknown {
 		outcomes[at] = restored[i]
 	}
-	return outcomes, nil
 }
 
 // unheard notes that a call of claims, sent at start, has failed with an error.

@@ -112,7 +112,7 @@ func New(cfg Config) *Engine {
 		lines:    make(map[string]*line),
 		removals: make(map[*Claim]*removal),
 	}
-	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beat, Timeout: cfg.CallTimeout})
+	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout})
 	e.held = heartbeat.Spec{
 		Ends:   true,
 		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },

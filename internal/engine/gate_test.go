@@ -81,6 +81,10 @@ func (b *busy) Beat(ctx context.Context, name string, mode engine.Mode, claims [
 	return round, err
 }
 
+func (b *busy) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
+	oneByOne(ctx, b.Beat, batches, answered)
+}
+
 // seen are the acquires that came, and the most that were in flight.
 func (b *busy) seen() (came []string, most int) {
 	b.mu.Lock()

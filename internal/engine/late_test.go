@@ -68,6 +68,10 @@ func (p *played) Beat(ctx context.Context, _ string, _ engine.Mode, claims []*en
 	return round, nil
 }
 
+func (p *played) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
+	oneByOne(ctx, p.Beat, batches, answered)
+}
+
 func (p *played) Restore(_ context.Context, _ string, claims []*engine.Claim) (engine.Round, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

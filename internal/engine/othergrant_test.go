@@ -78,6 +78,25 @@ func (f *fake) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine
 	return round, nil
 }
 
+func (f *fake) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
+	oneByOne(ctx, f.Beat, batches, answered)
+}
+
+// beat is a Beat of a fake.
+type beat func(context.Context, string, engine.Mode, []*engine.Claim) (engine.Round, error)
+
+// oneByOne is the BeatMany of a fake: each batch is answered by itself.
+func oneByOne(ctx context.Context, b beat, batches []engine.Batch, answered func(int, engine.Round, error)) {
+	var all sync.WaitGroup
+	for i, batch := range batches {
+		all.Go(func() {
+			round, err := b(ctx, batch.Name, engine.ModeBeat, batch.Claims)
+			answered(i, round, err)
+		})
+	}
+	all.Wait()
+}
+
 func (f *fake) Load(context.Context) error { return nil }
 
 func (f *fake) Release(context.Context, *engine.Claim, time.Duration) (engine.Parting, error) {

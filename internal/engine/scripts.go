@@ -21,6 +21,10 @@ type Scripts interface {
 	// Beat sends the own calls of claims that wait or are held. All are of one
 	// name. It makes one attempt.
 	Beat(ctx context.Context, name string, mode Mode, claims []*Claim) (Round, error)
+	// BeatMany sends a Beat in ModeBeat for each batch, many of them at a time, and gives
+	// answered what Beat would return, with the index of the batch: once for each, from
+	// several goroutines at a time, and before it returns.
+	BeatMany(ctx context.Context, batches []Batch, answered func(i int, r Round, err error))
 	// Restore puts waiting claims of one name back where they stood. It makes
 	// one attempt.
 	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
@@ -31,6 +35,12 @@ type Scripts interface {
 	Sweep(ctx context.Context, name string) (Tide, error)
 	// Key is a Redis key of a name: the server that has it runs the name's scripts.
 	Key(name string) string
+}
+
+// Batch is claims of one name.
+type Batch struct {
+	Name   string
+	Claims []*Claim
 }
 
 // Requeuer is the Scripts of a primitive whose claims may have a QueueTTL.

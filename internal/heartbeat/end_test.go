@@ -386,7 +386,7 @@ func TestAfterASuspensionTheNextCallWakesTheEngine(t *testing.T) {
 					w.requireAlive("a")
 					time.Sleep(2 * time.Second)
 					synctest.Wait()
-					w.requireEnd("a", time.Hour+3*time.Second, ErrDeadline)
+					w.requireEnd("a", time.Hour+2*trackOf("k", lease).while(), ErrDeadline)
 					return
 				}
 				w.requireEnd("a", time.Hour+time.Second, ErrDeadline)

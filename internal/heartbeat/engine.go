@@ -21,7 +21,7 @@ type Engine struct {
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	wake   chan struct{}  // tells the timing goroutine to look again
-	tasks  sync.WaitGroup // the timing goroutine and every batch in flight
+	tasks  sync.WaitGroup // the timing goroutine and every flush in flight
 
 	// mu guards what follows, all lanes, and the fields of all leases that
 	// say so. No callback and no Beat runs under it; the function given to
@@ -30,6 +30,9 @@ type Engine struct {
 	// lanes has a lane for every track with a registered lease, or with a batch
 	// still in flight.
 	lanes map[track]*lane
+	// kept is how many leases are in lanes.
+	kept int
+	last departed
 	// spare is a lane that was dropped, nil for none. Nothing refers to it.
 	spare *lane
 	// ready has the lanes with leases that are not in flight, by when they send
@@ -37,11 +40,14 @@ type Engine struct {
 	ready order[*lane]
 	// flights has the batches in flight, by when they count as unanswered.
 	flights order[*batch]
-	// events has the leases that something will happen to by itself.
+	// events has the leases that something will happen to by itself, but for those
+	// that are pending.
 	events order[*Lease]
+	// pending has the leases that were added a short while ago.
+	pending pending
 	// armed is when the timing goroutine wakes, and never later than the
-	// first event, the first lane that is due and the first batch that counts
-	// as unanswered.
+	// first event, the first lane that is due, the first batch that counts
+	// as unanswered and the first look at what is pending.
 	armed            time.Duration
 	started, stopped bool
 }
@@ -72,17 +78,18 @@ func New(cfg Config) *Engine {
 		lanes: make(map[track]*lane),
 		ready: order[*lane]{
 			at:   func(ln *lane) time.Duration { return ln.at },
-			slot: func(ln *lane) *int { return &ln.slot },
+			slot: func(ln *lane) *int32 { return &ln.slot },
 		},
 		flights: order[*batch]{
 			at:   func(b *batch) time.Duration { return b.start + min(b.limit, never-b.start) },
-			slot: func(b *batch) *int { return &b.slot },
+			slot: func(b *batch) *int32 { return &b.slot },
 		},
 		events: order[*Lease]{
 			at:   func(l *Lease) time.Duration { return l.event },
-			slot: func(l *Lease) *int { return &l.eventSlot },
+			slot: func(l *Lease) *int32 { return &l.eventSlot },
 		},
-		armed: never,
+		pending: pending{look: never},
+		armed:   never,
 	}
 }
 
@@ -105,9 +112,10 @@ func (e *Engine) Add(l *Lease, key string, spec Spec) {
 		e.tasks.Go(e.run)
 	}
 	now := e.clock.Now()
-	l.due = l.firstDue(now)
-	e.enter(l, trackOf(key, spec.pace()))
-	e.schedule(l)
+	l.key, l.due = key, l.firstDue(now)
+	if !e.pending.add(l, now) {
+		e.enter(l)
+	}
 	e.rouse(now)
 }
 
@@ -126,6 +134,7 @@ func (e *Engine) Kick(key string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.clock.Now()
+	e.pending.each(never, e.enter)
 	if key == "" {
 		for _, ln := range e.lanes {
 			e.kick(ln, now)
@@ -144,10 +153,11 @@ func (e *Engine) Kick(key string) {
 func (e *Engine) Hurry(l *Lease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l.lane == nil || e.stopped {
+	if !l.registered() || e.stopped {
 		return
 	}
 	now := e.clock.Now()
+	e.settle(l)
 	if l.dueSlot == 0 {
 		l.hurried = true
 		return
@@ -168,10 +178,11 @@ func (e *Engine) Hurry(l *Lease) {
 func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l.lane == nil || e.stopped {
+	if !l.registered() || e.stopped {
 		return false
 	}
 	now := e.clock.Now()
+	e.settle(l)
 	defer e.rouse(now)
 	if l.Err(now) != nil {
 		return false
@@ -235,18 +246,17 @@ func (e *Engine) turn() (pause time.Duration, calls []call) {
 		return never, nil
 	}
 	now := e.clock.Now()
+	e.admit(now)
 	calls = e.sweep(now)
+	var missed []call
 	for e.flights.next() <= now {
 		b, _ := e.flights.first()
-		// They may be many, and what is due must not wait for them.
-		missed := e.miss(b, now)
+		missed = e.miss(missed, b, now)
+	}
+	if len(missed) > 0 { // they may be many, and what is due must not wait for them
 		e.tasks.Go(func() { e.do(missed) })
 	}
-	for e.ready.next() <= now {
-		ln, _ := e.ready.first()
-		b := e.gather(ln, now)
-		e.tasks.Go(func() { e.fly(b) })
-	}
+	e.depart(now)
 	e.armed = e.next()
 	if e.armed == never {
 		return never, calls
@@ -299,9 +309,29 @@ func (e *Engine) do(calls []call) {
 // forget takes a lease out of everything.
 func (e *Engine) forget(l *Lease) {
 	l.epoch++
-	e.events.drop(l)
+	if l.pending {
+		e.pending.drop(l)
+	}
 	if l.lane != nil {
+		e.events.drop(l)
 		e.leave(l)
+	}
+}
+
+// admit has those of the pending leases enter their lanes that need it by now.
+func (e *Engine) admit(now time.Duration) {
+	e.pending.each(now, func(l *Lease) {
+		if !e.pending.add(l, now) {
+			e.enter(l)
+		}
+	})
+}
+
+// settle has a registered lease enter its lane, if it has not yet.
+func (e *Engine) settle(l *Lease) {
+	if l.pending {
+		e.pending.drop(l)
+		e.enter(l)
 	}
 }
 
@@ -317,7 +347,7 @@ func (e *Engine) schedule(l *Lease) {
 
 // next is when the timing goroutine has to do something.
 func (e *Engine) next() time.Duration {
-	return min(e.events.next(), e.ready.next(), e.flights.next())
+	return min(e.events.next(), e.departure(), e.flights.next(), e.pending.look)
 }
 
 // rouse wakes the timing goroutine if something comes before it would wake by

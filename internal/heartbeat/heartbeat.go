@@ -1,5 +1,5 @@
 // Package heartbeat keeps leases alive and knows when they are lost. It knows
-// nothing of Redis: it is given a function that renews a batch of leases.
+// nothing of Redis: it is given a function that renews batches of leases.
 //
 // # Model
 //
@@ -8,9 +8,21 @@
 // their lease. They form a lane, which waits for no other: neither another key, nor
 // a lease too short for the network, costs them a beat. A lane sends its batches one
 // after the other, and does not wait for an answer where that would cost its leases
-// their turn: it has as many in flight as its leases and the round trip need. One
-// goroutine does all timing; a batch has a goroutine while it is in flight, a lease
-// never has one.
+// their turn: it has as many in flight as its leases and the round trip need.
+//
+// Batches of many lanes go in one flush: those that are due, and, of lanes that wait
+// for nothing, those that are due within a ninetieth of a lease. A flush is one call of
+// Beat. It has batches of like pace, at most 50, no more than their pace leaves the server
+// time for, and none after as many leases as one batch may have. Each batch is answered,
+// fails, and counts as unanswered by itself. While 200 batches are in flight, the next
+// flush waits for answers, but never longer than a pace allows that gives all leases
+// their turn in a third of their length. One goroutine does all timing; a flush has a
+// goroutine while it is in flight, a lease never has one.
+//
+// A lease that was just added is only noted down. It enters its lane, and the order of
+// what happens by itself, at most a ninth of its length before it may go along with another
+// one's beat, or before something else happens to it. One that is removed until then has cost
+// next to nothing.
 //
 // A lease is in flight with one batch at a time. One that is sent again, because its
 // batch counts as unanswered, or that is added anew at another pace, may be on its way
@@ -55,13 +67,21 @@ var (
 	ErrNoAnswer = errors.New("heartbeat: no answer in time")
 )
 
-// Beat renews, or only checks, leases of one key in one call. It runs on a
-// goroutine of its own. Calls for leases of one key may overlap; a lease is in one of
-// them, until that counts as unanswered. Beat must return when ctx ends, which it does
-// once no answer is of use any more: after the longest lease among them. outcomes[i]
-// belongs to leases[i]; with an error the outcomes do not count. Beat must not change
-// the slice.
-type Beat func(ctx context.Context, key string, leases []*Lease) (outcomes []Outcome, err error)
+// Batch is leases of one key.
+type Batch struct {
+	Key    string
+	Leases []*Lease
+}
+
+// Beat renews, or only checks, the leases of batches. It runs on a goroutine of its own.
+// Batches of one key may overlap, in one call and in several; a lease is in one of them,
+// until that counts as unanswered. Beat tells what became of the i-th batch by answer, as
+// soon as it knows: outcomes[j] belongs to the batch's j-th lease; with an error the
+// outcomes do not count. It may do so on several goroutines, but not after it has returned,
+// and what it does not answer has failed. Beat must return when ctx ends, which it does
+// once no answer is of use any more: after the longest lease among them. Beat must not
+// change the slices.
+type Beat func(ctx context.Context, batches []Batch, answer func(i int, outcomes []Outcome, err error))
 
 // Outcome is what the server says about one lease.
 type Outcome struct {
@@ -80,9 +100,9 @@ type Outcome struct {
 type Config struct {
 	// Clock is what all deadlines refer to. Required.
 	Clock clock.Clock
-	// Beat renews a batch. Required.
+	// Beat renews batches. Required.
 	Beat Beat
-	// BatchSize is how many leases one call takes at the most. Default 200.
+	// BatchSize is how many leases one batch takes at the most. Default 200.
 	BatchSize int
 	// Timeout is when a batch counts as unanswered, if that is before a sixth of
 	// its shortest lease. Default none.

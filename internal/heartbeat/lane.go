@@ -1,7 +1,6 @@
 package heartbeat
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"time"
@@ -23,6 +22,9 @@ func trackOf(key string, pace time.Duration) track {
 	return track{key, bits.Len64(uint64(pace / time.Millisecond))}
 }
 
+// shortest is the shortest pace of a track.
+func (t track) shortest() time.Duration { return 1 << (t.bits - 1) * time.Millisecond }
+
 // lane is the leases of one track. Engine.mu guards it.
 type lane struct {
 	track  track
@@ -33,22 +35,22 @@ type lane struct {
 	full   bool          // the last batch was a full one
 	start  time.Duration // of the last batch
 	at     time.Duration // when the next batch is to start
-	slot   int           // in Engine.ready; 0 when it has nothing to send
+	slot   int32         // in Engine.ready; 0 when it has nothing to send
 }
 
-// batch is one call of Beat. Engine.mu guards late and slot; the rest does not
-// change while it flies.
+// batch is leases of a lane that are renewed together. Engine.mu guards landed, late and
+// slot; the rest does not change while it flies.
 type batch struct {
+	Batch
 	lane   *lane
-	key    string // of the lane
 	start  time.Duration
 	limit  time.Duration // when it counts as unanswered
 	until  time.Duration // how long its answer may take to be of any use
-	leases []*Lease
-	taken  []taken // of the leases, when they were taken
-	kicks  uint32  // of the lane, then
-	late   bool    // it counts as unanswered: its leases are not in flight with it any more
-	slot   int     // in Engine.flights; 0 when it is late, or back
+	taken  []taken       // of the leases, when they were taken
+	kicks  uint32        // of the lane, then
+	late   bool          // it counts as unanswered: its leases are not in flight with it any more
+	landed bool          // it was answered
+	slot   int32         // in Engine.flights; 0 when it is late, or back
 }
 
 // taken is what a lease was when a batch took it.
@@ -57,7 +59,7 @@ type taken struct{ epoch, changes uint32 }
 func newLane(t track) *lane {
 	return &lane{track: t, due: order[*Lease]{
 		at:   func(l *Lease) time.Duration { return l.due },
-		slot: func(l *Lease) *int { return &l.dueSlot },
+		slot: func(l *Lease) *int32 { return &l.dueSlot },
 	}}
 }
 
@@ -95,16 +97,28 @@ func (ln *lane) follows(l *Lease, size int) time.Duration {
 	return ln.start + l.spec.pace()/3/time.Duration(ln.leases)*time.Duration(size)
 }
 
-// The methods below are called with mu held, but for fly and land.
+// waits reports whether the lane may send its next batch at no other moment than that of
+// next: another one is in flight, or it spreads its batches over time.
+func (ln *lane) waits() bool { return ln.flying > 0 || ln.full }
 
-// enter puts a lease into the lane of a track.
-func (e *Engine) enter(l *Lease, t track) {
+// The methods below are called with mu held, but for land.
+
+// enter puts a registered lease into its lane, and where its next event belongs.
+func (e *Engine) enter(l *Lease) {
+	e.join(l)
+	e.schedule(l)
+}
+
+// join puts a lease into the lane of its key and pace.
+func (e *Engine) join(l *Lease) {
+	t := trackOf(l.key, l.spec.pace())
 	ln := e.lanes[t]
 	if ln == nil {
 		ln = e.lane(t)
 		e.lanes[t] = ln
 	}
 	ln.leases++
+	e.kept++
 	l.lane = ln
 	ln.due.set(l)
 	e.place(ln)
@@ -115,6 +129,7 @@ func (e *Engine) leave(l *Lease) {
 	ln := l.lane
 	l.lane = nil
 	ln.leases--
+	e.kept--
 	ln.due.drop(l)
 	e.place(ln)
 }
@@ -129,9 +144,9 @@ func (e *Engine) reorder(l *Lease) {
 
 // queue puts a lease where when it is due, and its pace, say that it belongs.
 func (e *Engine) queue(l *Lease) {
-	if t := trackOf(l.lane.track.key, l.spec.pace()); t != l.lane.track {
+	if trackOf(l.key, l.spec.pace()) != l.lane.track {
 		e.leave(l)
-		e.enter(l, t)
+		e.join(l)
 		return
 	}
 	l.lane.due.set(l)
@@ -178,8 +193,8 @@ func (e *Engine) lane(t track) *lane {
 // and what is due soon. It stops at the first lease that is not: one far behind
 // it may be, but finding it would cost a walk through all of them.
 func (e *Engine) gather(ln *lane, now time.Duration) *batch {
-	b := &batch{lane: ln, key: ln.track.key, start: now, limit: e.patience, kicks: ln.kicks}
-	for len(b.leases) < e.size {
+	b := &batch{Batch: Batch{Key: ln.track.key}, lane: ln, start: now, limit: e.patience, kicks: ln.kicks}
+	for len(b.Leases) < e.size {
 		l, ok := ln.due.first()
 		if !ok || l.due-l.window() > now {
 			break
@@ -188,39 +203,35 @@ func (e *Engine) gather(ln *lane, now time.Duration) *batch {
 		l.hurried = false
 		l.lower(now)
 		e.schedule(l)
-		b.leases = append(b.leases, l)
+		b.Leases = append(b.Leases, l)
 		b.taken = append(b.taken, taken{l.epoch, l.changes})
 		b.limit = min(b.limit, l.spec.pace()/6)
 		b.until = max(b.until, l.spec.pace())
 	}
-	ln.start, ln.full = now, len(b.leases) == e.size
+	ln.start, ln.full = now, len(b.Leases) == e.size
 	ln.flying++
 	e.place(ln)
 	e.flights.set(b)
 	return b
 }
 
-// fly sends a batch on its own goroutine.
-func (e *Engine) fly(b *batch) {
-	ctx, cancel := context.WithTimeout(e.ctx, b.until)
-	defer cancel()
-	outcomes, err := e.beat(ctx, b.key, b.leases)
-	e.do(e.land(b, outcomes, err))
-}
-
 // land takes in the answer to a batch. If its lane has more that is due, the
 // timing goroutine is woken and sends it.
 func (e *Engine) land(b *batch, outcomes []Outcome, err error) (calls []call) {
-	if err == nil && len(outcomes) != len(b.leases) {
-		err = fmt.Errorf("heartbeat: %d outcomes for %d leases", len(outcomes), len(b.leases))
+	if err == nil && len(outcomes) != len(b.Leases) {
+		err = fmt.Errorf("heartbeat: %d outcomes for %d leases", len(outcomes), len(b.Leases))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if b.landed {
+		return nil
+	}
+	b.landed = true
 	now := e.clock.Now()
 	// First of all: no answer that comes too late may revive a hold.
 	calls = e.sweep(now)
 	early := e.rand() / 10
-	for i, l := range b.leases {
+	for i, l := range b.Leases {
 		switch {
 		case l.epoch != b.taken[i].epoch: // removed, over, or added anew
 		case err == nil:
@@ -238,9 +249,9 @@ func (e *Engine) land(b *batch, outcomes []Outcome, err error) (calls []call) {
 
 // miss counts a batch as unanswered: its leases are sent again. Its answer, if it
 // comes, still counts.
-func (e *Engine) miss(b *batch, now time.Duration) (calls []call) {
+func (e *Engine) miss(calls []call, b *batch, now time.Duration) []call {
 	b.late = true
-	for i, l := range b.leases {
+	for i, l := range b.Leases {
 		if l.epoch == b.taken[i].epoch {
 			calls = e.failed(calls, l, b, ErrNoAnswer, now)
 		}

@@ -17,31 +17,36 @@ type Lease struct {
 	// spec is written under both locks and read under either. After the
 	// lease was removed, or is over, it stays readable.
 	spec Spec
+	// cause says why the lease is over. Once set it stays, until the lease is
+	// added again.
+	cause error
 	// bounded says that the server's last answer left less than a renewal
 	// gives, so that what comes first is the limit and not the deadline.
 	// Locked as spec.
 	bounded bool
-	// cause says why the lease is over. Once set it stays, until the lease is
-	// added again.
-	cause error
 
 	// What follows is guarded by Engine.mu.
 
-	lane *lane // nil while not registered
+	pending bool
+	// hurried says that Hurry came while the lease was in flight.
+	hurried bool
+	fails   uint8 // how many beats failed since the last that did not
 	// epoch counts how often the lease was added, removed or over. A batch or
 	// a callback that began under another one is none of its business.
 	epoch uint32
-	fails uint8 // how many beats failed since the last that did not
 	// changes counts how often Update moved the deadline, or a beat had to lower
 	// it. An answer to a batch that began before one of these moves it no more.
 	changes uint32
-	// hurried says that Hurry came while the lease was in flight.
-	hurried   bool
+	key     string // of the last Add
+	lane    *lane  // nil while pending or not registered
+	// before and after are its neighbours while it is pending.
+	before, after *Lease
+
 	heard     time.Duration // start of the newest batch whose answer was taken
 	due       time.Duration // when the next beat is due
-	event     time.Duration // when the next callback is due
-	dueSlot   int           // in lane.due; 0 in flight
-	eventSlot int           // in Engine.events; 0 when it has no event
+	event     time.Duration // when the next callback is due; while pending, when to look at it again
+	dueSlot   int32         // in lane.due; 0 in flight
+	eventSlot int32         // in Engine.events; 0 when it has no event
 }
 
 // Deadline is the moment on the clock from which the holder must not believe in
@@ -85,6 +90,9 @@ func (l *Lease) reason() error {
 }
 
 // The methods below are called with Engine.mu held.
+
+// registered reports whether the lease was added and is neither removed nor over.
+func (l *Lease) registered() bool { return l.pending || l.lane != nil }
 
 // begin starts the lease anew.
 func (l *Lease) begin(spec Spec) {
@@ -198,5 +206,11 @@ func (l *Lease) urgent() time.Duration {
 	return l.spec.Deadline - l.spec.pace()/3
 }
 
-// window is how long before it is due a beat may be taken along.
+// window is how long before it is due a beat may be taken along by one of its lane, in
+// the same batch.
 func (l *Lease) window() time.Duration { return l.spec.pace() / 9 }
+
+// along is how long before it is due a beat may be taken along by one of another lane, in
+// the same flush. That costs the server a call all the same, so it is just long enough to
+// fill a flush where many leases are kept.
+func (l *Lease) along() time.Duration { return l.spec.pace() / 90 }

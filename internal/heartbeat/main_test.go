@@ -53,7 +53,7 @@ type end struct {
 	cause error
 }
 
-// server answers a beat. nil stands for one that renews everything.
+// server answers a beat of one batch. nil stands for one that renews everything.
 type server func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error)
 
 // inWorld runs a test in virtual time, without jitter unless change sets it.
@@ -70,10 +70,10 @@ func inWorld(t *testing.T, answer server, test func(w *world), change ...func(*C
 			answer = renewAll
 		}
 		cfg := Config{Clock: w.clock, Rand: func() float64 { return 0 }}
-		cfg.Beat = func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		cfg.Beat = apart(func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 			w.record(ctx, key, leases)
 			return answer(ctx, key, leases)
-		}
+		})
 		for _, f := range change {
 			f(&cfg)
 		}
@@ -81,6 +81,20 @@ func inWorld(t *testing.T, answer server, test func(w *world), change ...func(*C
 		defer w.Stop()
 		test(w)
 	})
+}
+
+// apart answers each batch of a flush by itself.
+func apart(answer server) Beat {
+	return func(ctx context.Context, batches []Batch, answered func(int, []Outcome, error)) {
+		var all sync.WaitGroup
+		for i, b := range batches {
+			all.Go(func() {
+				outcomes, err := answer(ctx, b.Key, b.Leases)
+				answered(i, outcomes, err)
+			})
+		}
+		all.Wait()
+	}
 }
 
 // renewAll gives every lease its full length.
@@ -253,6 +267,7 @@ func (w *world) requireAlive(claims ...string) {
 func (w *world) all() (lanes []track, due int) {
 	w.Engine.mu.Lock()
 	defer w.Engine.mu.Unlock()
+	w.pending.each(never, w.enter)
 	return slices.Collect(maps.Keys(w.lanes)), w.ready.Len() + w.events.Len()
 }
 

@@ -10,7 +10,7 @@ import (
 type order[T any] struct {
 	items []T
 	at    func(T) time.Duration
-	slot  func(T) *int // where the item keeps its index + 1; 0 when not in here
+	slot  func(T) *int32 // where the item keeps its index + 1; 0 when not in here
 }
 
 // first returns the earliest item.
@@ -32,7 +32,7 @@ func (o *order[T]) next() time.Duration {
 // set puts an item in, or moves it to its new time.
 func (o *order[T]) set(item T) {
 	if slot := *o.slot(item); slot != 0 {
-		heap.Fix(o, slot-1)
+		heap.Fix(o, int(slot-1))
 		return
 	}
 	heap.Push(o, item)
@@ -41,7 +41,7 @@ func (o *order[T]) set(item T) {
 // drop takes an item out, if it is in.
 func (o *order[T]) drop(item T) {
 	if slot := *o.slot(item); slot != 0 {
-		heap.Remove(o, slot-1)
+		heap.Remove(o, int(slot-1))
 	}
 }
 
@@ -54,13 +54,13 @@ func (o *order[T]) Less(i, j int) bool { return o.at(o.items[i]) < o.at(o.items[
 // Swap is for container/heap.
 func (o *order[T]) Swap(i, j int) {
 	o.items[i], o.items[j] = o.items[j], o.items[i]
-	*o.slot(o.items[i]), *o.slot(o.items[j]) = i+1, j+1
+	*o.slot(o.items[i]), *o.slot(o.items[j]) = int32(i+1), int32(j+1)
 }
 
 // Push is for container/heap.
 func (o *order[T]) Push(item any) {
 	o.items = append(o.items, item.(T))
-	*o.slot(item.(T)) = len(o.items)
+	*o.slot(item.(T)) = int32(len(o.items))
 }
 
 // Pop is for container/heap.

@@ -147,8 +147,13 @@ func (s *Calls) Key(name string) string { return s.space.State(s.kind, name) }
 // Run runs a script on as many keys of a name as it takes: its state, its line,
 // and the primitive's own.
 func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
+	return s.RunOn(ctx, script, mode, s.keysFor(script, name), args...)
+}
+
+// keysFor are the Redis keys of a name that a script takes.
+func (s *Calls) keysFor(script *scriptkit.Script, name string) []string {
 	keys, _ := s.names.of(name, s.keys)
-	return s.RunOn(ctx, script, mode, keys[:min(len(keys), len(script.Header.Keys))], args...)
+	return keys[:min(len(keys), len(script.Header.Keys))]
 }
 
 // keys makes the Redis keys of a name.
@@ -163,20 +168,16 @@ func (s *Calls) keys(name string) []string {
 // Write runs a script that writes a name: each takes the linger, the channel prefix and
 // the name first.
 func (s *Calls) Write(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
-	return s.Run(ctx, script, mode, name, append([]string{s.Linger, s.channel, name}, args...)...)
+	return s.Run(ctx, script, mode, name, s.writeArgs(name, args)...)
+}
+
+func (s *Calls) writeArgs(name string, args []string) []string {
+	return append([]string{s.Linger, s.channel, name}, args...)
 }
 
 // RunOn runs a script on the keys given.
 func (s *Calls) RunOn(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, keys []string, args ...string) (scriptkit.Reply, error) {
 	return s.run.Run(ctx, script, mode, keys, args)
-}
-
-// beat is the mode of a beat that says whether the node is in a swarm.
-func (s *Calls) beat() engine.Mode {
-	if limit := s.swarm(); limit > 0 {
-		return engine.ModeBeat + " " + engine.Mode(Decimal(limit.Milliseconds()))
-	}
-	return engine.ModeBeat
 }
 
 // Load loads the primitive's script for own calls on every node.
@@ -187,15 +188,6 @@ func (s *Calls) Load(ctx context.Context) error {
 		}
 	}
 	return s.run.Load(ctx, s.renew)
-}
-
-// mode is the mode of a call of a claim: a beat of one without end says whether the node
-// is in a swarm.
-func (s *Calls) mode(mode engine.Mode, endless bool) string {
-	if mode == engine.ModeBeat && endless && s.swarm != nil {
-		mode = s.beat()
-	}
-	return string(mode)
 }
 
 // Acquire sends the kind's acquire once. wait says whether the claim may wait: 0, 1, or
@@ -235,25 +227,6 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 	p, extra, err = parting(c.Name, &r)
 	p.Unanswered = p.Unanswered || unanswered
 	return p, extra, err
-}
-
-// Beat sends the kind's script for own calls, once.
-func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
-	if len(claims) == 1 && claims[0].Thin.Load() && mode == engine.ModeBeat {
-		if round, ok, err := s.renewThin(ctx, claims[0]); ok || err != nil {
-			return round, err
-		}
-	}
-	args := make([]string, 0, 1+2*len(claims))
-	args = append(args, s.Node)
-	for _, c := range claims {
-		args = append(args, c.ID, s.mode(mode, c.Endless()))
-	}
-	r, err := s.Write(ctx, s.renew, scriptkit.Once, name, args...)
-	if err != nil {
-		return engine.Round{}, err
-	}
-	return s.round(name, &r, statusRenewed, len(claims), renewed)
 }
 
 // Restore sends the kind's script that puts claims back in line, once.

@@ -127,6 +127,37 @@ func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
 	})
 }
 
+func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		ctx := context.Background()
+		require.Equal(t, "granted", a.ask("a", "a.1"))
+		require.Equal(t, "queued", a.ask("a", "a.2"))
+		claim := func(id string) *engine.Claim {
+			return &engine.Claim{ID: id, Record: engine.Record{Weight: 1, Wait: lease, Lease: lease}}
+		}
+		key := "ns:lock:{broken}:state"
+		require.NoError(t, a.redis.Do(ctx, a.redis.B().Rpush().Key(key).Element("a").Build()).Error())
+		batches := []engine.Batch{
+			{Name: name, Claims: []*engine.Claim{claim("a.2"), claim("a.1")}},
+			{Name: "broken", Claims: []*engine.Claim{claim("a.3")}},
+			{Name: "other", Claims: []*engine.Claim{claim("a.4")}},
+		}
+		words := make([][]engine.Word, len(batches))
+		a.BeatMany(ctx, batches, func(i int, many engine.Round, err error) {
+			one, failure := a.Beat(ctx, batches[i].Name, engine.ModeBeat, batches[i].Claims)
+			require.Equal(t, one, many)
+			require.Equal(t, failure != nil, err != nil)
+			if err != nil {
+				require.EqualError(t, err, failure.Error())
+			}
+			for _, s := range many.Status {
+				words[i] = append(words[i], s.Word)
+			}
+		})
+		require.Equal(t, [][]engine.Word{{engine.WordWaiting, engine.WordHeld}, nil, {engine.WordUnknown}}, words)
+	})
+}
+
 func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
 	onServer(t, func(t *testing.T, a *node) {
 		good := berth.Token{Kind: "lock", Namespace: "ns", Name: name, Claim: "b.1", Node: "b"}

@@ -117,21 +117,3 @@ func (s *Calls) releaseThin(ctx context.Context, c *engine.Claim) (done, unanswe
 	}
 	return true, r.Unanswered, nil
 }
-
-// renewThin beats a hold of a thin name. It reports false where the general script has to be
-// asked.
-func (s *Calls) renewThin(ctx context.Context, c *engine.Claim) (round engine.Round, ok bool, err error) {
-	keys, _ := s.names.of(c.Name, s.keys)
-	r, err := s.RunOn(ctx, s.thinRenew, scriptkit.Once, keys[:1], c.ID, s.Linger)
-	if err != nil {
-		return round, false, err
-	}
-	if r.Status() != statusHeld {
-		c.Thin.Store(false)
-		return round, false, nil
-	}
-	return engine.Round{
-		Status: []engine.Status{{Word: engine.WordHeld, Left: Millis(r.Int(1)), Fence: r.Int(2)}},
-		Tide:   engine.Tide{Next: -1},
-	}, true, r.Err()
-}

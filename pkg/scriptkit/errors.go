@@ -268,13 +268,21 @@ func (r *Runner) wrongType(ctx context.Context, s *Script, keys []string) string
 	ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
 	defer cancel()
 	var want []string
+	other := ""
 	for i, key := range keys {
 		p := &s.Header.Keys[i]
 		has, err := r.client.Do(ctx, r.client.B().Type().Key(key).Build()).ToString()
 		if err == nil && has != "none" && has != p.Type {
-			return fmt.Sprintf("the key %q (%s) holds a %s instead of a %s", key, p.Name, has, p.Type)
+			text := fmt.Sprintf("the key %q (%s) holds a %s instead of a %s", key, p.Name, has, p.Type)
+			if has != p.Also {
+				return text
+			}
+			other = text // of the right type, but not what it should be
 		}
 		want = append(want, fmt.Sprintf("%q (%s) a %s", key, p.Name, p.Type))
+	}
+	if other != "" {
+		return other
 	}
 	return "a key holds something of another type: the script wants " + strings.Join(want, ", ")
 }

@@ -41,6 +41,9 @@ type Param struct {
 	// Type is the type of a key as TYPE answers it, "hash" or "zset", and "" for
 	// an argument.
 	Type string
+	// Also is a second type that a key may have, "" for none: the header names it behind
+	// a semicolon.
+	Also string
 }
 
 // Return is one reply of a script.
@@ -158,6 +161,13 @@ func (h *Header) addParam(table, index string, p Param) error {
 		params = &h.Keys
 		word, _, _ := strings.Cut(p.Note, " ")
 		p.Type = strings.ToLower(word)
+		if _, also, found := strings.Cut(p.Note, "; "); found {
+			word, _, _ := strings.Cut(also, " ")
+			p.Also = strings.ToLower(word)
+			if word != strings.ToUpper(word) || !slices.Contains(keyTypes, p.Also) {
+				return fmt.Errorf("the header's KEYS[%s] does not name a type behind its semicolon", index)
+			}
+		}
 		if word != strings.ToUpper(word) || !slices.Contains(keyTypes, p.Type) {
 			return fmt.Errorf("the header's KEYS[%s] does not name its type first in parentheses, like (HASH ...)", index)
 		}

@@ -13,7 +13,7 @@ func TestParseHeader(t *testing.T) {
 semaphore_acquire: take weight permits,
 or join the line.
 KEYS[1] state (HASH field -> number (see f(x)), c:claim -> record)
-KEYS[2] line (ZSET)  KEYS[3] log (STREAM)
+KEYS[2] line (ZSET)  KEYS[3] log (STREAM of ids; STRING before)
 ARGV[1] claim id    ARGV[2] lease
   (ms)    ARGV[3] wait (1) or try (0)
 ARGV[4...] x3: claim id, place (a, b), record        -- as many as there are
@@ -27,7 +27,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 swept
 		Keys: []Param{
 			{Name: "state", Note: "HASH field -> number (see f(x)), c:claim -> record", Type: "hash"},
 			{Name: "line", Note: "ZSET", Type: "zset"},
-			{Name: "log", Note: "STREAM", Type: "stream"},
+			{Name: "log", Note: "STREAM of ids; STRING before", Type: "stream", Also: "string"},
 		},
 		Args:       []Param{{Name: "claim id"}, {Name: "lease", Note: "ms"}, {Name: "wait (1) or try (0)"}},
 		Group:      []Param{{Name: "claim id"}, {Name: "place", Note: "a, b"}, {Name: "record"}},
@@ -57,6 +57,7 @@ func TestParseHeaderRefuses(t *testing.T) {
 		{"one space between params", "--[[\ns: x\nARGV[1] a ARGV[2] b\n" + rest + "]]", "two spaces"},
 		{"a key without a type", "--[[\ns: x\nKEYS[1] k\n" + rest + "]]", "KEYS[1] does not name its type"},
 		{"a key of an unknown type", "--[[\ns: x\nKEYS[1] k (TREE)\n" + rest + "]]", "KEYS[1] does not name its type"},
+		{"a key of an unknown second type", "--[[\ns: x\nKEYS[1] k (SET ids; tree)\n" + rest + "]]", "KEYS[1] does not name a type behind its semicolon"},
 		{"a key whose type is a word", "--[[\ns: x\nKEYS[1] k (set of ids)\n" + rest + "]]", "KEYS[1] does not name its type"},
 		{"a group of another size", "--[[\ns: x\nARGV[1...] x2: a\n" + rest + "]]", "says x2 and names 1"},
 		{"a group too far", "--[[\ns: x\nARGV[2...] x1: a\n" + rest + "]]", "ARGV[2...] should be ARGV[1...]"},

@@ -35,6 +35,7 @@ type Runner struct {
 	// closedSince is when the client began to answer nothing but ErrClosing,
 	// counted from made; 0 if it does not.
 	closedSince atomic.Int64
+	owners      owners
 }
 
 // NewRunner returns a Runner. It does no I/O and never closes the client.
@@ -111,36 +112,64 @@ func (c *call) run(ctx context.Context, args []string) (Reply, error) {
 		return Reply{}, c.fail(ctx, verdict{repeat: true}, nil)
 	}
 	for now := c.pace.started; ; now = time.Now() {
-		result := c.attempt(ctx, now, args)
-		err := result.Error()
-		if err == nil || rueidis.IsRedisNil(err) {
-			c.runner.answered()
-			return c.reply(result)
-		}
-		v := c.runner.judge(err, now)
-		if c.unanswered = c.unanswered || v.mayHaveRun; !c.again(ctx, v, err) {
-			return Reply{Unanswered: c.unanswered}, c.fail(ctx, v, err)
+		reply, again, err := c.settle(ctx, now, c.attempt(ctx, now, args))
+		if !again {
+			return reply, err
 		}
 	}
 }
 
+// settle returns what Run returns after an attempt that started at now, or that another
+// one is due, after it has paused for it.
+func (c *call) settle(ctx context.Context, now time.Time, result rueidis.RedisResult) (reply Reply, again bool, err error) {
+	err = result.Error()
+	if err == nil || rueidis.IsRedisNil(err) {
+		c.runner.answered()
+		reply, err = c.reply(result)
+		return reply, false, err
+	}
+	v := c.runner.judge(err, now)
+	if c.unanswered = c.unanswered || v.mayHaveRun; c.again(ctx, v, err) {
+		return Reply{}, true, nil
+	}
+	return Reply{Unanswered: c.unanswered}, false, c.fail(ctx, v, err)
+}
+
 // attempt sends the script once. The commands are never marked retryable.
 func (c *call) attempt(ctx context.Context, now time.Time, args []string) rueidis.RedisResult {
-	if ctx.Value(patientKey{}) == nil {
-		d := c.runner.opts.CallTimeout
-		if c.mode == Bounded {
-			d = min(d, c.pace.left(now))
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = c.runner.limit(ctx, now, d)
-		defer cancel()
-	}
-	client, keys := c.runner.client, int64(len(c.keys))
-	result := client.Do(ctx, client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(args...).Build())
-	if answer, ok := rueidis.IsRedisErr(result.Error()); ok && answer.IsNoScript() {
-		result = client.Do(ctx, client.B().Eval().Script(c.script.Source).Numkeys(keys).Key(c.keys...).Arg(args...).Build())
+	ctx, cancel := c.limit(ctx, now)
+	defer cancel()
+	result := c.runner.client.Do(ctx, c.build(false, args))
+	if isNoScript(result) {
+		result = c.runner.client.Do(ctx, c.build(true, args))
 	}
 	return result
+}
+
+// limit bounds an attempt that starts now.
+func (c *call) limit(ctx context.Context, now time.Time) (context.Context, context.CancelFunc) {
+	if ctx.Value(patientKey{}) != nil {
+		return ctx, func() {}
+	}
+	d := c.runner.opts.CallTimeout
+	if c.mode == Bounded {
+		d = min(d, c.pace.left(now))
+	}
+	return c.runner.limit(ctx, now, d)
+}
+
+// build returns the command of the call: EVALSHA, or EVAL, which has the source.
+func (c *call) build(sourced bool, args []string) rueidis.Completed {
+	client, keys := c.runner.client, int64(len(c.keys))
+	if sourced {
+		return client.B().Eval().Script(c.script.Source).Numkeys(keys).Key(c.keys...).Arg(args...).Build()
+	}
+	return client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(args...).Build()
+}
+
+func isNoScript(result rueidis.RedisResult) bool {
+	answer, ok := rueidis.IsRedisErr(result.Error())
+	return ok && answer.IsNoScript()
 }
 
 func (c *call) reply(result rueidis.RedisResult) (Reply, error) {

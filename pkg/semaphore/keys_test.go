@@ -279,7 +279,7 @@ func refusesFormat(t *testing.T, number int, put func(w *world)) {
 		}{
 			{"semaphore_release", []string{"60000", "c", gpu, "x", "theirs", "60000"}},
 			{"semaphore_renew", []string{"60000", "c", gpu, "x", "theirs", "renew"}},
-			{"semaphore_restore", []string{"60000", "c", gpu, "x", "1", "theirs", "5", line.Text(&theirs)}},
+			{"semaphore_restore", []string{"60000", "c", gpu, "x", "1", "theirs", "254 0946684800000", line.Text(&theirs)}},
 		} {
 			reply := w.Call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)
@@ -430,14 +430,45 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 		ctx := berth.WithOwner(context.Background(), odd)
 		_, err := n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{odd: odd, "": "", "x": "1:y"}})
 		require.NoError(t, err)
-		n.queueOn(ctx, n.gpu(1), nil)
-		w.Advance(2 * time.Second) // rewritten by a renewal
-		h := collect(t, n.gpu(1).Holders(ctx))[0]
-		require.Equal(t, odd, h.Owner)
-		require.Equal(t, odd, h.Label)
-		require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
+		for _, thin := range []bool{true, false} {
+			if !thin {
+				n.queueOn(ctx, n.gpu(1), nil)
+			}
+			w.Advance(2 * time.Second) // rewritten by a renewal
+			require.Equal(t, thin, w.Thin())
+			h := collect(t, n.gpu(1).Holders(ctx))[0]
+			require.Equal(t, odd, h.Owner)
+			require.Equal(t, odd, h.Label)
+			require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
+		}
 		require.Equal(t, odd, collect(t, n.gpu(1).Waiters(ctx))[0].Owner)
 	})
+}
+
+// What is in the way of those who wait ends nobody's hold.
+func TestAKeyInThePlaceOfTheLineOfAThinNameIsNamedOnceThatIsNeeded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		w.Do("HSET", lineKey, "their", "own")
+		p := a.take(1, nil)
+		before := w.text(stateKey)
+		_, err := b.gpu(1).Acquire(context.Background(), nil)
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorContains(t, err, lineKey)
+		require.Equal(t, before, w.text(stateKey), "nothing is written")
+		w.Advance(lease)
+		require.NoError(t, p.Err())
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, int64(1), w.Int("HLEN", lineKey))
+	})
+}
+
+// text is the text of a key.
+func (w *world) text(key string) string {
+	w.T.Helper()
+	text, err := w.Do("GET", key).ToString()
+	require.NoError(w.T, err)
+	return text
 }
 
 // A state that was evicted or deleted leaves a line behind that nobody may be

@@ -21,7 +21,8 @@ type Stats struct {
 	Holders int
 	// Waiting is how many claims wait in line; some may have died there, and were not met yet.
 	Waiting int
-	// Expired is how many permits have expired, and were not dropped yet. They are not counted in the fields above.
+	// Expired is how many permits have expired, and were not dropped yet. They are not
+	// counted in the fields above.
 	Expired int
 }
 

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +36,7 @@ type spec struct {
 	Locks     bool // a client of locks instead of semaphores
 	Pools     bool // a client of pools instead of semaphores
 	Swarm     qlock.SwarmConfig
+	Busy      bool // no client: it only keeps a processor busy
 }
 
 // order is one thing for a child to do. All orders run at the same time.
@@ -71,7 +74,11 @@ var sentinels = map[string]error{
 func beChild(text string) int {
 	var s spec
 	err := json.Unmarshal([]byte(text), &s)
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.Busy:
+		keepBusy()
+	default:
 		err = obey(s)
 	}
 	if err != nil {
@@ -79,6 +86,18 @@ func beChild(text string) int {
 		return 1
 	}
 	return 0
+}
+
+// keepBusy runs until the standard input ends.
+func keepBusy() {
+	var ended atomic.Bool
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		ended.Store(true)
+	}()
+	for turns := 0; !ended.Load(); turns++ { // and wait for nothing
+		_ = turns
+	}
 }
 
 // servant is the child.

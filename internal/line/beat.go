@@ -1,0 +1,100 @@
+package line
+
+import (
+	"context"
+	"sync"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// beat is the mode of a beat that says whether the node is in a swarm.
+func (s *Calls) beat() engine.Mode {
+	if limit := s.swarm(); limit > 0 {
+		return engine.ModeBeat + " " + engine.Mode(Decimal(limit.Milliseconds()))
+	}
+	return engine.ModeBeat
+}
+
+// mode is the mode of a call of a claim: a beat of one without end says whether the node
+// is in a swarm.
+func (s *Calls) mode(mode engine.Mode, endless bool) string {
+	if mode == engine.ModeBeat && endless && s.swarm != nil {
+		mode = s.beat()
+	}
+	return string(mode)
+}
+
+// Beat sends the kind's script for own calls, once, or for the heartbeat of a hold of a thin name
+// the script of those.
+func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	for {
+		b := engine.Batch{Name: name, Claims: claims}
+		call, thin := s.beatOf(b, mode)
+		r, err := s.RunOn(ctx, call.Script, scriptkit.Once, call.Keys, call.Args...)
+		if round, done, err := s.beaten(b, thin, &r, err); done {
+			return round, err
+		}
+	}
+}
+
+// BeatMany sends Beats of many names, in as few pipelines as scriptkit makes of them.
+func (s *Calls) BeatMany(ctx context.Context, batches []engine.Batch, answered func(i int, r engine.Round, err error)) {
+	all := make([]int, len(batches))
+	for i := range all {
+		all[i] = i
+	}
+	for len(all) > 0 {
+		calls, thin := make([]scriptkit.Call, len(all)), make([]bool, len(all))
+		for n, i := range all {
+			calls[n], thin[n] = s.beatOf(batches[i], engine.ModeBeat)
+		}
+		var mu sync.Mutex
+		var fat []int // guarded by mu: those that the script of thin names could not answer
+		s.run.RunMany(ctx, calls, func(n int, r scriptkit.Reply, err error) {
+			round, done, err := s.beaten(batches[all[n]], thin[n], &r, err)
+			if done {
+				answered(all[n], round, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			fat = append(fat, all[n])
+		})
+		all = fat
+	}
+}
+
+// beatOf is the call of a Beat, and whether it is that of a thin name.
+func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, thin bool) {
+	if len(b.Claims) == 1 && b.Claims[0].Thin.Load() && mode == engine.ModeBeat {
+		return scriptkit.Call{
+			Script: s.thinRenew, Keys: s.keysFor(s.thinRenew, b.Name), Args: []string{b.Claims[0].ID, s.Linger},
+		}, true
+	}
+	args := make([]string, 0, 1+2*len(b.Claims))
+	args = append(args, s.Node)
+	for _, c := range b.Claims {
+		args = append(args, c.ID, s.mode(mode, c.Endless()))
+	}
+	return scriptkit.Call{Script: s.renew, Keys: s.keysFor(s.renew, b.Name), Args: s.writeArgs(b.Name, args)}, false
+}
+
+// beaten reads the answer to a Beat. It reports false where the script of thin names could not
+// answer: the name has become fat, or the hold has ended, and the next call is the general one.
+func (s *Calls) beaten(b engine.Batch, thin bool, r *scriptkit.Reply, err error) (round engine.Round, done bool, _ error) {
+	switch {
+	case err != nil:
+		return engine.Round{}, true, err
+	case !thin:
+		round, err = s.round(b.Name, r, statusRenewed, len(b.Claims), renewed)
+		return round, true, err
+	case r.Status() != statusHeld:
+		b.Claims[0].Thin.Store(false)
+		return engine.Round{}, false, nil
+	}
+	return engine.Round{
+		Status: []engine.Status{{Word: engine.WordHeld, Left: Millis(r.Int(1)), Fence: r.Int(2)}},
+		Tide:   engine.Tide{Next: -1},
+	}, true, r.Err()
+}

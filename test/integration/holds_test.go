@@ -1,0 +1,97 @@
+package integration
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+var holdsFor = flag.Duration("holds.for", 0,
+	"how long TestHoldsOfManyNamesAreAllKept keeps 10 000 holds with a lease of 5 s, beside four busy loops; 0: fewer ones, for a few renewals")
+
+func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
+	b := privateLocks(t)
+	// Of these no pause of the machine ends one.
+	many, lease, during, loops := 1000, safe, 8*time.Second, 0
+	if *holdsFor > 0 {
+		b.turn()
+		many, lease, during, loops = 10_000, 5*time.Second, *holdsFor, 4
+	}
+	for range loops {
+		b.keepBusy()
+	}
+	client := b.locker(qlock.Config{Lease: lease})
+	locks := make([]*qlock.Lock, many)
+	b.eachOf(many, func(i int) (err error) {
+		locks[i], err = client.Lock(b.within(patience), fmt.Sprint("name ", i), nil)
+		return err
+	})
+	renewals, spent := b.runs(), b.processorTime()
+	<-time.After(during)
+	renewals, spent = b.runs()-renewals, b.processorTime()-spent
+	lost := 0
+	for _, l := range locks {
+		if l.Err() != nil {
+			lost++
+		}
+	}
+	b.Logf("%d renewals in %v, of %v of this process each; %d lost", renewals, during, spent/time.Duration(max(1, renewals)), lost)
+	require.Zero(b, lost, "of %d", many)
+	require.GreaterOrEqual(b, renewals, many, "each was renewed")
+	b.eachOf(many, func(i int) error { return locks[i].Release(b.within(patience)) })
+}
+
+// eachOf does something n times, some at a time.
+func (b *bed) eachOf(n int, do func(i int) error) {
+	b.Helper()
+	var all sync.WaitGroup
+	const workers = 32
+	failures := make([]error, workers)
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < n && failures[w] == nil; i += workers {
+				failures[w] = do(i)
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range failures {
+		require.NoError(b, err)
+	}
+}
+
+// processorTime is what this process has taken of it.
+func (b *bed) processorTime() time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// keepBusy has another process keep a processor busy until the test ends.
+func (b *bed) keepBusy() {
+	b.Helper()
+	text, err := json.Marshal(spec{Busy: true})
+	require.NoError(b, err)
+	program, err := os.Executable()
+	require.NoError(b, err)
+	loop := exec.Command(program)
+	loop.Env = append(os.Environ(), childSpec+"="+string(text))
+	in, err := loop.StdinPipe() // which ends with this process, however that ends
+	require.NoError(b, err)
+	require.NoError(b, loop.Start())
+	b.Cleanup(func() {
+		require.NoError(b, in.Close())
+		require.NoError(b, loop.Wait())
+	})
+}
