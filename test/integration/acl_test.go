@@ -110,10 +110,10 @@ func TestTheSmallestUserOfACluster(t *testing.T) {
 	b := &bed{T: t, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
 	cfg := semaphore.Config{Namespace: ns, Lease: time.Minute}
 	here, there := b.clientOn(d.Client(t, user), cfg), b.clientOn(d.Client(t, user), cfg)
-	p := b.take(b.sem(here, "gpu", 1), nil)
+	p := b.take(b.sem(here, "gpu", 2), &semaphore.AcquireOptions{Weight: 2})
 	move := d.Move(t, "{gpu}")
 	move.Keys(t) // from here on the old master answers ASK
-	w := b.queue(b.sem(there, "gpu", 1), nil, 1)
+	w := b.queue(b.sem(there, "gpu", 2), nil, 1)
 	move.Finish(t)
 	require.NoError(t, p.Release(b.within(patience)))
 	require.NoError(t, w.got(b).Release(b.within(patience)))
@@ -186,10 +186,10 @@ func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
 	monitored := bufio.NewScanner(watching)
 	require.True(t, monitored.Scan())
 
-	p := b.take(b.sem(b.client(semaphore.Config{Lease: time.Minute}), "gpu", 1), nil)
+	p := b.take(b.sem(b.client(semaphore.Config{Lease: time.Minute}), "gpu", 2), nil) // a thin name has no secret
 	text, err := b.do("HGET", b.space.State(keyspace.Sem, "gpu"), "c:"+p.ID()).ToString()
 	require.NoError(t, err)
-	secret := strings.Split(text, " ")[6]
+	secret := strings.Split(text, " ")[7]
 	require.Len(t, secret, 11)
 	for seen := false; !seen; seen = strings.Contains(monitored.Text(), secret) {
 		require.True(t, monitored.Scan(), "MONITOR shows it: %v", monitored.Err())

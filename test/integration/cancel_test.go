@@ -253,6 +253,13 @@ func (b *bed) tombstones(name string) int {
 // swept has the server drop what has expired of a name.
 func (b *bed) swept(name string) {
 	b.Helper()
+	_, err := b.sweeper().SweepAll(b.within(patience), name)
+	require.NoError(b, err)
+}
+
+// sweeper sweeps as a node that claims nothing.
+func (b *bed) sweeper() *line.Calls {
+	b.Helper()
 	cfg := line.Config{
 		Runner: scriptkit.NewRunner(b.server.Client(b.T), scriptkit.Options{}), Space: b.space, Kind: b.kind, Node: "sweeper",
 		Linger: time.Minute, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[b.kind],
@@ -260,8 +267,7 @@ func (b *bed) swept(name string) {
 	if b.kind == keyspace.Pool {
 		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}
 	}
-	_, err := line.New(cfg).SweepAll(b.within(patience), name)
-	require.NoError(b, err)
+	return line.New(cfg)
 }
 
 // age makes all tombstones of a name as old as they get.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -52,14 +51,20 @@ func bury(t *testing.T, behind func(b *bed)) *graveyard {
 func (b *bed) setDeadlines(name, node string, at int64) {
 	b.Helper()
 	const script = `
-local from = { h = 0, a = 2^44 }
-for _, member in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
-  local band = from[string.sub(member, 1, 1)]
-  if band and string.sub(member, 3, 2 + #ARGV[1]) == ARGV[1] then
-    redis.call("ZADD", KEYS[1], string.format("%.0f", band + ARGV[2]), member)
+for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
+  local claim = string.sub(field, 3)
+  if string.sub(claim, 1, #ARGV[1]) == ARGV[1] then
+    local head, rest, wait = string.match(redis.call("HGET", KEYS[1], field), "^(w %S+ %d+ %d+ )%d+ (%d+ %d+ %S+ %a (%d+) .*)$")
+    if head then
+      redis.call("HSET", KEYS[1], field, head .. string.format("%.0f ", ARGV[2] - wait) .. rest)
+    else
+      redis.call("ZADD", KEYS[2], string.format("%.0f", 2^44 + ARGV[2]), "h:" .. claim)
+      local values = redis.call("HGET", KEYS[1], "v")
+      redis.call("HSET", KEYS[1], "v", string.sub(values, 1, 33) .. string.format("%013.0f", ARGV[2]) .. string.sub(values, 47))
+    end
   end
 end`
-	b.do("EVAL", script, "1", b.lineKey(name), node, fmt.Sprint(at))
+	b.do("EVAL", script, "2", b.stateKey(name), b.lineKey(name), node, fmt.Sprint(at))
 }
 
 // node is the node of the first in line.
@@ -68,11 +73,7 @@ func (v view) node() string { return v.records[v.inLine()[0]].Node }
 // waiting is the count of those who wait.
 func (b *bed) waiting(name string) int {
 	b.Helper()
-	text, err := b.do("HGET", b.stateKey(name), "counts").ToString()
-	require.NoError(b, err)
-	counts, err := world.Counts(text)
-	require.NoError(b, err)
-	return int(counts["waiting"])
+	return int(b.look(name).state["waiting"])
 }
 
 // check is told how long it took.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/model/world"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -225,11 +226,15 @@ func TestARestoreThatFailsCostsNoHold(t *testing.T) {
 	claim := b.look("gpu").inLine()[0]
 	b.fill()
 	const forget = `
-redis.call("ZREM", KEYS[2], "a:" .. ARGV[1], "q:" .. ARGV[1])
+for _, member in ipairs(redis.call("ZRANGE", KEYS[2], 0, -1)) do
+  if string.match(member, "^%d+%-(.*)") == ARGV[1] then redis.call("ZREM", KEYS[2], member) end
+end
 redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
-local cap, used, rest = string.match(redis.call("HGET", KEYS[1], "counts"), "^(%d+ )(%d+ )%d+( .*)$")
-redis.call("HSET", KEYS[1], "counts", cap .. used .. "0" .. rest)`
-	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim)
+redis.call("HSET", KEYS[1], "v", ARGV[2])`
+	values, err := b.do("HGET", b.stateKey("gpu"), "v").ToString()
+	require.NoError(t, err)
+	values = world.WithCount(t, values, "waiting", 0)
+	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim, values)
 	b.pass(fullLease) // heartbeats
 	require.Zero(t, b.look("gpu").waiting(), "it could be put back")
 	require.NoError(t, p.Err())

@@ -14,22 +14,27 @@ import (
 // An acquire that the network delivers only after its caller has left, and after
 // the cancel, must take nothing.
 func TestALateAcquireMeetsATombstone(t *testing.T) {
-	b := shared(t)
-	m := b.meddler()
-	s := b.sem(b.clientOn(m, semaphore.Config{Lease: time.Minute, CallTimeout: time.Second}), "gpu", 1)
-	m.next("semaphore_acquire", deferred)
-	ctx, cancel := context.WithCancel(t.Context())
-	w := b.beginWith(ctx, s, nil)
-	b.await("the acquire is on its way", func() bool { return m.meddled("semaphore_acquire") == 1 })
-	cancel()
-	b.signalled("the caller to be let go", w.done)
-	require.ErrorIs(t, w.err, context.Canceled)
-	b.await("the cancel has run", func() bool { return len(b.look("gpu").stones) == 1 })
-	m.deliver()
-	v := b.whole("gpu")
-	require.Empty(t, v.holds)
-	require.Empty(t, v.alive)
-	require.Len(t, v.stones, 1)
+	t.Parallel()
+	for script, capacity := range map[string]int{"semaphore_acquire": 2, "thin_acquire": 1} {
+		t.Run(script, func(t *testing.T) {
+			b := shared(t)
+			m := b.meddler()
+			s := b.sem(b.clientOn(m, semaphore.Config{Lease: time.Minute, CallTimeout: time.Second}), "gpu", capacity)
+			m.next(script, deferred)
+			ctx, cancel := context.WithCancel(t.Context())
+			w := b.beginWith(ctx, s, nil)
+			b.await("the acquire is on its way", func() bool { return m.meddled(script) == 1 })
+			cancel()
+			b.signalled("the caller to be let go", w.done)
+			require.ErrorIs(t, w.err, context.Canceled)
+			b.await("the cancel has run", func() bool { return len(b.look("gpu").stones) == 1 })
+			m.deliver()
+			v := b.whole("gpu")
+			require.Empty(t, v.holds)
+			require.Empty(t, v.alive)
+			require.Len(t, v.stones, 1)
+		})
+	}
 }
 
 // An attempt that was answered only on the server, the next one, and a third that
@@ -57,17 +62,23 @@ func TestAttemptsThatRunTwiceHoldOnce(t *testing.T) {
 func TestAReleaseThatWasNotAnsweredCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name string
-		fate fate
-	}{{"it had run", unheard}, {"it had not run", deferred}} {
+		name, script string
+		capacity     int
+		fate         fate
+	}{
+		{"it had run", "semaphore_release", 2, unheard},
+		{"it had not run", "semaphore_release", 2, deferred},
+		{"of a thin name, it had run", "thin_release", 1, unheard},
+		{"of a thin name, it had not run", "thin_release", 1, deferred},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := shared(t)
 			m := b.meddler()
 			cfg := semaphore.Config{Lease: time.Minute, CallTimeout: time.Second}
 			cfg.Retry.Attempts = 2
-			s := b.sem(b.clientOn(m, cfg), "gpu", 1)
+			s := b.sem(b.clientOn(m, cfg), "gpu", test.capacity)
 			p := b.take(s, nil)
-			m.next("semaphore_release", test.fate, test.fate)
+			m.next(test.script, test.fate, test.fate)
 			require.Error(t, p.Release(b.within(patience)))
 			require.Error(t, p.Err(), "what was to be released is still believed in")
 			require.NoError(t, p.Release(b.within(patience)))

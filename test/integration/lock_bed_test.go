@@ -129,3 +129,14 @@ func (w *locking) over() bool {
 		return false
 	}
 }
+
+// fatten has a claim wait for the door, and leave: so a thin name becomes a fat one.
+func (b *bed) fatten(c *qlock.Client) {
+	b.Helper()
+	ctx, leave := context.WithCancel(b.within(patience))
+	w := b.lockLaterWith(ctx, c, nil)
+	b.awaitInLine(door, 1, w.over)
+	leave()
+	b.signalled("the claim to leave", w.done)
+	require.False(b, b.look(door).thin)
+}

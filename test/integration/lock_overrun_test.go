@@ -46,7 +46,7 @@ func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
 // that somebody else holds the lock.
 func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"lock_release", "lock_renew"} {
+	for _, script := range []string{"thin_release", "lock_release", "lock_renew"} {
 		t.Run(script, func(t *testing.T) {
 			b := sharedLocks(t)
 			const lease = safe
@@ -54,8 +54,11 @@ func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 			c := b.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: 2 * time.Second})
 			other := b.locker(qlock.Config{Lease: lease})
 			former := b.lock(c, &qlock.LockOptions{NoRenew: true})
-			m.always(script, deferred)
 			if script == "lock_release" {
+				b.fatten(other)
+			}
+			m.always(script, deferred)
+			if script != "lock_renew" {
 				go func() { _ = former.Release(b.within(patience)) }()
 			} else {
 				go func() { _ = former.Extend(b.within(patience), time.Hour) }()

@@ -100,7 +100,7 @@ func (b *bed) due(letter string) {
 	const script = `
 local t = redis.call("TIME")
 local now = t[1] * 1000 + math.floor(t[2] / 1000) - 1
-local from = ({ h = 0, e = 262 * 2^44, x = 264 * 2^44 })[ARGV[1]]
+local from = ({ h = 2^44, e = 262 * 2^44, x = 264 * 2^44 })[ARGV[1]]
 for _, member in ipairs(redis.call("ZRANGEBYSCORE", KEYS[1], from, from + 2^44 - 1)) do
   redis.call("ZADD", KEYS[1], string.format("%.0f", from + now), member)
   local field = "i" .. string.sub(member, 3)
@@ -110,8 +110,12 @@ for _, member in ipairs(redis.call("ZRANGEBYSCORE", KEYS[1], from, from + 2^44 -
     if ARGV[1] == "e" then ends = now else expiry = now end
     redis.call("HSET", KEYS[2], field, string.format("%s %.0f %.0f %s", max, expiry, ends, rest))
   end
+end
+if ARGV[1] == "h" then
+  local values = redis.call("HGET", KEYS[3], "v") -- which say when the first hold ends
+  redis.call("HSET", KEYS[3], "v", string.sub(values, 1, 33) .. string.format("%013.0f", now) .. string.sub(values, 47))
 end`
-	b.do("EVAL", script, "2", b.lineKey(proxies), b.itemsKey(proxies), letter)
+	b.do("EVAL", script, "3", b.lineKey(proxies), b.itemsKey(proxies), b.stateKey(proxies), letter)
 	b.newLua()
 }
 
@@ -119,9 +123,12 @@ end`
 func (b *bed) expireOne(cooldown time.Duration) string {
 	b.Helper()
 	const script = `
-local found = redis.call("ZRANGEBYSCORE", KEYS[1], 0, 2^44 - 1, "LIMIT", 12345, 1)[1]
+local found = redis.call("ZRANGEBYSCORE", KEYS[1], 2^44, 2^45 - 1, "LIMIT", 12345, 1)[1]
 local t = redis.call("TIME")
-redis.call("ZADD", KEYS[1], string.format("%.0f", t[1] * 1000 - ARGV[1]), found)
+local ends = t[1] * 1000 - ARGV[1]
+redis.call("ZADD", KEYS[1], string.format("%.0f", 2^44 + ends), found)
+local values = redis.call("HGET", KEYS[2], "v") -- which say when the first hold ends
+redis.call("HSET", KEYS[2], "v", string.sub(values, 1, 33) .. string.format("%013.0f", ends) .. string.sub(values, 47))
 return redis.call("HGET", KEYS[2], "r:" .. string.sub(found, 3))`
 	ms := strconv.FormatInt(2*cooldown.Milliseconds(), 10)
 	resource, err := b.do("EVAL", script, "2", b.lineKey(proxies), b.stateKey(proxies), ms).ToString()
@@ -133,14 +140,16 @@ return redis.call("HGET", KEYS[2], "r:" .. string.sub(found, 3))`
 // one drops 100 at the most.
 func (b *bigPool) sweepAll(what string, many int) {
 	b.Helper()
+	ctx, sweeper := b.within(2*patience), b.sweeper()
 	scripts := b.watch(what, func() {
-		ctx := b.within(2 * patience)
-		for dropped := 1; dropped > 0; b.lap() {
-			var err error
-			dropped, err = b.GC(ctx)
+		for more := true; more; b.lap() {
+			tide, err := sweeper.Sweep(ctx, proxies)
 			require.NoError(b, err)
-			require.LessOrEqual(b, dropped, 100)
+			more = tide.More
 		}
+		dropped, err := b.GC(ctx)
+		require.NoError(b, err)
+		require.Zero(b, dropped, "that was not all")
 	})
 	require.GreaterOrEqual(b, scripts, many/100)
 	require.LessOrEqual(b, scripts, many/100+many/1000)

@@ -78,14 +78,14 @@ var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semapho
 }
 
 // What is somebody else's is left alone, in the way of a new name and of an idle one,
-// which has no line of its own.
+// of which the line has nothing. What may be thin is in TestATextThatIsNotOursInTheWay.
 func TestAKeyOfAnotherTypeInTheWay(t *testing.T) {
 	b := shared(t)
 	c := b.client(semaphore.Config{})
 	for verb, call := range verbs {
 		for _, part := range []string{"state", "line", "line of an idle name"} {
 			what := verb + ", " + part
-			s := b.sem(c, what, 1)
+			s := b.sem(c, what, 2)
 			key := b.lineKey(what)
 			if part == "state" {
 				key = b.stateKey(what)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,8 +24,9 @@ type view struct {
 	records map[string]engine.Record
 	stones  map[string]string // what tombstones say
 	holds   map[string]int64  // deadline, ms
-	alive   map[string]int64  // liveness deadline of those who wait, ms
-	places  map[string]int64  // of those who wait
+	alive   map[string]int64  // until when those who wait live, ms
+	places  map[string]string // of those who wait: lane and place
+	thin    bool              // that the name is
 	tombs   map[string]int64  // when a tombstone may be forgotten, ms
 	expires []int64           // PEXPIRETIME of the keys that exist
 
@@ -41,7 +43,8 @@ func (b *bed) look(name string) view {
 	b.Helper()
 	const script = `
 local t = redis.call("TIME")
-local reply = { t[1] * 1000 + math.floor(t[2] / 1000), redis.call("HGETALL", KEYS[1]),
+local thin = redis.call("MGET", KEYS[1])[1]
+local reply = { t[1] * 1000 + math.floor(t[2] / 1000), thin and { "", thin } or redis.call("HGETALL", KEYS[1]),
   redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES") }
 for _, key in ipairs(KEYS) do
   local at = redis.call("PEXPIRETIME", key)
@@ -53,7 +56,7 @@ return reply`
 	require.NoError(b, err)
 	v := view{
 		state: map[string]int64{}, records: map[string]engine.Record{}, stones: map[string]string{},
-		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]int64{}, tombs: map[string]int64{},
+		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]string{}, tombs: map[string]int64{},
 		resources: map[string]string{}, rests: map[string]int64{}, ends: map[string]int64{}, bindings: map[string]int64{},
 	}
 	v.now, err = reply[0].AsInt64()
@@ -61,7 +64,11 @@ return reply`
 	fields, err := reply[1].AsStrMap()
 	require.NoError(b, err)
 	for field, value := range fields {
-		v.field(b, field, value)
+		if field == "" {
+			v.ofThin(b, value)
+		} else {
+			v.field(b, field, value)
+		}
 	}
 	line, err := reply[2].AsStrSlice()
 	require.NoError(b, err)
@@ -84,7 +91,7 @@ func (v *view) field(b *bed, field, value string) {
 	switch {
 	case field == "stem":
 		v.stem = value
-	case field == "counts":
+	case field == "v":
 		var counts map[string]int64
 		counts, err = world.Counts(value)
 		maps.Copy(v.state, counts)
@@ -95,8 +102,25 @@ func (v *view) field(b *bed, field, value string) {
 		v.stones[claim] = word
 	default:
 		v.records[claim], err = line.ParseRecord(value)
+		words := strings.SplitN(value, " ", 6) // of one that waits, see scripts/state/record.lua
+		if heard, e := strconv.ParseInt(words[4], 10, 64); words[0] == "w" && e == nil {
+			v.alive[claim] = heard + v.records[claim].Wait.Milliseconds()
+		}
 	}
 	require.NoError(b, err, field)
+}
+
+// ofThin is the text of a thin name.
+func (v *view) ofThin(b *bed, text string) {
+	b.Helper()
+	thin, err := world.ParseThin(text)
+	require.NoError(b, err)
+	v.thin, v.state = true, thin.Counts(v.now)
+	if thin.Claim != "" && thin.Ends > v.now {
+		v.holds[thin.Claim] = thin.Ends
+		v.records[thin.Claim], err = line.ParseRecord(thin.Record)
+		require.NoError(b, err)
+	}
 }
 
 func (v *view) member(b *bed, member, score string) {
@@ -104,11 +128,17 @@ func (v *view) member(b *bed, member, score string) {
 	const width = int64(1) << 44
 	at, err := strconv.ParseFloat(score, 64)
 	require.NoError(b, err)
+	if place, claim, waits := strings.Cut(member, "-"); member == "-" {
+		return // it keeps the line
+	} else if waits && at < 512 {
+		v.places[claim] = fmt.Sprintf("%03.f %s", at, place)
+		return
+	}
 	type band struct {
 		into map[string]int64
 		from int64
 	}
-	bands := map[string]band{"h": {v.holds, 0}, "a": {v.alive, width}, "q": {v.places, 2 * width}, "t": {v.tombs, 260 * width}}
+	bands := map[string]band{"h": {v.holds, width}, "t": {v.tombs, 260 * width}}
 	if b.kind == keyspace.Pool {
 		bands["e"], bands["x"], bands["u"] = band{v.rests, 262 * width}, band{v.ends, 264 * width}, band{v.bindings, 266 * width}
 	}
@@ -126,7 +156,7 @@ func (v view) inLine() []string {
 	for claim := range v.places {
 		claims = append(claims, claim)
 	}
-	slices.SortFunc(claims, func(a, b string) int { return int(v.places[a] - v.places[b]) })
+	slices.SortFunc(claims, func(a, b string) int { return strings.Compare(v.places[a]+"-"+a, v.places[b]+"-"+b) })
 	return claims
 }
 
@@ -206,7 +236,13 @@ func (b *bed) idle(name string) {
 	if b.kind == keyspace.Pool {
 		return // its resources stay
 	}
-	require.LessOrEqual(b, len(v.expires), 1, "an idle name has one key")
+	require.Empty(b, v.places)
+	require.Empty(b, v.tombs)
+	keys := 2 // of which the line has only what keeps it
+	if v.thin {
+		keys = 1
+	}
+	require.LessOrEqual(b, len(v.expires), keys, "an idle name has no more keys")
 }
 
 // keys are all keys of the namespace.

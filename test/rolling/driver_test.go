@@ -52,15 +52,14 @@ var parts = map[string]string{
 // usual is what a call is given where a test says nothing else, by the header's word
 // for it. A release that takes something new needs a line here.
 var usual = map[string]string{
-	"claim id": "b.9", "node": "b", "owner": "", "priority": "0", "weight": "1", "capacity": "3",
+	"claim id": "b.9", "node": "b", "lane, see line/place": "254", "how": "", "capacity": "3",
 	"capacity, if none is stored": "3", "capacity, if none is stored: 1": "1",
-	"wait lease": "60000", "lease": "60000", "maximum hold": "0", "linger": "60000", "tombstone": "60000",
-	"policy": "stored", "conflict": "work", "access": "queued", "draw": "0",
+	"linger": "60000", "lease + linger": "120000", "tombstone": "60000", "policy": "stored",
 	"wait (1) or try (0)": "1", "wait": "1", "the only resource that will do, with try": "",
-	"place to begin at": "0", "cursor": "0", "how many": "10", "about how many": "10", "from": "0", "how many of each": "10",
+	"where the last one stands that was seen": "", "its claim": "", "cursor": "0", "how many": "10", "about how many": "10", "from": "0", "how many of each": "10",
 	"by how much": "5000", "id of this call": "call", "fence": "0", "fence that it has": "0",
 	"ticket that it has": "0", "node that detached it": "a", "node that takes it up": "c",
-	"keep it when idle": "0", "set it of a name that has none, too": "0", "tail of the record, see state/record": "",
+	"keep it when idle": "0", "set it of a name that has none, too": "0",
 	"how long they stay": "0", "how many may hold one at once": "0", "the Replace that this is part of": "0",
 	"name of the binding": "bound", "resource": "r1", "for how long": "60000", "why": "because",
 	"part": "items", "so many resources are read in one step": "100",
@@ -70,8 +69,8 @@ var usual = map[string]string{
 	"id of the call that begins it, or for prune the cursor":          "b.2",
 	"run, which rises with each start of the node":                    "1", "run that ends": "1", "label": "label", "the node's own zombie limit": "60000", "memory": "60000",
 	"fence of the grant that it was asked for": "0",
-	"so many expired holds are weighed":        "1000", "so many expired entries of a kind are looked into": "1000",
-	"mode": "beat", "record with its ticket": "", "place": "0", "claim id of another entry that was lowered for this": "",
+	"how much of the line to look at":          "100", "so many expired holds are weighed": "1000", "so many expired entries of a kind are looked into": "1000",
+	"mode": "beat", "claim id of another entry that was lowered for this": "",
 }
 
 // with are values in place of the usual ones, and groups behind them.
@@ -100,7 +99,7 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 		case arg.Name == "name":
 			value, known = s.name, true
 		case strings.HasPrefix(arg.Name, "tail of the record"):
-			value, known = tail(s.kind), true
+			value, known = tail(s.kind, time.Minute), true
 		default:
 			value, known = usual[arg.Name]
 		}
@@ -119,8 +118,8 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 }
 
 // tail is the end of a record, as the clients write it.
-func tail(kind keyspace.Kind) string {
-	rec := engine.Record{Weight: 1, Wait: time.Minute, Lease: time.Minute, Owner: "o", Label: "label"}
+func tail(kind keyspace.Kind, wait time.Duration) string {
+	rec := engine.Record{Weight: 1, Wait: wait, Lease: time.Minute, Owner: "o", Label: "label"}
 	if kind != keyspace.Pool {
 		return line.Tail(&rec)
 	}
@@ -169,6 +168,11 @@ func (s *site) everything() map[string]string {
 func formatOf(t testing.TB, r release) int64 {
 	t.Helper()
 	s := newSite(t, r, harness.Shared(t).Client(t), keyspace.Sem)
-	s.call("semaphore_acquire", with{})
-	return s.number("HGET", s.space.State(s.kind, s.name), "fmt")
+	s.call("semaphore_acquire", with{}) // its capacity is not that of a thin name
+	values, err := s.do("HGET", s.space.State(s.kind, s.name), "v").ToString()
+	require.NoError(t, err)
+	number, _, _ := strings.Cut(values, " ")
+	n, err := strconv.ParseInt(number, 10, 64)
+	require.NoError(t, err)
+	return n
 }

@@ -3,6 +3,7 @@ package rolling
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,14 @@ func (s *stage) raise(kind string) {
 	s.ok(err)
 	require.NotEmpty(s, keys)
 	for _, key := range keys {
-		s.do("HSET", key, "fmt", fmt.Sprint(newerFormat))
+		if text, err := s.redis.Do(bg, s.redis.B().Get().Key(key).Build()).ToString(); err == nil { // a thin name
+			s.do("SET", key, fmt.Sprintf("f%d %s", newerFormat, text), "KEEPTTL")
+		} else if values, err := s.redis.Do(bg, s.redis.B().Hget().Key(key).Field("v").Build()).ToString(); err == nil {
+			_, rest, _ := strings.Cut(values, " ")
+			s.do("HSET", key, "v", fmt.Sprint(newerFormat, " ", rest))
+		} else { // of a swarm
+			s.do("HSET", key, "fmt", fmt.Sprint(newerFormat))
+		}
 	}
 }
 
@@ -35,6 +43,8 @@ func (s *stage) kept(kind string) map[string]string {
 		fields := s.redis.Do(bg, s.redis.B().Hgetall().Key(key).Build())
 		if m, err := fields.AsStrMap(); err == nil {
 			all[key] = fmt.Sprint(m)
+		} else if text, err := s.redis.Do(bg, s.redis.B().Get().Key(key).Build()).ToString(); err == nil {
+			all[key] = text
 		} else {
 			line, err := s.redis.Do(bg, s.redis.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsZScores()
 			s.ok(err)
@@ -126,41 +136,8 @@ var newer = map[string]play{
 		s.pass(2 * lease)
 		require.Equal(s, before, s.kept("pool"), "nothing was written")
 	},
-	"lock and swarm": func(s *stage, a, b *process) {
-		s.ok(a.locks.Swarm().Start(bg))
-		s.ok(a.locks.Swarm().Stop(bg))
-		s.ok(b.locks.Swarm().Start(bg))
-		hold := a.lock("job", nil)
-		s.raise("lock")
-		s.raise("swarm")
-		before := s.kept("lock")
-		maps.Copy(before, s.kept("swarm"))
-		_, err := a.locks.TryLock(bg, name, nil)
-		s.refused("try", err)
-		_, err = a.locks.Lock(bg, name, nil)
-		s.refused("lock", err)
-		_, err = b.locks.Lock(berth.WithOwner(bg, "job"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		s.refused("enter once more", err)
-		s.refused("renew", hold.Renew(bg))
-		s.refused("extend", hold.Extend(bg, second))
-		s.refused("force extend", b.locks.ForceExtend(bg, name, second))
-		s.refused("force release", b.locks.ForceRelease(bg, name))
-		_, err = b.locks.Info(bg, name)
-		s.refused("info", err)
-		_, err = b.locks.Locked(bg, name)
-		s.refused("locked", err)
-		for _, err := range b.locks.Queue(bg, name) {
-			s.refused("queue", err)
-		}
-		_, err = hold.Detach(bg)
-		s.refused("detach", err)
-		s.refused("release", hold.Release(bg))
-		require.ErrorIs(s, b.locks.Swarm().ProbeNow(bg), berth.ErrIncompatible)
-		s.pass(2 * lease)
-		after := s.kept("lock")
-		maps.Copy(after, s.kept("swarm"))
-		require.Equal(s, before, after, "nothing was written")
-	},
+	"thin lock and swarm": func(s *stage, a, b *process) { locksAreRefused(s, a, b, false) },
+	"fat lock and swarm":  func(s *stage, a, b *process) { locksAreRefused(s, a, b, true) },
 	"semaphore, while it holds and waits": func(s *stage, a, b *process) {
 		hold, other := a.permit(nil), b.permit(&semaphore.AcquireOptions{Weight: 2})
 		waits := a.permitQueued(nil)
@@ -176,6 +153,46 @@ var newer = map[string]play{
 		s.pass(lease)
 		require.Equal(s, before, s.kept("sem"), "nothing was written")
 	},
+}
+
+func locksAreRefused(s *stage, a, b *process, fat bool) {
+	s.ok(a.locks.Swarm().Start(bg))
+	s.ok(a.locks.Swarm().Stop(bg))
+	s.ok(b.locks.Swarm().Start(bg))
+	hold := a.lock("job", nil)
+	if fat {
+		b.lockQueued("", nil).stop()
+		s.pass(second)
+	}
+	s.raise("lock")
+	s.raise("swarm")
+	before := s.kept("lock")
+	maps.Copy(before, s.kept("swarm"))
+	_, err := a.locks.TryLock(bg, name, nil)
+	s.refused("try", err)
+	_, err = a.locks.Lock(bg, name, nil)
+	s.refused("lock", err)
+	_, err = b.locks.Lock(berth.WithOwner(bg, "job"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+	s.refused("enter once more", err)
+	s.refused("renew", hold.Renew(bg))
+	s.refused("extend", hold.Extend(bg, second))
+	s.refused("force extend", b.locks.ForceExtend(bg, name, second))
+	s.refused("force release", b.locks.ForceRelease(bg, name))
+	_, err = b.locks.Info(bg, name)
+	s.refused("info", err)
+	_, err = b.locks.Locked(bg, name)
+	s.refused("locked", err)
+	for _, err := range b.locks.Queue(bg, name) {
+		s.refused("queue", err)
+	}
+	_, err = hold.Detach(bg)
+	s.refused("detach", err)
+	s.refused("release", hold.Release(bg))
+	require.ErrorIs(s, b.locks.Swarm().ProbeNow(bg), berth.ErrIncompatible)
+	s.pass(2 * lease)
+	after := s.kept("lock")
+	maps.Copy(after, s.kept("swarm"))
+	require.Equal(s, before, after, "nothing was written")
 }
 
 // Every call of a client that meets a newer format says so, and writes nothing.

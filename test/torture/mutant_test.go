@@ -118,7 +118,7 @@ var (
 	}}
 
 	// Answers take more than a sixth of a lease, and less than a third.
-	delayed = &scene{name: "answers late", proxies: true, edit: long, events: 600, faults: 1, fault: &fault{
+	delayed = &scene{name: "answers late", proxies: true, edit: longPairs, events: 600, faults: 1, fault: &fault{
 		name: "replies delayed", least: 6 * time.Second, most: 6 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Unseen = true
@@ -142,6 +142,20 @@ var (
 	// Somebody deletes the line of a name.
 	deleted = &scene{name: "lines deleted", edit: calm.edit, events: 500, faults: 3, fault: unlined}
 
+	// Many names, which mostly one claim asks for at a time.
+	sparse = &scene{name: "many names, workers killed", edit: alone, events: 1200, faults: 2, fault: ofWorkers[0]}
+
+	// The server's clock is ahead, and set back bit by bit: no lease ends by that.
+	slower = &scene{name: "clock set back", edit: alone, events: 500, faults: 4, fault: &fault{
+		name: "server's clock set back", least: 10 * time.Millisecond, most: 20 * time.Millisecond,
+		begin: func(r *round, record *history.Fault) func() {
+			record.Amnesia = len(r.faults) == 0 // it begins with a clock that goes forward
+			record.Unseen = !record.Amnesia
+			r.ground.d.SetClock(r, time.Duration(4-len(r.faults))*500*time.Millisecond)
+			return nothing
+		},
+	}}
+
 	// The server hands on again, something else, to who believes in what it gave before.
 	rewound = &scene{name: "last hand-offs lost", edit: shared, events: 500, faults: 3, fault: rewind}
 )
@@ -155,6 +169,16 @@ func shared(j *job.Job) {
 	}
 }
 
+// alone has many names, so that few wait.
+func alone(j *job.Job) {
+	j.Calm, j.HoldMax, j.Goroutines, j.Life = true, 800, 6, 20_000
+	j.Sems, j.Locks, j.Pools = nil, nil, nil
+	for n := range 40 {
+		j.Locks = append(j.Locks, job.Lock{Name: fmt.Sprintf("alone %d", n), Kind: job.Queued})
+		j.Sems = append(j.Sems, job.Semaphore{Name: fmt.Sprintf("alone %d", n), Capacity: 1})
+	}
+}
+
 // long has many names, held for long, with some that wait for each. What a third of such a
 // lease is for, or a sixth, is more than a machine is late.
 func long(j *job.Job) {
@@ -163,6 +187,15 @@ func long(j *job.Job) {
 	for n := range 48 {
 		j.Locks = append(j.Locks, job.Lock{Name: fmt.Sprintf("long %d", n), Kind: job.Queued})
 	}
+}
+
+// longPairs is long with names that are never thin: no call needs two answers.
+func longPairs(j *job.Job) {
+	long(j)
+	for _, l := range j.Locks {
+		j.Sems = append(j.Sems, job.Semaphore{Name: l.Name, Capacity: 2})
+	}
+	j.Locks = nil
 }
 
 // brief has clients that do not live for long, and many that use them.
@@ -214,15 +247,13 @@ var mutants = []mutant{
 	},
 	{
 		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
-		broke: []change{{"scripts/line/renew.lua", "        m.furthest = math.max(m.furthest or 0, at.ms + left)\n", movedPlace + "        m.furthest = math.max(m.furthest or 0, at.ms + left)\n"}},
+		broke: []change{{"scripts/line/renew.lua", beaten, movedPlace + beaten}},
 	},
 	{
 		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
 		broke: []change{
 			{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-			{"scripts/quick/handoff.lua", "local fence, heir, _, second = int(p.us), ", "local fence, heir, _, second = p.fence, "},
-			{"scripts/quick/handoff.lua", "p.fence >= fence", "p.fence > fence"},
-			{"scripts/quick/handoff.lua", "heir, p.us, ", "heir, fence, "},
+			{"scripts/quick/heir.lua", heirGranted, "  p.us = string.sub(text, 3, 18)\n" + heirGranted},
 		},
 	},
 	{
@@ -235,28 +266,29 @@ var mutants = []mutant{
 	{
 		name: "an arrival passes who waits for more", scene: busy, rules: []string{checker.Order},
 		broke: []change{{
-			"scripts/kind/semaphore.lua", "  local claim, r, alive = head(at, st, budget, arrival)\n", `  if arrival then
-    return arrival.claim, arrival.r, at.ms + arrival.r.wait, arrival.r.weight <= st.cap - st.used
+			"scripts/kind/semaphore.lua", "  local claim, r = head(at, st, budget, arrival)\n", `  if arrival then
+    return arrival.claim, arrival.r, arrival.r.weight <= st.cap - st.used
   end
-  local claim, r, alive = head(at, st, budget, arrival)
+  local claim, r = head(at, st, budget, arrival)
 `,
 		}},
 	},
 	{
 		name: "who comes last is served first", scene: calm, rules: []string{checker.Order},
 		broke: []change{
-			{"scripts/line/acquire.lua", "band_place(ask.priority, r.ticket)", "band_place(ask.priority, band_width - 1 - r.ticket)"},
+			{"scripts/line/place.lua", "return lane, string.format(place_ticket, ticket)", "return lane, string.format(place_ticket, 9999999999999 - ticket)"},
+			{"scripts/quick/acquire.lua", "if not queues or", "if true or not queues or"},
 			{"scripts/owner/stand.lua", `if ask.access == "lifo" then`, "if true then"},
 		},
 	},
 	{
 		name: "capacity counts claims and not their weight", scene: busy, rules: []string{checker.Capacity},
 		broke: []change{
-			{"scripts/state/record.lua", "weight = tonumber(weight)", "weight = 1"},
-			{"scripts/state/record.lua", "weight = weight", "weight = math.min(weight, 1)"},
-			{"scripts/quick/grant.lua", "used + weight", "used + math.min(weight, 1)"},
-			{"scripts/quick/release.lua", "used - weight", "used - math.min(weight, 1)"},
-			{"scripts/quick/handoff.lua", "p.left + takes", "p.left + math.min(takes, 1)"},
+			{"scripts/state/record.lua", "heard = 0, weight = tonumber(weight)", "heard = 0, weight = 1"},
+			{"scripts/state/record.lua", "tail = tail, weight = tonumber(weight)", "tail = tail, weight = 1"},
+			{"scripts/quick/acquire.lua", "string.match(tail, record_asks)\n", "string.match(tail, record_asks)\n  weight = 1\n"},
+			{"scripts/quick/release.lua", "used - weight", "used - 1"},
+			{"scripts/quick/heir.lua", "p.left + weight", "p.left + 1"},
 		},
 	},
 	{
@@ -291,11 +323,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "priorities are ignored", scene: busy, rules: []string{checker.Order},
-		broke: []change{{"scripts/state/band.lua", "return (127 - priority)", "return 127"}},
+		broke: []change{{"internal/line/reply.go", ofPriority, "if broken {\n\t\tpriority = 0\n\t}\n\t" + ofPriority}},
 	},
 	{
 		name: "the lowest priority comes first", scene: busy, rules: []string{checker.Order},
-		broke: []change{{"scripts/state/band.lua", "return (127 - priority)", "return (127 + priority)"}},
+		broke: []change{{"internal/line/reply.go", ofPriority, "if broken {\n\t\tpriority = -priority\n\t}\n\t" + ofPriority}},
 	},
 	{
 		name: "nobody sweeps what has expired", scene: killed, rules: []string{checker.Stuck},
@@ -307,7 +339,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "an answer that comes late is thrown away", scene: delayed, rules: []string{checker.Unharmed},
-		broke: []change{{"internal/heartbeat/lane.go", "\tctx, cancel := context.WithTimeout(e.ctx, b.until)\n", "\tif broken {\n\t\tb.until = b.limit\n\t}\n\tctx, cancel := context.WithTimeout(e.ctx, b.until)\n"}},
+		broke: []change{{"internal/heartbeat/flush.go", "\tctx, cancel := context.WithTimeout(e.ctx, f.until)\n", "\tif broken {\n\t\tf.until = f.batches[0].limit\n\t}\n\tctx, cancel := context.WithTimeout(e.ctx, f.until)\n"}},
 	},
 	{
 		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
@@ -321,13 +353,50 @@ var mutants = []mutant{
 		name: "what a deleted line has lost counts for good", scene: deleted, rules: []string{checker.Stuck},
 		broke: []change{
 			{"scripts/line/leave.lua", "    recount(at, st)\n", "    local _ = recount\n"},
+			{"scripts/state/open.lua", "if st.form and not top then", "if false then"},
 			{"scripts/line/expire.lua", "st.used, st.forever = 0, 0", "st.forever = 0"},
 		},
+	},
+	{
+		name: "a thin hold is given to two", scene: sparse, rules: []string{checker.Capacity},
+		broke: []change{{"scripts/thin_acquire.lua", "if text and (#text ~= 16 or", "if text and false and (#text ~= 16 or"}},
+	},
+	{
+		name: "a thin hold outlives its lease", scene: sparse, rules: []string{checker.Stuck},
+		broke: []change{{
+			"scripts/state/thin.lua", "    if r.held > ms then\n",
+			"    if r.held <= ms then\n      r.held = ms + 60000\n    end\n    if r.held > ms then\n",
+		}},
+	},
+	{
+		name: "a name that becomes fat loses its hold", scene: sparse, rules: []string{checker.Capacity, checker.Unharmed},
+		broke: []change{{"scripts/state/fatten.lua", "  local hold, anew = st.thin, ", "  st.used, st.due = 0, 0\n  local hold, anew = nil, "}},
+	},
+	{
+		name: "a name that becomes thin forgets that its fence is in the future", scene: slower, rules: []string{checker.Fence},
+		broke: []change{
+			{"scripts/state/slim.lua", "\n    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.fence >= at.us then", " then"},
+			{"scripts/state/slim.lua", "string.format(values_fence, st.fence)", "string.format(values_fence, math.min(st.fence, at.us))"},
+			{"scripts/quick/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"},
+		},
+	},
+	{
+		name: "a patrol drops the living", scene: crowded, rules: []string{checker.Unharmed},
+		broke: []change{{"scripts/line/look.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}},
+	},
+	{
+		name: "a Random claim is drawn a place among those of a higher priority", scene: busy, rules: []string{checker.Order},
+		broke: []change{{
+			"scripts/owner/stand.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
+		}},
 	},
 }
 
 // noHeir leaves all hand-offs to line/handoff.
-var noHeir = change{"scripts/quick/handoff.lua", "heir, _, second = int(p.us), first(line, \"2\")", "heir, _, second = int(p.us), first(line, \"2\") and nil"}
+var noHeir = change{"scripts/quick/heir.lua", "if not node or", "if true or not node or"}
+
+// ofPriority is where a claim waits by its priority.
+const ofPriority = "return fmt.Sprintf(\"%03d\", 2*(127-priority))"
 
 // margin is how the heartbeat reckons the local deadline.
 const margin = "\treturn 2*time.Millisecond + lease/100\n"
@@ -354,21 +423,25 @@ var clientClock = []change{
 // What several mutants put into scripts.
 const (
 	// anyHolder takes whoever holds in the place of a claim that is not known.
-	anyHolder = `  if not r and st.used > 0 then
-    local member = redis.call("ZRANGE", at.line, 0, 0)[1] or ""
-    if string.sub(member, 1, 2) == "h:" then
-      claim = string.sub(member, 3)
-      known = redis.call("HGET", at.state, "c:" .. claim)
-      r = record_read(known)
-      node = r.node
-    end
+	anyHolder = `  if not r and st.used > 0 and st.form == "fat" then
+    local from = "17592186044416" -- where holds are
+    claim = string.sub(redis.call("ZRANGEBYSCORE", at.line, from, "35184372088831", "LIMIT", "0", "1")[1] or "", 3)
+    known = redis.call("HGET", at.state, "c:" .. claim)
+    r = known and record_read(known)
+    node = r and r.node or node
   end
 `
 	// movedPlace sends a waiting claim to the end of the line.
-	movedPlace = `        local stood = tonumber(redis.call("ZSCORE", at.line, "q:" .. claim))
+	movedPlace = `        local lane = redis.call("ZSCORE", at.line, r.place .. "-" .. claim)
+        redis.call("ZREM", at.line, r.place .. "-" .. claim)
         st.ticket = math.max(st.ticket + 1, at.ms)
-        redis.call("ZADD", at.line, stood - stood % band_width + st.ticket, "q:" .. claim)
+        r.place = string.format("%013d", st.ticket)
+        redis.call("ZADD", at.line, lane, r.place .. "-" .. claim)
 `
+	// beaten is what a heartbeat does for a claim that waits.
+	beaten = "        word, left, r.heard = \"waiting\", r.wait, at.ms\n"
+	// heirGranted begins to grant to the first in line, in the plain case.
+	heirGranted = "  redis.call(\"ZREM\", line, \"h:\" .. claim, top)\n"
 )
 
 // play is a mutant in its scene, nil for the library as it is.

@@ -38,7 +38,7 @@ const (
 // order: first come, first served, and the higher priority before that.
 //
 // A stood in line, by the server's own word, before B asked; B's priority is no higher,
-// and neither has a drawn place. Then A's place is ahead of B's, and the first in line
+// and where it is the same neither has a drawn place. Then A's place is ahead of B's, and the first in line
 // is granted first, whatever the weights: so A has the smaller fence. Where A's priority
 // is the higher one, its place is ahead also of a B that came before it: then it is
 // enough that B was granted after A was known to stand in line. A fence tells when that
@@ -56,7 +56,7 @@ const (
 func order(c *check) {
 	for _, n := range c.names {
 		for i, a := range n.granted {
-			if a.queued == nil || a.restored || a.invoke.Unordered || a.invoke.Do == history.Reenter || !c.steady(a) {
+			if a.queued == nil || a.restored || a.invoke.Do == history.Reenter || !c.steady(a) {
 				continue
 			}
 			later := func(b *claim) bool { return c.behindInLine(a, b) }
@@ -76,7 +76,10 @@ func order(c *check) {
 // behindInLine says that A, which has stood in line since it was known to, was ahead of B
 // when B was granted.
 func (c *check) behindInLine(a, b *claim) bool {
-	if b.invoke.Unordered || b.invoke.Do == history.Reenter || b.fence() == a.fence() || b.invoke.Priority > a.invoke.Priority {
+	if b.invoke.Do == history.Reenter || b.fence() == a.fence() || b.invoke.Priority > a.invoke.Priority {
+		return false
+	}
+	if (a.invoke.Unordered || b.invoke.Unordered) && b.invoke.Priority == a.invoke.Priority {
 		return false
 	}
 	if b.invoke.At > a.queued.At {

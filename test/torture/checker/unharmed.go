@@ -19,11 +19,14 @@ const (
 	// a heartbeat is due after a third of a lease, which is a second, and may be late by
 	// as much. A shorter lease bears less.
 	slow = 250 * ms
+	// forgotten is the Detail of a Restored that puts a claim back which the server no
+	// longer had.
+	forgotten = "restored"
 )
 
 // unharmed: where nothing is wrong nothing goes wrong. No operation stays without an
-// answer, no close fails, and no hold that renews is lost, but for a fault that explains
-// it.
+// answer, no close fails, and no hold that renews and no place in line is lost, but for a
+// fault that explains it.
 //
 // A process that gets no processor, or a server that answers nobody, loses leases
 // rightly. The first shows where any process wrote nothing for a third of the lease;
@@ -55,6 +58,16 @@ func unharmed(c *check) {
 		if strings.HasPrefix(e.Err, "close:") {
 			c.broken(fmt.Sprintf("%s: %s was not closed with all done, and no fault explains it: %s", e.Process, e.Node, e.Err), e)
 		}
+	}
+	for i := range c.run.Events {
+		e := &c.run.Events[i]
+		if e.Kind != history.Restored || e.Detail != forgotten || !c.quiet(e.Process, slow, e.At-leaseOfHolds, e.At) ||
+			c.answeredLate("", slow, e.At-leaseOfHolds, e.At) {
+			continue
+		}
+		c.count.Checked++
+		c.broken(fmt.Sprintf("%s: the server had forgotten %s, which waits for %s %s, and no fault explains it", e.Process,
+			e.Claim, e.Primitive, e.Name), e)
 	}
 	for _, n := range c.names {
 		for _, h := range n.holds {
