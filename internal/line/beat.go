@@ -75,6 +75,9 @@ func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, t
 	args := make([]string, 0, 1+2*len(b.Claims))
 	args = append(args, s.Node)
 	for _, c := range b.Claims {
+		if mode != engine.ModeBeat && mode != engine.ModeRenew {
+			c.Thin.Store(false) // the call makes the name fat
+		}
 		args = append(args, c.ID, s.mode(mode, c.Endless()))
 	}
 	return scriptkit.Call{Script: s.renew, Keys: s.keysFor(s.renew, b.Name), Args: s.writeArgs(b.Name, args)}, false

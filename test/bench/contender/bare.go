@@ -3,37 +3,32 @@ package contender
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 )
 
-// The bare scripts run the commands of an uncontended lock and release of Berth, on keys
-// of the same kinds with values of the same sizes, all given as text and with nothing
+// The bare scripts run the commands of an uncontended lock and release of Berth, on a key
+// of the same kind with values of the same sizes, all given as text and with nothing
 // decided in between: no lock could do those commands in less time. A test compares them
-// with what the product runs. KEYS are the state and the line; ARGV[1] is the record's
-// field, ARGV[2] the claim's member of the line.
+// with what the product runs. KEYS[1] is the state; ARGV[1] what it is while the name is held,
+// and ARGV[2] while it is idle.
 const (
 	bareAcquire = `redis.call("TIME")
-redis.call("HMGET", KEYS[1], "fmt", "counts", "ticket", "fence", "exp", ARGV[1], "stem")
-redis.call("ZADD", KEYS[2], ARGV[3], ARGV[2])
-redis.call("HSET", KEYS[1], "counts", "1 1 0 0 0 0", "fence", ARGV[4], ARGV[1], ARGV[5])
-redis.call("PEXPIREAT", KEYS[2], ARGV[6])
+redis.call("MGET", KEYS[1])
+redis.call("SET", KEYS[1], ARGV[1], "PX", "70000")
 return {"ok"}`
 
-	bareRelease = `redis.call("TIME")
-redis.call("HMGET", KEYS[1], "fmt", "counts", "ticket", "fence", "exp", ARGV[1], "stem")
-redis.call("ZSCORE", KEYS[2], ARGV[2])
-redis.call("ZREM", KEYS[2], ARGV[2])
-redis.call("HDEL", KEYS[1], ARGV[1])
-redis.call("HSET", KEYS[1], "counts", "1 0 0 0 0 0")
+	bareRelease = `redis.call("MGET", KEYS[1])
+redis.call("SET", KEYS[1], ARGV[2], "KEEPTTL")
 return {"ok"}`
 
 	// A claim, a record and a fence as long as those of Berth.
 	bareClaim  = "0152033ead0eaead.dc17m3pksdudp4si5a2g"
-	bareRecord = "16:0152033ead0eaeadh 1795324687243 1795324687243488 1795324687243 0 1 xs1h0t6kQ-o r 5000 5000 0 0 0:15:host/program/79670:"
+	bareTail   = "1 - r 5000 5000 0 0 0:15:host/program/79670:"
+	bareRecord = "h 0152033ead0eaead 1795324687243 1795324687243488 1795324687243 0 1 xs1h0t6kQ-o r 5000 5000 0 0 0:15:host/program/79670:"
+	bareValues = "2 1795324687243488 1795324757000 1795324692243 1795324687243 1795324687243 1 1 0 0 0 0 0 0 0"
 	bareFence  = "1795324687243488"
 )
 
@@ -44,7 +39,6 @@ type bareLocker struct {
 	redis            rueidis.Client
 	acquire, release string
 	args             []string
-	expiry           time.Time
 	known            sync.Map // name -> nothing
 }
 
@@ -53,10 +47,8 @@ func openBare(addr string) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	expiry := time.Now().Add(time.Hour)
-	end := strconv.FormatInt(expiry.UnixMilli(), 10)
-	l := &bareLocker{redis: redis, expiry: expiry, args: []string{
-		"c:" + bareClaim, "h:" + bareClaim, end, bareFence, bareRecord, end,
+	l := &bareLocker{redis: redis, args: []string{
+		bareFence + " " + bareFence[:13] + " " + bareClaim + " " + bareTail, bareFence,
 	}}
 	if l.acquire, err = loadBare(redis, bareAcquire); err == nil {
 		l.release, err = loadBare(redis, bareRelease)
@@ -89,11 +81,7 @@ func (l *bareLocker) meet(ctx context.Context, name, state string) error {
 	if _, ok := l.known.Load(name); ok {
 		return nil
 	}
-	err := l.redis.Do(ctx, l.redis.B().Hset().Key(state).FieldValue().
-		FieldValue("fmt", "1").FieldValue("exp", l.args[5]).Build()).Error()
-	if err == nil {
-		err = l.redis.Do(ctx, l.redis.B().Expireat().Key(state).Timestamp(l.expiry.Unix()).Build()).Error()
-	}
+	err := l.redis.Do(ctx, l.redis.B().Set().Key(state).Value(bareFence).Px(time.Hour).Build()).Error()
 	if err == nil {
 		l.known.Store(name, nil)
 	}
@@ -101,14 +89,14 @@ func (l *bareLocker) meet(ctx context.Context, name, state string) error {
 }
 
 func (l *bareLocker) Lock(ctx context.Context, name string) (func() error, error) {
-	keys := bareKeys(name)
+	keys := bareKeys(name)[:1]
 	if err := l.meet(ctx, name, keys[0]); err != nil {
 		return nil, err
 	}
 	if err := runBare(ctx, l.redis, l.acquire, keys, l.args); err != nil {
 		return nil, err
 	}
-	return func() error { return runBare(context.Background(), l.redis, l.release, keys, l.args[:2]) }, nil
+	return func() error { return runBare(context.Background(), l.redis, l.release, keys, l.args) }, nil
 }
 
 func (l *bareLocker) Close() { l.redis.Close() }

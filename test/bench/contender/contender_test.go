@@ -182,21 +182,24 @@ func TestTheBareHandoffRunsTheCommandsOfBerth(t *testing.T) {
 	defer redis.Close()
 	unlock, err := l.Lock(t.Context(), name)
 	require.NoError(t, err)
-	next := make(chan func() error, 1)
-	go func() {
-		unlock, err := l.Lock(t.Context(), name)
-		if err != nil {
-			t.Error(err)
-		}
-		next <- unlock
-	}()
-	const hold, alive, place = 1, 1, 1
-	require.Eventually(t, func() bool {
-		n, err := redis.Do(t.Context(), redis.B().Zcard().Key("bench:lock:{"+name+"}:line").Build()).AsInt64()
-		return err == nil && n == hold+alive+place
-	}, 10*time.Second, time.Millisecond)
-	_, berth := during(t, addr, func() { require.NoError(t, unlock()) })
-	unlock = <-next
+	const hold, place, mark = 1, 1, 1
+	var berth [][]string
+	for range 2 { // the first hand-off is that of a name that was thin when it was taken
+		next := make(chan func() error, 1)
+		go func() {
+			unlock, err := l.Lock(t.Context(), name)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- unlock
+		}()
+		require.Eventually(t, func() bool {
+			n, err := redis.Do(t.Context(), redis.B().Zcard().Key("bench:lock:{"+name+"}:line").Build()).AsInt64()
+			return err == nil && n == hold+place+mark
+		}, 10*time.Second, time.Millisecond)
+		_, berth = during(t, addr, func() { require.NoError(t, unlock()) })
+		unlock = <-next
+	}
 	require.NoError(t, unlock())
 
 	h, err := OpenBareHandoff(addr, name, "bench:wake:0152033ead0eaead")
@@ -208,7 +211,7 @@ func TestTheBareHandoffRunsTheCommandsOfBerth(t *testing.T) {
 		requireAlike(t, berth, bare)
 		line, err := redis.Do(t.Context(), redis.B().Zrange().Key("bench:bare:{"+name+"}:line").Min("0").Max("-1").Build()).AsStrSlice()
 		require.NoError(t, err)
-		require.Equal(t, []string{"h:" + bareHeir}, line, "one has it, and nobody waits")
+		require.Equal(t, []string{"h:" + bareHeir, "-"}, line, "one has it, and nobody waits")
 	}
 }
 

@@ -11,20 +11,16 @@ import (
 // bareHandoff runs the commands of a release of Berth's lock that hands it on to the one
 // that waits, as the bare scripts above do those of a lock. ARGV[1] and [2] are the fields
 // of the holder's and the heir's record, ARGV[3] and [4] their members of the line as
-// holders, ARGV[5] and [6] the heir's as one that waits, ARGV[7] its deadline, ARGV[8] a
-// fence, ARGV[9] a record, ARGV[10] the channel of its node and ARGV[11] what it is told.
+// holders, ARGV[5] the heir's as one that waits, ARGV[6] its deadline, ARGV[7] the values of
+// the name, ARGV[8] a record, ARGV[9] the channel of its node and ARGV[10] what it is told.
 const bareHandoff = `redis.call("TIME")
-redis.call("HMGET", KEYS[1], "fmt", "counts", "ticket", "fence", "exp", ARGV[1], "stem")
-redis.call("ZSCORE", KEYS[2], ARGV[3])
-redis.call("ZRANGEBYSCORE", KEYS[2], "35184372088832", "4538783999459327", "WITHSCORES", "LIMIT", "0", "2")
-redis.call("HMGET", KEYS[1], ARGV[2], "c:")
-redis.call("ZMSCORE", KEYS[2], ARGV[5], "a:")
-redis.call("ZREM", KEYS[2], ARGV[3])
+redis.call("ZRANGE", KEYS[2], "0", "0")
+redis.call("HMGET", KEYS[1], "v", ARGV[1], ARGV[2], "stem")
+redis.call("ZREM", KEYS[2], ARGV[3], ARGV[5])
 redis.call("HDEL", KEYS[1], ARGV[1])
-redis.call("ZADD", KEYS[2], ARGV[7], ARGV[4])
-redis.call("ZREM", KEYS[2], ARGV[5], ARGV[6])
-redis.call("HSET", KEYS[1], "counts", "1 1 0 0 0 0", "fence", ARGV[8], ARGV[2], ARGV[9])
-redis.call("PUBLISH", ARGV[10], ARGV[11])
+redis.call("ZADD", KEYS[2], ARGV[6], ARGV[4])
+redis.call("HSET", KEYS[1], "v", ARGV[7], ARGV[2], ARGV[8])
+redis.call("PUBLISH", ARGV[9], ARGV[10])
 return {"ok"}`
 
 // bareHeir is another claim, and bareNews what its node is told.
@@ -49,10 +45,10 @@ func OpenBareHandoff(addr, name, channel string) (*BareHandoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	deadline := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+	deadline := strconv.FormatInt(1<<44+time.Now().Add(time.Hour).UnixMilli(), 10)
 	h := &BareHandoff{redis: redis, keys: bareKeys(name), args: []string{
-		"c:" + bareClaim, "c:" + bareHeir, "h:" + bareClaim, "h:" + bareHeir, "a:" + bareHeir, "q:" + bareHeir,
-		deadline, bareFence, bareRecord, channel, bareNews,
+		"c:" + bareClaim, "c:" + bareHeir, "h:" + bareClaim, "h:" + bareHeir, bareFence[:13] + "-" + bareHeir,
+		deadline, bareValues, bareRecord, channel, bareNews,
 	}}
 	if h.sha, err = loadBare(redis, bareHandoff); err != nil {
 		redis.Close()
@@ -64,16 +60,17 @@ func OpenBareHandoff(addr, name, channel string) (*BareHandoff, error) {
 // Prepare has one hold the name and one wait for it, as Berth keeps it.
 func (h *BareHandoff) Prepare(ctx context.Context) error {
 	const (
-		alive = 1 << 44
-		queue = 2 * alive
+		hold = 1 << 44
+		lane = 254
+		mark = 1<<53 - 1
 	)
 	b, now := h.redis.B(), float64(time.Now().UnixMilli())
 	for _, r := range h.redis.DoMulti(ctx,
-		b.Hset().Key(h.keys[0]).FieldValue().FieldValue("fmt", "1").FieldValue("counts", "1 1 1 0 0 0").
-			FieldValue("exp", h.args[6]).FieldValue(h.args[0], bareRecord).FieldValue(h.args[1], bareRecord).Build(),
+		b.Hset().Key(h.keys[0]).FieldValue().FieldValue("v", bareValues).
+			FieldValue(h.args[0], bareRecord).FieldValue(h.args[1], bareRecord).Build(),
 		b.Zrem().Key(h.keys[1]).Member(h.args[3]).Build(),
-		b.Zadd().Key(h.keys[1]).ScoreMember().ScoreMember(now, h.args[2]).ScoreMember(alive+now, h.args[4]).
-			ScoreMember(queue+now, h.args[5]).Build(),
+		b.Zadd().Key(h.keys[1]).ScoreMember().ScoreMember(hold+now, h.args[2]).ScoreMember(lane, h.args[4]).
+			ScoreMember(mark, "-").Build(),
 	) {
 		if err := r.Error(); err != nil {
 			return err

@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// ofMiddle is how many die in the middle of a line.
+const ofMiddle = 250
+
+// middle is a line whose holder holds for long, with one that lives at each end, and many
+// who have died between them: no hand-off comes to them.
+type middle struct {
+	*bed
+	lag     *lag
+	most    atomic.Int64 // that one script has dropped
+	dropped atomic.Int64
+	hold    *semaphore.Permit
+	living  *semaphore.Semaphore
+	ends    [2]*taking
+}
+
+// Observe notes what scripts have dropped.
+func (m *middle) Observe(e observe.Event) {
+	if e.Kind != observe.Swept {
+		return
+	}
+	m.dropped.Add(int64(e.Count))
+	for most := m.most.Load(); int64(e.Count) > most && !m.most.CompareAndSwap(most, int64(e.Count)); {
+		most = m.most.Load()
+	}
+}
+
+// dieInTheMiddle makes such a line, whose living have that lease.
+func dieInTheMiddle(t *testing.T, lease time.Duration) *middle {
+	t.Helper()
+	b := private(t)
+	m := &middle{bed: b, lag: b.measure()}
+	m.hold = b.take(b.sem(b.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
+	m.living = b.sem(b.client(semaphore.Config{Lease: lease, Observer: m}), "gpu", 1)
+	m.ends[0] = b.queue(m.living, nil, 1)
+	crowd := b.spawn(time.Hour)
+	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: ofMiddle})
+	b.await("all wait", func() bool { return b.waiting("gpu") == 1+ofMiddle })
+	m.ends[1] = b.queue(m.living, nil, 2+ofMiddle)
+	v := b.look("gpu")
+	node := v.records[v.inLine()[1]].Node
+	crowd.kill()
+	b.setDeadlines("gpu", node, b.now()-1)
+	m.lag.reset()
+	return m
+}
+
+// over wants the living to be served in their order.
+func (m *middle) over() {
+	m.Helper()
+	require.LessOrEqual(m, m.most.Load(), int64(100), "one script has dropped so many")
+	m.whole("gpu")
+	require.NoError(m, m.hold.Release(m.within(patience)))
+	for n, w := range m.ends {
+		p := w.got(m.bed)
+		require.True(m, n == 1 || !m.ends[1].over(), "the line has lost its order")
+		require.NoError(m, p.Release(m.within(patience)))
+	}
+	m.idle("gpu")
+}
+
+func TestTheDeadInTheMiddleOfALineAreMetByAHeartbeat(t *testing.T) {
+	m := dieInTheMiddle(t, safe)
+	start := time.Now()
+	m.await("only the living wait", func() bool { return m.waiting("gpu") == 2 })
+	took := time.Since(start)
+	t.Logf("%d dead were gone after %v, at most %d in a script", ofMiddle, took.Round(time.Millisecond), m.most.Load())
+	require.Less(t, took, m.lag.allow(safe/3+time.Second, 20), "later than a heartbeat")
+	m.over()
+}
+
+// An arrival that waits looks with every sixteenth ticket; which one it gets is a matter of the
+// moment, so more of them may be needed, but no heartbeat and no time.
+func TestTheDeadInTheMiddleOfALineAreMetByArrivals(t *testing.T) {
+	m := dieInTheMiddle(t, time.Hour)
+	arrivals := 0 // of a client that has subscribed long ago: no heartbeat comes with that
+	for ; m.waiting("gpu") >= 2+ofMiddle; arrivals++ {
+		require.Less(t, arrivals, 400, "none of them has looked")
+		ctx, leave := context.WithCancel(m.within(patience))
+		waits := m.waiting("gpu")
+		w := m.beginWith(ctx, m.living, nil)
+		m.await("it waits, or has met the dead", func() bool { n := m.waiting("gpu"); return n > waits || n < waits })
+		leave()
+		m.signalled("the arrival to leave", w.done)
+	}
+	m.await("only the living wait", func() bool { return m.waiting("gpu") == 2 })
+	t.Logf("%d arrivals, at most %d dropped in a script", arrivals, m.most.Load())
+	m.over()
+}
+
+// While nobody in the middle has died nobody is dropped, however often the line is looked at.
+func TestNobodyWhoLivesIsDropped(t *testing.T) {
+	b := private(t)
+	m := &middle{bed: b}
+	hold := b.take(b.sem(b.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
+	const lease, many = 2 * time.Second, 100
+	s := b.sem(b.client(semaphore.Config{Lease: lease, Observer: m}), "gpu", 1)
+	var all []*taking
+	for n := range many {
+		all = append(all, b.queue(s, nil, n+1))
+	}
+	sweeper := b.sweeper()
+	for range 10 {
+		<-time.After(lease / 10)
+		_, err := sweeper.SweepAll(b.within(patience), "gpu")
+		require.NoError(t, err)
+	}
+	require.Zero(t, m.dropped.Load())
+	require.Equal(t, many, b.waiting("gpu"))
+	require.NoError(t, hold.Release(b.within(patience)))
+	for _, w := range all {
+		require.NoError(t, w.got(b).Release(b.within(patience)))
+	}
+}
