@@ -25,13 +25,13 @@ type calls struct {
 
 var _ engine.Scripts = (*calls)(nil)
 
-func newCalls(c *Client, node string) *calls {
+func newCalls(c *Client, node string, watch clock.Clock) *calls {
 	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
 		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})
 	return &calls{
 		Calls: line.New(line.Config{
-			Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore", Node: node, Clock: clock.New(), Linger: c.cfg.Linger, Tell: c.tell,
+			Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore", Node: node, Clock: watch, Linger: c.cfg.Linger, Tell: c.tell,
 		}),
 		client:   c,
 		resizing: line.Library().Script("semaphore_resize"),

@@ -143,11 +143,12 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, space: space, redis: redis}
 	node := engine.NodeID()
 	c.tell = line.NewTeller(keyspace.Sem, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
-	c.calls = newCalls(c, node)
+	watch := clock.New()
+	c.calls = newCalls(c, node, watch)
 	c.engine = engine.New(engine.Config{
 		Redis: redis, Scripts: c.calls, Node: node, Channel: space.Wake(node),
 		Wait: cfg.Lease, CallTimeout: cfg.CallTimeout, CleanupTimeout: cfg.CleanupTimeout,
-		WarnAfter: max(cfg.WarnHeldLongerThan, 0), Retry: cfg.Retry, Observe: c.tell, Clock: clock.New(),
+		WarnAfter: max(cfg.WarnHeldLongerThan, 0), Retry: cfg.Retry, Observe: c.tell, Clock: watch,
 	})
 	c.calls.Engine = c.engine
 	return c, nil

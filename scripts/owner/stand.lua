@@ -3,7 +3,7 @@
 -- stand_between is a place between two that stand next to each other: a whole ticket, or as few
 -- digits of a fraction as there have to be.
 local function stand_between(left, right)
-  if left >= right or #left > 100 then
+  if left >= right or #left > 100 or #right > 100 then
     return left -- beside it, in the order of the ids
   end
   local from, to = tonumber(string.sub(left, 1, place_whole)), tonumber(string.sub(right, 1, place_whole))
