@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
@@ -24,8 +28,11 @@ func quiet(addr string) rueidis.ClientOption {
 // claim has joined a line.
 type node struct {
 	rueidis.Client
-	answered atomic.Int64  // how many scripts were answered
-	queued   chan struct{} // one value for each claim that has joined a line
+	renewals   []string      // the checksums of the scripts that renew
+	answered   atomic.Int64  // how many scripts were answered
+	renewed    atomic.Int64  // how many of them renew
+	queued     chan struct{} // one value for each claim that has joined a line
+	subscribed chan struct{} // one value once the client has subscribed
 }
 
 // node opens a connection for one client of Berth.
@@ -35,51 +42,88 @@ func (p *probe) node() (*node, error) {
 		return nil, err
 	}
 	p.ends = append(p.ends, redis.Close)
-	n := &node{Client: redis, queued: make(chan struct{}, 1000)}
+	library, err := scriptkit.Parse(scripts.FS)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{Client: redis, queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1)}
+	for _, s := range library.Scripts() {
+		if strings.HasSuffix(s.Name, "_renew") {
+			n.renewals = append(n.renewals, s.SHA)
+		}
+	}
 	p.nodes = append(p.nodes, n)
 	return n, nil
 }
 
 // Do runs a command, as the client below does.
 func (n *node) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	scripts := count(cmd) // before Do, which gives cmd to others
+	ran, renewed := n.count(cmd) // before Do, which gives cmd to others
 	result := n.Client.Do(ctx, cmd)
-	n.answered.Add(scripts)
+	n.answered.Add(ran)
+	n.renewed.Add(renewed)
 	return result
 }
 
 // DoMulti runs commands, as the client below does.
 func (n *node) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
-	scripts := count(multi...)
+	ran, renewed := n.count(multi...)
 	results := n.Client.DoMulti(ctx, multi...)
-	n.answered.Add(scripts)
+	n.answered.Add(ran)
+	n.renewed.Add(renewed)
 	return results
 }
 
-// count returns how many of the commands run scripts.
-func count(cmds ...rueidis.Completed) (scripts int64) {
+// count returns how many of the commands run scripts, and how many of those renew.
+func (n *node) count(cmds ...rueidis.Completed) (ran, renewed int64) {
 	for _, cmd := range cmds {
-		if cmd.Commands()[0] == "EVALSHA" {
-			scripts++
+		if words := cmd.Commands(); words[0] == "EVALSHA" {
+			ran++
+			if slices.Contains(n.renewals, words[1]) {
+				renewed++
+			}
 		}
 	}
-	return scripts
+	return ran, renewed
 }
 
 // Observe takes the events of Berth.
 func (n *node) Observe(e observe.Event) {
-	if e.Kind == observe.Queued {
+	switch e.Kind {
+	case observe.Queued:
 		n.queued <- struct{}{}
+	case observe.Subscribed:
+		select {
+		case n.subscribed <- struct{}{}:
+		default: // once more
+		}
 	}
+}
+
+// listens waits until the client, whose first claim waits, has subscribed, and has asked what
+// became of those who waited before.
+func (n *node) listens(ctx context.Context) error {
+	if n.renewed.Load() > 0 {
+		return nil
+	}
+	if _, err := receive(ctx, n.subscribed); err != nil {
+		return fmt.Errorf("wait for the subscription: %w", err)
+	}
+	return await(ctx, &n.renewed, 1)
 }
 
 // answers waits until so many scripts were answered since before, for a minute at most.
 func (n *node) answers(ctx context.Context, before, scripts int64) error {
+	return await(ctx, &n.answered, before+scripts)
+}
+
+// await waits until a count has come to some number, for a minute at most.
+func await(ctx context.Context, count *atomic.Int64, to int64) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for n.answered.Load() < before+scripts {
+	for count.Load() < to {
 		if err := pause(ctx, time.Millisecond); err != nil {
-			return fmt.Errorf("wait for %d scripts, of which %d came: %w", scripts, n.answered.Load()-before, err)
+			return fmt.Errorf("wait for script %d, after %d: %w", to, count.Load(), err)
 		}
 	}
 	return nil

@@ -89,7 +89,10 @@ func newQueue[C, H any](p *probe, open opens[C], take takes[C, H], holders, wait
 			return nil, last, err
 		}
 	}
-	return q, last, nil
+	if waiting > 0 {
+		err = n.listens(p.ctx)
+	}
+	return q, last, err
 }
 
 // ask has one more call wait. The call ends with its own context.
@@ -106,8 +109,10 @@ func (q *queue[C, H]) ask(its context.Context) {
 // join asks, and returns when the claim has joined the line.
 func (q *queue[C, H]) join(ctx, its context.Context) error {
 	q.ask(its)
-	_, err := receive(ctx, q.node.queued)
-	return err
+	if _, err := receive(ctx, q.node.queued); err != nil {
+		return err
+	}
+	return q.node.listens(ctx)
 }
 
 // turns has calls wait behind the holders. In each cycle a holder releases, the first in line
