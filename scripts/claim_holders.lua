@@ -10,28 +10,39 @@ REPLAY reads only    COST O(page)
 -- the claim, the milliseconds left (-1 = no end), the record and, in a pool, the
 -- resource, else "". A name that has become thin in the midst of it has no more than one hold.
 --- @include "state/fetch"
---- @include "state/open"
---- @include "line/hold"
+--- @include "state/now"
+--- @include "state/number"
+--- @include "state/thin"
+--- @include "state/band"
 --- @include "line/span"
-local time, kept, top = fetch(KEYS)
-local at, st = open(KEYS, "0", "", "", nil, time, kept, top)
-if at.newer then
-  return { "incompatible", at.newer }
+local time, kept = fetch(KEYS, nil, "fmt")
+local at = { ms = now(time) }
+local st, newer = nil, number_newer(kept[1], kept[3])
+if kept.thin then
+  st, newer = thin_open(KEYS[1], kept.thin, at.ms)
 end
-local fields, cursor = {}, "0"
-if st.thin then
-  fields = { "c:" .. st.thin.claim, st.thin.text }
-elseif st.form ~= "thin" then
-  local page = redis.call("HSCAN", at.state, ARGV[1], "MATCH", "c:*", "COUNT", ARGV[2])
-  cursor, fields = page[1], page[2]
+if newer then
+  return { "incompatible", newer }
+elseif st and st.used > 0 then
+  return { "page", "0", at.ms, st.thin.claim, span(at, st.thin.held), thin_record(st).text, "" }
+elseif st then
+  return { "page", "0", at.ms }
 end
-local reply = { "page", cursor, at.ms }
+local cursor, fields = unpack(redis.call("HSCAN", KEYS[1], ARGV[1], "MATCH", "c:*", "COUNT", ARGV[2]))
+local reply, members, resources = { "page", cursor, at.ms }, {}, {}
 for i = 1, #fields, 2 do
   local claim = string.sub(fields[i], 3)
-  local deadline, n = hold_ends(at, st, claim), #reply
-  if deadline and deadline > at.ms then
-    reply[n + 1], reply[n + 2], reply[n + 3] = claim, span(at, deadline), fields[i + 1]
-    reply[n + 4] = not st.thin and redis.call("HGET", at.state, "r:" .. claim) or ""
+  members[#members + 1], resources[#resources + 1] = "h:" .. claim, "r:" .. claim
+end
+if members[1] then
+  local scores = redis.call("ZMSCORE", KEYS[2], unpack(members))
+  resources = redis.call("HMGET", KEYS[1], unpack(resources))
+  for i, member in ipairs(members) do
+    local deadline, n = scores[i] and scores[i] - band_hold, #reply
+    if deadline and deadline > at.ms then
+      reply[n + 1], reply[n + 2], reply[n + 3] = string.sub(member, 3), span(at, deadline), fields[2 * i]
+      reply[n + 4] = resources[i] or ""
+    end
   end
 end
 return reply

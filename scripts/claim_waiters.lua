@@ -10,43 +10,51 @@ REPLAY reads only    COST O(log n squared + page)
 -- until its liveness deadline and the record. A page counts dead ones too, as a claim with an
 -- empty record.
 --- @include "state/fetch"
---- @include "state/open"
+--- @include "state/now"
+--- @include "state/number"
+--- @include "state/thin"
 --- @include "state/int"
 --- @include "state/record"
 --- @include "line/place"
-local time, kept, top = fetch(KEYS)
-local at, st = open(KEYS, "0", "", "", nil, time, kept, top)
-if at.newer then
-  return { "incompatible", at.newer }
+local time, kept = fetch(KEYS, nil, "fmt")
+local ms = now(time)
+local st, newer = nil, number_newer(kept[1], kept[3])
+if kept.thin then
+  st, newer = thin_open(KEYS[1], kept.thin, ms)
 end
-local reply = { "page", at.ms }
-if st.form ~= "fat" then
-  return reply
+if newer then
+  return { "incompatible", newer }
+elseif st then
+  return { "page", ms }
 end
+local reply = { "page", ms }
 -- The page begins behind the last one, which may have left meanwhile: among those of its lane
 -- the rank is looked for where it would stand.
 local lane, last = string.match(ARGV[1], place_telling)
-local from = lane and redis.call("ZCOUNT", at.line, "0", "(" .. lane) or 0
-local to = lane and redis.call("ZCOUNT", at.line, "0", lane) or 0
+local from = lane and redis.call("ZCOUNT", KEYS[2], "0", "(" .. lane) or 0
+local to = lane and redis.call("ZCOUNT", KEYS[2], "0", lane) or 0
 while from < to do
   local middle = math.floor((from + to) / 2)
-  local place, claim = string.match(redis.call("ZRANGE", at.line, int(middle), int(middle))[1], place_member)
+  local place, claim = string.match(redis.call("ZRANGE", KEYS[2], int(middle), int(middle))[1], place_member)
   if place < last or place == last and claim <= ARGV[2] then
     from = middle + 1
   else
     to = middle
   end
 end
-local page = redis.call("ZRANGE", at.line, int(from), int(from + tonumber(ARGV[3]) - 1), "WITHSCORES")
+local page = redis.call("ZRANGE", KEYS[2], int(from), int(from + tonumber(ARGV[3]) - 1), "WITHSCORES")
+local fields = { "c:" }
 for i = 1, #page, 2 do
-  local place, claim = string.match(page[i], place_member)
+  fields[(i + 1) / 2] = "c:" .. (select(2, string.match(page[i], place_member)) or "")
+end
+for n, text in ipairs(redis.call("HMGET", KEYS[1], unpack(fields))) do
+  local place, claim = string.match(page[2 * n - 1] or "", place_member)
   if not claim then
     break
   end
-  local text, n = redis.call("HGET", at.state, "c:" .. claim), #reply
-  local r = text and record_read(text)
-  local alive = r and record_alive(r) > at.ms
-  reply[n + 1], reply[n + 2] = claim, string.format(place_told, page[i + 1], place)
-  reply[n + 3], reply[n + 4] = alive and record_alive(r) - at.ms or 0, alive and text or ""
+  local _, heard, wait = string.match(text or "", record_lives)
+  local left = heard and heard + wait - ms or 0
+  reply[4 * n - 1], reply[4 * n] = claim, string.format(place_told, page[2 * n], place)
+  reply[4 * n + 1], reply[4 * n + 2] = left > 0 and left or 0, left > 0 and text or ""
 end
 return reply

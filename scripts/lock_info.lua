@@ -14,7 +14,7 @@ REPLAY reads only    COST O(log n) + O(entries)
 --- @include "line/span"
 local time, kept, top = fetch(KEYS, nil, "stem")
 local at, st = open(KEYS, "0", "", "", nil, time, kept, top)
-st.stem = kept[4]
+st.stem = kept[3]
 if at.newer then
   return { "incompatible", at.newer }
 end

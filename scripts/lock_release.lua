@@ -18,7 +18,7 @@ if plain then
 end
 
 --- @include "quick/heir"
-plain = heir and quick_heir(heir, kept, top, KEYS, ARGV[2], ARGV[3], ARGV[5])
+plain = heir and quick_heir(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
 if plain then
   return plain
 end

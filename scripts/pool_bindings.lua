@@ -16,7 +16,7 @@ REPLAY reads only    COST O(page)
 --- @include "pool/binding"
 --- @include "pool/item"
 local at = { ms = now(redis.call("TIME")), items = KEYS[2], bindings = KEYS[3] }
-local format = number_newer(KEYS[1])
+local format = number_newer(unpack(redis.call("HMGET", KEYS[1], "v", "fmt")))
 if format then
   return { "incompatible", format }
 end

@@ -8,7 +8,7 @@ REPLAY reads only    COST O(page)
 ]]
 -- For each claim two fields follow: the resource, and the claim.
 --- @include "state/number"
-local format = number_newer(KEYS[1])
+local format = number_newer(unpack(redis.call("HMGET", KEYS[1], "v", "fmt")))
 if format then
   return { "incompatible", format }
 end

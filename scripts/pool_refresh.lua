@@ -11,17 +11,18 @@ REPLAY who has the turn has it still    COST O(1)
 --- @include "state/now"
 --- @include "state/number"
 local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(redis.call("TIME"))
-local kept, format = redis.call("HMGET", KEYS[1], "v", "refresh"), number_newer(KEYS[1])
+local text, former, last = unpack(redis.call("HMGET", KEYS[1], "v", "fmt", "refresh"))
+local format = number_newer(text, former)
 if format then
   return { "incompatible", format }
 end
-local due, whose = string.match(kept[2] or "0 -", "^(%d+) (.*)$")
+local due, whose = string.match(last or "0 -", "^(%d+) (.*)$")
 local left = tonumber(due) - ms
 if whose ~= turn and (still or left > 0) then
   return { "later", math.max(left, 0) }
 end
 redis.call("HSET", KEYS[1], "refresh", string.format("%.0f ", ms + every) .. turn)
-if not kept[1] then
+if not text then
   redis.call("PEXPIRE", KEYS[1], every + tonumber(ARGV[4])) -- until something is added
 end
 return { "turn" }

@@ -13,7 +13,7 @@ REPLAY reads only    COST O(page), and O(1) a resource given
 --- @include "state/number"
 --- @include "pool/describe"
 local at = { ms = now(redis.call("TIME")), state = KEYS[1], line = KEYS[2], items = KEYS[3] }
-local format = number_newer(at.state)
+local format = number_newer(unpack(redis.call("HMGET", at.state, "v", "fmt")))
 if format then
   return { "incompatible", format }
 end

@@ -28,7 +28,7 @@ local kind_tell = false
 -- kind_open: the stem is the last of what was fetched.
 local function kind_open(keys, linger, channel, name, claim, t, v, top)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
-  st.stem = v[4]
+  st.stem = v[3]
   return at, st, known
 end
 

@@ -1,5 +1,5 @@
 --- @include "state/record"
---- @include "state/thin"
+--- @include "line/thinly"
 --- @include "state/fatten"
 --- @include "state/save"
 --- @include "state/least"

@@ -1,4 +1,5 @@
 --- @include "state/record"
+--- @include "state/thin"
 --- @include "state/fatten"
 --- @include "state/least"
 --- @include "state/save"
@@ -17,7 +18,7 @@
 -- in line.
 local function restore_claim(at, st, node, claim, standing, text)
   local r, hold = record_read(text), st.thin
-  local known = hold and hold.claim == claim and hold.text
+  local known = hold and hold.claim == claim and thin_record(st).text
   if st.form == "fat" then
     known = redis.call("HGET", at.state, "c:" .. claim)
   end

@@ -1,6 +1,7 @@
 --- @include "state/band"
 --- @include "state/int"
 --- @include "state/record"
+--- @include "state/thin"
 --- @include "owner/stem"
 -- group reads the live entries of the owner that holds a lock, the outermost first, each
 -- with its record, and what they have in common: once in a run. It returns nil where
@@ -24,7 +25,7 @@ local function group(at, st, left, r)
   for i, e in ipairs(s.entries) do
     members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
   end
-  local scores, texts = {}, st.thin and { st.thin.text }
+  local scores, texts = {}, st.thin and { thin_record(st).text }
   if not texts then
     scores = redis.call("ZMSCORE", at.line, unpack(members))
     texts = redis.call("HMGET", at.state, unpack(fields))
@@ -32,7 +33,7 @@ local function group(at, st, left, r)
   for i, e in ipairs(s.entries) do
     e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
     if e.r and e.claim ~= left then
-      e.r.held, e.r.changed = st.thin and st.thin.r.held or scores[i] and tonumber(scores[i]) - band_hold, false
+      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - band_hold, false
     end
     if e.r and e.r.held and e.r.held > at.ms then
       local list = e.fresh and unheard or live

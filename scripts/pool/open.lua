@@ -11,9 +11,9 @@ local function pool_open(keys, linger, channel, name, claim)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[4] or nil)
+  st.pool = pool_counts(v[3] or nil)
   at.newer = at.newer or not st.pool and 0 or nil
-  st.claim, st.extra = claim, v[5] or ""
+  st.claim, st.extra = claim, v[4] or ""
   return at, st, known
 end
 

@@ -56,7 +56,8 @@ local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, c
       ticket = string.format(values_ms, last + 1)
     end
     if not mine then
-      local whose, heard, lives = string.match(v[3] or "", record_lives)
+      local first = select(2, string.match(top, place_member))
+      local whose, heard, lives = string.match(first and redis.call("HGET", keys[1], "c:" .. first) or "", record_lives)
       alive, mine = heard and heard + lives or 0, whose == node
     end
     if not queues or used - cap < 0 or weight - cap > 0 or alive - now <= 0 then

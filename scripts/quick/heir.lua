@@ -4,13 +4,18 @@
 --- @include "line/place"
 --- @include "wake/wake"
 -- quick_heir takes a hold back that quick_release has looked at (p), and grants to the first in
--- line (top), if that one lives, the name is full with it, and the next one need not be told.
-local function quick_heir(p, v, top, keys, channel, name, claim)
+-- line, if that one lives, the name is full with it, and the next one need not be told.
+local function quick_heir(p, v, keys, channel, name, claim)
   local state, line, text = keys[1], keys[2], v[1]
-  local node, ticket, heard, limit, tail, weight, secret, wait = string.match(v[3] or "", record_heir)
-  local heir = select(2, string.match(top or "", place_member))
-  if not node or not heir or p.us <= string.sub(text, values_former, values_head - 1)
-    or p.left + weight ~= p.cap + 0 then
+  local members = redis.call("ZRANGE", line, "0", "1")
+  local heir = select(2, string.match(members[1] or "", place_member))
+  local next = select(2, string.match(members[2] or "", place_member))
+  if not heir then
+    return nil
+  end
+  local records = redis.call("HMGET", state, "c:" .. heir, "c:" .. (next or ""))
+  local node, ticket, heard, limit, tail, weight, secret, wait = string.match(records[1] or "", record_heir)
+  if not node or p.us <= string.sub(text, values_former, values_head - 1) or p.left + weight ~= p.cap + 0 then
     return nil
   end
   local alive = heard + wait
@@ -23,13 +28,12 @@ local function quick_heir(p, v, top, keys, channel, name, claim)
   if alive - p.now <= 0 then
     return nil
   elseif p.waiting ~= "1" then
-    local second = select(2, string.match(redis.call("ZRANGE", line, "1", "1")[1] or "", place_member))
-    local _, since, lives = string.match(second and redis.call("HGET", state, "c:" .. second) or "", record_lives)
+    local _, since, lives = string.match(records[2] or "", record_lives)
     if not since or due < since + lives / 2 then
       return nil
     end
   end
-  redis.call("ZREM", line, "h:" .. claim, top)
+  redis.call("ZREM", line, "h:" .. claim, members[1])
   redis.call("HDEL", state, "c:" .. claim)
   redis.call("ZADD", line, string.format("%d", band_hold + alive), "h:" .. heir)
   local fence, left = string.format("%d", p.us + 0), string.format("%d", alive - p.now)

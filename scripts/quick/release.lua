@@ -11,7 +11,7 @@ local function quick_release(t, v, top, keys, linger, node, claim, stays)
   local text = v[1] or ""
   local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
   local own, fence, weight = string.match(v[2] or "", record_own)
-  if not top or own ~= node or kept ~= values_calm or stays ~= "0" or v[4]
+  if not top or own ~= node or kept ~= values_calm or stays ~= "0" or v[3]
     or string.sub(text, 1, 2) ~= values_known then
     return nil
   end

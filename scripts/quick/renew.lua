@@ -11,7 +11,7 @@ local function quick_renew(t, v, top, keys, linger, node, claim, mode)
   local text = v[1] or ""
   local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
   local own, fence, lease = string.match(v[2] or "", record_beating)
-  if not top or own ~= node or waiting ~= "0" or kept ~= values_calm or mode ~= "beat" or v[4]
+  if not top or own ~= node or waiting ~= "0" or kept ~= values_calm or mode ~= "beat" or v[3]
     or string.sub(text, 1, 2) ~= values_known then
     return nil
   end

@@ -1,5 +1,6 @@
 --- @include "state/band"
 --- @include "state/int"
+--- @include "state/thin"
 -- fatten gives a name its fat form, before the first write that needs it: one that is thin,
 -- not there yet, or that has lost its line, of which then nothing is left. save writes the
 -- values. A hold of a thin name goes along if it lives, or if it is that of a claim given.
@@ -12,10 +13,14 @@ local function fatten(at, st, grows, claim)
   local hold, anew = st.thin, st.form == "thin" or st.form and not st.pool
   if hold and st.used == 0 then
     hold = hold.claim == claim and hold
-    st.used, st.due = hold and 1 or 0, hold and hold.r.held or 0
+    st.used, st.due = hold and 1 or 0, hold and hold.held or 0
+  end
+  local members = { int(band_mark), "-" }
+  if hold then
+    members[3], members[4] = int(band_hold + hold.held), "h:" .. hold.claim
   end
   if grows then
-    redis.call("ZADD", at.line, int(band_mark), "-")
+    redis.call("ZADD", at.line, unpack(members))
   end
   if anew then
     redis.call("DEL", at.state)
@@ -25,11 +30,12 @@ local function fatten(at, st, grows, claim)
   if at.head then -- left over from a state that was evicted, and of no use to anybody
     redis.call("UNLINK", at.line)
   end
-  redis.call("ZADD", at.line, int(band_mark), "-")
+  if not grows or at.head then
+    redis.call("ZADD", at.line, unpack(members))
+  end
   if hold then
-    redis.call("ZADD", at.line, int(band_hold + hold.r.held), "h:" .. hold.claim)
-    redis.call("HSET", at.state, "c:" .. hold.claim, hold.text)
-    st.exp = math.ceil((hold.r.held + at.linger) / 1000) * 1000
+    redis.call("HSET", at.state, "c:" .. hold.claim, thin_record(st).text)
+    st.exp = math.ceil((hold.held + at.linger) / 1000) * 1000
   end
   if kind_fresh and not st.form then
     kind_fresh(at)

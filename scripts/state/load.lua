@@ -8,9 +8,9 @@
 --   fence to news     see state/values
 --   was_cap, was_exp, was_never  cap and exp as they were read; and whether the keys had no
 --                     expiry then
+--   due               nil once holds have changed, so that it has to be read anew
 --   form              fat; thin, see state/thin; nil where the name is not there yet
 --   thin              of a thin name that is held: its hold, see state/thin
---   due_known         false once holds have changed, so that due has to be read anew
 --   met               true once this run has found damage that the next sweep tells of
 --   recounted         true once this run has made the counts anew
 --   stem              of a lock: the text of its stem, or false
@@ -20,20 +20,23 @@
 --   extra             what the kind adds to the replies about that claim: of a pool the
 --                     resource that it holds, or ""
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, gone, forever, keep, look, rev, news =
-    string.match(text or "", values_text)
-  local capacity, until_then, endless, kept = tonumber(cap or 0), tonumber(exp or 0), tonumber(forever or 0),
-    tonumber(keep or 0)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", values_text)
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
   local st = {
-    fmt = tonumber(fmt or 0), fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = math.max(tonumber(used or 0), 0),
-    waiting = tonumber(waiting or 0), gone = tonumber(gone or 0), forever = endless, keep = kept,
-    look = tonumber(look or 0), rev = tonumber(rev or 0), news = tonumber(news or 0),
-    was_cap = capacity, was_exp = until_then, was_never = endless > 0 or kept > 0, due_known = true,
-    form = fmt and "fat" or nil,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, look = 0, rev = 0, news = 0,
+    was_cap = capacity, was_exp = until_then, was_never = false, form = fmt and "fat",
   }
-  local number = text and tonumber(string.match(text, values_number) or 0)
-  if number and (not fmt or number < feature_first or number > feature_newest) then
+  if few and few ~= values_none_of_them then
+    local gone, forever, keep, look, rev, news = string.match(few, values_few)
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.look, st.rev, st.news = look + 0, rev + 0, news + 0
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < feature_first or st.fmt > feature_newest) then
+    local number = tonumber(string.match(text, values_number) or 0)
     return st, (number < feature_first or number > feature_newest) and number or 0
   end
   return st

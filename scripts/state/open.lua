@@ -15,11 +15,8 @@ local function open(keys, linger, channel, name, claim, t, v, top)
   local ms, us = now(t)
   local known, st, newer = v[2]
   if v.thin then
-    st, newer = thin_read(v.thin, ms)
-    if not st then
-      redis.call("HLEN", keys[1]) -- not ours: the server says that it is of another type
-    end
-    known = st.thin and st.thin.claim == claim and st.thin.text
+    st, newer = thin_open(keys[1], v.thin, ms)
+    known = st.thin and st.thin.claim == claim and thin_record(st).text
   else
     st, newer = load(v[1])
     if st.form and not top then -- somebody has deleted the line: what it had is gone

@@ -23,6 +23,7 @@
 --   metadata  keys and values in turn, each a text, together a text
 --   wants     a text that only a pool's claim has, see pool/wants
 -- Or it is a tombstone: record_stone, and what has become of the claim, gone or released.
+local record_plain = "h %s %s %d %s %d " -- of a hold: node, ticket, fence, granted, limit
 local record_stone = "!"
 local record_word = "^!(.*)$"
 

@@ -27,9 +27,12 @@ local function save(at, st, furthest, fields)
   end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), values_last)
+  local few = values_none_of_them
+  if st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.look ~= 0 or st.rev ~= 0 or st.news ~= 0 then
+    few = string.format(values_fewest, st.gone, st.forever, st.keep, st.look, st.rev, st.news)
+  end
   local all = { "v", string.format(values_form, uses, st.fence, st.exp, math.min(earliest(at, st), values_last),
-    st.ticket, st.busy, st.cap, st.used, st.waiting, st.gone, st.forever, st.keep, st.look, st.rev, st.news),
-    unpack(fields or {}) }
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end

@@ -1,5 +1,4 @@
 --- @include "state/feature"
---- @include "state/int"
 --- @include "state/load"
 --- @include "state/record"
 -- The thin form of a name is a text in the place of its state, without a line: all that there
@@ -31,69 +30,58 @@ local thin_terms = "^1 %S+ (%a) %d+ (%d+) (%d+) "
 -- thin_read makes a state of the text of a thin name, as load does of values: a hold that lives is
 -- counted, one whose deadline has passed is not. It returns nil for a text that is not
 -- Berth's. The field thin of the state, nil for an idle name, has
---   claim, text, r   the claim, its record as text and as it is read; r.held is its deadline (ms)
+--   claim, node, granted (ms), tail   as the text has them
+--   held (ms)   its deadline
+--   limit (ms)  the end of its maximum hold, 0 = none
+--   r, text     once thin_record has made them: its record, as it is read and as text
 local function thin_read(text, ms)
   local st = load(false)
-  local number = tonumber(string.match(text, thin_newer) or nil)
+  local number = string.match(text, thin_newer)
   if number then
-    return st, number
+    return st, tonumber(number)
   end
   local fence, since, claim, node, tail = string.match(text, thin_held)
-  if claim and (#fence ~= 16 or #since ~= 13 or not string.match(tail, record_asks))
-    or not claim and not string.find(text, thin_idle) then
+  local weight, _, lease, max = string.match(tail or "", record_asks)
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, thin_idle) then
     return nil
   end
-  local granted = string.sub(text, 1, thin_millis)
   st.fmt, st.form, st.cap, st.was_cap = feature_first, "thin", 1, 1
-  st.fence = tonumber(string.sub(text, 1, thin_before - 1))
+  st.fence = string.sub(text, 1, thin_before - 1) + 0
   if claim then
-    local r = record_new(node, tail)
-    r.phase, r.ticket, r.fence, r.granted = "h", granted, int(st.fence), granted
-    r = record_read(record_write(r))
-    r.limit = r.max > 0 and granted + r.max or 0
-    r.held = tonumber(since) + r.lease
-    if r.limit > 0 then
-      r.held = math.min(r.held, r.limit)
+    local granted, held, limit = string.sub(text, 1, thin_millis), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
     end
-    st.thin = { claim = claim, text = record_write(r), r = r }
-    if r.held > ms then
-      st.used, st.due = 1, r.held
+    st.thin = { claim = claim, node = node, granted = granted, tail = tail, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
     end
   end
   return st
 end
 
--- thin_fits says whether a grant of this run can be written in thin form.
-local function thin_fits(at, st, claim, r)
-  return st.form ~= "fat" and st.cap == 1 and r.weight == 1 and st.fence < at.us
-    and r.lease > 0 and r.lease <= math.min(r.wait, at.linger) and #r.tail <= 512
-    and string.match(claim, thin_claim) == r.node
-end
-
--- thin_write writes a name that is held: the fence of its hold, and when that was renewed last
--- (ms). It returns the deadline (ms).
-local function thin_write(at, fence, since, claim, r)
-  local ends = since + r.lease
-  if r.limit > 0 then
-    ends = math.min(ends, r.limit)
+-- thin_open is thin_read of a Redis key, of which the server says so where it is of another type.
+local function thin_open(state, text, ms)
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
   end
-  redis.call("SET", at.state, string.format(thin_form, fence, since) .. claim .. " " .. r.tail,
-    "PX", int(since - at.ms + r.lease + at.linger))
-  return ends
+  return st, newer
 end
 
--- thin_grant grants to a claim.
-local function thin_grant(at, st, claim, r)
-  if at.head then -- left over from a state that was evicted
-    redis.call("UNLINK", at.line)
+-- thin_record is the hold of a thin name with its record.
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(record_plain, hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.tail
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
   end
-  st.fence = at.us
-  r.phase, r.fence, r.granted, r.limit = "h", int(st.fence), at.ms, r.max > 0 and at.ms + r.max or 0
-  return thin_write(at, st.fence, at.ms, claim, r)
+  return hold
 end
 
--- thin_free writes a name that is idle. On a full server it needs no memory before.
-local function thin_free(at, st)
-  redis.call("PEXPIRE", at.state, int(at.linger))
-  redis.call("SET", at.state, string.format(thin_fence, st.fence), "PX", int(at.linger))
+-- thin_text is the text of a thin name that is held.
+local function thin_text(fence, since, claim, tail)
+  return string.format(thin_form, fence, since) .. claim .. thin_gap .. tail
 end

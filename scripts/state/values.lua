@@ -16,9 +16,12 @@
 --   look     the rank in the line below which patrol looks for dead claims next, 0 = from the end
 --   rev      how often an operator has changed a setting; 0 so far
 --   news     how often the name has changed; 0 so far
-local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%d+)"
-  .. " (%d+) (%d+) (%d+)$"
-local values_form = "%d %016d %013d %013d %013d %013d %d %d %d %d %d %d %d %d %d"
+local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
+local values_form = "%d %016d %013d %013d %013d %013d %d %d %d "
+-- The words from gone on, which few names have: of all others they are these.
+local values_few = "^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"
+local values_fewest = "%d %d %d %d %d %d"
+local values_none_of_them = "0 0 0 0 0 0"
 
 -- What the plain cases read and write: where the fixed words begin and end, and the words behind
 -- them: cap, used, waiting; gone, forever and keep; the rest.
