@@ -1,5 +1,5 @@
 // Package contender has what is compared: Berth, the Go libraries that people use in
-// its place, and bare scripts as the limit of what any of them could reach.
+// its place, and Berth's own scripts, sent raw, as the limit of what it could reach.
 package contender
 
 import (
@@ -49,7 +49,7 @@ var Lockers = []Contender{
 
 // Find returns the contender of a name: a Locker, or one of the others here.
 func Find(name string) (Contender, error) {
-	for _, c := range append([]Contender{Cancellable, Semaphore, Bare}, Lockers...) {
+	for _, c := range append([]Contender{Cancellable, Semaphore, Raw}, Lockers...) {
 		if c.Name == name {
 			return c, nil
 		}
@@ -57,7 +57,7 @@ func Find(name string) (Contender, error) {
 	return Contender{}, fmt.Errorf("no contender is called %q", name)
 }
 
-// Option is how Berth's client and the bare scripts connect.
+// Option is how Berth's client and the raw scripts connect.
 func Option(addr string) rueidis.ClientOption {
 	return rueidis.ClientOption{InitAddress: []string{addr}}
 }

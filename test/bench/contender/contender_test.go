@@ -153,65 +153,16 @@ func monitor(t *testing.T, addr string) <-chan string {
 	return told
 }
 
-func TestBareRunsTheCommandsOfBerth(t *testing.T) {
+func TestRawRunsTheCommandsOfBerth(t *testing.T) {
 	addr := startServer(t)
-	_, berth := sent(t, Lockers[0], addr)
-	_, bare := sent(t, Bare, addr)
-	requireAlike(t, berth, bare)
-}
-
-// requireAlike requires the same commands, and words of about the same length: the records
-// differ by where they come from.
-func requireAlike(t *testing.T, want, got [][]string) {
-	t.Helper()
+	_, want := sent(t, Lockers[0], addr)
+	_, got := sent(t, Raw, addr)
 	require.Equal(t, names(want), names(got))
 	for i := range want {
 		require.Len(t, got[i], len(want[i]), "%s beside %s", got[i], want[i])
-		for j := range want[i] {
+		for j := range want[i] { // the records differ by where they come from
 			require.InEpsilon(t, len(want[i][j]), len(got[i][j]), 0.25, "%s beside %s", got[i][j], want[i][j])
 		}
-	}
-}
-
-func TestTheBareHandoffRunsTheCommandsOfBerth(t *testing.T) {
-	addr := startServer(t)
-	const name = "handoff"
-	l := open(t, Lockers[0], addr)
-	redis, err := rueidis.NewClient(Option(addr))
-	require.NoError(t, err)
-	defer redis.Close()
-	unlock, err := l.Lock(t.Context(), name)
-	require.NoError(t, err)
-	const hold, place, mark = 1, 1, 1
-	var berth [][]string
-	for range 2 { // the first hand-off is that of a name that was thin when it was taken
-		next := make(chan func() error, 1)
-		go func() {
-			unlock, err := l.Lock(t.Context(), name)
-			if err != nil {
-				t.Error(err)
-			}
-			next <- unlock
-		}()
-		require.Eventually(t, func() bool {
-			n, err := redis.Do(t.Context(), redis.B().Zcard().Key("bench:lock:{"+name+"}:line").Build()).AsInt64()
-			return err == nil && n == hold+place+mark
-		}, 10*time.Second, time.Millisecond)
-		_, berth = during(t, addr, func() { require.NoError(t, unlock()) })
-		unlock = <-next
-	}
-	require.NoError(t, unlock())
-
-	h, err := OpenBareHandoff(addr, name, "bench:wake:0152033ead0eaead")
-	require.NoError(t, err)
-	defer h.Close()
-	for range 2 {
-		require.NoError(t, h.Prepare(t.Context()))
-		_, bare := during(t, addr, func() { require.NoError(t, h.Run(t.Context())) })
-		requireAlike(t, berth, bare)
-		line, err := redis.Do(t.Context(), redis.B().Zrange().Key("bench:bare:{"+name+"}:line").Min("0").Max("-1").Build()).AsStrSlice()
-		require.NoError(t, err)
-		require.Equal(t, []string{"h:" + bareHeir, "-"}, line, "one has it, and nobody waits")
 	}
 }
 
@@ -226,7 +177,7 @@ func names(commands [][]string) []string {
 
 func TestPlainCommandsAreSaid(t *testing.T) {
 	addr := startServer(t)
-	for _, c := range append([]Contender{Semaphore, Bare}, Lockers...) {
+	for _, c := range append([]Contender{Semaphore, Raw}, Lockers...) {
 		t.Run(c.Name, func(t *testing.T) {
 			plain, inScripts := sent(t, c, addr)
 			require.Len(t, plain, 2, "a lock and an unlock")

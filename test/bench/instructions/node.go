@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +28,14 @@ func quiet(addr string) rueidis.ClientOption {
 // claim has joined a line.
 type node struct {
 	rueidis.Client
-	renewals   []string      // the checksums of the scripts that renew
-	answered   atomic.Int64  // how many scripts were answered
-	renewed    atomic.Int64  // how many of them renew
-	queued     chan struct{} // one value for each claim that has joined a line
-	subscribed chan struct{} // one value once the client has subscribed
+	names      map[string]string // of the scripts, by their checksums
+	answered   atomic.Int64      // how many scripts were answered
+	renewed    atomic.Int64      // how many of them renew
+	queued     chan struct{}     // one value for each claim that has joined a line
+	subscribed chan struct{}     // one value once the client has subscribed
+
+	mu  sync.Mutex
+	ran map[string]int // guarded by mu: how often each script was called since the count began
 }
 
 // node opens a connection for one client of Berth.
@@ -46,11 +49,12 @@ func (p *probe) node() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{Client: redis, queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1)}
+	n := &node{
+		Client: redis, names: make(map[string]string), ran: make(map[string]int),
+		queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1),
+	}
 	for _, s := range library.Scripts() {
-		if strings.HasSuffix(s.Name, "_renew") {
-			n.renewals = append(n.renewals, s.SHA)
-		}
+		n.names[s.SHA] = s.Name
 	}
 	p.nodes = append(p.nodes, n)
 	return n, nil
@@ -76,10 +80,14 @@ func (n *node) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidi
 
 // count returns how many of the commands run scripts, and how many of those renew.
 func (n *node) count(cmds ...rueidis.Completed) (ran, renewed int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, cmd := range cmds {
 		if words := cmd.Commands(); words[0] == "EVALSHA" {
 			ran++
-			if slices.Contains(n.renewals, words[1]) {
+			name := n.names[words[1]]
+			n.ran[name]++
+			if strings.HasSuffix(name, "_renew") {
 				renewed++
 			}
 		}

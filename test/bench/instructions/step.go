@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -71,9 +72,24 @@ func (p *probe) measure() (instructions, scripts float64, err error) {
 	if err := repeat(p.warm()); err != nil {
 		return 0, 0, err
 	}
+	for _, n := range p.nodes {
+		n.mu.Lock()
+		clear(n.ran)
+		n.mu.Unlock()
+	}
 	instructions, scripts, err = p.count(p.ctx, func() error { return repeat(p.cycles()) })
 	n := float64(p.cycles())
 	return instructions / n, scripts / n, err
+}
+
+// ran says which scripts the clients have called since the count began, and how often.
+func (p *probe) ran() (all []map[string]int) {
+	for _, n := range p.nodes {
+		n.mu.Lock()
+		all = append(all, maps.Clone(n.ran))
+		n.mu.Unlock()
+	}
+	return all
 }
 
 // settle waits until no script has been answered for a while: the library sends some after

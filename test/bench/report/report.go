@@ -52,7 +52,7 @@ type Metric struct {
 
 // Budget is what became of a budget.
 type Budget struct {
-	// Text says it in full, as in "Berth / bare ≥ 0.9".
+	// Text says it in full, as in "Berth / raw ≥ 0.9".
 	Text string `json:"text"`
 	Spread
 	// Met compares the median.

@@ -10,14 +10,15 @@ import (
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
-// contendedMetrics are those of all rows in which workers wait for one name.
-func contendedMetrics() []Metric {
+// contendedMetrics are those of all rows in which workers wait for one name; locks are
+// the budgets of the locks taken.
+func contendedMetrics(locks ...Budget) []Metric {
 	return []Metric{
 		{
 			ID: "handoffs", Title: "hand-offs to another worker", Unit: "/s", HigherIsBetter: true, Picture: true,
 			Budgets: []Budget{{Against: peers, AtLeast: true, Limit: 1}},
 		},
-		{ID: "locks", Title: "locks taken", Unit: "/s", HigherIsBetter: true},
+		{ID: "locks", Title: "locks taken", Unit: "/s", HigherIsBetter: true, Budgets: locks},
 		{ID: "p50", Title: "wait p50", Unit: "ms"},
 		{ID: "p99", Title: "wait p99", Unit: "ms"},
 		{ID: "max", Title: "wait max", Unit: "ms"},
@@ -41,11 +42,17 @@ var contendedNotes = []string{
 func contendedRows() []Row {
 	var rows []Row
 	for _, workers := range []int{16, 100, 1000} {
+		var locks []Budget
+		if workers == 16 {
+			for _, peer := range peers {
+				locks = append(locks, Budget{Against: []string{peer}, AtLeast: true, Limit: 1})
+			}
+		}
 		rows = append(rows, Row{
 			ID:      fmt.Sprintf("contended-%d", workers),
 			Title:   fmt.Sprintf("One name, %d workers in one process", workers),
 			Columns: append([]string{Berth}, peers...),
-			Metrics: contendedMetrics(),
+			Metrics: contendedMetrics(locks...),
 			Notes:   contendedNotes,
 			Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {
 				locker, err := env.Locker(column)

@@ -14,12 +14,8 @@ import (
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
-// publish and bareHandoff are the columns of a bare PUBLISH and of a bare script that ends
-// with one, from the call until its subscriber has it.
-const (
-	publish     = "PUBLISH"
-	bareHandoff = "bare"
-)
+// publish is the column of a bare PUBLISH, from the call until its subscriber has it.
+const publish = "PUBLISH"
 
 // The columns that compare Berth with itself.
 const (
@@ -36,16 +32,16 @@ func handoffRows() []Row {
 
 	one := Row{
 		ID: "handoff-1", Title: "Hand-off, 1 waiting",
-		Columns: []string{Berth, "redsync", "redislock", "rueidislock", bareHandoff, publish},
+		Columns: []string{Berth, "redsync", "redislock", "rueidislock", publish},
 		Notes: []string{
 			"From just before the holder gives back until the call of the one that waits returns.",
 			"Each holds for 1 ms. redsync and redislock poll, so there each holds for 0 to 250 ms, by chance, and 32 names are handed on side by side.",
-			"PUBLISH is a bare one, from just before the call until its subscriber's callback runs, once a ms; bare is the same with a script that runs the commands of Berth's hand-off and publishes at its end, with no logic between them.",
+			"PUBLISH is a bare one, from just before the call until its subscriber's callback runs, once a ms.",
 			"A wait that has not ended after 5 s counts as that long.",
 		},
 		Measure: measureHandoff,
 	}
-	p50.Picture, p50.Budgets = true, []Budget{{Against: []string{publish}, Limit: 1.5}}
+	p50.Picture, p50.Budgets = true, []Budget{{Against: []string{publish}, Limit: 1.4}}
 	scripts.Columns = []string{Berth, "redsync", "redislock", "rueidislock"}
 	commands.Columns = scripts.Columns
 	one.Metrics = []Metric{p50, p99, scripts, commands}
@@ -68,8 +64,8 @@ func handoffRows() []Row {
 func measureHandoff(ctx context.Context, env *Env, column string) (map[string]float64, error) {
 	h := handoff{env: env, contender: column, names: 1, waiting: 1, hold: func() time.Duration { return time.Millisecond }}
 	switch column {
-	case publish, bareHandoff:
-		return measurePublish(ctx, env, column)
+	case publish:
+		return measurePublish(ctx, env)
 	case manyWaiting:
 		h.contender, h.waiting = Berth, env.Pick(10_000, 200)
 	case manySilent:
@@ -259,7 +255,7 @@ func (l *line) stop() {
 	l.waiters.Wait()
 }
 
-func measurePublish(ctx context.Context, env *Env, column string) (map[string]float64, error) {
+func measurePublish(ctx context.Context, env *Env) (map[string]float64, error) {
 	client, err := rueidis.NewClient(contender.Option(env.Addr))
 	if err != nil {
 		return nil, err
@@ -275,28 +271,13 @@ func measurePublish(ctx context.Context, env *Env, column string) (map[string]fl
 		return nil, err
 	}
 	payload := strings.Repeat("x", 100) // about what a wake-up of Berth's takes
-	prepare := func(context.Context) error { return nil }
-	send := func(ctx context.Context) error {
-		return client.Do(ctx, client.B().Publish().Channel(channel).Message(payload).Build()).Error()
-	}
-	if column == bareHandoff {
-		h, err := contender.OpenBareHandoff(env.Addr, env.Name("handoff"), channel)
-		if err != nil {
-			return nil, err
-		}
-		defer h.Close()
-		prepare, send = h.Prepare, h.Run
-	}
 	var took []time.Duration
 	for end := time.Now().Add(env.For); len(took) == 0 || time.Now().Before(end); {
-		if err := prepare(ctx); err != nil {
-			return nil, err
-		}
 		if err := pause(ctx, time.Millisecond); err != nil {
 			return nil, err
 		}
 		start := time.Now()
-		if err := send(ctx); err != nil {
+		if err := client.Do(ctx, client.B().Publish().Channel(channel).Message(payload).Build()).Error(); err != nil {
 			return nil, err
 		}
 		select {

@@ -211,7 +211,7 @@ func holderRows() []Row {
 		Skip:    map[string]string{"redsync": renews, "redislock": renews},
 		Metrics: []Metric{
 			{ID: "scripts", Title: "scripts while idle", Unit: "/s", Budgets: []Budget{{Column: oneName, Limit: 20}}},
-			{ID: "commands", Title: "commands while idle", Unit: "/s"},
+			{ID: "commands", Title: "commands while idle", Unit: "/s", Budgets: []Budget{{Limit: 24_000}}},
 			{ID: "busy", Title: "server's processor time while idle", Unit: "ms/s", Picture: true},
 		},
 		Notes: []string{
