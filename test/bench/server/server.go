@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -35,16 +36,21 @@ func Under(ctx context.Context, command ...string) (addr string, pid int, stop f
 	if err := cmd.Start(); err != nil {
 		return "", 0, nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // says that it was killed, mostly
+		close(ended)
+	}()
 	stop = func() error {
 		err := cmd.Process.Kill()
-		_ = cmd.Wait() // says that it was killed
+		<-ended
 		if errors.Is(err, os.ErrProcessDone) {
 			return nil
 		}
 		return err
 	}
 	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	if err := answers(ctx, addr); err != nil {
+	if err := answers(ctx, addr, cmd.Process.Pid, ended); err != nil {
 		return "", 0, nil, errors.Join(err, stop())
 	}
 	return addr, cmd.Process.Pid, stop, nil
@@ -60,22 +66,24 @@ func freePort(ctx context.Context) (int, error) {
 	return port, l.Close()
 }
 
-// answers waits until the server does, for at most half a minute.
-func answers(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
+// answers waits until the server of that process does, however long it takes. Another one may
+// have taken the port in between.
+func answers(ctx context.Context, addr string, pid int, ended <-chan struct{}) error {
 	for {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
 		if err == nil {
-			err = client.Do(ctx, client.B().Ping().Build()).Error()
+			var text string
+			text, err = client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 			client.Close()
-		}
-		if err == nil {
-			return nil
+			if err == nil && strings.Contains(text, fmt.Sprintf("process_id:%d\r", pid)) {
+				return nil
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("redis-server at %s does not answer: %w", addr, err)
+			return fmt.Errorf("redis-server at %s does not answer: %w", addr, errors.Join(ctx.Err(), err))
+		case <-ended:
+			return fmt.Errorf("redis-server at %s has ended: %w", addr, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
