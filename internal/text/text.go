@@ -11,6 +11,9 @@ const brailleBlank = '\u2800'
 // direction of what stands beside it, or cannot be seen at all: two texts that
 // differ by it look the same.
 func Hidden(r rune) bool {
+	if r < 0x7f { // most of all texts, and the tables are slow
+		return r < ' '
+	}
 	return r == brailleBlank || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
