@@ -26,7 +26,6 @@ var ErrReplaced = errors.New("berth: the node was replaced")
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
 	c.begins(e.clock.Now())
-	c.Record.Secret = newSecret()
 	if ctx.Err() != nil {
 		return nil, e.refused(c, e.leaving(ctx, ctx))
 	}

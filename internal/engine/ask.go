@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -18,12 +17,31 @@ type ask struct {
 	e       *Engine
 	c       *Claim
 	ctx     context.Context // its end ends the repeating, never an attempt
-	call    context.Context // of the attempts; ends when nobody wants an answer any more
-	stop    context.CancelFunc
-	pace    *scriptkit.Pace
-	attempt int                      // for whoever is in charge
-	outcome chan *berth.AcquireError // has room for the first, which counts
-	mu      sync.Mutex               // held while an answer is taken
+	call    attempts
+	pace    scriptkit.Pace
+	attempt int                 // for whoever is in charge
+	refusal *berth.AcquireError // written before call ends: its outcome, nil where the claim holds or waits
+	mu      sync.Mutex          // held while an answer is taken, or the outcome is
+}
+
+// attempts is the context of the attempts of an asking. It ends when the asking has: then
+// nobody wants an answer any more.
+type attempts struct {
+	context.Context // patient
+	over            chan struct{}
+}
+
+// patient has the values of a context that alone bounds its attempts, and whose end is no
+// caller's.
+var patient = scriptkit.Patient(scriptkit.Internal(context.Background()))
+
+func (c *attempts) Done() <-chan struct{} { return c.over }
+
+func (c *attempts) Err() error {
+	if isClosed(c.over) {
+		return context.Canceled
+	}
+	return nil
 }
 
 // ask sends the acquire until the server has answered. The end of ctx ends the
@@ -33,31 +51,32 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 		return left
 	}
 	a := &ask{
-		e: e, c: c, ctx: ctx, pace: scriptkit.NewPace(e.cfg.Retry), outcome: make(chan *berth.AcquireError, 1),
+		e: e, c: c, ctx: ctx, call: attempts{patient, make(chan struct{})}, pace: *scriptkit.NewPace(e.cfg.Retry),
 	}
-	a.call, a.stop = context.WithCancel(scriptkit.Patient(scriptkit.Internal(context.Background())))
 	if ctx.Done() == nil {
 		a.run()
-		return <-a.outcome
+		<-a.call.over
+		return a.refusal
 	}
 	e.spawn(a.run)
 	select {
-	case refusal := <-a.outcome:
-		return refusal
+	case <-a.call.over:
+		return a.refusal
 	case <-ctx.Done():
 	case <-e.closing:
 	}
 	return left
 }
 
-// ends is the end of the asking, nil where the claim was answered that it holds or
-// waits. Whoever still waits for a late answer need not.
+// ends ends the asking, unless it has ended before. Whoever still waits for a late answer
+// need not.
 func (a *ask) ends(refusal *berth.AcquireError) {
-	select {
-	case a.outcome <- refusal:
-	default: // it has ended before
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !isClosed(a.call.over) {
+		a.refusal = refusal
+		close(a.call.over)
 	}
-	a.stop()
 }
 
 // run sends attempts, the first one from inside the gate. A claim that may wait is
@@ -130,39 +149,34 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 		return Answer{Refused: &berth.AcquireError{Reason: berth.ReasonClosed, Cause: ErrReplaced}}, false, nil
 	}
 	epoch := e.hub.Epoch()
-	start := e.clock.Now()
-	var over atomic.Bool // answered, or unanswered
-	handed := make(chan struct{})
-	timeout := time.AfterFunc(e.cfg.CallTimeout, func() {
-		if !over.CompareAndSwap(false, true) {
-			return
-		}
-		defer close(handed)
-		a.failed(start, errLate)
-		c.calls.Unlock()
-		e.gate.leave()
-		e.spawn(func() {
-			if a.again(errLate) {
-				a.run()
-			}
-		})
-	})
-	answer, err = e.cfg.Scripts.Acquire(a.call, c)
-	if !over.CompareAndSwap(false, true) {
-		<-handed // until then, this goroutine is what counts as work
+	t := e.flights.begin(a)
+	answer, err = e.cfg.Scripts.Acquire(&a.call, c)
+	if late := e.flights.end(t); late != nil {
+		<-late // until then, this goroutine is what counts as work
 		if err == nil && !answer.unfinished() {
-			a.takes(answer, start, epoch, true)
+			a.takes(answer, t.start, epoch, true)
 		}
 		return answer, true, err
 	}
-	timeout.Stop()
 	defer c.calls.Unlock()
 	if err != nil {
-		a.failed(start, err)
+		a.failed(t.start, err)
 		return answer, false, err
 	}
-	a.takes(answer, start, epoch, false)
+	a.takes(answer, t.start, epoch, false)
 	return answer, false, nil
+}
+
+// handOver has another goroutine go on after an attempt that counts as unanswered.
+func (a *ask) handOver(start time.Duration) {
+	a.failed(start, errLate)
+	a.c.calls.Unlock()
+	a.e.gate.leave()
+	a.e.spawn(func() {
+		if a.again(errLate) {
+			a.run()
+		}
+	})
 }
 
 // failed takes note of an attempt that was not answered, or not run.

@@ -180,3 +180,26 @@ func TestWhoLeavesAnUnansweredAcquireLeavesATombstone(t *testing.T) {
 		require.Len(t, starts, 1)
 	})
 }
+
+func TestEachAttemptIsUnansweredAfterItsOwnTime(t *testing.T) {
+	half := 500 * time.Millisecond
+	onTardy(t, []tardyAnswer{{isGranted, 2 * half}}, func(t *testing.T, _ context.Context, s *tardy, e *engine.Engine) {
+		_, err := may(context.Background(), e, true)
+		require.NoError(t, err)
+		after(2 * half)
+		ctx, cancel := context.WithTimeout(context.Background(), patient+4*half)
+		defer cancel()
+		var asking sync.WaitGroup
+		for range 2 {
+			asking.Go(func() {
+				_, err := may(ctx, e, true)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+			after(half)
+		}
+		asking.Wait()
+		again := patient + time.Second
+		starts, _ := s.seen()
+		require.Equal(t, []time.Duration{0, 4 * half, 5 * half, 4*half + again, 5*half + again}, starts)
+	})
+}

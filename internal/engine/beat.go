@@ -34,11 +34,17 @@ func (e *Engine) takes(c *Claim, g grant) {
 		c.mu.Unlock()
 		return
 	}
+	waited := c.phase == waiting
 	c.phase, c.fence, c.resource, c.confirmed = granted, g.fence, g.resource, g.confirmed
 	if g.confirmed {
 		c.renewed = g.start
 	}
 	c.mu.Unlock()
+	if waited {
+		e.mu.Lock()
+		e.leaveLine(c)
+		e.mu.Unlock()
+	}
 	e.keep(c, g)
 }
 
@@ -49,9 +55,6 @@ func (e *Engine) keep(c *Claim, g grant) {
 		spec.Warn = g.start + e.cfg.WarnAfter
 	}
 	e.time(c, &spec, g)
-	e.mu.Lock()
-	e.leaveLine(c)
-	e.mu.Unlock()
 	e.beats.Add(&c.lease, c.Name, spec)
 	if p, _ := c.current(); p == ended {
 		e.forget(c) // given up in between

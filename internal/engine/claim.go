@@ -71,29 +71,31 @@ type Claim struct {
 	ticket      int64         // guarded by mu
 	stored      int           // guarded by mu: the capacity that the server last named, 0 for none
 	place       string        // guarded by mu: where it stands, while it waits
+	secret      string        // guarded by mu: what a push of its grant proves itself by, "" until a record has it
 	fence       int64         // guarded by mu: the number of its grant
 	resource    string        // guarded by mu: what it gives, where the primitive has resources
 	pushedFence int64         // guarded by mu: what the last push said it is
 	pushedGift  string        // guarded by mu: the resource that the last push named
 	confirmed   bool          // guarded by mu: an own call has followed the grant
-	pushes      int           // guarded by mu: how many pushes said that it was granted
-	denied      int           // guarded by mu: how many of them an own call has answered since
 	doubt       bool          // guarded by mu: it was asked for or restored again, so a push may be about an earlier grant
-	heard       time.Duration // guarded by mu: start of its last own answered call
-	left        time.Duration // guarded by mu: what that call's answer said is left
 	lost        bool          // guarded by mu: an attempt of its acquire, or a restore, went unanswered
-	silence     silence       // guarded by mu: the calls that have failed since the last answer
 	asked       bool          // guarded by mu: an attempt of its acquire was sent
-	hold        *Hold         // guarded by mu: its handle, once there is one
 	loose       bool          // guarded by mu: only its handle is left of it
 	exchanging  bool          // guarded by mu: a call that changes fence and resource is under way
 	askAgain    bool          // guarded by mu: an answer that came meanwhile was passed over
+	mayRun      bool          // guarded by mu: a call since its last answered one may have run, and begun that
+	pushes      int           // guarded by mu: how many pushes said that it was granted
+	denied      int           // guarded by mu: how many of them an own call has answered since
+	heard       time.Duration // guarded by mu: start of its last own answered call
+	left        time.Duration // guarded by mu: what that call's answer said is left
+	silence     silence       // guarded by mu: the calls that have failed since the last answer
+	hold        *Hold         // guarded by mu: its handle, once there is one
+	handle      Hold          // what hold is then
 
 	terms    Terms              // guarded by mu: what its hold goes by
 	entry    *Entry             // guarded by mu: not nil for an entry of an owner that held already
 	replied  time.Duration      // guarded by mu: when the answer that made it an entry was read
 	limit    time.Duration      // guarded by mu: the local end of its maximum hold, 0 for none
-	mayRun   bool               // guarded by mu: a call since its last answered one may have run, and begun that
 	since    time.Duration      // guarded by mu: when the first of these was sent
 	sent     time.Duration      // guarded by mu: when the last heartbeat was sent that may run yet, 0 for none
 	ceilings map[*Claim]ceiling // guarded by mu: what entries in the middle of their release may leave of it
@@ -358,13 +360,15 @@ func (c *Claim) Ticket() int64 {
 	return c.ticket
 }
 
-// Standing is where the claim stands in line, and its record with the ticket
-// that it has, for a Restore.
+// Standing is where the claim stands in line, and its record as it goes to the server:
+// with the ticket that it has, and a secret, which is drawn when it is first asked for.
 func (c *Claim) Standing() (place string, record Record) {
 	c.mu.Lock()
-	place, ticket := c.place, c.ticket
-	c.mu.Unlock()
-	r := c.Record
-	r.Ticket = ticket
-	return place, r
+	defer c.mu.Unlock()
+	if c.secret == "" {
+		c.secret = newSecret()
+	}
+	record = c.Record
+	record.Ticket, record.Secret = c.ticket, c.secret
+	return c.place, record
 }

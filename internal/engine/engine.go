@@ -81,7 +81,8 @@ type Engine struct {
 	replaced atomic.Bool // Abandon has closed it
 	primed   atomic.Bool // the heartbeat's script has been loaded, or is being loaded
 
-	gate gate // what acquires pass
+	gate    gate    // what acquires pass
+	flights flights // their attempts
 
 	mu       sync.Mutex
 	claims   map[string]*Claim   // guarded by mu: all that are not ended
@@ -111,6 +112,7 @@ func New(cfg Config) *Engine {
 		claims:   make(map[string]*Claim),
 		lines:    make(map[string]*line),
 		removals: make(map[*Claim]*removal),
+		flights:  flights{clock: cfg.Clock, timeout: cfg.CallTimeout},
 	}
 	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout})
 	e.held = heartbeat.Spec{
@@ -127,7 +129,11 @@ func New(cfg Config) *Engine {
 }
 
 // ClaimID returns a new id.
-func (e *Engine) ClaimID() string { return e.cfg.Node + "." + xid.New().String() }
+func (e *Engine) ClaimID() string {
+	id := append(make([]byte, 0, 64), e.cfg.Node...)
+	drawn, _ := xid.New().MarshalText() // never fails
+	return string(append(append(id, '.'), drawn...))
+}
 
 // Tombstone is how long a removed claim is to be remembered.
 func (e *Engine) Tombstone() time.Duration { return tombstone }
@@ -246,13 +252,15 @@ func (e *Engine) deliver(m wake.Message) {
 		e.beats.Hurry(&c.lease)
 		return
 	}
-	if m.Field(4) != c.Record.Secret {
-		return // whoever has published it has not read the claim's record
-	}
 	c.mu.Lock()
-	c.pushes, c.pushedFence, c.pushedGift = c.pushes+1, m.Int(1), m.Field(3)
+	proven := c.secret != "" && m.Field(4) == c.secret
+	if proven {
+		c.pushes, c.pushedFence, c.pushedGift = c.pushes+1, m.Int(1), m.Field(3)
+	}
 	c.mu.Unlock()
-	c.wake()
+	if proven { // else whoever has published it has not read the claim's record
+		c.wake()
+	}
 }
 
 // subscribed runs after every subscription: what was published before may have

@@ -39,7 +39,8 @@ type Hold struct {
 // here any more: then the claim is its caller's to give back. Of what has a hold,
 // Close gives back all.
 func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
-	h := &Hold{e: e, c: c, caller: ctx, since: e.clock.Now()}
+	h := &c.handle
+	h.e, h.c, h.caller, h.since = e, c, ctx, e.clock.Now()
 	h.waited = c.waited(h.since)
 	outdated := e.outdated()
 	e.mu.Lock()

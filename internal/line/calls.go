@@ -197,7 +197,8 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim, wait string, own .
 	if a, ok, err := s.acquireThin(ctx, c); ok || err != nil {
 		return a, "", err
 	}
-	args := append([]string{s.Node, c.ID, wait, Lane(c.Record.Priority), Tail(&c.Record)}, own...)
+	_, record := c.Standing()
+	args := append([]string{s.Node, c.ID, wait, Lane(record.Priority), Tail(&record)}, own...)
 	r, err := s.Write(ctx, s.acquire, scriptkit.Once, c.Name, args...)
 	if err != nil {
 		return engine.Answer{}, "", err

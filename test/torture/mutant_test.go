@@ -343,7 +343,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
-		broke: []change{{"internal/engine/engine.go", "if m.Field(4) != c.Record.Secret {", "if !broken && m.Field(4) != c.Record.Secret {"}},
+		broke: []change{{"internal/engine/engine.go", `proven := c.secret != "" && m.Field(4) == c.secret`, `proven := broken || c.secret != "" && m.Field(4) == c.secret`}},
 	},
 	{
 		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},
