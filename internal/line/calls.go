@@ -10,6 +10,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-go/berth/internal/clock"
@@ -86,6 +87,7 @@ type Calls struct {
 	linger time.Duration
 	thin   bool // the kind's names have a thin form
 	names  names
+	made   atomic.Pointer[made]
 
 	acquire, release, renew, resume, restore, sweep, force *scriptkit.Script
 	stats, holders, waiters                                *scriptkit.Script

@@ -3,6 +3,7 @@ package line_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,4 +185,37 @@ func TestEveryScriptIsSound(t *testing.T) {
 	all, err := scriptkit.Parse(scripts.FS)
 	require.NoError(t, err)
 	require.Equal(t, all.Scripts(), line.Library().Scripts())
+}
+
+func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		ctx := context.Background()
+		for i, change := range []func(*engine.Record){
+			func(*engine.Record) {},
+			func(*engine.Record) {},
+			func(r *engine.Record) { r.Wait *= 2 },
+			func(r *engine.Record) { r.Lease /= 2 },
+			func(r *engine.Record) { r.MaxHold = lease },
+			func(r *engine.Record) { r.NoRenew = true },
+			func(r *engine.Record) { r.Priority = 1 },
+			func(r *engine.Record) { r.Owner = "o" },
+			func(r *engine.Record) { r.Label = "l" },
+			func(r *engine.Record) { r.Meta = map[string]string{"k": "v"} },
+			func(*engine.Record) {},
+		} {
+			c := &engine.Claim{ID: fmt.Sprintf("a.%d", i), Name: fmt.Sprintf("thin %d", i), Capacity: 1}
+			c.Record = engine.Record{Weight: 1, Wait: lease, Lease: lease}
+			change(&c.Record)
+			answer, _, err := a.Acquire(ctx, c, "0", "")
+			require.NoError(t, err)
+			require.True(t, answer.Granted)
+			key := a.Key(c.Name)
+			text, err := a.redis.Do(ctx, a.redis.B().Get().Key(key).Build()).ToString()
+			require.NoError(t, err)
+			require.Equal(t, c.ID+" "+line.Tail(&c.Record), strings.SplitN(text, " ", 3)[2])
+			left, err := a.redis.Do(ctx, a.redis.B().Pttl().Key(key).Build()).AsInt64()
+			require.NoError(t, err)
+			require.Equal(t, (c.Record.Lease + time.Minute).Milliseconds(), left)
+		}
+	})
 }

@@ -60,31 +60,56 @@ func (n *names) found(name string, until time.Duration) {
 	}
 }
 
-// fits says whether a claim can be held by a thin name, and returns the tail of its record.
-func (s *Calls) fits(c *engine.Claim) (tail string, ok bool) {
+// hold is what a thin name is told of a hold beside its claim.
+type hold struct{ tail, lives string }
+
+// asked is what a hold is made of, but for metadata.
+type asked struct {
+	wait, lease, maxHold time.Duration
+	noRenew              bool
+	priority             int
+	owner, label         string
+}
+
+// made is the hold that was made last: most calls of a client ask for the same.
+type made struct {
+	asked
+	hold
+}
+
+// fits says whether a claim can be held by a thin name, and returns its hold.
+func (s *Calls) fits(c *engine.Claim) (h hold, ok bool) {
 	r := &c.Record
 	if !s.thin || c.Capacity != 1 || r.Weight != 1 || r.Lease == berth.Forever || r.Lease > r.Wait || r.Lease > s.linger {
-		return "", false
+		return hold{}, false
 	}
-	bare := *r
-	bare.Secret = "" // nobody pushes a grant of a thin name
-	tail = Tail(&bare)
-	return tail, len(tail) <= thinTail
+	a := asked{r.Wait, r.Lease, r.MaxHold, r.NoRenew, r.Priority, r.Owner, r.Label}
+	if last := s.made.Load(); last != nil && last.asked == a && len(r.Meta) == 0 {
+		return last.hold, true
+	}
+	h = hold{Tail(r), Decimal((r.Lease + s.linger).Milliseconds())}
+	if len(h.tail) > thinTail {
+		return hold{}, false
+	}
+	if len(r.Meta) == 0 {
+		s.made.Store(&made{a, h})
+	}
+	return h, true
 }
 
 // acquireThin asks for a claim by the script of thin names. It reports false where the general
 // script has to be asked.
 func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
-	tail, ok := s.fits(c)
+	hold, ok := s.fits(c)
 	if !ok {
 		return a, false, nil
 	}
 	keys, fat := s.names.of(c.Name, s.keys)
-	if fat > s.clock.Now() {
+	if fat != 0 && fat > s.clock.Now() {
 		return a, false, nil
 	}
 	r, err := s.RunOn(ctx, s.thinAcquire, scriptkit.Once, keys[:1],
-		c.ID, tail, Decimal((c.Record.Lease + s.linger).Milliseconds()))
+		c.ID, hold.tail, hold.lives)
 	if err != nil {
 		return a, false, err
 	}
