@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
@@ -100,7 +101,7 @@ func (c *Client) lock(ctx context.Context, name string, opts *LockOptions, wait 
 		return nil, err
 	}
 	g := &gathering{c: c, o: o, owner: berth.Owner(ctx), wait: wait, start: c.clock.Now(), bound: o.attempts()}
-	return g.lock(ctx, name)
+	return g.lock(ctx, name, g.start)
 }
 
 // options checks the arguments of a call.
@@ -114,7 +115,7 @@ func (c *Client) options(name string, opts *LockOptions, wait bool) (LockOptions
 	if opts.MaxAttempts == 0 && (opts.RetryDelay != 0 || opts.RetryJitter != 0) {
 		return LockOptions{}, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
 	}
-	o := opts.withDefaults(c.cfg)
+	o := opts.withDefaults(&c.cfg)
 	if err := o.validate(); err != nil {
 		return o, err
 	}
@@ -126,18 +127,17 @@ func (c *Client) options(name string, opts *LockOptions, wait bool) (LockOptions
 
 // lock takes one claim from its start to its hold. Where the node is replaced
 // meanwhile, it asks again under the next one, at the end of the line: what the
-// former had is gone with it.
-func (g *gathering) lock(ctx context.Context, name string) (*Lock, error) {
+// former had is gone with it. start is the moment of the call.
+func (g *gathering) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
 	if err := settings.Text("owner", g.owner); err != nil {
 		return nil, err
 	}
 	_, ends := ctx.Deadline()
-	start := g.c.clock.Now()
-	for {
+	for now := start; ; now = g.c.clock.Now() {
 		seat := g.c.seat.Load()
-		claim := g.c.claim(seat, name, g.owner, g.o, g.wait, ends)
-		maxWait, attempts := g.left()
-		claim.Attempts, claim.Before = attempts, g.c.clock.Now()-start
+		claim := g.c.claim(seat, name, g.owner, &g.o, g.wait, ends)
+		maxWait, attempts := g.left(now)
+		claim.Attempts, claim.Before = attempts, now-start
 		hold, err := seat.Engine.Acquire(ctx, claim, maxWait)
 		if err == nil {
 			return &Lock{seat: seat, hold: hold, process: process(hold, g.o.Conflict)}, nil

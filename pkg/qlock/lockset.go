@@ -118,7 +118,7 @@ func (g *gathering) gather(ctx context.Context, names []string) error {
 	whole, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, name := range names {
-		lock, err := g.lock(whole, name)
+		lock, err := g.lock(whole, name, g.c.clock.Now())
 		for _, held := range g.locks {
 			if ended := held.Err(); err != nil && ended != nil && ctx.Err() == nil {
 				return g.c.lostMeanwhile(ctx, held, g.c.clock.Now()-g.start, ended)
@@ -164,10 +164,10 @@ func (c *Client) lostMeanwhile(ctx context.Context, lock *Lock, waited time.Dura
 	return refusal
 }
 
-// left is what is left of the bounds that all waits share, at least a millisecond:
+// left is what is left now of the bounds that all waits share, at least a millisecond:
 // 0 is none.
-func (g *gathering) left() (maxWait, attempts time.Duration) {
-	passed := g.c.clock.Now() - g.start
+func (g *gathering) left(now time.Duration) (maxWait, attempts time.Duration) {
+	passed := now - g.start
 	if g.o.MaxWait > 0 {
 		maxWait = max(g.o.MaxWait-passed, time.Millisecond)
 	}

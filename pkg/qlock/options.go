@@ -126,7 +126,7 @@ type LockOptions struct {
 	DetailedErrors bool
 }
 
-func (o LockOptions) withDefaults(cfg Config) LockOptions {
+func (o LockOptions) withDefaults(cfg *Config) LockOptions {
 	if o.Lease == 0 {
 		o.Lease = cfg.Lease
 	}
@@ -144,7 +144,7 @@ func (o LockOptions) withDefaults(cfg Config) LockOptions {
 }
 
 // validate returns a *berth.ConfigError for the first value that cannot be.
-func (o LockOptions) validate() error {
+func (o *LockOptions) validate() error {
 	if err := settings.Priority("Priority", o.Priority); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (o LockOptions) validate() error {
 // maxAttempts keeps drawing the jitter of all short.
 const maxAttempts = 1_000_000
 
-func (o LockOptions) validateWait() error {
+func (o *LockOptions) validateWait() error {
 	switch {
 	case o.QueueTTL != 0 && o.QueueTTL < settings.MinLease:
 		return berth.Invalid("QueueTTL", "%s is below %s", o.QueueTTL, settings.MinLease)
@@ -194,7 +194,7 @@ func (o LockOptions) validateWait() error {
 }
 
 // validateTry refuses what only a wait has.
-func (o LockOptions) validateTry() error {
+func (o *LockOptions) validateTry() error {
 	switch {
 	case o.MaxWait != 0:
 		return berth.Invalid("MaxWait", "a call that does not wait has no use for it")
@@ -208,7 +208,7 @@ func (o LockOptions) validateTry() error {
 
 // attempts is how long the pauses between MaxAttempts take, 0 for no bound and for
 // a single one.
-func (o LockOptions) attempts() (bound time.Duration) {
+func (o *LockOptions) attempts() (bound time.Duration) {
 	for range o.MaxAttempts - 1 {
 		bound += o.RetryDelay
 		if o.RetryJitter > 0 {
@@ -220,7 +220,7 @@ func (o LockOptions) attempts() (bound time.Duration) {
 
 // extends is by how much the claim lengthens what its owner holds, 0 for one that
 // does not.
-func (o LockOptions) extends() time.Duration {
+func (o *LockOptions) extends() time.Duration {
 	if o.Conflict != ExtendAndWorkThrough {
 		return 0
 	}
@@ -240,7 +240,7 @@ type request struct {
 }
 
 // claim makes the claim of one call.
-func (c *Client) claim(seat *calls, name, owner string, o LockOptions, wait, ends bool) *engine.Claim {
+func (c *Client) claim(seat *calls, name, owner string, o *LockOptions, wait, ends bool) *engine.Claim {
 	single, draw := o.MaxAttempts == 1, uint32(0)
 	if o.Access == Random {
 		draw = rand.Uint32()

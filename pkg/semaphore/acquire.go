@@ -40,7 +40,7 @@ type AcquireOptions struct {
 	Attrs map[string]any
 }
 
-func (o AcquireOptions) withDefaults(cfg Config) AcquireOptions {
+func (o AcquireOptions) withDefaults(cfg *Config) AcquireOptions {
 	if o.Weight == 0 {
 		o.Weight = 1
 	}
@@ -50,7 +50,7 @@ func (o AcquireOptions) withDefaults(cfg Config) AcquireOptions {
 	return o
 }
 
-func (o AcquireOptions) validate() error {
+func (o *AcquireOptions) validate() error {
 	if o.Weight < 1 || o.Weight > maxCapacity {
 		return berth.Invalid("Weight", "%d is not within 1 to %d", o.Weight, maxCapacity)
 	}
@@ -94,7 +94,7 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 	if opts == nil {
 		opts = &AcquireOptions{}
 	}
-	o := opts.withDefaults(c.cfg)
+	o := opts.withDefaults(&c.cfg)
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
