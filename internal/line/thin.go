@@ -87,6 +87,7 @@ func (s *Calls) fits(c *engine.Claim) (h hold, ok bool) {
 	if last := s.made.Load(); last != nil && last.asked == a && len(r.Meta) == 0 {
 		return last.hold, true
 	}
+	// The tail has no secret: nobody pushes a grant of a thin name.
 	h = hold{Tail(r), Decimal((r.Lease + s.linger).Milliseconds())}
 	if len(h.tail) > thinTail {
 		return hold{}, false
