@@ -214,10 +214,10 @@ func reenters(p *probe) (cycle, error) {
 		if err != nil {
 			return err
 		}
-		if err := p.settle(); err != nil {
+		if err := p.settle(0); err != nil {
 			return err
 		}
-		return errors.Join(entry.Release(p.ctx), p.settle())
+		return errors.Join(entry.Release(p.ctx), p.settle(0))
 	}, err
 }
 
@@ -231,7 +231,7 @@ func restores(p *probe) (cycle, error) {
 		if _, err := receive(p.ctx, q.granted); err != nil {
 			return err
 		}
-		return p.settle()
+		return p.settle(0)
 	}, err
 }
 

@@ -29,6 +29,7 @@ func quiet(addr string) rueidis.ClientOption {
 type node struct {
 	rueidis.Client
 	names      map[string]string // of the scripts, by their checksums
+	sent       atomic.Int64      // how many scripts were sent
 	answered   atomic.Int64      // how many scripts were answered
 	renewed    atomic.Int64      // how many of them renew
 	queued     chan struct{}     // one value for each claim that has joined a line
@@ -78,7 +79,8 @@ func (n *node) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidi
 	return results
 }
 
-// count returns how many of the commands run scripts, and how many of those renew.
+// count returns how many of the commands run scripts, and how many of those renew. They are
+// about to be sent.
 func (n *node) count(cmds ...rueidis.Completed) (ran, renewed int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,6 +94,7 @@ func (n *node) count(cmds ...rueidis.Completed) (ran, renewed int64) {
 			}
 		}
 	}
+	n.sent.Add(ran)
 	return ran, renewed
 }
 

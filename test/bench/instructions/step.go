@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -61,13 +62,14 @@ func (p *probe) measure() (instructions, scripts float64, err error) {
 	}
 	next := 0
 	repeat := func(n int) error {
+		_, before := p.scripts()
 		for range n {
 			if err := one(next); err != nil {
 				return fmt.Errorf("cycle %d: %w", next, err)
 			}
 			next++
 		}
-		return p.settle()
+		return p.settle(before + int64(math.Round(float64(n)*p.step.scripts)))
 	}
 	if err := repeat(p.warm()); err != nil {
 		return 0, 0, err
@@ -92,21 +94,29 @@ func (p *probe) ran() (all []map[string]int) {
 	return all
 }
 
-// settle waits until no script has been answered for a while: the library sends some after
-// the call has returned.
-func (p *probe) settle() error {
+// scripts returns how many scripts were sent and how many answered.
+func (p *probe) scripts() (sent, answered int64) {
+	for _, n := range p.nodes {
+		answered += n.answered.Load() // first, so that none seems answered that is under way
+		sent += n.sent.Load()
+	}
+	return sent, answered
+}
+
+// settle waits until so many scripts were answered, for a minute at most, and none is under way
+// for a while: the library sends some after the call has returned.
+func (p *probe) settle(least int64) error {
 	const while = 30 * time.Millisecond
-	for before := -1; ; {
-		now := 0
-		for _, n := range p.nodes {
-			now += int(n.answered.Load())
-		}
-		if now == before {
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	defer cancel()
+	for before := int64(-1); ; {
+		sent, answered := p.scripts()
+		if sent == answered && sent == before && sent >= least {
 			return nil
 		}
-		before = now
-		if err := pause(p.ctx, while); err != nil {
-			return err
+		before = sent
+		if err := pause(ctx, while); err != nil {
+			return fmt.Errorf("wait for %d scripts, of which %d came: %w", least, answered, err)
 		}
 	}
 }
