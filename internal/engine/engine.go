@@ -191,9 +191,11 @@ func (e *Engine) serve(f func()) {
 }
 
 // prime loads the heartbeat's script, in the background and once, so that the first
-// heartbeats find it. It may only be called from work that counts already.
+// heartbeats find it. It may only be called from work that counts already. An engine that
+// is closing has none to come: what it would send for them would be given up at once, and
+// with it the connection that rueidis may be making for it, and for others who wait.
 func (e *Engine) prime() {
-	if e.primed.Load() || !e.primed.CompareAndSwap(false, true) {
+	if e.primed.Load() || e.isClosing() || !e.primed.CompareAndSwap(false, true) {
 		return
 	}
 	e.spawn(func() {

@@ -276,6 +276,32 @@ func TestTheHeartbeatsScriptIsLoadedOnce(t *testing.T) {
 	})
 }
 
+// Its load would be given up at once, and with it the connection that it waits for.
+func TestAnEngineThatIsClosedBeforeItsFirstAnswerLoadsNothing(t *testing.T) {
+	for name, closes := range map[string]func(*engine.Engine){
+		"closed":    func(e *engine.Engine) { go func() { _ = e.Close(context.Background()) }() },
+		"abandoned": func(e *engine.Engine) { e.Abandon() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &played{answers: []reply{{Status: isHeld, slow: 0}}}
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+				p.acquired = func() {
+					closes(e)
+					synctest.Wait()
+				}
+				r := engine.Record{Weight: 1, Wait: wait, Lease: wait}
+				_, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r}, 0)
+				require.ErrorIs(t, err, berth.ErrNotAcquired)
+				synctest.Wait()
+				_, loaded := p.counts()
+				require.Zero(t, loaded)
+				_, released := p.fake.counts()
+				require.Equal(t, 1, released, "what was granted is given back")
+			})
+		})
+	}
+}
+
 func TestASweepThatIsDueWhileOneRunsIsMadeAfterIt(t *testing.T) {
 	more := reply{Status: isWaiting, more: true}
 	p := &played{queues: true, sweeping: wait, answers: []reply{more, more, more, {Status: isWaiting}}}

@@ -95,6 +95,10 @@ func judge(err error) verdict {
 	case errors.Is(err, rueidis.ErrNoCache), errors.Is(err, rueidis.ErrNoAddr), errors.Is(err, rueidis.ErrDedicatedClientRecycled):
 		return verdict{} // the client is set up wrong
 	default:
+		// An error of package context may be of a context that is not this attempt's: rueidis
+		// connects under that of the call that comes first, and its error is that of all who
+		// wait for the connection. They were not sent, but it does not tell them apart from
+		// those that were, and a client that somebody has wrapped may have limits of its own.
 		return verdict{repeat: true, mayHaveRun: true}
 	}
 }

@@ -14,7 +14,8 @@ import (
 // Load sends the scripts to every node that the client knows, so that no first
 // call has to carry its source. Nothing depends on it: Run sends the source to
 // a server that does not know it. Every node is asked once for each script, at
-// most CallTimeout each; a node that fails is left after its first error.
+// most CallTimeout each; a node that fails is left after its first error. Nothing is sent
+// once ctx has ended.
 //
 // The error joins one *Error for each node that failed.
 func (r *Runner) Load(ctx context.Context, scripts ...*Script) error {
@@ -41,6 +42,10 @@ func (r *Runner) loadNode(ctx context.Context, address string, node rueidis.Clie
 }
 
 func (r *Runner) loadScript(ctx context.Context, address string, node rueidis.Client, s *Script) error {
+	if ended(ctx) != nil {
+		// rueidis would connect under it even so, and fail others who wait for that connection.
+		return (&call{runner: r, script: s}).fail(ctx, verdict{repeat: true}, nil)
+	}
 	what := "SCRIPT LOAD on " + address
 	attempt, cancel := Limit(ctx, r.opts.CallTimeout)
 	defer cancel()

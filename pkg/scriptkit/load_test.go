@@ -2,6 +2,9 @@ package scriptkit
 
 import (
 	"context"
+	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,5 +88,84 @@ func TestLoadEndsWithTheContext(t *testing.T) {
 		err := NewRunner(clusterOf{nodes: map[string]rueidis.Client{"one": client}}, Options{}).Load(ctx, twoScripts(t)...)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(begun))
+	})
+}
+
+// redialed is a client whose connection has broken, and to make another one takes it a
+// second.
+func redialed(t *testing.T) (client rueidis.Client, dials func() int) {
+	t.Helper()
+	server := newFakeServer(t, answers(drop, table("ok", "1")))
+	var made atomic.Int64
+	client = connect(t, func() (net.Conn, error) {
+		if made.Add(1) > 1 {
+			<-time.After(time.Second)
+		}
+		here, there := net.Pipe()
+		server.wg.Go(func() { server.serve(there) })
+		return here, nil
+	})
+	_, err := run(t.Context(), NewRunner(client, Options{}), simple(t), Once)
+	require.Error(t, err)
+	return client, func() int { return int(made.Load()) - 1 }
+}
+
+// rueidis would make a connection, and break it off for all who wait for it.
+func TestALoadWhoseContextHasEndedConnectsNobody(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		internal bool
+		text     string
+	}{
+		"the caller's": {false, "berth: script a: context canceled"},
+		"nobody's":     {true, "berth: script a: no answer in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client, dials := redialed(t)
+				runner := NewRunner(clusterOf{client, map[string]rueidis.Client{"one": client}}, Options{})
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				if tt.internal {
+					ctx = Internal(ctx)
+				}
+				scripts, loaded := twoScripts(t), make(chan error, 1)
+				go func() { loaded <- runner.Load(ctx, scripts...) }()
+				synctest.Wait()
+				before := dials()
+				_, other := run(t.Context(), runner, simple(t), Once)
+				err := <-loaded
+				require.NoError(t, other)
+				require.Zero(t, before)
+				require.EqualError(t, err, tt.text)
+				require.False(t, MaybeRan(err))
+				require.Equal(t, !tt.internal, errors.Is(err, context.Canceled))
+			})
+		})
+	}
+}
+
+// Nobody can tell that it was not sent, so it is repeated, and in doubt.
+func TestAConnectionThatIsGivenUpByTheCallThatMakesIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, dials := redialed(t)
+		runner := NewRunner(client, exact())
+		ctx, cancel := context.WithCancel(t.Context())
+		first := make(chan error, 1)
+		go func() {
+			_, err := run(ctx, runner, simple(t), Bounded)
+			first <- err
+		}()
+		synctest.Wait()
+		time.AfterFunc(500*time.Millisecond, cancel)
+		begun := time.Now()
+		r, err := run(t.Context(), runner, simple(t), Bounded)
+		require.NoError(t, err)
+		require.True(t, r.Unanswered)
+		require.Equal(t, 2, dials())
+		require.Equal(t, 2*time.Second+20*time.Millisecond, time.Since(begun))
+		require.ErrorIs(t, <-first, context.Canceled)
 	})
 }
