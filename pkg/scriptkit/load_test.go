@@ -153,15 +153,15 @@ func TestAConnectionThatIsGivenUpByTheCallThatMakesIt(t *testing.T) {
 		client, dials := redialed(t)
 		runner := NewRunner(client, exact())
 		ctx, cancel := context.WithCancel(t.Context())
-		first := make(chan error, 1)
+		script, first := simple(t), make(chan error, 1)
 		go func() {
-			_, err := run(ctx, runner, simple(t), Bounded)
+			_, err := run(ctx, runner, script, Bounded)
 			first <- err
 		}()
 		synctest.Wait()
 		time.AfterFunc(500*time.Millisecond, cancel)
 		begun := time.Now()
-		r, err := run(t.Context(), runner, simple(t), Bounded)
+		r, err := run(t.Context(), runner, script, Bounded)
 		require.NoError(t, err)
 		require.True(t, r.Unanswered)
 		require.Equal(t, 2, dials())
