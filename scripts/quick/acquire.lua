@@ -16,12 +16,11 @@ local function quick_look(keys, waiting, rest, ms)
 end
 
 -- quick_acquire answers a new claim in the plain cases of a fat name. It grants at once where
--- nobody waits, and the claim fits, renews no later than it would wait, and has no maximum hold.
--- It has a claim that may queue by its ticket (queues) join the line where the name is full, no
--- hold has expired and the first in line lives. That is what the general way does, in the fewest
--- steps, on the texts as they are read: to reckon or to format costs more than a command. A test
--- holds the two to the same. It returns the reply, or nil, and has written nothing, in every
--- other case. What a call gives is text; queues is whether it may queue.
+-- nobody waits and the claim fits. It has a claim that may queue by its ticket (queues) join the
+-- line where the name is full, no hold has expired and the first in line lives. That is what the
+-- general way does, in the fewest steps, on the texts as they are read: to reckon or to format
+-- costs more than a command. A test holds the two to the same. It returns the reply, or nil, and
+-- has written nothing, in every other case. What a call gives is text.
 local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, capacity, queues)
   local text = v[1] or ""
   local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
@@ -34,22 +33,27 @@ local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, c
   if due <= now and due ~= values_none then
     return nil
   end
-  local ends, values, record, reply
+  local limit, ends, values, record, reply = "0"
   if waiting == "0" and used + weight <= cap + 0 then
     local after, busy = used + weight, string.sub(text, values_busy, values_busy + 12)
-    if max ~= "0" or lease == "0" or lease - wait > 0 or now <= last
-      or fence <= string.sub(text, values_former, values_head - 1) then
+    if now <= last or fence <= string.sub(text, values_former, values_head - 1) then
       return nil
     end
-    ends = now + lease
+    local phase, sure = record_holds, 1
+    if lease == "0" or lease - wait > 0 then -- what is more than the wait lease is still to be confirmed
+      phase, sure, busy, ends = record_given, 0, now, now + wait
+    else
+      ends = now + lease
+      limit = max ~= "0" and string.format("%d", now + max) or "0"
+      ends = limit ~= "0" and math.min(ends, limit) or ends
+    end
     redis.call("ZADD", keys[2], string.format("%d", band_hold + ends), "h:" .. claim)
     due = due ~= values_none and due - ends <= 0 and due or string.format(values_ms, ends)
     values = due .. values_gap .. last .. values_gap .. (after > 1 and now or busy) .. values_gap .. cap .. values_gap
       .. string.format("%d", after) .. values_gap .. waiting
     text = values_known .. fence .. string.sub(text, values_head)
-    record = record_holds .. node .. record_gap .. now .. record_gap .. string.format("%d", fence + 0) .. record_gap
-      .. now
-    reply = { "granted", now, fence, lease, 1, cap }
+    record = phase .. node .. record_gap .. now .. record_gap .. string.format("%d", fence + 0) .. record_gap .. now
+    reply = { "granted", now, fence, ends - now, sure, cap }
   else
     local alive, mine, ticket = now + wait, waiting == "0", now
     if ticket <= last then
@@ -88,6 +92,6 @@ local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, c
   end
   redis.call("HSET", keys[1],
     "v", string.sub(text, 1, values_head) .. exp .. values_gap .. values .. values_gap .. kept .. rest,
-    "c:" .. claim, record .. record_limit .. tail)
+    "c:" .. claim, record .. record_gap .. limit .. record_gap .. tail)
   return reply
 end

@@ -8,11 +8,13 @@
 -- general way does, in the fewest steps; see quick/acquire. It returns the reply, or nil, and has
 -- written nothing, in every other case; and what quick_heir goes on with.
 local function quick_release(t, v, top, keys, linger, node, claim, stays)
+  if stays ~= "0" or v[3] then
+    return nil
+  end
   local text = v[1] or ""
   local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
   local own, fence, weight = string.match(v[2] or "", record_own)
-  if not top or own ~= node or kept ~= values_calm or stays ~= "0" or v[3]
-    or string.sub(text, 1, 2) ~= values_known then
+  if not top or own ~= node or kept ~= values_calm or string.sub(text, 1, 2) ~= values_known then
     return nil
   end
   local us, left = values_us(t), used - weight

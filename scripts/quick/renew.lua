@@ -8,11 +8,13 @@
 -- or nil, and has written nothing, in every other case. mode is nil where there is more than one
 -- claim.
 local function quick_renew(t, v, top, keys, linger, node, claim, mode)
+  if mode ~= "beat" or v[3] then
+    return nil
+  end
   local text = v[1] or ""
   local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
   local own, fence, lease = string.match(v[2] or "", record_beating)
-  if not top or own ~= node or waiting ~= "0" or kept ~= values_calm or mode ~= "beat" or v[3]
-    or string.sub(text, 1, 2) ~= values_known then
+  if not top or own ~= node or waiting ~= "0" or kept ~= values_calm or string.sub(text, 1, 2) ~= values_known then
     return nil
   end
   local now, due = string.sub(values_us(t), 1, values_millis), string.sub(text, values_due, values_due + 12)

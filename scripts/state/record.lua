@@ -39,7 +39,6 @@ local record_waits = "w "
 local record_holds = "h "
 local record_given = "g "
 local record_gap = " "
-local record_limit = " 0 "
 
 -- record_new is the record of a claim that asks. These are its fields and, of one that was
 -- read, secret and kind; tail has the text behind limit as it is; held is the deadline of a
