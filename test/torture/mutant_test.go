@@ -364,8 +364,8 @@ var mutants = []mutant{
 	{
 		name: "a thin hold outlives its lease", scene: sparse, rules: []string{checker.Stuck},
 		broke: []change{{
-			"scripts/state/thin.lua", "    if r.held > ms then\n",
-			"    if r.held <= ms then\n      r.held = ms + 60000\n    end\n    if r.held > ms then\n",
+			"scripts/state/thin.lua", "    if held > ms then\n",
+			"    if held <= ms then\n      held, st.thin.held = ms + 60000, ms + 60000\n    end\n    if held > ms then\n",
 		}},
 	},
 	{
@@ -441,7 +441,7 @@ const (
 	// beaten is what a heartbeat does for a claim that waits.
 	beaten = "        word, left, r.heard = \"waiting\", r.wait, at.ms\n"
 	// heirGranted begins to grant to the first in line, in the plain case.
-	heirGranted = "  redis.call(\"ZREM\", line, \"h:\" .. claim, top)\n"
+	heirGranted = "  redis.call(\"ZREM\", line, \"h:\" .. claim, members[1])\n"
 )
 
 // play is a mutant in its scene, nil for the library as it is.
