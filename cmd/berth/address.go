@@ -134,7 +134,8 @@ func (f *tlsFiles) into(config *tls.Config) error {
 	return nil
 }
 
-// unreachable is the error for a server that does not answer, or that refuses.
+// unreachable is the error for a server that does not answer, that refuses, or that has what this
+// release does not know.
 func unreachable(address string, err error) error {
 	what := "cannot reach the server at "
 	var answer *rueidis.RedisError
@@ -143,6 +144,8 @@ func unreachable(address string, err error) error {
 	case errors.As(err, &answer):
 		what = "refused by the server at "
 		err = advised(err, answer.Error())
+	case errors.Is(err, berth.ErrIncompatible):
+		what = "cannot use the server at " // or what another release has stored there
 	case errors.As(err, &dial):
 		err = dial.Err // the address need not be said twice
 	}

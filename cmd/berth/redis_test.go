@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
@@ -135,4 +137,6 @@ func TestWhatTheServerRefusesComesWithAdvice(t *testing.T) {
 		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
 	other := refusal("BUSY no")
 	require.EqualError(t, unreachable("here", other), "refused by the server at here: "+other.Error())
+	require.EqualError(t, unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
+		"cannot use the server at here: berth: incompatible: another")
 }
