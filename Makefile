@@ -41,6 +41,22 @@ holds: ## Keep 10 000 holds of one process beside four busy loops for HOLD=1m: n
 	@tools/setup.sh cc redis
 	@go -C test test -count=1 -timeout 0 -v -run '^TestHoldsOfManyNamesAreAllKept$$' ./integration -holds.for $(HOLD)
 
+# How long the slots move.
+MOVE ?= 30s
+
+.PHONY: moves
+moves: ## Move two slots of a Cluster for MOVE=30s, under 1000 thin and 1000 fat holds with a lease of 5 s: none may be lost
+	@tools/setup.sh cc redis
+	@go -C test test -count=1 -timeout 0 -v -run '^TestSlotsThatMoveLoseNoHoldOfEitherForm$$' ./integration -moves.for $(MOVE)
+
+# How many die in the middle of a line.
+DEAD ?= 10000
+
+.PHONY: patrol
+patrol: ## Have DEAD=10000 die in the middle of a line whose holder stays: a heartbeat finds them, or 16 arrivals
+	@tools/setup.sh cc redis
+	@go -C test test -count=1 -timeout 0 -v -run '^TestTheDeadInTheMiddleOfALine' ./integration -middle.dead $(DEAD)
+
 # The time of one measurement, and rows by the beginnings of their names: contended,pool
 FOR ?= 1s
 ONLY ?=

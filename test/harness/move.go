@@ -69,10 +69,10 @@ func (m *Move) Keys(t testing.TB) {
 	})
 }
 
-// Part migrates one key, so that it and the others of the slot are apart.
-func (m *Move) Part(t testing.TB, key string) {
+// Part migrates some keys, in one step, so that they and the others of the slot are apart.
+func (m *Move) Part(t testing.TB, keys ...string) {
 	t.Helper()
-	until(t, "migrating a key", func(ctx context.Context) error { return m.migrate(ctx, []string{key}) })
+	until(t, "migrating some keys", func(ctx context.Context) error { return m.migrate(ctx, keys) })
 }
 
 func (m *Move) migrate(ctx context.Context, keys []string) error {

@@ -1,13 +1,15 @@
 package integration
 
 import (
-	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -67,11 +69,17 @@ func TestATextThatIsNotOursInThePlaceOfAThinHold(t *testing.T) {
 	require.EqualValues(t, -1, ttl)
 }
 
-// While slots move, holds with a lease of 5 s are renewed as ever, of names in both
-// forms; thin ones are given back and taken, too, which takes one key.
+var movesFor = flag.Duration("moves.for", 0,
+	"how long the keys of TestSlotsThatMoveLoseNoHoldOfEitherForm move, of 1000 names of either form with a lease of 5 s; 0: fewer ones, for little longer than their lease")
+
+// Two slots move, name after name, one with thin names and one with fat ones. All the while the holds
+// are renewed as ever; thin ones are given back and taken, too, which takes one key.
 func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	t.Parallel()
-	const lease, each = 5 * time.Second, 2
+	lease, each, during := safe, 4, safe+safe/5
+	if *movesFor > 0 {
+		lease, each, during = 5*time.Second, 1000, *movesFor
+	}
 	d, ns := harness.Cluster(t), harness.Namespace(t)
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
@@ -79,52 +87,72 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	holder := b.lockerOn(d.Client(t), qlock.Config{Lease: lease})
 	other := b.lockerOn(d.Client(t), qlock.Config{Lease: lease})
 
-	thin, all := map[string]bool{}, map[string]*qlock.Lock{}
-	for n := range 2 * each {
-		name := fmt.Sprint("held ", n)
-		l, err := holder.Lock(b.within(patience), name, nil)
-		require.NoError(t, err)
-		if thin[name] = n < each; !thin[name] {
-			ctx, leave := context.WithCancel(b.within(patience))
-			gone := make(chan struct{})
-			go func() {
-				defer close(gone)
-				_, _ = other.Lock(ctx, name, nil)
-			}()
-			b.awaitInLine(name, 1, func() bool { return false })
-			leave()
-			b.signalled("the claim to leave", gone)
+	forms := map[bool][]string{true: b.inSlotOf("thin", each), false: b.inSlotOf("fat", each)}
+	all := make([]*qlock.Lock, 2*each)
+	b.eachOf(2*each, func(i int) (err error) {
+		all[i], err = holder.Lock(b.within(patience), forms[i < each][i%each], nil)
+		return err
+	})
+	b.eachOf(each, func(i int) error { // it waits, and leaves
+		_, err := other.Lock(b.within(patience), forms[false][i], &qlock.LockOptions{MaxWait: 50 * time.Millisecond})
+		if !errors.Is(err, berth.ErrBusy) {
+			return fmt.Errorf("a held lock: %w", err)
 		}
-		require.Equal(t, thin[name], b.look(name).thin)
-		all[name] = l
-	}
-	var moves []*harness.Move
-	for name := range all {
-		moves = append(moves, d.Move(t, "{"+name+"}"))
-	}
-	lives := func(when string, during time.Duration) {
-		<-time.After(during)
-		for name, l := range all {
-			require.NoError(t, l.Err(), "%s, %s", name, when)
+		return nil
+	})
+	moves := map[bool]*harness.Move{}
+	for thin, names := range forms {
+		for _, name := range names {
+			require.Equal(t, thin, b.look(name).thin, name)
 		}
+		moves[thin] = d.Move(t, "{"+names[0]+"}")
 	}
-	lives("before any key has moved", lease/2)
-	for _, m := range moves {
-		m.Keys(t)
-	}
-	lives("when all keys have moved", lease+lease/2)
-	for name := range all {
-		if thin[name] {
-			require.NoError(t, all[name].Release(b.within(patience)), name)
-			all[name], err = holder.TryLock(b.within(patience), name, nil)
-			require.NoError(t, err, name)
+	lives := func(when string) {
+		lost := 0
+		for _, l := range all {
+			if l.Err() != nil {
+				lost++
+			}
 		}
+		require.Zero(t, lost, "of %d, %s", len(all), when)
 	}
+	again := func(i int) {
+		require.NoError(t, all[i].Release(b.within(patience)), all[i].Name())
+		all[i], err = holder.TryLock(b.within(patience), all[i].Name(), nil)
+		require.NoError(t, err, "what was given back")
+	}
+	start := time.Now()
+	for i := range each {
+		<-time.After(time.Until(start.Add(during * time.Duration(i+1) / time.Duration(each+1))))
+		moves[true].Part(t, b.stateKey(forms[true][i]))
+		moves[false].Part(t, b.keysOf(forms[false][i])...)
+		if i%3 == 0 {
+			again(i)            // of what has moved
+			again(each/2 + i/2) // and of what has not, as a rule
+		}
+		lives("while keys move")
+	}
+	<-time.After(time.Until(start.Add(during)))
+	lives("when all keys have moved")
 	for _, m := range moves {
 		m.Finish(t)
 	}
-	lives("when the slots have moved", lease/2)
-	for name, l := range all {
-		require.NoError(t, l.Release(b.within(patience)), name)
+	t.Logf("%d holds of either form, with a lease of %v, while their slots moved for %v", each, lease, time.Since(start).Round(time.Millisecond))
+	b.eachOf(2*each, func(i int) error { return all[i].Release(b.within(patience)) })
+}
+
+// inSlotOf are so many names in one slot.
+func (b *bed) inSlotOf(name string, many int) []string {
+	b.Helper()
+	slot := func(name string) uint16 {
+		get := b.admin.B().Get().Key(name).Build()
+		return get.Slot()
 	}
+	names, of := []string{name}, slot(name)
+	for n := 0; len(names) < many; n++ {
+		if other := fmt.Sprint(name, n); slot(other) == of {
+			names = append(names, other)
+		}
+	}
+	return names
 }
