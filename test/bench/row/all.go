@@ -6,7 +6,7 @@ import "slices"
 func All() []Row {
 	return slices.Concat(
 		uncontendedRows(), freshRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
-		waiterRows(), holderRows(), memoryRows(), poolRows(), deadRows(),
+		waiterRows(), holderRows(), memoryRows(), idleRows(), poolRows(), deadRows(),
 	)
 }
 

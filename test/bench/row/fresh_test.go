@@ -74,3 +74,11 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		require.Zero(t, keys(t, env), column)
 	}
 }
+
+func TestIdleNamesAreGivenBack(t *testing.T) {
+	env := testEnv(t)
+	values, err := measureIdle(t.Context(), env, Berth)
+	require.NoError(t, err)
+	require.InDelta(t, 130, values["usage"], 60)
+	require.Zero(t, keys(t, env))
+}
