@@ -28,7 +28,8 @@ func playPlain(t *testing.T, kind string) {
 			runs++
 			p := &play{stage: stage(fmt.Sprint(kind, runs))}
 			p.capacity = capacity
-			p.linger = rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second}).Draw(rt, "linger")
+			p.linger = rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 30 * time.Second}).Draw(rt, "linger")
+			p.do(rt, "DEL", p.backup[0], p.backup[1])
 			rt.Repeat(map[string]func(*rapid.T){
 				"acquire": p.anyAcquire, "acquire more": p.anyAcquire, "come and go": p.comeAndGo,
 				"come and go more": p.comeAndGo, "come and go again": p.comeAndGo,
@@ -36,6 +37,7 @@ func playPlain(t *testing.T, kind string) {
 				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "force": p.force, "sweep": p.sweep,
 				"resize": p.resize, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
 				"hand on": p.handOn, "hand on more": p.handOn, "newer": p.newer, "calm": p.calm,
+				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver, "list": p.list,
 			})
 		}
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) { history(rt, 1) }) // it may be thin
@@ -46,7 +48,7 @@ func playPlain(t *testing.T, kind string) {
 			}
 			history(rt, capacity)
 		})
-		for _, ways := range [][]string{plains, thins} {
+		for _, ways := range [][]string{plains, thins, turns} {
 			taken := stage("any").taken(t, ways)
 			t.Log(ways, taken)
 			require.Less(t, strings.Count(taken, "nil"), len(ways), "one of them is taken")
@@ -59,6 +61,48 @@ type play struct {
 	*stage
 	linger time.Duration
 	asks   []ask // all that were made
+}
+
+// longCalm has somebody hold the name for as long as a fat one needs to be calm, so that the release may
+// leave it thin.
+func (p *play) longCalm(t *rapid.T) {
+	if mostly(t, "of nobody else's") {
+		p.calm(t)
+	}
+	p.Advance(time.Microsecond)
+	p.ask(t, p.plainly(fmt.Sprintf("n.%d", len(p.asks))).with(func(a *ask) {
+		a.Lease, a.Wait, a.linger = 12*time.Second, 12*time.Second, p.linger
+	}))
+	p.Advance(10*time.Second - rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond}).Draw(t, "less"))
+	p.releaseOwn(t, p.asks[len(p.asks)-1])
+}
+
+// keep keeps a copy of the name, and failOver has the server go back to it, as one does whose
+// replica had fallen behind.
+func (p *play) keep(t *rapid.T) { p.copyTo(t, [2]string{p.state, p.line}, p.backup) }
+
+func (p *play) failOver(t *rapid.T) {
+	p.copyTo(t, p.backup, [2]string{p.state, p.line})
+	p.fence = 0
+}
+
+func (p *play) copyTo(t *rapid.T, from, to [2]string) {
+	for i := range from {
+		p.do(t, "DEL", to[i])
+		p.do(t, "COPY", from[i], to[i])
+	}
+}
+
+// list goes through the name, which writes nothing.
+func (p *play) list(t *rapid.T) {
+	was := p.dump(t, p.state, p.line)
+	p.call(t, "claim_stats", "10")
+	p.call(t, "claim_holders", "0", "10")
+	p.call(t, "claim_waiters", "", "", "10")
+	if p.kind == "lock" {
+		p.call(t, "lock_info")
+	}
+	require.Equal(t, was, p.dump(t, p.state, p.line), "a listing writes nothing")
 }
 
 // pick draws one of those that have asked.
@@ -180,6 +224,7 @@ func (p *play) handOn(t *rapid.T) {
 // id that only a fat one takes.
 func (p *play) calm(t *rapid.T) {
 	p.do(t, "DEL", p.state, p.line)
+	p.fence = 0
 	form := rapid.SampledFrom([]string{"n.%d", "n%d"}).Draw(t, "id")
 	p.ask(t, p.plainly(fmt.Sprintf(form, len(p.asks))).with(func(a *ask) {
 		a.Lease = rapid.SampledFrom([]time.Duration{p.linger, p.linger, 4 * time.Second}).Draw(t, "lease")
@@ -277,9 +322,11 @@ func (p *play) runAhead(t *rapid.T) {
 	}
 	was := p.value(t, field)
 	p.setValue(t, field, n)
+	p.fence = 0
 	p.plainAcquire(t)
 	p.ownRelease(t)
 	p.setValue(t, field, was) // what runs ahead does so for long
+	p.fence = 0
 }
 
 // newer has a newer release write the state, and the next call meet it.

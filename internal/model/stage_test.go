@@ -32,6 +32,9 @@ var plains = []string{"quick_acquire", "quick_release", "quick_heir", "quick_ren
 // thins are the scripts of thin names.
 var thins = []string{"thin_acquire", "thin_release", "thin_renew"}
 
+// turns are the ways in which a name goes from one form to the other.
+var turns = []string{"thin to fat", "fat to thin"}
+
 // releases are the scripts in two forms. In whole they have their plain case, and
 // count in keys called like its functions how often it was taken. In general they
 // never take it.
@@ -95,6 +98,9 @@ type stage struct {
 	kind        string // lock or semaphore
 	state, line string
 	twin        [2]string
+	backup      [2]string
+	fence       int64            // the last that a reply has named
+	fences      map[string]int64 // by claim
 	pushes      *pushes
 	thin        bool // the last call was one that a script of thin names answers
 	damaged     bool // by hand, so that what is kept need not be of one piece
@@ -152,7 +158,7 @@ func onStage(t *testing.T, kind string, test func(t *testing.T, stage func(name 
 		test(t, func(name string) *stage {
 			return &stage{
 				World: w, releases: both, kind: kind, state: at(name, "state"), line: at(name, "line"),
-				twin: [2]string{at("twin", "state"), at("twin", "line")}, pushes: heard, capacity: 2,
+				twin: [2]string{at("twin", "state"), at("twin", "line")}, backup: [2]string{at("backup", "state"), at("backup", "line")}, pushes: heard, capacity: 2, fences: map[string]int64{},
 			}
 		})
 	})
@@ -200,7 +206,7 @@ func (s *stage) copied(t require.TestingT) {
 func (s *stage) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
 	now, before := time.Now(), s.taken(t, plains)
 	node, claim := args[3], args[4]
-	was := s.dump(t, s.state, s.line)
+	was, form := s.dump(t, s.state, s.line), s.form(t)
 	s.copied(t)
 	thin := s.runThin(t, script, args)
 	slight := s.dump(t, s.twin[0], s.twin[1])
@@ -210,11 +216,18 @@ func (s *stage) both(t require.TestingT, script string, args ...string) (status 
 	told, made := s.pushes.take(), s.dump(t, s.twin[0], s.twin[1])
 	got := s.call(t, script, args...)
 	plain = before != s.taken(t, plains)
+	if turned := form + " to " + s.form(t); slices.Contains(turns, turned) {
+		s.do(t, "INCR", turned)
+	}
 	require.Equal(t, trimmed(t, want), trimmed(t, got), "the reply of %s %q to\n%s", script, args, was)
 	require.Equal(t, told, s.pushes.take(), "what %s %q publishes on\n%s", script, args, was)
 	require.Equal(t, made, s.dump(t, s.state, s.line), "what %s %q makes of\n%s", script, args, was)
 	require.True(t, now.Equal(time.Now()), "all of that is one instant")
 	reply := said(t, got)
+	if fence, ok := reply[min(2, len(reply)-1)].(int64); ok && reply[0] == "granted" && s.fences[claim] != fence {
+		require.Greater(t, fence, s.fence, "the fence of %s %q on\n%s", script, args, was)
+		s.fence, s.fences[claim] = fence, fence
+	}
 	if reply[0] == "queued" {
 		require.Len(t, reply, 10)
 		flags, ok := reply[4].(int64)
@@ -252,6 +265,17 @@ func (s *stage) text(t require.TestingT) (text string, thin bool) {
 	require.True(t, ok)
 	text, thin = words[0].(string)
 	return text, thin
+}
+
+// form is thin, fat or none.
+func (s *stage) form(t require.TestingT) string {
+	if _, thin := s.text(t); thin {
+		return "thin"
+	}
+	if s.do(t, "EXISTS", s.state) == int64(0) {
+		return "none"
+	}
+	return "fat"
 }
 
 // setValue has the name keep another number than it does, if it is there, and has such a number:
