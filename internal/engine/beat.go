@@ -69,15 +69,15 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.
 	spec.Lease, spec.Pace = r.lease(), c.Record.Wait
-	margin := spec.Lease
-	if !g.confirmed {
-		margin = c.Record.Wait
-	}
-	spec.Limit = c.limited(g, spec)
 	left := g.left
 	if left < 0 {
 		left = berth.Forever
 	}
+	margin := spec.Lease
+	if !g.confirmed {
+		margin = min(c.Record.Wait, left) // an entry may end long before its wait lease would
+	}
+	spec.Limit = c.limited(g, spec)
 	before := spec.Deadline
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
 	if g.most != 0 && (spec.Deadline == 0 || spec.Deadline > g.most) {

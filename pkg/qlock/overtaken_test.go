@@ -356,3 +356,17 @@ func TestARenewThatMeetsAReleaseEndsNoHold(t *testing.T) {
 		require.NoError(t, outer.Err())
 	})
 }
+
+func TestAnEntryMayEndLongBeforeItsWaitLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		outer, inner := w.node(qlock.Config{Lease: time.Minute}), w.node(qlock.Config{Lease: time.Minute})
+		outer.takeFor("me", &qlock.LockOptions{Lease: berth.Forever, NoRenew: true})
+		entry := inner.takeFor("me", &qlock.LockOptions{
+			Conflict: qlock.ExtendAndWorkThrough, Lease: 30 * time.Second, MaxHold: 400 * ms, NoRenew: true,
+		})
+		w.Advance(300 * ms)
+		require.NoError(t, entry.Err())
+		w.Advance(100 * ms)
+		require.ErrorIs(t, entry.Err(), berth.ErrExpired)
+	})
+}
