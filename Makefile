@@ -33,29 +33,11 @@ torture: ## Break the network, the servers and the processes for DURATION=3m; pr
 		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)' \
 		-torture.faults '$(FAULTS)'
 
-# How long the holds are kept.
-HOLD ?= 1m
-
-.PHONY: holds
-holds: ## Keep 10 000 holds of one process beside four busy loops for HOLD=1m: none may be lost
+.PHONY: endurance
+endurance: ## Three tests in their full size: 10 000 holds beside four busy loops, 2000 in slots that move, 10 000 dead in a line
 	@tools/setup.sh cc redis
-	@go -C test test -count=1 -timeout 0 -v -run '^TestHoldsOfManyNamesAreAllKept$$' ./integration -holds.for $(HOLD)
-
-# How long the slots move.
-MOVE ?= 30s
-
-.PHONY: moves
-moves: ## Move two slots of a Cluster for MOVE=30s, under 1000 thin and 1000 fat holds with a lease of 5 s: none may be lost
-	@tools/setup.sh cc redis
-	@go -C test test -count=1 -timeout 0 -v -run '^TestSlotsThatMoveLoseNoHoldOfEitherForm$$' ./integration -moves.for $(MOVE)
-
-# How many die in the middle of a line.
-DEAD ?= 10000
-
-.PHONY: patrol
-patrol: ## Have DEAD=10000 die in the middle of a line whose holder stays: a heartbeat finds them, or 16 arrivals
-	@tools/setup.sh cc redis
-	@go -C test test -count=1 -timeout 0 -v -run '^TestTheDeadInTheMiddleOfALine' ./integration -middle.dead $(DEAD)
+	@go -C test test -count=1 -timeout 0 -v ./integration -holds.for 1m -moves.for 30s -middle.dead 10000 \
+		-run '^(TestHoldsOfManyNamesAreAllKept|TestSlotsThatMoveLoseNoHoldOfEitherForm|TestTheDeadInTheMiddleOfALine.*)$$'
 
 # The time of one measurement, and rows by the beginnings of their names: contended,pool
 FOR ?= 1s
