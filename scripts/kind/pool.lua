@@ -1,4 +1,5 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "pool/open"
 --- @include "pool/holding"
 --- @include "pool/due"
@@ -27,8 +28,8 @@ local kind_due = due
 
 -- kind_moment: the first end of a rest.
 local function kind_moment(at)
-  local rest = redis.call("ZRANGEBYSCORE", at.line, band_rest, band_rest + band_forever - 1, "WITHSCORES",
-    "LIMIT", 0, 1)
+  local rest = redis.call("ZRANGEBYSCORE", at.line, int(band_rest), int(band_rest + band_forever - 1), "WITHSCORES",
+    "LIMIT", "0", "1")
   return rest[2] and tonumber(rest[2]) - band_rest
 end
 
@@ -69,9 +70,10 @@ end
 
 -- kind_tell: the resources that were found damaged and not told of before, up to 100.
 local function kind_tell(at, st, reply)
-  local untold = redis.call("ZRANGEBYSCORE", at.line, band_damage, band_damage + 1, "WITHSCORES", "LIMIT", 0, 100)
+  local untold = redis.call("ZRANGEBYSCORE", at.line, int(band_damage), int(band_damage + 1), "WITHSCORES",
+    "LIMIT", "0", "100")
   for n = 1, #untold, 2 do
-    redis.call("ZADD", at.line, untold[n + 1] + 2, untold[n])
+    redis.call("ZADD", at.line, int(untold[n + 1] + 2), untold[n])
     reply[#reply + 1] = string.sub(untold[n], 3)
   end
   st.met = #untold >= 200 -- the others are told

@@ -33,11 +33,11 @@ local function binding_begin(at, name, key, lasts, least_end)
   local ends = lasts == 0 and band_forever or math.min(math.max(at.ms + lasts, least_end), band_forever)
   redis.call("HSET", at.bindings, "b" .. name, int(ends) .. " " .. key)
   if ends < band_forever then
-    redis.call("ZADD", at.line, band_bind + ends, "u:" .. name)
+    redis.call("ZADD", at.line, int(band_bind + ends), "u:" .. name)
   else
     redis.call("ZREM", at.line, "u:" .. name)
   end
-  local ended = redis.call("ZRANGEBYSCORE", at.line, band_bind, band_bind + at.ms, "LIMIT", 0, 2)
+  local ended = redis.call("ZRANGEBYSCORE", at.line, int(band_bind), int(band_bind + at.ms), "LIMIT", "0", "2")
   for _, member in ipairs(ended) do
     binding_end(at, string.sub(member, 3))
   end

@@ -1,4 +1,5 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "pool/list"
 -- damaged takes a resource whose item cannot be read off the list of free ones, so that
 -- nobody gets it. It leaves the item as it is, and notes the resource in the line, for
@@ -17,7 +18,7 @@ local function damaged(at, st, key, ended)
     p.leased, score = math.max(p.leased - 1, 0), score + 1
   end
   if score ~= known then
-    redis.call("ZADD", at.line, score, "d:" .. key)
+    redis.call("ZADD", at.line, int(score), "d:" .. key)
   end
   st.met = st.met or not known
 end

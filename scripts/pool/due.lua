@@ -1,4 +1,5 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "pool/item"
 --- @include "pool/settle"
 --- @include "pool/damaged"
@@ -7,7 +8,7 @@
 local function due_read(at, budget, from)
   local keys = {}
   if budget.left > 0 then
-    local members = redis.call("ZRANGEBYSCORE", at.line, from, from + at.ms, "LIMIT", 0, budget.left)
+    local members = redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms), "LIMIT", "0", int(budget.left))
     if members[1] then
       redis.call("ZREM", at.line, unpack(members))
     end
@@ -21,7 +22,7 @@ end
 
 -- due ends rests, lets leave what has expired, and forgets bindings that have ended.
 local function due(at, st, budget)
-  for _, from in ipairs({ band_rest, band_expiry }) do
+  for from = band_rest, band_expiry, band_expiry - band_rest do
     for _, key in ipairs(due_read(at, budget, from)) do
       local i, bad = item_read(at, key)
       if bad then

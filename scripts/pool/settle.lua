@@ -1,4 +1,5 @@
 --- @include "state/band"
+--- @include "state/int"
 --- @include "pool/item"
 --- @include "pool/list"
 -- settle writes what has become of a resource, and brings the list of free ones, the
@@ -10,7 +11,7 @@ local function settle(at, st, key, i)
   local gone = i.leaving and not leased
   local listed = not i.leaving and i.ends == 0 and #i.claims < i.max
   if i.ends ~= was.ends and i.ends > 0 and not gone then
-    redis.call("ZADD", at.line, band_rest + i.ends, "e:" .. key)
+    redis.call("ZADD", at.line, int(band_rest + i.ends), "e:" .. key)
   elseif was.ends > 0 and (gone or i.ends == 0) then
     redis.call("ZREM", at.line, "e:" .. key)
   end
@@ -20,7 +21,7 @@ local function settle(at, st, key, i)
   if leaves == 0 and left > 0 then
     redis.call("ZREM", at.line, "x:" .. key)
   elseif leaves > 0 and leaves ~= left then
-    redis.call("ZADD", at.line, band_expiry + leaves, "x:" .. key)
+    redis.call("ZADD", at.line, int(band_expiry + leaves), "x:" .. key)
   end
   if i.listed and not listed then
     list_drop(at, key)
@@ -37,5 +38,5 @@ local function settle(at, st, key, i)
   end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
-  i.listed, i.was = listed, { ends = i.ends, expiry = i.expiry, leased = leased, leaving = i.leaving }
+  i.listed, was.ends, was.expiry, was.leased, was.leaving = listed, i.ends, i.expiry, leased, i.leaving
 end
