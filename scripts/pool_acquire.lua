@@ -16,10 +16,19 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]
 -- The fields are those of line/reply; the tail has what pool/wants reads.
+--- @include "state/fetch"
+--- @include "quick/lend"
+local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local plain = quick_lend(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], ARGV[9])
+if plain then
+  return plain
+end
+
+-- What only the other cases need is not even defined before.
 --- @include "kind/pool"
 --- @include "state/record"
 --- @include "line/acquire"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5])
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
 return acquire(at, st, known, {
   claim = ARGV[5], waits = ARGV[6] ~= "0", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]),
   only = ARGV[9] ~= "" and ARGV[9] or nil,

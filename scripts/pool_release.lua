@@ -14,8 +14,17 @@ RETURNS {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} |
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
 -- stays is 1 where the resource is still in the pool.
+--- @include "state/fetch"
+--- @include "quick/return"
+local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local plain = quick_return(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7])
+if plain then
+  return plain
+end
+
+-- What only the other cases need is not even defined before.
 --- @include "kind/pool"
 --- @include "line/release"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5])
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
 return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]),
   { rest = tonumber(ARGV[7]), reason = ARGV[8], fence = ARGV[9] })

@@ -12,7 +12,16 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 ]]
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
 -- line/renew; then for each the resource that it holds, "" for none.
+--- @include "state/fetch"
+--- @include "quick/lengthen"
+local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local plain = quick_lengthen(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
+if plain then
+  return plain
+end
+
+-- What only the other cases need is not even defined before.
 --- @include "kind/pool"
 --- @include "line/renew"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
 return renew(at, st, ARGV[4], { unpack(ARGV, 5) })

@@ -81,7 +81,7 @@ func wrapped(files fstest.MapFS, text string) fstest.MapFS {
 	for path, file := range files {
 		edited[path] = file
 	}
-	for _, name := range plains {
+	for _, name := range slices.Concat(plains, lends) {
 		file := strings.TrimPrefix(name, "quick_")
 		inner := strings.ReplaceAll(string(files["quick/"+file+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
 		edited["quick/"+file+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}

@@ -7,11 +7,17 @@
 --   moves      how often anything has changed
 local pool_counts_form = "%d %d %d %d %d %d"
 
+-- What the plain cases read where nothing is leaving: resources, free, leased, leaving and gen, moves.
+local pool_counts_words = "^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+)$"
+local pool_counts_gap = " "
+local pool_counts_moves = "^(([1-9]%d*) %d+ %d+ 0 %d+ )(%d+)$" -- all that stands before the moves, resources, moves
+
 -- pool_counts reads them; nil for a text that is not Berth's.
 local function pool_counts(text)
-  local n = {}
-  for word in string.gmatch(text or "0 0 0 0 0 0", "%d+") do
-    n[#n + 1] = tonumber(word)
-  end
-  return n[6] and { resources = n[1], free = n[2], leased = n[3], leaving = n[4], gen = n[5], moves = n[6] }
+  local resources, free, leased, leaving, gen, moves = string.match(text or "0 0 0 0 0 0",
+    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
+  return moves and {
+    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
+    moves = moves + 0,
+  }
 end

@@ -1,5 +1,4 @@
 --- @include "state/band"
---- @include "state/int"
 -- What is known of a resource is the field i<resource> of a pool's items: words
 --   max      how many may hold it at once
 --   expiry   when it leaves the pool (ms), 0 = never
@@ -10,6 +9,33 @@
 --   leaving  1: it leaves when its last holder gives it back
 --   count    how many claims hold it, and those claims
 --   reason   why it rests, or will: any bytes, up to the end
+
+-- What the plain cases read of one that neither rests nor will: what stands before its count, max,
+-- expiry, gen, its count, its claims, each with a space behind it. And what they write.
+local item_plain = "^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"
+local item_claim = "%S+ "
+local item_gap = " "
+local item_rests = "%s %s %s 0 %s 0 0 " -- that nobody holds: max, expiry, ends, gen
+
+-- item_calm reads an item for a plain case: what stands before its count, how many may hold it,
+-- its expiry, gen, how many do, and those. It returns nil unless that is all there is to say, and
+-- it has not expired.
+local function item_calm(text, now)
+  local head, max, expiry, gen, count, claims = string.match(text or "", item_plain)
+  if not head or #max > 13 or #expiry > 13 or #gen > 13 or expiry ~= "0" and expiry - now <= 0 then
+    return nil
+  end
+  if claims ~= "" or count ~= "0" then
+    local first, other, known = string.find(claims, item_gap, 1, true), "", 1
+    if first ~= #claims or first == 1 then -- it is not the only one
+      other, known = string.gsub(claims, item_claim, "")
+    end
+    if other ~= "" or known ~= count + 0 then
+      return nil
+    end
+  end
+  return head, max, expiry, gen, count, claims
+end
 
 -- item_new is a resource that is not in the pool yet. These are all the fields of an item;
 -- listed says that it belongs in the list of free ones; was has what settle compares with.
@@ -33,24 +59,18 @@ local function item_read(at, key, text)
   if not from then
     return nil, true
   end
-  local i = {
-    max = tonumber(max), expiry = tonumber(expiry), ends = tonumber(ends), pend = tonumber(pend),
-    gen = tonumber(gen), leaving = leaving == "1", claims = {},
-  }
-  for n = 1, tonumber(count) or math.huge do
+  local i, most = {
+    max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, gen = gen + 0, leaving = leaving == "1",
+    claims = {},
+  }, band_forever
+  if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.gen > most then
+    return nil, true
+  end
+  for n = 1, count + 0 do
     i.claims[n], from = string.match(text, "^(%S+) ()", from)
     if not from then
       return nil, true
     end
-  end
-  local most = band_forever
-  for _, n in ipairs({ i.max or -1, i.expiry or -1, i.ends or -1, i.pend or -1, i.gen or -1 }) do
-    if n < 0 or n > most then
-      return nil, true
-    end
-  end
-  if i.max == 0 then
-    return nil, true
   end
   i.reason = string.sub(text, from)
   i.listed = not i.leaving and i.ends == 0 and #i.claims < i.max
@@ -60,10 +80,7 @@ end
 
 -- item_write is the counterpart of item_read.
 local function item_write(i)
-  local w = { i.max, int(i.expiry), int(i.ends), int(i.pend), i.gen, i.leaving and 1 or 0, #i.claims }
-  for _, claim in ipairs(i.claims) do
-    w[#w + 1] = claim
-  end
-  w[#w + 1] = i.reason
-  return table.concat(w, " ")
+  local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.gen, i.leaving and 1 or 0,
+    #i.claims)
+  return text .. (i.claims[1] and table.concat(i.claims, item_gap) .. item_gap or "") .. i.reason
 end

@@ -1,10 +1,12 @@
 --- @include "state/fetch"
 --- @include "state/open"
 --- @include "pool/counts"
--- pool_open fetches and opens a pool, which has three more keys, counts of its own, and the
--- resource that the claim of the call holds. A pool has no thin form.
-local function pool_open(keys, linger, channel, name, claim)
-  local t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
+-- pool_open opens a pool, which has three more keys, counts of its own, and the resource that the
+-- claim of the call holds; it fetches it, where the script has not. A pool has no thin form.
+local function pool_open(keys, linger, channel, name, claim, t, v, top)
+  if not t then
+    t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
+  end
   if v.thin then
     redis.call("HLEN", keys[1]) -- the server says that it is of another type
   end

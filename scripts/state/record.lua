@@ -29,7 +29,9 @@ local record_word = "^!(.*)$"
 
 -- What the plain cases read and write.
 local record_asks = "^(%d+) %S+ %a (%d+) (%d+) (%d+) " -- of a tail: weight, wait, lease, max
+local record_lone = "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of a tail with no such text: wants
 local record_own = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (%d+) " -- of a hold: node, fence, weight
+local record_owned = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (1 .*)$" -- of a hold of one: node, fence, tail
 local record_beating = "^h (%S+) %d+ (%d+) %d+ 0 %d+ %S+ r %d+ (%d+) 0 " -- that renews: node, fence, lease
 local record_heir = "^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$" -- of a waiter: node, ticket,
 -- heard, limit, tail, weight, secret, wait
@@ -103,6 +105,10 @@ end
 
 -- record_extra is the text of a record that only the kind reads.
 local function record_extra(tail)
+  local extra = string.match(tail, record_lone)
+  if extra then
+    return extra
+  end
   local from = string.match(tail, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
   local size, after
   for _ = 1, 4 do

@@ -296,6 +296,7 @@ var mutants = []mutant{
 		broke: []change{
 			{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 			{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+			{"scripts/quick/lend.lua", "own and left == 0", "own and left < 0"},
 		},
 	},
 	{

@@ -22,6 +22,11 @@ func (d *driver) acquire(t *rapid.T) {
 	if !may && rapid.Bool().Draw(t, "one") {
 		only = d.key(t)
 	}
+	d.ask(t, c, only, may)
+}
+
+// ask has a claim's own node ask.
+func (d *driver) ask(t *rapid.T, c *claim, only string, may bool) {
 	asker := c.id[:1]
 	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.tail, only)
 	d.same(t, "acquire", &r, d.acquired(c, asker, only, may)...)

@@ -23,6 +23,9 @@ type World struct {
 	Redis rueidis.Client
 	// Scripts are those that are run.
 	Scripts *scriptkit.Library
+	// General, nil for none, are the scripts without their plain cases: they do the same on a
+	// copy of the pool, to the byte.
+	General *scriptkit.Library
 	// Space and Name are a pool that nobody has used yet.
 	Space keyspace.Space
 	Name  string
@@ -53,6 +56,7 @@ type driver struct {
 	made       int
 	random     bool     // some claims draw their resource: such a run cannot be repeated
 	busy       bool     // only what lines are about, and many wait
+	plain      bool     // the next claim asks for nothing special
 	some       []string // the resources that this history is about
 	ids, begun []string
 	view       view
@@ -64,7 +68,7 @@ func Run(t *rapid.T, w World) {
 	w.Heard.take(t) // what a run that failed has left
 	d := newDriver(w)
 	defer d.do(t, append([]string{"DEL"}, d.keys...)...)
-	d.random, d.busy = rapid.Bool().Draw(t, "random"), rapid.Bool().Draw(t, "busy")
+	d.random, d.busy = rapid.Bool().Draw(t, "random") && d.General == nil, rapid.Bool().Draw(t, "busy")
 	// A history about few resources comes to what one about many never does.
 	many := pickOf(t, "many", 1, 2, 4, len(oddKeys))
 	from := rapid.IntRange(0, len(oddKeys)-many).Draw(t, "from")
@@ -82,6 +86,11 @@ func Run(t *rapid.T, w World) {
 		actions["add of a replace"] = func(t *rapid.T) { d.add(t, max(1, d.gen-rapid.Int64Range(0, 1).Draw(t, "older"))) }
 		actions["remove"], actions["begin"], actions["prune"], actions["resume"] = d.remove, d.start, d.prune, d.resume
 		actions["flush"], actions["again"], actions["read2"] = d.flush, d.again, d.read
+	}
+	if d.General != nil {
+		for n := range 6 {
+			actions[fmt.Sprint("come and go", n)] = d.comeAndGo
+		}
 	}
 	t.Repeat(actions)
 }
@@ -127,7 +136,12 @@ func (d *driver) number(t *rapid.T, words ...string) int64 {
 // call runs a script.
 func (d *driver) call(t *rapid.T, keys []string, script string, args ...string) scriptkit.Reply {
 	t.Helper()
-	r, err := d.runner.Run(context.Background(), d.Scripts.Script(script), scriptkit.Once, keys, args)
+	return d.evaluate(t, d.Scripts, keys, script, args)
+}
+
+func (d *driver) evaluate(t *rapid.T, from *scriptkit.Library, keys []string, script string, args []string) scriptkit.Reply {
+	t.Helper()
+	r, err := d.runner.Run(context.Background(), from.Script(script), scriptkit.Once, keys, args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +153,10 @@ func (d *driver) call(t *rapid.T, keys []string, script string, args ...string) 
 func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply {
 	t.Helper()
 	d.tick(t)
-	r := d.call(t, d.keys, script, append([]string{lingerMS, d.prefix, d.Name}, args...)...)
+	whole := append([]string{lingerMS, d.prefix, d.Name}, args...)
+	same := d.twin(t, script, whole)
+	r := d.call(t, d.keys, script, whole...)
+	same(&r)
 	d.view, d.granted, d.swept, d.more = d.look(t), nil, 0, 0
 	d.hear(args, &r)
 	return r
@@ -216,9 +233,13 @@ func (d *driver) claim(t *rapid.T) *claim {
 		// Long waits, in which much can happen that those who wait must be told of.
 		c.kind, c.cooldown, c.wait = "o", pickOf[int64](t, "busy cooldown", 0, 50, 300), pickOf[int64](t, "wait", 1000, 5000)
 	}
+	if d.plain {
+		c.bind, c.lease = "", max(min(c.lease, c.wait), 600)
+	}
 	rec := engine.Record{
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
-		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority, Owner: "o|1 2",
+		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority,
+		Owner: pickOf(t, "owner", "o|1 2", ""),
 	}
 	if c.lease == 0 {
 		rec.Lease = berth.Forever
@@ -260,6 +281,9 @@ func (d *driver) same(t *rapid.T, what string, r *scriptkit.Reply, want ...any) 
 	t.Helper()
 	for n, w := range want {
 		got := r.Str(n)
+		if number, err := strconv.ParseInt(got, 10, 64); err == nil {
+			got = dec(number) // a time may be a text of fixed width
+		}
 		if w != nil && got != fmt.Sprint(w) {
 			t.Fatalf("%s: the server says %q at %d, the model %v", what, got, n, want)
 		}

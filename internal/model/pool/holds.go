@@ -15,6 +15,11 @@ func (d *driver) release(t *rapid.T) {
 	if len(c.fences) > 0 && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
 		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
 	}
+	d.returns(t, c, node, stays, rest, seen)
+}
+
+// returns has a node release a claim, of which it knows a fence.
+func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen int64) {
 	r := d.run(t, "pool_release", node, c.id, dec(stays), dec(rest), "429 \n", dec(seen))
 	if !c.known || c.stone != "" {
 		d.same(t, "release", &r, "not_held", c.stone)
@@ -70,16 +75,24 @@ func (d *driver) force(t *rapid.T) {
 // renew is a round of a node's own calls.
 func (d *driver) renew(t *rapid.T) {
 	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach")
-	args, want, resources := []string{node}, []any{}, []any{}
-	waits := false
 	var of []*claim
 	for _, id := range d.ids[max(0, len(d.ids)-12):] {
 		if c := d.claims[id]; c.node == node || rapid.IntRange(0, 9).Draw(t, "stray") == 0 {
-			of, args = append(of, c), append(args, id, mode)
+			of = append(of, c)
 		}
 	}
 	if len(of) == 0 {
 		t.Skip("no claims")
+	}
+	d.calls(t, node, mode, of...)
+}
+
+// calls has a node call for some claims.
+func (d *driver) calls(t *rapid.T, node, mode string, of ...*claim) {
+	args, want, resources := []string{node}, []any{}, []any{}
+	waits := false
+	for _, c := range of {
+		args = append(args, c.id, mode)
 	}
 	r := d.run(t, "pool_renew", args...)
 	for _, c := range of {

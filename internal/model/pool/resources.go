@@ -13,6 +13,11 @@ func (d *driver) resources(t *rapid.T) []string {
 
 func (d *driver) add(t *rapid.T, gen int64) {
 	lasts, most, keys := pickOf[int64](t, "lasts", 0, 0, 600, 3000), pickOf(t, "max", 0, 1, 1, 2, 3), d.resources(t)
+	d.puts(t, gen, lasts, most, keys)
+}
+
+// puts adds resources for so many milliseconds, 0 = for good, each for so many holders.
+func (d *driver) puts(t *rapid.T, gen, lasts int64, most int, keys []string) {
 	r := d.run(t, "pool_add", append([]string{dec(lasts), dec(int64(most)), dec(gen)}, keys...)...)
 	if gen > 0 && d.gen != gen {
 		d.same(t, "add", &r, "superseded", d.gen)

@@ -1,0 +1,104 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// twin copies the pool, runs a script on the copy as World.General has it, and returns what
+// checks that the run on the pool itself has done the same.
+func (d *driver) twin(t *rapid.T, script string, args []string) (same func(r *scriptkit.Reply)) {
+	t.Helper()
+	if d.General == nil {
+		return func(*scriptkit.Reply) {}
+	}
+	twins := make([]string, len(d.keys))
+	for n, key := range d.keys {
+		twins[n] = strings.ReplaceAll(key, "{"+d.Name+"}", "{twin}")
+		d.do(t, "DEL", twins[n])
+		d.do(t, "COPY", key, twins[n])
+	}
+	was := d.dump(t, twins)
+	args = slices.Clone(args)
+	args[1] = "twin:" + args[1] // nobody hears it
+	want := texts(d.evaluate(t, d.General, twins, script, args))
+	made, now := d.dump(t, twins), d.Now()
+	d.do(t, append([]string{"DEL"}, twins...)...)
+	return func(r *scriptkit.Reply) {
+		t.Helper()
+		if got := texts(*r); !slices.Equal(got, want) {
+			t.Fatalf("%s %q replies %q, in general %q, to\n%s", script, args, got, want, was)
+		}
+		if got := d.dump(t, d.keys); got != made {
+			t.Fatalf("%s %q makes\n%s\nin general\n%s\nof\n%s", script, args, got, made, was)
+		}
+		if !d.Now().Equal(now) {
+			t.Fatal("all of that is one instant")
+		}
+	}
+}
+
+// comeAndGo has claims ask where it is calm, mostly for what is plain, and releases them.
+func (d *driver) comeAndGo(t *rapid.T) {
+	if rapid.Bool().Draw(t, "where it is calm") {
+		d.do(t, append([]string{"DEL"}, d.keys...)...)
+		d.forget()
+		d.puts(t, 0, 0, 1, d.some)
+	}
+	some := make([]*claim, rapid.IntRange(1, 3).Draw(t, "claims"))
+	for n := range some {
+		d.plain = rapid.IntRange(0, 3).Draw(t, "plainly") > 0
+		c := d.claim(t)
+		some[n], d.plain = c, false
+		d.ask(t, c, "", !rapid.Bool().Draw(t, "try"))
+		d.Advance(pickOf(t, "by", time.Microsecond, time.Millisecond, 50*time.Millisecond, 600*time.Millisecond), d.keys...)
+		d.tick(t)
+		if rapid.Bool().Draw(t, "renews") {
+			d.calls(t, c.node, pickOf(t, "mode", "beat", "renew", "detach"), c)
+		}
+	}
+	for _, c := range some {
+		d.returns(t, c, c.node, 0, pickOf[int64](t, "rest", 0, 0, 0, 300), c.fence)
+	}
+}
+
+// dump is all that the server has of a pool, as text.
+func (d *driver) dump(t *rapid.T, keys []string) string {
+	t.Helper()
+	var all []any
+	for n, key := range keys {
+		all = append(all, d.number(t, "PEXPIRETIME", key))
+		if n == 1 {
+			line, err := d.do(t, "ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprintf("%+v", line), "\n")
+			continue
+		}
+		fields, err := d.do(t, "HGETALL", key).AsStrMap()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%q", fields), "\n")
+	}
+	return fmt.Sprint(all...)
+}
+
+// texts are the words of a reply. A number may also be the text of one.
+func texts(r scriptkit.Reply) []string {
+	words := make([]string, r.Len())
+	for n := range words {
+		words[n] = r.Str(n)
+	}
+	for len(words) > 0 && (words[len(words)-1] == "" || words[len(words)-1] == "0") {
+		words = words[:len(words)-1] // as if it were missing
+	}
+	return words
+}

@@ -1,0 +1,70 @@
+--- @include "state/band"
+--- @include "state/int"
+--- @include "state/values"
+--- @include "state/record"
+--- @include "pool/counts"
+--- @include "pool/wants"
+--- @include "pool/item"
+--- @include "pool/list"
+-- quick_lend answers a new claim on a pool in the plain case: the pool is kept, nobody waits, no
+-- hold and no rest has ended, and the claim takes what comes first by its policy, is bound to
+-- nothing, and renews no later than it would wait. What it gets does not rest and will not, nor has it
+-- expired. That is what the general way does, in the fewest steps; see
+-- quick/acquire. It returns the reply, or nil, and has written nothing, in every other case.
+local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
+  local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
+  local resources, free, leased, between, moves = string.match(v[3] or "", pool_counts_words)
+  if not top or not used or v[2] or not moves or free == "0" or only ~= "" then
+    return nil
+  end
+  local weight, wait, lease, max = string.match(tail, record_asks)
+  local policy, kind = string.match(record_extra(tail), wants_plain)
+  local fence = values_us(t)
+  local now = string.sub(fence, 1, values_millis)
+  if weight ~= "1" or not policy or lease == "0" or lease - wait > 0 or now <= ticket or fence <= former
+    or due <= now and due ~= values_none
+    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(band_rest), int(band_rest + now), "LIMIT", "0",
+      "1")[1] then
+    return nil
+  end
+  local key = redis.call("HGET", keys[4], policy == "m" and "p" or "n")
+  local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
+  local left = item and most - count - 1
+  if not item or key == "" or left < 0 then
+    return nil
+  end
+
+  local lists, own = { free = keys[4] }, kind == "o"
+  if own and left == 0 then
+    list_drop(lists, key)
+    free = int(free - 1)
+  elseif free ~= "1" then
+    list_drop(lists, key)
+    list_push(lists, key)
+  end
+  if own then
+    redis.call("HSET", keys[3], "i" .. key, item .. int(count + 1) .. item_gap .. claims .. claim .. item_gap)
+    leased = count == "0" and int(leased + 1) or leased
+  end
+  local ends, limit = now + lease, "0"
+  if max ~= "0" then
+    limit = int(now + max)
+    ends = math.min(ends, limit)
+  end
+  redis.call("ZADD", keys[2], int(band_hold + ends), "h:" .. claim)
+  if ends + linger - exp > 0 then
+    exp = string.format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
+  end
+  if due == values_none or due - ends > 0 then
+    due = string.format(values_ms, ends)
+  end
+  redis.call("HSET", keys[1],
+    "v", values_known .. fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
+      .. values_one .. int(used + 1) .. values_alone .. rest,
+    "c:" .. claim, record_holds .. node .. record_gap .. now .. record_gap .. int(tonumber(fence)) .. record_gap .. now
+      .. record_gap .. limit .. record_gap .. tail,
+    "r:" .. claim, key,
+    "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
+      .. pool_counts_gap .. int(moves + 1))
+  return { "granted", now, fence, ends - now, 1, resources, key }
+end

@@ -1,0 +1,67 @@
+--- @include "state/band"
+--- @include "state/int"
+--- @include "state/values"
+--- @include "state/record"
+--- @include "line/earliest"
+--- @include "pool/counts"
+--- @include "pool/wants"
+--- @include "pool/item"
+--- @include "pool/list"
+-- quick_return takes the hold of a resource back in the plain case: the pool is kept, nobody waits,
+-- the claim is the node's own and not detached, leaves no tombstone and asks for no rest, and what it
+-- held has not expired, and is not to rest but by the claim's cooldown, if only one may hold it. That
+-- is what the general way does, in the fewest steps; see quick/acquire. It returns the reply, or
+-- nil, and has written nothing, in every other case.
+local function quick_return(t, v, top, keys, linger, node, claim, stays, asked)
+  local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
+  local resources, free, leased, between, moves = string.match(v[3] or "", pool_counts_words)
+  local own, fence, tail = string.match(v[2] or "", record_owned)
+  local key = v[4]
+  if not top or not used or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0" or not key then
+    return nil
+  end
+  local kind, cooldown = string.match(record_extra(tail), wants_cools)
+  local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
+  local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
+  local mine, others = claim .. item_gap, ""
+  if item and kind == "o" and claims ~= mine then
+    local from = string.find(item_gap .. claims, item_gap .. mine, 1, true)
+    others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
+  end
+  if not item or not score or not others or cooldown ~= "0" and most ~= "1" then
+    return nil
+  end
+
+  local ends, left = score - band_hold, used - 1
+  redis.call("ZREM", keys[2], "h:" .. claim)
+  redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
+  if kind == "o" then
+    local rests = cooldown ~= "0" and int(math.min(math.min(now, ends) + cooldown, band_forever)) or "0"
+    if rests - now > 0 then
+      redis.call("ZADD", keys[2], int(band_rest + rests), "e:" .. key)
+      item = string.format(item_rests, most, expiry, rests, named)
+    else
+      item = item .. int(count - 1) .. item_gap .. others
+      if count == most then
+        list_push({ free = keys[4] }, key)
+        free = int(free + 1)
+      end
+    end
+    redis.call("HSET", keys[3], "i" .. key, item)
+    leased = count == "1" and int(leased - 1) or leased
+  end
+  if due - ends == 0 then
+    due = left > 0 and string.format(values_ms, math.min(earliest({ line = keys[2] }, { used = left }), values_last))
+      or values_none
+  end
+  local furthest = math.min(math.ceil((now + linger) / 1000) * 1000, values_last)
+  if furthest - exp > 0 or left == 0 and exp - now > 2 * linger then
+    exp = string.format(values_ms, furthest)
+  end
+  redis.call("HSET", keys[1],
+    "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
+      .. values_one .. int(left) .. values_alone .. rest,
+    "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
+      .. pool_counts_gap .. int(moves + 1))
+  return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
+end
