@@ -1,0 +1,203 @@
+package model_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+)
+
+// poolStage is a pool on a server in virtual time, and its twin.
+type poolStage struct {
+	*stage
+	keys, twins []string
+}
+
+func newPoolStage(s *stage) *poolStage {
+	p := &poolStage{stage: s}
+	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
+		p.keys, p.twins = append(p.keys, "berth:{gpu}:"+part), append(p.twins, "berth:{twin}:"+part)
+	}
+	return p
+}
+
+// play runs a script on the pool and, in its general form, on the twin, and both do the same. It
+// returns the status, and whether the plain case was taken.
+func (p *poolStage) play(script string, args ...string) (status string, plain bool) {
+	p.T.Helper()
+	for n, key := range p.keys {
+		p.do(p.T, "DEL", p.twins[n])
+		p.do(p.T, "COPY", key, p.twins[n])
+	}
+	eval := func(source string, keys []string) any {
+		words := append([]string{"EVAL", source, "5"}, keys...)
+		return p.do(p.T, append(words, writes("2000", args...)...)...)
+	}
+	before := p.taken(p.T, lends)
+	want, got := eval(p.general.Script(script).Source, p.twins), eval(p.whole.Script(script).Source, p.keys)
+	require.Equal(p.T, trimmed(p.T, want), trimmed(p.T, got), "the reply of %s %q", script, args)
+	require.Equal(p.T, p.kept(p.twins), p.kept(p.keys), "what %s %q makes", script, args)
+	return fmt.Sprint(said(p.T, got)[0]), before != p.taken(p.T, lends)
+}
+
+// kept is all that the server has of a pool.
+func (p *poolStage) kept(keys []string) string {
+	all := []any{p.do(p.T, "ZRANGE", keys[1], "0", "-1", "WITHSCORES")}
+	for n, key := range keys {
+		all = append(all, p.do(p.T, "PEXPIRETIME", key))
+		if n != 1 {
+			fields, err := p.Do("HGETALL", key).AsStrMap()
+			require.NoError(p.T, err)
+			all = append(all, fields)
+		}
+	}
+	return fmt.Sprint(all...)
+}
+
+type (
+	poolStep = func(p *poolStage)
+	poolCall = func(p *poolStage) (status string, plain bool)
+)
+
+// puts has the pool get a resource for so long, 0 = for good, for so many holders at once.
+func puts(key string, lasts time.Duration, most int) poolStep {
+	return func(p *poolStage) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", key) }
+}
+
+// seeks is an acquire of n.1: plain, but for what is changed.
+func seeks(change ...func(r *engine.Record)) poolCall { return seeksAs("n.1", "1", "", change...) }
+
+func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCall {
+	return func(p *poolStage) (string, bool) {
+		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "l o 0 0 "}
+		for _, c := range change {
+			c(&r)
+		}
+		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.Tail(&r), only)
+		p.Advance(time.Millisecond)
+		return status, plain
+	}
+}
+
+// wants has a claim ask for a resource in another way; see scripts/pool/wants.lua.
+func wants(text string) func(r *engine.Record) { return func(r *engine.Record) { r.Extra = text } }
+
+// has is a call as a step.
+func has(call poolCall) poolStep { return func(p *poolStage) { call(p) } }
+
+// runs is any script.
+func runs(script string, args ...string) poolCall {
+	return func(p *poolStage) (string, bool) { return p.play(script, args...) }
+}
+
+// gives is a release of n.1 that leaves a tombstone for so many ms, and asks for a rest.
+func gives(node, stays, rest string) poolCall {
+	return runs("pool_release", node, "n.1", stays, rest, "why", "1")
+}
+
+func lapse(d time.Duration) poolStep { return func(p *poolStage) { p.Advance(d) } }
+
+// loses has somebody change what is stored.
+func loses(words ...string) poolStep { return func(p *poolStage) { p.do(p.T, words...) } }
+
+var (
+	gives1 = gives("n", "0", "0")
+	fills  = has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Lease = 4 * time.Second }))
+	mine1  = has(seeks())
+)
+
+// In each situation it is known whether the plain case of a pool is taken.
+func TestWhatIsPlainOfAPool(t *testing.T) {
+	some := slices.Clip([]poolStep{puts("a", 0, 1), puts("b", 0, 1)})
+	for about, c := range map[string]struct {
+		before []poolStep
+		call   poolCall
+		want   string
+		plain  bool
+	}{
+		"acquire: it is plain":                  {some, seeks(), "granted", true},
+		"acquire: one is held":                  {append(some, fills), seeks(), "granted", true},
+		"acquire: all are held":                 {append(some[:1:1], fills), seeks(), "queued", false},
+		"acquire: somebody waits":               {append(some[:1:1], fills, mine1), seeksAs("n.3", "0", ""), "full", false},
+		"acquire: it tries":                     {some, seeksAs("n.1", "0", ""), "granted", true},
+		"acquire: it tries for one":             {some, seeksAs("n.1", "0", "b"), "granted", false},
+		"acquire: the last that came back":      {some, seeks(wants("m o 0 0 ")), "granted", true},
+		"acquire: any":                          {some[:1], seeks(wants("r o 0 0 ")), "granted", false},
+		"acquire: it is shared":                 {some, seeks(wants("l s 0 0 ")), "granted", true},
+		"acquire: it will rest":                 {some, seeks(wants("l o 700 0 ")), "granted", true},
+		"acquire: it is bound":                  {some, seeks(wants("l o 0 0 me")), "granted", false},
+		"acquire: a binding that looks plain":   {some, seeks(wants("l o 0 0 0:0:0:8:l o 0 0 ")), "granted", false},
+		"acquire: it has a label":               {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:8:l o 0 0 " }), "granted", true},
+		"acquire: it has an owner":              {some, seeks(func(r *engine.Record) { r.Owner = "me" }), "granted", true},
+		"acquire: it has a maximum hold":        {some, seeks(func(r *engine.Record) { r.MaxHold = 500 * time.Millisecond }), "granted", true},
+		"acquire: the maximum hold is longer":   {some, seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }), "granted", true},
+		"acquire: the lease is longer":          {some, seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }), "granted", false},
+		"acquire: again":                        {append(some, mine1), seeks(), "granted", false},
+		"acquire: the pool is empty":            {nil, seeks(), "queued", false},
+		"acquire: the line is lost":             {append(some, loses("DEL", "berth:{gpu}:line")), seeks(), "granted", false},
+		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0"))), seeks(), "granted", false},
+		"acquire: a hold has ended":             {append(some, fills, lapse(4*time.Second)), seeks(), "granted", false},
+		"acquire: one rests":                    {append(some, has(runs("pool_rest", "a", "500", "x"))), seeks(), "granted", true},
+		"acquire: one has rested":               {append(some, has(runs("pool_rest", "a", "500", "x")), lapse(500*time.Millisecond)), seeks(), "granted", false},
+		"acquire: one leaves":                   {append(some, fills, has(runs("pool_remove", "a"))), seeks(), "granted", false},
+		"acquire: it expires":                   {append([]poolStep{puts("x", time.Second, 1)}, some...), seeks(), "granted", true},
+		"acquire: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, lapse(time.Second))...), seeks(), "granted", false},
+		"acquire: three may hold it":            {[]poolStep{puts("a", 0, 3), puts("b", 0, 1)}, seeks(), "granted", true},
+		"acquire: a third may hold it":          {[]poolStep{puts("a", 0, 3), has(seeksAs("n.2", "1", "")), has(seeksAs("n.3", "1", ""))}, seeks(), "granted", true},
+		"acquire: it is damaged":                {append(some, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 0 ?")), seeks(), "granted", false},
+		"acquire: it says too much":             {append(some, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 99999999999999 0 0 ")), seeks(), "granted", false},
+		"release: it is plain":                  {append(some, mine1), gives1, "released", true},
+		"release: one of two":                   {append(some, fills, mine1), gives1, "released", true},
+		"release: it has ended":                 {append(some, mine1, lapse(2*time.Second)), gives1, "expired", true},
+		"release: it expires late":              {append(some, has(seeks(func(r *engine.Record) { r.Lease = 5 * time.Second }))), gives1, "released", true},
+		"release: it rests then":                {append(some, has(seeks(wants("l o 700 0 ")))), gives1, "released", true},
+		"release: it has rested":                {append(some, has(seeks(wants("l o 700 0 "))), lapse(2*time.Second)), gives1, "expired", true},
+		"release: it was bound":                 {append(some, has(seeks(wants("l o 0 0 me")))), gives1, "released", true},
+		"release: it was shared":                {append(some, has(seeks(wants("l s 700 0 ")))), gives1, "released", true},
+		"release: a rest is asked for":          {append(some, mine1), gives("n", "0", "300"), "released", false},
+		"release: it leaves a tombstone":        {append(some, mine1), gives("n", "900", "0"), "released", false},
+		"release: another node has it":          {append(some, mine1), gives("m", "0", "0"), "taken", false},
+		"release: nobody has it":                {some, gives1, "not_held", false},
+		"release: it waits":                     {append(some[:1:1], fills, mine1), gives1, "cancelled", false},
+		"release: somebody waits":               {append(some[:1:1], mine1, fills), gives1, "released", false},
+		"release: it is to rest":                {append(some, mine1, has(runs("pool_rest", "a", "500", "x"))), gives1, "released", false},
+		"release: it is leaving":                {append(some, mine1, has(runs("pool_remove", "a"))), gives1, "released", false},
+		"release: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, mine1, lapse(time.Second))...), gives1, "expired", false},
+		"release: it is detached":               {append(some, mine1, has(runs("pool_renew", "n", "n.1", "detach"))), gives1, "released", false},
+		"release: the line is lost":             {append(some, mine1, loses("DEL", "berth:{gpu}:line"), fills), gives1, "cancelled", false},
+		"release: others hold it too":           {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", ""))}, gives1, "released", true},
+		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("l o 700 0 ")))}, gives1, "released", false},
+		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
+		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
+		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
+		"renew: by hand":                        {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
+		"renew: it is detached":                 {append(some, mine1), runs("pool_renew", "n", "n.1", "detach"), "renewed", false},
+		"renew: it has a maximum hold":          {append(some, has(seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: two beat":                       {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "beat", "n.2", "beat"), "renewed", false},
+		"renew: it has ended":                   {append(some, mine1, lapse(time.Second)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: another has ended":              {append(some, fills, lapse(3500*time.Millisecond), mine1, lapse(500*time.Millisecond)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: one rests":                      {append(some, mine1, has(runs("pool_rest", "b", "500", "x"))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: one expires":                    {append(some, mine1, puts("x", time.Second, 1)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: somebody waits":                 {append(some[:1:1], mine1, fills), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: it was not confirmed":           {append(some, has(seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+	} {
+		t.Run(strings.ReplaceAll(about, ": ", "/"), func(t *testing.T) {
+			onStage(t, "pool", func(t *testing.T, stage func(name string) *stage) {
+				p := newPoolStage(stage("gpu"))
+				for _, do := range c.before {
+					do(p)
+					p.Advance(time.Microsecond)
+				}
+				status, plain := c.call(p)
+				require.Equal(t, c.want, status)
+				require.Equal(t, c.plain, plain, "whether it is plain")
+			})
+		})
+	}
+}
