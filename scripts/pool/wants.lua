@@ -6,7 +6,7 @@
 --   cooldown  how long the resource rests afterwards (ms)
 --   bindfor   how long it is bound to the name then (ms), 0 = forever
 --   bind      the name of the binding, any bytes up to the end, empty for none
-local wants_plain = "^([lm]) ([os]) %d+ %d+ $" -- without a binding: policy, kind
+local wants_plain = "^([lm]) ([os]) %d+ (%d+) (.*)$" -- policy, kind, bindfor, bind
 local wants_cools = "^%a (%a) (%d+) " -- kind, cooldown
 
 -- wants_read reads it. These are all the fields: only is the one resource that will do,

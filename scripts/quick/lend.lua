@@ -6,10 +6,11 @@
 --- @include "pool/wants"
 --- @include "pool/item"
 --- @include "pool/list"
+--- @include "pool/binding"
 -- quick_lend answers a new claim on a pool in the plain case: the pool is kept, nobody waits, no
--- hold and no rest has ended, and the claim takes what comes first by its policy, is bound to
--- nothing, and renews no later than it would wait. What it gets does not rest and will not, nor has it
--- expired. That is what the general way does, in the fewest steps; see
+-- hold and no rest has ended, and the claim takes what comes first by its policy, or what it is bound
+-- to, if that is free, and renews no later than it would wait. What it gets does not rest and will
+-- not, nor has it expired. That is what the general way does, in the fewest steps; see
 -- quick/acquire. It returns the reply, or nil, and has written nothing, in every other case.
 local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
@@ -18,7 +19,7 @@ local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
     return nil
   end
   local weight, wait, lease, max = string.match(tail, record_asks)
-  local policy, kind = string.match(record_extra(tail), wants_plain)
+  local policy, kind, lasts, bind = string.match(record_extra(tail), wants_plain)
   local fence = values_us(t)
   local now = string.sub(fence, 1, values_millis)
   if weight ~= "1" or not policy or lease == "0" or lease - wait > 0 or now <= ticket or fence <= former
@@ -27,24 +28,31 @@ local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
       "1")[1] then
     return nil
   end
-  local key = redis.call("HGET", keys[4], policy == "m" and "p" or "n")
+  local at, bound, until_then = { line = keys[2], free = keys[4], bindings = keys[5], ms = now + 0 }, nil, nil
+  if bind ~= "" then
+    bound, until_then = binding_of(at, bind)
+  end
+  local key = bound or redis.call("HGET", keys[4], policy == "m" and "p" or "n")
   local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
   local left = item and most - count - 1
   if not item or key == "" or left < 0 then
     return nil
   end
 
-  local lists, own = { free = keys[4] }, kind == "o"
+  local own = kind == "o"
   if own and left == 0 then
-    list_drop(lists, key)
+    list_drop(at, key)
     free = int(free - 1)
   elseif free ~= "1" then
-    list_drop(lists, key)
-    list_push(lists, key)
+    list_drop(at, key)
+    list_push(at, key)
   end
   if own then
     redis.call("HSET", keys[3], "i" .. key, item .. int(count + 1) .. item_gap .. claims .. claim .. item_gap)
     leased = count == "0" and int(leased + 1) or leased
+  end
+  if bind ~= "" then
+    binding_begin(at, bind, key, tonumber(lasts), until_then or 0)
   end
   local ends, limit = now + lease, "0"
   if max ~= "0" then

@@ -234,7 +234,7 @@ func (d *driver) claim(t *rapid.T) *claim {
 		c.kind, c.cooldown, c.wait = "o", pickOf[int64](t, "busy cooldown", 0, 50, 300), pickOf[int64](t, "wait", 1000, 5000)
 	}
 	if d.plain {
-		c.bind, c.lease = "", max(min(c.lease, c.wait), 600)
+		c.bind, c.lease = pickOf(t, "plain bind", "", "", "|"), max(min(c.lease, c.wait), 600)
 	}
 	rec := engine.Record{
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
