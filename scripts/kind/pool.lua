@@ -45,8 +45,8 @@ end
 -- kind_next: the first in line, if a resource is free that it may have.
 local function kind_next(at, st, budget, arrival)
   local claim, r = head(at, st, budget, arrival)
-  if not r then
-    return claim
+  if not r or st.pool.free <= 0 then
+    return claim, r
   end
   local w = wants_read(r.tail)
   w.only = arrival and arrival.only

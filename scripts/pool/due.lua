@@ -20,24 +20,37 @@ local function due_read(at, budget, from)
   return keys
 end
 
--- due ends rests, lets leave what has expired, and forgets bindings that have ended.
-local function due(at, st, budget)
-  for from = band_rest, band_expiry, band_expiry - band_rest do
-    for _, key in ipairs(due_read(at, budget, from)) do
-      local i, bad = item_read(at, key)
-      if bad then
-        damaged(at, st, key)
-      elseif i and from == band_rest then
-        i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
-      elseif i then
-        i.leaving = true
-      end
-      if i then
-        settle(at, st, key, i)
-      end
+-- due_items ends rests, or lets leave what has expired.
+local function due_items(at, st, budget, from)
+  for _, key in ipairs(due_read(at, budget, from)) do
+    local i, bad = item_read(at, key)
+    if bad then
+      damaged(at, st, key)
+    elseif i and from == band_rest then
+      i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
+    elseif i then
+      i.leaving = true
+    end
+    if i then
+      settle(at, st, key, i)
     end
   end
-  for _, name in ipairs(due_read(at, budget, band_bind)) do
-    redis.call("HDEL", at.bindings, "b" .. name)
+end
+
+-- due ends rests, lets leave what has expired, and forgets bindings that have ended. They stand
+-- in the line in this order, so the first of them says which there are.
+local function due(at, st, budget)
+  local first = redis.call("ZRANGEBYSCORE", at.line, int(band_rest), "+inf", "LIMIT", "0", "1")[1]
+  local what = string.sub(first or "", 1, 2)
+  if what == "e:" then
+    due_items(at, st, budget, band_rest)
+  end
+  if what == "e:" or what == "x:" then
+    due_items(at, st, budget, band_expiry)
+  end
+  if what == "e:" or what == "x:" or what == "u:" then
+    for _, name in ipairs(due_read(at, budget, band_bind)) do
+      redis.call("HDEL", at.bindings, "b" .. name)
+    end
   end
 end

@@ -235,6 +235,9 @@ func (d *driver) claim(t *rapid.T) *claim {
 	}
 	if d.plain {
 		c.bind, c.lease = pickOf(t, "plain bind", "", "", "|"), max(min(c.lease, c.wait), 600)
+		if rapid.Bool().Draw(t, "for long") {
+			c.renews, c.most = true, 0
+		}
 	}
 	rec := engine.Record{
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
