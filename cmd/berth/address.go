@@ -19,6 +19,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 )
 
 const (
@@ -137,6 +138,9 @@ func (f *tlsFiles) into(config *tls.Config) error {
 // unreachable is the error for a server that does not answer, that refuses, or that has what this
 // release does not know.
 func unreachable(address string, err error) error {
+	if errors.Is(err, line.ErrDamaged) {
+		return err // it was reached
+	}
 	what := "cannot reach the server at "
 	var answer *rueidis.RedisError
 	var dial *net.OpError
@@ -157,6 +161,8 @@ func advised(err error, answer string) error {
 	switch {
 	case strings.Contains(answer, "WRONGTYPE "): // the embedded server puts words before it
 		return fmt.Errorf("%w; another program writes below the namespace: rename its key, or give Berth a --namespace of its own", err)
+	case strings.HasPrefix(answer, "NOPERM ") && strings.Contains(answer, "keys"):
+		return fmt.Errorf("%w; the user's key patterns have to cover the namespace: docs/operations.md", err)
 	case strings.HasPrefix(answer, "NOPERM "):
 		return fmt.Errorf("%w; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL", err)
 	case strings.HasPrefix(answer, "OOM "):

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
@@ -137,6 +138,11 @@ func TestWhatTheServerRefusesComesWithAdvice(t *testing.T) {
 		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
 	other := refusal("BUSY no")
 	require.EqualError(t, unreachable("here", other), "refused by the server at here: "+other.Error())
+	keys := refusal("NOPERM this user has no permissions to access one of the keys used as arguments")
+	require.EqualError(t, unreachable("here", keys), "refused by the server at here: "+keys.Error()+
+		"; the user's key patterns have to cover the namespace: docs/operations.md")
+	broken := fmt.Errorf("the state is %w", line.ErrDamaged)
+	require.Equal(t, broken, unreachable("here", broken))
 	require.EqualError(t, unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
 		"cannot use the server at here: berth: incompatible: another")
 }
