@@ -24,7 +24,7 @@ if kept.thin then
 end
 if newer then
   return { "incompatible", newer }
-elseif st then
+elseif st or not kept[1] then
   return { "page", ms }
 end
 local reply = { "page", ms }

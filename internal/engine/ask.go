@@ -160,34 +160,37 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 	}
 	defer c.calls.Unlock()
 	if err != nil {
-		a.failed(t.start, err)
+		a.note(t.start, err)()
 		return answer, false, err
 	}
 	a.takes(answer, t.start, epoch, false)
 	return answer, false, nil
 }
 
-// handOver has another goroutine go on after an attempt that counts as unanswered.
+// handOver has another goroutine go on after an attempt that counts as unanswered, and tell the
+// observer: others are to be handed over too.
 func (a *ask) handOver(start time.Duration) {
-	a.failed(start, errLate)
+	tell := a.note(start, errLate)
 	a.c.calls.Unlock()
 	a.e.gate.leave()
 	a.e.spawn(func() {
+		tell()
 		if a.again(errLate) {
 			a.run()
 		}
 	})
 }
 
-// failed takes note of an attempt that was not answered, or not run.
-func (a *ask) failed(start time.Duration, err error) {
+// note takes note of an attempt that was not answered, or not run, and returns what tells the
+// observer.
+func (a *ask) note(start time.Duration, err error) (tell func()) {
 	if scriptkit.MaybeRan(err) {
 		a.c.unanswered(start)
 		a.c.mu.Lock()
 		a.c.lost = true
 		a.c.mu.Unlock()
 	}
-	a.e.failed(a.c, start, err)
+	return a.e.note(a.c, start, err)
 }
 
 // takes takes the answer to an attempt, unless that to another one was taken. Of a

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -201,5 +202,37 @@ func TestEachAttemptIsUnansweredAfterItsOwnTime(t *testing.T) {
 		again := patient + time.Second
 		starts, _ := s.seen()
 		require.Equal(t, []time.Duration{0, 4 * half, 5 * half, 4*half + again, 5*half + again}, starts)
+	})
+}
+
+func TestASlowObserverHoldsUpItsOwnClaimOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &tardy{clock: clock.New()}
+		s.fence = 1
+		e := engine.New(engine.Config{
+			Scripts: s, Node: "n", Wait: time.Hour, CallTimeout: patient, CleanupTimeout: time.Second, Clock: s.clock,
+			Retry: berth.Retry{Base: time.Second, Jitter: -1},
+			Observe: func(ev observe.Event) {
+				if ev.Kind == observe.Unavailable {
+					time.Sleep(time.Second)
+				}
+			},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		const calls = 8
+		var running sync.WaitGroup
+		for range calls {
+			running.Go(func() {
+				if _, err := may(ctx, e, true); err == nil {
+					t.Error("granted by nobody")
+				}
+			})
+		}
+		time.Sleep(patient + 2500*time.Millisecond)
+		starts, _ := s.seen()
+		require.Len(t, starts, 2*calls, "all have asked again, a second after they told of it")
+		cancel()
+		running.Wait()
+		require.NoError(t, e.Close(context.Background()))
 	})
 }

@@ -75,7 +75,7 @@ func (e *Engine) time(c *Claim, spec *heartbeat.Spec, g grant) {
 	}
 	margin := spec.Lease
 	if !g.confirmed {
-		margin = min(c.Record.Wait, left) // an entry may end long before its wait lease would
+		margin = min(c.Record.Wait, left) // an entry may end long before its wait lease would: clocks drift for no longer
 	}
 	spec.Limit = c.limited(g, spec)
 	before := spec.Deadline

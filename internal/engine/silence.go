@@ -48,12 +48,17 @@ func (c *Claim) answered(start time.Duration) (newer bool) {
 // failed takes note of a call of a claim, sent at start, that the server did not
 // answer or did not run, and tells the observer once that has lasted.
 func (e *Engine) failed(c *Claim, start time.Duration, err error) {
+	e.note(c, start, err)()
+}
+
+// note takes note of such a call, and returns what tells the observer.
+func (e *Engine) note(c *Claim, start time.Duration, err error) (tell func()) {
 	now := e.clock.Now()
 	c.mu.Lock()
 	s := &c.silence
 	if c.phase == ended || start < s.answered {
 		c.mu.Unlock()
-		return // nobody waits for it any more, or a later call was answered
+		return func() {} // nobody waits for it any more, or a later call was answered
 	}
 	if s.calls == 0 {
 		s.since, s.tell = start, start+c.patience()
@@ -66,16 +71,18 @@ func (e *Engine) failed(c *Claim, start time.Duration, err error) {
 	told, does, hold := *s, c.does(), c.hold
 	c.mu.Unlock()
 	if !due {
-		return
+		return func() {}
 	}
-	e.event(observe.Unavailable, c, func(ev *observe.Event) {
-		ev.Silent, ev.Count, ev.Detail, ev.Err = now-told.since, told.calls, does, told.err
-		if hold == nil {
-			ev.Waited = c.waited(now)
-			return
-		}
-		ev.Fence, ev.Waited, ev.Held, ev.Lease, ev.Left = hold.Fence(), hold.waited, now-hold.since, c.goesBy().Lease, hold.left()
-	})
+	return func() {
+		e.event(observe.Unavailable, c, func(ev *observe.Event) {
+			ev.Silent, ev.Count, ev.Detail, ev.Err = now-told.since, told.calls, does, told.err
+			if hold == nil {
+				ev.Waited = c.waited(now)
+				return
+			}
+			ev.Fence, ev.Waited, ev.Held, ev.Lease, ev.Left = hold.Fence(), hold.waited, now-hold.since, c.goesBy().Lease, hold.left()
+		})
+	}
 }
 
 // patience is for how long nothing is told. It is called with c.mu held.
