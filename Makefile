@@ -36,7 +36,7 @@ torture: ## Break the network, the servers and the processes for DURATION=3m; pr
 .PHONY: endurance
 endurance: ## Three tests in their full size: 10 000 holds beside four busy loops, 2000 in slots that move, 10 000 dead in a line
 	@tools/setup.sh cc redis
-	@go -C test test -count=1 -timeout 0 -v ./integration -holds.for 1m -moves.for 30s -middle.dead 10000 \
+	@go -C test test -count=1 -timeout 0 -parallel 1 -v ./integration -holds.for 1m -moves.for 30s -middle.dead 10000 \
 		-run '^(TestHoldsOfManyNamesAreAllKept|TestSlotsThatMoveLoseNoHoldOfEitherForm|TestTheDeadInTheMiddleOfALine.*)$$'
 
 # The time of one measurement, and rows by the beginnings of their names: contended,pool

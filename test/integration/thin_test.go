@@ -1,7 +1,7 @@
 package integration
 
 import (
-	"errors"
+	"context"
 	"flag"
 	"fmt"
 	"testing"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -93,12 +92,31 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 		all[i], err = holder.Lock(b.within(patience), forms[i < each][i%each], nil)
 		return err
 	})
-	b.eachOf(each, func(i int) error { // it waits, and leaves
-		_, err := other.Lock(b.within(patience), forms[false][i], &qlock.LockOptions{MaxWait: 50 * time.Millisecond})
-		if !errors.Is(err, berth.ErrBusy) {
-			return fmt.Errorf("a held lock: %w", err)
+	b.eachOf(each, func(i int) error { // it waits until there is a line, and leaves
+		ctx, leave := context.WithCancel(b.within(patience))
+		defer leave()
+		left := make(chan error, 1)
+		go func() {
+			_, err := other.Lock(ctx, forms[false][i], nil)
+			left <- err
+		}()
+		zcard := func() (int64, error) {
+			return b.admin.Do(ctx, b.admin.B().Zcard().Key(b.lineKey(forms[false][i])).Build()).AsInt64()
 		}
-		return nil
+		for {
+			select {
+			case err := <-left:
+				return fmt.Errorf("a wait for a held lock has ended: %w", err)
+			case <-time.After(10 * time.Millisecond):
+			}
+			if n, err := zcard(); err != nil {
+				return err
+			} else if n > 0 {
+				leave()
+				<-left
+				return nil
+			}
+		}
 	})
 	moves := map[bool]*harness.Move{}
 	for thin, names := range forms {
