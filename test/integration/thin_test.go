@@ -113,7 +113,9 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 				return err
 			} else if n > 0 {
 				leave()
-				<-left
+				if err := <-left; err == nil {
+					return fmt.Errorf("%q was granted twice", forms[false][i])
+				}
 				return nil
 			}
 		}
