@@ -20,6 +20,9 @@ type edit struct{ file, was, is string }
 // need not change what the plain cases read and write.
 var general = edit{"state/values.lua", `values_known = "2 "`, `values_known = "- "`}
 
+// generally is the same for pools.
+var generally = edit{"state/values.lua", `values_kept = "^2 `, `values_kept = "^- `}
+
 // mutants are changes of the format that keep a release whole by itself and break it
 // beside another one, whose number they forgot to raise.
 var mutants = map[string]struct {
@@ -47,22 +50,33 @@ var mutants = map[string]struct {
 	}},
 	"the sum of what is held and the count of endless holds change places": {"semaphore/hand on in order", []edit{
 		general,
-		{"state/load.lua", "cap, used, waiting, gone, forever, keep, look", "cap, forever, waiting, gone, used, keep, look"},
-		{"state/save.lua", "st.cap, st.used, st.waiting, st.gone, st.forever,", "st.cap, st.forever, st.waiting, st.gone, st.used,"},
+		{"state/load.lua", "used = taken > 0 and taken or 0,", "used = 0,"},
+		{"state/load.lua", "gone = 0, forever = 0,", "gone = 0, forever = taken,"},
+		{"state/load.lua", "st.gone, st.forever, st.keep =", "st.gone, st.used, st.keep ="},
+		{"state/save.lua", "st.forever ~= 0", "st.used ~= 0"},
+		{"state/save.lua", "values_fewest, st.gone, st.forever,", "values_fewest, st.gone, st.used,"},
+		{"state/save.lua", "st.cap, st.used, st.waiting)", "st.cap, st.forever, st.waiting)"},
 	}},
 	"the count of those who wait and that of tombstones change places": {"lock/hand on in order", []edit{
 		general,
-		{"state/load.lua", "cap, used, waiting, gone, forever, keep, look", "cap, used, gone, waiting, forever, keep, look"},
-		{"state/save.lua", "st.used, st.waiting, st.gone,", "st.used, st.gone, st.waiting,"},
+		{"state/load.lua", "waiting = (waiting or 0) + 0,", "waiting = 0,"},
+		{"state/load.lua", "gone = 0, forever = 0,", "gone = (waiting or 0) + 0, forever = 0,"},
+		{"state/load.lua", "st.gone, st.forever, st.keep =", "st.waiting, st.forever, st.keep ="},
+		{"state/save.lua", "if st.gone ~= 0", "if st.waiting ~= 0"},
+		{"state/save.lua", "values_fewest, st.gone,", "values_fewest, st.waiting,"},
+		{"state/save.lua", "st.used, st.waiting)", "st.used, st.gone)"},
 	}},
 	"the values have another name": {"pool/forget and restore", []edit{
-		general,
+		general, generally,
 		{"state/fetch.lua", `"v"`, `"V"`},
 		{"state/save.lua", `"v"`, `"V"`},
-		{"state/number.lua", `"v"`, `"V"`},
+		{"pool_holds.lua", `"v", "fmt"`, `"V", "fmt"`},
+		{"pool_resources.lua", `"v", "fmt"`, `"V", "fmt"`},
+		{"pool_bindings.lua", `"v", "fmt"`, `"V", "fmt"`},
+		{"pool_refresh.lua", `"v", "fmt"`, `"V", "fmt"`},
 	}},
 	"the last fence and the expiry change places": {"pool/hand on in order", []edit{
-		general,
+		general, generally,
 		{"state/load.lua", "local fmt, fence, exp,", "local fmt, exp, fence,"},
 		{"state/save.lua", "st.fence, st.exp,", "st.exp, st.fence,"},
 	}},
@@ -78,8 +92,8 @@ var mutants = map[string]struct {
 		{"line/place.lua", `place_mark = "-"`, `place_mark = "+"`},
 	}},
 	"a thin name says when its hold ends": {"lock/hand on in order", []edit{
-		{"state/thin.lua", "r.held = tonumber(since) + r.lease", "r.held = tonumber(since)"},
-		{"state/thin.lua", "string.format(thin_form, fence, since)", "string.format(thin_form, fence, since + r.lease)"},
+		{"state/thin.lua", "since + lease, 0", "since + 0, 0"},
+		{"line/thinly.lua", "thin_text(fence, since, claim", "thin_text(fence, since + r.lease, claim"},
 		{"thin_acquire.lua", "if text and (", "if true or text and ("},
 		{"thin_renew.lua", "if not text or", "if true or not text or"},
 	}},
@@ -96,20 +110,26 @@ var mutants = map[string]struct {
 		{"swarm/member.lua", `ends .. " " .. limit`, `limit .. " " .. ends`},
 	}},
 	"two words of a resource change places": {"pool/rest, bind, replace", []edit{
+		generally,
 		{"pool/item.lua", "local max, expiry, ends, pend, gen,", "local max, ends, expiry, pend, gen,"},
-		{"pool/item.lua", "int(i.expiry), int(i.ends)", "int(i.ends), int(i.expiry)"},
+		{"pool/item.lua", "i.max, i.expiry, i.ends, i.pend", "i.max, i.ends, i.expiry, i.pend"},
 	}},
 	"a resource leaves by another digit": {"pool/rest, bind, replace", []edit{
 		{"pool/item.lua", `leaving = leaving == "1"`, `leaving = leaving == "2"`},
 		{"pool/item.lua", "i.leaving and 1 or 0", "i.leaving and 2 or 0"},
 	}},
 	"free resources are linked the other way": {"pool/hand on in order", []edit{
+		generally,
 		{"pool/list.lua", `"n"`, `"N"`},
 		{"pool/pick.lua", `"n"`, `"N"`},
 		{"pool/open.lua", `"n"`, `"N"`},
 		{"pool_inspect.lua", `"n"`, `"N"`},
 	}},
 	"what a claim holds has another name": {"pool/hand on in order", []edit{
+		generally,
+		{"pool_acquire.lua", `"r:"`, `"R:"`},
+		{"pool_release.lua", `"r:"`, `"R:"`},
+		{"pool_renew.lua", `"r:"`, `"R:"`},
 		{"pool/open.lua", `"r:"`, `"R:"`},
 		{"pool/holding.lua", `"r:"`, `"R:"`},
 		{"pool/giveback.lua", `"r:"`, `"R:"`},
@@ -118,6 +138,7 @@ var mutants = map[string]struct {
 		{"claim_holders.lua", `"r:"`, `"R:"`},
 	}},
 	"two words of a binding change places": {"pool/hand on in order", []edit{
+		generally,
 		{"pool/binding.lua", `int(ends) .. " " .. key`, `key .. " " .. int(ends)`},
 		{"pool/binding.lua", `local ends, key = string.match(text or "", "^(%d+) (.*)$")`, `local key, ends = string.match(text or "", "^(.*) (%d+)$")`},
 	}},
