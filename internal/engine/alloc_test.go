@@ -11,8 +11,17 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 )
 
+// An hour is what the answers leave: the machine may stand still meanwhile.
+type hours struct{ fake }
+
+func (h *hours) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	a, err := h.fake.Acquire(ctx, c)
+	a.Left = time.Hour
+	return a, err
+}
+
 func TestAnAcquireAndAReleaseAllocateLittle(t *testing.T) {
-	f := &fake{fence: 1}
+	f := &hours{fake{fence: 1}}
 	e := engine.New(engine.Config{
 		Scripts: f, Node: "n", Wait: time.Hour, CallTimeout: time.Hour, CleanupTimeout: time.Hour, Clock: clock.New(),
 	})

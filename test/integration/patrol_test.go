@@ -121,6 +121,7 @@ func TestTheDeadInTheMiddleOfALineAreMetByArrivals(t *testing.T) {
 		m.await("it waits, or has met the dead", func() bool { n := m.waiting("gpu"); return n > waits || n < waits })
 		leave()
 		m.signalled("the arrival to leave", w.done)
+		m.await("the server knows that it has left", func() bool { return m.waiting("gpu") <= waits })
 	}
 	m.gone()
 	t.Logf("%d arrivals", arrivals)
