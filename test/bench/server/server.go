@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,11 +27,25 @@ func Start(ctx context.Context) (addr string, stop func() error, err error) {
 // redis-server follows that command, which has to run it in the same process: pid is the id
 // of both. Without a command it is Start.
 func Under(ctx context.Context, command ...string) (addr string, pid int, stop func() error, err error) {
+	for range 10 { // another program may take the port before the server does
+		addr, pid, stop, err = once(ctx, command)
+		if !errors.Is(err, errEnded) {
+			break
+		}
+	}
+	return addr, pid, stop, err
+}
+
+// errEnded says that the server has ended by itself.
+var errEnded = errors.New("it has ended")
+
+// once starts it on some port.
+func once(ctx context.Context, command []string) (addr string, pid int, stop func() error, err error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return "", 0, nil, err
 	}
-	command = append(command, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+	command = append(slices.Clone(command), "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--loglevel", "warning")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	if err := cmd.Start(); err != nil {
@@ -83,7 +98,7 @@ func answers(ctx context.Context, addr string, pid int, ended <-chan struct{}) e
 		case <-ctx.Done():
 			return fmt.Errorf("redis-server at %s does not answer: %w", addr, errors.Join(ctx.Err(), err))
 		case <-ended:
-			return fmt.Errorf("redis-server at %s has ended: %w", addr, err)
+			return fmt.Errorf("redis-server at %s: %w", addr, errors.Join(errEnded, err))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
