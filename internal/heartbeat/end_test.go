@@ -25,6 +25,16 @@ func TestFailedBatchIsRepeatedUntilTheDeadline(t *testing.T) {
 	})
 }
 
+// Somebody may have kicked it for a push that was lost: then the claim waits for the answer.
+func TestAFailedBeatOfALongLeaseIsRepeatedSoon(t *testing.T) {
+	inWorld(t, down, func(w *world) {
+		w.add("a", "k", w.hold(time.Hour))
+		const first = 20 * time.Minute
+		w.until(first + 10*time.Second)
+		require.Equal(t, []time.Duration{first, first + time.Second, first + 3*time.Second, first + 7*time.Second}, w.times())
+	})
+}
+
 func TestPauseCountsFromTheFailure(t *testing.T) {
 	inWorld(t, hang, func(w *world) {
 		w.add("a", "k", w.hold(lease))

@@ -187,9 +187,13 @@ func (l *Lease) nextDue(start time.Duration, early float64) time.Duration {
 	return start + interval - time.Duration(early*float64(interval))
 }
 
+// soonAgain is the longest lease by which the pause after a failed beat is reckoned: a longer
+// one may have been asked about for a push that was lost, and waits for the answer.
+const soonAgain = 30 * time.Second
+
 // failed counts a failed beat and returns the pause before the next.
 func (l *Lease) failed() time.Duration {
-	pace := l.spec.pace()
+	pace := min(l.spec.pace(), soonAgain)
 	pause := min(pace/30<<l.fails, pace/6)
 	if l.fails < 3 { // 8/30 is above a sixth already
 		l.fails++
