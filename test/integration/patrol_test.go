@@ -133,15 +133,15 @@ func TestNobodyWhoLivesIsDropped(t *testing.T) {
 	b := private(t)
 	m := &middle{bed: b}
 	hold := b.take(b.sem(b.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
-	const lease, many = 2 * time.Second, 100
-	s := b.sem(b.client(semaphore.Config{Lease: lease, Observer: m}), "gpu", 1)
+	const many = 100
+	s := b.sem(b.client(semaphore.Config{Lease: safe, Observer: m}), "gpu", 1)
 	var all []*taking
 	for n := range many {
 		all = append(all, b.queue(s, nil, n+1))
 	}
 	sweeper := b.sweeper()
 	for range 10 {
-		<-time.After(lease / 10)
+		<-time.After(safe / 10)
 		_, err := sweeper.SweepAll(b.within(patience), "gpu")
 		require.NoError(t, err)
 	}
