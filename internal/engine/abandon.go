@@ -64,7 +64,7 @@ func (e *Engine) Reaffirm(ctx context.Context) error {
 				if err == nil {
 					err = e.call(c, ModeBeat, nil)
 				}
-				if p, _ := c.current(); p == ended {
+				if m := c.see(); m.over() {
 					err = nil
 				}
 				answers <- err
@@ -90,7 +90,7 @@ func (e *Engine) endless() []*Claim {
 	defer e.mu.Unlock()
 	var claims []*Claim
 	for _, c := range e.claims {
-		if p, _ := c.current(); p == granted && c.Endless() {
+		if m := c.see(); m.holds() && c.Endless() {
 			claims = append(claims, c)
 		}
 	}
@@ -116,11 +116,9 @@ func (e *Engine) holds() []*Hold {
 	defer e.mu.Unlock()
 	var holds []*Hold
 	for _, c := range e.claims {
-		c.mu.Lock()
-		if c.hold != nil && c.phase == granted {
-			holds = append(holds, c.hold)
+		if p := c.see().phase; p == held || p == loose {
+			holds = append(holds, &c.handle)
 		}
-		c.mu.Unlock()
 	}
 	return holds
 }

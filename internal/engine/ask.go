@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -136,11 +135,7 @@ func (a *ask) again(err error) bool {
 func (a *ask) once() (answer Answer, late bool, err error) {
 	e, c := a.e, a.c
 	c.calls.Lock()
-	c.mu.Lock()
-	p := c.phase
-	c.asked = c.asked || p == asking
-	c.mu.Unlock()
-	if p != asking {
+	if fx := c.on(&event{kind: evAsk}); !fx.has(doSend) {
 		c.calls.Unlock()
 		return Answer{}, false, nil // given up before this attempt, or answered late: await looks at the claim
 	}
@@ -160,7 +155,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 	}
 	defer c.calls.Unlock()
 	if err != nil {
-		a.note(t.start, err)()
+		a.failed(t.start, err)()
 		return answer, false, err
 	}
 	a.takes(answer, t.start, epoch, false)
@@ -170,7 +165,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 // handOver has another goroutine go on after an attempt that counts as unanswered, and tell the
 // observer: others are to be handed over too.
 func (a *ask) handOver(start time.Duration) {
-	tell := a.note(start, errLate)
+	tell := a.failed(start, errLate)
 	a.c.calls.Unlock()
 	a.e.gate.leave()
 	a.e.spawn(func() {
@@ -181,52 +176,33 @@ func (a *ask) handOver(start time.Duration) {
 	})
 }
 
-// note takes note of an attempt that was not answered, or not run, and returns what tells the
-// observer.
-func (a *ask) note(start time.Duration, err error) (tell func()) {
-	if scriptkit.MaybeRan(err) {
-		a.c.unanswered(start)
-		a.c.mu.Lock()
-		a.c.lost = true
-		a.c.mu.Unlock()
-	}
-	return a.e.note(a.c, start, err)
+// failed takes note of an attempt that was not answered, or not run, and returns what tells
+// the observer.
+func (a *ask) failed(start time.Duration, err error) (tell func()) {
+	ran := scriptkit.MaybeRan(err)
+	ev := &event{kind: evFailed, now: a.e.clock.Now(), start: start, mayRun: ran, revives: ran, cause: err}
+	fx := a.c.on(ev)
+	return func() { a.e.tell(a.c, ev, &fx) }
 }
 
-// takes takes the answer to an attempt, unless that to another one was taken. Of a
-// claim that was given up a late one changes nothing: its removal may be on its way.
+// takes takes the answer to an attempt, unless that to another one was taken.
 func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) {
 	e, c := a.e, a.c
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if p, _ := c.current(); p == waiting || p == granted || p == ended && late {
-		return
+	ev := &event{
+		kind: evQueued, start: start, late: late, epoch: epoch, capacity: answer.Capacity, ahead: answer.Ahead,
+		place: place{ticket: answer.Ticket, at: answer.Place, heard: start, left: answer.Left},
 	}
-	c.mu.Lock()
-	c.answered(start)
-	c.stored = answer.Capacity
-	c.mu.Unlock()
 	switch {
 	case answer.Refused != nil:
+		ev.kind = evRefused
 	case answer.Granted:
-		c.mu.Lock()
-		c.ticket = answer.Ticket
-		if answer.Entry != nil {
-			c.entry, c.terms, c.replied = answer.Entry, answer.Entry.Terms, e.clock.Now()
-			if c.terms.MaxHold > 0 { // it runs already
-				c.limit = heartbeat.Deadline(start, c.terms.MaxHold, c.terms.lease())
-			}
-			if !answer.Confirmed {
-				c.entry.rest = max(0, c.entry.Extends-c.Record.Wait)
-			}
-		}
-		c.mu.Unlock()
-		e.takes(c, grant{
-			fence: answer.Fence, resource: answer.Resource, start: start, left: answer.Left, confirmed: answer.Confirmed,
-		})
-	default:
-		e.queued(c, start, answer, epoch)
+		ev.kind, ev.entry = evGranted, answer.Entry
+		ev.given = given{fence: answer.Fence, resource: answer.Resource, start: start, left: answer.Left, confirmed: answer.Confirmed}
 	}
-	e.prime()
-	e.tide(c.Name, start, answer.Tide)
+	if fx := e.on(c, ev); fx.has(doTake) {
+		e.prime()
+		e.tide(c.Name, start, answer.Tide)
+	}
 }

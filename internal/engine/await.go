@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -19,25 +17,16 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		turn = ticker.C
 	}
 	for {
-		p, err := c.current()
-		switch p {
-		case granted:
-			if c.unconfirmed() {
-				break // its own reply brought a grant that has yet to be confirmed
-			}
-			return nil
-		case ended:
-			var refusal *berth.AcquireError
-			if errors.As(err, &refusal) {
-				return refusal
-			}
-			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
-		}
-		if p == granted || e.believes(c) {
+		switch fx := e.on(c, &event{kind: evLook}); {
+		case fx.has(doConfirm):
 			if refusal := e.confirm(ctx, c); refusal != nil {
 				return refusal
 			}
 			continue
+		case fx.has(doTake) && fx.err == nil:
+			return nil
+		case fx.has(doTake):
+			return refusalBy(fx.err)
 		}
 		select {
 		case <-c.signal:
@@ -57,58 +46,30 @@ func (e *Engine) requeue(c *Claim) {
 	if !c.calls.TryLock() {
 		return // its last one is still on its way
 	}
-	answer, ok := e.requeueOnce(c)
+	ev, fx := e.requeueOnce(c)
 	c.calls.Unlock()
-	if ok {
-		e.event(observe.Requeued, c, func(ev *observe.Event) { ev.Waited, ev.Ahead = c.waited(e.clock.Now()), answer.Ahead })
-	}
+	e.tell(c, ev, &fx)
 }
 
-func (e *Engine) requeueOnce(c *Claim) (answer Answer, ok bool) {
-	if p, _ := c.current(); p != waiting {
-		return answer, false
+func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
+	ev = &event{start: e.clock.Now()}
+	if c.see().phase != waiting {
+		return ev, fx
 	}
-	start := e.clock.Now()
 	answer, ok, err := e.cfg.Scripts.(Requeuer).Requeue(context.Background(), c)
+	ev.now = e.clock.Now()
 	if err != nil {
-		e.failed(c, start, err)
+		ev.kind, ev.cause = evFailed, err
+		fx = c.on(ev)
 		e.repeats(c, 1, err)
-		return answer, false
+		return ev, fx
 	}
-	c.mu.Lock()
-	c.answered(start)
-	c.mu.Unlock()
-	if !ok {
-		return answer, false
+	ev.kind = evRequeued
+	if ok {
+		ev.place, ev.ahead = place{ticket: answer.Ticket, at: answer.Place, heard: ev.start, left: answer.Left}, answer.Ahead
+		e.tide(c.Name, ev.start, answer.Tide)
 	}
-	c.mu.Lock()
-	c.ticket, c.place, c.heard, c.left = answer.Ticket, answer.Place, start, answer.Left
-	c.mu.Unlock()
-	e.tide(c.Name, start, answer.Tide)
-	return answer, true
-}
-
-// believes looks at a push. It takes the grant where the claim's own last
-// answered call vouches for it, and reports true where a confirming call has to
-// come first.
-func (e *Engine) believes(c *Claim) (confirm bool) {
-	now := e.clock.Now()
-	c.mu.Lock()
-	if c.phase != waiting || c.pushes == c.denied {
-		c.mu.Unlock()
-		return false
-	}
-	if c.bounded() || c.doubt || now-c.heard > c.Record.Wait/2 {
-		c.mu.Unlock()
-		return true
-	}
-	// The deadline stays that of the last own answered call: the hand-off gave
-	// the grant what the claim had left.
-	g := grant{fence: c.pushedFence, resource: c.pushedGift, start: c.heard, left: c.left}
-	c.mu.Unlock()
-	e.takes(c, g)
-	c.wake()
-	return false
+	return ev, c.on(ev)
 }
 
 // confirm sends the claimant's confirming call until it is answered, and
@@ -135,7 +96,7 @@ func (e *Engine) repeatConfirm(ctx context.Context, c *Claim) error {
 		if err == nil {
 			return nil
 		}
-		if p, _ := c.current(); p == ended {
+		if c.see().phase == ended {
 			return nil // await says why
 		}
 		if !scriptkit.Repeatable(err) || !pace.Next(true) {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,16 +9,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/scriptkit"
-)
-
-type phase int
-
-// The phases of a claim on this side, in the only order they take.
-const (
-	asking phase = iota
-	waiting
-	granted
-	ended
 )
 
 // Claim is one request for a name, from before its first script until its end.
@@ -54,72 +43,21 @@ type Claim struct {
 	// Thin says that the scripts of thin names serve its hold; the Scripts set it.
 	Thin atomic.Bool
 
-	start time.Duration // when the call began, on the engine's clock
-	lease heartbeat.Lease
+	start  time.Duration   // when the call began, on the engine's clock
+	lease  heartbeat.Lease // kept while the claim waits or holds
+	inLine bool            // guarded by Engine.mu: counted among the waiters of its name
 
 	// calls is held while a script of this claim is in flight, so that they are
 	// sent one after the other. Batched heartbeats do not take it: they decide
 	// nothing that another call could undo.
 	calls turns
 
-	inLine bool // guarded by Engine.mu: counted among the waiters of its name
+	mu     sync.Mutex    // on, see and time alone take it
+	m      machine       // guarded by mu
+	signal chan struct{} // guarded by mu: something has changed. It has room for one, and is there once the claim waits
+	kin    kin           // guarded by mu
 
-	mu          sync.Mutex
-	signal      chan struct{} // guarded by mu: something about this claim has changed. It has room for one, and is there once the claim waits
-	phase       phase         // guarded by mu, only ever grows
-	err         error         // guarded by mu: why it ended
-	ticket      int64         // guarded by mu
-	stored      int           // guarded by mu: the capacity that the server last named, 0 for none
-	place       string        // guarded by mu: where it stands, while it waits
-	secret      string        // guarded by mu: what a push of its grant proves itself by, "" until a record has it
-	fence       int64         // guarded by mu: the number of its grant
-	resource    string        // guarded by mu: what it gives, where the primitive has resources
-	pushedFence int64         // guarded by mu: what the last push said it is
-	pushedGift  string        // guarded by mu: the resource that the last push named
-	confirmed   bool          // guarded by mu: an own call has followed the grant
-	doubt       bool          // guarded by mu: it was asked for or restored again, so a push may be about an earlier grant
-	lost        bool          // guarded by mu: an attempt of its acquire, or a restore, went unanswered
-	asked       bool          // guarded by mu: an attempt of its acquire was sent
-	loose       bool          // guarded by mu: only its handle is left of it
-	exchanging  bool          // guarded by mu: a call that changes fence and resource is under way
-	askAgain    bool          // guarded by mu: an answer that came meanwhile was passed over
-	mayRun      bool          // guarded by mu: a call since its last answered one may have run, and begun that
-	pushes      int           // guarded by mu: how many pushes said that it was granted
-	denied      int           // guarded by mu: how many of them an own call has answered since
-	heard       time.Duration // guarded by mu: start of its last own answered call
-	left        time.Duration // guarded by mu: what that call's answer said is left
-	silence     silence       // guarded by mu: the calls that have failed since the last answer
-	hold        *Hold         // guarded by mu: its handle, once there is one
-	handle      Hold          // what hold is then
-
-	terms    Terms              // guarded by mu: what its hold goes by
-	entry    *Entry             // guarded by mu: not nil for an entry of an owner that held already
-	replied  time.Duration      // guarded by mu: when the answer that made it an entry was read
-	limit    time.Duration      // guarded by mu: the local end of its maximum hold, 0 for none
-	since    time.Duration      // guarded by mu: when the first of these was sent
-	sent     time.Duration      // guarded by mu: when the last heartbeat was sent that may run yet, 0 for none
-	ceilings map[*Claim]ceiling // guarded by mu: what entries in the middle of their release may leave of it
-	told     time.Duration      // guarded by mu: the local deadline by the last answer; a call under way may have lowered it
-	beyond   time.Duration      // guarded by mu: how much further than its lease it was extended, as far as is known
-	renewed  time.Duration      // guarded by mu: start of the last call that renewed it
-	steps    int                // guarded by mu: how much has become of its deadline; orders what follows, which the clock would not
-	heardAt  int                // guarded by mu: the step of the last answer
-	liftedAt int                // guarded by mu: the step at which the last of the ceilings was lifted
-	notes    map[*Claim]note    // guarded by mu: what its siblings believed in before it was sent
-	heralded []string           // the siblings that were lowered for its removal; guarded by calls
-	mayGo    bool               // an attempt of its removal may run yet; guarded by calls
-}
-
-// ceiling is what the removal of another entry may leave of a claim's deadline.
-type ceiling struct {
-	at   time.Duration
-	step int // when it was set
-}
-
-// note is a claim's deadline before something that may lengthen it was sent.
-type note struct {
-	deadline time.Duration
-	step     int
+	handle Hold // the caller's, from evHanded on
 }
 
 // Terms are what the deadlines of a hold go by: those of its claim's record, or,
@@ -130,44 +68,6 @@ type Terms struct {
 	MaxHold time.Duration // 0 for none
 }
 
-// Entry is what the server says of a claim whose owner held the name already.
-type Entry struct {
-	Terms
-	// Extends is by how much the claim lengthens the common deadline, confirmed
-	// or not.
-	Extends time.Duration
-	// Common is what is left of the common deadline, below 0 for no end, and where
-	// the outermost entry has yet to speak.
-	Common time.Duration
-
-	rest time.Duration // what its claimant's confirming call adds
-}
-
-// owner is whom the claim is for: itself where nobody was given.
-func (c *Claim) owner() string {
-	if c.Record.Owner == "" {
-		return c.ID
-	}
-	return c.Record.Owner
-}
-
-// goesBy returns the terms.
-func (c *Claim) goesBy() Terms {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.terms
-}
-
-// Endless says whether the claim's hold has no end of its own.
-func (c *Claim) Endless() bool {
-	terms := c.goesBy()
-	return terms.Lease == berth.Forever && terms.MaxHold == 0
-}
-
-// Heralded are the owner's other entries whose local deadlines were lowered before
-// the claim's removal is sent: only where no other stays may it take anything back.
-func (c *Claim) Heralded() []string { return c.heralded }
-
 // lease is what a renewal gives, within the maximum hold, so that the margin is no
 // larger than it.
 func (t Terms) lease() time.Duration {
@@ -177,37 +77,97 @@ func (t Terms) lease() time.Duration {
 	return t.Lease
 }
 
-// unanswered notes a call, sent at start, that may have run without its answer being
-// read: a maximum hold may run from then on.
-func (c *Claim) unanswered(start time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.mayRun {
-		c.mayRun, c.since = true, start
-	}
+// begins sets what is known of a claim when its course begins.
+func (c *Claim) begins(now time.Duration) {
+	c.start = now
+	c.lease.Claim = c
+	c.m = begin(c)
 }
 
-// misses reports whether the heartbeat that was sent at start is the last one, and
-// neither answered nor missed yet, and counts it as missed.
-func (c *Claim) misses(start time.Duration) bool {
+// on takes an event to the claim's machine. What the effects say is for the engine to do.
+func (c *Claim) on(ev *event) effects {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if start == 0 || c.sent != start {
-		return false
+	fx := c.m.on(ev)
+	switch {
+	case fx.has(doJoin):
+		c.signal = make(chan struct{}, 1)
+	case ev.kind == evCall:
+		fx.seen.step = c.kin.steps
+	case ev.kind == evGranted && fx.has(doKeep) && ev.entry != nil:
+		c.kin.replied = ev.now
+		if !ev.given.confirmed {
+			ev.entry.rest = max(0, ev.entry.Extends-c.Record.Wait)
+		}
 	}
-	c.sent = 0
-	return true
+	return fx
+}
+
+// see returns what is known of the claim now.
+func (c *Claim) see() machine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m
+}
+
+// wake signals without blocking. A claim that does not wait yet looks at itself
+// before it does.
+func (c *Claim) wake() {
+	select {
+	case c.signal <- struct{}{}:
+	default:
+	}
 }
 
 // waited is how long the call has taken at a moment.
 func (c *Claim) waited(now time.Duration) time.Duration { return c.Before + now - c.start }
 
-// begins sets what is known of a claim when its course begins.
-func (c *Claim) begins(now time.Duration) {
-	c.start = now
-	c.lease.Claim = c
-	c.silence.answered = unasked
-	c.terms = Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}
+// owner is whom the claim is for: itself where nobody was given.
+func (c *Claim) owner() string {
+	if c.Record.Owner == "" {
+		return c.ID
+	}
+	return c.Record.Owner
+}
+
+// Endless says whether the claim's hold has no end of its own.
+func (c *Claim) Endless() bool {
+	m := c.see()
+	return m.lease.Lease == berth.Forever && m.lease.MaxHold == 0
+}
+
+// Resource is what the claim holds, "" where the primitive has no resources.
+func (c *Claim) Resource() string { return c.see().grant.resource }
+
+// Fence is the number of its grant, 0 before.
+func (c *Claim) Fence() int64 { return c.see().grant.fence }
+
+// Ticket is when the claim came, as far as is known.
+func (c *Claim) Ticket() int64 { return c.see().place.ticket }
+
+// Loose says whether only the handle is left of the claim's hold.
+func (c *Claim) Loose() bool { return c.see().phase == loose }
+
+// Standing is where the claim stands in line, and its record as it goes to the server:
+// with the ticket that it has, and a secret, which is drawn when it is first asked for.
+func (c *Claim) Standing() (place string, record Record) {
+	m := c.see()
+	if m.news.secret == "" {
+		c.on(&event{kind: evSecret, text: newSecret()})
+		m = c.see()
+	}
+	record = c.Record
+	record.Ticket, record.Secret = m.place.ticket, m.news.secret
+	return m.place.at, record
+}
+
+// causeOf is why a context ended: what the caller's own says, else that a limit of
+// the library's own did.
+func causeOf(ctx context.Context) error {
+	if end := scriptkit.CallersEnd(ctx); end != nil {
+		return end
+	}
+	return errNoAnswer
 }
 
 // turns is a mutex for what takes as long as the network does. Whoever waits for
@@ -243,132 +203,4 @@ func (t *turns) Unlock() {
 	defer t.mu.Unlock()
 	t.taken = false
 	t.free.Signal()
-}
-
-// wake signals without blocking. A claim that does not wait yet looks at itself
-// before it does.
-func (c *Claim) wake() {
-	c.mu.Lock()
-	signal := c.signal
-	c.mu.Unlock()
-	select {
-	case signal <- struct{}{}:
-	default:
-	}
-}
-
-// end moves the claim to its last phase, once, and ends its handle's context
-// with the cause. It reports whether this call was the one.
-func (c *Claim) end(cause error) bool {
-	c.mu.Lock()
-	if c.phase == ended {
-		c.mu.Unlock()
-		return false
-	}
-	hold := c.hold
-	if hold != nil {
-		cause = hold.ending(cause)
-	}
-	c.phase, c.err = ended, cause
-	c.mu.Unlock()
-	if hold != nil {
-		hold.finish(cause)
-	}
-	c.wake()
-	return true
-}
-
-func (c *Claim) current() (phase, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.phase, c.err
-}
-
-// overdue is the error of a hold whose time has run out: ErrExpired for a limit
-// of its own, ErrLost for a lease that should have been renewed.
-func (c *Claim) overdue(cause error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.terms.NoRenew || errors.Is(cause, heartbeat.ErrLimit) && c.terms.MaxHold > 0 {
-		return berth.ErrExpired
-	}
-	return berth.ErrLost
-}
-
-// capacity is the stored one, 0 where it is not known.
-func (c *Claim) capacity() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stored
-}
-
-// endWaiting ends a claim that has no handle yet with a refusal.
-func (c *Claim) endWaiting(refusal *berth.AcquireError) {
-	c.mu.Lock()
-	if c.phase != asking && c.phase != waiting {
-		c.mu.Unlock()
-		return
-	}
-	c.phase, c.err = ended, refusal
-	c.mu.Unlock()
-	c.wake()
-}
-
-// unconfirmed says whether the grant needs a confirming call before the caller
-// may have it.
-func (c *Claim) unconfirmed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.confirmed && (c.bounded() || c.entry != nil)
-}
-
-// bounded says whether the hold has a limit of its own, or none at all, or a lease
-// shorter than the wait lease: what runs from the claimant's first call after the
-// grant, which may be a heartbeat that is on its way already. It is called with
-// c.mu held.
-func (c *Claim) bounded() bool {
-	return c.terms.NoRenew || c.terms.MaxHold > 0 || c.terms.Lease < c.Record.Wait
-}
-
-// causeOf is why a context ended: what the caller's own says, else that a limit of
-// the library's own did.
-func causeOf(ctx context.Context) error {
-	if end := scriptkit.CallersEnd(ctx); end != nil {
-		return end
-	}
-	return errNoAnswer
-}
-
-// Resource is what the claim holds, "" where the primitive has no resources.
-func (c *Claim) Resource() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.resource
-}
-
-// Fence is the number of its grant, 0 before.
-func (c *Claim) Fence() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.fence
-}
-
-// Ticket is when the claim came, as far as is known.
-func (c *Claim) Ticket() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ticket
-}
-
-// Standing is where the claim stands in line, and its record as it goes to the server:
-// with the ticket that it has, and a secret, which is drawn when it is first asked for.
-func (c *Claim) Standing() (place string, record Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.secret == "" {
-		c.secret = newSecret()
-	}
-	record = c.Record
-	record.Ticket, record.Secret = c.ticket, c.secret
-	return c.place, record
 }

@@ -118,10 +118,10 @@ func New(cfg Config) *Engine {
 	e.held = heartbeat.Spec{
 		Ends:   true,
 		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },
-		OnWarn: func(l *heartbeat.Lease) { e.heldEvent(observe.HeldLong, l.Claim.(*Claim), nil) },
+		OnWarn: func(l *heartbeat.Lease) { e.heldLong(l.Claim.(*Claim)) },
 		Failed: e.beatFailed,
 	}
-	e.waits = heartbeat.Spec{Ended: waitEnded, Failed: e.beatFailed}
+	e.waits = heartbeat.Spec{Failed: e.beatFailed}
 	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Clock, cfg.Wait, wake.Callbacks{
 		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf,
 	})
@@ -251,18 +251,10 @@ func (e *Engine) deliver(m wake.Message) {
 	}
 	if m.Word != "granted" {
 		// What ends a claim is for the server to say: its heartbeat asks at once.
-		e.beats.Hurry(&c.lease)
+		e.on(c, &event{kind: evPrompted})
 		return
 	}
-	c.mu.Lock()
-	proven := c.secret != "" && m.Field(4) == c.secret
-	if proven {
-		c.pushes, c.pushedFence, c.pushedGift = c.pushes+1, m.Int(1), m.Field(3)
-	}
-	c.mu.Unlock()
-	if proven { // else whoever has published it has not read the claim's record
-		c.wake()
-	}
+	e.on(c, &event{kind: evPushed, text: m.Field(4), given: given{fence: m.Int(1), resource: m.Field(3)}})
 }
 
 // subscribed runs after every subscription: what was published before may have
@@ -385,44 +377,30 @@ const releasesAtOnce = 256
 // many it could not. Config.Retry bounds it once for all: when nothing was answered
 // for so long, nothing more is asked for. Handles without a lease end with the cause.
 func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error) {
-	type parting struct {
-		hold   *Hold
-		before error
-	}
-	var partings []parting
+	var holds []*Hold
 	for _, c := range claims {
-		c.mu.Lock()
-		hold, loose := c.hold, c.loose
-		c.mu.Unlock()
-		if hold == nil {
-			continue
+		if !c.see().grant.handed {
+			continue // its own caller gives it back
 		}
-		if loose {
-			if c.end(cause) {
-				e.holdEvent(observe.Released, hold, nil)
-			}
-			e.forget(c)
-			continue
-		}
-		if mine, before := hold.retire(); mine {
-			partings = append(partings, parting{hold, before})
+		if mine, _ := c.handle.retire(cause); mine {
+			holds = append(holds, &c.handle)
 		}
 	}
 	within := scriptkit.Within(e.cfg.Retry)
 	var answered atomic.Int64 // when an answer last came, on the engine's clock
 	answered.Store(int64(e.clock.Now()))
-	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(partings))
-	for _, p := range partings {
+	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(holds))
+	for _, h := range holds {
 		slots <- struct{}{}
 		go func() {
 			defer func() { <-slots }()
 			if e.clock.Now()-time.Duration(answered.Load()) >= within {
-				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", p.hold.c.Name, within, berth.ErrUnavailable)
-				e.holdEvent(observe.ReleaseFailed, p.hold, err)
+				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, within, berth.ErrUnavailable)
+				e.holdEvent(observe.ReleaseFailed, h.c, err)
 				errs <- err
 				return
 			}
-			err := p.hold.release(context.Background(), p.before)
+			err := h.release(context.Background())
 			if !scriptkit.Repeatable(err) {
 				answered.Store(int64(e.clock.Now()))
 			}
@@ -430,7 +408,7 @@ func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error
 		}()
 	}
 	var told []error
-	for range partings {
+	for range holds {
 		// What had ended before is no failure of Close.
 		if err := <-errs; err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
 			failed++

@@ -41,8 +41,8 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	defer h.e.work.Done()
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()
-	h.exchanges(true)
-	defer h.exchanges(false)
+	h.e.on(h.c, &event{kind: evSwapping})
+	defer h.e.on(h.c, &event{kind: evSwapOver})
 	pace, lost := scriptkit.NewPace(h.e.cfg.Retry), false
 	for attempt := 1; ; attempt++ {
 		if err := h.Err(); err != nil {
@@ -50,9 +50,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		}
 		answer, err := send(context.Background())
 		if err == nil && answer.Ended == nil && answer.Refused == nil {
-			h.c.mu.Lock()
-			h.c.fence, h.c.resource = answer.Fence, answer.Resource
-			h.c.mu.Unlock()
+			h.e.on(h.c, &event{kind: evSwapped, given: given{fence: answer.Fence, resource: answer.Resource}})
 			if answer.More {
 				h.e.sweepSoon(h.c.Name)
 			}
@@ -75,21 +73,10 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 			}
 		}
 		if lost {
-			h.e.lose(h.c)
+			h.e.endHold(h.c, berth.ErrLost)
+			h.part()
 			return true, errors.Join(h.Err(), err)
 		}
 		return false, err
-	}
-}
-
-// exchanges notes that what the claim holds may change, or has: what an answer says
-// of it meanwhile proves nothing, and is asked for again.
-func (h *Hold) exchanges(yes bool) {
-	h.c.mu.Lock()
-	again := h.c.askAgain && !yes
-	h.c.exchanging, h.c.askAgain = yes, false
-	h.c.mu.Unlock()
-	if again {
-		h.e.beats.Hurry(&h.c.lease)
 	}
 }

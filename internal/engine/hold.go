@@ -23,46 +23,30 @@ type Hold struct {
 	c      *Claim
 	caller context.Context // of the acquiring call, for its values
 	waited time.Duration
-	since  time.Duration // on the engine's clock
 
-	ctx    context.Context         // guarded by Claim.mu: nil until somebody asks for it
-	cancel context.CancelCauseFunc // guarded by Claim.mu: of ctx
-
-	mu         sync.Mutex
-	own        bool  // guarded by mu: it lived when Release was first called
-	unanswered bool  // guarded by mu: a release may have run without its answer being read
-	parted     bool  // guarded by mu: the server's answer to a release is known
-	result     error // guarded by mu: what every Release returns since
+	mu     sync.Mutex
+	ctx    context.Context         // guarded by mu: nil until somebody asks for it
+	cancel context.CancelCauseFunc // guarded by mu: of ctx
 }
 
-// handle makes the hold of a claim that was granted, nil where nothing may be held
-// here any more: then the claim is its caller's to give back. Of what has a hold,
-// Close gives back all.
-func (e *Engine) handle(ctx context.Context, c *Claim) *Hold {
-	h := &c.handle
-	h.e, h.c, h.caller, h.since = e, c, ctx, e.clock.Now()
-	h.waited = c.waited(h.since)
+// handle makes the hold of a claim that was granted, nil where nothing may be held here any
+// more, or its time has passed meanwhile: then the claim is its caller's to give back, and
+// why says so. Of what has a hold, Close gives back all.
+func (e *Engine) handle(ctx context.Context, c *Claim) (h *Hold, why error) {
+	h = &c.handle
+	h.e, h.c, h.caller = e, c, ctx
+	now := e.clock.Now()
+	h.waited = c.waited(now)
 	outdated := e.outdated()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed || outdated {
-		return nil
+		return nil, e.closedBy()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.hold = h
-	if c.phase == ended { // its time has passed meanwhile
-		c.err = h.ending(c.err)
+	if fx := c.on(&event{kind: evHanded, now: now}); fx.err != nil {
+		return nil, fx.err
 	}
-	return h
-}
-
-// ending is the error of the hold's end, by its cause. It is called with Claim.mu held.
-func (h *Hold) ending(cause error) error {
-	if _, told := errors.AsType[*berth.EndError](cause); told {
-		return cause
-	}
-	return &berth.EndError{Name: h.c.Name, Claim: h.c.ID, Fence: h.c.fence, Held: h.e.clock.Now() - h.since, Cause: cause}
+	return h, nil
 }
 
 // heldKey is where a context keeps the hold of a name that it was made for.
@@ -90,28 +74,28 @@ func (h *Hold) Resource() string { return h.c.Resource() }
 func (h *Hold) Ticket() int64 { return h.c.Ticket() }
 
 // Reentered says whether the owner held the name already.
-func (h *Hold) Reentered() bool { return h.c.reentry() != nil }
+func (h *Hold) Reentered() bool { return h.c.see().lease.entry != nil }
 
 // Waited is how long the acquiring call took.
 func (h *Hold) Waited() time.Duration { return h.waited }
 
 // Context ends with the hold.
 func (h *Hold) Context() context.Context {
-	h.c.mu.Lock()
+	h.mu.Lock()
 	if h.ctx == nil {
 		h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(h.caller)))
 	}
 	ctx := h.ctx
-	h.c.mu.Unlock()
+	h.mu.Unlock()
 	_ = h.Err() // ends it where the end is known: from before it was made, or by the clock
 	return ctx
 }
 
 // finish ends the context, if there is one.
 func (h *Hold) finish(cause error) {
-	h.c.mu.Lock()
+	h.mu.Lock()
 	cancel := h.cancel
-	h.c.mu.Unlock()
+	h.mu.Unlock()
 	if cancel != nil {
 		cancel(cause)
 	}
@@ -130,21 +114,18 @@ func (h *Hold) Err() error {
 }
 
 func (h *Hold) look() error {
-	p, err := h.c.current()
-	if p == ended {
-		return err
-	}
-	if cause := h.c.lease.Err(h.e.clock.Now()); cause != nil {
-		h.e.leaseEnded(h.c, cause)
-		_, err = h.c.current()
-		return err
-	}
-	if h.e.outdated() && !h.Loose() {
+	m := h.c.see()
+	switch {
+	case m.over():
+		return m.end.err
+	case h.c.lease.Err(h.e.clock.Now()) != nil:
+		h.e.leaseEnded(h.c, h.c.lease.Err(h.e.clock.Now()))
+	case h.e.outdated() && m.phase != loose:
 		h.e.endHold(h.c, berth.ErrLost)
-		_, err = h.c.current()
-		return err
+	default:
+		return nil
 	}
-	return nil
+	return h.c.see().end.err
 }
 
 // Left is how long the holder may still believe in the hold if nothing renews
@@ -157,70 +138,32 @@ func (h *Hold) Left() time.Duration {
 }
 
 // left is how long the lease lasts, also after the hold has ended.
-func (h *Hold) left() time.Duration {
-	deadline := h.c.lease.Deadline()
+func (h *Hold) left() time.Duration { return h.c.left(h.e.clock.Now()) }
+
+// left is how long the claim's lease lasts from a moment on.
+func (c *Claim) left(now time.Duration) time.Duration {
+	deadline := c.lease.Deadline()
 	if deadline == 0 {
 		return berth.Forever
 	}
-	return max(0, deadline-h.e.clock.Now())
+	return max(0, deadline-now)
 }
 
-// leaseEnded ends a hold whose deadline has passed, or that the server does not
-// know any more.
+// leaseEnded ends a hold whose deadline has passed.
 func (e *Engine) leaseEnded(c *Claim, cause error) {
-	if errors.Is(cause, heartbeat.ErrDeadline) || errors.Is(cause, heartbeat.ErrLimit) {
-		cause = c.overdue(cause)
+	if e.outdated() {
+		e.endHold(c, berth.ErrLost) // whoever has ended it there: the node had lost it before
+	} else {
+		e.on(c, &event{kind: evTimeUp, cause: cause})
 	}
-	e.endHold(c, cause)
 }
 
 // endHold ends a hold, once, and tells the observer.
 func (e *Engine) endHold(c *Claim, cause error) {
 	if e.outdated() {
-		cause = berth.ErrLost // whoever has ended it there: the node had lost it before
+		cause = berth.ErrLost // likewise
 	}
-	if !c.end(cause) {
-		return
-	}
-	e.forget(c)
-	c.mu.Lock()
-	hold := c.hold
-	c.mu.Unlock()
-	if hold == nil {
-		return // its caller has not got it; await says why
-	}
-	e.holdEvent(endOf(cause), hold, cause)
-}
-
-// endOf is the event of a hold that ended, by its cause.
-func endOf(cause error) observe.Kind {
-	switch {
-	case errors.Is(cause, berth.ErrExpired):
-		return observe.Expired
-	case errors.Is(cause, berth.ErrReleased):
-		return observe.ReleasedByOther
-	}
-	return observe.Lost
-}
-
-func (e *Engine) holdEvent(kind observe.Kind, h *Hold, err error) {
-	e.event(kind, h.c, func(ev *observe.Event) {
-		ev.Fence, ev.Held, ev.Waited, ev.Lease, ev.Err = h.Fence(), e.clock.Now()-h.since, h.waited, h.c.goesBy().Lease, err
-		switch kind {
-		case observe.Detached, observe.Resumed, observe.ReleaseFailed:
-			ev.Left = h.left()
-		}
-	})
-}
-
-// heldEvent is for a hold whose caller has it already.
-func (e *Engine) heldEvent(kind observe.Kind, c *Claim, err error) {
-	c.mu.Lock()
-	hold := c.hold
-	c.mu.Unlock()
-	if hold != nil {
-		e.holdEvent(kind, hold, err)
-	}
+	e.on(c, &event{kind: evEnd, cause: cause})
 }
 
 // Renew sets the end of the lease anew, counted from now.
@@ -237,9 +180,7 @@ const mostExtended = 250 * 365 * 24 * time.Hour
 
 // MayExtend refuses an extension beyond what can be told of a hold.
 func (h *Hold) MayExtend(by time.Duration) error {
-	h.c.mu.Lock()
-	most := h.c.beyond
-	h.c.mu.Unlock()
+	most := h.c.extended()
 	if left := h.left(); left != berth.Forever {
 		most = max(most, left)
 	}
@@ -263,12 +204,7 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
-	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) {
-		h.c.mu.Lock()
-		h.c.beyond = sum(h.c.beyond, by)
-		spec.Beyond = h.c.beyond
-		h.c.mu.Unlock()
-	})
+	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) { h.c.extends(spec, by) })
 	h.e.beats.Kick(h.c.Name) // for the owner's other entries
 	h.e.event(observe.Extended, h.c, func(ev *observe.Event) { ev.Fence, ev.Lease, ev.Left = h.Fence(), by, h.left() })
 	return nil
@@ -278,21 +214,24 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 // it returns an error the hold stays the handle's, detached or not: nobody else can
 // know how to take it up.
 func (h *Hold) Detach(ctx context.Context) error {
-	detached, left := false, false // guarded by h.mu
+	var mu sync.Mutex
+	detached, left := false, false // guarded by mu
+	var fx effects                 // guarded by mu
+	ev := &event{kind: evDetached}
 	err := h.ask(ctx, ModeDetach, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if !left && h.c.end(berth.ErrReleased) {
-			detached, h.parted = true, true
+		mu.Lock()
+		defer mu.Unlock()
+		if !left && !detached {
+			fx = h.e.act(h.c, ev)
+			detached = fx.has(doFinish)
 		}
 	})
-	h.mu.Lock()
+	mu.Lock()
 	left = true
 	mine := detached
-	h.mu.Unlock()
+	mu.Unlock()
 	if mine {
-		h.e.forget(h.c)
-		h.e.holdEvent(observe.Detached, h, nil)
+		h.e.tell(h.c, ev, &fx)
 		return nil
 	}
 	if err == nil {
@@ -371,12 +310,13 @@ func (e *Engine) MayAdopt(id string) bool {
 // End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {
 	c.begins(start)
-	c.entry = &Entry{Terms: c.terms} // it may be one: then others renew it
+	c.m.news.asked = true // by the node that had it
 	all := left
 	if left < 0 {
 		all = berth.Forever
 	}
-	deadline := heartbeat.Deadline(start, all, c.terms.lease())
+	terms := c.m.lease.Terms
+	deadline := heartbeat.Deadline(start, all, terms.lease())
 	if old := e.find(c.ID); old != nil {
 		e.endHold(old, berth.ErrReleased) // before what is taken back from it is inherited
 	}
@@ -384,22 +324,24 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	most := e.inherits(c, start, deadline)
 	e.claims[c.ID] = c
 	e.mu.Unlock()
-	e.takes(c, grant{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true})
-	h := e.handle(ctx, c)
-	if h == nil {
-		c.end(berth.ErrClosed)
-		e.forget(c)
-		e.spawn(func() { e.cleanUp(c) }) // Close and Abandon give back what is held
+	e.on(c, &event{
+		kind: evGranted, start: start, entry: &Entry{Terms: terms}, // it may be one: then others renew it
+		given: given{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true},
+	})
+	h, err := e.handle(ctx, c)
+	if err != nil {
+		// Close and Abandon give back what is held.
+		e.on(c, &event{kind: evLeave, cause: &berth.AcquireError{Reason: berth.ReasonFailed}})
 		if e.outdated() {
-			return nil, berth.ErrLost // this node had taken it up, as the server sees it
+			err = berth.ErrLost // this node had taken it up, as the server sees it
 		}
-		return nil, berth.ErrClosed
+		return nil, err
 	}
 	if most != 0 {
 		e.beats.Hurry(&c.lease)
 	}
 	e.prime()
-	e.holdEvent(observe.Resumed, h, nil)
+	e.holdEvent(observe.Resumed, c, nil)
 	return h, nil
 }
 
@@ -431,24 +373,17 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 		cancel()
 		ended := h.Err()
 		over := ended != nil
-		if !over || h.gone() {
+		if m := h.c.see(); !over || m.end.parted && m.end.result == nil { // or released or detached by f
 			ended = nil
 			if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
 				ended = released // it had ended, and nobody here had heard of it yet
 			}
 		} else {
-			h.part(ended)
+			h.part()
 		}
 		err = Outcome(ctx, err, ended, over)
 	}()
 	return f(inner)
-}
-
-// gone says whether the hold was released or detached by its handle.
-func (h *Hold) gone() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.parted && h.result == nil
 }
 
 // Outcome is the error of a Do: that of f, err, and why the hold ended before f did,

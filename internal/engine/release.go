@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -17,27 +16,23 @@ import (
 // goes on, and the call ends with the wait. A hold that was released or detached here,
 // or that somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
-	if h.settle() {
-		return nil
-	}
-	mine, before := h.retire()
-	if !mine {
-		return before
+	if mine, result := h.retire(berth.ErrReleased); !mine {
+		return result
 	}
 	counts := h.e.begin()
 	if counts {
 		defer h.e.work.Done()
 	}
 	if ctx.Done() == nil {
-		return h.release(ctx, before)
+		return h.release(ctx)
 	}
 	if !counts {
 		inner, cancel := h.e.Overtime(ctx)
 		defer cancel()
-		return h.release(inner, before)
+		return h.release(inner)
 	}
 	reply := make(chan error, 1)
-	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx), before) })
+	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx)) })
 	if ctx.Err() == nil {
 		select {
 		case err := <-reply:
@@ -73,129 +68,104 @@ func (e *Engine) Overtime(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// retire ends what the caller holds before a release is sent, and returns why it
-// had ended before, nil if it lived. mine is false where there is nothing for
-// this handle to release: then the error is what Release returns.
-func (h *Hold) retire() (mine bool, before error) {
-	before = h.Err()
-	h.mu.Lock()
-	h.own = h.c.end(berth.ErrReleased) || h.own
-	own, parted, result := h.own, h.parted, h.result
-	h.mu.Unlock()
-	h.e.forget(h.c)
-	if parted {
-		return false, result
-	}
-	if own {
-		return true, nil // also for a Release that follows one that got no answer
-	}
-	return !errors.Is(before, berth.ErrReleased), before
+// retire ends what the caller holds before a release is sent. mine is false where there is
+// nothing for this handle to release: then the error is what Release returns. A handle
+// that is loose ends with the cause.
+func (h *Hold) retire(cause error) (mine bool, result error) {
+	_ = h.Err() // what has ended by the clock was not released
+	fx := h.e.on(h.c, &event{kind: evRelease, cause: cause})
+	return fx.has(doSend), fx.err
 }
 
-// release sends the release and keeps what the server says of it.
-func (h *Hold) release(ctx context.Context, before error) error {
-	kind, then, err := h.releaseOnce(ctx, before)
-	if kind != "" {
-		h.e.holdEvent(kind, h, err)
+// release sends the release and keeps what the server says of it. Only where an acquire or
+// a restore went unanswered does it leave a tombstone.
+func (h *Hold) release(ctx context.Context) error {
+	ev := event{kind: evParted}
+	fx := h.releaseOnce(ctx, &ev)
+	h.e.tell(h.c, &ev, &fx)
+	if ev.parting.Then != nil {
+		ev.parting.Then()
 	}
-	if then != nil {
-		then()
-	}
-	return err
+	return fx.err
 }
 
-// releaseOnce also says which event is to be sent, and what is to be called then.
-func (h *Hold) releaseOnce(ctx context.Context, before error) (observe.Kind, func(), error) {
-	h.c.calls.Lock()
-	defer h.c.calls.Unlock()
-	h.mu.Lock()
-	parted, result := h.parted, h.result
-	h.mu.Unlock()
-	if parted {
-		return "", nil, result
+// releaseOnce returns what release is to tell, which takes as long as the observer likes.
+func (h *Hold) releaseOnce(ctx context.Context, ev *event) effects {
+	e, c := h.e, h.c
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	m := c.see()
+	if m.end.parted {
+		return effects{err: m.end.result}
 	}
-	if before != nil {
-		h.c.Thin.Store(false) // the script of thin names would not look at the clock
+	if !m.end.own {
+		c.Thin.Store(false) // the script of thin names would not look at the clock
 	}
-	parting, err := h.e.sendRelease(ctx, h.c)
+	parting, err := e.sendRelease(ctx, c)
+	ev.now = e.clock.Now()
 	if err != nil {
-		h.mu.Lock()
-		h.unanswered = h.unanswered || scriptkit.MaybeRan(err)
-		h.mu.Unlock()
-		return observe.ReleaseFailed, nil, err
+		ev.kind, ev.mayRun = evPartFailed, scriptkit.MaybeRan(err)
+		c.on(ev)
+		return effects{tell: observe.ReleaseFailed, err: err}
 	}
 	if parting.More {
-		h.e.sweepSoon(h.c.Name)
+		e.sweepSoon(c.Name)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	parting.Unanswered = parting.Unanswered || h.unanswered
-	h.parted, h.result = true, h.outcome(parting, before)
-	switch {
-	case before != nil:
-		return "", parting.Then, h.result // its end has been told
-	case h.result != nil:
-		return endOf(h.result), parting.Then, h.result
-	case parting.Entries > 0:
-		return observe.ReentryEnded, parting.Then, nil
-	}
-	return observe.Released, parting.Then, nil
+	ev.parting = parting
+	return c.on(ev)
 }
 
-// outcome is what a release returns, by what the server says and by what was
-// known before it was sent.
-func (h *Hold) outcome(p Parting, before error) error {
-	mine := p.Fence == h.Fence() // else the claim had lost its grant, and got another
-	cause := before
-	switch {
-	case p.Word == GivenBack && mine:
-		return nil
-	case p.Word == ForceReleased || p.Word == TakenOver:
-		cause = berth.ErrReleased
-	case before != nil:
-	case p.Word == NotHeld && p.Unanswered:
-		return nil // an earlier attempt to release it has done so
-	case p.Word == HadExpired && mine:
-		cause = h.c.overdue(nil)
-	default:
-		cause = berth.ErrLost // forgotten before its time, or in line again
+// sendRelease sends the release. It is called with c.calls held.
+func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
+	stays := time.Duration(0)
+	if c.see().news.lost {
+		stays = tombstone
 	}
-	h.c.mu.Lock()
-	defer h.c.mu.Unlock()
-	return h.ending(cause)
+	rise := e.lowerSiblings(c)
+	parting, err := e.cfg.Scripts.Release(ctx, c, stays)
+	rise(err)
+	return parting, err
+}
+
+// remove removes a claim that has no handle, in whatever state it is. It waits for the
+// claim's call in flight.
+func (e *Engine) remove(c *Claim) {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	ctx, cancel := scriptkit.Limit(context.Background(), e.cfg.CleanupTimeout)
+	defer cancel()
+	if _, err := e.sendRelease(ctx, c); err != nil {
+		e.event(observe.CleanupFailed, c, func(ev *observe.Event) { ev.Err = err })
+	}
 }
 
 // Drop ends a hold whose caller has left, and gives it back in the background.
 func (h *Hold) Drop() {
-	if h.settle() {
-		return
-	}
-	if mine, before := h.retire(); mine {
-		h.part(before)
-	}
-}
-
-// lose ends a hold of which the server says something else than is believed here, or
-// may, and gives back whatever the claim is there.
-func (e *Engine) lose(c *Claim) {
-	e.endHold(c, berth.ErrLost)
-	c.mu.Lock()
-	hold := c.hold
-	c.mu.Unlock()
-	if hold != nil {
-		hold.part(berth.ErrLost)
-	} else if e.begin() {
-		e.spawn(func() { e.cleanUp(c) })
-		e.work.Done()
+	if mine, _ := h.retire(berth.ErrReleased); mine {
+		h.part()
 	}
 }
 
 // part gives back a hold that has ended here and that the server may still count.
 // Nothing is protected by it any more, so nobody has to wait for the answer.
-func (h *Hold) part(ended error) {
+func (h *Hold) part() {
 	if !h.e.begin() {
 		return
 	}
 	defer h.e.work.Done()
-	h.e.spawn(func() { _ = h.release(context.Background(), ended) }) // the observer is told where it fails
+	h.e.spawn(func() { _ = h.release(context.Background()) }) // the observer is told where it fails
 }
+
+// Loosen gives a hold's claim back to the server, in the background, and leaves the
+// handle without a lease: nothing ends it but Release, which sends nothing then, and
+// the engine's end. It is for what is only told to a claim, and kept from nobody.
+func (h *Hold) Loosen() {
+	if !h.e.begin() {
+		return // Close gives it back
+	}
+	defer h.e.work.Done()
+	h.e.on(h.c, &event{kind: evLoosen})
+}
+
+// Loose says whether the hold was loosened.
+func (h *Hold) Loose() bool { return h.c.Loose() }

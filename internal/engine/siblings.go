@@ -17,6 +17,109 @@ import (
 // their local deadlines are lengthened once the extension is confirmed, and
 // lowered before the release that takes it back is sent.
 
+// kin is what a claim knows of its deadline because of its siblings.
+type kin struct {
+	replied  time.Duration      // when the answer that made it an entry was read
+	ceilings map[*Claim]ceiling // what entries in the middle of their release may leave of it
+	told     time.Duration      // the local deadline by the last answer; a call under way may have lowered it
+	beyond   time.Duration      // how much further than its lease it was extended, as far as is known
+	renewed  time.Duration      // start of the last call that renewed it
+	steps    int                // how much has become of its deadline; orders what follows, which the clock would not
+	heardAt  int                // the step of the last answer
+	liftedAt int                // the step at which the last of the ceilings was lifted
+	notes    map[*Claim]note    // what its siblings believed in before it was sent
+	heralded []string           // the siblings that were lowered for its removal; guarded by calls
+	mayGo    bool               // an attempt of its removal may run yet; guarded by calls
+}
+
+// ceiling is what the removal of another entry may leave of a claim's deadline.
+type ceiling struct {
+	at   time.Duration
+	step int // when it was set
+}
+
+// note is a claim's deadline before something that may lengthen it was sent.
+type note struct {
+	deadline time.Duration
+	step     int
+}
+
+// Entry is what the server says of a claim whose owner held the name already.
+type Entry struct {
+	Terms
+	// Extends is by how much the claim lengthens the common deadline, confirmed
+	// or not.
+	Extends time.Duration
+	// Common is what is left of the common deadline, below 0 for no end, and where
+	// the outermost entry has yet to speak.
+	Common time.Duration
+
+	rest time.Duration // what its claimant's confirming call adds
+}
+
+// Heralded are the owner's other entries whose local deadlines were lowered before
+// the claim's removal is sent: only where no other stays may it take anything back.
+func (c *Claim) Heralded() []string { return c.kin.heralded }
+
+// extended is by how much the claim was extended, as far as is known.
+func (c *Claim) extended() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kin.beyond
+}
+
+func (c *Claim) extends(spec *heartbeat.Spec, by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kin.beyond = sum(c.kin.beyond, by)
+	spec.Beyond = c.kin.beyond
+}
+
+// overtaken says whether something was taken back since the call was sent.
+func (c *Claim) overtaken(seen sight) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kin.liftedAt > seen.step
+}
+
+// heard takes an answer that the claim holds, and has its deadlines set anew where the
+// answer has lifted a ceiling.
+func (c *Claim) heard(start, left time.Duration) deed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kin.renewed = start
+	if left < 0 {
+		left = berth.Forever
+	}
+	c.hears(heartbeat.Deadline(start, left, c.m.lease.lease()))
+	if len(c.kin.ceilings) > 0 {
+		return doTime
+	}
+	return 0
+}
+
+// time sets what an answer, or a push, says of the hold's deadlines.
+func (c *Claim) time(spec *heartbeat.Spec, g given) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := spec.Deadline
+	c.m.time(spec, g)
+	if c.m.phase == loose {
+		return
+	}
+	if before == 0 && g.confirmed { // it was just granted
+		c.kin.renewed = g.start
+	}
+	spec.Limit = c.bound(spec)
+	if before != 0 && c.kin.liftedAt > g.seen.step {
+		// Something was taken back since that call was sent: its answer may be from
+		// before, and the server has been asked again.
+		spec.Deadline = min(spec.Deadline, before)
+	}
+	c.hears(spec.Deadline)
+	spec.Beyond = c.kin.beyond
+}
+
 // siblings are the other holds of the claim's owner on its name, on this node.
 func (e *Engine) siblings(c *Claim) []*Claim {
 	e.mu.Lock()
@@ -24,20 +127,12 @@ func (e *Engine) siblings(c *Claim) []*Claim {
 	var found []*Claim
 	for _, other := range e.claims {
 		if other != c && other.Name == c.Name && other.owner() == c.owner() {
-			if p, _ := other.current(); p == granted {
+			if m := other.see(); m.holds() {
 				found = append(found, other)
 			}
 		}
 	}
 	return found
-}
-
-// reentry is what the server said of an entry of an owner that held already, nil
-// for any other claim.
-func (c *Claim) reentry() *Entry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.entry
 }
 
 // noteSiblings keeps the deadlines of the others as they are without the claim:
@@ -49,12 +144,12 @@ func (e *Engine) noteSiblings(c *Claim) {
 	notes := make(map[*Claim]note)
 	for _, other := range e.siblings(c) {
 		other.mu.Lock()
-		other.steps++
-		notes[other] = note{deadline: other.lease.Deadline(), step: other.steps}
+		other.kin.steps++
+		notes[other] = note{deadline: other.lease.Deadline(), step: other.kin.steps}
 		other.mu.Unlock()
 	}
 	c.mu.Lock()
-	c.notes = notes
+	c.kin.notes = notes
 	c.mu.Unlock()
 }
 
@@ -63,13 +158,13 @@ func (e *Engine) noteSiblings(c *Claim) {
 func (c *Claim) noted(other *Claim) note {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.notes[other]
+	return c.kin.notes[other]
 }
 
 // hears takes a deadline that an answer gives. It is called with c.mu held.
 func (c *Claim) hears(deadline time.Duration) {
-	c.steps++
-	c.told, c.heardAt = deadline, c.steps
+	c.kin.steps++
+	c.kin.told, c.kin.heardAt = deadline, c.kin.steps
 }
 
 // lengthenSiblings moves the deadlines of the others to what the entry's grant
@@ -92,8 +187,8 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 				spec.Deadline = further
 				other.mu.Lock()
 				other.hears(further)
-				other.beyond = sum(other.beyond, entry.Extends)
-				spec.Beyond = other.beyond
+				other.kin.beyond = sum(other.kin.beyond, entry.Extends)
+				spec.Beyond = other.kin.beyond
 				other.mu.Unlock()
 			}
 		})
@@ -108,23 +203,23 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 	if !c.mayExtend() {
 		return func(error) {}
 	}
-	c.heralded = c.heralded[:0]
+	c.kin.heralded = c.kin.heralded[:0]
 	siblings := e.siblings(c)
 	e.removing(c, siblings)
 	for _, other := range siblings {
 		if e.lowerSibling(c, other) {
-			c.heralded = append(c.heralded, other.ID)
-		} else if !c.mayGo {
+			c.kin.heralded = append(c.kin.heralded, other.ID)
+		} else if !c.kin.mayGo {
 			e.spares(c, other)
 		}
 	}
 	return func(err error) {
-		if err != nil && (c.mayGo || scriptkit.MaybeRan(err)) {
-			c.mayGo = true
+		if err != nil && (c.kin.mayGo || scriptkit.MaybeRan(err)) {
+			c.kin.mayGo = true
 			e.loses(c)
 			return // it may run yet: believe no more than what it leaves
 		}
-		c.mayGo = false
+		c.kin.mayGo = false
 		for _, id := range e.removed(c) {
 			e.liftSibling(c, id)
 		}
@@ -144,14 +239,14 @@ func (e *Engine) lowerSibling(c, other *Claim) bool {
 		other.mu.Lock()
 		defer other.mu.Unlock()
 		lowered = true
-		least := max(spec.Deadline, other.told)
-		if other.heardAt > noted.step {
+		least := max(spec.Deadline, other.kin.told)
+		if other.kin.heardAt > noted.step {
 			least = sooner(least, unused) // else it knows nothing of what the claim extended
 		}
-		quiet := len(other.ceilings) == 0
+		quiet := len(other.kin.ceilings) == 0
 		// One that is being removed already may be gone when this one goes, and each
 		// takes back its own.
-		for removed, another := range other.ceilings {
+		for removed, another := range other.kin.ceilings {
 			if removed == c {
 				continue
 			}
@@ -161,19 +256,19 @@ func (e *Engine) lowerSibling(c, other *Claim) bool {
 			}
 			least = min(least, left)
 		}
-		if quiet && noted.step > other.liftedAt && noted.deadline != 0 {
+		if quiet && noted.step > other.kin.liftedAt && noted.deadline != 0 {
 			least = max(least, noted.deadline)
 		}
 		least = max(least, other.renewedUntil(spec))
-		if earlier, again := other.ceilings[c]; again {
+		if earlier, again := other.kin.ceilings[c]; again {
 			least = max(least, earlier.at) // lowered for an earlier attempt already
 		}
 		spec.Deadline = min(spec.Deadline, least)
-		if other.ceilings == nil {
-			other.ceilings = make(map[*Claim]ceiling)
+		if other.kin.ceilings == nil {
+			other.kin.ceilings = make(map[*Claim]ceiling)
 		}
-		other.steps++
-		other.ceilings[c] = ceiling{at: least, step: other.steps}
+		other.kin.steps++
+		other.kin.ceilings[c] = ceiling{at: least, step: other.kin.steps}
 		spec.Limit = other.bound(spec)
 	})
 	return done && lowered
@@ -209,10 +304,10 @@ func (e *Engine) liftSibling(c *Claim, id string) {
 func (c *Claim) lifts(removed *Claim, spec *heartbeat.Spec) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, low := c.ceilings[removed]
-	delete(c.ceilings, removed)
-	c.steps++
-	c.liftedAt = c.steps
+	was, low := c.kin.ceilings[removed]
+	delete(c.kin.ceilings, removed)
+	c.kin.steps++
+	c.kin.liftedAt = c.kin.steps
 	spec.Limit = c.bound(spec)
 	if spec.Deadline == 0 {
 		return
@@ -221,7 +316,7 @@ func (c *Claim) lifts(removed *Claim, spec *heartbeat.Spec) {
 	if low {
 		spec.Deadline = min(spec.Deadline, max(was.at, c.renewedUntil(spec)))
 	}
-	c.told = spec.Deadline
+	c.kin.told = spec.Deadline
 }
 
 // inherits takes over what others are taking back of a hold that is taken up again
@@ -247,10 +342,10 @@ func (e *Engine) inherits(c *Claim, start, deadline time.Duration) (most time.Du
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.steps++
-	c.ceilings = make(map[*Claim]ceiling)
+	c.kin.steps++
+	c.kin.ceilings = make(map[*Claim]ceiling)
 	for _, removed := range going {
-		c.ceilings[removed] = ceiling{at: most, step: c.steps}
+		c.kin.ceilings[removed] = ceiling{at: most, step: c.kin.steps}
 	}
 	return most
 }
@@ -330,7 +425,7 @@ func (e *Engine) removed(c *Claim) []string {
 func (c *Claim) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.entry == nil || c.entry.Common >= 0
+	return c.m.lease.entry == nil || c.m.lease.entry.Common >= 0
 }
 
 // takenBack says whether something of the claim's deadline has been taken back
@@ -339,17 +434,17 @@ func (c *Claim) settled() bool {
 func (c *Claim) takenBack(since note) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.ceilings) > 0 || c.liftedAt > since.step
+	return len(c.kin.ceilings) > 0 || c.kin.liftedAt > since.step
 }
 
 // unused is the most that the removal of the claim can take back.
 func (c *Claim) unused(now time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entry == nil {
+	if c.m.lease.entry == nil {
 		return c.Extends
 	}
-	return max(0, c.entry.Extends-max(0, now-c.replied))
+	return max(0, c.m.lease.entry.Extends-max(0, now-c.kin.replied))
 }
 
 // mayExtend says whether the claim has lengthened what its owner holds, as far as
@@ -357,39 +452,24 @@ func (c *Claim) unused(now time.Duration) time.Duration {
 func (c *Claim) mayExtend() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Extends > 0 && (c.entry != nil || c.lost && c.ticket == 0)
+	return c.Extends > 0 && (c.m.lease.entry != nil || c.m.news.lost && c.m.place.ticket == 0)
 }
 
 // renewedUntil is what the claim's own last renewal gives it, whatever others
 // extended: only for the outermost entry, whose renewals count. It is called with
 // c.mu held.
 func (c *Claim) renewedUntil(spec *heartbeat.Spec) time.Duration {
-	if c.entry != nil || !spec.Renews || !c.confirmed {
+	if c.m.lease.entry != nil || !spec.Renews || !c.m.grant.confirmed {
 		return math.MinInt64
 	}
-	return heartbeat.Deadline(c.renewed, spec.Lease, spec.Lease)
-}
-
-// limited is the local end of a hold's maximum, which runs from its first
-// confirmed call, and of what others are taking back.
-func (c *Claim) limited(g grant, spec *heartbeat.Spec) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g.confirmed && c.terms.MaxHold > 0 && c.limit == 0 {
-		from := g.start
-		if c.mayRun {
-			from = min(from, c.since)
-		}
-		c.limit = heartbeat.Deadline(from, c.terms.MaxHold, spec.Lease)
-	}
-	return c.bound(spec)
+	return heartbeat.Deadline(c.kin.renewed, spec.Lease, spec.Lease)
 }
 
 // bound is the earliest of the claim's limit and its ceilings, 0 for none. What it
 // has renewed since stays whatever is taken back. It is called with c.mu held.
 func (c *Claim) bound(spec *heartbeat.Spec) time.Duration {
-	at := c.limit
-	for _, ceiling := range c.ceilings {
+	at := c.m.lease.limit
+	for _, ceiling := range c.kin.ceilings {
 		until := max(ceiling.at, c.renewedUntil(spec))
 		if at == 0 || until < at {
 			at = until

@@ -1,0 +1,453 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// on takes an event, and returns what the engine has to do. Of an own call that is older than
+// one that was answered already, only what is final counts.
+func (m *machine) on(ev *event) effects {
+	t := m.course
+	if t == nil {
+		t = &course
+	}
+	r := t[ev.kind][m.phase]
+	if r == ignores {
+		return effects{}
+	}
+	switch ev.kind {
+	case evHeld, evWaits, evUnknown:
+		if !m.answer(ev.start) {
+			return effects{do: doSkip}
+		}
+	case evTooHeavy, evOver, evRestored, evRestoredHeld, evRequeued:
+		m.answer(ev.start)
+	}
+	return m.follow(r, ev)
+}
+
+// follow does what a rule says.
+func (m *machine) follow(r rule, ev *event) effects {
+	switch r {
+	case sends:
+		m.news.asked = true
+		return effects{do: doSend}
+	case joins:
+		return m.join(ev)
+	case takes:
+		return m.takeAnswer(ev)
+	case hears:
+		m.answer(ev.start)
+		m.lease.capacity = ev.capacity
+		return effects{do: doTake}
+	case passes:
+		if ev.late { // the claim's removal may be on its way
+			return effects{}
+		}
+		return effects{do: doTake}
+	case complains:
+		return m.complain(ev)
+	case doubts:
+		m.news.lost = m.news.lost || ev.revives
+		return effects{}
+	case proves:
+		if m.news.secret == "" {
+			m.news.secret = ev.text
+		}
+		return effects{}
+	case notes, wakes:
+		return m.push(ev, r == wakes)
+	case hurries:
+		return effects{do: doHurry | doSkip}
+	case believes:
+		return m.believe(ev)
+	case settles:
+		if !m.grant.confirmed && (m.bounded() || m.lease.entry != nil) {
+			return effects{do: doConfirm}
+		}
+		return effects{do: doTake}
+	case refuses:
+		return effects{do: doTake, err: m.end.err}
+	case looks:
+		return m.look(ev)
+	case misses:
+		return m.miss(ev)
+	}
+	return m.followAnswer(r, ev)
+}
+
+// followAnswer is follow of what the answer to an own call, a restore or a requeue says.
+func (m *machine) followAnswer(r rule, ev *event) effects {
+	switch r {
+	case discovers:
+		return m.discover(ev)
+	case renews:
+		return m.renew(ev)
+	case stays:
+		m.news.denied = max(m.news.denied, ev.seen.pushes)
+		return m.keepPlace(ev, ev.status.Left)
+	case stands:
+		fx := m.keepPlace(ev, m.record.Wait)
+		fx.tell = observe.Restored
+		return fx
+	case moves:
+		if ev.place.at == "" { // it does not wait there any more: a heartbeat says what it does
+			return effects{}
+		}
+		m.place = ev.place
+		return effects{do: doTake, tell: observe.Requeued}
+	case restores:
+		return effects{do: doRestore | doSkip}
+	case returns:
+		m.news.doubt = true // from here on a push may be about the grant that it had before
+		return effects{do: doSend}
+	case declines:
+		s := &ev.status
+		return m.refuse(&berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: s.Capacity, Held: s.Held, Waiting: s.Waiting})
+	case stops:
+		return m.refuse(&berth.AcquireError{Reason: berth.ReasonGone})
+	case breaks:
+		return m.refuse(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: ev.cause})
+	case vanishes, loses:
+		return m.lose(ev, r == loses)
+	case ends:
+		return m.finish(berth.ErrReleased, ev.now)
+	case swaps:
+		m.news.swapping = true
+	case swapped:
+		m.grant.fence, m.grant.resource = ev.given.fence, ev.given.resource
+	case unswaps:
+		again := m.news.askAgain
+		m.news.swapping, m.news.askAgain = false, false
+		if again {
+			return effects{do: doHurry}
+		}
+	default:
+		return m.followEnd(r, ev)
+	}
+	return effects{}
+}
+
+// followEnd is follow of what the caller does, and of what ends a hold.
+func (m *machine) followEnd(r rule, ev *event) effects {
+	switch r {
+	case hands:
+		m.phase, m.grant.handed, m.grant.since = held, true, ev.now
+	case expires:
+		return m.finish(m.overdue(ev.cause), ev.now)
+	case closes:
+		return m.finish(ev.cause, ev.now)
+	case frees:
+		m.end.parted = true
+		fx := m.finish(ev.cause, ev.now)
+		if !errors.Is(ev.cause, berth.ErrLost) {
+			fx.tell, fx.err = observe.Released, nil
+		}
+		return fx
+	case loosens:
+		m.phase = loose
+		return effects{do: doLoosen | doRemove}
+	case forgoes:
+		m.end.parted = true
+		return effects{do: doRemove}
+	case detaches:
+		m.end.parted = true
+		fx := m.finish(berth.ErrReleased, ev.now)
+		m.phase, fx.tell, fx.err = detached, observe.Detached, nil
+		return fx
+	case leaves:
+		return m.leave(ev)
+	case retires:
+		m.end.own = true
+		fx := m.finish(berth.ErrReleased, ev.now)
+		fx.do, fx.tell, fx.err = fx.do|doSend, "", nil
+		return fx
+	case repeats:
+		return m.repeat()
+	case parts:
+		return m.part(ev)
+	case wonders:
+		m.end.mayRun = m.end.mayRun || ev.mayRun
+	}
+	return effects{}
+}
+
+// join has the claim wait in line.
+func (m *machine) join(ev *event) effects {
+	m.answer(ev.start)
+	m.phase, m.place, m.lease.capacity, m.lease.mayRun = waiting, ev.place, ev.capacity, false
+	// An earlier attempt that went unanswered may have waited, been granted and
+	// expired since: then a push is not about this place.
+	m.news.doubt = m.news.doubt || m.news.lost
+	fx := effects{do: doTake | doJoin, tell: observe.Queued}
+	if m.news.pushes > 0 {
+		fx.do |= doWake
+	}
+	return fx
+}
+
+// takeAnswer takes the grant that an attempt's answer brings.
+func (m *machine) takeAnswer(ev *event) effects {
+	m.answer(ev.start)
+	m.place.ticket, m.lease.capacity = ev.place.ticket, ev.capacity
+	if ev.entry != nil {
+		m.lease.entry, m.lease.Terms = ev.entry, ev.entry.Terms
+		if m.lease.MaxHold > 0 { // it runs already
+			m.lease.limit = heartbeat.Deadline(ev.start, m.lease.MaxHold, m.lease.lease())
+		}
+	}
+	fx := m.take(ev.given)
+	fx.do |= doTake
+	return fx
+}
+
+// take moves the claim to granted.
+func (m *machine) take(g given) effects {
+	m.phase, m.grant = granted, grant{fence: g.fence, resource: g.resource, confirmed: g.confirmed}
+	return effects{do: doKeep, given: g}
+}
+
+// push takes a push that says that the claim was granted. Whoever does not know the secret
+// has not read the claim's record.
+func (m *machine) push(ev *event, wakes bool) effects {
+	if m.news.secret == "" || ev.text != m.news.secret {
+		return effects{}
+	}
+	m.news.pushes, m.news.pushed = m.news.pushes+1, ev.given
+	if wakes {
+		return effects{do: doWake}
+	}
+	return effects{}
+}
+
+// believe looks at the last push. The claim's own last answered call vouches for it if that
+// is not too old: the hand-off gave the grant what the claim had left, so the deadline stays
+// that of the call.
+func (m *machine) believe(ev *event) effects {
+	if m.news.pushes == m.news.denied {
+		return effects{}
+	}
+	if m.bounded() || m.news.doubt || ev.now-m.place.heard > m.record.Wait/2 {
+		return effects{do: doConfirm}
+	}
+	g := m.news.pushed
+	g.start, g.left = m.place.heard, m.place.left
+	fx := m.take(g)
+	fx.do |= doTake
+	return fx
+}
+
+// discover takes a grant that an own call's answer tells of.
+func (m *machine) discover(ev *event) effects {
+	unheard := m.news.pushes <= m.news.denied
+	fx := m.take(ev.given)
+	fx.do |= doWake | doSkip
+	if unheard {
+		fx.do |= doEcho
+	}
+	return fx
+}
+
+// look returns what is known before an own call is sent. A heartbeat that is still on its
+// way counts as unanswered from then on.
+func (m *machine) look(ev *event) effects {
+	if m.news.sent != 0 {
+		m.began(m.news.sent)
+	}
+	if ev.beats {
+		m.news.sent = ev.start
+	}
+	return effects{seen: sight{
+		pushes: m.news.pushes, held: m.holds(), begun: m.grant.confirmed, fence: m.grant.fence,
+	}}
+}
+
+// began takes note of a call, sent at start, that may have run without its answer being
+// read: a maximum hold may run from then on.
+func (m *machine) began(start time.Duration) {
+	if !m.lease.mayRun {
+		m.lease.mayRun, m.lease.since = true, start
+	}
+}
+
+// keepPlace takes an answer that the claim waits.
+func (m *machine) keepPlace(ev *event, left time.Duration) effects {
+	m.place.heard, m.place.left, m.lease.mayRun = ev.start, left, false
+	return effects{do: doTake, left: left}
+}
+
+// refuse ends a claim that has no handle.
+func (m *machine) refuse(refusal *berth.AcquireError) effects {
+	m.phase, m.end.err = ended, refusal
+	return effects{do: doWake | doForget | doSkip}
+}
+
+// renew takes an answer that a claim holds which is known to hold.
+func (m *machine) renew(ev *event) effects {
+	switch m.judge(ev) {
+	case otherGrant:
+		return m.lose(ev, true)
+	case unclear:
+		m.news.askAgain = m.news.swapping // when that call is over
+		if m.news.swapping {
+			return effects{do: doSkip}
+		}
+		return effects{do: doSkip | doHurry}
+	}
+	if ev.stale {
+		return effects{do: doSkip}
+	}
+	fx := effects{do: doTake, left: ev.status.Left}
+	if !m.grant.confirmed {
+		fx.do |= doTime // a maximum hold runs from here on
+	}
+	m.grant.confirmed = true
+	return fx
+}
+
+// verdict is what an answer that a claim holds says of the grant that is believed in.
+type verdict uint8
+
+const (
+	sameGrant  verdict = iota // it is of that grant
+	otherGrant                // it is of another one: that one was lost
+	unclear                   // it may be older than that one
+)
+
+// judge compares the grant that an answer names with the one that is believed in. A failover
+// may have lost that one, of which a push or an answer told, and the claim may have got
+// another. A claim whose caller has no handle yet takes what the answer names.
+func (m *machine) judge(ev *event) verdict {
+	fence, resource := ev.status.Fence, ev.status.Resource
+	switch {
+	case fence == m.grant.fence && resource == m.grant.resource:
+		return sameGrant
+	case m.news.swapping || ev.seen.fence != m.grant.fence:
+		return unclear // an exchange changes both, and a push overtakes what is under way
+	case m.phase == held:
+		return otherGrant
+	}
+	m.grant.fence, m.grant.resource = fence, resource
+	return sameGrant
+}
+
+// lose ends a hold of which the server says something else than is believed here.
+func (m *machine) lose(ev *event, part bool) effects {
+	if ev.kind != evHeld && !ev.seen.held {
+		return effects{do: doSkip} // older than the grant
+	}
+	fx := m.finish(berth.ErrLost, ev.now)
+	if part {
+		fx.do |= doPart // the claim's place, or its other grant, is no use to anybody
+	}
+	return fx
+}
+
+// finish ends a hold.
+func (m *machine) finish(cause error, now time.Duration) effects {
+	fx := effects{do: doForget | doWake | doSkip, err: cause}
+	if m.grant.handed {
+		cause = m.ending(cause, now)
+		fx.do |= doFinish
+		fx.tell = endOf(cause)
+	}
+	m.phase, m.end.err, fx.end = ended, cause, cause
+	return fx
+}
+
+// leave ends a claim whose caller gets an error. It is removed from the server in whatever
+// state it is there, unless the server has just said that it has nothing of it.
+func (m *machine) leave(ev *event) effects {
+	refusal := ev.cause.(*berth.AcquireError)
+	if m.phase != ended {
+		m.phase, m.end.err = ended, refusal
+	}
+	fx := effects{do: doForget}
+	if m.news.asked && (m.news.lost || !m.nothingOf(refusal.Reason)) {
+		fx.do |= doRemove
+	}
+	return fx
+}
+
+// nothingOf says whether a server that refuses a claim for that reason has nothing of it.
+func (m *machine) nothingOf(reason berth.Reason) bool {
+	switch reason {
+	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty,
+		berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonDeadlock, berth.ReasonTooManyEntries:
+		return true
+	case berth.ReasonAttempts:
+		return !m.mayWait
+	}
+	return false
+}
+
+// repeat is a release of a hold that has ended. One that was released or detached here, or
+// that somebody else has released or taken up, is not this handle's to release.
+func (m *machine) repeat() effects {
+	switch {
+	case m.end.parted:
+		return effects{err: m.end.result}
+	case m.end.own: // a release that follows one that got no answer
+		return effects{do: doSend}
+	case errors.Is(m.end.err, berth.ErrReleased):
+		return effects{err: m.end.err}
+	}
+	return effects{do: doSend, err: m.end.err}
+}
+
+// part takes the answer to a release.
+func (m *machine) part(ev *event) effects {
+	if m.end.parted {
+		return effects{err: m.end.result}
+	}
+	m.end.parted, m.end.result = true, m.outcome(ev)
+	fx := effects{err: m.end.result}
+	switch {
+	case !m.end.own: // its end has been told
+	case fx.err != nil:
+		fx.tell = endOf(fx.err)
+	case ev.parting.Entries > 0:
+		fx.tell = observe.ReentryEnded
+	default:
+		fx.tell = observe.Released
+	}
+	return fx
+}
+
+// outcome is what a release returns, by what the server says and by what was known before
+// it was sent.
+func (m *machine) outcome(ev *event) error {
+	p := &ev.parting
+	mine := p.Fence == m.grant.fence // else the claim had lost its grant, and got another
+	cause := m.end.err
+	switch {
+	case p.Word == GivenBack && mine:
+		return nil
+	case p.Word == ForceReleased || p.Word == TakenOver:
+		cause = berth.ErrReleased
+	case !m.end.own:
+	case p.Word == NotHeld && (p.Unanswered || m.end.mayRun):
+		return nil // an earlier attempt to release it has done so
+	case p.Word == HadExpired && mine:
+		cause = m.overdue(nil)
+	default:
+		cause = berth.ErrLost // forgotten before its time, or in line again
+	}
+	return m.ending(cause, ev.now)
+}
+
+// endOf is the event of a hold that ended, by its cause.
+func endOf(cause error) observe.Kind {
+	switch {
+	case errors.Is(cause, berth.ErrExpired):
+		return observe.Expired
+	case errors.Is(cause, berth.ErrReleased):
+		return observe.ReleasedByOther
+	}
+	return observe.Lost
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// on takes an event of a claim to its machine, and does what follows. What only the caller
+// can do, as to send the call that the event is about, is left to it.
+func (e *Engine) on(c *Claim, ev *event) effects {
+	fx := e.act(c, ev)
+	e.tell(c, ev, &fx)
+	if fx.has(doPart) {
+		c.handle.part()
+	}
+	return fx
+}
+
+// act is on, but for telling the observer, which takes as long as that likes.
+func (e *Engine) act(c *Claim, ev *event) effects {
+	ev.now = e.clock.Now()
+	fx := c.on(ev)
+	switch {
+	case fx.has(doJoin):
+		e.join(c, ev)
+	case fx.has(doKeep):
+		e.keep(c, fx.given)
+	case fx.has(doFinish):
+		c.handle.finish(fx.end)
+	}
+	if fx.has(doWake) {
+		c.wake()
+	}
+	if fx.has(doEcho) {
+		e.hub.Doubt(e.cfg.Scripts.Key(c.Name))
+	}
+	if fx.has(doHurry) {
+		e.beats.Hurry(&c.lease)
+	}
+	if fx.has(doForget) {
+		e.forget(c)
+	}
+	if fx.has(doLoosen) {
+		e.retime(c, given{})
+		e.beats.Remove(&c.lease)
+	}
+	if fx.has(doRemove) {
+		e.spawn(func() { e.remove(c) })
+	}
+	return fx
+}
+
+// join counts a claim among those that wait here, and has its place kept.
+func (e *Engine) join(c *Claim, ev *event) {
+	e.joinLine(c)
+	spec := e.waits
+	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.place.left, c.Record.Wait)
+	e.beats.Add(&c.lease, c.Name, spec)
+	if c.see().phase == ended {
+		e.forget(c) // given up in between
+		return
+	}
+	e.hub.Start()
+	if ev.epoch != e.hub.Epoch() {
+		// A subscription came in between: a push may have been lost before it.
+		e.beats.Hurry(&c.lease)
+	}
+}
+
+// keep gives the lease of a hold to the heartbeat.
+func (e *Engine) keep(c *Claim, g given) {
+	e.mu.Lock()
+	e.leaveLine(c)
+	e.mu.Unlock()
+	spec := e.held
+	if e.cfg.WarnAfter > 0 {
+		spec.Warn = g.start + e.cfg.WarnAfter
+	}
+	c.time(&spec, g)
+	e.beats.Add(&c.lease, c.Name, spec)
+	if c.see().phase == ended {
+		e.forget(c) // given up in between
+	}
+}
+
+// retime gives the heartbeat a hold's new deadlines.
+func (e *Engine) retime(c *Claim, g given) {
+	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) { c.time(spec, g) })
+}
+
+// tell tells the observer what became of a claim, if anything.
+func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
+	if fx.tell == "" || e.cfg.Observe == nil {
+		return
+	}
+	m := c.see()
+	e.event(fx.tell, c, func(o *observe.Event) {
+		switch fx.tell {
+		case observe.Queued, observe.Requeued, observe.Restored:
+			o.Ahead, o.Capacity = ev.ahead, ev.capacity
+			if fx.tell != observe.Queued {
+				o.Waited = c.waited(ev.now)
+			}
+		case observe.Unavailable:
+			s := &fx.silence
+			o.Silent, o.Count, o.Detail, o.Err = ev.now-s.since, s.calls, m.does(), s.err
+			o.Waited = c.waited(ev.now)
+			if m.phase == held {
+				o.Fence, o.Waited, o.Held, o.Lease, o.Left = m.grant.fence, c.handle.waited, ev.now-m.grant.since, m.lease.Lease, c.left(ev.now)
+			}
+		default:
+			e.describe(o, c, &m, fx.err)
+		}
+	})
+}
+
+// describe fills in what events about a hold share.
+func (e *Engine) describe(o *observe.Event, c *Claim, m *machine, err error) {
+	now := e.clock.Now()
+	o.Fence, o.Held, o.Waited, o.Lease, o.Err = m.grant.fence, now-m.grant.since, c.handle.waited, m.lease.Lease, err
+	switch o.Kind {
+	case observe.Detached, observe.Resumed, observe.ReleaseFailed:
+		o.Left = c.left(now)
+	}
+}
+
+// holdEvent tells the observer of a hold.
+func (e *Engine) holdEvent(kind observe.Kind, c *Claim, err error) {
+	m := c.see()
+	e.event(kind, c, func(o *observe.Event) { e.describe(o, c, &m, err) })
+}
+
+// heldLong tells the observer of a hold that lasts longer than Config.WarnAfter.
+func (e *Engine) heldLong(c *Claim) {
+	if c.see().phase == held {
+		e.holdEvent(observe.HeldLong, c, nil)
+	}
+}

@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// machine is what this process knows of a claim. It is pure: it has no lock, no clock and
+// no connection, and only its method on changes it. [Claim] guards it by a mutex, and the
+// engine does what the effects of an event say.
+type machine struct {
+	course   *table // nil for the one that all claims have
+	id, name string
+	record   *Record // what was asked for
+	mayWait  bool
+
+	phase   phase
+	place   place
+	grant   grant
+	lease   terms
+	news    news
+	silence silence
+	end     end
+}
+
+// place is where the claim stands in line. An answer to its acquire sets it, and one to a
+// requeue moves it; every answer that it still waits lengthens it.
+type place struct {
+	ticket int64
+	at     string        // the lesser text stands before
+	heard  time.Duration // start of the last own call that said so
+	left   time.Duration // what that call's answer said is left
+}
+
+// grant is what the claim was given. An answer sets it, or a push; only an exchange changes
+// it afterwards.
+type grant struct {
+	fence     int64
+	resource  string
+	confirmed bool          // an own call has followed it
+	handed    bool          // the caller has got the handle
+	since     time.Duration // when that was
+}
+
+// terms is what the deadlines of the hold go by. The record sets it, or for an entry of an
+// owner that held already the answer to its acquire.
+type terms struct {
+	Terms
+	entry    *Entry        // not nil for an entry of an owner that held already
+	capacity int           // the one that the server last named, 0 for none
+	limit    time.Duration // the local end of the maximum hold, 0 for none
+	mayRun   bool          // a call since the last answered one may have run, and begun the maximum hold
+	since    time.Duration // when the first of these was sent
+}
+
+// news is what tells which of two news is newer. Whatever is sent or heard of the claim
+// changes it.
+type news struct {
+	asked    bool          // an attempt of its acquire was sent
+	lost     bool          // an attempt, or a restore, went unanswered: it may run yet
+	answered time.Duration // start of the newest answered call, or unasked
+	sent     time.Duration // when the last heartbeat was sent that may run yet, 0 for none
+	secret   string        // what a push proves itself by, "" until a record has it
+	pushed   given         // what the last push said
+	pushes   int           // how many pushes said that it was granted
+	denied   int           // how many of them an own call has answered since
+	doubt    bool          // it was asked for or restored again: a push may be about an earlier grant
+	swapping bool          // a call that exchanges what it holds is under way
+	askAgain bool          // an answer that came meanwhile was passed over
+}
+
+// end is why the claim ended, and what has become of its release.
+type end struct {
+	err    error
+	own    bool  // the handle lived when it was released
+	mayRun bool  // a release may have run without its answer being read
+	parted bool  // no release is to be sent any more
+	result error // what every release returns then
+}
+
+// given is what is known of a hold: what an own call that began at start said is left.
+// Below 0 is without end.
+type given struct {
+	fence     int64
+	resource  string
+	start     time.Duration
+	left      time.Duration
+	most      time.Duration // the deadline is no later than this, 0 for no bound
+	confirmed bool
+	seen      sight // what was known when the call was sent, of a claim that is held
+}
+
+// sight is what was known of a claim when a call was sent. The answer is as old as that: a
+// push may have overtaken it.
+type sight struct {
+	pushes int  // how many had come
+	held   bool // it was granted
+	begun  bool // an own call has followed the grant
+	fence  int64
+	step   int // what had become of its deadline
+}
+
+// event is what happens to a claim, with what is known of that.
+type event struct {
+	kind     kind
+	now      time.Duration // when it is heard
+	start    time.Duration // of an answer, a failure: when the call was sent
+	late     bool          // of an answer to an attempt: another one goes on
+	mayRun   bool          // of a failure: the call may have run, and begun the hold
+	revives  bool          // and it may bring the claim back to the server
+	beats    bool          // of a call: it is a heartbeat
+	stale    bool          // of an answer that it holds: its deadline is out of date
+	seen     sight         // of an answer to an own call
+	given    given         // of a grant
+	entry    *Entry        // of a grant to an owner that held already
+	place    place         // of an answer that it waits
+	ahead    int           // and how many stand before it
+	epoch    int64         // and of which subscription it may have missed a push
+	capacity int           // of an answer to an attempt
+	status   Status        // of an answer to an own call
+	text     string        // of a secret, or of a push: the secret
+	cause    error         // of a failure, an end, a refusal
+	parting  Parting       // of a release
+}
+
+// deed is a bit for each thing that the engine has to do.
+type deed uint16
+
+const (
+	doSend    deed = 1 << iota // the call may be sent
+	doTake                     // the answer counts
+	doWake                     // wake the waiting caller
+	doJoin                     // count the claim in line, have its place kept
+	doKeep                     // take it out of line, have its lease kept
+	doHurry                    // have a heartbeat ask at once
+	doEcho                     // test the subscription
+	doRestore                  // ask for its place again
+	doConfirm                  // send a confirming call
+	doTime                     // set its deadlines anew
+	doLoosen                   // take its lease away
+	doForget                   // take it out of all that the engine keeps
+	doFinish                   // end the handle's context
+	doRemove                   // remove it from the server
+	doPart                     // release it there: its handle has ended
+	doSkip                     // the heartbeat has learned nothing
+)
+
+// effects are what an event leads to.
+type effects struct {
+	do      deed
+	tell    observe.Kind  // what the observer is told, "" for nothing
+	end     error         // with doFinish: why the hold has ended
+	err     error         // why it has ended, as the observer is told, or what a release returns
+	given   given         // with doKeep
+	seen    sight         // of a call
+	left    time.Duration // of an own call's answer: how much is left, below 0 for no end
+	silence silence       // with observe.Unavailable
+}
+
+func (fx *effects) has(d deed) bool { return fx.do&d != 0 }
+
+// begin returns the machine of a claim whose course begins.
+func begin(c *Claim) machine {
+	return machine{
+		id: c.ID, name: c.Name, record: &c.Record, mayWait: c.MayWait,
+		lease: terms{Terms: Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}},
+		news:  news{answered: unasked},
+	}
+}
+
+// holds says whether the claim holds, as far as is known.
+func (m *machine) holds() bool { return m.phase == granted || m.phase == held }
+
+// over says whether nobody here holds or waits for it any more.
+func (m *machine) over() bool { return m.phase == ended || m.phase == detached }
+
+// answer takes note of the answer to a call that was sent at start. It reports false for a
+// call that is older than one that was answered before: its answer came late, and says
+// nothing of what the claim has become since.
+func (m *machine) answer(start time.Duration) (newest bool) {
+	newest = start >= m.news.answered
+	m.news.answered, m.silence = max(start, m.news.answered), silence{}
+	if newest {
+		m.news.sent = 0
+	}
+	return newest
+}
+
+// bounded says whether the hold has a limit of its own, or none at all, or a lease shorter
+// than the wait lease: what runs from the claimant's first call after the grant, which may
+// be a heartbeat that is on its way already.
+func (m *machine) bounded() bool {
+	return m.lease.NoRenew || m.lease.MaxHold > 0 || m.lease.Lease < m.record.Wait
+}
+
+// overdue is the error of a hold whose time has run out: ErrExpired for a limit of its own,
+// ErrLost for a lease that should have been renewed.
+func (m *machine) overdue(cause error) error {
+	if m.lease.NoRenew || errors.Is(cause, heartbeat.ErrLimit) && m.lease.MaxHold > 0 {
+		return berth.ErrExpired
+	}
+	return berth.ErrLost
+}
+
+// ending is the error of the hold's end, by its cause.
+func (m *machine) ending(cause error, now time.Duration) error {
+	if _, told := errors.AsType[*berth.EndError](cause); told {
+		return cause
+	}
+	return &berth.EndError{Name: m.name, Claim: m.id, Fence: m.grant.fence, Held: now - m.grant.since, Cause: cause}
+}
+
+// blame makes a wait that ran out of time at a moment a failure where the server was
+// silent: it never answered, or its last answer is older than the wait lease, so that the
+// claim's place may be gone. Then nobody knows of others in the way.
+func (m *machine) blame(r *berth.AcquireError, now time.Duration) {
+	if m.news.answered != unasked && now-m.news.answered <= m.record.Wait {
+		return
+	}
+	err := m.silence.err
+	if r.Reason == berth.ReasonTimedOut || r.Reason == berth.ReasonAttempts {
+		r.Reason = berth.ReasonFailed
+		if err == nil {
+			err = errNoAnswer
+		}
+	}
+	if err != nil {
+		r.Cause = errors.Join(r.Cause, err)
+	}
+}
+
+// time sets what an answer, or a push, says of the hold's deadlines. What is not confirmed
+// has the wait lease, and its margin. A maximum hold runs from its first confirmed call.
+func (m *machine) time(spec *heartbeat.Spec, g given) {
+	t := &m.lease
+	spec.Renews = !t.NoRenew && t.Lease != berth.Forever
+	// However long the lease, what became of the hold is heard as soon as a
+	// waiter would hear it.
+	spec.Lease, spec.Pace = t.lease(), m.record.Wait
+	left := g.left
+	if left < 0 {
+		left = berth.Forever
+	}
+	margin := spec.Lease
+	if !g.confirmed {
+		margin = min(m.record.Wait, left) // an entry may end long before its wait lease would: clocks drift for no longer
+	}
+	if g.confirmed && t.MaxHold > 0 && t.limit == 0 {
+		from := g.start
+		if t.mayRun {
+			from = min(from, t.since)
+		}
+		t.limit = heartbeat.Deadline(from, t.MaxHold, spec.Lease)
+	}
+	spec.Limit = t.limit
+	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
+	if g.most != 0 && (spec.Deadline == 0 || spec.Deadline > g.most) {
+		spec.Deadline = g.most
+	}
+	if m.phase == loose {
+		spec.Renews, spec.Deadline, spec.Limit = false, 0, 0 // only its handle is left
+	}
+}
