@@ -131,3 +131,27 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	})
 	return r
 }
+
+// settle looks at a refusal that says that somebody has ended the claim: that may be
+// because the node was found dead, of which it hears with its next probe only.
+func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth.AcquireError {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	known := make(chan struct{})
+	e.spawn(func() {
+		defer close(known)
+		e.cfg.Settle(ctx)
+	})
+	select {
+	case <-known:
+	case <-ctx.Done():
+	case <-e.closing:
+	}
+	switch {
+	case e.outdated():
+		refusal.Cause = ErrReplaced
+	case ctx.Err() != nil || e.isClosing():
+		return left
+	}
+	return refusal
+}

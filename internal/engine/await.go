@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // await waits until the claim is granted, and returns nil then.
@@ -70,41 +69,4 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 		e.tide(c.Name, ev.start, answer.Tide)
 	}
 	return ev, c.on(ev)
-}
-
-// confirm sends the claimant's confirming call until it is answered, and
-// returns nil when the answer has been taken, whatever it was.
-func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
-	reply := make(chan error, 1)
-	e.spawn(func() { reply <- e.repeatConfirm(ctx, c) })
-	select {
-	case err := <-reply:
-		if err != nil {
-			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
-		}
-		return nil
-	case <-ctx.Done():
-	case <-e.closing:
-	}
-	return left
-}
-
-func (e *Engine) repeatConfirm(ctx context.Context, c *Claim) error {
-	pace := scriptkit.NewPace(e.cfg.Retry)
-	for attempt := 1; ; attempt++ {
-		err := e.call(c, ModeBeat, nil)
-		if err == nil {
-			return nil
-		}
-		if c.see().phase == ended {
-			return nil // await says why
-		}
-		if !scriptkit.Repeatable(err) || !pace.Next(true) {
-			return err
-		}
-		e.repeats(c, attempt, err)
-		if !pace.Pause(ctx, e.closing) {
-			return err
-		}
-	}
 }

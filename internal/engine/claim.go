@@ -145,8 +145,8 @@ func (c *Claim) Fence() int64 { return c.see().grant.fence }
 // Ticket is when the claim came, as far as is known.
 func (c *Claim) Ticket() int64 { return c.see().place.ticket }
 
-// Loose says whether only the handle is left of the claim's hold.
-func (c *Claim) Loose() bool { return c.see().phase == loose }
+// Loose says whether the claim's hold was loosened: only its handle is left, or was.
+func (c *Claim) Loose() bool { return c.see().grant.loose }
 
 // Standing is where the claim stands in line, and its record as it goes to the server:
 // with the ticket that it has, and a secret, which is drawn when it is first asked for.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -234,199 +233,6 @@ func (e *Engine) find(id string) *Claim {
 	return e.claims[id]
 }
 
-// deliver takes a wake-up. It runs on the goroutine that reads the connection,
-// so it only looks a claim up and signals.
-func (e *Engine) deliver(m wake.Message) {
-	switch m.Word {
-	case "next":
-		e.hasten(m.Name, m.Int(0))
-		return
-	case "granted", "too_heavy", "released":
-	default:
-		return
-	}
-	c := e.find(m.Field(0))
-	if c == nil || c.Name != m.Name {
-		return
-	}
-	if m.Word != "granted" {
-		// What ends a claim is for the server to say: its heartbeat asks at once.
-		e.on(c, &event{kind: evPrompted})
-		return
-	}
-	e.on(c, &event{kind: evPushed, text: m.Field(4), given: given{fence: m.Int(1), resource: m.Field(3)}})
-}
-
-// subscribed runs after every subscription: what was published before may have
-// been lost, so the state of all who wait is asked for. It runs on the
-// goroutine that reads the connection.
-func (e *Engine) subscribed() {
-	e.mu.Lock()
-	names := make([]string, 0, len(e.lines))
-	for name := range e.lines {
-		names = append(names, name)
-	}
-	e.mu.Unlock()
-	for _, name := range names {
-		e.beats.Kick(name)
-	}
-	if e.cfg.Observe != nil && e.begin() {
-		epoch := int(e.hub.Epoch())
-		e.spawn(func() { // an observer has no business on the connection's goroutine
-			e.cfg.Observe(observe.Event{Kind: observe.Subscribed, Node: e.cfg.Node, Count: epoch})
-		})
-		e.work.Done()
-	}
-}
-
-// deaf runs when the subscription was found to bring nothing, and is given up for
-// another one.
-func (e *Engine) deaf(times int) {
-	if e.cfg.Observe != nil {
-		e.cfg.Observe(observe.Event{Kind: observe.Deaf, Node: e.cfg.Node, Count: times})
-	}
-}
-
-// Close ends all waits with ErrClosed, gives back what is held, within what Retry
-// allows for all of it together, and returns when nothing of the engine runs any more.
-// When ctx ends, or has ended already, it waits for CleanupTimeout more before it
-// returns ctx's error; what it has begun goes on. A later call waits again.
-func (e *Engine) Close(ctx context.Context) error {
-	e.shut(nil)
-	late, cancel := e.Overtime(ctx)
-	defer cancel()
-	select {
-	case <-e.gone:
-		return e.parting
-	case <-late.Done():
-		return causeOf(ctx)
-	}
-}
-
-// shut begins to close the engine, once. Holds that have ended here already, and
-// are to be given back all the same, come along.
-func (e *Engine) shut(more []*Hold) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return
-	}
-	e.closed = true
-	close(e.closing)
-	holds := make([]*Claim, 0, len(e.claims)+len(more))
-	for _, c := range e.claims {
-		holds = append(holds, c)
-	}
-	for _, h := range more {
-		holds = append(holds, h.c)
-	}
-	e.stopTimers()
-	go func() {
-		defer close(e.gone)
-		_, e.parting = e.releaseAll(holds, berth.ErrClosed)
-		e.work.Wait()
-		close(e.jobs)
-		e.crew.Wait()
-		e.beats.Stop()
-		e.hub.Stop()
-	}()
-}
-
-// ReleaseAll gives back all holds, within what Retry allows for all of them together,
-// and returns how many those were. What waits goes on. It returns 0 and ctx's error when
-// ctx ends; what it has begun goes on.
-func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
-	if !e.begin() {
-		return 0, berth.ErrClosed
-	}
-	defer e.work.Done()
-	holds := e.holds()
-	claims := make([]*Claim, len(holds))
-	for i, h := range holds {
-		claims[i] = h.c
-	}
-	var failed int
-	reply := make(chan error, 1)
-	e.spawn(func() {
-		var err error
-		failed, err = e.releaseAll(claims, berth.ErrReleased)
-		reply <- err
-	})
-	select {
-	case err := <-reply:
-		return len(holds) - failed, err
-	case <-ctx.Done():
-		return 0, causeOf(ctx)
-	}
-}
-
-// Ended says whether the engine is closed and nothing of it runs any more.
-func (e *Engine) Ended() bool {
-	select {
-	case <-e.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// releasesAtOnce is how many releases of a releaseAll are under way at a time.
-const releasesAtOnce = 256
-
-// releaseAll ends the handles of the claims, gives back their holds, and returns how
-// many it could not. Config.Retry bounds it once for all: when nothing was answered
-// for so long, nothing more is asked for. Handles without a lease end with the cause.
-func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error) {
-	var holds []*Hold
-	for _, c := range claims {
-		if !c.see().grant.handed {
-			continue // its own caller gives it back
-		}
-		if mine, _ := c.handle.retire(cause); mine {
-			holds = append(holds, &c.handle)
-		}
-	}
-	within := scriptkit.Within(e.cfg.Retry)
-	var answered atomic.Int64 // when an answer last came, on the engine's clock
-	answered.Store(int64(e.clock.Now()))
-	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(holds))
-	for _, h := range holds {
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			if e.clock.Now()-time.Duration(answered.Load()) >= within {
-				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, within, berth.ErrUnavailable)
-				e.holdEvent(observe.ReleaseFailed, h.c, err)
-				errs <- err
-				return
-			}
-			err := h.release(context.Background())
-			if !scriptkit.Repeatable(err) {
-				answered.Store(int64(e.clock.Now()))
-			}
-			errs <- err
-		}()
-	}
-	var told []error
-	for range holds {
-		// What had ended before is no failure of Close.
-		if err := <-errs; err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
-			failed++
-			told = append(told, err)
-		}
-	}
-	return failed, few(told)
-}
-
-// few joins errors that are much alike: the first of them, and how many more.
-func few(errs []error) error {
-	const enough = 10
-	if more := len(errs) - enough; more > 1 {
-		errs = append(errs[:enough], fmt.Errorf("berth: %d more holds could not be given back", more))
-	}
-	return errors.Join(errs...)
-}
-
 // repeats reports a call of a claim that is about to be repeated.
 func (e *Engine) repeats(c *Claim, attempt int, err error) {
 	e.event(observe.Repeated, c, func(ev *observe.Event) {
@@ -455,4 +261,21 @@ func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 		fill(&ev)
 	}
 	e.cfg.Observe(ev)
+}
+
+// Now is the engine's clock, for the start of a request.
+func (e *Engine) Now() time.Duration { return e.clock.Now() }
+
+// outdated says whether the node has outlived its time in a swarm: whatever it
+// holds may have been given to others.
+func (e *Engine) outdated() bool {
+	return e.replaced.Load() || e.cfg.Passed != nil && e.cfg.Passed()
+}
+
+// closedBy is why nothing can be acquired here any more.
+func (e *Engine) closedBy() error {
+	if e.outdated() {
+		return ErrReplaced
+	}
+	return berth.ErrClosed
 }

@@ -138,7 +138,7 @@ var course = table{
 	evTimeUp:       {granted: expires, held: expires},
 	evEnd:          {granted: closes, held: closes, loose: frees},
 	evSwapping:     {held: swaps},
-	evSwapped:      {held: swapped},
+	evSwapped:      {held: swapped, ended: swapped},
 	evSwapOver:     {held: unswaps},
 	evLoosen:       {held: loosens, ended: forgoes},
 	evDetached:     {held: detaches},

@@ -150,10 +150,10 @@ func (m *machine) followEnd(r rule, ev *event) effects {
 		}
 		return fx
 	case loosens:
-		m.phase = loose
+		m.phase, m.grant.loose = loose, true
 		return effects{do: doLoosen | doRemove}
 	case forgoes:
-		m.end.parted = true
+		m.end.parted, m.grant.loose = true, true
 		return effects{do: doRemove}
 	case detaches:
 		m.end.parted = true

@@ -44,6 +44,7 @@ type grant struct {
 	confirmed bool          // an own call has followed it
 	handed    bool          // the caller has got the handle
 	since     time.Duration // when that was
+	loose     bool          // the handle was left without the server
 }
 
 // terms is what the deadlines of the hold go by. The record sets it, or for an entry of an

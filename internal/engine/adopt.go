@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Begin counts a call that Adopt is to follow. End must follow it, unless Begin
+// returns why nothing can be taken up here any more.
+func (e *Engine) Begin() error {
+	if e.outdated() || !e.begin() {
+		return e.closedBy()
+	}
+	e.mu.Lock()
+	e.adopting++
+	e.mu.Unlock()
+	return nil
+}
+
+// End ends what Begin has begun.
+func (e *Engine) End() {
+	e.mu.Lock()
+	if e.adopting--; e.adopting == 0 {
+		maps.DeleteFunc(e.removals, func(_ *Claim, r *removal) bool { return r.answered })
+	}
+	e.mu.Unlock()
+	e.work.Done()
+}
+
+// MayAdopt reports whether a hold that is attached to this node already may be
+// taken up here: no handle keeps it.
+func (e *Engine) MayAdopt(id string) bool {
+	return e.find(id) == nil
+}
+
+// Adopt takes up a hold that this or another node had detached, between Begin and
+// End.
+func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {
+	c.begins(start)
+	c.m.news.asked = true // by the node that had it
+	all := left
+	if left < 0 {
+		all = berth.Forever
+	}
+	terms := c.m.lease.Terms
+	deadline := heartbeat.Deadline(start, all, terms.lease())
+	if old := e.find(c.ID); old != nil {
+		e.endHold(old, berth.ErrReleased) // before what is taken back from it is inherited
+	}
+	e.mu.Lock()
+	most := e.inherits(c, start, deadline)
+	e.claims[c.ID] = c
+	e.mu.Unlock()
+	e.on(c, &event{
+		kind: evGranted, start: start, entry: &Entry{Terms: terms}, // it may be one: then others renew it
+		given: given{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true},
+	})
+	h, err := e.handle(ctx, c)
+	if err != nil {
+		// Close and Abandon give back what is held.
+		e.on(c, &event{kind: evLeave, cause: &berth.AcquireError{Reason: berth.ReasonFailed}})
+		if e.outdated() {
+			err = berth.ErrLost // this node had taken it up, as the server sees it
+		}
+		return nil, err
+	}
+	if most != 0 {
+		e.beats.Hurry(&c.lease)
+	}
+	e.prime()
+	e.holdEvent(observe.Resumed, c, nil)
+	return h, nil
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Close ends all waits with ErrClosed, gives back what is held, within what Retry
+// allows for all of it together, and returns when nothing of the engine runs any more.
+// When ctx ends, or has ended already, it waits for CleanupTimeout more before it
+// returns ctx's error; what it has begun goes on. A later call waits again.
+func (e *Engine) Close(ctx context.Context) error {
+	e.shut(nil)
+	late, cancel := e.Overtime(ctx)
+	defer cancel()
+	select {
+	case <-e.gone:
+		return e.parting
+	case <-late.Done():
+		return causeOf(ctx)
+	}
+}
+
+// shut begins to close the engine, once. Holds that have ended here already, and
+// are to be given back all the same, come along.
+func (e *Engine) shut(more []*Hold) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.closed = true
+	close(e.closing)
+	holds := make([]*Claim, 0, len(e.claims)+len(more))
+	for _, c := range e.claims {
+		holds = append(holds, c)
+	}
+	for _, h := range more {
+		holds = append(holds, h.c)
+	}
+	e.stopTimers()
+	go func() {
+		defer close(e.gone)
+		_, e.parting = e.releaseAll(holds, berth.ErrClosed)
+		e.work.Wait()
+		close(e.jobs)
+		e.crew.Wait()
+		e.beats.Stop()
+		e.hub.Stop()
+	}()
+}
+
+// ReleaseAll gives back all holds, within what Retry allows for all of them together,
+// and returns how many those were. What waits goes on. It returns 0 and ctx's error when
+// ctx ends; what it has begun goes on.
+func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
+	if !e.begin() {
+		return 0, berth.ErrClosed
+	}
+	defer e.work.Done()
+	holds := e.holds()
+	claims := make([]*Claim, len(holds))
+	for i, h := range holds {
+		claims[i] = h.c
+	}
+	var failed int
+	reply := make(chan error, 1)
+	e.spawn(func() {
+		var err error
+		failed, err = e.releaseAll(claims, berth.ErrReleased)
+		reply <- err
+	})
+	select {
+	case err := <-reply:
+		return len(holds) - failed, err
+	case <-ctx.Done():
+		return 0, causeOf(ctx)
+	}
+}
+
+// Ended says whether the engine is closed and nothing of it runs any more.
+func (e *Engine) Ended() bool {
+	select {
+	case <-e.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// releasesAtOnce is how many releases of a releaseAll are under way at a time.
+const releasesAtOnce = 256
+
+// releaseAll ends the handles of the claims, gives back their holds, and returns how
+// many it could not. Config.Retry bounds it once for all: when nothing was answered
+// for so long, nothing more is asked for. Handles without a lease end with the cause.
+func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error) {
+	var holds []*Hold
+	for _, c := range claims {
+		if !c.see().grant.handed {
+			continue // its own caller gives it back
+		}
+		if mine, _ := c.handle.retire(cause); mine {
+			holds = append(holds, &c.handle)
+		}
+	}
+	within := scriptkit.Within(e.cfg.Retry)
+	var answered atomic.Int64 // when an answer last came, on the engine's clock
+	answered.Store(int64(e.clock.Now()))
+	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(holds))
+	for _, h := range holds {
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			if e.clock.Now()-time.Duration(answered.Load()) >= within {
+				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, within, berth.ErrUnavailable)
+				e.holdEvent(observe.ReleaseFailed, h.c, err)
+				errs <- err
+				return
+			}
+			err := h.release(context.Background())
+			if !scriptkit.Repeatable(err) {
+				answered.Store(int64(e.clock.Now()))
+			}
+			errs <- err
+		}()
+	}
+	var told []error
+	for range holds {
+		// What had ended before is no failure of Close.
+		if err := <-errs; err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
+			failed++
+			told = append(told, err)
+		}
+	}
+	return failed, few(told)
+}
+
+// few joins errors that are much alike: the first of them, and how many more.
+func few(errs []error) error {
+	const enough = 10
+	if more := len(errs) - enough; more > 1 {
+		errs = append(errs[:enough], fmt.Errorf("berth: %d more holds could not be given back", more))
+	}
+	return errors.Join(errs...)
+}
+
+// Reaffirm sends a beat of each hold without end, so that the server has of them what a
+// beat that begins now says. It returns the error of one that was not answered, or
+// ctx's; nil from an engine that is closed, which gives them back.
+func (e *Engine) Reaffirm(ctx context.Context) error {
+	if !e.begin() {
+		return nil
+	}
+	defer e.work.Done()
+	claims := e.endless()
+	answers := make(chan error, len(claims))
+	e.spawn(func() {
+		slots := make(chan struct{}, releasesAtOnce)
+		for _, c := range claims {
+			slots <- struct{}{}
+			e.spawn(func() {
+				defer func() { <-slots }()
+				err := ctx.Err()
+				if err == nil {
+					err = e.call(c, ModeBeat, nil)
+				}
+				if m := c.see(); m.over() {
+					err = nil
+				}
+				answers <- err
+			})
+		}
+	})
+	for range claims {
+		select {
+		case err := <-answers:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return causeOf(ctx)
+		}
+	}
+	return nil
+}
+
+// endless are the claims that are granted without an end.
+func (e *Engine) endless() []*Claim {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var claims []*Claim
+	for _, c := range e.claims {
+		if m := c.see(); m.holds() && c.Endless() {
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+// Abandon closes an engine whose node must not be believed any more, and does not
+// wait: its handles end with ErrLost at once, its waits with ErrReplaced, and what
+// it held is given back in the background. It returns how many handles ended.
+func (e *Engine) Abandon() int {
+	e.replaced.Store(true)
+	holds := e.holds()
+	for _, h := range holds {
+		e.endHold(h.c, berth.ErrLost)
+	}
+	e.shut(holds)
+	return len(holds)
+}
+
+// holds are the handles that live.
+func (e *Engine) holds() []*Hold {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var holds []*Hold
+	for _, c := range e.claims {
+		if p := c.see().phase; p == held || p == loose {
+			holds = append(holds, &c.handle)
+		}
+	}
+	return holds
+}

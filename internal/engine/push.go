@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"github.com/berth-go/berth/internal/wake"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// deliver takes a wake-up. It runs on the goroutine that reads the connection,
+// so it only looks a claim up and signals.
+func (e *Engine) deliver(m wake.Message) {
+	switch m.Word {
+	case "next":
+		e.hasten(m.Name, m.Int(0))
+		return
+	case "granted", "too_heavy", "released":
+	default:
+		return
+	}
+	c := e.find(m.Field(0))
+	if c == nil || c.Name != m.Name {
+		return
+	}
+	if m.Word != "granted" {
+		// What ends a claim is for the server to say: its heartbeat asks at once.
+		e.on(c, &event{kind: evPrompted})
+		return
+	}
+	e.on(c, &event{kind: evPushed, text: m.Field(4), given: given{fence: m.Int(1), resource: m.Field(3)}})
+}
+
+// subscribed runs after every subscription: what was published before may have
+// been lost, so the state of all who wait is asked for. It runs on the
+// goroutine that reads the connection.
+func (e *Engine) subscribed() {
+	e.mu.Lock()
+	names := make([]string, 0, len(e.lines))
+	for name := range e.lines {
+		names = append(names, name)
+	}
+	e.mu.Unlock()
+	for _, name := range names {
+		e.beats.Kick(name)
+	}
+	if e.cfg.Observe != nil && e.begin() {
+		epoch := int(e.hub.Epoch())
+		e.spawn(func() { // an observer has no business on the connection's goroutine
+			e.cfg.Observe(observe.Event{Kind: observe.Subscribed, Node: e.cfg.Node, Count: epoch})
+		})
+		e.work.Done()
+	}
+}
+
+// deaf runs when the subscription was found to bring nothing, and is given up for
+// another one.
+func (e *Engine) deaf(times int) {
+	if e.cfg.Observe != nil {
+		e.cfg.Observe(observe.Event{Kind: observe.Deaf, Node: e.cfg.Node, Count: times})
+	}
+}
