@@ -58,7 +58,7 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	e.mu.Unlock()
 	e.on(c, &event{
 		kind: evGranted, start: start, entry: &Entry{Terms: terms}, // it may be one: then others renew it
-		given: given{fence: fence, resource: resource, start: start, left: left, most: most, confirmed: true},
+		given: given{gift: gift{fence, resource}, start: start, left: left, most: most, confirmed: true},
 	})
 	h, err := e.handle(ctx, c)
 	if err != nil {

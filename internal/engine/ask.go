@@ -191,15 +191,19 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ev := &event{
-		kind: evQueued, start: start, late: late, epoch: epoch, capacity: answer.Capacity, ahead: answer.Ahead,
-		place: place{ticket: answer.Ticket, at: answer.Place, heard: start, left: answer.Left},
+		kind: evQueued, start: start, late: late, epoch: epoch, capacity: answer.Capacity,
+		ticket: answer.Ticket, place: answer.Place, ahead: answer.Ahead,
+		given: given{start: start, left: answer.Left, confirmed: answer.Confirmed},
 	}
 	switch {
 	case answer.Refused != nil:
 		ev.kind = evRefused
 	case answer.Granted:
 		ev.kind, ev.entry = evGranted, answer.Entry
-		ev.given = given{fence: answer.Fence, resource: answer.Resource, start: start, left: answer.Left, confirmed: answer.Confirmed}
+		ev.given.gift = gift{answer.Fence, answer.Resource}
+	}
+	if answer.Entry == nil {
+		ev.now = start // for nobody: the clock need not be looked at
 	}
 	if fx := e.on(c, ev); fx.has(doTake) {
 		e.prime()

@@ -65,7 +65,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	}
 	ev.kind = evRequeued
 	if ok {
-		ev.place, ev.ahead = place{ticket: answer.Ticket, at: answer.Place, heard: ev.start, left: answer.Left}, answer.Ahead
+		ev.ticket, ev.place, ev.ahead, ev.given.left = answer.Ticket, answer.Place, answer.Ahead, answer.Left
 		e.tide(c.Name, ev.start, answer.Tide)
 	}
 	return ev, c.on(ev)

@@ -58,7 +58,9 @@ func sighted(b heartbeat.Batch, start time.Duration) beaten {
 	sent := beaten{Batch{b.Key, make([]*Claim, len(b.Leases))}, make([]sight, len(b.Leases))}
 	for i, l := range b.Leases {
 		c := l.Claim.(*Claim)
-		sent.Claims[i], sent.seen[i] = c, c.on(&event{kind: evCall, start: start, beats: true}).seen
+		ev := event{kind: evCall, start: start, beats: true}
+		c.on(&ev)
+		sent.Claims[i], sent.seen[i] = c, ev.seen
 	}
 	return sent
 }
@@ -71,7 +73,7 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, b.seen[i], round.Status[i])
 		if fx.has(doTime) {
-			e.retime(c, given{start: start, left: fx.left, confirmed: true, seen: b.seen[i]})
+			e.retime(c, given{start: start, left: fx.left, confirmed: true, step: b.seen[i].step})
 		}
 		outcomes[i] = fx.outcome()
 		if fx.has(doRestore) && c.calls.TryLock() {
@@ -134,9 +136,9 @@ var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Un
 // hear takes what an own call that began at start has learned of a claim; seen is what was
 // known of it then.
 func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effects {
-	ev := &event{kind: heard(s.Word), start: start, seen: seen, status: s}
+	ev := &event{kind: heard(s.Word), start: start, seen: seen, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
+	ev.given = given{gift: gift{s.Fence, s.Resource}, start: start, left: s.Left, confirmed: true}
 	if ev.kind == evHeld {
-		ev.given = given{fence: s.Fence, resource: s.Resource, start: start, left: s.Left, confirmed: true}
 		ev.stale = c.overtaken(seen)
 	}
 	fx := e.on(c, ev)
@@ -188,7 +190,8 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 	}
 	e.tide(name, start, round.Tide)
 	for i, c := range wanted {
-		ev := &event{kind: heard(round.Status[i].Word), start: start, status: round.Status[i]}
+		s := &round.Status[i]
+		ev := &event{kind: heard(s.Word), start: start, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
 		switch ev.kind {
 		case evWaits:
 			ev.kind = evRestored

@@ -153,7 +153,9 @@ func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	ctx := context.Background() // every attempt has its own limit
 	start := e.clock.Now()
-	seen := c.on(&event{kind: evCall, start: start}).seen
+	ev := event{kind: evCall, start: start}
+	c.on(&ev)
+	seen := ev.seen
 	if seen.held && (mode == ModeRenew || mode == ModeDetach || !seen.begun) {
 		e.lower(c, start)
 	}
@@ -169,7 +171,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		_, err := e.restore(ctx, c.Name, []*Claim{c})
 		return false, err
 	case fx.has(doTake) && c.see().phase != waiting:
-		e.retime(c, given{start: start, left: fx.left, confirmed: true, seen: seen})
+		e.retime(c, given{start: start, left: fx.left, confirmed: true, step: seen.step})
 	case fx.has(doSkip):
 		overtaken = seen.held
 	}

@@ -93,7 +93,7 @@ func (c *Claim) on(ev *event) effects {
 	case fx.has(doJoin):
 		c.signal = make(chan struct{}, 1)
 	case ev.kind == evCall:
-		fx.seen.step = c.kin.steps
+		ev.seen.step = c.kin.steps
 	case ev.kind == evGranted && fx.has(doKeep) && ev.entry != nil:
 		c.kin.replied = ev.now
 		if !ev.given.confirmed {

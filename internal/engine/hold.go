@@ -98,20 +98,21 @@ func (h *Hold) finish(cause error) {
 // which Err says that it has ended, has ended too: whoever found the end may have
 // recorded it, and not yet have told the context.
 func (h *Hold) Err() error {
-	err := h.look()
+	err := h.at(h.e.clock.Now())
 	if err != nil {
 		h.finish(err)
 	}
 	return err
 }
 
-func (h *Hold) look() error {
+// at is why the hold has ended at a moment, which is now.
+func (h *Hold) at(now time.Duration) error {
 	m := h.c.see()
-	switch {
+	switch cause := h.c.lease.Err(now); {
 	case m.over():
 		return m.end.err
-	case h.c.lease.Err(h.e.clock.Now()) != nil:
-		h.e.leaseEnded(h.c, h.c.lease.Err(h.e.clock.Now()))
+	case cause != nil:
+		h.e.leaseEnded(h.c, cause)
 	case h.e.outdated() && m.phase != loose:
 		h.e.endHold(h.c, berth.ErrLost)
 	default:

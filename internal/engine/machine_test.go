@@ -144,8 +144,7 @@ func (s *story) line(words []string, whole bool) string {
 	}
 	fx := s.m.on(ev)
 	if ev.kind == evCall {
-		s.seen[ev.start] = fx.seen
-		fx.seen = sight{}
+		s.seen[ev.start] = ev.seen
 	}
 	if reflect.DeepEqual(before, s.m) && reflect.DeepEqual(fx, effects{}) && whole {
 		return "="
@@ -236,7 +235,7 @@ func (m *machine) show() string {
 // event reads a line.
 func (s *story) event(words []string) *event {
 	ev := &event{kind: kindNamed(words[0]), start: -1, text: "s"}
-	st, refusal := &ev.status, &berth.AcquireError{}
+	refusal := &berth.AcquireError{}
 	for _, word := range words[1:] {
 		if at, ok := strings.CutPrefix(word, "@"); ok {
 			s.now = duration(at)
@@ -271,11 +270,11 @@ func (s *story) event(words []string) *event {
 		case "secret":
 			ev.text = value
 		case "place":
-			ev.place.at = value
+			ev.place = value
 		case "ticket":
-			ev.place.ticket = number(value)
+			ev.ticket = number(value)
 		case "capacity":
-			ev.capacity, st.Capacity = int(number(value)), int(number(value))
+			ev.capacity = int(number(value))
 		case "lease", "max-hold", "no-renew", "common", "extends":
 			ev.entry = entryWith(ev.entry, name, value)
 		case "reason":
@@ -284,11 +283,11 @@ func (s *story) event(words []string) *event {
 		case "cause":
 			ev.cause = causeNamed(value)
 		case "word":
-			ev.parting.Word = Released(value)
+			ev.word = Released(value)
 		case "unanswered":
-			ev.parting.Unanswered = true
+			ev.again = true
 		case "entries":
-			ev.parting.Entries = int(number(value))
+			ev.entries = int(number(value))
 		default:
 			panic("no word of an event: " + word)
 		}
@@ -297,9 +296,7 @@ func (s *story) event(words []string) *event {
 	if ev.start == -1 && ev.kind != evMissed {
 		ev.start = s.now
 	}
-	ev.seen, ev.given.start, ev.given.seen = s.seen[ev.start], ev.start, s.seen[ev.start]
-	st.Left, st.Fence, st.Resource = ev.given.left, ev.given.fence, ev.given.resource
-	ev.place.heard, ev.place.left, ev.parting.Fence = ev.start, ev.given.left, ev.given.fence
+	ev.seen, ev.given.start = s.seen[ev.start], ev.start
 	if ev.kind == evHeld {
 		ev.given.confirmed = true
 	}

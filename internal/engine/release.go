@@ -72,8 +72,9 @@ func (e *Engine) Overtime(ctx context.Context) (context.Context, context.CancelF
 // nothing for this handle to release: then the error is what Release returns. A handle
 // that is loose ends with the cause.
 func (h *Hold) retire(cause error) (mine bool, result error) {
-	_ = h.Err() // what has ended by the clock was not released
-	fx := h.e.on(h.c, &event{kind: evRelease, cause: cause})
+	now := h.e.clock.Now()
+	_ = h.at(now) // what has ended by the clock was not released
+	fx := h.e.on(h.c, &event{kind: evRelease, now: now, cause: cause})
 	return fx.has(doSend), fx.err
 }
 
@@ -81,22 +82,22 @@ func (h *Hold) retire(cause error) (mine bool, result error) {
 // a restore went unanswered does it leave a tombstone.
 func (h *Hold) release(ctx context.Context) error {
 	ev := event{kind: evParted}
-	fx := h.releaseOnce(ctx, &ev)
+	fx, then := h.releaseOnce(ctx, &ev)
 	h.e.tell(h.c, &ev, &fx)
-	if ev.parting.Then != nil {
-		ev.parting.Then()
+	if then != nil {
+		then()
 	}
 	return fx.err
 }
 
 // releaseOnce returns what release is to tell, which takes as long as the observer likes.
-func (h *Hold) releaseOnce(ctx context.Context, ev *event) effects {
+func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then func()) {
 	e, c := h.e, h.c
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	m := c.see()
 	if m.end.parted {
-		return effects{err: m.end.result}
+		return effects{err: m.end.result}, nil
 	}
 	if !m.end.own {
 		c.Thin.Store(false) // the script of thin names would not look at the clock
@@ -106,13 +107,13 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) effects {
 	if err != nil {
 		ev.kind, ev.mayRun = evPartFailed, scriptkit.MaybeRan(err)
 		c.on(ev)
-		return effects{tell: observe.ReleaseFailed, err: err}
+		return effects{tell: observe.ReleaseFailed, err: err}, nil
 	}
 	if parting.More {
 		e.sweepSoon(c.Name)
 	}
-	ev.parting = parting
-	return c.on(ev)
+	ev.given.fence, ev.word, ev.again, ev.entries = parting.Fence, parting.Word, parting.Unanswered, parting.Entries
+	return c.on(ev), parting.Then
 }
 
 // sendRelease sends the release. It is called with c.calls held.

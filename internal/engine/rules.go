@@ -90,16 +90,16 @@ func (m *machine) followAnswer(r rule, ev *event) effects {
 		return m.renew(ev)
 	case stays:
 		m.news.denied = max(m.news.denied, ev.seen.pushes)
-		return m.keepPlace(ev, ev.status.Left)
+		return m.keepPlace(ev, ev.given.left)
 	case stands:
-		fx := m.keepPlace(ev, m.record.Wait)
+		fx := m.keepPlace(ev, m.claim.Record.Wait)
 		fx.tell = observe.Restored
 		return fx
 	case moves:
-		if ev.place.at == "" { // it does not wait there any more: a heartbeat says what it does
+		if ev.place == "" { // it does not wait there any more: a heartbeat says what it does
 			return effects{}
 		}
-		m.place = ev.place
+		m.place = ev.stands()
 		return effects{do: doTake, tell: observe.Requeued}
 	case restores:
 		return effects{do: doRestore | doSkip}
@@ -107,8 +107,9 @@ func (m *machine) followAnswer(r rule, ev *event) effects {
 		m.news.doubt = true // from here on a push may be about the grant that it had before
 		return effects{do: doSend}
 	case declines:
-		s := &ev.status
-		return m.refuse(&berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: s.Capacity, Held: s.Held, Waiting: s.Waiting})
+		return m.refuse(&berth.AcquireError{
+			Reason: berth.ReasonTooHeavy, Capacity: ev.capacity, Held: ev.held, Waiting: ev.waiting,
+		})
 	case stops:
 		return m.refuse(&berth.AcquireError{Reason: berth.ReasonGone})
 	case breaks:
@@ -120,7 +121,7 @@ func (m *machine) followAnswer(r rule, ev *event) effects {
 	case swaps:
 		m.news.swapping = true
 	case swapped:
-		m.grant.fence, m.grant.resource = ev.given.fence, ev.given.resource
+		m.grant.gift = ev.given.gift
 	case unswaps:
 		again := m.news.askAgain
 		m.news.swapping, m.news.askAgain = false, false
@@ -180,7 +181,7 @@ func (m *machine) followEnd(r rule, ev *event) effects {
 // join has the claim wait in line.
 func (m *machine) join(ev *event) effects {
 	m.answer(ev.start)
-	m.phase, m.place, m.lease.capacity, m.lease.mayRun = waiting, ev.place, ev.capacity, false
+	m.phase, m.place, m.lease.capacity, m.lease.mayRun = waiting, ev.stands(), ev.capacity, false
 	// An earlier attempt that went unanswered may have waited, been granted and
 	// expired since: then a push is not about this place.
 	m.news.doubt = m.news.doubt || m.news.lost
@@ -194,7 +195,7 @@ func (m *machine) join(ev *event) effects {
 // takeAnswer takes the grant that an attempt's answer brings.
 func (m *machine) takeAnswer(ev *event) effects {
 	m.answer(ev.start)
-	m.place.ticket, m.lease.capacity = ev.place.ticket, ev.capacity
+	m.place.ticket, m.lease.capacity = ev.ticket, ev.capacity
 	if ev.entry != nil {
 		m.lease.entry, m.lease.Terms = ev.entry, ev.entry.Terms
 		if m.lease.MaxHold > 0 { // it runs already
@@ -208,7 +209,7 @@ func (m *machine) takeAnswer(ev *event) effects {
 
 // take moves the claim to granted.
 func (m *machine) take(g given) effects {
-	m.phase, m.grant = granted, grant{fence: g.fence, resource: g.resource, confirmed: g.confirmed}
+	m.phase, m.grant = granted, grant{gift: g.gift, confirmed: g.confirmed}
 	return effects{do: doKeep, given: g}
 }
 
@@ -218,7 +219,7 @@ func (m *machine) push(ev *event, wakes bool) effects {
 	if m.news.secret == "" || ev.text != m.news.secret {
 		return effects{}
 	}
-	m.news.pushes, m.news.pushed = m.news.pushes+1, ev.given
+	m.news.pushes, m.news.pushed = m.news.pushes+1, ev.given.gift
 	if wakes {
 		return effects{do: doWake}
 	}
@@ -232,12 +233,10 @@ func (m *machine) believe(ev *event) effects {
 	if m.news.pushes == m.news.denied {
 		return effects{}
 	}
-	if m.bounded() || m.news.doubt || ev.now-m.place.heard > m.record.Wait/2 {
+	if m.bounded() || m.news.doubt || ev.now-m.place.heard > m.claim.Record.Wait/2 {
 		return effects{do: doConfirm}
 	}
-	g := m.news.pushed
-	g.start, g.left = m.place.heard, m.place.left
-	fx := m.take(g)
+	fx := m.take(given{gift: m.news.pushed, start: m.place.heard, left: m.place.left})
 	fx.do |= doTake
 	return fx
 }
@@ -262,9 +261,8 @@ func (m *machine) look(ev *event) effects {
 	if ev.beats {
 		m.news.sent = ev.start
 	}
-	return effects{seen: sight{
-		pushes: m.news.pushes, held: m.holds(), begun: m.grant.confirmed, fence: m.grant.fence,
-	}}
+	ev.seen = sight{pushes: m.news.pushes, held: m.holds(), begun: m.grant.confirmed, fence: m.grant.fence}
+	return effects{}
 }
 
 // began takes note of a call, sent at start, that may have run without its answer being
@@ -279,6 +277,11 @@ func (m *machine) began(start time.Duration) {
 func (m *machine) keepPlace(ev *event, left time.Duration) effects {
 	m.place.heard, m.place.left, m.lease.mayRun = ev.start, left, false
 	return effects{do: doTake, left: left}
+}
+
+// stands is the place that an answer gives.
+func (ev *event) stands() place {
+	return place{ticket: ev.ticket, at: ev.place, heard: ev.start, left: ev.given.left}
 }
 
 // refuse ends a claim that has no handle.
@@ -302,7 +305,7 @@ func (m *machine) renew(ev *event) effects {
 	if ev.stale {
 		return effects{do: doSkip}
 	}
-	fx := effects{do: doTake, left: ev.status.Left}
+	fx := effects{do: doTake, left: ev.given.left}
 	if !m.grant.confirmed {
 		fx.do |= doTime // a maximum hold runs from here on
 	}
@@ -323,16 +326,15 @@ const (
 // may have lost that one, of which a push or an answer told, and the claim may have got
 // another. A claim whose caller has no handle yet takes what the answer names.
 func (m *machine) judge(ev *event) verdict {
-	fence, resource := ev.status.Fence, ev.status.Resource
 	switch {
-	case fence == m.grant.fence && resource == m.grant.resource:
+	case ev.given.gift == m.grant.gift:
 		return sameGrant
 	case m.news.swapping || ev.seen.fence != m.grant.fence:
 		return unclear // an exchange changes both, and a push overtakes what is under way
 	case m.phase == held:
 		return otherGrant
 	}
-	m.grant.fence, m.grant.resource = fence, resource
+	m.grant.gift = ev.given.gift
 	return sameGrant
 }
 
@@ -381,7 +383,7 @@ func (m *machine) nothingOf(reason berth.Reason) bool {
 		berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonDeadlock, berth.ReasonTooManyEntries:
 		return true
 	case berth.ReasonAttempts:
-		return !m.mayWait
+		return !m.claim.MayWait
 	}
 	return false
 }
@@ -411,7 +413,7 @@ func (m *machine) part(ev *event) effects {
 	case !m.end.own: // its end has been told
 	case fx.err != nil:
 		fx.tell = endOf(fx.err)
-	case ev.parting.Entries > 0:
+	case ev.entries > 0:
 		fx.tell = observe.ReentryEnded
 	default:
 		fx.tell = observe.Released
@@ -422,18 +424,17 @@ func (m *machine) part(ev *event) effects {
 // outcome is what a release returns, by what the server says and by what was known before
 // it was sent.
 func (m *machine) outcome(ev *event) error {
-	p := &ev.parting
-	mine := p.Fence == m.grant.fence // else the claim had lost its grant, and got another
+	mine := ev.given.fence == m.grant.fence // else the claim had lost its grant, and got another
 	cause := m.end.err
 	switch {
-	case p.Word == GivenBack && mine:
+	case ev.word == GivenBack && mine:
 		return nil
-	case p.Word == ForceReleased || p.Word == TakenOver:
+	case ev.word == ForceReleased || ev.word == TakenOver:
 		cause = berth.ErrReleased
 	case !m.end.own:
-	case p.Word == NotHeld && (p.Unanswered || m.end.mayRun):
+	case ev.word == NotHeld && (ev.again || m.end.mayRun):
 		return nil // an earlier attempt to release it has done so
-	case p.Word == HadExpired && mine:
+	case ev.word == HadExpired && mine:
 		cause = m.overdue(nil)
 	default:
 		cause = berth.ErrLost // forgotten before its time, or in line again

@@ -18,7 +18,9 @@ func (e *Engine) on(c *Claim, ev *event) effects {
 
 // act is on, but for telling the observer, which takes as long as that likes.
 func (e *Engine) act(c *Claim, ev *event) effects {
-	ev.now = e.clock.Now()
+	if ev.now == 0 {
+		ev.now = e.clock.Now()
+	}
 	fx := c.on(ev)
 	switch {
 	case fx.has(doJoin):
@@ -54,7 +56,7 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 func (e *Engine) join(c *Claim, ev *event) {
 	e.joinLine(c)
 	spec := e.waits
-	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.place.left, c.Record.Wait)
+	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.given.left, c.Record.Wait)
 	e.beats.Add(&c.lease, c.Name, spec)
 	if c.see().phase == ended {
 		e.forget(c) // given up in between
@@ -102,7 +104,7 @@ func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
 				o.Waited = c.waited(ev.now)
 			}
 		case observe.Unavailable:
-			s := &fx.silence
+			s := fx.silence
 			o.Silent, o.Count, o.Detail, o.Err = ev.now-s.since, s.calls, m.does(), s.err
 			o.Waited = c.waited(ev.now)
 			if m.phase == held {

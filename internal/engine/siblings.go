@@ -111,7 +111,7 @@ func (c *Claim) time(spec *heartbeat.Spec, g given) {
 		c.kin.renewed = g.start
 	}
 	spec.Limit = c.bound(spec)
-	if before != 0 && c.kin.liftedAt > g.seen.step {
+	if before != 0 && c.kin.liftedAt > g.step {
 		// Something was taken back since that call was sent: its answer may be from
 		// before, and the server has been asked again.
 		spec.Deadline = min(spec.Deadline, before)

@@ -49,7 +49,8 @@ func (m *machine) complain(ev *event) effects {
 		return effects{}
 	}
 	s.tell = ev.now + silenceAgain
-	return effects{tell: observe.Unavailable, silence: *s}
+	told := *s
+	return effects{tell: observe.Unavailable, silence: &told}
 }
 
 // miss is complain of a heartbeat, the last one that was sent. One that was answered or
@@ -70,7 +71,7 @@ func (m *machine) patience() time.Duration {
 	if m.phase != held {
 		return silencePatience
 	}
-	return min(silencePatience, m.lease.lease()/6, m.record.Wait/6)
+	return min(silencePatience, m.lease.lease()/6, m.claim.Record.Wait/6)
 }
 
 // does is what a claim is at, in the words of the event.

@@ -13,10 +13,8 @@ import (
 // no connection, and only its method on changes it. [Claim] guards it by a mutex, and the
 // engine does what the effects of an event say.
 type machine struct {
-	course   *table // nil for the one that all claims have
-	id, name string
-	record   *Record // what was asked for
-	mayWait  bool
+	course *table // nil for the one that all claims have
+	claim  *Claim // what was asked for: its exported fields, which do not change
 
 	phase   phase
 	place   place
@@ -39,8 +37,7 @@ type place struct {
 // grant is what the claim was given. An answer sets it, or a push; only an exchange changes
 // it afterwards.
 type grant struct {
-	fence     int64
-	resource  string
+	gift
 	confirmed bool          // an own call has followed it
 	handed    bool          // the caller has got the handle
 	since     time.Duration // when that was
@@ -66,7 +63,7 @@ type news struct {
 	answered time.Duration // start of the newest answered call, or unasked
 	sent     time.Duration // when the last heartbeat was sent that may run yet, 0 for none
 	secret   string        // what a push proves itself by, "" until a record has it
-	pushed   given         // what the last push said
+	pushed   gift          // what the last push said
 	pushes   int           // how many pushes said that it was granted
 	denied   int           // how many of them an own call has answered since
 	doubt    bool          // it was asked for or restored again: a push may be about an earlier grant
@@ -83,16 +80,21 @@ type end struct {
 	result error // what every release returns then
 }
 
+// gift is what a grant gives.
+type gift struct {
+	fence    int64
+	resource string // "" where the primitive has no resources
+}
+
 // given is what is known of a hold: what an own call that began at start said is left.
 // Below 0 is without end.
 type given struct {
-	fence     int64
-	resource  string
+	gift
 	start     time.Duration
 	left      time.Duration
 	most      time.Duration // the deadline is no later than this, 0 for no bound
+	step      int           // of the sight of that call, of a claim that is held
 	confirmed bool
-	seen      sight // what was known when the call was sent, of a claim that is held
 }
 
 // sight is what was known of a claim when a call was sent. The answer is as old as that: a
@@ -108,24 +110,28 @@ type sight struct {
 // event is what happens to a claim, with what is known of that.
 type event struct {
 	kind     kind
-	now      time.Duration // when it is heard
-	start    time.Duration // of an answer, a failure: when the call was sent
 	late     bool          // of an answer to an attempt: another one goes on
 	mayRun   bool          // of a failure: the call may have run, and begun the hold
 	revives  bool          // and it may bring the claim back to the server
 	beats    bool          // of a call: it is a heartbeat
 	stale    bool          // of an answer that it holds: its deadline is out of date
-	seen     sight         // of an answer to an own call
+	now      time.Duration // when it is heard, where that matters
+	start    time.Duration // of an answer, a failure: when the call was sent
+	seen     sight         // of an own call, set by the machine; and of its answer
 	given    given         // of a grant
 	entry    *Entry        // of a grant to an owner that held already
-	place    place         // of an answer that it waits
-	ahead    int           // and how many stand before it
-	epoch    int64         // and of which subscription it may have missed a push
-	capacity int           // of an answer to an attempt
-	status   Status        // of an answer to an own call
-	text     string        // of a secret, or of a push: the secret
+	ticket   int64         // of an answer to an attempt, or to a requeue
+	place    string        // of an answer that it waits
+	ahead    int           // how many stand before that place
+	epoch    int64         // the subscription after which the attempt was sent
+	capacity int           // of an answer to an attempt, or that it is too heavy
+	held     int           // of an answer that it is too heavy
+	waiting  int           // likewise
+	word     Released      // of an answer to a release, with its fence as that of a grant
+	again    bool          // and an earlier attempt of that release may have run
+	entries  int           // and how many entries of the owner the name is still held by
+	text     string        // the secret, of a push or of a record
 	cause    error         // of a failure, an end, a refusal
-	parting  Parting       // of a release
 }
 
 // deed is a bit for each thing that the engine has to do.
@@ -157,9 +163,8 @@ type effects struct {
 	end     error         // with doFinish: why the hold has ended
 	err     error         // why it has ended, as the observer is told, or what a release returns
 	given   given         // with doKeep
-	seen    sight         // of a call
 	left    time.Duration // of an own call's answer: how much is left, below 0 for no end
-	silence silence       // with observe.Unavailable
+	silence *silence      // with observe.Unavailable
 }
 
 func (fx *effects) has(d deed) bool { return fx.do&d != 0 }
@@ -167,7 +172,7 @@ func (fx *effects) has(d deed) bool { return fx.do&d != 0 }
 // begin returns the machine of a claim whose course begins.
 func begin(c *Claim) machine {
 	return machine{
-		id: c.ID, name: c.Name, record: &c.Record, mayWait: c.MayWait,
+		claim: c,
 		lease: terms{Terms: Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}},
 		news:  news{answered: unasked},
 	}
@@ -195,7 +200,7 @@ func (m *machine) answer(start time.Duration) (newest bool) {
 // than the wait lease: what runs from the claimant's first call after the grant, which may
 // be a heartbeat that is on its way already.
 func (m *machine) bounded() bool {
-	return m.lease.NoRenew || m.lease.MaxHold > 0 || m.lease.Lease < m.record.Wait
+	return m.lease.NoRenew || m.lease.MaxHold > 0 || m.lease.Lease < m.claim.Record.Wait
 }
 
 // overdue is the error of a hold whose time has run out: ErrExpired for a limit of its own,
@@ -212,14 +217,14 @@ func (m *machine) ending(cause error, now time.Duration) error {
 	if _, told := errors.AsType[*berth.EndError](cause); told {
 		return cause
 	}
-	return &berth.EndError{Name: m.name, Claim: m.id, Fence: m.grant.fence, Held: now - m.grant.since, Cause: cause}
+	return &berth.EndError{Name: m.claim.Name, Claim: m.claim.ID, Fence: m.grant.fence, Held: now - m.grant.since, Cause: cause}
 }
 
 // blame makes a wait that ran out of time at a moment a failure where the server was
 // silent: it never answered, or its last answer is older than the wait lease, so that the
 // claim's place may be gone. Then nobody knows of others in the way.
 func (m *machine) blame(r *berth.AcquireError, now time.Duration) {
-	if m.news.answered != unasked && now-m.news.answered <= m.record.Wait {
+	if m.news.answered != unasked && now-m.news.answered <= m.claim.Record.Wait {
 		return
 	}
 	err := m.silence.err
@@ -241,14 +246,14 @@ func (m *machine) time(spec *heartbeat.Spec, g given) {
 	spec.Renews = !t.NoRenew && t.Lease != berth.Forever
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.
-	spec.Lease, spec.Pace = t.lease(), m.record.Wait
+	spec.Lease, spec.Pace = t.lease(), m.claim.Record.Wait
 	left := g.left
 	if left < 0 {
 		left = berth.Forever
 	}
 	margin := spec.Lease
 	if !g.confirmed {
-		margin = min(m.record.Wait, left) // an entry may end long before its wait lease would: clocks drift for no longer
+		margin = min(m.claim.Record.Wait, left) // an entry may end long before its wait lease would: clocks drift for no longer
 	}
 	if g.confirmed && t.MaxHold > 0 && t.limit == 0 {
 		from := g.start
