@@ -1,16 +1,22 @@
 // Package engine is the course that every claim takes, whatever it is for: ask,
 // wait in line, hold a lease, give it back. It keeps the promises about time and
-// wake-ups once for all primitives; what differs between them is their scripts.
+// wake-ups once for all primitives; what differs between them is their [Scripts].
 //
 // # A claim
 //
-//	asking --> waiting --> granted --> ended
-//	   \___________________/  ^          ^
-//	    \________________________________/
+//	asking --> waiting --> granted --> held --> ended
+//	   \__________________/   ^         |--> detached
+//	                                    '--> loose --> ended
 //
-// Its state on this side only moves forward. The engine knows a claim before its
-// first script is sent, because a wake-up may overtake the reply. The scripts of
-// one claim are sent one after the other: two in flight may run in either order.
+// A claim's phase only moves forward, and every phase but the last three may end at
+// once. What a claim knows, and how that changes, is a pure machine: machine.go has the
+// table of what each event does in each phase, state.go what is known, and rules.go what
+// each rule does. The machine sends nothing, and has no clock and no lock. [Claim] guards
+// it, and Engine.on does what the effects of an event say.
+//
+// The engine knows a claim before its first script is sent, because a push may overtake the
+// reply. The scripts of one claim are sent one after the other, since two in flight may run
+// in either order; only heartbeats are sent beside them.
 //
 // # What ends a wait
 //
@@ -28,4 +34,14 @@
 // The local deadline is the start of the request that the server answered last,
 // plus the time left that it named, less a margin. When it passes, or the server
 // says that the claim is not held, the hold ends with its cause.
+//
+// # Where to read on
+//
+//	a claim       machine.go, state.go, rules.go, silence.go; claim.go, run.go
+//	an acquire    acquire.go, ask.go (attempts), gate.go, flights.go; await.go
+//	a push        push.go; tide.go (a deadline that frees something)
+//	a heartbeat   beat.go; call.go (other calls of a holder)
+//	a hold        hold.go, do.go, release.go, exchange.go, adopt.go
+//	an owner      group.go, groups.go (the entries by which one owner holds one lock)
+//	the engine    engine.go, close.go
 package engine
