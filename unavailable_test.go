@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/model/link"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/fence"
@@ -216,7 +216,7 @@ func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
 				require.NoError(t, err)
 				defer server.Close()
 				l := link.New(nil)
-				redis, err := server.Client(world.RarePings, l.Wrap)
+				redis, err := server.Client(testkit.RarePings, l.Wrap)
 				require.NoError(t, err)
 				defer redis.Close()
 				b := newBench(t, redis, l)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/pool"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -32,10 +32,10 @@ func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		t.Cleanup(server.Close)
-		redis, err := server.Client(world.RarePings)
+		redis, err := server.Client(testkit.RarePings)
 		require.NoError(t, err)
 		t.Cleanup(redis.Close)
-		w, heard, runs := &world.World{T: t, Server: server, Redis: redis, Began: time.Now()}, pool.Listen(t, redis, space), 0
+		w, heard, runs := &testkit.World{T: t, Server: server, Redis: redis, Began: time.Now()}, pool.Listen(t, redis, space), 0
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			runs++
 			pool.Run(rt, pool.World{

@@ -20,7 +20,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
@@ -93,7 +93,7 @@ func wrapped(files fstest.MapFS, text string) fstest.MapFS {
 // stage is a name on a server in virtual time, and its twin, a copy on which the
 // scripts run that never take the plain case.
 type stage struct {
-	*world.World
+	*testkit.World
 	releases
 	kind        string // lock or semaphore
 	state, line string
@@ -149,10 +149,10 @@ func onStage(t *testing.T, kind string, test func(t *testing.T, stage func(name 
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
-		redis, err := server.Client(world.RarePings)
+		redis, err := server.Client(testkit.RarePings)
 		require.NoError(t, err)
 		defer redis.Close()
-		w := &world.World{T: t, Server: server, Redis: redis, Began: time.Now()}
+		w := &testkit.World{T: t, Server: server, Redis: redis, Began: time.Now()}
 		heard := listen(t.Context(), redis)
 		at := func(name, part string) string { return "berth:{" + name + "}:" + part }
 		test(t, func(name string) *stage {
@@ -250,11 +250,11 @@ func (s *stage) both(t require.TestingT, script string, args ...string) (status 
 // value is one of the numbers of the name.
 func (s *stage) value(t require.TestingT, name string) int64 {
 	if text, ok := s.text(t); ok {
-		thin, err := world.ParseThin(text)
+		thin, err := testkit.ParseThin(text)
 		require.NoError(t, err)
 		return thin.Counts(time.Now().UnixMilli())[name]
 	}
-	counts, err := world.Counts(fmt.Sprint(s.do(t, "HGET", s.state, "v")))
+	counts, err := testkit.Counts(fmt.Sprint(s.do(t, "HGET", s.state, "v")))
 	require.NoError(t, err)
 	return counts[name]
 }
@@ -286,7 +286,7 @@ func (s *stage) setValue(t require.TestingT, name string, n int64) {
 	case !thin && s.do(t, "EXISTS", s.state) == int64(1):
 		text, ok := s.do(t, "HGET", s.state, "v").(string)
 		require.True(t, ok)
-		s.do(t, "HSET", s.state, "v", world.WithCount(t, text, name, n))
+		s.do(t, "HSET", s.state, "v", testkit.WithCount(t, text, name, n))
 	case thin && name == "fence":
 		s.do(t, "SETRANGE", s.state, "0", fmt.Sprintf("%016d", n))
 	case thin && name == "fmt" && n == 2:
@@ -336,7 +336,7 @@ func (s *stage) runThin(t require.TestingT, script string, args []string) []any 
 		}
 		require.Equal(t, expires, s.do(t, "PEXPIRETIME", s.twin[0])) // later than it need be, where the hold had not ended
 		s.do(t, "PEXPIRE", s.twin[0], linger)
-		held, err := world.ParseThin(before)
+		held, err := testkit.ParseThin(before)
 		require.NoError(t, err)
 		if held.Ends <= time.Now().UnixMilli() {
 			return []any{"expired", int64(0), held.Fence}

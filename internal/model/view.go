@@ -13,7 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -123,7 +123,7 @@ func look(t TB, redis rueidis.Client, keys []string) view {
 
 // slight reads the text of a thin name.
 func (v *view) slight(t TB, text string) {
-	thin, err := world.ParseThin(text)
+	thin, err := testkit.ParseThin(text)
 	must(t, err)
 	v.state = thin.Counts(math.MinInt64) // a fat name counts a hold until it is dropped, too
 	v.state["fmt"], v.state["exp"] = 2, v.expires[0]
@@ -144,7 +144,7 @@ func (v *view) field(t TB, field, value string) {
 	claim, isClaim := strings.CutPrefix(field, "c:")
 	switch {
 	case field == "v":
-		v.state, err = world.Counts(value)
+		v.state, err = testkit.Counts(value)
 	case field == "stem": // of a lock
 	case !isClaim:
 		t.Fatalf("the state has %q", field)

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model/link"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -57,7 +57,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
-		redis, err := server.Client(worlds.RarePings)
+		redis, err := server.Client(testkit.RarePings)
 		require.NoError(t, err)
 		defer redis.Close()
 		w := &world{t: t, server: server, redis: redis, line: newLine(), began: time.Now()}
@@ -91,8 +91,8 @@ type node struct {
 // change says otherwise.
 func (w *world) node(id string, change ...func(*Config)) *node {
 	w.t.Helper()
-	n := &node{w: w, id: id, Link: link.New(worlds.Script)}
-	redis, err := w.server.Client(worlds.RarePings, n.Wrap)
+	n := &node{w: w, id: id, Link: link.New(testkit.Script)}
+	redis, err := w.server.Client(testkit.RarePings, n.Wrap)
 	require.NoError(w.t, err)
 	w.t.Cleanup(redis.Close)
 	space, err := keyspace.New("berth")

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/internal/wake"
 )
 

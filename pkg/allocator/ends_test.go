@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/model/link"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -46,7 +46,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 			require.NoError(w.T, n.client.Close(ctx))
 		}},
 	}
-	rows := worlds.Ends(t, "../..", "TestHowAnAllocationEnds")
+	rows := testkit.Ends(t, "../..", "TestHowAnAllocationEnds")
 	require.ElementsMatch(t, slices.Collect(maps.Keys(rows)), slices.Collect(maps.Keys(plays)), "each row is played")
 	for how, row := range rows {
 		t.Run(how, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/line"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -37,7 +37,7 @@ var errMine = errors.New("my own reason")
 
 // world is a server in virtual time, and clients of it.
 type world struct {
-	*worlds.World
+	*testkit.World
 	// What looks on, and operates.
 	client *allocator.Client
 	pool   *allocator.Pool[string]
@@ -46,7 +46,7 @@ type world struct {
 // inWorld runs a test in virtual time. What the test leaves running fails it.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	worlds.In(t, stateKey, lineKey, func(t *testing.T, base *worlds.World) {
+	testkit.In(t, stateKey, lineKey, func(t *testing.T, base *testkit.World) {
 		base.Hashes = []string{itemsKey, freeKey, bindingsKey}
 		w := &world{World: base}
 		var err error
@@ -62,7 +62,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 // node is a client with its pool, on a link of its own, as in a process of its own.
 type node struct {
 	*allocator.Pool[string]
-	*worlds.Process
+	*testkit.Process
 	w      *world
 	client *allocator.Client
 }
@@ -138,7 +138,7 @@ func (w *world) add(resources ...string) {
 
 // wait is an allocation that is on its way.
 type wait struct {
-	*worlds.Wait[*allocator.Allocation[string]]
+	*testkit.Wait[*allocator.Allocation[string]]
 }
 
 // queue allocates in the background, and lets everything settle.
@@ -148,7 +148,7 @@ func (n *node) queue(opts *allocator.AllocateOptions) *wait {
 }
 
 func (n *node) queueOn(ctx context.Context, opts *allocator.AllocateOptions) *wait {
-	return &wait{worlds.Queue(ctx, n.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
+	return &wait{testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
 		return n.Allocate(ctx, opts)
 	})}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/line"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -20,13 +20,13 @@ const (
 
 // crowd calls the scripts of a pool that has more in it than one run may drop.
 type crowd struct {
-	*worlds.World
+	*testkit.World
 	keys []string
 }
 
 func inCrowd(t *testing.T, test func(t *testing.T, m *crowd)) {
 	t.Helper()
-	worlds.In(t, "berth:pool:{many}:state", "", func(t *testing.T, w *worlds.World) {
+	testkit.In(t, "berth:pool:{many}:state", "", func(t *testing.T, w *testkit.World) {
 		m := &crowd{World: w}
 		for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 			m.keys = append(m.keys, "berth:pool:{many}:"+part)

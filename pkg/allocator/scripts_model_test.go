@@ -11,14 +11,14 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/pool"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 	require.NoError(t, model.Checks(10))
-	worlds.In(t, "berth:pool:{proxies}:state", "", func(t *testing.T, w *worlds.World) {
+	testkit.In(t, "berth:pool:{proxies}:state", "", func(t *testing.T, w *testkit.World) {
 		space, err := keyspace.New(keyspace.DefaultNamespace)
 		require.NoError(t, err)
 		heard, runs := pool.Listen(t, w.Redis, space), 0

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -32,9 +32,9 @@ func (p *watchedPool) lists() (told, closed []string) {
 	return slices.Clone(p.told), slices.Clone(p.closed)
 }
 
-func watchPool(t *testing.T, w *worlds.World, change func(*PoolConfig[string])) *watchedPool {
+func watchPool(t *testing.T, w *testkit.World, change func(*PoolConfig[string])) *watchedPool {
 	t.Helper()
-	redis, err := w.Server.Client(worlds.RarePings)
+	redis, err := w.Server.Client(testkit.RarePings)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	p := &watchedPool{}
@@ -68,9 +68,9 @@ func watchPool(t *testing.T, w *worlds.World, change func(*PoolConfig[string])) 
 	return p
 }
 
-func inServer(t *testing.T, test func(t *testing.T, w *worlds.World)) {
+func inServer(t *testing.T, test func(t *testing.T, w *testkit.World)) {
 	t.Helper()
-	worlds.In(t, "berth:pool:{proxies}:state", "berth:pool:{proxies}:line", test)
+	testkit.In(t, "berth:pool:{proxies}:state", "berth:pool:{proxies}:line", test)
 }
 
 // takes allocates resources, which must be these, and returns how to give them back.
@@ -92,7 +92,7 @@ func (p *watchedPool) takes(t *testing.T, resources ...string) (giveBack func())
 }
 
 func TestAPoolIsFilledByOneNodeAndOthersCloseWhatHasLeft(t *testing.T) {
-	inServer(t, func(t *testing.T, w *worlds.World) {
+	inServer(t, func(t *testing.T, w *testkit.World) {
 		var mu sync.Mutex
 		answer, asks := []string{"a", "b", "c", "a"}, 0
 		source := func(cfg *PoolConfig[string]) {
@@ -150,7 +150,7 @@ func TestAPoolIsFilledByOneNodeAndOthersCloseWhatHasLeft(t *testing.T) {
 }
 
 func TestAFlushedPoolIsFilledAgainByWhoFindsItEmpty(t *testing.T) {
-	inServer(t, func(t *testing.T, w *worlds.World) {
+	inServer(t, func(t *testing.T, w *testkit.World) {
 		p := watchPool(t, w, func(cfg *PoolConfig[string]) { cfg.Source = returns("a") })
 		w.Advance(10 * time.Second)
 		w.Do("FLUSHALL")
@@ -163,7 +163,7 @@ func TestAFlushedPoolIsFilledAgainByWhoFindsItEmpty(t *testing.T) {
 }
 
 func TestRefreshOfAPoolReplacesNow(t *testing.T) {
-	inServer(t, func(t *testing.T, w *worlds.World) {
+	inServer(t, func(t *testing.T, w *testkit.World) {
 		var mu sync.Mutex
 		answer := []string{"a"}
 		p := watchPool(t, w, func(cfg *PoolConfig[string]) {
@@ -197,7 +197,7 @@ func TestRefreshOfAPoolReplacesNow(t *testing.T) {
 }
 
 func TestCheckHealthOfAPoolRestsWhatIsUnwellAndTouchesNothingInUse(t *testing.T) {
-	inServer(t, func(t *testing.T, w *worlds.World) {
+	inServer(t, func(t *testing.T, w *testkit.World) {
 		var mu sync.Mutex
 		var asked []string
 		p := watchPool(t, w, func(cfg *PoolConfig[string]) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/model/link"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -104,7 +104,7 @@ func TestHowALockEnds(t *testing.T) {
 			return l
 		},
 	}
-	rows := worlds.Ends(t, "../..", "TestHowALockEnds")
+	rows := testkit.Ends(t, "../..", "TestHowALockEnds")
 	require.ElementsMatch(t, slices.Collect(maps.Keys(rows)), slices.Collect(maps.Keys(plays)), "each row is played")
 	for how, row := range rows {
 		t.Run(how, func(t *testing.T) {

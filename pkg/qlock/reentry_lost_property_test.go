@@ -16,7 +16,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/model"
-	"github.com/berth-go/berth/internal/model/link"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 

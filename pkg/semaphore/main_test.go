@@ -16,8 +16,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model/link"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -39,12 +39,12 @@ const (
 )
 
 // world is a server in virtual time, and clients of it.
-type world struct{ *worlds.World }
+type world struct{ *testkit.World }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	worlds.In(t, stateKey, lineKey, func(t *testing.T, w *worlds.World) { test(t, &world{w}) })
+	testkit.In(t, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
 // node is a client on a link of its own, as in a process of its own.
@@ -61,9 +61,9 @@ type node struct {
 // node starts a client. Its lease is that of the tests unless cfg says so.
 func (w *world) node(cfg ...semaphore.Config) *node {
 	w.T.Helper()
-	n := &node{w: w, Link: link.New(worlds.Script)}
+	n := &node{w: w, Link: link.New(testkit.Script)}
 	var err error
-	n.redis, err = w.Server.Client(worlds.RarePings, n.Wrap)
+	n.redis, err = w.Server.Client(testkit.RarePings, n.Wrap)
 	require.NoError(w.T, err)
 	w.T.Cleanup(n.redis.Close)
 	var c semaphore.Config

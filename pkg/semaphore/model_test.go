@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
-	"github.com/berth-go/berth/internal/model/link"
-	worlds "github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 )
 
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
@@ -23,8 +23,8 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 			model.Run(rt, model.World{
 				Redis: w.Redis, Namespace: "berth", Name: fmt.Sprint(gpu, runs), Lease: lease, Exact: true,
 				Connect: func() (rueidis.Client, *link.Link) {
-					l := link.New(worlds.Script)
-					redis, err := w.Server.Client(worlds.RarePings, l.Wrap)
+					l := link.New(testkit.Script)
+					redis, err := w.Server.Client(testkit.RarePings, l.Wrap)
 					require.NoError(t, err)
 					return redis, l
 				},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -233,7 +233,7 @@ redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
 redis.call("HSET", KEYS[1], "v", ARGV[2])`
 	values, err := b.do("HGET", b.stateKey("gpu"), "v").ToString()
 	require.NoError(t, err)
-	values = world.WithCount(t, values, "waiting", 0)
+	values = testkit.WithCount(t, values, "waiting", 0)
 	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim, values)
 	b.pass(fullLease) // heartbeats
 	require.Zero(t, b.look("gpu").waiting(), "it could be put back")

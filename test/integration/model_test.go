@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
-	modellink "github.com/berth-go/berth/internal/model/link"
+	modellink "github.com/berth-go/berth/internal/testkit/link"
 )
 
 const modelLease = 1200 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -93,7 +93,7 @@ func (v *view) field(b *bed, field, value string) {
 		v.stem = value
 	case field == "v":
 		var counts map[string]int64
-		counts, err = world.Counts(value)
+		counts, err = testkit.Counts(value)
 		maps.Copy(v.state, counts)
 	case b.kind == keyspace.Pool && v.ofPool(b, field, value):
 	case !isClaim:
@@ -113,7 +113,7 @@ func (v *view) field(b *bed, field, value string) {
 // ofThin is the text of a thin name.
 func (v *view) ofThin(b *bed, text string) {
 	b.Helper()
-	thin, err := world.ParseThin(text)
+	thin, err := testkit.ParseThin(text)
 	require.NoError(b, err)
 	v.thin, v.state = true, thin.Counts(v.now)
 	if thin.Claim != "" && thin.Ends > v.now {

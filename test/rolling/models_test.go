@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
-	"github.com/berth-go/berth/internal/model/link"
 	poolmodel "github.com/berth-go/berth/internal/model/pool"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
@@ -28,7 +28,7 @@ const histories = 6 // of each model
 func TestASemaphoreOfTwoReleasesKeepsTheLaws(t *testing.T) {
 	require.NoError(t, model.Checks(histories))
 	older := newSwap(today.library, previous(t).library)
-	world.In(t, "berth:sem:{rolled}:state", "berth:sem:{rolled}:line", func(t *testing.T, w *world.World) {
+	testkit.In(t, "berth:sem:{rolled}:state", "berth:sem:{rolled}:line", func(t *testing.T, w *testkit.World) {
 		runs, processes := 0, 0
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
@@ -38,7 +38,7 @@ func TestASemaphoreOfTwoReleasesKeepsTheLaws(t *testing.T) {
 				Redis: w.Redis, Namespace: "berth", Name: fmt.Sprint(name, runs), Lease: lease, Exact: true,
 				Connect: func() (rueidis.Client, *link.Link) {
 					l := link.New(nil)
-					redis, err := w.Server.Client(world.RarePings, l.Wrap)
+					redis, err := w.Server.Client(testkit.RarePings, l.Wrap)
 					require.NoError(t, err)
 					if processes++; processes%2 == 0 {
 						redis = older.client(redis)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/model/link"
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -66,7 +66,7 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(s *stage, a, b *pr
 		s.server, err = embedded.Start()
 		require.NoError(t, err)
 		s.closing = append(s.closing, s.server.Close)
-		s.redis, err = s.server.Client(world.RarePings)
+		s.redis, err = s.server.Client(testkit.RarePings)
 		require.NoError(t, err)
 		s.closing = append(s.closing, s.redis.Close)
 		defer func() {
@@ -93,7 +93,7 @@ type process struct {
 // process starts one of the release, nil for today's.
 func (s *stage) process(release *scriptkit.Library) *process {
 	p := &process{s: s, wire: link.New(nil)}
-	redis, err := s.server.Client(world.RarePings, p.wire.Wrap)
+	redis, err := s.server.Client(testkit.RarePings, p.wire.Wrap)
 	require.NoError(s, err)
 	s.closing = append(s.closing, redis.Close)
 	if release != nil {

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-go/berth/internal/model/world"
+	"github.com/berth-go/berth/internal/testkit"
 )
 
 // view is what the server has of a pool.
@@ -32,7 +32,7 @@ func (d *driver) look(t *rapid.T) view {
 		*fields = all
 	}
 	if len(v.state) > 0 {
-		values, err := world.Counts(v.state["v"])
+		values, err := testkit.Counts(v.state["v"])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
-// Package world is where the primitives' tests take place: an in-process server in
+// Package testkit is where the primitives' tests take place: an in-process server in
 // the virtual time of testing/synctest, and a look at what it keeps of one name.
-package world
+package testkit
 
 import (
 	"context"
