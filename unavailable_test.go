@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -17,14 +16,13 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// bench is a client of each kind on one link.
-type bench struct {
+// world is a client of each kind on one link.
+type world struct {
 	*testing.T
 	*link.Link
 	sems   *semaphore.Client
@@ -36,75 +34,75 @@ type bench struct {
 	drawn  int
 }
 
-func newBench(t *testing.T, redis rueidis.Client, l *link.Link) *bench {
+func newWorld(t *testing.T, redis rueidis.Client, l *link.Link) *world {
 	t.Helper()
-	b := &bench{T: t, Link: l}
+	w := &world{T: t, Link: l}
 	retry := berth.Retry{Attempts: 2}
 	var err error
-	b.sems, err = semaphore.New(redis, semaphore.Config{Lease: time.Hour, Retry: retry})
+	w.sems, err = semaphore.New(redis, semaphore.Config{Lease: time.Hour, Retry: retry})
 	require.NoError(t, err)
-	b.sem, err = b.sems.Semaphore("gpu", 1000)
+	w.sem, err = w.sems.Semaphore("gpu", 1000)
 	require.NoError(t, err)
-	b.locks, err = qlock.New(redis, qlock.Config{Lease: time.Hour, Retry: retry})
+	w.locks, err = qlock.New(redis, qlock.Config{Lease: time.Hour, Retry: retry})
 	require.NoError(t, err)
-	b.pools, err = allocator.New(redis, allocator.Config{Lease: time.Hour, Retry: retry})
+	w.pools, err = allocator.New(redis, allocator.Config{Lease: time.Hour, Retry: retry})
 	require.NoError(t, err)
-	b.pool, err = allocator.NewPool(b.pools, "proxies", allocator.PoolConfig[string]{
+	w.pool, err = allocator.NewPool(w.pools, "proxies", allocator.PoolConfig[string]{
 		Source:       func(context.Context) ([]string, error) { return resources(), nil },
 		RefreshEvery: 24 * time.Hour, // none of these calls
 		Healthy:      func(context.Context, string) error { return nil },
 	})
 	require.NoError(t, err)
-	_, err = b.pool.Add(t.Context(), resources(), nil)
+	_, err = w.pool.Add(t.Context(), resources(), nil)
 	require.NoError(t, err)
-	b.fences, err = fence.NewRedis(redis, fence.RedisConfig{})
+	w.fences, err = fence.NewRedis(redis, fence.RedisConfig{})
 	require.NoError(t, err)
-	return b
+	return w
 }
 
-func (b *bench) close() {
-	require.NoError(b, b.sems.Close(context.Background()))
-	require.NoError(b, b.locks.Close(context.Background()))
-	require.NoError(b, b.pools.Close(context.Background()))
+func (w *world) close() {
+	require.NoError(w, w.sems.Close(context.Background()))
+	require.NoError(w, w.locks.Close(context.Background()))
+	require.NoError(w, w.pools.Close(context.Background()))
 }
 
 // receivers make what has the public calls, anew for each of them.
-func (b *bench) receivers() map[string]func() any {
+func (w *world) receivers() map[string]func() any {
 	must := func(v any, err error) any {
-		b.Helper()
-		require.NoError(b, err)
+		w.Helper()
+		require.NoError(w, err)
 		return v
 	}
 	return map[string]func() any{
-		"semaphore.Client":     func() any { return b.sems },
-		"semaphore.Semaphore":  func() any { return b.sem },
-		"semaphore.Permit":     func() any { return must(b.sem.Acquire(b.Context(), nil)) },
-		"qlock.Client":         func() any { return b.locks },
-		"qlock.Lock":           func() any { return must(b.locks.Lock(b.Context(), b.name(), nil)) },
-		"qlock.LockSet":        func() any { return must(b.locks.LockAll(b.Context(), []string{b.name(), b.name()}, nil)) },
-		"allocator.Client":     func() any { return b.pools },
-		"allocator.Pool":       func() any { return b.pool },
-		"allocator.Allocation": func() any { return must(b.pool.Allocate(b.Context(), nil)) },
-		"fence.Redis":          func() any { return b.fences },
+		"semaphore.Client":     func() any { return w.sems },
+		"semaphore.Semaphore":  func() any { return w.sem },
+		"semaphore.Permit":     func() any { return must(w.sem.Acquire(w.Context(), nil)) },
+		"qlock.Client":         func() any { return w.locks },
+		"qlock.Lock":           func() any { return must(w.locks.Lock(w.Context(), w.name(), nil)) },
+		"qlock.LockSet":        func() any { return must(w.locks.LockAll(w.Context(), []string{w.name(), w.name()}, nil)) },
+		"allocator.Client":     func() any { return w.pools },
+		"allocator.Pool":       func() any { return w.pool },
+		"allocator.Allocation": func() any { return must(w.pool.Allocate(w.Context(), nil)) },
+		"fence.Redis":          func() any { return w.fences },
 	}
 }
 
 // token is one that the receiver can resume.
-func (b *bench) token(receiver any) berth.Token {
-	b.Helper()
+func (w *world) token(receiver any) berth.Token {
+	w.Helper()
 	var hold berth.Hold
 	var err error
 	switch receiver.(type) {
 	case *semaphore.Client:
-		hold, err = b.sem.Acquire(b.Context(), nil)
+		hold, err = w.sem.Acquire(w.Context(), nil)
 	case *qlock.Client:
-		hold, err = b.locks.Lock(b.Context(), b.name(), nil)
+		hold, err = w.locks.Lock(w.Context(), w.name(), nil)
 	default:
-		hold, err = b.pool.Allocate(b.Context(), nil)
+		hold, err = w.pool.Allocate(w.Context(), nil)
 	}
-	require.NoError(b, err)
-	token, err := hold.Detach(b.Context())
-	require.NoError(b, err)
+	require.NoError(w, err)
+	token, err := hold.Detach(w.Context())
+	require.NoError(w, err)
 	return token
 }
 
@@ -117,9 +115,9 @@ func resources() []string {
 }
 
 // name is one that nobody has used.
-func (b *bench) name() string {
-	b.drawn++
-	return fmt.Sprint("name-", b.drawn)
+func (w *world) name() string {
+	w.drawn++
+	return fmt.Sprint("name-", w.drawn)
 }
 
 // waits are the calls that go on until the caller's context ends.
@@ -128,10 +126,10 @@ var waits = map[string]bool{
 }
 
 // argument makes one of a type.
-func (b *bench) argument(receiver any, kind reflect.Type) reflect.Value {
+func (w *world) argument(receiver any, kind reflect.Type) reflect.Value {
 	switch kind {
 	case reflect.TypeFor[berth.Token]():
-		return reflect.ValueOf(b.token(receiver))
+		return reflect.ValueOf(w.token(receiver))
 	case reflect.TypeFor[string]():
 		return reflect.ValueOf("a")
 	case reflect.TypeFor[[]string]():
@@ -149,7 +147,7 @@ func (b *bench) argument(receiver any, kind reflect.Type) reflect.Value {
 
 // prepare returns a public call that takes a context and returns an error, with all
 // that it needs, nil for any other method.
-func (b *bench) prepare(receiver any, method reflect.Method) func() error {
+func (w *world) prepare(receiver any, method reflect.Method) func() error {
 	in, out := method.Type, method.Type.NumOut()
 	if in.NumIn() < 2 || in.In(1) != reflect.TypeFor[context.Context]() || out == 0 {
 		return nil
@@ -159,13 +157,13 @@ func (b *bench) prepare(receiver any, method reflect.Method) func() error {
 	if last != reflect.TypeFor[error]() && !listing {
 		return nil
 	}
-	args := []reflect.Value{reflect.ValueOf(receiver), reflect.ValueOf(b.Context())}
+	args := []reflect.Value{reflect.ValueOf(receiver), reflect.ValueOf(w.Context())}
 	for i := 2; i < in.NumIn(); i++ {
-		args = append(args, b.argument(receiver, in.In(i)))
+		args = append(args, w.argument(receiver, in.In(i)))
 	}
 	return func() (err error) {
 		if waits[method.Name] {
-			ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
 			defer cancel()
 			args[1] = reflect.ValueOf(ctx)
 		}
@@ -210,24 +208,20 @@ func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
 		"not answered": (*link.Link).Stall,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server, err := embedded.Start()
-				require.NoError(t, err)
-				defer server.Close()
-				l := link.New(nil)
-				redis, err := server.Client(testkit.RarePings, l.Wrap)
+			testkit.In(t, "", "", "", func(t *testing.T, base *testkit.World) {
+				l := link.New(nil) // the server knows no scripts yet, so a Resize that was held back does not run later
+				redis, err := base.Server.Client(testkit.RarePings, l.Wrap)
 				require.NoError(t, err)
 				defer redis.Close()
-				b := newBench(t, redis, l)
+				w := newWorld(t, redis, l)
 				calls, wrong := 0, []string{}
-				for kind, receiver := range b.receivers() {
+				for kind, receiver := range w.receivers() {
 					for method := range reflect.TypeOf(receiver()).Methods() {
 						what := kind + "." + method.Name
 						if needNoServer[what] != "" {
 							continue
 						}
-						call := b.prepare(receiver(), method)
+						call := w.prepare(receiver(), method)
 						if call == nil {
 							continue
 						}
@@ -236,8 +230,7 @@ func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
 						l.OnCommand(nil)
 						l.Mend()
 						l.Flow()
-						time.Sleep(time.Minute) //nolint:forbidigo // the time of a bubble, where a sleep is the signal
-						synctest.Wait()
+						base.Advance(time.Minute)
 						ends := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 						if !errors.Is(err, berth.ErrUnavailable) || errors.Is(err, berth.ErrBusy) || ends != waits[method.Name] ||
 							!ends && strings.Contains(err.Error(), "context ") {
@@ -246,7 +239,7 @@ func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
 						calls++
 					}
 				}
-				b.close()
+				w.close()
 				require.Empty(t, wrong)
 				require.Greater(t, calls, 60)
 			})

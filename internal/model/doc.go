@@ -7,4 +7,8 @@
 // It works in virtual time, where the model knows every deadline to the
 // millisecond, and on a real server, where it holds to what one look at the server
 // proves whatever the machine was busy with.
+//
+// Here and below are models only, of semaphores and, in pool, of pools; what tests stand on
+// is in internal/testkit. The package's own tests compare each plain case of a script with
+// the general way, on a name and its twin.
 package model

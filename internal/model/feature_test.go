@@ -42,54 +42,54 @@ func tomorrow(t *testing.T) *scriptkit.Library {
 // A name's number is that of the newest feature that it uses: who does not know the feature
 // refuses the name, and goes on with all others.
 func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
-	onStage(t, "semaphore", func(t *testing.T, named func(name string) *stage) {
-		newer, s, other := tomorrow(t), named("uses"), named("does not")
-		number := func(s *stage) int64 { return s.value(t, "fmt") }
-		resize := func(s *stage, keep string) {
-			reply := s.eval(t, newer, "semaphore_resize", s.state, s.line, []string{"2000", channel, "gpu", "3", keep, "1"})
+	inWorld(t, "semaphore", func(t *testing.T, named func(name string) *world) {
+		newer, w, other := tomorrow(t), named("uses"), named("does not")
+		number := func(w *world) int64 { return w.value(t, "fmt") }
+		resize := func(w *world, keep string) {
+			reply := w.eval(t, newer, "semaphore_resize", w.state, w.line, []string{"2000", channel, "gpu", "3", keep, "1"})
 			require.Equal(t, "resized", reply.([]any)[0])
 		}
-		for _, s := range []*stage{s, other} {
-			status, _ := s.acquire(t, s.plainly("n.1"))
+		for _, w := range []*world{w, other} {
+			status, _ := w.acquire(t, w.plainly("n.1"))
 			require.Equal(t, "granted", status)
 		}
 		resize(other, "1")
 		require.Equal(t, int64(2), number(other), "the feature is known, and not used")
-		resize(s, "2")
-		require.Equal(t, int64(3), number(s))
+		resize(w, "2")
+		require.Equal(t, int64(3), number(w))
 
 		thin := named("thin")
 		thin.capacity = 1
 		_, _ = thin.acquire(t, thin.plainly("n.1"))
 		thin.setValue(t, "fmt", 3)
-		for least, s := range map[int]*stage{35: s, 20: thin} {
-			kept, asked := s.dump(t, s.state, s.line), 0
-			for _, script := range s.whole.Scripts() {
+		for least, w := range map[int]*world{35: w, 20: thin} {
+			kept, asked := w.dump(t, w.state, w.line), 0
+			for _, script := range w.whole.Scripts() {
 				if strings.HasPrefix(script.Name, "swarm_") || strings.HasPrefix(script.Name, "fence_") ||
-					s == thin && strings.HasPrefix(script.Name, "pool_") { // no pool is thin
+					w == thin && strings.HasPrefix(script.Name, "pool_") { // no pool is thin
 					continue
 				}
-				words := append([]string{"EVAL", script.Source, fmt.Sprint(len(script.Header.Keys))}, s.state, s.line)
+				words := append([]string{"EVAL", script.Source, fmt.Sprint(len(script.Header.Keys))}, w.state, w.line)
 				for n := 2; n < len(script.Header.Keys); n++ {
-					words = append(words, fmt.Sprint(s.state, n))
+					words = append(words, fmt.Sprint(w.state, n))
 				}
 				words = append(words[:3+len(script.Header.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Header.Args)+len(script.Header.Group)))...)
 				refused := []any{"incompatible", int64(3)}
 				if strings.HasPrefix(script.Name, "thin_") {
 					refused = []any{"fat"} // who asks turns to the general script
 				}
-				require.Equal(t, refused, s.do(t, words...), script.Name)
-				require.Equal(t, kept, s.dump(t, s.state, s.line), "%s writes nothing", script.Name)
+				require.Equal(t, refused, w.do(t, words...), script.Name)
+				require.Equal(t, kept, w.dump(t, w.state, w.line), "%s writes nothing", script.Name)
 				asked++
 			}
 			require.Greater(t, asked, least)
 		}
 
-		status, _ := other.acquire(t, s.plainly("n.2"))
+		status, _ := other.acquire(t, w.plainly("n.2"))
 		require.Equal(t, "granted", status, "all others go on")
-		resize(s, "0")
-		require.Equal(t, int64(2), number(s), "the feature is not used any more")
-		status, _ = s.acquire(t, s.plainly("n.2"))
+		resize(w, "0")
+		require.Equal(t, int64(2), number(w), "the feature is not used any more")
+		status, _ = w.acquire(t, w.plainly("n.2"))
 		require.Equal(t, "granted", status)
 	})
 }

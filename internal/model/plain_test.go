@@ -22,11 +22,11 @@ func TestThePlainCaseOfASemaphoreDoesWhatTheGeneralWayDoes(t *testing.T) { playP
 func playPlain(t *testing.T, kind string) {
 	t.Helper()
 	require.NoError(t, model.Checks(4))
-	onStage(t, kind, func(t *testing.T, stage func(name string) *stage) {
+	inWorld(t, kind, func(t *testing.T, named func(name string) *world) {
 		runs := 0
 		history := func(rt *rapid.T, capacity int) {
 			runs++
-			p := &play{stage: stage(fmt.Sprint(kind, runs))}
+			p := &play{world: named(fmt.Sprint(kind, runs))}
 			p.capacity = capacity
 			p.linger = rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 30 * time.Second}).Draw(rt, "linger")
 			p.do(rt, "DEL", p.backup[0], p.backup[1])
@@ -49,7 +49,7 @@ func playPlain(t *testing.T, kind string) {
 			history(rt, capacity)
 		})
 		for _, ways := range [][]string{plains, thins, turns} {
-			taken := stage("any").taken(t, ways)
+			taken := named("any").taken(t, ways)
 			t.Log(ways, taken)
 			require.Less(t, strings.Count(taken, "nil"), len(ways), "one of them is taken")
 		}
@@ -58,7 +58,7 @@ func playPlain(t *testing.T, kind string) {
 
 // play is one history.
 type play struct {
-	*stage
+	*world
 	linger time.Duration
 	asks   []ask // all that were made
 }

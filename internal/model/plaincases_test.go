@@ -14,9 +14,9 @@ import (
 // and expires four seconds after the test began; or it is thin and idle, or not there yet.
 type plainCase struct {
 	only   string // the primitive, "" for both
-	before func(s *stage)
+	before func(w *world)
 	ask    func(a *ask)                               // what n.1 asks otherwise than plainly
-	call   func(s *stage) (status string, plain bool) // instead of that acquire
+	call   func(w *world) (status string, plain bool) // instead of that acquire
 	want   string                                     // of a lock, and of a semaphore if that is another
 	plain  bool
 }
@@ -24,49 +24,49 @@ type plainCase struct {
 const linger = 2 * time.Second
 
 // holds has a claim of the node n hold, changed as given.
-func holds(claim string, change ...func(*ask)) func(s *stage) {
-	return func(s *stage) {
-		a := s.plainly(claim)
+func holds(claim string, change ...func(*ask)) func(w *world) {
+	return func(w *world) {
+		a := w.plainly(claim)
 		for _, c := range change {
 			c(&a)
 		}
-		status, _ := s.acquire(s.T, a)
-		require.Equal(s.T, "granted", status)
-		s.Advance(time.Microsecond)
+		status, _ := w.acquire(w.T, a)
+		require.Equal(w.T, "granted", status)
+		w.Advance(time.Microsecond)
 	}
 }
 
 // queues has a claim of the node n wait in line, changed as given.
-func queues(claim string, change ...func(*ask)) func(s *stage) {
-	return func(s *stage) {
-		a := s.plainly(claim)
+func queues(claim string, change ...func(*ask)) func(w *world) {
+	return func(w *world) {
+		a := w.plainly(claim)
 		a.waits = 1
 		for _, c := range change {
 			c(&a)
 		}
-		status, _ := s.acquire(s.T, a)
-		require.Equal(s.T, "queued", status)
-		s.Advance(time.Millisecond) // else its ticket is what the next one meets
+		status, _ := w.acquire(w.T, a)
+		require.Equal(w.T, "queued", status)
+		w.Advance(time.Millisecond) // else its ticket is what the next one meets
 	}
 }
 
 // waits has a claim wait for all that there is, and n.2 hold.
-func waits(s *stage) { then(holds("n.2"), queues("n.waits", all))(s) }
+func waits(w *world) { then(holds("n.2"), queues("n.waits", all))(w) }
 
 // lined has n.2 hold all that there is, and a claim wait for that.
-func lined(s *stage) { then(holds("n.2", all), queues("n.waits", all))(s) }
+func lined(w *world) { then(holds("n.2", all), queues("n.waits", all))(w) }
 
 // withDead has one more wait who is dead half a second later.
-func withDead(s *stage) {
-	then(holds("n.2", all, lasts(4*time.Second)), queues("n.3", all), queues("n.4", all, briefly))(s)
+func withDead(w *world) {
+	then(holds("n.2", all, lasts(4*time.Second)), queues("n.3", all), queues("n.4", all, briefly))(w)
 }
 
 // all has a claim ask for all that there is.
 func all(a *ask) { a.Weight = a.capacity }
 
 // number has the name keep another number than it does.
-func number(name string, n func(now time.Time) int64) func(s *stage) {
-	return func(s *stage) { s.setValue(s.T, name, n(time.Now())) }
+func number(name string, n func(now time.Time) int64) func(w *world) {
+	return func(w *world) { w.setValue(w.T, name, n(time.Now())) }
 }
 
 func micros(by int64) func(time.Time) int64 {
@@ -78,25 +78,25 @@ func millisAnd(by int64) func(time.Time) int64 {
 }
 
 // newer has a newer release write the name.
-func newer(s *stage) { s.setValue(s.T, "fmt", 3) }
+func newer(w *world) { w.setValue(w.T, "fmt", 3) }
 
 // uncounted has the name count nothing as held.
-func uncounted(s *stage) {
-	s.damaged = true
-	s.setValue(s.T, "used", 0)
+func uncounted(w *world) {
+	w.damaged = true
+	w.setValue(w.T, "used", 0)
 }
 
 // unlined has the name lose its line.
-func unlined(s *stage) {
-	s.damaged = true
-	s.do(s.T, "DEL", s.line)
+func unlined(w *world) {
+	w.damaged = true
+	w.do(w.T, "DEL", w.line)
 }
 
 // forgets has the state lose a claim's record.
-func forgets(claim string) func(s *stage) {
-	return func(s *stage) {
-		s.damaged = true
-		s.do(s.T, "HDEL", s.state, "c:"+claim)
+func forgets(claim string) func(w *world) {
+	return func(w *world) {
+		w.damaged = true
+		w.do(w.T, "HDEL", w.state, "c:"+claim)
 	}
 }
 
@@ -104,30 +104,30 @@ func forgets(claim string) func(s *stage) {
 func long(a *ask) { a.Lease, a.Wait = 10*time.Second, 10*time.Second }
 
 // then does one thing after another.
-func then(all ...func(s *stage)) func(s *stage) {
-	return func(s *stage) {
+func then(all ...func(w *world)) func(w *world) {
+	return func(w *world) {
 		for _, do := range all {
-			do(s)
+			do(w)
 		}
 	}
 }
 
-func after(d time.Duration) func(s *stage) { return func(s *stage) { s.Advance(d) } }
+func after(d time.Duration) func(w *world) { return func(w *world) { w.Advance(d) } }
 
 // asks is the acquire of n.1, changed as given.
-func asks(change func(*ask)) func(s *stage) (string, bool) {
-	return func(s *stage) (string, bool) {
-		a := s.plainly("n.1")
+func asks(change func(*ask)) func(w *world) (string, bool) {
+	return func(w *world) (string, bool) {
+		a := w.plainly("n.1")
 		if change != nil {
 			change(&a)
 		}
-		return s.acquire(s.T, a)
+		return w.acquire(w.T, a)
 	}
 }
 
-// frees is a call of release; see stage.release.
-func frees(claim, node string, stays time.Duration) func(s *stage) (string, bool) {
-	return func(s *stage) (string, bool) { return s.release(s.T, claim, node, stays, linger) }
+// frees is a call of release; see world.release.
+func frees(claim, node string, stays time.Duration) func(w *world) (string, bool) {
+	return func(w *world) (string, bool) { return w.release(w.T, claim, node, stays, linger) }
 }
 
 var own = frees("n.1", "n", 0)
@@ -143,13 +143,13 @@ var plainGrants = map[string]plainCase{
 	"it holds without end":                            {ask: forever, want: "granted", plain: true},
 	"it has a maximum hold":                           {ask: func(a *ask) { a.MaxHold = 500 * time.Millisecond }, want: "granted", plain: true},
 	"it has a label of any bytes":                     {ask: func(a *ask) { a.Label = "%d \x00\xff 1" }, want: "granted", plain: true},
-	"nobody has used the name":                        {before: func(s *stage) { s.do(s.T, "DEL", s.state, s.line) }, want: "granted"},
+	"nobody has used the name":                        {before: func(w *world) { w.do(w.T, "DEL", w.state, w.line) }, want: "granted"},
 	"a newer release wrote the state":                 {before: newer, want: "incompatible"},
 	"the claim waits":                                 {before: waits, ask: func(a *ask) { a.claim = "n.waits" }, want: "queued"},
 	"it does not fit":                                 {before: holds("n.2", all), want: "held full"},
 	"somebody waits":                                  {before: waits, want: "held ahead"},
-	"a tombstone is left":                             {before: func(s *stage) { frees("n.late", "n", time.Second)(s) }, want: "granted"},
-	"its tombstone is left":                           {before: func(s *stage) { frees("n.1", "n", time.Second)(s) }, want: "gone"},
+	"a tombstone is left":                             {before: func(w *world) { frees("n.late", "n", time.Second)(w) }, want: "granted"},
+	"its tombstone is left":                           {before: func(w *world) { frees("n.1", "n", time.Second)(w) }, want: "gone"},
 	"the last fence is of this microsecond":           {before: number("fence", micros(0)), want: "granted"},
 	"the last fence is ahead":                         {before: number("fence", micros(1)), want: "granted"},
 	"the last fence is just before":                   {before: number("fence", micros(-1)), want: "granted", plain: true},
@@ -171,8 +171,8 @@ var plainGrants = map[string]plainCase{
 	"it waits behind another":                         {before: lined, ask: comes, want: "queued", plain: true},
 	"it waits ahead of another":                       {before: lined, ask: func(a *ask) { comes(a); a.claim, a.Node, a.Priority = "m.1", "m", 1 }, want: "queued", plain: true},
 	"whoever is ahead dies sooner":                    {before: then(holds("n.2", all), queues("n.3", all, lives(500*time.Millisecond))), ask: comes, want: "queued", plain: true},
-	"what it waits for has no end":                    {before: then(holds("n.2", all, forever), func(s *stage) { s.call(s.T, s.kind+"_renew", writes("2000", "n", "n.2", "beat")...) }), ask: comes, want: "queued"},
-	"the sum is below nothing":                        {only: "lock", before: then(holds("n.2"), uncounted, func(s *stage) { frees("n.2", "n", 0)(s) }), ask: func(a *ask) { comes(a); a.Wait = time.Second }, want: "granted"},
+	"what it waits for has no end":                    {before: then(holds("n.2", all, forever), func(w *world) { w.call(w.T, w.kind+"_renew", writes("2000", "n", "n.2", "beat")...) }), ask: comes, want: "queued"},
+	"the sum is below nothing":                        {only: "lock", before: then(holds("n.2"), uncounted, func(w *world) { frees("n.2", "n", 0)(w) }), ask: func(a *ask) { comes(a); a.Wait = time.Second }, want: "granted"},
 	"it has lost its record and its place":            {before: then(holds("n.2", all), queues("n.1", all), queues("m.3", all, lives(500*time.Millisecond), ofM), forgets("n.1")), ask: comes, want: "queued"},
 	"it is drawn the place of another":                {only: "lock", before: waits, ask: func(a *ask) { comes(a); a.claim, a.Node, a.access = "m.1", "m", "random" }, want: "queued"},
 	"all that ends is handed on as it comes":          {before: then(holds("n.3", all, func(a *ask) { a.Lease = 100 * time.Millisecond }), queues("n.4", all, lives(600*time.Millisecond)), after(200*time.Millisecond)), ask: comes, want: "queued"},
@@ -191,7 +191,7 @@ var plainGrants = map[string]plainCase{
 	"it waits as the last of all":                     {before: lined, ask: func(a *ask) { comes(a); a.Priority = -128 }, want: "queued", plain: true},
 	"it waits behind who has died":                    {before: then(holds("n.2", all), queues("n.3", all, lives(500*time.Millisecond)), after(600*time.Millisecond)), ask: comes, want: "queued"},
 	"it waits behind who has no record":               {before: then(waits, forgets("n.waits")), ask: comes, want: "queued"},
-	"it waits, and a tombstone is left":               {before: then(func(s *stage) { frees("n.late", "n", time.Second)(s) }, waits), ask: comes, want: "queued"},
+	"it waits, and a tombstone is left":               {before: then(func(w *world) { frees("n.late", "n", time.Second)(w) }, waits), ask: comes, want: "queued"},
 	"it waits, and a newer release wrote the state":   {before: then(waits, newer), ask: comes, want: "incompatible"},
 	"it waits, and what holds has ended":              {before: then(holds("n.2", all), after(time.Second)), ask: comes, want: "granted"},
 	"it waits for an owner":                           {only: "lock", before: waits, ask: func(a *ask) { comes(a); mine(a) }, want: "queued"},
@@ -212,32 +212,32 @@ func lives(wait time.Duration) func(a *ask) { return func(a *ask) { a.Wait = wai
 func mine(a *ask) { a.Owner = "me" }
 
 // enters has an owner hold, by n.2, and enter once more, by n.3.
-func enters(s *stage) {
-	holds("n.2", mine)(s)
-	status, _ := s.acquire(s.T, s.plainly("n.3").with(func(a *ask) { mine(a); a.conflict = "work" }))
-	require.Equal(s.T, "reentered", status)
+func enters(w *world) {
+	holds("n.2", mine)(w)
+	status, _ := w.acquire(w.T, w.plainly("n.3").with(func(a *ask) { mine(a); a.conflict = "work" }))
+	require.Equal(w.T, "reentered", status)
 }
 
-func sweeps(s *stage) { s.call(s.T, s.kind+"_sweep", writes("2000", "n", "0")...) }
+func sweeps(w *world) { w.call(w.T, w.kind+"_sweep", writes("2000", "n", "0")...) }
 
 // renews is a call of renew of n.1.
-func renews(mode string) func(s *stage) {
-	return func(s *stage) { s.call(s.T, s.kind+"_renew", writes("2000", "n", "n.1", mode)...) }
+func renews(mode string) func(w *world) {
+	return func(w *world) { w.call(w.T, w.kind+"_renew", writes("2000", "n", "n.1", mode)...) }
 }
 
 // beats is a call of renew by a node.
-func beats(node string, claims ...string) func(s *stage) (string, bool) {
-	return func(s *stage) (string, bool) {
-		return s.both(s.T, s.kind+"_renew", append(writes("2000", node), claims...)...)
+func beats(node string, claims ...string) func(w *world) (string, bool) {
+	return func(w *world) (string, bool) {
+		return w.both(w.T, w.kind+"_renew", append(writes("2000", node), claims...)...)
 	}
 }
 
 var beat = beats("n", "n.1", "beat")
 
 // lingers is a heartbeat of n.1 with another linger (ms).
-func lingers(linger string) func(s *stage) (string, bool) {
-	return func(s *stage) (string, bool) {
-		return s.both(s.T, s.kind+"_renew", writes(linger, "n", "n.1", "beat")...)
+func lingers(linger string) func(w *world) (string, bool) {
+	return func(w *world) (string, bool) {
+		return w.both(w.T, w.kind+"_renew", writes(linger, "n", "n.1", "beat")...)
 	}
 }
 
@@ -265,8 +265,8 @@ var plainRenews = map[string]plainCase{
 	"it was extended":                 {only: "lock", before: then(holds("n.1"), renews("extend 700 x")), want: "renewed"},
 	"another node has it":             {before: holds("n.1"), call: beats("m", "n.1", "beat"), want: "renewed"},
 	"nobody knows it":                 {want: "renewed"},
-	"its tombstone is left":           {before: func(s *stage) { frees("n.1", "n", time.Second)(s) }, want: "renewed"},
-	"a tombstone is left":             {before: then(func(s *stage) { frees("n.late", "n", time.Second)(s) }, holds("n.1")), want: "renewed"},
+	"its tombstone is left":           {before: func(w *world) { frees("n.1", "n", time.Second)(w) }, want: "renewed"},
+	"a tombstone is left":             {before: then(func(w *world) { frees("n.late", "n", time.Second)(w) }, holds("n.1")), want: "renewed"},
 	"somebody waits":                  {before: then(holds("n.1", all), queues("n.2")), want: "renewed"},
 	"it waits":                        {before: waits, call: beats("n", "n.waits", "beat"), want: "renewed"},
 	"two beat":                        {before: holds("n.1"), call: beats("n", "n.1", "beat", "n.2", "beat"), want: "renewed"},
@@ -281,12 +281,12 @@ var plainRenews = map[string]plainCase{
 	"another ends sooner":             {only: "semaphore", before: then(holds("n.1"), holds("n.2", func(a *ask) { a.Lease = 500 * time.Millisecond }), after(300*time.Millisecond)), want: "renewed", plain: true},
 }
 
-func keeps(s *stage) { s.call(s.T, "semaphore_resize", writes("2000", "2", "1", "1")...) }
+func keeps(w *world) { w.call(w.T, "semaphore_resize", writes("2000", "2", "1", "1")...) }
 
 // endless has a claim hold without end, confirmed.
-func endless(s *stage) {
-	holds("n.2", forever)(s)
-	s.call(s.T, "semaphore_renew", writes("2000", "n", "n.2", "beat")...)
+func endless(w *world) {
+	holds("n.2", forever)(w)
+	w.call(w.T, "semaphore_renew", writes("2000", "n", "n.2", "beat")...)
 }
 
 // plainReleases are releases of n.1 that are plain but for one thing, or plain.
@@ -301,12 +301,12 @@ var plainReleases = map[string]plainCase{
 	"it ends now":                           {before: then(holds("n.1"), after(time.Second-time.Microsecond)), call: own, want: "expired", plain: true},
 	"a newer release wrote the state":       {before: then(holds("n.1"), newer), call: own, want: "incompatible"},
 	"nobody knows it":                       {call: own, want: "not_held"},
-	"it was released":                       {before: then(holds("n.1"), func(s *stage) { own(s) }), call: own, want: "not_held"},
-	"its tombstone is left":                 {before: func(s *stage) { frees("n.1", "n", time.Second)(s) }, call: own, want: "not_held"},
+	"it was released":                       {before: then(holds("n.1"), func(w *world) { own(w) }), call: own, want: "not_held"},
+	"its tombstone is left":                 {before: func(w *world) { frees("n.1", "n", time.Second)(w) }, call: own, want: "not_held"},
 	"another node has it":                   {before: holds("n.1"), call: frees("n.1", "m", 0), want: "taken"},
 	"a node with a longer id has it":        {before: holds("n.1", func(a *ask) { a.Node = "nh" }), call: own, want: "taken"},
 	"its acquire is on its way":             {before: holds("n.1"), call: frees("n.1", "n", time.Second), want: "released"},
-	"a tombstone is left":                   {before: then(func(s *stage) { frees("n.late", "n", time.Second)(s) }, holds("n.1")), call: own, want: "released"},
+	"a tombstone is left":                   {before: then(func(w *world) { frees("n.late", "n", time.Second)(w) }, holds("n.1")), call: own, want: "released"},
 	"it waits":                              {before: waits, call: frees("n.waits", "n", 0), want: "cancelled"},
 	"somebody waits":                        {before: waits, call: frees("n.2", "n", 0), want: "released", plain: true},
 	"the line is lost":                      {before: then(holds("n.1"), unlined), call: own, want: "cancelled"},
@@ -325,7 +325,7 @@ var plainReleases = map[string]plainCase{
 	"it has been calm, almost":              {before: then(holds("n.1", lasts(11*time.Second)), after(10*time.Second-time.Millisecond)), call: own, want: "released", plain: true},
 	"it has been calm":                      {before: then(holds("n.1", lasts(11*time.Second)), after(10*time.Second)), call: own, want: "released"},
 	"one of two, and the other ends sooner": {only: "semaphore", before: then(holds("n.1"), holds("n.2", func(a *ask) { a.Lease = 500 * time.Millisecond })), call: own, want: "released", plain: true},
-	"one of two, and both end at once":      {only: "semaphore", before: then(func(s *stage) { s.acquire(s.T, s.plainly("n.2")) }, after(time.Microsecond), holds("n.1")), call: own, want: "released", plain: true},
+	"one of two, and both end at once":      {only: "semaphore", before: then(func(w *world) { w.acquire(w.T, w.plainly("n.2")) }, after(time.Microsecond), holds("n.1")), call: own, want: "released", plain: true},
 }
 
 // ofM has a claim be of another node.
@@ -337,8 +337,8 @@ func briefly(a *ask) { a.Wait, a.Lease = 500*time.Millisecond, 400*time.Millisec
 // heavy has a claim weigh two.
 func heavy(a *ask) { a.Weight = 2 }
 
-func resizes(capacity string) func(s *stage) {
-	return func(s *stage) { s.call(s.T, "semaphore_resize", writes("2000", capacity, "0", "1")...) }
+func resizes(capacity string) func(w *world) {
+	return func(w *world) { w.call(w.T, "semaphore_resize", writes("2000", capacity, "0", "1")...) }
 }
 
 // plainHandoffs are releases of n.1, which holds all, while somebody waits, that are
@@ -363,19 +363,19 @@ var plainHandoffs = map[string]plainCase{
 	"two fit":                            {only: "semaphore", before: then(queues("n.2"), queues("n.3")), want: "released"},
 	"the second is to hear of another":   {only: "semaphore", before: then(resizes("3"), holds("n.2", func(a *ask) { a.Lease = 300 * time.Millisecond }), queues("n.3", all), queues("n.4", all, ofM)), want: "released"},
 	"it does not fit":                    {only: "semaphore", before: then(resizes("3"), holds("n.2"), queues("n.3", func(a *ask) { a.Weight = 3 })), want: "released"},
-	"it has become too heavy":            {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1"), func(s *stage) { own(s) }, after(time.Millisecond)), call: frees("n.2", "n", 0), want: "released"},
+	"it has become too heavy":            {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1"), func(w *world) { own(w) }, after(time.Millisecond)), call: frees("n.2", "n", 0), want: "released"},
 	"the second has become too heavy":    {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1")), want: "released", plain: true},
 }
 
 // one has a claim find a name that may be thin.
-func one(s *stage) { s.capacity = 1 }
+func one(w *world) { w.capacity = 1 }
 
 // slight has a thin name be held by a claim, and given back.
-func slight(s *stage) {
-	holds("n.0")(s)
-	require.True(s.T, s.thin)
-	_, _ = frees("n.0", "n", 0)(s)
-	require.True(s.T, s.thin)
+func slight(w *world) {
+	holds("n.0")(w)
+	require.True(w.T, w.thin)
+	_, _ = frees("n.0", "n", 0)(w)
+	require.True(w.T, w.thin)
 }
 
 // labelled has a claim's tail have so many bytes.
@@ -415,7 +415,7 @@ var thinGrants = map[string]plainCase{
 	"it is held by another node":            {before: holds("n.1"), ask: func(a *ask) { a.Node = "m" }, want: "foreign"},
 	"what held it has ended":                {before: then(holds("n.2"), after(time.Second)), want: "granted"},
 	"it was held by the claim until now":    {before: then(holds("n.1"), after(time.Second)), want: "granted"},
-	"its tombstone is left":                 {before: func(s *stage) { frees("n.1", "n", time.Second)(s) }, want: "gone"},
+	"its tombstone is left":                 {before: func(w *world) { frees("n.1", "n", time.Second)(w) }, want: "gone"},
 	"it is fat":                             {before: then(fat), want: "granted"},
 	"it is for an owner":                    {only: "lock", before: slight, ask: mine, want: "granted", plain: true},
 	"the owner holds":                       {only: "lock", before: holds("n.2", mine), ask: func(a *ask) { mine(a); a.conflict = "work" }, want: "reentered"},
@@ -461,44 +461,44 @@ var thinReleases = map[string]plainCase{
 	"another node has it":             {before: holds("n.1"), call: frees("n.1", "m", 0), want: "taken"},
 	"another claim has it":            {before: holds("n.2"), want: "not_held"},
 	"a longer id has it":              {before: holds("n.12"), want: "not_held"},
-	"it was released":                 {before: then(holds("n.1"), func(s *stage) { own(s) }), want: "not_held"},
+	"it was released":                 {before: then(holds("n.1"), func(w *world) { own(w) }), want: "not_held"},
 	"nobody knows it":                 {want: "not_held"},
 	"nobody knows it, and it stays":   {call: frees("n.1", "n", time.Second), want: "not_held"},
 	"a newer release wrote it":        {before: then(holds("n.1"), newer), want: "incompatible"},
 	"somebody waits":                  {before: then(holds("n.1"), queues("n.2")), want: "released"},
 	"it was detached":                 {before: then(holds("n.1"), renews("detach")), want: "released"},
 	"it is fat, and becomes thin":     {before: then(fat, holds("n.1", lasts(12*time.Second)), after(10*time.Second)), want: "released"},
-	"it was fat, and has become it":   {before: then(fat, holds("n.2", lasts(12*time.Second)), after(10*time.Second), func(s *stage) { frees("n.2", "n", 0)(s) }, holds("n.1")), want: "released", plain: true},
+	"it was fat, and has become it":   {before: then(fat, holds("n.2", lasts(12*time.Second)), after(10*time.Second), func(w *world) { frees("n.2", "n", 0)(w) }, holds("n.1")), want: "released", plain: true},
 	"it is fat, and has had to be it": {before: then(fat, holds("n.1", lasts(12*time.Second)), after(10*time.Second-time.Millisecond)), want: "released"},
 }
 
 // fat has the name be in its fat form, and idle: an id without a dot is for no thin one.
-func fat(s *stage) {
-	holds("zero", func(a *ask) { a.Lease = 2 * time.Second })(s)
-	status, _ := frees("zero", "n", 0)(s)
-	require.Equal(s.T, "released", status)
-	_, thin := s.text(s.T)
-	require.False(s.T, thin)
+func fat(w *world) {
+	holds("zero", func(a *ask) { a.Lease = 2 * time.Second })(w)
+	status, _ := frees("zero", "n", 0)(w)
+	require.Equal(w.T, "released", status)
+	_, thin := w.text(w.T)
+	require.False(w.T, thin)
 }
 
 // In each situation it is known whether the plain case is taken, or a script of thin names
 // answers, and what is answered; what is kept and answered is what the general way does.
 func TestWhatIsPlain(t *testing.T) {
-	plain := func(s *stage, taken bool) bool { return taken }
-	thin := func(s *stage, _ bool) bool { return s.thin }
+	plain := func(w *world, taken bool) bool { return taken }
+	thin := func(w *world, _ bool) bool { return w.thin }
 	for what, group := range map[string]struct {
-		before func(s *stage)
-		call   func(c plainCase) func(s *stage) (string, bool)
-		took   func(s *stage, plain bool) bool
+		before func(w *world)
+		call   func(c plainCase) func(w *world) (string, bool)
+		took   func(w *world, plain bool) bool
 		cases  map[string]plainCase
 	}{
-		"acquire":      {fat, func(c plainCase) func(s *stage) (string, bool) { return asks(c.ask) }, plain, plainGrants},
+		"acquire":      {fat, func(c plainCase) func(w *world) (string, bool) { return asks(c.ask) }, plain, plainGrants},
 		"release":      {fat, nil, plain, plainReleases},
-		"handoff":      {then(fat, holds("n.1", all)), func(plainCase) func(s *stage) (string, bool) { return own }, plain, plainHandoffs},
-		"renew":        {fat, func(plainCase) func(s *stage) (string, bool) { return beat }, plain, plainRenews},
-		"thin acquire": {one, func(c plainCase) func(s *stage) (string, bool) { return asks(c.ask) }, thin, thinGrants},
-		"thin release": {one, func(plainCase) func(s *stage) (string, bool) { return own }, thin, thinReleases},
-		"thin renew":   {one, func(plainCase) func(s *stage) (string, bool) { return beat }, thin, thinRenews},
+		"handoff":      {then(fat, holds("n.1", all)), func(plainCase) func(w *world) (string, bool) { return own }, plain, plainHandoffs},
+		"renew":        {fat, func(plainCase) func(w *world) (string, bool) { return beat }, plain, plainRenews},
+		"thin acquire": {one, func(c plainCase) func(w *world) (string, bool) { return asks(c.ask) }, thin, thinGrants},
+		"thin release": {one, func(plainCase) func(w *world) (string, bool) { return own }, thin, thinReleases},
+		"thin renew":   {one, func(plainCase) func(w *world) (string, bool) { return beat }, thin, thinRenews},
 	} {
 		for about, c := range group.cases {
 			for i, kind := range []string{"lock", "semaphore"} {
@@ -506,20 +506,20 @@ func TestWhatIsPlain(t *testing.T) {
 					continue
 				}
 				t.Run(kind+" "+what+"/"+about, func(t *testing.T) {
-					onStage(t, kind, func(t *testing.T, stage func(name string) *stage) {
-						s := stage("gpu")
-						group.before(s)
+					inWorld(t, kind, func(t *testing.T, named func(name string) *world) {
+						w := named("gpu")
+						group.before(w)
 						if c.before != nil {
-							c.before(s)
+							c.before(w)
 						}
 						call := c.call
 						if call == nil {
 							call = group.call(c)
 						}
-						status, plain := call(s)
+						status, plain := call(w)
 						want := strings.Fields(c.want)
 						require.Equal(t, want[min(i, len(want)-1)], status)
-						require.Equal(t, c.plain, group.took(s, plain), "whether it is plain")
+						require.Equal(t, c.plain, group.took(w, plain), "whether it is plain")
 					})
 				})
 			}

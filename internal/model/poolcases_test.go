@@ -13,14 +13,14 @@ import (
 	"github.com/berth-go/berth/internal/line"
 )
 
-// poolStage is a pool on a server in virtual time, and its twin.
-type poolStage struct {
-	*stage
+// poolWorld is a pool on a server in virtual time, and its twin.
+type poolWorld struct {
+	*world
 	keys, twins []string
 }
 
-func newPoolStage(s *stage) *poolStage {
-	p := &poolStage{stage: s}
+func newPoolWorld(w *world) *poolWorld {
+	p := &poolWorld{world: w}
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 		p.keys, p.twins = append(p.keys, "berth:{gpu}:"+part), append(p.twins, "berth:{twin}:"+part)
 	}
@@ -29,7 +29,7 @@ func newPoolStage(s *stage) *poolStage {
 
 // play runs a script on the pool and, in its general form, on the twin, and both do the same. It
 // returns the status, and whether the plain case was taken.
-func (p *poolStage) play(script string, args ...string) (status string, plain bool) {
+func (p *poolWorld) play(script string, args ...string) (status string, plain bool) {
 	p.T.Helper()
 	for n, key := range p.keys {
 		p.do(p.T, "DEL", p.twins[n])
@@ -47,7 +47,7 @@ func (p *poolStage) play(script string, args ...string) (status string, plain bo
 }
 
 // kept is all that the server has of a pool.
-func (p *poolStage) kept(keys []string) string {
+func (p *poolWorld) kept(keys []string) string {
 	all := []any{p.do(p.T, "ZRANGE", keys[1], "0", "-1", "WITHSCORES")}
 	for n, key := range keys {
 		all = append(all, p.do(p.T, "PEXPIRETIME", key))
@@ -61,20 +61,20 @@ func (p *poolStage) kept(keys []string) string {
 }
 
 type (
-	poolStep = func(p *poolStage)
-	poolCall = func(p *poolStage) (status string, plain bool)
+	poolStep = func(p *poolWorld)
+	poolCall = func(p *poolWorld) (status string, plain bool)
 )
 
 // puts has the pool get a resource for so long, 0 = for good, for so many holders at once.
 func puts(key string, lasts time.Duration, most int) poolStep {
-	return func(p *poolStage) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", key) }
+	return func(p *poolWorld) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", key) }
 }
 
 // seeks is an acquire of n.1: plain, but for what is changed.
 func seeks(change ...func(r *engine.Record)) poolCall { return seeksAs("n.1", "1", "", change...) }
 
 func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCall {
-	return func(p *poolStage) (string, bool) {
+	return func(p *poolWorld) (string, bool) {
 		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "l o 0 0 "}
 		for _, c := range change {
 			c(&r)
@@ -89,11 +89,11 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 func wants(text string) func(r *engine.Record) { return func(r *engine.Record) { r.Extra = text } }
 
 // has is a call as a step.
-func has(call poolCall) poolStep { return func(p *poolStage) { call(p) } }
+func has(call poolCall) poolStep { return func(p *poolWorld) { call(p) } }
 
 // runs is any script.
 func runs(script string, args ...string) poolCall {
-	return func(p *poolStage) (string, bool) { return p.play(script, args...) }
+	return func(p *poolWorld) (string, bool) { return p.play(script, args...) }
 }
 
 // gives is a release of n.1 that leaves a tombstone for so many ms, and asks for a rest.
@@ -101,10 +101,10 @@ func gives(node, stays, rest string) poolCall {
 	return runs("pool_release", node, "n.1", stays, rest, "why", "1")
 }
 
-func lapse(d time.Duration) poolStep { return func(p *poolStage) { p.Advance(d) } }
+func lapse(d time.Duration) poolStep { return func(p *poolWorld) { p.Advance(d) } }
 
 // loses has somebody change what is stored.
-func loses(words ...string) poolStep { return func(p *poolStage) { p.do(p.T, words...) } }
+func loses(words ...string) poolStep { return func(p *poolWorld) { p.do(p.T, words...) } }
 
 var (
 	gives1 = gives("n", "0", "0")
@@ -191,8 +191,8 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"renew: it was not confirmed":           {append(some, has(seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
 	} {
 		t.Run(strings.ReplaceAll(about, ": ", "/"), func(t *testing.T) {
-			onStage(t, "pool", func(t *testing.T, stage func(name string) *stage) {
-				p := newPoolStage(stage("gpu"))
+			inWorld(t, "pool", func(t *testing.T, named func(name string) *world) {
+				p := newPoolWorld(named("gpu"))
 				for _, do := range c.before {
 					do(p)
 					p.Advance(time.Microsecond)

@@ -26,7 +26,7 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		w.line.wait("z", "a.4", "a")
 		a.Cut()
 
-		w.until(limit - ms)
+		w.Until(limit - ms)
 		z, err := b.Zombies(ctx)
 		require.NoError(t, err)
 		require.Empty(t, z.Nodes)
@@ -34,7 +34,7 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, out)
 
-		w.until(limit)
+		w.Until(limit)
 		z, err = b.Zombies(ctx)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a"}, z.Nodes)
@@ -52,13 +52,13 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		require.Equal(t, "b.1", w.line.holders["x"][0].ID, "handed on")
 		require.Len(t, w.line.holders["y"], 2)
 
-		condemned := b.told(observe.Condemned)
+		condemned := b.Told(observe.Condemned)
 		require.Len(t, condemned, 1)
 		require.Equal(t, observe.Event{Kind: observe.Condemned, Node: "b", Detail: "a"}, condemned[0])
 		require.Equal(t, []observe.Event{
 			{Kind: observe.Flushed, Name: "x", Node: "b", Detail: "a", Count: 2},
 			{Kind: observe.Flushed, Name: "z", Node: "b", Detail: "a", Count: 1},
-		}, b.told(observe.Flushed))
+		}, b.Told(observe.Flushed))
 		require.Equal(t, time.Now(), b.Status().FlushedAt)
 
 		z, err = b.Zombies(ctx)
@@ -80,21 +80,21 @@ func TestEveryPassCoversWhoWasCondemnedWithinADay(t *testing.T) {
 		ctx := context.Background()
 		require.Equal(t, "probed", w.probe("dead", 1))
 		b := w.node("b")
-		w.advance(limit)
+		w.Advance(limit)
 		out, err := b.FlushNow(ctx) // its swarm is not started
 		require.NoError(t, err)
 		require.Equal(t, Flushed{Nodes: 1}, out)
 		w.line.hold("x", "dead.1", "dead", false) // it came late
-		w.advance(24*time.Hour - ms)
+		w.Advance(24*time.Hour - ms)
 		out, err = b.FlushNow(ctx)
 		require.NoError(t, err)
 		require.Equal(t, Flushed{Locks: 1}, out)
 		w.line.hold("x", "dead.2", "dead", false)
-		w.advance(ms)
+		w.Advance(ms)
 		out, err = b.FlushNow(ctx)
 		require.NoError(t, err)
 		require.Zero(t, out)
-		require.Len(t, b.told(observe.Condemned), 1)
+		require.Len(t, b.Told(observe.Condemned), 1)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestAnErrorWithOneDoesNotStopTheOthers(t *testing.T) {
 		}
 		w.line.fail("n19/dead.1", fmt.Errorf("another reason"))
 		w.line.fail("n18/dead.1", berth.ErrExpired)
-		w.advance(limit)
+		w.Advance(limit)
 		out, err := b.FlushNow(ctx)
 		require.ErrorIs(t, err, errMine)
 		require.ErrorContains(t, err, "and 3 more errors")
@@ -150,7 +150,7 @@ func TestAPassThatIsCutShortSaysSo(t *testing.T) {
 		})
 		w.line.hold("x", "dead.1", "dead", false)
 		w.line.hold("y", "dead.2", "dead", false)
-		w.advance(limit)
+		w.Advance(limit)
 		out, err := b.FlushNow(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, errMine)
@@ -165,7 +165,7 @@ func TestTwoMayFlushAtOnce(t *testing.T) {
 			w.probe(fmt.Sprintf("dead%d", i), 1)
 			w.line.hold(fmt.Sprintf("n%d", i), "1", fmt.Sprintf("dead%d", i), false)
 		}
-		w.advance(limit)
+		w.Advance(limit)
 		nodes := []*node{w.node("a"), w.node("b")}
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -199,13 +199,13 @@ func TestACondemnationWhoseReplyIsLostIsCounted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.probe("dead", 1)
 		b := w.node("b")
-		w.advance(limit)
+		w.Advance(limit)
 		b.Once("swarm_condemn", link.LoseReply)
 		out, err := b.FlushNow(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, Flushed{Nodes: 1}, out)
 		require.Equal(t, 2, b.Count("swarm_condemn"))
-		require.Len(t, b.told(observe.Condemned), 1)
+		require.Len(t, b.Told(observe.Condemned), 1)
 	})
 }
 
@@ -214,28 +214,28 @@ func TestTheBackgroundFlushes(t *testing.T) {
 		n := w.node("a", func(c *Config) { c.FlushEvery, c.ProbeEvery = 0, 7*time.Second }).start() // the default
 		w.probe("dead", 1)
 		w.line.hold("x", "dead.1", "dead", false)
-		w.until(20*time.Second - ms)
+		w.Until(20*time.Second - ms)
 		require.Empty(t, w.line.ended())
-		w.until(20 * time.Second)
+		w.Until(20 * time.Second)
 		require.Equal(t, []string{"x/dead.1"}, w.line.ended())
 		require.Equal(t, time.Now(), n.Status().FlushedAt)
 		w.line.hold("x", "dead.2", "dead", false) // it came late
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		require.Len(t, w.line.ended(), 2)
 
 		// While it finds nothing, it reads the names less and less often.
-		w.advance(time.Hour)
+		w.Advance(time.Hour)
 		require.Less(t, w.line.passed(), 15)
 		w.line.hold("x", "dead.3", "dead", false)
-		w.advance(time.Hour)
+		w.Advance(time.Hour)
 		require.Len(t, w.line.ended(), 3)
 		w.probe("next", 1)
 		w.line.hold("x", "next.1", "next", false)
-		w.advance(limit + 10*time.Second)
+		w.Advance(limit + 10*time.Second)
 		require.Len(t, w.line.ended(), 4, "another one is dead: at once")
 		require.NoError(t, n.Stop(context.Background()))
 		n.Reset()
-		w.advance(time.Hour)
+		w.Advance(time.Hour)
 		require.Zero(t, n.Count("swarm_dead"))
 	})
 }
@@ -246,12 +246,12 @@ func TestAPassThatFailedIsDoneAgain(t *testing.T) {
 		w.probe("dead", 1)
 		w.line.hold("x", "dead.1", "dead", false)
 		w.line.fail("x/dead.1", errMine)
-		w.until(20 * time.Second)
+		w.Until(20 * time.Second)
 		require.ErrorIs(t, n.Status().Err, errMine)
-		w.until(50 * time.Second)
+		w.Until(50 * time.Second)
 		require.Equal(t, 6, w.line.passed(), "each time, and once to see that the names can be read")
 		w.line.fail("x/dead.1", nil)
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		require.Len(t, w.line.ended(), 1)
 		require.NoError(t, n.Status().Err)
 	})
@@ -262,22 +262,22 @@ func TestInfoListsTheNodes(t *testing.T) {
 		ctx := context.Background()
 		n := w.node("a").start()
 		w.probe("dead", 1)
-		w.advance(limit)
+		w.Advance(limit)
 		out, err := n.FlushNow(ctx)
 		require.NoError(t, err)
 		require.Equal(t, 1, out.Nodes)
-		w.until(30 * time.Second)
+		w.Until(30 * time.Second)
 		w.probe("late", 1)
-		w.advance(limit)
+		w.Advance(limit)
 		all := make(map[string]Node)
 		for node, err := range n.Info(ctx) {
 			require.NoError(t, err)
 			all[node.ID] = node
 		}
 		require.Equal(t, map[string]Node{
-			"a":    {ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.began.Add(44 * time.Second).UnixMilli()), ZombieAfter: limit},
-			"dead": {ID: "dead", Label: "l", ProbedAt: time.UnixMilli(w.began.UnixMilli()), ZombieAfter: limit, Zombie: true, Condemned: true},
-			"late": {ID: "late", Label: "l", ProbedAt: time.UnixMilli(w.began.Add(30 * time.Second).UnixMilli()), ZombieAfter: limit, Zombie: true},
+			"a":    {ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.Began.Add(44 * time.Second).UnixMilli()), ZombieAfter: limit},
+			"dead": {ID: "dead", Label: "l", ProbedAt: time.UnixMilli(w.Began.UnixMilli()), ZombieAfter: limit, Zombie: true, Condemned: true},
+			"late": {ID: "late", Label: "l", ProbedAt: time.UnixMilli(w.Began.Add(30 * time.Second).UnixMilli()), ZombieAfter: limit, Zombie: true},
 		}, all)
 		for _, err := range n.Info(ctx) {
 			require.NoError(t, err)

@@ -36,10 +36,10 @@ func TestANodeIsDeadByItsOwnLimitAlone(t *testing.T) {
 				w.line.hold("x", "a.1", "a", false)
 				a.Cut()
 
-				w.until(own - ms)
+				w.Until(own - ms)
 				require.Equal(t, own, listed(t, b)["a"].ZombieAfter)
 				require.False(t, listed(t, b)["a"].Zombie)
-				require.Equal(t, w.began.UnixMilli(), listed(t, b)["a"].ProbedAt.UnixMilli())
+				require.Equal(t, w.Began.UnixMilli(), listed(t, b)["a"].ProbedAt.UnixMilli())
 				z, err := b.Zombies(ctx)
 				require.NoError(t, err)
 				require.Empty(t, z.Nodes)
@@ -50,7 +50,7 @@ func TestANodeIsDeadByItsOwnLimitAlone(t *testing.T) {
 				require.NoError(t, err)
 				require.False(t, mine, "nor does the script do it that condemns")
 
-				w.until(own)
+				w.Until(own)
 				require.True(t, listed(t, b)["a"].Zombie)
 				z, err = b.Zombies(ctx)
 				require.NoError(t, err)
@@ -58,9 +58,9 @@ func TestANodeIsDeadByItsOwnLimitAlone(t *testing.T) {
 				out, err = b.FlushNow(ctx)
 				require.NoError(t, err)
 				require.Equal(t, Flushed{Nodes: 1, Locks: 1}, out)
-				w.advance(time.Minute)
+				w.Advance(time.Minute)
 				require.Equal(t, own, listed(t, b)["a"].ZombieAfter, "it is remembered")
-				require.Equal(t, w.began.UnixMilli(), listed(t, b)["a"].ProbedAt.UnixMilli())
+				require.Equal(t, w.Began.UnixMilli(), listed(t, b)["a"].ProbedAt.UnixMilli())
 			})
 		})
 	}
@@ -70,19 +70,19 @@ func TestANodeIsDeadByItsOwnLimitAlone(t *testing.T) {
 func TestALateCallIsJudgedByTheStoredLimit(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		probe := func(node, limit string) string {
-			r := w.call("swarm_probe", node, "1", "l", limit, memoryMS)
+			r := w.Call("swarm_probe", node, "1", "l", limit, memoryMS)
 			return r.Status()
 		}
 		require.Equal(t, "probed", probe("a", "60000"))
 		require.Equal(t, "probed", probe("b", "1000"))
-		w.advance(time.Second)
+		w.Advance(time.Second)
 		require.Equal(t, "condemned", probe("b", "60000"))
 		require.Equal(t, "condemned", w.leave("b", 1, 0))
-		w.advance(58 * time.Second)
+		w.Advance(58 * time.Second)
 		require.Equal(t, "probed", probe("a", "1000"))
-		w.advance(999 * ms)
+		w.Advance(999 * ms)
 		require.Equal(t, "probed", probe("a", "60000"))
-		w.advance(time.Minute - ms)
+		w.Advance(time.Minute - ms)
 		require.Equal(t, "left", w.leave("a", 1, 0))
 	})
 }
@@ -97,7 +97,7 @@ func TestNobodyIsCondemnedWhileTheNamesCannotBeRead(t *testing.T) {
 		out, err := b.FlushNow(ctx)
 		require.ErrorIs(t, err, errMine, "nobody is dead, but some may be lost")
 		require.Zero(t, out)
-		w.advance(limit)
+		w.Advance(limit)
 		for range 2 {
 			out, err = b.FlushNow(ctx)
 			require.ErrorIs(t, err, errMine)
@@ -105,7 +105,7 @@ func TestNobodyIsCondemnedWhileTheNamesCannotBeRead(t *testing.T) {
 		}
 		require.ErrorIs(t, b.Status().Err, errMine)
 		require.Equal(t, []string{"p:dead"}, w.members())
-		require.Empty(t, b.told(observe.Condemned))
+		require.Empty(t, b.Told(observe.Condemned))
 		require.True(t, listed(t, b)["dead"].Zombie)
 		require.False(t, listed(t, b)["dead"].Condemned)
 		w.line.fail("*", nil)

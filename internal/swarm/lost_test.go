@@ -14,8 +14,8 @@ import (
 // lose has the server lose what it knows of the nodes, as a shard does that restarts
 // without its data.
 func (w *world) lose() {
-	w.t.Helper()
-	w.do("DEL", stateKey, probesKey)
+	w.T.Helper()
+	w.Do("DEL", stateKey, probesKey)
 }
 
 // flushing gives a node its flushes, each 10 s.
@@ -28,22 +28,22 @@ func TestANodeThatTheServerHasLostAndThatHasDiedIsFlushed(t *testing.T) {
 		w.line.wait("x", "b.1", "b")
 		w.line.endless("y", "d.1", "d", 0) // its node was never in the swarm
 		w.line.endless("z", "b.2", "b", limit)
-		w.until(11 * time.Second) // it has flushed, and found nothing
+		w.Until(11 * time.Second) // it has flushed, and found nothing
 		w.lose()
 		a.Cut()
-		w.until(20 * time.Second)
+		w.Until(20 * time.Second)
 		require.ElementsMatch(t, []string{"p:b", "p:a"}, w.members(), "it is missed")
 		require.Equal(t, Node{
-			ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.began.Add(20 * time.Second).UnixMilli()), ZombieAfter: limit,
+			ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.Began.Add(20 * time.Second).UnixMilli()), ZombieAfter: limit,
 		}, listed(t, b)["a"])
-		w.until(40*time.Second - ms) // a flush at 30 s: it has its limit from when it was missed
+		w.Until(40*time.Second - ms) // a flush at 30 s: it has its limit from when it was missed
 		require.Empty(t, w.line.ended())
-		require.Empty(t, b.told(observe.Condemned))
-		w.until(40 * time.Second)
+		require.Empty(t, b.Told(observe.Condemned))
+		w.Until(40 * time.Second)
 		require.Equal(t, []string{"x/a.1"}, w.line.ended())
 		require.Equal(t, "b.1", w.line.holders["x"][0].ID, "handed on")
-		require.Len(t, b.told(observe.Condemned), 1)
-		w.advance(10 * time.Minute)
+		require.Len(t, b.Told(observe.Condemned), 1)
+		w.Advance(10 * time.Minute)
 		require.Len(t, w.line.ended(), 1, "nothing else")
 		require.Empty(t, b.ends())
 	})
@@ -54,13 +54,13 @@ func TestANodeThatTheServerHasLostAndThatLivesLosesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		slow, b := w.node("slow", limited(time.Minute)).start(), w.node("b", flushing).start()
 		w.line.endless("x", "slow.1", "slow", time.Minute)
-		w.until(31 * time.Second) // it has just probed
+		w.Until(31 * time.Second) // it has just probed
 		for range 4 {
 			w.lose()
-			w.advance(30*time.Second - ms)
+			w.Advance(30*time.Second - ms)
 			require.Contains(t, w.members(), "p:slow")
 		}
-		w.advance(10 * time.Minute)
+		w.Advance(10 * time.Minute)
 		require.Empty(t, w.line.ended())
 		require.Empty(t, append(slow.ends(), b.ends()...))
 
@@ -84,7 +84,7 @@ func TestAFirstFlushMissesTheNodesOfThoseBefore(t *testing.T) {
 		w.line.hold("y", "a.2", "a", false)
 		w.line.hold("z", "a.3", "a", true)
 		b := w.node("b", flushing).start()
-		w.until(30 * time.Second)
+		w.Until(30 * time.Second)
 		require.Equal(t, []string{"x/a.1", "y/a.2"}, w.line.ended(), "all that it has, but for what is detached")
 		require.Empty(t, b.ends())
 	})
@@ -99,13 +99,13 @@ func TestAnOperatorFlushesTwiceWhomTheServerHasLost(t *testing.T) {
 			out, err := b.FlushNow(ctx)
 			require.NoError(t, err)
 			require.Zero(t, out)
-			require.Equal(t, 24*time.Hour+time.Minute, w.expiry())
+			require.Equal(t, 24*time.Hour+time.Minute, w.Expiry())
 		}
-		w.until(limit - ms)
+		w.Until(limit - ms)
 		out, err := b.FlushNow(ctx)
 		require.NoError(t, err)
 		require.Zero(t, out)
-		w.until(limit)
+		w.Until(limit)
 		z, err := b.Zombies(ctx)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a"}, z.Nodes)
@@ -122,17 +122,17 @@ func TestWhoIsKnownIsNotExpected(t *testing.T) {
 			for _, node := range nodes {
 				args = append(args, node, limitMS, "l")
 			}
-			r := w.call("swarm_expect", args...)
+			r := w.Call("swarm_expect", args...)
 			require.Equal(t, "expected", r.Status())
 			return r.Int(1)
 		}
 		require.Zero(t, expect())
-		require.Empty(t, w.keys())
+		require.Empty(t, w.Keys())
 		w.probe("dead", 1)
-		w.advance(limit)
+		w.Advance(limit)
 		w.condemn("dead")
 		w.probe("late", 1)
-		w.advance(limit)
+		w.Advance(limit)
 		w.probe("a", 1)
 		require.EqualValues(t, 1, expect("a", "dead", "late", "lost"))
 		require.Zero(t, expect("a", "dead", "late", "lost"))
@@ -144,7 +144,7 @@ func TestWhoIsKnownIsNotExpected(t *testing.T) {
 		require.Equal(t, "probed", w.probe("lost", 1), "it lives")
 		require.Equal(t, "left", w.leave("lost", 1, 0))
 		require.EqualValues(t, 1, expect("lost"))
-		w.advance(limit)
+		w.Advance(limit)
 		require.Equal(t, "condemned", w.probe("lost", 2))
 	})
 }
@@ -153,11 +153,11 @@ func TestTheNamesAreReadOnceAnHourWhileNobodyIsDead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a", flushing, limited(time.Hour)).start()
 		w.line.endless("x", "a.1", "a", time.Hour)
-		w.until(3 * time.Hour)
+		w.Until(3 * time.Hour)
 		require.Equal(t, 3, w.line.passed())
 		w.lose()
 		require.NoError(t, n.ProbeNow(context.Background()))
-		w.advance(10 * time.Second)
+		w.Advance(10 * time.Second)
 		require.Equal(t, 4, w.line.passed(), "at once")
 		require.NoError(t, n.Stop(context.Background()))
 	})
@@ -177,10 +177,10 @@ func TestALossDuringAFlushIsNotOverlooked(t *testing.T) {
 		}).start()
 		w.probe("dead", 1)
 		w.line.hold("x", "dead.1", "dead", false)
-		w.until(20 * time.Second)
+		w.Until(20 * time.Second)
 		require.Len(t, w.line.ended(), 1)
 		before := w.line.passed()
-		w.until(30 * time.Second)
+		w.Until(30 * time.Second)
 		require.Equal(t, before+1, w.line.passed())
 	})
 }
@@ -195,7 +195,7 @@ func TestANodeSaysThatItIsInTheSwarmWhileTheServerHasIt(t *testing.T) {
 			c.Leaving = func(context.Context) error {
 				require.Zero(t, n.Limit("a"))
 				require.Contains(t, w.members(), "p:a", "it is still there")
-				asked = append(asked, w.now())
+				asked = append(asked, w.Now())
 				if fails--; fails >= 0 {
 					return errMine
 				}
@@ -215,7 +215,7 @@ func TestANodeSaysThatItIsInTheSwarmWhileTheServerHasIt(t *testing.T) {
 
 		n.start()
 		n.Stall()
-		w.advance(limit)
+		w.Advance(limit)
 		require.Len(t, n.ends(), 1)
 		require.Zero(t, n.Limit("a"))
 		require.Zero(t, n.Limit("a-1"), "no probe of it is confirmed")

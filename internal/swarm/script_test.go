@@ -48,16 +48,16 @@ func TestAProbeIsADeadlineThatNobodyRevives(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		require.Equal(t, "probed", w.probe("a", 1))
 		require.Equal(t, "probed", w.probe("b", 1))
-		w.advance(limit - ms)
+		w.Advance(limit - ms)
 		status, left := w.condemn("a")
 		require.Equal(t, "alive", status)
 		require.EqualValues(t, 1, left)
 		require.Equal(t, "probed", w.probe("a", 1))
 		require.Equal(t, []string{"p:b", "p:a"}, w.members())
-		w.advance(ms)
+		w.Advance(ms)
 		require.Equal(t, "condemned", w.probe("b", 1), "it is late")
 		require.Equal(t, "condemned", w.probe("b", 2), "for good")
-		w.advance(limit - ms)
+		w.Advance(limit - ms)
 		require.Equal(t, []string{"p:a", "c:b"}, w.members())
 		status, fresh := w.condemn("a")
 		require.Equal(t, "condemned", status)
@@ -73,7 +73,7 @@ func TestAProbeIsADeadlineThatNobodyRevives(t *testing.T) {
 func TestWhoIsOverdueCannotLeave(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.probe("a", 1)
-		w.advance(limit)
+		w.Advance(limit)
 		require.Equal(t, "condemned", w.leave("a", 1, 0))
 		require.Equal(t, "condemned", w.leave("a", 1, 0))
 		require.Equal(t, []string{"c:a"}, w.members())
@@ -92,7 +92,7 @@ func TestALeaveOfAnEarlierRunChangesNothing(t *testing.T) {
 		require.Equal(t, "left", w.leave("a", 2, 60000))
 		require.Equal(t, "left", w.probe("a", 2))
 		require.Equal(t, []string{"t:a"}, w.members())
-		require.Equal(t, 24*time.Hour+time.Minute, w.expiry())
+		require.Equal(t, 24*time.Hour+time.Minute, w.Expiry())
 	})
 }
 
@@ -102,23 +102,23 @@ func TestTheIdsOfADayAreForgottenInBoundedSteps(t *testing.T) {
 			w.probe(fmt.Sprintf("dead%d", i), 1)
 			require.Equal(t, "left", w.leave(fmt.Sprintf("gone%d", i), 1, 60000))
 		}
-		w.advance(limit)
+		w.Advance(limit)
 		for i := range 250 {
 			status, _ := w.condemn(fmt.Sprintf("dead%d", i))
 			require.Equal(t, "condemned", status)
 		}
-		w.advance(24*time.Hour - ms)
+		w.Advance(24*time.Hour - ms)
 		n := w.node("a").start() // drops the tombstones, in several runs
-		w.advance(0)
+		w.Advance(0)
 		require.Len(t, w.members(), 251)
-		w.advance(300 * ms) // no two were condemned in one ms
-		r := w.call("swarm_probe", "b", "1", "l", limitMS, memoryMS)
+		w.Advance(300 * ms) // no two were condemned in one ms
+		r := w.Call("swarm_probe", "b", "1", "l", limitMS, memoryMS)
 		require.EqualValues(t, 1, r.Int(1), "more")
 		require.Len(t, w.members(), 152)
 		require.NoError(t, n.ProbeNow(context.Background()))
-		w.advance(0)
+		w.Advance(0)
 		require.ElementsMatch(t, []string{"p:a", "p:b"}, w.members())
-		fields, err := w.do("HKEYS", stateKey).AsStrSlice()
+		fields, err := w.Do("HKEYS", stateKey).AsStrSlice()
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{"fmt", "n:a", "n:b"}, fields)
 	})
@@ -128,25 +128,25 @@ func TestTheKeysEndTogetherADayAfterTheLastWord(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const day = 24*time.Hour + time.Minute
 		w.probe("a", 1)
-		require.Equal(t, day, w.expiry())
-		w.advance(1500 * ms)
+		require.Equal(t, day, w.Expiry())
+		w.Advance(1500 * ms)
 		w.probe("b", 1)
-		require.Equal(t, day+2*time.Second, w.expiry())
+		require.Equal(t, day+2*time.Second, w.Expiry())
 		w.probe("a", 1)
-		require.Equal(t, day+2*time.Second, w.expiry())
-		w.advance(time.Second)
+		require.Equal(t, day+2*time.Second, w.Expiry())
+		w.Advance(time.Second)
 		w.probe("a", 1)
-		require.Equal(t, day+3*time.Second, w.expiry(), "each probe moves it")
-		w.advance(time.Minute)
+		require.Equal(t, day+3*time.Second, w.Expiry(), "each probe moves it")
+		w.Advance(time.Minute)
 		w.condemn("a")
-		require.Equal(t, day+63*time.Second, w.expiry())
+		require.Equal(t, day+63*time.Second, w.Expiry())
 		w.condemn("b") // the last one that probes
-		require.Equal(t, day+63*time.Second, w.expiry())
-		require.Equal(t, []string{probesKey, stateKey}, w.keys())
-		w.until(day + 63*time.Second - ms)
-		require.Len(t, w.keys(), 2)
-		w.advance(ms)
-		require.Empty(t, w.keys())
+		require.Equal(t, day+63*time.Second, w.Expiry())
+		require.Equal(t, []string{probesKey, stateKey}, w.Keys())
+		w.Until(day + 63*time.Second - ms)
+		require.Len(t, w.Keys(), 2)
+		w.Advance(ms)
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -159,10 +159,10 @@ func TestALabelMayHaveAnyBytes(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, label, node.Label)
 			}
-			w.advance(time.Minute)
+			w.Advance(time.Minute)
 			require.NoError(t, n.Stop(context.Background()))
-			w.call("swarm_probe", "a", "5", label, limitMS, memoryMS)
-			w.advance(limit)
+			w.Call("swarm_probe", "a", "5", label, limitMS, memoryMS)
+			w.Advance(limit)
 			w.condemn("a")
 		}
 	})
@@ -172,11 +172,11 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node("a").start()
-		w.do("HSET", stateKey, "fmt", "2")
+		w.Do("HSET", stateKey, "fmt", "2")
 		dump := func() string {
-			fields, err := w.do("HGETALL", stateKey).AsStrMap()
+			fields, err := w.Do("HGETALL", stateKey).AsStrMap()
 			require.NoError(t, err)
-			return fmt.Sprint(fields, w.members(), w.expiry())
+			return fmt.Sprint(fields, w.members(), w.Expiry())
 		}
 		before := dump()
 		require.ErrorIs(t, n.ProbeNow(ctx), berth.ErrIncompatible)
@@ -198,16 +198,16 @@ func TestANodeWhoseRecordIsGoneProbesOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a").start()
 		for _, key := range []string{stateKey, probesKey} {
-			w.do("DEL", key)
+			w.Do("DEL", key)
 			require.NoError(t, n.ProbeNow(context.Background()))
-			require.Equal(t, 24*time.Hour+time.Minute, w.expiry())
+			require.Equal(t, 24*time.Hour+time.Minute, w.Expiry())
 			require.Equal(t, []string{"p:a"}, w.members())
 		}
-		w.do("DEL", stateKey)
-		w.advance(1)
+		w.Do("DEL", stateKey)
+		w.Advance(1)
 		status, _ := w.condemn("a")
 		require.Equal(t, "alive", status)
 		require.NoError(t, n.Stop(context.Background()))
-		require.Empty(t, w.keys())
+		require.Empty(t, w.Keys())
 	})
 }

@@ -175,3 +175,15 @@ func (w *World) Record(claim string) string {
 	}
 	return w.fat()["c:"+claim]
 }
+
+// PhaseOf is the phase of a claim's record, 0 where there is none.
+func (w *World) PhaseOf(claim string) byte {
+	w.T.Helper()
+	text := w.Record(claim)
+	if text == "" {
+		return 0
+	}
+	record, err := line.ParseRecord(text)
+	require.NoError(w.T, err)
+	return record.Phase
+}

@@ -2,15 +2,14 @@ package testkit
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing/synctest"
-	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
@@ -99,6 +98,11 @@ func (p *Process) Kinds() []observe.Kind {
 	return kinds
 }
 
+// Told are the events of a kind so far.
+func (p *Process) Told(kind observe.Kind) []observe.Event {
+	return slices.DeleteFunc(p.Events(), func(e observe.Event) bool { return e.Kind != kind })
+}
+
 // Scripts is how often each script has been sent since the last Fresh.
 func (p *Process) Scripts() map[string]int {
 	counts := p.Counts()
@@ -110,93 +114,21 @@ func (p *Process) Scripts() map[string]int {
 	return counts
 }
 
+// Connected makes all connections for calls, of a client that has acquired once, and
+// forgets what that took.
+func (p *Process) Connected() {
+	p.W.T.Helper()
+	for range 16 { // each goes over one of two connections
+		require.NoError(p.W.T, p.Redis.Do(context.Background(), p.Redis.B().Exists().Key("connect").Build()).Error())
+	}
+	synctest.Wait() // also for what the first claim has the client load
+	p.Fresh()
+}
+
 // Fresh forgets the events and the counts of commands.
 func (p *Process) Fresh() {
 	p.mu.Lock()
 	p.events = nil
 	p.mu.Unlock()
 	p.Reset()
-}
-
-// Wait is an acquire that is on its way.
-type Wait[H any] struct {
-	W      *World
-	Cancel context.CancelCauseFunc
-	Done   chan struct{}
-
-	// What it returned, once Done is closed, and when.
-	Handle H
-	Err    error
-	At     time.Duration
-}
-
-// Queue acquires in the background, and lets everything settle.
-func Queue[H any](ctx context.Context, w *World, acquire func(context.Context) (H, error)) *Wait[H] {
-	a := &Wait[H]{W: w, Done: make(chan struct{})}
-	ctx, a.Cancel = context.WithCancelCause(ctx)
-	go func() {
-		defer close(a.Done)
-		a.Handle, a.Err = acquire(ctx)
-		a.At = w.Now()
-	}()
-	synctest.Wait()
-	return a
-}
-
-// Pending says that the acquire has not returned.
-func (a *Wait[H]) Pending() bool {
-	select {
-	case <-a.Done:
-		return false
-	default:
-		return true
-	}
-}
-
-// Returned waits for the acquire to return, no longer than a second beyond the
-// moment at which it should: what renews by itself would go on for ever.
-func (a *Wait[H]) Returned(by time.Duration) {
-	a.W.T.Helper()
-	patience := time.NewTimer(max(by-a.W.Now(), 0) + time.Second)
-	defer patience.Stop()
-	select {
-	case <-a.Done:
-	case <-patience.C:
-		require.Fail(a.W.T, "it has not returned")
-	}
-}
-
-// Granted waits for the handle, and fails if it came at another time.
-func (a *Wait[H]) Granted(at time.Duration) H {
-	a.W.T.Helper()
-	a.Returned(at)
-	require.NoError(a.W.T, a.Err)
-	require.Equal(a.W.T, at, a.At, "when it was granted")
-	return a.Handle
-}
-
-// GrantedBy waits for the handle, and fails if it came before at, or more than
-// 50 ms after it.
-func (a *Wait[H]) GrantedBy(at time.Duration) H {
-	a.W.T.Helper()
-	a.Returned(at)
-	require.NoError(a.W.T, a.Err)
-	require.GreaterOrEqual(a.W.T, a.At, at)
-	require.LessOrEqual(a.W.T, a.At, at+50*time.Millisecond)
-	return a.Handle
-}
-
-// Refused waits for the error, and fails if it came at another time or for
-// another reason.
-func (a *Wait[H]) Refused(at time.Duration, reason berth.Reason) *berth.AcquireError {
-	a.W.T.Helper()
-	a.Returned(at)
-	require.Nil(a.W.T, a.Handle)
-	require.ErrorIs(a.W.T, a.Err, berth.ErrNotAcquired)
-	var refusal *berth.AcquireError
-	require.ErrorAs(a.W.T, a.Err, &refusal)
-	require.Equal(a.W.T, reason, refusal.Reason)
-	require.Equal(a.W.T, at, a.At, "when it was refused")
-	require.NotEmpty(a.W.T, refusal.Claim)
-	return refusal
 }

@@ -1,10 +1,15 @@
-// Package testkit is where the primitives' tests take place: an in-process server in
-// the virtual time of testing/synctest, and a look at what it keeps of one name.
+// Package testkit is what tests stand on. A World is where one takes place: an in-process
+// server in the virtual time of testing/synctest, and a look at what it keeps of one name. A
+// Process is what a client in it stands on, over a [link.Link] that a test can break; a Wait is
+// an acquire of it on its way. A Patient is a test on a real server, in real time.
+//
+// Packages embed World or Patient in a type world of their own, which adds their clients.
 package testkit
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,12 +24,21 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
+const (
+	// Lease is a wait lease for clients: its third, half and hundredth are whole
+	// milliseconds.
+	Lease = 6 * time.Second
+	// Margin is what a holder gives up of it: 2 ms and 1 %.
+	Margin = 62 * time.Millisecond
+)
+
 // World is a server in virtual time.
 type World struct {
 	T      *testing.T
 	Server *embedded.Server
 	Redis  rueidis.Client // looks on
-	// State and Line are the keys of the name that the methods look at.
+	// Name is what is contended for; State and Line are its keys, which the methods look at.
+	Name        string
 	State, Line string
 	// Hashes are its other keys, for those that have some.
 	Hashes []string
@@ -37,17 +51,18 @@ type World struct {
 
 // In runs a test in virtual time, beside others. What the test leaves running fails
 // it.
-func In(t *testing.T, state, line string, test func(t *testing.T, w *World)) {
+func In(t *testing.T, name, state, line string, test func(t *testing.T, w *World)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) //nolint:forbidigo // virtual; times have as many digits as of now
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
 		redis, err := server.Client(RarePings)
 		require.NoError(t, err)
 		defer redis.Close()
-		w := &World{T: t, Server: server, Redis: redis, State: state, Line: line, Began: time.Now()}
+		w := &World{T: t, Server: server, Redis: redis, Name: name, State: state, Line: line, Began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
 		test(t, w)
 	})
@@ -111,11 +126,12 @@ func (w *World) Int(words ...string) int64 {
 	return n
 }
 
-// Keys are all keys on the server.
+// Keys are all keys on the server, sorted.
 func (w *World) Keys() []string {
 	w.T.Helper()
 	keys, err := w.Do("KEYS", "*").AsStrSlice()
 	require.NoError(w.T, err)
+	slices.Sort(keys)
 	return keys
 }
 
@@ -177,6 +193,17 @@ func (w *World) Snapshot() (restore func()) {
 			w.Do(words...)
 		}
 	}
+}
+
+// Publish wakes a node up as scripts/wake/wake.lua does.
+func (w *World) Publish(node string, fields ...string) {
+	w.T.Helper()
+	payload := ""
+	for _, field := range fields {
+		payload += strconv.Itoa(len(field)) + ":" + field
+	}
+	w.Do("PUBLISH", "berth:wake:"+node, payload)
+	synctest.Wait()
 }
 
 // Secret is what a push of a claim's grant proves itself by, as the server keeps it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -201,7 +202,7 @@ func TestABindingEndsExactlyWhenItShould(t *testing.T) {
 					bound, left = w.binding("customer")
 					require.Empty(t, bound)
 					require.Zero(t, left)
-					require.Empty(t, collect(t, w.pool.Bindings(ctx)))
+					require.Empty(t, testkit.Collect(t, w.pool.Bindings(ctx)))
 					n := w.node()
 					before := w.list()[0]
 					n.takes(before, to("customer"))
@@ -247,7 +248,7 @@ func TestABindingWithoutEndLasts(t *testing.T) {
 				require.Equal(t, "b", bound)
 				require.Equal(t, berth.Forever, left)
 				require.Equal(t, []allocator.Binding{{Name: "customer", Resource: "b", Left: berth.Forever}},
-					collect(t, w.pool.Bindings(t.Context())))
+					testkit.Collect(t, w.pool.Bindings(t.Context())))
 				w.node().takes("b", to("customer"))
 				w.inspect()
 			})
@@ -269,7 +270,7 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		w.bind("|", "a", time.Second)
 		w.bind("one", "\xff|\n", berth.Forever) // in place of another one
 		got := make(map[string]allocator.Binding)
-		for _, b := range collect(t, w.pool.Bindings(ctx)) {
+		for _, b := range testkit.Collect(t, w.pool.Bindings(ctx)) {
 			got[b.Name] = b
 		}
 		require.Equal(t, map[string]allocator.Binding{
@@ -292,7 +293,7 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		bound, left := w.binding("ü\xff")
 		require.Empty(t, bound, "its resource is gone")
 		require.Zero(t, left)
-		require.Len(t, collect(t, w.pool.Bindings(ctx)), 4)
+		require.Len(t, testkit.Collect(t, w.pool.Bindings(ctx)), 4)
 		for _, err := range w.pool.Bindings(ctx) {
 			require.NoError(t, err)
 			break // an iterator that went on would panic

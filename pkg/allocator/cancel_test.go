@@ -132,8 +132,8 @@ func TestACancelThatMeetsAGrantLosesNothing(t *testing.T) {
 			<-q.Done
 			synctest.Wait()
 			if q.Err == nil {
-				require.Equal(t, q.Handle.ID(), w.holder("a"))
-				w.release(q.Handle)
+				require.Equal(t, q.Got.ID(), w.holder("a"))
+				w.release(q.Got)
 			} else {
 				require.ErrorIs(t, q.Err, errMine)
 			}

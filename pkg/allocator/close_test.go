@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
@@ -200,12 +201,12 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 				require.NoError(t, op.client.ReleaseByID(ctx, proxies, a.ID()))
 				next := q.gets(at, "a")
 				require.Greater(t, next.Fence(), a.Fence())
-				e := <-w.ends(a)
-				require.ErrorIs(t, e.cause, berth.ErrReleased)
+				e := <-w.Watch(a)
+				require.ErrorIs(t, e.Cause, berth.ErrReleased)
 				if told {
-					require.Equal(t, at, e.at)
+					require.Equal(t, at, e.At)
 				}
-				require.LessOrEqual(t, e.at, at+lease/3)
+				require.LessOrEqual(t, e.At, at+lease/3)
 				require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
 				require.NoError(t, next.Err(), "a late release changes nothing")
 				require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, a.ID()), berth.ErrNotHeld)
@@ -220,7 +221,7 @@ func TestReleaseByIDEndsAWait(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		q := n.queue(nil)
-		waiting := collect(t, n.Waiters(context.Background()))
+		waiting := testkit.Collect(t, n.Waiters(context.Background()))
 		require.Len(t, waiting, 1)
 		require.NoError(t, w.node().client.ReleaseByID(context.Background(), proxies, waiting[0].ID))
 		require.NotErrorIs(t, q.Refused(w.Now(), berth.ReasonGone), berth.ErrBusy)

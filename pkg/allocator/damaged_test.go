@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -300,7 +301,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				b, err := n.Binding(ctx, "me")
 				require.NoError(t, err)
 				require.Empty(t, b.Resource)
-				require.Empty(t, collect(t, n.Bindings(ctx)))
+				require.Empty(t, testkit.Collect(t, n.Bindings(ctx)))
 				require.NoError(t, held.Renew(ctx))
 				token, err := held.Detach(ctx)
 				require.NoError(t, err)
@@ -316,7 +317,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				require.NoError(t, second(n.Stats(ctx)))
 				require.NoError(t, second(n.GC(ctx)))
 				require.Equal(t, allocator.Damaged, w.status("r1").State)
-				require.Len(t, collect(t, n.Resources(ctx)), 2)
+				require.Len(t, testkit.Collect(t, n.Resources(ctx)), 2)
 				require.Equal(t, []string{isDamaged("r1")}, w.inspection().Problems)
 				require.Equal(t, text, w.field(itemsKey, "ir1"))
 				require.Equal(t, []string{"r1"}, n.told())

@@ -30,10 +30,10 @@ func TestALineOfAPoolThatIsDeletedStandsAgain(t *testing.T) {
 		require.True(t, third.Pending())
 		require.Equal(t, []int64{2, 1}, []int64{w.Field("used"), w.Field("waiting")})
 		require.Equal(t, 2, w.inspect().Leased)
-		w.release(first.Handle)
+		w.release(first.Got)
 		held := third.Granted(w.Now())
 		require.NoError(t, held.Release(ctx))
-		w.release(second.Handle)
+		w.release(second.Got)
 		w.requireIdle()
 	})
 }

@@ -155,7 +155,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.release(a)
 		<-q.Done
 		w.Advance(time.Second)
-		w.release(q.Handle)
+		w.release(q.Got)
 	},
 	"released_by_other": func(w *world, n *node) {
 		a := n.take(nil)
@@ -323,7 +323,7 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 		w.release(a)
 		w.release(a)
 		<-q.Done
-		held := q.Handle
+		held := q.Got
 		require.NoError(t, w.node().client.ReleaseByID(ctx, proxies, held.ID()))
 		<-held.Done()
 		require.Error(t, held.Release(ctx))

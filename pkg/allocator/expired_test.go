@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -119,7 +120,7 @@ func TestALeaseHasEndedWhetherItWasSweptOrNot(t *testing.T) {
 		require.Equal(t, allocator.Free, w.status("a").State)
 		require.Empty(t, w.holder("a"))
 		require.Empty(t, w.list(), "nobody has swept it")
-		require.Empty(t, collect(t, w.pool.Holders(t.Context())))
+		require.Empty(t, testkit.Collect(t, w.pool.Holders(t.Context())))
 		w.node().takes("a", nil)
 	})
 }
@@ -136,7 +137,7 @@ func TestAHolderThatIsCutOffLosesItsResourceBeforeTheServerDoes(t *testing.T) {
 				held := n.takes("a", &opts)
 				w.Advance(10 * time.Second)
 				require.NoError(t, held.Err())
-				ended := w.ends(held)
+				ended := w.Watch(held)
 				synctest.Wait()
 				n.Cut()
 				left, ok := w.LeftOf(held.ID())
@@ -148,9 +149,9 @@ func TestAHolderThatIsCutOffLosesItsResourceBeforeTheServerDoes(t *testing.T) {
 					length = lease
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrLost)
-				require.NotErrorIs(t, e.cause, berth.ErrExpired)
-				requireWithin(t, deadline-2*ms-length/100, e.at)
+				require.ErrorIs(t, e.Cause, berth.ErrLost)
+				require.NotErrorIs(t, e.Cause, berth.ErrExpired)
+				testkit.RequireWithin(t, deadline-2*ms-length/100, e.At)
 				// The deadline is a whole millisecond of the server.
 				q.getsIn(deadline.Truncate(ms), "a")
 			})
@@ -167,14 +168,14 @@ func TestAHolderIsToldOfAForcedRelease(t *testing.T) {
 				n.Deafen(by > time.Second)
 				w.add("a")
 				held := n.takes("a", nil)
-				ended := w.ends(held)
+				ended := w.Watch(held)
 				w.Until(time.Second)
 				other := w.node()
 				require.NoError(t, other.client.ReleaseByID(t.Context(), proxies, held.ID()))
 				got := other.takes("a", nil)
 				e := <-ended
-				require.Equal(t, by, e.at)
-				require.ErrorIs(t, e.cause, berth.ErrReleased)
+				require.Equal(t, by, e.At)
+				require.ErrorIs(t, e.Cause, berth.ErrReleased)
 				require.ErrorIs(t, held.Release(t.Context()), berth.ErrReleased)
 				require.NoError(t, got.Err())
 				require.Equal(t, got.ID(), w.holder("a"))
@@ -191,10 +192,10 @@ func TestAnAnswerThatComesAfterTheDeadlineRevivesNothing(t *testing.T) {
 		n.connect()
 		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Second})
 		n.Once("pool_renew", link.Slow(2*time.Second))
-		ended := w.ends(held)
+		ended := w.Watch(held)
 		err := held.Renew(t.Context())
 		require.ErrorIs(t, err, berth.ErrExpired)
-		requireWithin(t, time.Second-12*ms, (<-ended).at)
+		testkit.RequireWithin(t, time.Second-12*ms, (<-ended).At)
 	})
 }
 

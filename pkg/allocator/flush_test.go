@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -18,7 +19,7 @@ import (
 func (w *world) waiters() []string {
 	w.T.Helper()
 	var ids []string
-	for _, waiter := range collect(w.T, w.pool.Waiters(context.Background())) {
+	for _, waiter := range testkit.Collect(w.T, w.pool.Waiters(context.Background())) {
 		ids = append(ids, waiter.ID)
 	}
 	return ids
@@ -42,14 +43,14 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 			w.Advance(10 * ms)
 		}
 		before := w.waiters()
-		ended := []<-chan end{w.ends(holders[0]), w.ends(holders[1])}
+		ended := []<-chan testkit.Ended{w.Watch(holders[0]), w.Watch(holders[1])}
 		w.Until(5 * time.Second)
 		w.Do("FLUSHALL")
 		w.Advance(lease / 3)
 		for _, e := range ended {
 			e := <-e
-			require.ErrorIs(t, e.cause, berth.ErrLost)
-			require.LessOrEqual(t, e.at, 5*time.Second+lease/3)
+			require.ErrorIs(t, e.Cause, berth.ErrLost)
+			require.LessOrEqual(t, e.At, 5*time.Second+lease/3)
 		}
 		// The resources are gone too: nobody is granted anything.
 		require.Equal(t, before, w.waiters())
@@ -113,9 +114,9 @@ func TestAfterAServerStoodStillLongerThanTheLeaseTheLineIsTheSame(t *testing.T) 
 		for _, n := range nodes {
 			n.Stall()
 		}
-		ended := w.ends(held)
+		ended := w.Watch(held)
 		w.Until(3 * lease)
-		require.ErrorIs(t, (<-ended).cause, berth.ErrLost)
+		require.ErrorIs(t, (<-ended).Cause, berth.ErrLost)
 		for _, n := range nodes {
 			n.Flow()
 		}

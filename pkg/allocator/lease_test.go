@@ -8,16 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
-
-// requireWithin compares a local deadline. One that comes from a request in the
-// middle of a millisecond is up to one later: the server counts whole ones.
-func requireWithin(t *testing.T, want, got time.Duration) {
-	t.Helper()
-	require.GreaterOrEqual(t, got, want)
-	require.Less(t, got, want+ms)
-}
 
 func TestAHoldIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -53,13 +46,13 @@ func TestAHoldThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 				n := w.node()
 				held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: length})
 				if length > lease {
-					require.Equal(t, byte('h'), w.phaseOf(held.ID()), "confirmed before it was returned")
+					require.Equal(t, byte('h'), w.PhaseOf(held.ID()), "confirmed before it was returned")
 				}
 				require.Equal(t, length-2*ms-length/100, held.Left())
-				e := <-w.ends(held)
-				requireWithin(t, length-2*ms-length/100, e.at)
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
-				require.NotErrorIs(t, e.cause, berth.ErrLost)
+				e := <-w.Watch(held)
+				testkit.RequireWithin(t, length-2*ms-length/100, e.At)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
+				require.NotErrorIs(t, e.Cause, berth.ErrLost)
 				w.Until(length - ms)
 				require.Equal(t, held.ID(), w.holder("a"))
 				w.Until(length)
@@ -75,14 +68,14 @@ func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		held := w.node().takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Second})
-		ended := w.ends(held)
+		ended := w.Watch(held)
 		for range 10 {
 			w.Advance(900 * ms)
 			require.NoError(t, held.Renew(context.Background()))
 			left, _ := w.LeftOf(held.ID())
 			require.Equal(t, time.Second, left)
 		}
-		requireWithin(t, 10*time.Second-12*ms, (<-ended).at)
+		testkit.RequireWithin(t, 10*time.Second-12*ms, (<-ended).At)
 	})
 }
 
@@ -97,7 +90,7 @@ func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a")
 				held := w.node().takes("a", &opts)
-				ended := w.ends(held)
+				ended := w.Watch(held)
 				for w.Now() < opts.MaxHold*8/10 {
 					w.Advance(opts.MaxHold / 10)
 					require.NoError(t, held.Renew(context.Background()))
@@ -107,8 +100,8 @@ func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
 					length = lease
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
-				requireWithin(t, opts.MaxHold-2*ms-min(length, opts.MaxHold)/100, e.at)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
+				testkit.RequireWithin(t, opts.MaxHold-2*ms-min(length, opts.MaxHold)/100, e.At)
 				w.Until(opts.MaxHold - ms)
 				require.Equal(t, held.ID(), w.holder("a"))
 				w.Until(opts.MaxHold)
@@ -121,7 +114,7 @@ func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
 // confirmed lets time pass until the claimant's own call has begun its lease.
 func (w *world) confirmed(held *allocator.Allocation[string]) {
 	w.T.Helper()
-	for w.phaseOf(held.ID()) == 'g' {
+	for w.PhaseOf(held.ID()) == 'g' {
 		require.NoError(w.T, held.Err())
 		require.Less(w.T, w.Now(), 2*lease, "it never is")
 		w.Advance(ms)
@@ -142,7 +135,7 @@ func TestALongerLeaseBeginsWithTheClaimantsNextCall(t *testing.T) {
 					require.Equal(t, 1, n.Count("pool_renew"))
 				} else {
 					require.Zero(t, n.Count("pool_renew"))
-					require.Equal(t, byte('g'), w.phaseOf(held.ID()))
+					require.Equal(t, byte('g'), w.PhaseOf(held.ID()))
 					left, _ := w.LeftOf(held.ID())
 					require.Equal(t, lease, left)
 					require.Equal(t, lease-margin, held.Left())
@@ -151,7 +144,7 @@ func TestALongerLeaseBeginsWithTheClaimantsNextCall(t *testing.T) {
 					left, _ = w.LeftOf(held.ID())
 					require.InDelta(t, long, left, float64(ms))
 				}
-				require.Equal(t, byte('h'), w.phaseOf(held.ID()))
+				require.Equal(t, byte('h'), w.PhaseOf(held.ID()))
 				n.Die()
 				w.Advance(10*time.Minute - 2*ms)
 				require.Equal(t, held.ID(), w.holder("a"))
@@ -182,7 +175,7 @@ func TestAHoldWithoutEndEndsWithItsRelease(t *testing.T) {
 		require.True(t, w.status("a").Leaving)
 		w.release(held)
 		require.Zero(t, w.Field("forever"))
-		requireWithin(t, w.Now()+time.Minute, w.Expiry().Truncate(time.Second))
+		testkit.RequireWithin(t, w.Now()+time.Minute, w.Expiry().Truncate(time.Second))
 		w.Advance(2 * time.Minute)
 		require.Empty(t, w.Keys())
 	})
@@ -211,7 +204,7 @@ func TestAHandedOnHoldWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
 				w.vacate("y")
 				held := q.gets(time.Second, "b")
 				require.Equal(t, map[string]int{"pool_renew": 1}, n.Scripts())
-				require.Equal(t, byte('h'), w.phaseOf(held.ID()))
+				require.Equal(t, byte('h'), w.PhaseOf(held.ID()))
 				require.Equal(t, c.left, held.Left(), "it runs from that call")
 				if c.opts.MaxHold > 0 {
 					left, _ := w.LeftOf(held.ID())

@@ -179,10 +179,10 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 					}
 					w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })
 					w.Until(lease)
-					require.Equal(t, byte('w'), w.phaseOf("x.1"))
+					require.Equal(t, byte('w'), w.PhaseOf("x.1"))
 					n.Fresh()
 					require.NoError(t, call(n, held))
-					require.Equal(t, byte('g'), w.phaseOf("x.1"))
+					require.Equal(t, byte('g'), w.PhaseOf("x.1"))
 					if script != "pool_force_release" { // which frees another one first
 						require.Equal(t, "x.1", w.holder("a"))
 					}

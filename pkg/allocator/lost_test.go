@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -185,11 +186,11 @@ func TestAConfirmationWhoseAnswerIsLostIsRepeated(t *testing.T) {
 				w.vacate("x")
 				<-q.Done
 				require.NoError(t, q.Err)
-				require.Equal(t, "a", q.Handle.Resource())
-				require.Equal(t, byte('h'), w.phaseOf(q.Handle.ID()))
-				left, _ := w.LeftOf(q.Handle.ID())
-				require.Less(t, q.Handle.Left(), left-601*ms)
-				require.Greater(t, q.Handle.Left(), left-650*ms)
+				require.Equal(t, "a", q.Got.Resource())
+				require.Equal(t, byte('h'), w.PhaseOf(q.Got.ID()))
+				left, _ := w.LeftOf(q.Got.ID())
+				require.Less(t, q.Got.Left(), left-601*ms)
+				require.Greater(t, q.Got.Left(), left-650*ms)
 				w.inspect()
 			})
 		})
@@ -256,7 +257,7 @@ func TestALatePushOfAnEarlierGrantDoesNotBringAnotherResource(t *testing.T) {
 		n.subscribe()
 		n.Deafen(true)
 		q := n.queue(nil)
-		claim := collect(t, w.pool.Waiters(ctx))[0].ID
+		claim := testkit.Collect(t, w.pool.Waiters(ctx))[0].ID
 		w.vacate("x")
 		require.Equal(t, claim, w.holder("a"))
 		fence, secret := w.Field("fence"), w.Secret(claim)
@@ -269,13 +270,13 @@ func TestALatePushOfAnEarlierGrantDoesNotBringAnotherResource(t *testing.T) {
 		require.True(t, q.Pending(), "it stands in line again")
 		require.Equal(t, 1, w.inspect().Waiting)
 		n.Deafen(false)
-		w.publish(n, "granted", proxies, claim, millis(fence), "6000", "a", secret)
+		w.Publish(n.client.Node(), "granted", proxies, claim, millis(fence), "6000", "a", secret)
 		require.True(t, q.Pending(), "the server was asked, and knows of no grant")
 
 		n.Deafen(true)
 		w.vacate("y")
 		n.Deafen(false)
-		w.publish(n, "granted", proxies, claim, millis(fence), "6000", "a", secret)
+		w.Publish(n.client.Node(), "granted", proxies, claim, millis(fence), "6000", "a", secret)
 		held := q.gets(3*time.Second, "b")
 		require.Equal(t, w.Field("fence"), held.Fence())
 		require.Equal(t, claim, w.holder("b"))
@@ -293,10 +294,10 @@ func TestAForgedPushOpensNothing(t *testing.T) {
 			return key, nil
 		}})
 		q := n.queue(nil)
-		claim := collect(t, w.pool.Waiters(context.Background()))[0].ID
+		claim := testkit.Collect(t, w.pool.Waiters(context.Background()))[0].ID
 		w.Until(500 * ms)
 		for _, secret := range []string{"", "-", "AAAAAAAAAAA"} {
-			w.publish(n, "granted", proxies, claim, "9223372036854775807", "3600000", "http://evil", secret)
+			w.Publish(n.client.Node(), "granted", proxies, claim, "9223372036854775807", "3600000", "http://evil", secret)
 			require.True(t, q.Pending())
 		}
 		require.Empty(t, opened)
@@ -312,14 +313,14 @@ func TestAFalsePushWithTheSecretIsFoundOutWithTheNextHeartbeat(t *testing.T) {
 		w.occupy("x")
 		n := w.node()
 		q := n.queue(nil)
-		claim := collect(t, w.pool.Waiters(context.Background()))[0].ID
+		claim := testkit.Collect(t, w.pool.Waiters(context.Background()))[0].ID
 		w.Until(500 * ms)
-		w.publish(n, "granted", proxies, claim, "9007199254740993", "3600000", "a", w.Secret(claim))
+		w.Publish(n.client.Node(), "granted", proxies, claim, "9007199254740993", "3600000", "a", w.Secret(claim))
 		held := q.gets(500*ms, "a")
 		require.Equal(t, lease-margin-500*ms, held.Left(), "whatever the push says is left")
-		e := <-w.ends(held)
-		require.Equal(t, 2*time.Second, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrLost)
+		e := <-w.Watch(held)
+		require.Equal(t, 2*time.Second, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrLost)
 		synctest.Wait()
 		require.Zero(t, w.inspect().Waiting)
 		require.Equal(t, "x.1", w.holder("a"))

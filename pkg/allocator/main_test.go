@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -19,12 +19,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	ms = time.Millisecond
-	// lease is what the clients of these tests have as their wait lease: its
-	// third, half and hundredth are whole milliseconds.
-	lease = 6 * time.Second
-	// margin is what a holder gives up of it: 2 ms and 1 %.
-	margin = 62 * ms
+	ms            = time.Millisecond
+	lease, margin = testkit.Lease, testkit.Margin
 	// proxies is the pool of these tests.
 	proxies = "proxies"
 	// Its keys.
@@ -46,7 +42,7 @@ type world struct {
 // inWorld runs a test in virtual time. What the test leaves running fails it.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	testkit.In(t, stateKey, lineKey, func(t *testing.T, base *testkit.World) {
+	testkit.In(t, proxies, stateKey, lineKey, func(t *testing.T, base *testkit.World) {
 		base.Hashes = []string{itemsKey, freeKey, bindingsKey}
 		w := &world{World: base}
 		var err error
@@ -83,10 +79,7 @@ func (w *world) nodeOf(pool allocator.PoolConfig[string]) *node {
 func (w *world) nodeWith(cfg allocator.Config, pool allocator.PoolConfig[string]) *node {
 	w.T.Helper()
 	n := &node{Process: w.Process(), w: w}
-	if cfg.Lease == 0 {
-		cfg.Lease = lease
-	}
-	cfg.Observer = n.Observer(cfg.Observer)
+	cfg.Lease, cfg.Observer = cmp.Or(cfg.Lease, lease), n.Observer(cfg.Observer)
 	var err error
 	n.client, err = allocator.New(n.Redis, cfg)
 	require.NoError(w.T, err)
@@ -108,14 +101,10 @@ func (n *node) connect() {
 	a, err := p.TryAllocate(ctx, nil)
 	require.NoError(n.w.T, err)
 	require.NoError(n.w.T, a.Release(ctx))
-	for range 16 { // each goes over one of two connections
-		require.NoError(n.w.T, n.Redis.Do(ctx, n.Redis.B().Exists().Key("connect").Build()).Error())
-	}
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 		n.w.Do("DEL", "berth:pool:{connect}:"+part)
 	}
-	synctest.Wait() // also for what the first claim has the client load
-	n.Fresh()
+	n.Connected()
 }
 
 // subscribe has the node wait once: a subscription that comes later asks at once.
@@ -167,11 +156,7 @@ func (a *wait) gets(at time.Duration, resource string) *allocator.Allocation[str
 // says to a request in the middle of one comes up to one later.
 func (a *wait) getsIn(at time.Duration, resource string) {
 	a.W.T.Helper()
-	a.Returned(at)
-	require.NoError(a.W.T, a.Err)
-	require.GreaterOrEqual(a.W.T, a.At, at)
-	require.Less(a.W.T, a.At, at+ms)
-	require.Equal(a.W.T, resource, a.Handle.Resource())
+	require.Equal(a.W.T, resource, a.GrantedWithin(at, ms).Resource())
 }
 
 // take allocates at once, or after a call was repeated.
@@ -180,7 +165,7 @@ func (n *node) take(opts *allocator.AllocateOptions) *allocator.Allocation[strin
 	q := n.queue(opts)
 	q.Returned(n.w.Now())
 	require.NoError(n.w.T, q.Err)
-	return q.Handle
+	return q.Got
 }
 
 // takes is take, and fails if it is another resource.
@@ -232,7 +217,7 @@ func (w *world) holder(resource string) string {
 func (w *world) states() map[string]allocator.State {
 	w.T.Helper()
 	all := make(map[string]allocator.State)
-	for _, info := range collect(w.T, w.pool.Resources(context.Background())) {
+	for _, info := range testkit.Collect(w.T, w.pool.Resources(context.Background())) {
 		all[info.Resource] = info.State
 	}
 	return all
@@ -266,41 +251,4 @@ func (w *world) requireIdle() {
 	require.Zero(w.T, w.inspect().Leased)
 }
 
-// phaseOf is the phase of a claim's record on the server, 0 for none.
-func (w *world) phaseOf(claim string) byte {
-	w.T.Helper()
-	text, err := w.Do("HGET", stateKey, "c:"+claim).ToString()
-	if err != nil {
-		return 0
-	}
-	r, err := line.ParseRecord(text)
-	require.NoError(w.T, err)
-	return r.Phase
-}
-
-// end is when a hold's context ended, and why.
-type end struct {
-	at    time.Duration
-	cause error
-}
-
-// ends watches an allocation.
-func (w *world) ends(a *allocator.Allocation[string]) <-chan end {
-	ch := make(chan end, 1)
-	go func() {
-		<-a.Done()
-		ch <- end{w.Now(), context.Cause(a.Context())}
-	}()
-	return ch
-}
-
 // collect reads a listing to its end.
-func collect[T any](t *testing.T, seq func(func(T, error) bool)) []T {
-	t.Helper()
-	var all []T
-	for item, err := range seq {
-		require.NoError(t, err)
-		all = append(all, item)
-	}
-	return all
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -296,7 +297,7 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, a.Err(), "it renews, and has no maximum")
-		h := collect(t, p.Holders(ctx))[0]
+		h := testkit.Collect(t, p.Holders(ctx))[0]
 		require.NotEmpty(t, h.Label)
 		require.Equal(t, 10*time.Second, h.Lease)
 		require.False(t, h.NoRenew)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -149,7 +150,7 @@ func TestTheNextInLineHearsOfADeadlineWhenTheFirstIsGranted(t *testing.T) {
 		require.Equal(t, []string{"4:next7:proxies2:50"}, first())
 		require.Empty(t, next())
 		w.add("b")
-		require.Equal(t, byte('g'), w.phaseOf("x.1"))
+		require.Equal(t, byte('g'), w.PhaseOf("x.1"))
 		require.Equal(t, []string{"4:next7:proxies2:50"}, next())
 	})
 }
@@ -207,7 +208,7 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.nodeOf(c.cfg)
 				q := n.queue(&c.opts)
-				waiting := collect(t, n.Waiters(t.Context()))
+				waiting := testkit.Collect(t, n.Waiters(t.Context()))
 				require.Len(t, waiting, 1)
 				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
 				require.NoError(t, err)

@@ -173,8 +173,8 @@ func TestALateHeartbeatGivesASharedAllocationNoLease(t *testing.T) {
 		require.False(t, q.Pending())
 		require.NoError(t, q.Err)
 		w.Advance(10 * lease)
-		require.NoError(t, q.Handle.Err())
-		require.Equal(t, berth.Forever, q.Handle.Left())
+		require.NoError(t, q.Got.Err())
+		require.Equal(t, berth.Forever, q.Got.Left())
 		w.requireIdle()
 	})
 }

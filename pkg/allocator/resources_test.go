@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -236,7 +237,7 @@ func TestTheListingTellsOfEachResourceOnce(t *testing.T) {
 		w.add(want...)
 		held := n.takes("0000", &allocator.AllocateOptions{Meta: map[string]string{"job": "42"}, Lease: berth.Forever, Bind: "b"})
 		var got []string
-		for _, info := range collect(t, n.Resources(ctx)) {
+		for _, info := range testkit.Collect(t, n.Resources(ctx)) {
 			got = append(got, info.Resource)
 			if info.State == allocator.Leased {
 				require.Equal(t, "0000", info.Resource)

@@ -61,17 +61,6 @@ func (w *world) vacate(node string) {
 	require.Equal(w.T, "released", reply.Status())
 }
 
-// publish wakes a node up as scripts/wake/wake.lua does.
-func (w *world) publish(to *node, fields ...string) {
-	w.T.Helper()
-	payload := ""
-	for _, field := range fields {
-		payload += strconv.Itoa(len(field)) + ":" + field
-	}
-	w.Do("PUBLISH", "berth:wake:"+to.client.Node(), payload)
-	synctest.Wait()
-}
-
 // listen hears what is published to a node that has no process here, from now on.
 func (w *world) listen(node string) (heard func() []string) {
 	w.T.Helper()

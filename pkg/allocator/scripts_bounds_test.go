@@ -26,7 +26,7 @@ type crowd struct {
 
 func inCrowd(t *testing.T, test func(t *testing.T, m *crowd)) {
 	t.Helper()
-	testkit.In(t, "berth:pool:{many}:state", "", func(t *testing.T, w *testkit.World) {
+	testkit.In(t, "many", "berth:pool:{many}:state", "", func(t *testing.T, w *testkit.World) {
 		m := &crowd{World: w}
 		for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 			m.keys = append(m.keys, "berth:pool:{many}:"+part)

@@ -18,7 +18,7 @@ import (
 // TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 	require.NoError(t, model.Checks(10))
-	testkit.In(t, "berth:pool:{proxies}:state", "", func(t *testing.T, w *testkit.World) {
+	testkit.In(t, "proxies", "berth:pool:{proxies}:state", "", func(t *testing.T, w *testkit.World) {
 		space, err := keyspace.New(keyspace.DefaultNamespace)
 		require.NoError(t, err)
 		heard, runs := pool.Listen(t, w.Redis, space), 0

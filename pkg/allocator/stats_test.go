@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -131,13 +132,13 @@ func TestStatsOfAllNamesSkipEmptyOnes(t *testing.T) {
 			"idle":   {Name: "idle", Resources: 3, Free: 3},
 			"odd *":  {Name: "odd *", Resources: 1, Free: 1},
 		}
-		require.Equal(t, all, byName(collect(t, n.client.Stats(ctx))))
+		require.Equal(t, all, byName(testkit.Collect(t, n.client.Stats(ctx))))
 		require.Equal(t, map[string]allocator.Stats{
 			proxies: {Name: proxies}, "never": {Name: "never"},
-		}, byName(collect(t, n.client.Stats(ctx, proxies, "never"))), "those that are named are there")
+		}, byName(testkit.Collect(t, n.client.Stats(ctx, proxies, "never"))), "those that are named are there")
 		q := n.queue(nil)
 		all[proxies] = allocator.Stats{Name: proxies, Waiting: 1}
-		require.Equal(t, all, byName(collect(t, n.client.Stats(ctx))), "one that is waited for is worth telling of")
+		require.Equal(t, all, byName(testkit.Collect(t, n.client.Stats(ctx))), "one that is waited for is worth telling of")
 		q.Cancel(nil)
 		<-q.Done
 		for _, err := range n.client.Stats(ctx) {
@@ -210,13 +211,13 @@ func TestAHolderIsListedWithItsResourceAndAllThatItAskedFor(t *testing.T) {
 			Resource: "\xff a|", Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute,
 			Granted: granted, Held: 1500 * ms, Meta: map[string]string{"job": "42"},
 		}
-		require.Equal(t, []allocator.Holder{want}, collect(t, n.Holders(ctx)))
+		require.Equal(t, []allocator.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
 		require.Equal(t, []allocator.Holder{want}, w.status("\xff a|").Holders)
 		detach(t, a)
 		want.Detached = true
-		require.Equal(t, []allocator.Holder{want}, collect(t, n.Holders(ctx)))
+		require.Equal(t, []allocator.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
 		w.Advance(3500 * ms)
-		require.Empty(t, collect(t, n.Holders(ctx)), "what has expired is not held, swept or not")
+		require.Empty(t, testkit.Collect(t, n.Holders(ctx)), "what has expired is not held, swept or not")
 		require.Equal(t, allocator.Free, w.status("\xff a|").State)
 	})
 }
@@ -235,7 +236,7 @@ func TestAfterASwapTheListingHasTheNewResource(t *testing.T) {
 			resources[a.ID()] = a.Resource()
 		}
 		listed := make(map[string]string)
-		for _, h := range collect(t, n.Holders(ctx)) {
+		for _, h := range testkit.Collect(t, n.Holders(ctx)) {
 			require.NotContains(t, listed, h.ID)
 			listed[h.ID] = h.Resource
 		}
@@ -258,7 +259,7 @@ func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
 		m.queueOn(berth.WithOwner(ctx, "later"), nil)
 		m.queueOn(berth.WithOwner(ctx, "first"), &allocator.AllocateOptions{Priority: 3})
 		var order []string
-		for i, waiter := range collect(t, n.Waiters(ctx)) {
+		for i, waiter := range testkit.Collect(t, n.Waiters(ctx)) {
 			order = append(order, waiter.Owner)
 			require.Equal(t, i, waiter.Ahead)
 			if waiter.Owner == "late" {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
@@ -33,7 +34,7 @@ func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
 			require.Equal(t, id, a.ID())
 			require.Greater(t, a.Fence(), fence)
 			fence = a.Fence()
-			h := collect(t, n.Holders(ctx))
+			h := testkit.Collect(t, n.Holders(ctx))
 			require.Len(t, h, 1)
 			require.Equal(t, key, h[0].Resource)
 			require.Equal(t, fence, h[0].Fence)
@@ -201,7 +202,7 @@ func TestASwapWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
 				require.NoError(t, a.Swap(context.Background()))
 				require.Equal(t, "b", a.Resource())
 				require.Equal(t, "b", a.Value())
-				require.Equal(t, collect(t, n.Holders(context.Background()))[0].Fence, a.Fence())
+				require.Equal(t, testkit.Collect(t, n.Holders(context.Background()))[0].Fence, a.Fence())
 				require.Equal(t, []string{"c", "a"}, w.list())
 				w.inspect()
 			})

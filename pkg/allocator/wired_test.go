@@ -70,7 +70,7 @@ func watchPool(t *testing.T, w *testkit.World, change func(*PoolConfig[string]))
 
 func inServer(t *testing.T, test func(t *testing.T, w *testkit.World)) {
 	t.Helper()
-	testkit.In(t, "berth:pool:{proxies}:state", "berth:pool:{proxies}:line", test)
+	testkit.In(t, "proxies", "berth:pool:{proxies}:state", "berth:pool:{proxies}:line", test)
 }
 
 // takes allocates resources, which must be these, and returns how to give them back.

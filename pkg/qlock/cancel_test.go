@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -48,9 +49,9 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnceAndLeavesNothing(t *testing.T) {
 				next := a.queue(nil)
 				w.Advance(time.Second)
 				meet(b, held)
-				w.requirePending(q, next)
-				q.cancel(errMine)
-				refusal := q.refused(time.Second, berth.ReasonCancelled)
+				testkit.RequirePending(w.T, q, next)
+				q.Cancel(errMine)
+				refusal := q.Refused(time.Second, berth.ReasonCancelled)
 				requireCallerLeft(t, refusal)
 				require.Equal(t, time.Second, refusal.Waited)
 				b.Flow()
@@ -61,7 +62,7 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnceAndLeavesNothing(t *testing.T) {
 					require.Equal(t, []string{}, append([]string{}, w.line(a)[1:]...), "only the next waits")
 					release(t, held)
 				}
-				release(t, next.granted(time.Second))
+				release(t, next.Granted(time.Second))
 				w.RequireIdle()
 			})
 		})
@@ -85,15 +86,15 @@ func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
 					b.Delay(func() time.Duration { return 10 * ms })
 					release(t, held)
 					w.Advance(delay)
-					q.cancel(errMine)
+					q.Cancel(errMine)
 					w.Advance(0)
-					require.False(t, q.pending(), "it returns at once")
-					require.LessOrEqual(t, q.at, at+delay)
-					if q.err == nil {
-						release(t, q.lock)
+					require.False(t, q.Pending(), "it returns at once")
+					require.LessOrEqual(t, q.At, at+delay)
+					if q.Err == nil {
+						release(t, q.Got)
 					} else {
-						require.Nil(t, q.lock)
-						requireCallerLeft(t, q.err)
+						require.Nil(t, q.Got)
+						requireCallerLeft(t, q.Err)
 					}
 					w.Advance(time.Second)
 					w.RequireIdle()
@@ -111,8 +112,8 @@ func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
 		n.Delay(func() time.Duration { return 500 * ms })
 		q := n.queue(nil)
 		w.Advance(100 * ms)
-		q.cancel(errMine)
-		refusal := q.refused(start+100*ms, berth.ReasonCancelled)
+		q.Cancel(errMine)
+		refusal := q.Refused(start+100*ms, berth.ReasonCancelled)
 		requireCallerLeft(t, refusal)
 		w.Until(start + 700*ms)
 		require.EqualValues(t, 1, w.Field("used"), "it has been granted meanwhile")
@@ -148,10 +149,10 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 				})
 				q := n.queue(test.opts)
 				w.Advance(time.Second)
-				w.requirePending(q)
+				testkit.RequirePending(w.T, q)
 				require.EqualValues(t, 1, w.Field("used"))
-				q.cancel(errMine)
-				refusal := q.refused(start+time.Second, berth.ReasonCancelled)
+				q.Cancel(errMine)
+				refusal := q.Refused(start+time.Second, berth.ReasonCancelled)
 				requireCallerLeft(t, refusal)
 				w.Advance(ms)
 				require.Equal(t, "!gone", w.Record(refusal.Claim))
@@ -183,8 +184,8 @@ func TestAnAcquireThatComesAfterItsCancelGetsNothing(t *testing.T) {
 		start := w.Now()
 		q := n.queue(nil)
 		w.Advance(10 * ms)
-		q.cancel(errMine)
-		requireCallerLeft(t, q.refused(start+10*ms, berth.ReasonCancelled))
+		q.Cancel(errMine)
+		requireCallerLeft(t, q.Refused(start+10*ms, berth.ReasonCancelled))
 		w.Advance(5 * time.Second)
 		require.EqualValues(t, 1, w.Field("gone"))
 		n.OnCommand(nil)
@@ -219,7 +220,7 @@ func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
-		err := b.queue(&qlock.LockOptions{MaxWait: 1234567 * time.Microsecond}).refused(1234567*time.Microsecond, berth.ReasonTimedOut)
+		err := b.queue(&qlock.LockOptions{MaxWait: 1234567 * time.Microsecond}).Refused(1234567*time.Microsecond, berth.ReasonTimedOut)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, context.Canceled)
@@ -227,7 +228,7 @@ func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
 		require.Equal(t, 1234567*time.Microsecond, err.Waited)
 		synctest.Wait()
 		require.Empty(t, w.line(a))
-		require.Contains(t, b.kinds(), observe.TimedOut)
+		require.Contains(t, b.Kinds(), observe.TimedOut)
 		release(t, held)
 		w.RequireIdle()
 	})
@@ -239,7 +240,7 @@ func TestADeadlineOfTheCallerMatchesBusyAndTheContext(t *testing.T) {
 		held := a.take(nil)
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 1500*ms, errMine)
 		defer cancel()
-		err := b.queueOn(ctx, &qlock.LockOptions{MaxWait: time.Hour}).refused(1500*ms, berth.ReasonTimedOut)
+		err := b.queueOn(ctx, &qlock.LockOptions{MaxWait: time.Hour}).Refused(1500*ms, berth.ReasonTimedOut)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, errMine)
@@ -261,7 +262,7 @@ func TestAServerThatIsDownForTheWholeWaitIsNoBusyLock(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				n.Cut()
-				err := n.queue(&test.opts).refused(test.at, berth.ReasonFailed)
+				err := n.queue(&test.opts).Refused(test.at, berth.ReasonFailed)
 				require.NotErrorIs(t, err, berth.ErrBusy)
 				require.NotErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "the link is cut")
@@ -287,16 +288,16 @@ func TestAttemptsBoundTheWaitExactlyAndNothingPolls(t *testing.T) {
 				b.connect()
 				start := w.Now()
 				q := b.queue(&test.opts)
-				<-q.done
-				err := q.refused(q.at, berth.ReasonAttempts)
+				<-q.Done
+				err := q.Refused(q.At, berth.ReasonAttempts)
 				require.ErrorIs(t, err, berth.ErrBusy)
 				require.NotErrorIs(t, err, context.DeadlineExceeded)
 				require.NoError(t, err.Cause)
-				require.GreaterOrEqual(t, q.at-start, test.from)
-				require.LessOrEqual(t, q.at-start, test.to)
+				require.GreaterOrEqual(t, q.At-start, test.from)
+				require.LessOrEqual(t, q.At-start, test.to)
 				require.ErrorContains(t, err, "attempts used up after ")
 				require.Equal(t, 1, b.Count("lock_acquire"), "it waits in line for the whole time")
-				require.Contains(t, b.kinds(), observe.AttemptsUsedUp)
+				require.Contains(t, b.Kinds(), observe.AttemptsUsedUp)
 				synctest.Wait()
 				require.Empty(t, w.line(a))
 			})
@@ -309,7 +310,7 @@ func TestMaxWaitBeforeTheAttemptsAreUsedUpIsATimeOut(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(nil)
 		opts := &qlock.LockOptions{MaxAttempts: 2, RetryJitter: -1, MaxWait: 199 * ms}
-		b.queue(opts).refused(199*ms, berth.ReasonTimedOut)
+		b.queue(opts).Refused(199*ms, berth.ReasonTimedOut)
 	})
 }
 
@@ -320,7 +321,7 @@ func TestAttemptsThatAreLeftGetTheLock(t *testing.T) {
 		q := b.queue(&qlock.LockOptions{MaxAttempts: 3, RetryDelay: time.Second, RetryJitter: -1})
 		w.Until(1999 * ms)
 		release(t, held)
-		l := q.granted(1999 * ms)
+		l := q.Granted(1999 * ms)
 		w.Advance(time.Minute)
 		require.NoError(t, l.Err(), "what bounds the wait does not bound the hold")
 		release(t, l)
@@ -337,12 +338,12 @@ func TestASingleAttemptNeverWaits(t *testing.T) {
 		held := a.take(once)
 		before := w.Dump()
 		b.Reset()
-		err := b.queue(once).refused(start, berth.ReasonAttempts)
+		err := b.queue(once).Refused(start, berth.ReasonAttempts)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.Equal(t, 1, b.Count("lock_acquire"))
 		require.Equal(t, before, w.Dump())
 		require.Equal(t, 1, err.Held)
-		require.Contains(t, b.kinds(), observe.AttemptsUsedUp)
+		require.Contains(t, b.Kinds(), observe.AttemptsUsedUp)
 		release(t, held)
 		w.RequireIdle()
 	})
@@ -365,8 +366,8 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 		}
 		in := func(n *node, opts *qlock.LockOptions) error {
 			q := n.queue(opts)
-			<-q.done
-			return q.err
+			<-q.Done
+			return q.Err
 		}
 		for name, err := range map[string]error{
 			"try, by the config":        try(detailed, nil),
@@ -397,9 +398,9 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 			"not asked for": try(b, nil),
 			"cancelled": func() error {
 				q := detailed.queue(nil)
-				q.cancel(errMine)
-				<-q.done
-				return q.err
+				q.Cancel(errMine)
+				<-q.Done
+				return q.Err
 			}(),
 		} {
 			var refusal *berth.AcquireError
@@ -418,9 +419,9 @@ func TestDetailsThatCannotBeReadDoNotHideTheError(t *testing.T) {
 		q := b.queue(&qlock.LockOptions{MaxWait: time.Second})
 		w.Until(999 * ms)
 		b.Stall()
-		<-q.done
-		require.ErrorIs(t, q.err, berth.ErrBusy)
-		require.LessOrEqual(t, q.at, 4*time.Second, "they take a CallTimeout at most")
+		<-q.Done
+		require.ErrorIs(t, q.Err, berth.ErrBusy)
+		require.LessOrEqual(t, q.At, 4*time.Second, "they take a CallTimeout at most")
 		b.Flow()
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -30,12 +31,12 @@ func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
 				held := a.take(nil)
 				b.queue(nil)
 				next := c.queue(nil)
-				b.die()
+				b.Die()
 				w.Until(test.released)
-				w.requirePending(next)
+				testkit.RequirePending(w.T, next)
 				release(t, held)
-				l := next.grantedBy(test.at)
-				b.close()
+				l := next.GrantedBy(test.at)
+				b.Shut()
 				release(t, l)
 				w.RequireIdle()
 			})
@@ -75,10 +76,10 @@ func TestACrashedHoldersLockIsGrantedWhenItsLeaseEnds(t *testing.T) {
 				l := a.take(&test.opts)
 				q := b.queue(nil)
 				w.Advance(test.alive)
-				a.die()
+				a.Die()
 				left, ok := w.LeftOf(l.ID())
 				require.True(t, ok)
-				next := q.grantedBy(w.Now() + left)
+				next := q.GrantedBy(w.Now() + left)
 				require.Greater(t, next.Fence(), l.Fence())
 				require.Error(t, l.Err(), "it had heard before")
 				release(t, next)
@@ -93,9 +94,9 @@ func TestTheNextIsGrantedThoughTheHolderAndTheFirstInLineCrashed(t *testing.T) {
 		a.take(nil)
 		b.queue(nil)
 		next := c.queue(nil)
-		a.die()
-		b.die()
-		next.grantedBy(lease)
+		a.Die()
+		b.Die()
+		next.GrantedBy(lease)
 	})
 }
 
@@ -116,13 +117,13 @@ func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 		}
 		before := w.line(nodes[0])
 		require.Len(t, before, 12)
-		ended := w.ends(held)
+		ended := w.Watch(held)
 		w.Until(5 * time.Second)
 		w.Do("FLUSHALL")
 		w.Advance(lease / 3)
 		e := <-ended
-		require.ErrorIs(t, e.cause, berth.ErrLost)
-		require.LessOrEqual(t, e.at, 5*time.Second+lease/3)
+		require.ErrorIs(t, e.Cause, berth.ErrLost)
+		require.LessOrEqual(t, e.At, 5*time.Second+lease/3)
 
 		// One of them found a free lock in that moment; the others stand as they stood.
 		entries, after := w.held(nodes[0])
@@ -131,15 +132,15 @@ func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 		require.NotNil(t, lucky)
 		want := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == entries[0] })
 		require.Equal(t, want, after)
-		<-lucky.done
-		l := lucky.lock
+		<-lucky.Done
+		l := lucky.Got
 		for _, id := range want {
 			release(t, l)
-			l = waits[id].granted(w.Now())
+			l = waits[id].Granted(w.Now())
 		}
 		late := nodes[1].queue(nil)
 		release(t, l)
-		release(t, late.granted(w.Now()))
+		release(t, late.Granted(w.Now()))
 		w.RequireIdle()
 	})
 }
@@ -151,7 +152,7 @@ func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
 		first, second := a.queue(nil), a.queue(nil)
 		w.Advance(10 * ms)
 		w.Do("FLUSHALL")
-		lucky := b.queue(nil).granted(10 * ms) // in that moment only
+		lucky := b.queue(nil).Granted(10 * ms) // in that moment only
 		late := b.queue(nil)
 		w.Until(3 * time.Second)
 		w.grantedIn(lucky, first, second, late)

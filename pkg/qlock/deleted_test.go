@@ -23,20 +23,20 @@ func TestALineOfALockThatIsDeletedStandsAgain(t *testing.T) {
 				first, second := b.queue(nil), b.queue(nil)
 				w.Until(500 * ms)
 				if die {
-					a.die()
+					a.Die()
 				}
 				w.Do("DEL", lineKey)
 				w.Until(lease/3 + 10*ms)
-				require.False(t, first.pending())
-				require.NoError(t, first.err)
+				require.False(t, first.Pending())
+				require.NoError(t, first.Err)
 				if !die {
 					require.ErrorIs(t, l.Err(), berth.ErrLost)
 					require.ErrorIs(t, inner.Err(), berth.ErrLost)
 				}
 				require.Equal(t, []int64{1, 1}, []int64{w.Field("used"), w.Field("waiting")})
 				require.Positive(t, w.Expiry())
-				require.NoError(t, first.lock.Release(ctx))
-				require.NoError(t, second.granted(w.Now()).Release(ctx))
+				require.NoError(t, first.Got.Release(ctx))
+				require.NoError(t, second.Granted(w.Now()).Release(ctx))
 				require.Zero(t, w.Field("used"))
 				require.Zero(t, w.Field("waiting"))
 				if !die {
@@ -63,9 +63,9 @@ func TestCountsOfALockThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 		_, err = b.Info(ctx, door)
 		require.ErrorContains(t, err, "is not Berth's")
 		require.ErrorContains(t, l.Renew(ctx), "is not Berth's")
-		<-q.done
-		require.ErrorContains(t, q.err, "is not Berth's")
-		require.LessOrEqual(t, q.at, lease/3)
+		<-q.Done
+		require.ErrorContains(t, q.Err, "is not Berth's")
+		require.LessOrEqual(t, q.At, lease/3)
 		require.Equal(t, dump, w.Dump())
 		w.Do("HSET", stateKey, "v", before)
 		require.NoError(t, l.Release(ctx))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -77,7 +78,7 @@ func TestADetachedLockOutlivesItsClient(t *testing.T) {
 		a, b := w.node(), w.node()
 		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Minute, NoRenew: true})
 		token := detach(t, outer)
-		a.close()
+		a.Shut()
 		require.Error(t, outer.Err())
 		w.Advance(30 * time.Second)
 		l := b.resume(token)
@@ -146,7 +147,7 @@ func TestADetachedLockThatNobodyTakesUpEnds(t *testing.T) {
 		w.Advance(time.Second)
 		token := detach(t, l)
 		next := b.queue(nil)
-		next.grantedBy(time.Second + lease)
+		next.GrantedBy(time.Second + lease)
 		require.ErrorIs(t, l.Err(), berth.ErrReleased)
 		_, err := b.Resume(context.Background(), token)
 		require.ErrorIs(t, err, berth.ErrNotHeld)
@@ -191,7 +192,7 @@ func TestResumeOnAClosedClient(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		token := detach(t, a.take(nil))
-		b.close()
+		b.Shut()
 		_, err := b.Resume(context.Background(), token)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.NoError(t, a.resume(token).Release(context.Background()), "it stays detached")
@@ -219,7 +220,7 @@ func TestAResumedLockKeepsItsMaximumHold(t *testing.T) {
 		w.Until(4 * time.Second)
 		l := b.resume(token)
 		b.Cut()
-		requireWithin(t, 8*time.Second-42*ms, (<-w.ends(l)).at) // 2 ms and 1 % of what was left
+		testkit.RequireWithin(t, 8*time.Second-42*ms, (<-w.Watch(l)).At) // 2 ms and 1 % of what was left
 		require.ErrorIs(t, l.Err(), berth.ErrExpired, "its maximum has ended it")
 	})
 }

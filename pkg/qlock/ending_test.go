@@ -20,7 +20,7 @@ func TestAHoldThatExpiredIsToldOfOnce(t *testing.T) {
 		<-l.Done()
 		_ = l.Release(context.Background())
 		w.Advance(0)
-		kinds := slices.DeleteFunc(n.kinds(), func(k observe.Kind) bool { return k == observe.Subscribed })
+		kinds := slices.DeleteFunc(n.Kinds(), func(k observe.Kind) bool { return k == observe.Subscribed })
 		require.Equal(t, []observe.Kind{observe.Granted, observe.Expired}, kinds)
 	})
 }

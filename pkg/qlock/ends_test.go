@@ -121,14 +121,12 @@ func TestHowALockEnds(t *testing.T) {
 				var end *berth.EndError
 				require.ErrorAs(t, l.Err(), &end)
 				var told []observe.Kind
-				n.mu.Lock()
-				for _, e := range n.events {
+				for _, e := range n.Events() {
 					ends := []observe.Kind{observe.Released, observe.Detached, observe.ReleasedByOther, observe.Expired, observe.Lost, observe.ReentryEnded}
 					if e.Claim == l.ID() && slices.Contains(ends, e.Kind) {
 						told = append(told, e.Kind)
 					}
 				}
-				n.mu.Unlock()
 				require.Equal(t, []observe.Kind{observe.Kind(row.Event)}, told)
 				require.Equal(t, row.Level, told[0].Level().String())
 			})

@@ -14,13 +14,6 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// told are the events so far of a kind.
-func (n *node) told(kind observe.Kind) []observe.Event {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(n.events), func(e observe.Event) bool { return e.Kind != kind })
-}
-
 // TestTheEventsOfEveryCourse plays one course after the other, and looks at what
 // one node says of it, in its order.
 func TestTheEventsOfEveryCourse(t *testing.T) {
@@ -47,14 +40,14 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				w.Advance(ms)
 				require.NoError(w.T, inner.Release(context.Background()))
 				require.NoError(w.T, outer.Release(context.Background()))
-				e := n.told(observe.Reentered)[0]
+				e := n.Told(observe.Reentered)[0]
 				require.Equal(w.T, 2*time.Second, e.Lease, "by how much it lengthened the outer hold")
 				require.Equal(w.T, inner.Fence(), e.Fence)
 				require.Positive(w.T, e.Left)
-				e = n.told(observe.ReentryEnded)[0]
+				e = n.Told(observe.ReentryEnded)[0]
 				require.Equal(w.T, inner.ID(), e.Claim)
 				require.Equal(w.T, ms, e.Held)
-				require.Equal(w.T, outer.ID(), n.told(observe.Released)[0].Claim)
+				require.Equal(w.T, outer.ID(), n.Told(observe.Released)[0].Claim)
 			},
 			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
 		},
@@ -64,7 +57,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 				require.NoError(w.T, outer.Release(context.Background()))
 				require.NoError(w.T, inner.Release(context.Background()))
-				require.Zero(w.T, n.told(observe.Reentered)[0].Lease)
+				require.Zero(w.T, n.Told(observe.Reentered)[0].Lease)
 			},
 			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
 		},
@@ -72,7 +65,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				l := n.takeFor("me", nil)
 				_, err := n.Lock(l.Context(), door, nil)
-				require.ErrorIs(w.T, n.told(observe.Deadlock)[0].Err, berth.ErrDeadlock)
+				require.ErrorIs(w.T, n.Told(observe.Deadlock)[0].Err, berth.ErrDeadlock)
 				require.ErrorIs(w.T, err, berth.ErrDeadlock)
 			},
 			[]observe.Kind{observe.Granted, observe.Deadlock},
@@ -80,8 +73,8 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"attempts used up": {
 			func(w *world, n *node) {
 				w.node().take(nil)
-				<-n.queue(&qlock.LockOptions{MaxAttempts: 2}).done
-				<-n.queue(&qlock.LockOptions{MaxAttempts: 1}).done
+				<-n.queue(&qlock.LockOptions{MaxAttempts: 2}).Done
+				<-n.queue(&qlock.LockOptions{MaxAttempts: 1}).Done
 			},
 			[]observe.Kind{observe.Queued, observe.AttemptsUsedUp, observe.AttemptsUsedUp},
 		},
@@ -96,7 +89,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"timed out": {
 			func(w *world, n *node) {
 				w.node().take(nil)
-				<-n.queue(&qlock.LockOptions{MaxWait: time.Second}).done
+				<-n.queue(&qlock.LockOptions{MaxWait: time.Second}).Done
 			},
 			[]observe.Kind{observe.Queued, observe.TimedOut},
 		},
@@ -104,8 +97,8 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				w.node().take(nil)
 				q := n.queue(nil)
-				q.cancel(nil)
-				<-q.done
+				q.Cancel(nil)
+				<-q.Done
 			},
 			[]observe.Kind{observe.Queued, observe.Cancelled},
 		},
@@ -116,11 +109,11 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				q := n.queue(&qlock.LockOptions{QueueTTL: time.Second})
 				other.queue(nil)
 				w.Advance(1500 * ms)
-				e := n.told(observe.Requeued)[0]
+				e := n.Told(observe.Requeued)[0]
 				require.Equal(w.T, time.Second, e.Waited)
 				require.Equal(w.T, 1, e.Ahead)
-				q.cancel(nil)
-				<-q.done
+				q.Cancel(nil)
+				<-q.Done
 				require.NoError(w.T, l.Release(context.Background()))
 			},
 			[]observe.Kind{observe.Queued, observe.Requeued, observe.Cancelled},
@@ -129,7 +122,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				l := n.take(&qlock.LockOptions{NoRenew: true})
 				require.NoError(w.T, l.Extend(context.Background(), time.Second))
-				e := n.told(observe.Extended)[0]
+				e := n.Told(observe.Extended)[0]
 				require.Equal(w.T, time.Second, e.Lease)
 				require.Equal(w.T, 7*time.Second-margin, e.Left)
 				require.Equal(w.T, l.Fence(), e.Fence)
@@ -140,7 +133,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				l := w.node().take(&qlock.LockOptions{NoRenew: true})
 				require.NoError(w.T, n.ForceExtend(context.Background(), door, time.Second))
-				e := n.told(observe.Extended)[0]
+				e := n.Told(observe.Extended)[0]
 				require.Equal(w.T, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
 			},
 			[]observe.Kind{observe.Extended},
@@ -176,7 +169,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				_, err := other.Lock(l.Context(), door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 				require.NoError(w.T, err)
 				require.NoError(w.T, n.ForceRelease(context.Background(), door))
-				require.Equal(w.T, 2, n.told(observe.ForceReleased)[0].Count)
+				require.Equal(w.T, 2, n.Told(observe.ForceReleased)[0].Count)
 			},
 			[]observe.Kind{observe.ForceReleased},
 		},
@@ -186,7 +179,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				l := other.take(nil)
 				_, err := n.ForceReleaseNode(context.Background(), other.Node())
 				require.NoError(w.T, err)
-				e := n.told(observe.ForceReleased)[0]
+				e := n.Told(observe.ForceReleased)[0]
 				require.Equal(w.T, []any{l.ID(), 1}, []any{e.Claim, e.Count})
 			},
 			[]observe.Kind{observe.ForceReleased},
@@ -197,17 +190,17 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				q := n.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: 9 * time.Second, NoRenew: true})
 				w.Until(time.Second)
 				release(w.T, other)
-				l := q.granted(time.Second)
+				l := q.Granted(time.Second)
 				w.Until(3 * time.Second)
 				require.NoError(w.T, w.node().ForceRelease(context.Background(), door))
 				<-l.Done()
 				for kind, held := range map[observe.Kind]time.Duration{observe.Granted: 0, observe.ReleasedByOther: w.Now() - time.Second} {
-					e := n.told(kind)[0]
+					e := n.Told(kind)[0]
 					require.Equal(w.T, []any{l.ID(), "me", l.Fence()}, []any{e.Claim, e.Owner, e.Fence}, kind)
 					require.Equal(w.T, []time.Duration{time.Second, held, 9 * time.Second}, []time.Duration{e.Waited, e.Held, e.Lease}, kind)
 				}
-				require.NoError(w.T, n.told(observe.Granted)[0].Err)
-				require.ErrorIs(w.T, n.told(observe.ReleasedByOther)[0].Err, berth.ErrReleased)
+				require.NoError(w.T, n.Told(observe.Granted)[0].Err)
+				require.ErrorIs(w.T, n.Told(observe.ReleasedByOther)[0].Err, berth.ErrReleased)
 			},
 			[]observe.Kind{observe.Queued, observe.Granted, observe.ReleasedByOther},
 		},
@@ -218,9 +211,9 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				token := detach(w.T, l)
 				w.Until(2 * time.Second)
 				_ = n.resume(token)
-				e := n.told(observe.Detached)[0]
+				e := n.Told(observe.Detached)[0]
 				require.Equal(w.T, []any{lease - margin - time.Second, time.Second}, []any{e.Left, e.Held})
-				require.Equal(w.T, lease-margin-2*time.Second, n.told(observe.Resumed)[0].Left)
+				require.Equal(w.T, lease-margin-2*time.Second, n.Told(observe.Resumed)[0].Left)
 			},
 			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
@@ -234,7 +227,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				n.Once("thin_acquire", link.LoseReply)
 				n.take(nil)
-				e := n.told(observe.Repeated)[0]
+				e := n.Told(observe.Repeated)[0]
 				require.Equal(w.T, "thin_acquire", e.Detail)
 				require.Equal(w.T, 1, e.Count)
 			},
@@ -247,15 +240,13 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				n := w.node()
 				course.play(w, n)
 				w.Advance(0)
-				n.mu.Lock()
-				for _, e := range n.events {
+				for _, e := range n.Events() {
 					require.Equal(t, n.Node(), e.Node)
 					if e.Kind != observe.Subscribed {
 						require.Equal(t, door, e.Name)
 					}
 				}
-				n.mu.Unlock()
-				kinds := slices.DeleteFunc(n.kinds(), func(k observe.Kind) bool { return k == observe.Subscribed || k == observe.Swept })
+				kinds := slices.DeleteFunc(n.Kinds(), func(k observe.Kind) bool { return k == observe.Subscribed || k == observe.Swept })
 				require.Equal(t, course.want, kinds)
 			})
 		})
@@ -275,12 +266,12 @@ func TestAReleaseThatFailsIsTold(t *testing.T) {
 		})
 		err := l.Release(context.Background())
 		require.Error(t, err)
-		e := n.told(observe.ReleaseFailed)
+		e := n.Told(observe.ReleaseFailed)
 		require.Len(t, e, 1)
 		require.Equal(t, err, e[0].Err)
 		require.Equal(t, []any{l.ID(), l.Fence(), lease - margin - w.Now()}, []any{e[0].Claim, e[0].Fence, e[0].Left})
 		n.OnCommand(nil)
 		release(t, l)
-		require.Len(t, n.told(observe.Released), 1)
+		require.Len(t, n.Told(observe.Released), 1)
 	})
 }

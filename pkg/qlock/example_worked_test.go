@@ -99,11 +99,11 @@ func TestTheConflictTableOfTheDocs(t *testing.T) {
 				_, err = n.Lock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: ms})
 				require.ErrorIs(t, err, berth.ErrBusy)
 				endless := n.queueOn(ctx, &qlock.LockOptions{Conflict: qlock.Wait})
-				require.Equal(t, outermost.waits, endless.pending())
-				endless.cancel(nil)
-				<-endless.done
+				require.Equal(t, outermost.waits, endless.Pending())
+				endless.Cancel(nil)
+				<-endless.Done
 				if !outermost.waits {
-					require.ErrorIs(t, endless.err, berth.ErrDeadlock)
+					require.ErrorIs(t, endless.Err, berth.ErrDeadlock)
 				}
 			})
 		})
@@ -125,7 +125,7 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 				a, b := w.node(), w.node()
 				a.takeFor("order 42", &qlock.LockOptions{NoRenew: noRenew})
 				inner := b.takeFor("order 42", work)
-				a.die()
+				a.Die()
 				w.Advance(lease)
 				want := berth.ErrLost
 				if noRenew {
@@ -141,7 +141,7 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 			a, b := w.node(), w.node()
 			outer := a.takeFor("order 42", nil)
 			b.takeFor("order 42", work)
-			b.die()
+			b.Die()
 			w.Advance(time.Minute)
 			require.NoError(t, outer.Err())
 			require.Equal(t, 2, entries(t, a), "it lasts as long as the others,")
@@ -215,15 +215,15 @@ func TestSweepWaitersDropsWhoHasDied(t *testing.T) {
 		a, b, operator := w.node(), w.node(), w.node()
 		a.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
 		dead := b.queue(nil)
-		a.die()
-		b.die()
+		a.Die()
+		b.Die()
 		w.Advance(lease)
 		for _, want := range []int{1, 0} {
 			count, err := operator.SweepWaiters(context.Background())
 			require.NoError(t, err)
 			require.Equal(t, want, count)
 		}
-		dead.cancel(nil)
-		<-dead.done
+		dead.Cancel(nil)
+		<-dead.Done
 	})
 }

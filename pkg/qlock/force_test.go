@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -22,8 +23,8 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		first, second := operator.queue(nil), operator.queue(nil)
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
-		next := first.granted(0)
-		require.True(t, second.pending(), "the queue is kept")
+		next := first.Granted(0)
+		require.True(t, second.Pending(), "the queue is kept")
 		require.Greater(t, next.Fence(), outer.Fence())
 		// The node of the outer one subscribes only once it waits: its beat tells it.
 		w.Advance(lease / 3)
@@ -34,7 +35,7 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		}
 		require.NoError(t, next.Err(), "the successor's is untouched")
 		require.NoError(t, next.Release(context.Background()))
-		require.NoError(t, second.granted(lease/3).Release(context.Background()))
+		require.NoError(t, second.Granted(lease/3).Release(context.Background()))
 		require.ErrorIs(t, operator.ForceRelease(context.Background(), door), berth.ErrNotHeld)
 		require.ErrorIs(t, operator.ForceRelease(context.Background(), "nobody's"), berth.ErrNotHeld)
 		require.ErrorIs(t, operator.ForceRelease(context.Background(), "{"), berth.ErrInvalidConfig)
@@ -52,8 +53,8 @@ func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
 		require.Equal(t, 2, operator.Count("lock_force_hold"))
 		w.Advance(time.Minute)
-		require.False(t, next.pending())
-		require.NoError(t, next.lock.Err())
+		require.False(t, next.Pending())
+		require.NoError(t, next.Got.Err())
 	})
 }
 
@@ -100,16 +101,16 @@ func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		require.Equal(t, 3, n, "a hold, a detached one and a waiter")
 		w.Advance(lease)
 		require.ErrorIs(t, held.Err(), berth.ErrReleased)
-		require.False(t, gone.pending())
-		require.ErrorIs(t, gone.err, berth.ErrNotAcquired)
+		require.False(t, gone.Pending())
+		require.ErrorIs(t, gone.Err, berth.ErrNotAcquired)
 		require.NoError(t, inner.Err(), "another node's entry stays")
-		require.True(t, alive.pending())
+		require.True(t, alive.Pending())
 		locked, err := operator.Locked(context.Background(), "parked")
 		require.NoError(t, err)
 		require.False(t, locked)
 		require.NoError(t, inner.Release(context.Background()))
 		w.Advance(0)
-		require.False(t, alive.pending())
+		require.False(t, alive.Pending())
 		_, err = operator.ForceReleaseNode(context.Background(), "")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
@@ -188,11 +189,11 @@ func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
 		queued, err = n.Queued(context.Background(), door)
 		require.NoError(t, err)
 		require.True(t, queued, "dead ones count until they are met")
-		require.Empty(t, collect(t, n.Queue(context.Background(), door)), "what has expired is not shown")
+		require.Empty(t, testkit.Collect(t, n.Queue(context.Background(), door)), "what has expired is not shown")
 		dropped, err = n.SweepWaiters(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, dropped)
-		require.Contains(t, n.kinds(), observe.Swept)
+		require.Contains(t, n.Kinds(), observe.Swept)
 		queued, err = n.Queued(context.Background(), door)
 		require.NoError(t, err)
 		require.False(t, queued)
@@ -268,7 +269,7 @@ func TestForceCallsMeanTheHoldThatTheyFound(t *testing.T) {
 					return link.Pass
 				})
 				require.ErrorIs(t, call(operator), berth.ErrNotHeld)
-				next := q.granted(0)
+				next := q.Granted(0)
 				require.NoError(t, next.Renew(ctx))
 				w.requireKept(lease, next)
 			})
@@ -304,7 +305,7 @@ func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
 		next := n.queue(nil)
 		w.Advance(1500 * ms)
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
-		release(t, next.granted(1500*ms))
+		release(t, next.Granted(1500*ms))
 	})
 }
 
@@ -315,7 +316,7 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, MaxHold: 10 * time.Second})
 		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
-		require.Equal(t, 25*time.Second, operator.told(observe.Extended)[0].Left, "of what lasts longest")
+		require.Equal(t, 25*time.Second, operator.Told(observe.Extended)[0].Left, "of what lasts longest")
 		w.requireKept(25*time.Second, outer)
 		w.requireKept(10*time.Second, inner)
 		entries := operator.info().Entries
@@ -328,7 +329,7 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		endless := n.take(&qlock.LockOptions{Lease: berth.Forever})
 		before := w.Dump()
 		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
-		require.Equal(t, berth.Forever, operator.told(observe.Extended)[1].Left)
+		require.Equal(t, berth.Forever, operator.Told(observe.Extended)[1].Left)
 		require.Equal(t, before, w.Dump(), "nothing is further off")
 		w.Advance(time.Minute)
 		require.Equal(t, berth.Forever, operator.info().Left)
@@ -375,7 +376,7 @@ func TestForceExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		n.take(&qlock.LockOptions{NoRenew: true})
-		n.die()
+		n.Die()
 		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
 		require.GreaterOrEqual(t, w.Expiry(), time.Hour+lease)
 		w.Advance(time.Hour)

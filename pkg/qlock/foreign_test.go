@@ -23,11 +23,11 @@ func TestAKeyOfAnotherTypeIsAnErrorAndIsLeftAlone(t *testing.T) {
 				n := w.node()
 				w.Do("SET", key, "mine")
 				q := n.queue(opts)
-				if q.pending() {
+				if q.Pending() {
 					w.Do("DEL", key) // so that the test can end
 					t.Fatal("it waits for what cannot come")
 				}
-				refusal := q.refused(0, berth.ReasonFailed)
+				refusal := q.Refused(0, berth.ReasonFailed)
 				require.ErrorContains(t, refusal, "holds a string instead of")
 				require.NotErrorIs(t, refusal, berth.ErrBusy)
 				_, err := n.TryLock(context.Background(), door, opts)
@@ -83,7 +83,7 @@ func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 					"Detach":            func() error { _, err := held.Detach(ctx); return err },
 					"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
 					"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
-					"the wait that was": func() error { w.Advance(lease); <-waits.done; return waits.err },
+					"the wait that was": func() error { w.Advance(lease); <-waits.Done; return waits.Err },
 				} {
 					require.ErrorIs(t, do(), berth.ErrIncompatible, call)
 				}

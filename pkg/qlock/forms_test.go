@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -96,13 +97,13 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 		},
 		"somebody waits": func(w *world, _, other *node, l *qlock.Lock) func() {
 			q := other.queue(nil)
-			return func() { release(w.T, l); release(w.T, q.granted(w.Now())) }
+			return func() { release(w.T, l); release(w.T, q.Granted(w.Now())) }
 		},
 		"somebody waits, and goes to the end of the line": func(w *world, _, other *node, l *qlock.Lock) func() {
 			q := other.queue(&qlock.LockOptions{QueueTTL: time.Second})
 			w.Advance(1500 * ms)
 			require.Equal(w.T, 1, other.Count("lock_requeue"))
-			return func() { release(w.T, l); release(w.T, q.granted(w.Now())) }
+			return func() { release(w.T, l); release(w.T, q.Granted(w.Now())) }
 		},
 		"a claim leaves that never came": func(w *world, _, _ *node, l *qlock.Lock) func() {
 			r := w.write("lock_release", "late", "late.1", "60000")
@@ -230,9 +231,9 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 	}
 	both := map[string]func(w *world, n *node){
 		"Info":                  func(w *world, n *node) { n.info() },
-		"Locks":                 func(w *world, n *node) { collect(w.T, n.Locks(ctx)) },
-		"Queues":                func(w *world, n *node) { require.Empty(w.T, collect(w.T, n.Queues(ctx))) },
-		"Queue":                 func(w *world, n *node) { require.Empty(w.T, collect(w.T, n.Queue(ctx, door))) },
+		"Locks":                 func(w *world, n *node) { testkit.Collect(w.T, n.Locks(ctx)) },
+		"Queues":                func(w *world, n *node) { require.Empty(w.T, testkit.Collect(w.T, n.Queues(ctx))) },
+		"Queue":                 func(w *world, n *node) { require.Empty(w.T, testkit.Collect(w.T, n.Queue(ctx, door))) },
 		"SweepWaiters":          func(w *world, n *node) { _, err := n.SweepWaiters(ctx); require.NoError(w.T, err) },
 		"an unknown heartbeat":  call("renewed unknown", "lock_renew", "x", "x.1", "beat"),
 		"an unknown renewal":    call("renewed unknown", "lock_renew", "x", "x.1", "renew"),

@@ -25,7 +25,7 @@ func (w *world) handedOn(n *node, owner string) *qlock.Lock {
 	q := n.queueOn(berth.WithOwner(context.Background(), owner), nil)
 	w.Advance(300 * ms)
 	require.NoError(w.T, first.Release(context.Background()))
-	return q.granted(w.Now())
+	return q.Granted(w.Now())
 }
 
 // requireBelow fails where the handle has ended, or believes longer than the server.
@@ -66,8 +66,8 @@ func TestAnExtensionThatTheOuterNeverHeardOfIsNotTakenFromIt(t *testing.T) {
 				return link.Pass
 			})
 			q := n.queueOn(berth.WithOwner(context.Background(), "me"), extend(20*time.Second))
-			q.cancel(nil)
-			<-q.done
+			q.Cancel(nil)
+			<-q.Done
 			synctest.Wait()
 			n.OnCommand(nil)
 		},
@@ -162,8 +162,8 @@ func TestAnExtensionThatNeverRanIsNotTakenBack(t *testing.T) {
 		q := n.queueOn(berth.WithOwner(context.Background(), "me"), extend(20*time.Second))
 		w.Advance(2 * time.Second)
 		require.NotZero(t, n.asked("renew"))
-		q.cancel(nil)
-		<-q.done
+		q.Cancel(nil)
+		<-q.Done
 		w.Advance(ms)
 		w.requireBelow(outer)
 	})

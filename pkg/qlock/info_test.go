@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -102,20 +103,20 @@ func TestListingsOfLocksAndQueues(t *testing.T) {
 			}
 		}
 		held := make(map[string]bool)
-		for _, info := range collect(t, n.Locks(context.Background())) {
+		for _, info := range testkit.Collect(t, n.Locks(context.Background())) {
 			require.True(t, info.Held())
 			require.False(t, held[info.Name])
 			held[info.Name] = true
 		}
 		require.Len(t, held, 20)
-		require.Empty(t, collect(t, n.Queues(context.Background())))
+		require.Empty(t, testkit.Collect(t, n.Queues(context.Background())))
 
 		n.take(nil)
 		var ids []string
 		for range 3 {
 			n.queue(nil)
 		}
-		queues := collect(t, n.Queues(context.Background()))
+		queues := testkit.Collect(t, n.Queues(context.Background()))
 		require.Len(t, queues, 1)
 		require.Equal(t, door, queues[0].Name)
 		require.Equal(t, 3, queues[0].Waiting)
@@ -145,11 +146,11 @@ func TestAQueueShowsItsFirstHundred(t *testing.T) {
 		for range 120 {
 			n.queue(nil)
 		}
-		queues := collect(t, n.Queues(context.Background()))
+		queues := testkit.Collect(t, n.Queues(context.Background()))
 		require.Len(t, queues, 1)
 		require.Equal(t, 120, queues[0].Waiting)
 		require.Len(t, queues[0].Waiters, 100)
-		require.Len(t, collect(t, n.Queue(context.Background(), door)), 120)
+		require.Len(t, testkit.Collect(t, n.Queue(context.Background(), door)), 120)
 	})
 }
 
@@ -158,11 +159,11 @@ func TestAQueueTellsEachWaiterInFull(t *testing.T) {
 		dead, n := w.node(qlock.Config{Lease: 900 * ms}), w.node(qlock.Config{Label: "two"})
 		n.take(&qlock.LockOptions{MaxHold: time.Hour})
 		dead.queue(nil)
-		dead.die()
+		dead.Die()
 		w.Until(100 * ms)
 		n.queueOn(berth.WithOwner(context.Background(), "you"), &qlock.LockOptions{Priority: -3, Meta: map[string]string{"k": "v"}})
 		w.Until(time.Second)
-		queue := collect(t, n.Queue(context.Background(), door))
+		queue := testkit.Collect(t, n.Queue(context.Background(), door))
 		require.Len(t, queue, 1, "the one before it has died")
 		q := queue[0]
 		since := time.UnixMilli(w.Began.Add(100 * ms).UnixMilli())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -20,24 +21,6 @@ func (w *world) requireLeft(want time.Duration, l *qlock.Lock, what ...any) {
 	left, ok := w.LeftOf(l.ID())
 	require.True(w.T, ok, what...)
 	require.Equal(w.T, want, left, what...)
-}
-
-// requireWithin compares a local deadline. One that comes from a request in the
-// middle of a millisecond is up to one later: the server counts whole ones.
-func requireWithin(t *testing.T, want, got time.Duration) {
-	t.Helper()
-	require.GreaterOrEqual(t, got, want)
-	require.Less(t, got, want+ms)
-}
-
-// grantedAt waits for the lock, and fails if it came before at, or a millisecond
-// later: a client may wait in the middle of one.
-func (a *wait) grantedAt(at time.Duration) *qlock.Lock {
-	a.w.T.Helper()
-	<-a.done
-	require.NoError(a.w.T, a.err)
-	requireWithin(a.w.T, at, a.at)
-	return a.lock
 }
 
 func TestALockIsRenewedAtAThirdOfItsLease(t *testing.T) {
@@ -66,13 +49,13 @@ func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 				n, other := w.node(), w.node()
 				l := n.take(&qlock.LockOptions{NoRenew: true, Lease: length})
 				next := other.queue(nil)
-				e := <-w.ends(l)
-				requireWithin(t, length-2*ms-length/100, e.at)
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				e := <-w.Watch(l)
+				testkit.RequireWithin(t, length-2*ms-length/100, e.At)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
 				require.ErrorIs(t, l.Err(), berth.ErrNotHeld)
 				require.NotErrorIs(t, l.Err(), berth.ErrLost)
-				require.True(t, next.pending(), "before the next has it")
-				held := next.grantedAt(length)
+				require.True(t, next.Pending(), "before the next has it")
+				held := next.GrantedWithin(length, ms)
 				before := w.Dump()
 				require.ErrorIs(t, l.Release(context.Background()), berth.ErrExpired)
 				require.Equal(t, before, w.Dump())
@@ -98,7 +81,7 @@ func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 				n, other := w.node(), w.node()
 				l := n.take(&opts)
 				next := other.queue(nil)
-				ended := w.ends(l)
+				ended := w.Watch(l)
 				limit := opts.MaxHold
 				for w.Now() < limit*9/10 {
 					w.Advance(limit / 10)
@@ -106,14 +89,14 @@ func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 					require.NoError(t, l.Extend(context.Background(), limit))
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
 				length := opts.Lease
 				if length == 0 {
 					length = lease
 				}
-				requireWithin(t, limit-2*ms-min(length, limit)/100, e.at)
-				require.True(t, next.pending())
-				release(t, next.grantedAt(limit))
+				testkit.RequireWithin(t, limit-2*ms-min(length, limit)/100, e.At)
+				require.True(t, next.Pending())
+				release(t, next.GrantedWithin(limit, ms))
 				w.RequireIdle()
 			})
 		})
@@ -127,15 +110,15 @@ func TestAMaximumHoldRunsFromTheGrantNotFromTheArrival(t *testing.T) {
 		q := b.queue(&qlock.LockOptions{MaxHold: 10 * time.Second, NoRenew: true, Lease: 8 * time.Second})
 		w.Until(30 * time.Second)
 		release(t, held)
-		l := q.granted(30 * time.Second)
+		l := q.Granted(30 * time.Second)
 		w.requireLeft(8*time.Second, l)
-		ended := w.ends(l)
+		ended := w.Watch(l)
 		w.Until(35 * time.Second)
 		require.NoError(t, l.Renew(context.Background()))
 		w.requireLeft(5*time.Second, l)
 		e := <-ended
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
-		requireWithin(t, 40*time.Second-82*ms, e.at)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
+		testkit.RequireWithin(t, 40*time.Second-82*ms, e.At)
 	})
 }
 
@@ -178,7 +161,7 @@ func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
 				next := other.queue(nil)
 				w.Advance(10 * time.Second)
 				require.NoError(t, l.Err())
-				ended := w.ends(l)
+				ended := w.Watch(l)
 				synctest.Wait()
 				n.Cut()
 				left, ok := w.LeftOf(l.ID())
@@ -189,11 +172,11 @@ func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
 					length = lease
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrLost)
-				require.ErrorIs(t, e.cause, berth.ErrNotHeld)
-				requireWithin(t, deadline-2*ms-length/100, e.at)
-				require.True(t, next.pending())
-				held := next.grantedBy(deadline)
+				require.ErrorIs(t, e.Cause, berth.ErrLost)
+				require.ErrorIs(t, e.Cause, berth.ErrNotHeld)
+				testkit.RequireWithin(t, deadline-2*ms-length/100, e.At)
+				require.True(t, next.Pending())
+				held := next.GrantedBy(deadline)
 				require.Greater(t, held.Fence(), l.Fence())
 				require.ErrorIs(t, l.Renew(context.Background()), berth.ErrLost)
 				release(t, held)
@@ -210,23 +193,23 @@ func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
 		start := w.Now()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		require.Equal(t, start+100*ms, w.Now())
-		e := <-w.ends(l)
-		requireWithin(t, start+lease-margin, e.at)
+		e := <-w.Watch(l)
+		testkit.RequireWithin(t, start+lease-margin, e.At)
 	})
 }
 
 func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		l := w.node().take(&qlock.LockOptions{NoRenew: true, Lease: time.Second})
-		ended := w.ends(l)
+		ended := w.Watch(l)
 		for range 10 {
 			w.Advance(900 * ms)
 			require.NoError(t, l.Renew(context.Background()))
 			w.requireLeft(time.Second, l)
 		}
 		e := <-ended
-		requireWithin(t, 10*time.Second-12*ms, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		testkit.RequireWithin(t, 10*time.Second-12*ms, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
 	})
 }
 
@@ -235,7 +218,7 @@ func TestExtendMovesTheEndOfAFixedLeaseOnce(t *testing.T) {
 		n := w.node()
 		ctx := context.Background()
 		l := n.take(&qlock.LockOptions{NoRenew: true, Lease: 4 * time.Second})
-		ended := w.ends(l)
+		ended := w.Watch(l)
 		w.Until(time.Second)
 		require.NoError(t, l.Extend(ctx, 3*time.Second))
 		w.requireLeft(6*time.Second, l, "4 s and 3 s, at 1 s")
@@ -249,10 +232,10 @@ func TestExtendMovesTheEndOfAFixedLeaseOnce(t *testing.T) {
 		require.NoError(t, l.Renew(ctx))
 		w.requireLeft(4*time.Second, l, "and moves it where it gives more")
 		e := <-ended
-		requireWithin(t, 9*time.Second-42*ms, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
-		require.Contains(t, n.kinds(), observe.Extended)
-		for _, ev := range n.events {
+		testkit.RequireWithin(t, 9*time.Second-42*ms, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
+		require.Contains(t, n.Kinds(), observe.Extended)
+		for _, ev := range n.Events() {
 			if ev.Kind == observe.Extended {
 				require.Equal(t, 3*time.Second, ev.Lease)
 				require.Equal(t, 6*time.Second-42*ms, ev.Left)
@@ -330,7 +313,7 @@ func TestForceExtendIsHeardWithTheNextCheck(t *testing.T) {
 		ctx := context.Background()
 		n, other := w.node(), w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
-		ended := w.ends(l)
+		ended := w.Watch(l)
 		w.Until(500 * ms)
 		require.ErrorIs(t, other.ForceExtend(ctx, "another", time.Second), berth.ErrNotHeld)
 		other.Once("lock_extend", link.LoseReply)
@@ -340,7 +323,7 @@ func TestForceExtendIsHeardWithTheNextCheck(t *testing.T) {
 		w.Until(2 * time.Second) // a third of its lease
 		require.Equal(t, 14*time.Second-margin, l.Left())
 		e := <-ended
-		requireWithin(t, 16*time.Second-margin, e.at)
+		testkit.RequireWithin(t, 16*time.Second-margin, e.At)
 		for _, by := range []time.Duration{0, -1, berth.Forever, ms + 1} {
 			requireInvalid(t, "by", other.ForceExtend(ctx, door, by))
 			requireInvalid(t, "by", l.Extend(ctx, by))
@@ -358,10 +341,10 @@ func TestForceExtendKeepsWhatACutOffHolderHasFromTheNext(t *testing.T) {
 		require.NoError(t, other.ForceExtend(context.Background(), door, 4*time.Second))
 		w.requireLeft(9*time.Second, l)
 		w.Until(9 * time.Second)
-		w.requirePending(next)
+		testkit.RequirePending(w.T, next)
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
 		require.NoError(t, other.ForceExtend(context.Background(), door, time.Hour))
 		w.requireLeft(11*time.Second, l, "no further than the maximum hold")
-		release(t, next.grantedAt(20*time.Second))
+		release(t, next.GrantedWithin(20*time.Second, ms))
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -29,33 +30,8 @@ func release(t *testing.T, l *qlock.Lock) {
 	require.NoError(t, l.Release(context.Background()))
 }
 
-// requirePending fails unless all of them still wait.
-func (w *world) requirePending(waits ...*wait) {
-	w.T.Helper()
-	synctest.Wait()
-	for _, a := range waits {
-		require.True(w.T, a.pending())
-	}
-}
-
 // roundUp is when keys expire whose contents end at a moment: whole seconds.
 func roundUp(at time.Duration) time.Duration { return (at + time.Second - 1).Truncate(time.Second) }
-
-// end is when a lock's context ended, and why.
-type end struct {
-	at    time.Duration
-	cause error
-}
-
-// ends watches a lock.
-func (w *world) ends(l *qlock.Lock) <-chan end {
-	ch := make(chan end, 1)
-	go func() {
-		<-l.Done()
-		ch <- end{w.Now(), context.Cause(l.Context())}
-	}()
-	return ch
-}
 
 // line are the claims that wait, in order.
 func (w *world) line(n *node) []string {
@@ -145,15 +121,15 @@ func TestOneHoldsAndTheOthersWait(t *testing.T) {
 		held := a.take(nil)
 		first, second := b.queue(nil), a.queue(nil)
 		w.Advance(time.Minute)
-		w.requirePending(first, second)
+		testkit.RequirePending(w.T, first, second)
 		require.NoError(t, held.Err())
 		release(t, held)
-		l := first.granted(time.Minute)
+		l := first.Granted(time.Minute)
 		require.Greater(t, l.Fence(), held.Fence())
 		require.Equal(t, time.Minute, l.Waited())
-		w.requirePending(second)
+		testkit.RequirePending(w.T, second)
 		release(t, l)
-		release(t, second.granted(time.Minute))
+		release(t, second.Granted(time.Minute))
 		w.RequireIdle()
 	})
 }
@@ -416,9 +392,9 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		theirs := b.queue(nil)
 		require.NoError(t, a.Client.Close(ctx))
 		for _, q := range waits {
-			require.ErrorIs(t, q.refused(0, berth.ReasonClosed), berth.ErrClosed)
+			require.ErrorIs(t, q.Refused(0, berth.ReasonClosed), berth.ErrClosed)
 		}
-		held := theirs.granted(0)
+		held := theirs.Granted(0)
 		require.ErrorIs(t, l.Err(), berth.ErrReleased)
 		require.NoError(t, l.Release(ctx), "it has been given back")
 		a.Reset()
@@ -450,6 +426,6 @@ func TestReleaseAllLeavesWhatWaitsAndWhatIsDetached(t *testing.T) {
 		locked, err := a.Locked(ctx, "another")
 		require.NoError(t, err)
 		require.True(t, locked)
-		release(t, next.granted(0))
+		release(t, next.Granted(0))
 	})
 }

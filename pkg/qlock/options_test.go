@@ -124,7 +124,7 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		requireInvalid(t, "names", err)
 		require.Empty(t, n.Counts(), "nothing is sent")
 		require.Empty(t, w.Keys(), "nothing is written")
-		require.Empty(t, n.kinds(), "nothing is told")
+		require.Empty(t, n.Kinds(), "nothing is told")
 	})
 }
 
@@ -242,7 +242,7 @@ func TestTheAccessOfTheClientIsTheDefault(t *testing.T) {
 		queued := b.queue(&qlock.LockOptions{Access: qlock.Queued})
 		for _, next := range []*wait{queued, last, first} {
 			release(t, held)
-			held = next.granted(0)
+			held = next.Granted(0)
 		}
 		release(t, held)
 		w.RequireIdle()

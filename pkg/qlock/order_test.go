@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
@@ -26,10 +27,10 @@ func (w *world) grantedIn(held *qlock.Lock, order ...*wait) {
 	w.T.Helper()
 	fence := held.Fence()
 	for i, next := range order {
-		w.requirePending(order[i:]...)
+		testkit.RequirePending(w.T, order[i:]...)
 		w.Advance(time.Second)
 		release(w.T, held)
-		held = next.granted(w.Now())
+		held = next.Granted(w.Now())
 		require.Greater(w.T, held.Fence(), fence)
 		fence = held.Fence()
 	}
@@ -57,11 +58,11 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		fence, ticket := held.Fence(), int64(0)
 		for i, next := range waits {
 			w.Until(time.Duration(i+1) * 65 * time.Second) // longer than they live by themselves
-			w.requirePending(waits[i:]...)
+			testkit.RequirePending(w.T, waits[i:]...)
 			require.NoError(t, held.Err())
 			require.Equal(t, order[i:], w.line(nodes[0]), "heartbeats move nobody")
 			release(t, held)
-			held = next.granted(w.Now())
+			held = next.Granted(w.Now())
 			require.Equal(t, order[i], held.ID())
 			require.Greater(t, held.Fence(), fence)
 			require.Greater(t, held.Ticket(), ticket)
@@ -85,7 +86,7 @@ func TestAnArrivalNeverPassesAWaiter(t *testing.T) {
 			waits = append(waits, a.queue(nil))
 			release(t, held)
 			arrival := b.queue(nil)
-			held = waits[0].granted(w.Now())
+			held = waits[0].Granted(w.Now())
 			waits = append(waits[1:], arrival)
 		}
 		w.grantedIn(held, waits...)
@@ -145,7 +146,7 @@ func TestRandomClaimsAreAllServed(t *testing.T) {
 			require.Equal(t, order[i:], w.line(a), "a place is drawn once")
 			w.Advance(time.Second)
 			release(t, held)
-			held = waits[id].granted(w.Now())
+			held = waits[id].Granted(w.Now())
 			require.Equal(t, id, held.ID())
 		}
 		release(t, held)
@@ -172,7 +173,7 @@ func (w *world) place(id string) string {
 // ticket is when a claim that waits came.
 func (w *world) ticket(id string) int64 {
 	w.T.Helper()
-	for _, q := range collect(w.T, w.node().Queue(context.Background(), door)) {
+	for _, q := range testkit.Collect(w.T, w.node().Queue(context.Background(), door)) {
 		if q.ID == id {
 			return q.Since.UnixMilli()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -32,9 +33,9 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 					if name == "a renewing lease" {
 						a.Stall()
 					}
-					<-q.done
-					require.NoError(t, q.err)
-					successor := q.lock
+					<-q.Done
+					require.NoError(t, q.Err)
+					successor := q.Got
 					a.Flow()
 					w.Advance(100 * ms)
 					want := berth.ErrExpired
@@ -88,8 +89,8 @@ func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
 		q := b.queue(nil)
 		w.Advance(time.Second)
 		a.Stall()
-		requireWithin(t, lease-margin, (<-w.ends(l)).at)
-		held := q.grantedBy(lease)
+		testkit.RequireWithin(t, lease-margin, (<-w.Watch(l)).At)
+		held := q.GrantedBy(lease)
 		a.Flow()
 		w.Advance(lease)
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
@@ -114,13 +115,13 @@ func TestALockThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				l := w.node().take(&test.opts)
-				ended := w.ends(l)
+				ended := w.Watch(l)
 				synctest.Wait()
 				at := w.Now()
 				w.Do("FLUSHALL")
 				e := <-ended
-				require.LessOrEqual(t, e.at, at+test.by)
-				require.ErrorIs(t, e.cause, berth.ErrLost, "it is not its own limit that ended it")
+				require.LessOrEqual(t, e.At, at+test.by)
+				require.ErrorIs(t, e.Cause, berth.ErrLost, "it is not its own limit that ended it")
 				require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
 				require.Empty(t, w.Keys())
 			})

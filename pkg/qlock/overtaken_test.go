@@ -161,8 +161,8 @@ func TestWhatWasNotedBeforeAnotherWasGivenBack(t *testing.T) {
 			}
 			return link.Pass
 		})
-		a.cancel(nil)
-		<-a.done
+		a.Cancel(nil)
+		<-a.Done
 		w.Advance(ms)
 		w.requireHonest(outer)
 	})
@@ -211,17 +211,17 @@ func TestABeatOnItsWay(t *testing.T) {
 		require.NoError(t, l.Release(context.Background()))
 		for range 500 {
 			w.Advance(ms)
-			if !a.pending() {
-				require.NoError(t, a.err)
-				left, ok := w.LeftOf(a.lock.ID())
-				if a.lock.Err() == nil {
+			if !a.Pending() {
+				require.NoError(t, a.Err)
+				left, ok := w.LeftOf(a.Got.ID())
+				if a.Got.Err() == nil {
 					require.True(t, ok)
-					require.Less(t, a.lock.Left(), left)
+					require.Less(t, a.Got.Left(), left)
 				}
 			}
 		}
 		n.OnCommand(nil)
-		<-a.done
+		<-a.Done
 	})
 }
 
@@ -234,7 +234,7 @@ func TestExtendIsTheFirstOwnCall(t *testing.T) {
 		l := other.take(nil)
 		a := n.queue(&qlock.LockOptions{Lease: time.Second})
 		require.NoError(t, l.Release(context.Background()))
-		held := a.granted(0)
+		held := a.Granted(0)
 		n.Once("lock_renew", link.Slow(500*ms))
 		done := make(chan error, 1)
 		go func() { done <- held.Extend(context.Background(), 200*ms) }()

@@ -242,8 +242,8 @@ func (h *house) close() {
 	for _, n := range h.nodes {
 		n.Mend()
 		n.OnCommand(nil)
-		n.close()
-		n.redis.Close()
+		n.Shut()
+		n.Redis.Close()
 	}
 	h.work.Wait()
 	synctest.Wait()

@@ -87,8 +87,8 @@ func TestTheDeadlineIsWhatItWasWhereAnExtensionWasGivenUp(t *testing.T) {
 					return link.Pass
 				})
 				a := n.queueOn(berth.WithOwner(context.Background(), "me"), extend(20*time.Second))
-				a.cancel(nil)
-				<-a.done
+				a.Cancel(nil)
+				<-a.Done
 				n.OnCommand(nil)
 				w.Advance(10 * ms)
 				_, err := n.DeliverLate()

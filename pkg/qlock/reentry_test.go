@@ -45,9 +45,9 @@ func TestTheInnerEntryGoesOnWhereTheOuterWasReleasedFirst(t *testing.T) {
 		next := other.queue(nil)
 		w.Advance(time.Minute)
 		require.NoError(t, inner.Err(), "it renews as the outer did")
-		require.True(t, next.pending())
+		require.True(t, next.Pending())
 		require.NoError(t, inner.Release(context.Background()))
-		require.NoError(t, next.granted(time.Minute).Release(context.Background()))
+		require.NoError(t, next.Granted(time.Minute).Release(context.Background()))
 		w.RequireIdle()
 	})
 }
@@ -154,27 +154,27 @@ func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
 					wait.opts.Conflict = qlock.Wait
 					own := n.queueOn(ctx, &wait.opts)
 					if stays(options) && !wait.ends {
-						require.False(t, own.pending(), name)
-						require.Equal(t, 1, own.refused(w.Now(), berth.ReasonDeadlock).Held, name)
-						require.ErrorIs(t, own.err, berth.ErrDeadlock, name)
+						require.False(t, own.Pending(), name)
+						require.Equal(t, 1, own.Refused(w.Now(), berth.ReasonDeadlock).Held, name)
+						require.ErrorIs(t, own.Err, berth.ErrDeadlock, name)
 					} else {
-						require.True(t, own.pending(), name)
+						require.True(t, own.Pending(), name)
 						_, waiters := w.held(n)
 						require.Len(t, waiters, 2, name)
 					}
 					require.NoError(t, outer.Release(context.Background()))
 					w.Advance(0)
-					require.False(t, ahead.pending(), "nobody passes: %s", name)
+					require.False(t, ahead.Pending(), "nobody passes: %s", name)
 					if !stays(options) || wait.ends {
-						require.True(t, own.pending(), name)
+						require.True(t, own.Pending(), name)
 					}
-					require.NoError(t, ahead.lock.Release(context.Background()))
+					require.NoError(t, ahead.Got.Release(context.Background()))
 					w.Advance(0)
-					require.False(t, own.pending(), name)
-					if own.err == nil {
-						require.Equal(t, qlock.Granted, own.lock.Process())
-						require.Greater(t, own.lock.Fence(), ahead.lock.Fence())
-						require.NoError(t, own.lock.Release(context.Background()))
+					require.False(t, own.Pending(), name)
+					if own.Err == nil {
+						require.Equal(t, qlock.Granted, own.Got.Process())
+						require.Greater(t, own.Got.Fence(), ahead.Got.Fence())
+						require.NoError(t, own.Got.Release(context.Background()))
 					}
 					cancel()
 					w.RequireIdle()
@@ -208,9 +208,9 @@ func TestAReentryPassesTheLine(t *testing.T) {
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Priority: -128})
 		require.NoError(t, outer.Release(context.Background()))
 		w.Advance(0)
-		require.True(t, next.pending(), "any entry holds the lock")
+		require.True(t, next.Pending(), "any entry holds the lock")
 		require.NoError(t, inner.Release(context.Background()))
-		require.NoError(t, next.granted(0).Release(context.Background()))
+		require.NoError(t, next.Granted(0).Release(context.Background()))
 		w.RequireIdle()
 	})
 }
@@ -282,7 +282,7 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 			w.Advance(ms)
 			require.Zero(t, n.asked("release"), "the server has nothing of that claim")
 		}
-		require.Len(t, n.told(observe.Refused), 2)
+		require.Len(t, n.Told(observe.Refused), 2)
 		require.NoError(t, locks[50].Release(context.Background()))
 		locks[50] = n.takeFor("me", work)
 		w.Advance(lease + ms)

@@ -24,7 +24,7 @@ func TestALockThatWaitsIsAskedForAgainUnderTheNewNode(t *testing.T) {
 		waits := a.queue(nil)
 		a.Cut()
 		w.Until(20 * time.Second)
-		require.True(t, waits.pending())
+		require.True(t, waits.Pending())
 		a.Mend()
 		w.Until(29 * time.Second)
 		_, queued := w.held(b)
@@ -32,7 +32,7 @@ func TestALockThatWaitsIsAskedForAgainUnderTheNewNode(t *testing.T) {
 		require.True(t, strings.HasPrefix(queued[0], a.Node()+"."))
 		w.Until(30 * time.Second)
 		require.NoError(t, l.Release(context.Background()))
-		mine := waits.granted(30 * time.Second)
+		mine := waits.Granted(30 * time.Second)
 		require.Equal(t, queued[0], mine.ID())
 		require.NoError(t, mine.Err())
 		require.NoError(t, mine.Release(context.Background()))
@@ -64,14 +64,14 @@ func TestAWaitThatIsFlushedBeforeTheNextProbeGoesOnUnderTheNewNode(t *testing.T)
 				a.Once("swarm_probe", test.fate)
 				require.Equal(t, 1, b.flush().Waiters)
 				w.Advance(test.after)
-				require.True(t, waits.pending(), "%v", waits.err)
+				require.True(t, waits.Pending(), "%v", waits.Err)
 				require.NotEqual(t, former, a.Node())
 				w.Advance(ms)
 				_, queued := w.held(b)
 				require.Len(t, queued, 1)
 				require.True(t, strings.HasPrefix(queued[0], a.Node()+"."))
 				require.NoError(t, l.Release(context.Background()))
-				require.Equal(t, queued[0], waits.granted(w.Now()).ID())
+				require.Equal(t, queued[0], waits.Granted(w.Now()).ID())
 			})
 		})
 	}
@@ -87,13 +87,13 @@ func TestAGrantThatIsFlushedBeforeItIsConfirmedIsAskedForAgain(t *testing.T) {
 		a.Once("lock_renew", link.LoseRequest)
 		asks := a.queue(hour())
 		require.Equal(t, 1, b.flush().Locks)
-		asks.returned(2 * time.Second)
-		require.NoError(t, asks.err)
+		asks.Returned(2 * time.Second)
+		require.NoError(t, asks.Err)
 		require.NotEqual(t, former, a.Node())
-		require.True(t, strings.HasPrefix(asks.lock.ID(), a.Node()+"."))
-		require.NoError(t, asks.lock.Err())
+		require.True(t, strings.HasPrefix(asks.Got.ID(), a.Node()+"."))
+		require.NoError(t, asks.Got.Err())
 		entries, _ := w.held(b)
-		require.Equal(t, []string{asks.lock.ID()}, entries)
+		require.Equal(t, []string{asks.Got.ID()}, entries)
 	})
 }
 
@@ -105,7 +105,7 @@ func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
 		waits, node := a.queue(nil), a.Node()
 		_, err := b.ForceReleaseNode(context.Background(), node)
 		require.NoError(t, err)
-		waits.refused(0, berth.ReasonGone)
+		waits.Refused(0, berth.ReasonGone)
 		require.Equal(t, node, a.Node())
 
 		waits = a.queue(&qlock.LockOptions{MaxWait: time.Second})
@@ -117,7 +117,7 @@ func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
 		})
 		_, err = b.ForceReleaseNode(context.Background(), node)
 		require.NoError(t, err)
-		waits.refused(time.Second, berth.ReasonTimedOut)
+		waits.Refused(time.Second, berth.ReasonTimedOut)
 	})
 }
 
@@ -144,7 +144,7 @@ func TestAWaitAcrossAReplacementHasItsBounds(t *testing.T) {
 				} else {
 					a.condemn()
 				}
-				refusal := waits.refused(20*time.Second, bound.reason)
+				refusal := waits.Refused(20*time.Second, bound.reason)
 				require.True(t, strings.HasPrefix(refusal.Claim, a.Node()+"."))
 				a.Mend()
 				w.Advance(time.Minute)
@@ -175,14 +175,14 @@ func TestACallerWhoLeavesAcrossAReplacementIsToldOfItsContext(t *testing.T) {
 				timed, cancelled := a.queueOn(ctx, nil), a.queue(nil)
 				a.Cut()
 				w.Until(test.at)
-				cancelled.cancel(errMine)
+				cancelled.Cancel(errMine)
 				synctest.Wait()
-				require.False(t, timed.pending() || cancelled.pending())
-				require.ErrorIs(t, timed.err, context.DeadlineExceeded)
+				require.False(t, timed.Pending() || cancelled.Pending())
+				require.ErrorIs(t, timed.Err, context.DeadlineExceeded)
 				if test.reason != "" {
-					timed.refused(test.at, test.reason)
+					timed.Refused(test.at, test.reason)
 				}
-				refusal := cancelled.refused(test.at, berth.ReasonCancelled)
+				refusal := cancelled.Refused(test.at, berth.ReasonCancelled)
 				require.ErrorIs(t, refusal, context.Canceled)
 				require.ErrorIs(t, refusal, errMine)
 				require.NotErrorIs(t, refusal, berth.ErrClosed)
@@ -200,8 +200,8 @@ func TestACloseEndsWhatWaitsAcrossAReplacement(t *testing.T) {
 				waits := a.queue(nil)
 				a.Cut()
 				w.Until(at)
-				a.close()
-				require.ErrorIs(t, waits.refused(at, berth.ReasonClosed), berth.ErrClosed)
+				a.Shut()
+				require.ErrorIs(t, waits.Refused(at, berth.ReasonClosed), berth.ErrClosed)
 				_, err := a.Lock(context.Background(), door, nil)
 				require.ErrorIs(t, err, berth.ErrClosed)
 				_, err = a.Resume(context.Background(), berth.Token{})
@@ -251,7 +251,7 @@ func TestNothingIsAskedForUnderANodeWhoseTimeHasPassed(t *testing.T) {
 		require.NoError(t, <-tried)
 		require.True(t, strings.HasPrefix(got.ID(), a.Node()+"."))
 		require.NotEqual(t, former, a.Node())
-		waits.granted(horizon + time.Second + time.Minute)
+		waits.Granted(horizon + time.Second + time.Minute)
 	})
 }
 
@@ -315,7 +315,7 @@ func (n *node) late(verb string, call func()) {
 	synctest.Wait()
 	n.OnCommand(func(link.Command) link.Fate { return link.Pass })
 	n.w.Until(lateAt)
-	require.Len(n.w.T, n.told(observe.NodeReplaced), 1)
+	require.Len(n.w.T, n.Told(observe.NodeReplaced), 1)
 }
 
 func TestARenewalOfTheFormerNodeRevivesNothing(t *testing.T) {
@@ -328,7 +328,7 @@ func TestARenewalOfTheFormerNodeRevivesNothing(t *testing.T) {
 		w.Advance(time.Second)
 		require.ErrorIs(t, renewed, berth.ErrLost)
 		requireLost(t, l)
-		require.Len(t, a.told(observe.Lost), 1)
+		require.Len(t, a.Told(observe.Lost), 1)
 		w.RequireIdle()
 	})
 }
@@ -341,9 +341,9 @@ func TestAGrantToTheFormerNodeIsGivenBack(t *testing.T) {
 				var waits *wait
 				a.late("acquire", func() { waits = a.queue(opts) })
 				// The new node asks while the former's grant is given back: before that it has to wait.
-				mine := waits.grantedBy(lateAt + 600*ms)
+				mine := waits.GrantedBy(lateAt + 600*ms)
 				require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
-				granted := a.told(observe.Granted)
+				granted := a.Told(observe.Granted)
 				require.Len(t, granted, 1)
 				require.Equal(t, mine.ID(), granted[0].Claim)
 				w.Advance(time.Minute)
@@ -370,10 +370,10 @@ func TestAPushForTheFormerNodeChangesNothing(t *testing.T) {
 		w.Do("PUBLISH", "berth:wake:"+former, push)
 		w.Do("PUBLISH", "berth:wake:"+a.Node(), push)
 		w.Advance(time.Second)
-		require.True(t, waits.pending())
-		require.Empty(t, a.told(observe.Granted))
+		require.True(t, waits.Pending())
+		require.Empty(t, a.Told(observe.Granted))
 		require.NoError(t, l.Release(context.Background()))
-		require.Equal(t, after[0], waits.granted(time.Second).ID())
+		require.Equal(t, after[0], waits.Granted(time.Second).ID())
 	})
 }
 
@@ -403,7 +403,7 @@ func TestACloseEndsWhatWaitsForAReplacement(t *testing.T) {
 		w.Until(horizon)
 		waits := a.queue(nil)
 		go func() { _ = a.Client.Close(context.Background()) }()
-		require.ErrorIs(t, waits.refused(horizon, berth.ReasonClosed), berth.ErrClosed)
+		require.ErrorIs(t, waits.Refused(horizon, berth.ReasonClosed), berth.ErrClosed)
 		close(goes)
 	})
 }
@@ -414,9 +414,9 @@ func TestACloseWaitsForWhatTheFormerNodeGivesBack(t *testing.T) {
 		a.take(hour())
 		a.Cut()
 		w.Until(horizon)
-		require.Empty(t, a.told(observe.ReleaseFailed))
-		a.close()
-		require.Len(t, a.told(observe.ReleaseFailed), 1)
+		require.Empty(t, a.Told(observe.ReleaseFailed))
+		a.Shut()
+		require.Len(t, a.Told(observe.ReleaseFailed), 1)
 	})
 }
 
@@ -427,10 +427,10 @@ func TestWaitedCountsFromTheCallThroughAReplacement(t *testing.T) {
 		waits, bound := a.queue(nil), a.queue(&qlock.LockOptions{MaxWait: 5 * time.Second})
 		w.Until(3 * time.Second)
 		a.condemn()
-		require.Equal(t, 5*time.Second, bound.refused(5*time.Second, berth.ReasonTimedOut).Waited)
+		require.Equal(t, 5*time.Second, bound.Refused(5*time.Second, berth.ReasonTimedOut).Waited)
 		w.Until(10 * time.Second)
 		require.NoError(t, l.Release(context.Background()))
-		require.Equal(t, 10*time.Second, waits.granted(10*time.Second).Waited())
+		require.Equal(t, 10*time.Second, waits.Granted(10*time.Second).Waited())
 	})
 }
 

@@ -16,18 +16,6 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// requeued are the events of a claim that went to the end of the line.
-func (n *node) requeued() (events []observe.Event) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, e := range n.events {
-		if e.Kind == observe.Requeued {
-			events = append(events, e)
-		}
-	}
-	return events
-}
-
 func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 	for _, access := range []qlock.Access{qlock.Queued, qlock.Random} {
 		t.Run(access.String(), func(t *testing.T) {
@@ -40,7 +28,7 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 				others := w.line(a)[1:]
 				w.Until(10*time.Second - ms)
 				require.Equal(t, 0, slices.Index(w.line(a), id))
-				require.Empty(t, b.requeued())
+				require.Empty(t, b.Told(observe.Requeued))
 				w.Until(10 * time.Second)
 				require.Equal(t, append(slices.Clone(others), id), w.line(a))
 				require.Equal(t, 1, b.Count("lock_requeue"))
@@ -50,7 +38,7 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 				require.Equal(t, 2, slices.Index(w.line(a), id))
 				w.Until(20 * time.Second)
 				require.Equal(t, 3, slices.Index(w.line(a), id))
-				events := b.requeued()
+				events := b.Told(observe.Requeued)
 				require.Len(t, events, 2)
 				for i, e := range events {
 					require.Equal(t, id, e.Claim)
@@ -62,7 +50,7 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 				fence := held.Fence()
 				for _, next := range []*wait{second, third, fourth, moves} {
 					release(t, held)
-					held = next.granted(29 * time.Second)
+					held = next.Granted(29 * time.Second)
 					require.Greater(t, held.Fence(), fence)
 					fence = held.Fence()
 				}
@@ -98,7 +86,7 @@ func TestAClaimThatWaitsAloneKeepsItsTurn(t *testing.T) {
 		require.Equal(t, 50, b.Count("lock_requeue"))
 		require.Len(t, w.line(a), 1)
 		release(t, held)
-		release(t, q.granted(time.Second+10*ms))
+		release(t, q.Granted(time.Second+10*ms))
 		w.RequireIdle()
 	})
 }
@@ -125,7 +113,7 @@ func TestARequeueWhoseReplyIsLostMovesTheClaimOnce(t *testing.T) {
 		b.Once("lock_requeue", link.LoseReply)
 		w.Until(10 * time.Second)
 		require.Equal(t, 1, slices.Index(w.line(a), id), "it ran all the same")
-		require.Empty(t, b.requeued(), "nobody knows yet")
+		require.Empty(t, b.Told(observe.Requeued), "nobody knows yet")
 		behind := a.queue(nil)
 		w.Until(20 * time.Second)
 		require.Equal(t, 1, slices.Index(w.line(a), id), "the next call finds it moved, and learns where it stands")
@@ -146,7 +134,7 @@ func TestARequeueWhoseRequestIsLostIsMadeUpForInTheNextPeriod(t *testing.T) {
 		require.Equal(t, 0, slices.Index(w.line(a), id))
 		w.Until(20 * time.Second)
 		require.Equal(t, 1, slices.Index(w.line(a), id))
-		require.Len(t, b.requeued(), 1)
+		require.Len(t, b.Told(observe.Requeued), 1)
 		w.Until(25 * time.Second)
 		w.grantedIn(held, other, moves)
 	})
@@ -225,17 +213,17 @@ func TestAClaimThatIsRequeuedInTheMomentOfItsGrantHasIt(t *testing.T) {
 					b.Delay(func() time.Duration { return 10 * ms })
 					w.Until(start + time.Second - before)
 					release(t, held)
-					<-q.done
-					require.NoError(t, q.err)
-					require.LessOrEqual(t, q.at, start+time.Second+40*ms)
+					<-q.Done
+					require.NoError(t, q.Err)
+					require.LessOrEqual(t, q.At, start+time.Second+40*ms)
 					for range 20 {
-						w.honest(q.lock)
+						w.honest(q.Got)
 						w.Advance(ms)
 					}
 					entries, waiters := w.held(a)
-					require.Equal(t, []string{q.lock.ID()}, entries)
+					require.Equal(t, []string{q.Got.ID()}, entries)
 					require.Empty(t, waiters)
-					release(t, q.lock)
+					release(t, q.Got)
 					w.RequireIdle()
 				})
 			})
@@ -274,7 +262,7 @@ func TestACancelledClaimIsRequeuedNoMore(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		q := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second, MaxWait: 15 * time.Second})
-		q.refused(15*time.Second, berth.ReasonTimedOut)
+		q.Refused(15*time.Second, berth.ReasonTimedOut)
 		w.Advance(time.Minute)
 		require.Equal(t, 1, b.Count("lock_requeue"))
 		release(t, held)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -113,7 +114,7 @@ func TestAnExtensionUnderAnUnconfirmedOuterLengthensNothing(t *testing.T) {
 
 func done(a *wait) chan *qlock.Lock {
 	c := make(chan *qlock.Lock, 1)
-	go func() { <-a.done; c <- a.lock }()
+	go func() { <-a.Done; c <- a.Got }()
 	return c
 }
 
@@ -125,20 +126,20 @@ func TestALostReentryIsNotForever(t *testing.T) {
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: berth.Forever})
 		dead.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_acquire" {
-				go dead.die()
+				go dead.Die()
 				return link.LoseReply
 			}
 			return link.Pass
 		})
 		lost := dead.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		lost.cancel(nil)
-		<-lost.done
+		lost.Cancel(nil)
+		<-lost.Done
 		require.NoError(t, outer.Release(context.Background()))
 		next := other.queue(nil)
 		w.Advance(time.Minute)
-		require.False(t, next.pending(), "an entry whose claimant never spoke holds on")
-		next.cancel(nil)
-		<-next.done
+		require.False(t, next.Pending(), "an entry whose claimant never spoke holds on")
+		next.Cancel(nil)
+		<-next.Done
 	})
 }
 
@@ -150,7 +151,7 @@ func TestExtendAsTheFirstCallLowersFirst(t *testing.T) {
 		first := x.take(nil)
 		q := n.queue(&qlock.LockOptions{Lease: time.Second})
 		require.NoError(t, first.Release(context.Background()))
-		l := q.granted(0)
+		l := q.Granted(0)
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "lock_renew" {
 				return link.LoseReply
@@ -174,7 +175,7 @@ func TestAHoldEndsWithOneEvent(t *testing.T) {
 		require.ErrorIs(t, l.Err(), berth.ErrExpired)
 		_ = l.Release(context.Background())
 		synctest.Wait()
-		require.Equal(t, []observe.Kind{observe.Granted, observe.Expired}, n.kinds())
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Expired}, n.Kinds())
 	})
 }
 
@@ -184,7 +185,7 @@ func TestAHoldThatAReleaseFindsLostEndsWithAnEvent(t *testing.T) {
 		l := n.take(nil)
 		w.Do("FLUSHALL")
 		require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
-		require.Equal(t, []observe.Kind{observe.Granted, observe.Lost}, n.kinds())
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Lost}, n.Kinds())
 	})
 }
 
@@ -238,8 +239,8 @@ func TestAnExtendedLockOutlivesAnOutage(t *testing.T) {
 		w.Advance(time.Second)
 		require.Equal(t, 35*time.Second-margin, l.Left())
 		n.Cut()
-		e := <-w.ends(l)
-		requireWithin(t, 36*time.Second-margin, e.at)
+		e := <-w.Watch(l)
+		testkit.RequireWithin(t, 36*time.Second-margin, e.At)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func TestTheSwarmOfAClosedClientDoesNotStart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		n.close()
+		n.Shut()
 		n.Reset()
 		require.ErrorIs(t, n.Swarm().Start(context.Background()), berth.ErrClosed)
 		require.False(t, n.Swarm().Status().Running)
@@ -44,7 +44,7 @@ func TestACloseDuringAStartEndsIt(t *testing.T) {
 				go func() { started <- n.Swarm().Start(context.Background()) }()
 				synctest.Wait()
 				require.Empty(t, started)
-				n.close()
+				n.Shut()
 				require.ErrorIs(t, <-started, berth.ErrClosed)
 				require.Less(t, w.Now()-began, 3*time.Second)
 				require.False(t, n.Swarm().Status().Running)

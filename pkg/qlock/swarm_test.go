@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -54,7 +55,7 @@ func (n *node) flush() qlock.Flushed {
 func (w *world) members(asks *node) []string {
 	w.T.Helper()
 	var ids []string
-	for _, n := range collect(w.T, asks.Swarm().Info(context.Background())) {
+	for _, n := range testkit.Collect(w.T, asks.Swarm().Info(context.Background())) {
 		if !n.Condemned {
 			ids = append(ids, n.Node)
 		}
@@ -109,18 +110,18 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 		requireLost(t, l)
 		require.NotEqual(t, former, a.Node())
 		require.Zero(t, b.flush())
-		require.True(t, next.pending())
+		require.True(t, next.Pending())
 
 		w.Until(zombie)
 		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, b.flush())
-		given := next.granted(zombie)
+		given := next.Granted(zombie)
 		require.Greater(t, given.Fence(), l.Fence())
 		a.Mend()
 		again := a.queue(nil)
 		w.Until(20 * time.Second)
-		require.True(t, again.pending())
+		require.True(t, again.Pending())
 		require.NoError(t, given.Release(context.Background()))
-		mine := again.granted(20 * time.Second)
+		mine := again.Granted(20 * time.Second)
 		require.Greater(t, mine.Fence(), given.Fence())
 		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
 		require.ElementsMatch(t, []string{a.Node(), b.Node()}, w.members(b))
@@ -139,13 +140,13 @@ func TestARunningSwarmFlushesByItself(t *testing.T) {
 		behind := a.queue(nil)
 		next := b.queue(nil)
 		a.Cut()
-		next.returned(zombie + 550*ms)
-		require.NoError(t, next.err)
-		require.GreaterOrEqual(t, next.at, zombie)
-		require.True(t, behind.pending(), "it asks again under the new node")
+		next.Returned(zombie + 550*ms)
+		require.NoError(t, next.Err)
+		require.GreaterOrEqual(t, next.At, zombie)
+		require.True(t, behind.Pending(), "it asks again under the new node")
 		require.NotZero(t, b.Swarm().Status().FlushedAt)
 		require.NoError(t, b.Swarm().Status().Err)
-		behind.cancel(nil)
+		behind.Cancel(nil)
 	})
 }
 
@@ -165,7 +166,7 @@ func TestANodeThatPausesForLessThanTheLimitLosesNothing(t *testing.T) {
 			require.NoError(t, l.Err())
 		}
 		require.Equal(t, node, a.Node())
-		require.Empty(t, a.told(observe.NodeReplaced))
+		require.Empty(t, a.Told(observe.NodeReplaced))
 		require.NoError(t, l.Release(context.Background()))
 		w.RequireIdle()
 	})
@@ -185,7 +186,7 @@ func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
 		err := a.Swarm().ProbeNow(context.Background())
 		require.ErrorIs(t, err, qlock.ErrNotRunning)
 		require.NotErrorIs(t, err, berth.ErrClosed)
-		next.grantedBy(2 * time.Minute)
+		next.GrantedBy(2 * time.Minute)
 		require.ErrorIs(t, l.Err(), berth.ErrExpired)
 	})
 }
@@ -277,7 +278,7 @@ func TestAReplacedNodeGivesBackAtOnceWhatItCan(t *testing.T) {
 		w.Until(time.Second)
 		a.condemn()
 		requireLost(t, l)
-		next.granted(time.Second)
+		next.Granted(time.Second)
 		require.Zero(t, a.Fence(l.Context(), door), "it is the fence of nothing that is held")
 		require.Zero(t, b.flush())
 	})
@@ -293,14 +294,14 @@ func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {
 		detach(t, a.hold("detached", hour()))
 		require.NoError(t, a.hold("released", hour()).Release(context.Background()))
 		waits := a.queue(nil)
-		require.NoError(t, waits.granted(0).Release(context.Background()))
+		require.NoError(t, waits.Granted(0).Release(context.Background()))
 		a.Cut()
 		w.Until(time.Minute)
-		events := a.told(observe.NodeReplaced)
+		events := a.Told(observe.NodeReplaced)
 		require.Len(t, events, 1)
 		require.Equal(t, []any{a.Node(), former, 3}, []any{events[0].Node, events[0].Detail, events[0].Count})
 		require.Equal(t, "lock", events[0].Primitive)
-		lost := a.told(observe.Lost)
+		lost := a.Told(observe.Lost)
 		require.Len(t, lost, 3)
 		for _, e := range lost {
 			require.Equal(t, former, e.Node)
@@ -331,7 +332,7 @@ func TestACloseDuringAReplacementEndsBoth(t *testing.T) {
 		w.Until(2 * time.Second)
 		require.NoError(t, <-closed)
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
-		require.ErrorIs(t, waits.refused(2*time.Second, berth.ReasonClosed), berth.ErrClosed)
+		require.ErrorIs(t, waits.Refused(2*time.Second, berth.ReasonClosed), berth.ErrClosed)
 		a.free("mine")
 		require.Equal(t, []string{b.Node()}, w.members(b))
 	})
@@ -354,7 +355,7 @@ func TestACloseTakesTheNodeOutOfTheSwarm(t *testing.T) {
 				require.Error(t, l.Err())
 				require.Equal(t, []string{b.Node()}, w.members(b))
 				require.Equal(t, node, a.Node())
-				require.Empty(t, a.told(observe.NodeReplaced))
+				require.Empty(t, a.Told(observe.NodeReplaced))
 				w.RequireIdle()
 				require.NoError(t, a.Client.Close(context.Background()), "again")
 				require.Error(t, a.Swarm().ProbeNow(context.Background()))
@@ -388,7 +389,7 @@ func TestASwarmThatIsAutomaticStartsWithItsClient(t *testing.T) {
 		require.True(t, n.Swarm().Status().Running)
 		require.Equal(t, []string{n.Node()}, w.members(n))
 		require.NoError(t, n.Swarm().Start(context.Background()), "it runs")
-		n.close()
+		n.Shut()
 		require.False(t, n.Swarm().Status().Running)
 
 		w.Do("DEL", swarmState, swarmProbes)
@@ -405,7 +406,7 @@ func TestASwarmThatIsAutomaticStartsWithItsClient(t *testing.T) {
 		n = w.node(auto)
 		w.Advance(time.Second)
 		began := w.Now()
-		n.close() // while it still tries
+		n.Shut() // while it still tries
 		require.Equal(t, began, w.Now())
 	})
 }
@@ -422,7 +423,7 @@ func TestASwarmStartsBesideAStop(t *testing.T) {
 		}
 		require.NoError(t, n.Swarm().Stop(context.Background()))
 		require.ErrorIs(t, n.Swarm().ProbeNow(context.Background()), berth.ErrNotRunning)
-		n.close()
+		n.Shut()
 		require.ErrorIs(t, n.Swarm().ProbeNow(context.Background()), berth.ErrClosed)
 	})
 }

@@ -20,8 +20,8 @@ func TestACancelledWaitReturnsAtOnceAndLeavesTheLine(t *testing.T) {
 		p := n.take(1, nil)
 		gone, stays := n.queue(1, nil), n.queue(1, nil)
 		w.Advance(3 * time.Second)
-		gone.cancel(errMine)
-		refusal := gone.refused(3*time.Second, berth.ReasonCancelled)
+		gone.Cancel(errMine)
+		refusal := gone.Refused(3*time.Second, berth.ReasonCancelled)
 		require.ErrorIs(t, refusal, context.Canceled)
 		require.ErrorIs(t, refusal, errMine)
 		require.NotErrorIs(t, refusal, context.DeadlineExceeded)
@@ -29,7 +29,7 @@ func TestACancelledWaitReturnsAtOnceAndLeavesTheLine(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, w.stats().Waiting)
 		require.NoError(t, p.Release(context.Background()))
-		stays.granted(3 * time.Second)
+		stays.Granted(3 * time.Second)
 	})
 }
 
@@ -42,10 +42,10 @@ func TestACancelThatMeetsTheGrantHandsOn(t *testing.T) {
 		n.Deafen(true) // the grant is not heard of
 		require.NoError(t, p.Release(context.Background()))
 		synctest.Wait()
-		require.True(t, stays.pending())
-		gone.cancel(nil)
-		gone.refused(0, berth.ReasonCancelled)
-		stays.granted(0)
+		require.True(t, stays.Pending())
+		gone.Cancel(nil)
+		gone.Refused(0, berth.ReasonCancelled)
+		stays.Granted(0)
 		require.Equal(t, 1, w.stats().Holders)
 	})
 }
@@ -74,9 +74,9 @@ func TestACancelWhileTheAcquireIsOnItsWayRemovesItAfterwards(t *testing.T) {
 		} {
 			start := w.Now()
 			q := n.queueOn(end.ctx(), n.gpu(1), &end.opts)
-			<-q.done
-			require.Equal(t, start+100*ms, q.at, name)
-			refusal := q.refused(start+100*ms, end.why) // nobody has said that others were in the way
+			<-q.Done
+			require.Equal(t, start+100*ms, q.At, name)
+			refusal := q.Refused(start+100*ms, end.why) // nobody has said that others were in the way
 			require.NotErrorIs(t, refusal, berth.ErrBusy, name)
 			require.Equal(t, name == "its deadline", errors.Is(refusal, context.DeadlineExceeded), name)
 			require.Equal(t, name == "cancelled", errors.Is(refusal, context.Canceled), name)
@@ -94,7 +94,7 @@ func TestMaxWaitEndsAWaitThatNoContextEnds(t *testing.T) {
 		n := w.node()
 		n.take(1, nil)
 		q := n.queue(1, &semaphore.AcquireOptions{MaxWait: 1234 * ms})
-		refusal := q.refused(1234*ms, berth.ReasonTimedOut)
+		refusal := q.Refused(1234*ms, berth.ReasonTimedOut)
 		require.NotErrorIs(t, refusal, context.DeadlineExceeded)
 		require.NotErrorIs(t, refusal, context.Canceled)
 		synctest.Wait()
@@ -109,7 +109,7 @@ func TestTheContextsDeadlineEndsAWait(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Second, errMine)
 		defer cancel()
 		q := n.queueOn(ctx, n.gpu(1), &semaphore.AcquireOptions{MaxWait: time.Hour})
-		refusal := q.refused(2*time.Second, berth.ReasonTimedOut)
+		refusal := q.Refused(2*time.Second, berth.ReasonTimedOut)
 		require.ErrorIs(t, refusal, context.DeadlineExceeded)
 		require.ErrorIs(t, refusal, errMine)
 		require.NotErrorIs(t, refusal, context.Canceled)
@@ -160,10 +160,10 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		theirs := b.queue(2, nil)
 		require.NoError(t, a.Client.Close(context.Background()))
 		for _, q := range waits {
-			refusal := q.refused(0, berth.ReasonClosed)
+			refusal := q.Refused(0, berth.ReasonClosed)
 			require.ErrorIs(t, refusal, berth.ErrClosed)
 		}
-		theirs.granted(0)
+		theirs.Granted(0)
 		require.Equal(t, 1, w.stats().Holders)
 		require.Zero(t, w.stats().Waiting)
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
@@ -188,9 +188,9 @@ func TestCloseThatMeetsAGrantLeavesNothingHeld(t *testing.T) {
 				require.NoError(t, p.Release(context.Background()))
 				w.Advance(lag)
 				require.NoError(t, a.Client.Close(context.Background()))
-				<-q.done
-				if q.err == nil {
-					require.Error(t, q.permit.Err(), "Close has given it back")
+				<-q.Done
+				if q.Err == nil {
+					require.Error(t, q.Got.Err(), "Close has given it back")
 				}
 				w.RequireIdle()
 			})
@@ -223,8 +223,8 @@ func TestCloseWaitsForWhatACancelLeftToDo(t *testing.T) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
 		n.Delay(func() time.Duration { return 50 * ms })
-		q.cancel(nil)
-		q.refused(0, berth.ReasonCancelled)
+		q.Cancel(nil)
+		q.Refused(0, berth.ReasonCancelled)
 		require.Equal(t, 1, w.stats().Waiting)
 		require.NoError(t, n.Client.Close(context.Background()))
 		w.RequireIdle()
@@ -256,10 +256,10 @@ func TestACancelAfterALostAcquireLeavesATombstone(t *testing.T) {
 			return link.Pass
 		})
 		q := n.queue(1, nil)
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		w.Advance(10 * ms)
-		q.cancel(nil)
-		q.refused(10*ms, berth.ReasonCancelled)
+		q.Cancel(nil)
+		q.Refused(10*ms, berth.ReasonCancelled)
 		w.Advance(5 * time.Second)
 		require.EqualValues(t, 1, w.Field("gone"))
 		n.OnCommand(nil)

@@ -32,7 +32,7 @@ func TestAnOverridingClientStoresItsOwnCapacity(t *testing.T) {
 		waits := []*wait{a.queue(1, nil), a.queue(1, nil)}
 		override.take(4, nil)
 		for _, q := range waits {
-			q.granted(0) // they came first
+			q.Granted(0) // they came first
 		}
 		require.Equal(t, semaphore.Stats{Held: 4, Holders: 4, Capacity: 4}, w.stats())
 		_, err := override.gpu(1).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 2})

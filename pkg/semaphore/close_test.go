@@ -128,7 +128,7 @@ func TestCloseOfManyHoldsIsBoundedOnce(t *testing.T) {
 		require.ErrorContains(t, err, "250 more holds")
 		require.LessOrEqual(t, w.Now()-began, 10*time.Second+2*time.Second)
 		failed := 0
-		for _, kind := range n.kinds() {
+		for _, kind := range n.Kinds() {
 			if kind == observe.ReleaseFailed {
 				failed++
 			}

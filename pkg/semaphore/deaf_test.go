@@ -20,20 +20,10 @@ func (n *node) turn(a *node) time.Duration {
 	w.Advance(time.Second)
 	freed := w.Now()
 	require.NoError(w.T, p.Release(context.Background()))
-	<-q.done
-	require.NoError(w.T, q.err)
-	require.NoError(w.T, q.permit.Release(context.Background()))
-	return q.at - freed
-}
-
-// count is how many events of a kind there were.
-func (n *node) count(kind observe.Kind) (count int) {
-	for _, k := range n.kinds() {
-		if k == kind {
-			count++
-		}
-	}
-	return count
+	<-q.Done
+	require.NoError(w.T, q.Err)
+	require.NoError(w.T, q.Got.Release(context.Background()))
+	return q.At - freed
 }
 
 // The server of the subscription leaves its cluster and runs on: nothing tells,
@@ -51,14 +41,14 @@ func TestANodeWhoseSubscriptionIsDeafSubscribesElsewhere(t *testing.T) {
 			return link.Pass
 		})
 		require.Positive(t, n.turn(a), "by heartbeat")
-		require.Zero(t, n.count(observe.Deaf), "one that was lost is not enough")
+		require.Empty(t, n.Told(observe.Deaf), "one that was lost is not enough")
 		w.Advance(2 * time.Second)
-		require.Equal(t, 1, n.count(observe.Deaf))
-		require.Equal(t, 2, n.count(observe.Subscribed))
+		require.Len(t, n.Told(observe.Deaf), 1)
+		require.Len(t, n.Told(observe.Subscribed), 2)
 		for range 3 {
 			require.Zero(t, n.turn(a), "by push")
 		}
-		require.Equal(t, 1, n.count(observe.Deaf))
+		require.Len(t, n.Told(observe.Deaf), 1)
 	})
 }
 
@@ -72,10 +62,10 @@ func TestAPushThatWasLostIsNoReasonToSubscribeAnew(t *testing.T) {
 			require.NoError(t, p.Release(context.Background()))
 			w.Advance(ms)
 			n.Deafen(false)
-			<-q.done
-			require.NoError(t, q.permit.Release(context.Background()))
+			<-q.Done
+			require.NoError(t, q.Got.Release(context.Background()))
 		}
-		require.Zero(t, n.count(observe.Deaf))
+		require.Empty(t, n.Told(observe.Deaf))
 		require.Equal(t, 1, n.Count("SUBSCRIBE"))
 	})
 }
@@ -96,7 +86,7 @@ func TestANodeThatMayNotPublishDoesNotSubscribeAnew(t *testing.T) {
 		for range 40 {
 			require.Positive(t, n.turn(a), "by heartbeat")
 		}
-		require.Zero(t, n.count(observe.Deaf))
+		require.Empty(t, n.Told(observe.Deaf))
 		require.Equal(t, 1, n.Count("SUBSCRIBE"))
 		require.LessOrEqual(t, n.Count("PUBLISH"), int((w.Now()-start)/time.Minute)+1)
 	})

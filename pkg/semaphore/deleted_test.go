@@ -22,23 +22,23 @@ func TestALineThatIsDeletedStandsAgain(t *testing.T) {
 				third := b.queue(2, nil)
 				w.Until(500 * ms)
 				if die {
-					a.die()
+					a.Die()
 				}
 				w.Do("DEL", lineKey)
 				w.Until(lease/3 + 10*ms)
-				require.False(t, first.pending())
-				require.NoError(t, first.err)
+				require.False(t, first.Pending())
+				require.NoError(t, first.Err)
 				if !die {
 					require.ErrorIs(t, p.Err(), berth.ErrLost)
 				}
-				require.True(t, second.pending())
+				require.True(t, second.Pending())
 				require.Equal(t, []int64{1, 2}, []int64{w.Field("used"), w.Field("waiting")})
 				require.Positive(t, w.Expiry())
-				require.NoError(t, first.permit.Release(ctx))
-				held := second.granted(w.Now())
+				require.NoError(t, first.Got.Release(ctx))
+				held := second.Granted(w.Now())
 				require.Equal(t, []int64{2, 1}, []int64{w.Field("used"), w.Field("waiting")})
 				require.NoError(t, held.Release(ctx))
-				require.NoError(t, third.granted(w.Now()).Release(ctx))
+				require.NoError(t, third.Granted(w.Now()).Release(ctx))
 				require.Zero(t, w.Field("used"))
 				require.Zero(t, w.Field("waiting"))
 				if !die {
@@ -66,11 +66,11 @@ func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
 		require.ErrorIs(t, lost.Err(), berth.ErrLost)
 		require.ErrorIs(t, endless.Err(), berth.ErrLost)
 		require.NoError(t, held.Err())
-		require.NoError(t, q.err)
-		require.False(t, q.pending())
+		require.NoError(t, q.Err)
+		require.False(t, q.Pending())
 		require.Equal(t, []int64{5, 0, 0}, []int64{w.Field("used"), w.Field("waiting"), w.Field("forever")})
 		require.NoError(t, held.Release(ctx))
-		require.NoError(t, q.permit.Release(ctx))
+		require.NoError(t, q.Got.Release(ctx))
 		w.RequireIdle()
 	})
 }
@@ -86,8 +86,8 @@ func TestAReleaseOfAPermitWhoseLineWasDeletedSaysThatItWasLost(t *testing.T) {
 		require.ErrorIs(t, p.Release(ctx), berth.ErrLost)
 		require.Zero(t, w.Field("used"))
 		w.Until(lease/3 + 10*ms)
-		require.False(t, q.pending())
-		require.NoError(t, q.err)
+		require.False(t, q.Pending())
+		require.NoError(t, q.Err)
 	})
 }
 
@@ -118,12 +118,12 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 				_, err = b.gpu(1).Stats(ctx)
 				require.ErrorContains(t, err, "is not Berth's")
 				require.ErrorContains(t, p.Renew(ctx), "is not Berth's")
-				<-q.done
-				require.ErrorContains(t, q.err, "is not Berth's")
+				<-q.Done
+				require.ErrorContains(t, q.Err, "is not Berth's")
 				var refusal *berth.AcquireError
-				require.ErrorAs(t, q.err, &refusal)
+				require.ErrorAs(t, q.Err, &refusal)
 				require.Equal(t, berth.ReasonFailed, refusal.Reason)
-				require.LessOrEqual(t, q.at, lease/3)
+				require.LessOrEqual(t, q.At, lease/3)
 				require.Equal(t, dump, w.Dump())
 				w.Do("HSET", stateKey, "v", before)
 				require.NoError(t, p.Release(ctx))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -55,7 +56,7 @@ func TestDetachEndsTheHandle(t *testing.T) {
 		require.NoError(t, q.Release(ctx))
 		w.Advance(time.Minute)
 		require.Empty(t, n.Counts())
-		require.Equal(t, []observe.Kind{observe.Granted, observe.Detached}, n.kinds())
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Detached}, n.Kinds())
 		w.RequireIdle()
 	})
 }
@@ -65,7 +66,7 @@ func TestADetachedPermitEndsWithItsLease(t *testing.T) {
 		n := w.node()
 		detach(t, n.take(1, nil))
 		q := w.node().queue(1, nil)
-		q.grantedBy(lease)
+		q.GrantedBy(lease)
 	})
 }
 
@@ -100,8 +101,8 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 				require.NoError(t, q.Release(context.Background()))
 			},
 			"nothing is done": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
-				e := <-w.ends(p)
-				require.ErrorIs(t, e.cause, berth.ErrLost)
+				e := <-w.Watch(p)
+				require.ErrorIs(t, e.Cause, berth.ErrLost)
 				w.Advance(lease)
 				require.Zero(t, w.stats().Held)
 			},
@@ -121,7 +122,7 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 					n.OnCommand(nil)
 					n.Delay(nil)
 					require.NoError(t, p.Err(), "it holds")
-					require.True(t, collect(t, n.gpu(1).Holders(context.Background()))[0].Detached)
+					require.True(t, testkit.Collect(t, n.gpu(1).Holders(context.Background()))[0].Detached)
 					what(t, w, n, p)
 				})
 			})
@@ -163,7 +164,7 @@ func TestATokenServesOnce(t *testing.T) {
 		require.NoError(t, p.Release(ctx))
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
 		require.NoError(t, q.Err())
-		require.Equal(t, b.Node(), collect(t, b.gpu(1).Holders(ctx))[0].Node)
+		require.Equal(t, b.Node(), testkit.Collect(t, b.gpu(1).Holders(ctx))[0].Node)
 
 		_, err = a.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
@@ -256,17 +257,17 @@ func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
 		w.Advance(10 * time.Second)
 		late, err = b.Resume(ctx, detach(t, late))
 		require.NoError(t, err)
-		endOfMax, endOfFixed, endOfLate := w.ends(bounded), w.ends(fixed), w.ends(late)
-		a.close()
+		endOfMax, endOfFixed, endOfLate := w.Watch(bounded), w.Watch(fixed), w.Watch(late)
+		a.Shut()
 		e := <-endOfMax
-		requireWithin(t, 20*time.Second-margin, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		testkit.RequireWithin(t, 20*time.Second-margin, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
 		e = <-endOfLate
-		requireWithin(t, 25*time.Second-margin, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		testkit.RequireWithin(t, 25*time.Second-margin, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
 		e = <-endOfFixed
-		requireWithin(t, 30*time.Second-302*ms, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		testkit.RequireWithin(t, 30*time.Second-302*ms, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
 		w.Advance(time.Minute)
 		require.NoError(t, forever.Err())
 		require.Equal(t, 1, w.stats().Held)
@@ -320,26 +321,26 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 				q := b.queue(1, nil)
 				last := a.queue(1, nil) // subscribes
 				a.Deafen(deaf)
-				ended := w.ends(p)
+				ended := w.Watch(p)
 				require.NoError(t, operator.ReleaseByID(ctx, gpu, p.ID()))
-				q.granted(0)
+				q.Granted(0)
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrReleased)
+				require.ErrorIs(t, e.Cause, berth.ErrReleased)
 				if !deaf {
-					require.Zero(t, e.at)
+					require.Zero(t, e.At)
 				}
-				require.LessOrEqual(t, e.at, lease/3)
+				require.LessOrEqual(t, e.At, lease/3)
 				require.ErrorIs(t, p.Release(ctx), berth.ErrReleased)
 				require.ErrorIs(t, operator.ReleaseByID(ctx, gpu, p.ID()), berth.ErrNotHeld)
 				require.ErrorIs(t, operator.ReleaseByID(ctx, gpu, "nobody.1"), berth.ErrNotHeld)
 
-				waiting := collect(t, b.gpu(1).Waiters(ctx))
+				waiting := testkit.Collect(t, b.gpu(1).Waiters(ctx))
 				require.Len(t, waiting, 1)
 				at := w.Now()
 				require.NoError(t, operator.ReleaseByID(ctx, gpu, waiting[0].ID))
-				<-last.done
-				require.LessOrEqual(t, last.at, at+lease/3)
-				last.refused(last.at, berth.ReasonGone)
+				<-last.Done
+				require.LessOrEqual(t, last.At, at+lease/3)
+				last.Refused(last.At, berth.ReasonGone)
 				require.Zero(t, w.stats().Waiting)
 			})
 		})
@@ -364,10 +365,10 @@ func TestReleaseByIDThatMeetsALostAcquireRefusesIt(t *testing.T) {
 		n.Once("semaphore_acquire", link.LoseReply)
 		q := n.queue(1, nil)
 		synctest.Wait()
-		waiting := collect(t, n.gpu(1).Waiters(context.Background()))
+		waiting := testkit.Collect(t, n.gpu(1).Waiters(context.Background()))
 		require.Len(t, waiting, 2)
 		require.NoError(t, w.node().ReleaseByID(context.Background(), gpu, waiting[1].ID))
-		<-q.done
-		q.refused(q.at, berth.ReasonGone)
+		<-q.Done
+		q.Refused(q.At, berth.ReasonGone)
 	})
 }

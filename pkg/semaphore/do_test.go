@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -26,7 +27,7 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 				require.Equal(t, 1, w.stats().Held)
 				require.Equal(t, "me", berth.Owner(ctx))
 				require.Equal(t, "value", ctx.Value(key{}))
-				require.Equal(t, "me", collect(t, n.gpu(1).Holders(ctx))[0].Owner)
+				require.Equal(t, "me", testkit.Collect(t, n.gpu(1).Holders(ctx))[0].Owner)
 				return errMine
 			})
 			require.Equal(t, errMine, err, name)
@@ -40,7 +41,7 @@ func TestDoWithoutAnOwnerMakesTheClaimTheOwner(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		require.NoError(t, n.gpu(1).Do(context.Background(), nil, func(ctx context.Context) error {
-			require.Equal(t, collect(t, n.gpu(1).Holders(ctx))[0].ID, berth.Owner(ctx))
+			require.Equal(t, testkit.Collect(t, n.gpu(1).Holders(ctx))[0].ID, berth.Owner(ctx))
 			return nil
 		}))
 	})
@@ -78,10 +79,10 @@ func TestTheContextOfDoEndsWithThePermit(t *testing.T) {
 		}},
 		"expired": {want: berth.ErrExpired, opts: semaphore.AcquireOptions{MaxHold: time.Second}},
 		"released by an operator": {want: berth.ErrReleased, after: func(w *world, n *node) {
-			id := collect(w.T, n.gpu(1).Holders(context.Background()))[0].ID
+			id := testkit.Collect(w.T, n.gpu(1).Holders(context.Background()))[0].ID
 			require.NoError(w.T, n.ReleaseByID(context.Background(), gpu, id))
 		}},
-		"cut off": {want: berth.ErrLost, after: func(w *world, n *node) { n.die() }},
+		"cut off": {want: berth.ErrLost, after: func(w *world, n *node) { n.Die() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

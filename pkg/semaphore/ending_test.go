@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -52,14 +53,14 @@ func TestACancelAtAnyMomentOfAWaitReturnsAtOnce(t *testing.T) {
 				next := a.queue(1, nil)
 				w.Advance(time.Second)
 				meet(a, b, held)
-				q.cancel(errMine)
-				requireCallerLeft(t, q.refused(time.Second, berth.ReasonCancelled))
+				q.Cancel(errMine)
+				requireCallerLeft(t, q.Refused(time.Second, berth.ReasonCancelled))
 				b.Flow()
 				w.Advance(0)
 				if held.Err() == nil {
 					release(t, held)
 				}
-				w.requireIdleAfter(next.granted(time.Second))
+				w.requireIdleAfter(next.Granted(time.Second))
 			})
 		})
 	}
@@ -75,13 +76,13 @@ func TestACancelInTheMomentOfTheGrantEndsInOneOfTheTwo(t *testing.T) {
 				b.Delay(func() time.Duration { return 10 * ms })
 				go func() { _ = held.Release(context.Background()) }()
 				w.Advance(delay)
-				q.cancel(errMine)
+				q.Cancel(errMine)
 				w.Advance(0)
-				require.False(t, q.pending(), "it returns at once")
-				if q.err == nil {
-					release(t, q.permit)
+				require.False(t, q.Pending(), "it returns at once")
+				if q.Err == nil {
+					release(t, q.Got)
 				} else {
-					requireCallerLeft(t, q.err)
+					requireCallerLeft(t, q.Err)
 				}
 				w.Advance(100 * ms)
 				w.RequireIdle()
@@ -102,10 +103,10 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 		})
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
-		w.requirePending(q)
+		testkit.RequirePending(w.T, q)
 		require.Equal(t, 1, w.stats().Held, "it ran all the same")
-		q.cancel(errMine)
-		err := q.refused(time.Second, berth.ReasonCancelled)
+		q.Cancel(errMine)
+		err := q.Refused(time.Second, berth.ReasonCancelled)
 		requireCallerLeft(t, err)
 		w.Advance(ms)
 		require.Equal(t, 0, w.stats().Held)
@@ -123,8 +124,8 @@ func TestACancelOfAnAnsweredAcquireLeavesNoTombstone(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(1, nil)
 		q := b.queue(1, nil)
-		q.cancel(errMine)
-		q.refused(0, berth.ReasonCancelled)
+		q.Cancel(errMine)
+		q.Refused(0, berth.ReasonCancelled)
 		w.requireIdleAfter(held)
 	})
 }
@@ -133,7 +134,7 @@ func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(1, nil)
-		err := b.queue(1, &semaphore.AcquireOptions{MaxWait: 1500 * ms}).refused(1500*ms, berth.ReasonTimedOut)
+		err := b.queue(1, &semaphore.AcquireOptions{MaxWait: 1500 * ms}).Refused(1500*ms, berth.ReasonTimedOut)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, context.Canceled)
@@ -148,7 +149,7 @@ func TestADeadlineOfTheCallerMatchesBusyAndTheContext(t *testing.T) {
 		held := a.take(1, nil)
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 1500*ms, errMine)
 		defer cancel()
-		err := b.queueOn(ctx, b.gpu(1), &semaphore.AcquireOptions{MaxWait: time.Hour}).refused(1500*ms, berth.ReasonTimedOut)
+		err := b.queueOn(ctx, b.gpu(1), &semaphore.AcquireOptions{MaxWait: time.Hour}).Refused(1500*ms, berth.ReasonTimedOut)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, errMine)
@@ -161,7 +162,7 @@ func TestAServerThatIsDownForTheWholeWaitIsNoBusySemaphore(t *testing.T) {
 		n := w.node()
 		n.connect()
 		n.Cut()
-		err := n.queue(1, &semaphore.AcquireOptions{MaxWait: 20 * time.Second}).refused(20*time.Second, berth.ReasonFailed)
+		err := n.queue(1, &semaphore.AcquireOptions{MaxWait: 20 * time.Second}).Refused(20*time.Second, berth.ReasonFailed)
 		require.NotErrorIs(t, err, berth.ErrBusy)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.Error(t, err.Cause)
@@ -176,14 +177,14 @@ func TestCloseEndsWaitsReleasesHoldsAndMayBeCalledAgain(t *testing.T) {
 		p := n.take(1, nil)
 		q := n.queue(1, nil)
 		require.NoError(t, n.Close(ctx))
-		err := q.refused(0, berth.ReasonClosed)
+		err := q.Refused(0, berth.ReasonClosed)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.NotErrorIs(t, err, berth.ErrBusy)
 		require.Error(t, p.Err())
 		w.RequireIdle()
 		n.Reset()
 		require.NoError(t, n.Close(ctx))
-		n.queue(1, nil).refused(0, berth.ReasonClosed)
+		n.queue(1, nil).Refused(0, berth.ReasonClosed)
 		_, tried := n.gpu(1).TryAcquire(ctx, nil)
 		require.ErrorIs(t, tried, berth.ErrClosed)
 		require.Empty(t, n.Counts(), "nothing is sent by a closed client")
@@ -297,7 +298,7 @@ func TestAReleaseAfterExpiryLeavesTheSuccessorAlone(t *testing.T) {
 		p := a.take(1, &semaphore.AcquireOptions{NoRenew: true})
 		successor := b.queue(1, nil)
 		w.Until(lease)
-		held := successor.grantedWithin(lease, ms)
+		held := successor.GrantedWithin(lease, ms)
 		before := w.Dump()
 		for range 2 {
 			err := p.Release(context.Background())

@@ -54,7 +54,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
 		require.NoError(w.T, p.Release(context.Background()))
-		<-q.done
+		<-q.Done
 	},
 	"refused": func(w *world, n *node) {
 		n.connect()
@@ -65,14 +65,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"timed_out": func(w *world, n *node) {
 		n.take(1, nil)
-		<-n.queue(1, &semaphore.AcquireOptions{MaxWait: time.Second}).done
+		<-n.queue(1, &semaphore.AcquireOptions{MaxWait: time.Second}).Done
 	},
 	"cancelled": func(w *world, n *node) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
-		q.cancel(nil)
-		<-q.done
+		q.Cancel(nil)
+		<-q.Done
 	},
 	"failed": func(w *world, n *node) {
 		n.Cut()
@@ -92,8 +92,8 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.take(1, nil)
 		q := n.queue(1, nil)
 		n.Cut()
-		q.cancel(nil)
-		<-q.done
+		q.Cancel(nil)
+		<-q.Done
 		w.Advance(time.Minute)
 		n.Mend()
 	},
@@ -102,7 +102,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
 		require.NoError(w.T, p.Release(context.Background()))
-		<-q.done
+		<-q.Done
 		n.Cut()
 		w.Advance(lease)
 		n.Mend()
@@ -112,7 +112,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		q := n.queue(1, nil)
 		n.Deafen(true)
 		require.NoError(w.T, p.Release(context.Background()))
-		<-q.done
+		<-q.Done
 		w.Advance(lease)
 	},
 	"held_long": func(w *world, n *node) {
@@ -133,9 +133,9 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
 		require.NoError(w.T, p.Release(context.Background()))
-		<-q.done
+		<-q.Done
 		w.Advance(time.Second)
-		require.NoError(w.T, q.permit.Release(context.Background()))
+		require.NoError(w.T, q.Got.Release(context.Background()))
 	},
 	"released_by_other": func(w *world, n *node) {
 		p := n.take(1, nil)
@@ -164,7 +164,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"swept": func(w *world, n *node) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
-		<-n.queue(1, nil).done
+		<-n.queue(1, nil).Done
 	},
 	"repeated": func(w *world, n *node) {
 		n.Once("thin_acquire", link.LoseReply)
@@ -195,15 +195,9 @@ func TestEveryEventThatTheDocsPromiseIsSentWithItsFields(t *testing.T) {
 				w.Advance(time.Second)
 				scenarios[kind](w, n)
 				synctest.Wait()
-				require.Contains(t, n.kinds(), kind)
-				n.mu.Lock()
-				defer n.mu.Unlock()
-				for i := len(n.events) - 1; i >= 0; i-- {
-					if e := n.events[i]; e.Kind == kind {
-						checkEvent(t, n, e, fields)
-						return
-					}
-				}
+				require.Contains(t, n.Kinds(), kind)
+				told := n.Told(kind)
+				checkEvent(t, n, told[len(told)-1], fields)
 			})
 		})
 	}
@@ -239,22 +233,20 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 		require.Error(t, err)
 		q := n.queueOn(owned, n.gpu(1), opts)
 		gone := n.queueOn(owned, n.gpu(1), opts)
-		gone.cancel(nil)
-		<-gone.done
+		gone.Cancel(nil)
+		<-gone.Done
 		require.NoError(t, p.Release(ctx))
 		require.NoError(t, p.Release(ctx))
-		<-q.done
+		<-q.Done
 		w.Do("FLUSHALL")
-		<-q.permit.Done()
-		require.Error(t, q.permit.Release(ctx))
-		n.close()
+		<-q.Got.Done()
+		require.Error(t, q.Got.Release(ctx))
+		n.Shut()
 
 		begins := map[observe.Kind]int{"granted": 1, "refused": 1, "cancelled": 1, "timed_out": 1, "failed": 1}
 		ends := map[observe.Kind]int{"released": 1, "lost": 1, "expired": 1, "released_by_other": 1}
 		began, ended := make(map[string]int), make(map[string]int)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		for _, e := range n.events {
+		for _, e := range n.Events() {
 			if e.Claim == "" {
 				continue
 			}
@@ -268,6 +260,6 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 			require.Equal(t, 1, n, claim)
 		}
 		require.Equal(t, 1, ended[p.ID()])
-		require.Equal(t, 1, ended[q.permit.ID()])
+		require.Equal(t, 1, ended[q.Got.ID()])
 	})
 }

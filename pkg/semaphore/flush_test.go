@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -17,7 +18,7 @@ import (
 func lineOf(t *testing.T, s *semaphore.Semaphore) []string {
 	t.Helper()
 	var ids []string
-	for _, waiter := range collect(t, s.Waiters(context.Background())) {
+	for _, waiter := range testkit.Collect(t, s.Waiters(context.Background())) {
 		ids = append(ids, waiter.ID)
 	}
 	return ids
@@ -35,15 +36,15 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 		}
 		before := lineOf(t, nodes[0].gpu(2))
 		require.Len(t, before, 12)
-		ended := []<-chan end{w.ends(holders[0]), w.ends(holders[1])}
+		ended := []<-chan testkit.Ended{w.Watch(holders[0]), w.Watch(holders[1])}
 		w.Until(5 * time.Second)
 		w.Do("FLUSHALL")
 		w.Advance(lease / 3)
 
 		for _, e := range ended {
 			e := <-e
-			require.ErrorIs(t, e.cause, berth.ErrLost)
-			require.LessOrEqual(t, e.at, 5*time.Second+lease/3)
+			require.ErrorIs(t, e.Cause, berth.ErrLost)
+			require.LessOrEqual(t, e.At, 5*time.Second+lease/3)
 		}
 		after := lineOf(t, nodes[0].gpu(2))
 		require.Len(t, after, 10, "as many as the capacity were granted in that moment")
@@ -59,7 +60,7 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 		require.Equal(t, 2, w.stats().Held)
 		restored := 0
 		for _, n := range nodes {
-			for _, kind := range n.kinds() {
+			for _, kind := range n.Kinds() {
 				if kind == "restored" {
 					restored++
 				}
@@ -70,15 +71,15 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 		// And so they are granted.
 		for range waits {
 			for _, q := range waits {
-				if !q.pending() && q.permit != nil {
-					_ = q.permit.Release(ctx)
+				if !q.Pending() && q.Got != nil {
+					_ = q.Got.Release(ctx)
 				}
 			}
 			synctest.Wait()
 		}
 		for _, q := range waits {
-			require.False(t, q.pending())
-			require.NoError(t, q.err)
+			require.False(t, q.Pending())
+			require.NoError(t, q.Err)
 		}
 		w.RequireIdle()
 	})
@@ -96,9 +97,9 @@ func TestAfterAServerStoodStillLongerThanTheLeaseTheLineIsTheSame(t *testing.T) 
 		for _, n := range nodes {
 			n.Stall()
 		}
-		ended := w.ends(p)
+		ended := w.Watch(p)
 		w.Until(3 * lease)
-		require.ErrorIs(t, (<-ended).cause, berth.ErrLost)
+		require.ErrorIs(t, (<-ended).Cause, berth.ErrLost)
 		for _, n := range nodes {
 			n.Flow()
 		}
@@ -126,14 +127,14 @@ func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
 		w.Advance(10 * ms)
 		w.Do("FLUSHALL")
 		lucky := b.queue(1, nil)
-		p := lucky.granted(10 * ms)
+		p := lucky.Granted(10 * ms)
 		late := b.queue(1, nil)
 		w.Until(3 * time.Second)
 		require.Equal(t, 3, w.stats().Waiting)
 		for _, q := range []*wait{first, second, late} {
-			require.True(t, q.pending())
+			require.True(t, q.Pending())
 			require.NoError(t, p.Release(context.Background()))
-			p = q.granted(3 * time.Second)
+			p = q.Granted(3 * time.Second)
 		}
 	})
 }
@@ -154,11 +155,11 @@ func TestAPushFromBeforeTheFlushIsNotBelievedAfterIt(t *testing.T) {
 		b.Reset()
 		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(id, p.Fence()+1))
 		synctest.Wait()
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")
 		at := w.Now()
 		require.NoError(t, other.Release(ctx))
-		q.granted(at)
+		q.Granted(at)
 	})
 }
 
@@ -174,8 +175,8 @@ func TestARestoreThatIsLostIsRepeatedOrForgotten(t *testing.T) {
 				b.Once("semaphore_restore", fate)
 				w.Advance(lease / 2)
 				require.Equal(t, 1, w.stats().Waiting)
-				q.cancel(nil)
-				<-q.done
+				q.Cancel(nil)
+				<-q.Done
 				synctest.Wait()
 				_, err := b.DeliverLate()
 				require.NoError(t, err)
@@ -201,14 +202,14 @@ func TestAHoldThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				p := n.take(1, &c.opts)
-				ended := w.ends(p)
+				ended := w.Watch(p)
 				synctest.Wait()
 				at := w.Now()
 				w.Do("FLUSHALL")
 				e := <-ended
-				require.LessOrEqual(t, e.at, at+c.by)
-				require.ErrorIs(t, e.cause, berth.ErrNotHeld)
-				require.ErrorIs(t, e.cause, berth.ErrLost, "it is not its own limit that ended it")
+				require.LessOrEqual(t, e.At, at+c.by)
+				require.ErrorIs(t, e.Cause, berth.ErrNotHeld)
+				require.ErrorIs(t, e.Cause, berth.ErrLost, "it is not its own limit that ended it")
 				require.ErrorIs(t, p.Release(context.Background()), berth.ErrNotHeld)
 			})
 		})
@@ -223,9 +224,9 @@ func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
 		q := b.queue(1, nil)
 		w.Advance(time.Second)
 		a.Stall()
-		e := <-w.ends(p)
-		requireWithin(t, lease-margin, e.at)
-		held := q.grantedBy(lease)
+		e := <-w.Watch(p)
+		testkit.RequireWithin(t, lease-margin, e.At)
+		held := q.GrantedBy(lease)
 		a.Flow()
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrLost)
 		err := p.Release(ctx)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -41,7 +42,7 @@ func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
 				require.Empty(t, n.Counts(), "a Release does nothing any more")
 				require.ErrorIs(t, p.Err(), berth.ErrReleased)
 				q := n.queue(1, nil)
-				q.grantedBy(time.Second + c.left)
+				q.GrantedBy(time.Second + c.left)
 			})
 		})
 	}
@@ -71,8 +72,8 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 				q, err := b.Resume(ctx, token)
 				require.NoError(t, err)
 				require.Equal(t, p.Fence(), q.Fence())
-				require.Equal(t, !c.renews, collect(t, b.gpu(1).Holders(ctx))[0].NoRenew)
-				ended := w.ends(q)
+				require.Equal(t, !c.renews, testkit.Collect(t, b.gpu(1).Holders(ctx))[0].NoRenew)
+				ended := w.Watch(q)
 				synctest.Wait()
 				if c.ends == 0 {
 					w.Until(2 * time.Minute)
@@ -80,8 +81,8 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 					return
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
-				requireWithin(t, c.ends, e.at)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
+				testkit.RequireWithin(t, c.ends, e.At)
 			})
 		})
 	}
@@ -95,9 +96,9 @@ func TestReleaseByIDOfAWaiterRefusesItAtOnce(t *testing.T) {
 		heavy := a.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		light := a.queue(2, nil)
 		w.Until(500 * ms)
-		require.NoError(t, operator.ReleaseByID(ctx, gpu, collect(t, a.gpu(2).Waiters(ctx))[0].ID))
-		require.ErrorIs(t, heavy.refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
-		light.granted(500 * ms)
+		require.NoError(t, operator.ReleaseByID(ctx, gpu, testkit.Collect(t, a.gpu(2).Waiters(ctx))[0].ID))
+		require.ErrorIs(t, heavy.Refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
+		light.Granted(500 * ms)
 		require.NoError(t, p.Err())
 	})
 }
@@ -106,11 +107,11 @@ func TestAHolderThatNeverWaitedHearsOfAForcedReleaseWithItsHeartbeat(t *testing.
 	inWorld(t, func(t *testing.T, w *world) {
 		a, operator := w.node(), w.node()
 		p := a.take(1, nil)
-		ended := w.ends(p)
+		ended := w.Watch(p)
 		w.Until(500 * ms)
 		require.NoError(t, operator.ReleaseByID(context.Background(), gpu, p.ID()))
 		e := <-ended
-		require.Equal(t, 2*time.Second, e.at, "it has no subscription")
-		require.ErrorIs(t, e.cause, berth.ErrReleased)
+		require.Equal(t, 2*time.Second, e.At, "it has no subscription")
+		require.ErrorIs(t, e.Cause, berth.ErrReleased)
 	})
 }

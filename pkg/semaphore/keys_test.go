@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -35,7 +36,7 @@ func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
 		require.Equal(t, 70*time.Second, w.Expiry())
 
 		require.NoError(t, p.Release(context.Background()))
-		second := q.granted(3700 * ms)
+		second := q.Granted(3700 * ms)
 		require.Equal(t, roundUp(3700*ms+time.Minute), w.Expiry(), "confirmed for a minute")
 		require.NoError(t, second.Release(context.Background()))
 		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys(), "they stay")
@@ -74,7 +75,7 @@ func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
 		require.Equal(t, 66*time.Second, w.Expiry())
 		b.Flow()
 		b.Deafen(false)
-		<-q.done
+		<-q.Done
 	})
 }
 
@@ -99,7 +100,7 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 		check(-1)
 		require.NoError(t, s.Resize(ctx, 4, nil))
 		check(-1)
-		second := q.granted(10 * time.Second)
+		second := q.Granted(10 * time.Second)
 		check(-1)
 		w.Advance(10 * time.Second)
 		require.NoError(t, forever.Release(ctx))
@@ -193,12 +194,12 @@ func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
 		p := a.take(1, nil)
 		first := b.queue(1, nil) // subscribes
 		require.NoError(t, p.Release(context.Background()))
-		p = first.granted(w.Now())
+		p = first.Granted(w.Now())
 		a.Reset()
 		b.Reset()
 		q := b.queue(1, nil)
 		require.NoError(t, p.Release(context.Background()))
-		q.granted(0)
+		q.Granted(0)
 		require.Equal(t, map[string]int{"semaphore_acquire": 1, "semaphore_release": 1}, b.Counts())
 		require.Empty(t, a.Counts())
 	})
@@ -284,7 +285,7 @@ func refusesFormat(t *testing.T, number int, put func(w *world)) {
 			reply := w.Call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)
 		}
-		n.close()
+		n.Shut()
 		require.Equal(t, before, w.Dump())
 		require.EqualValues(t, -1, w.Int("PTTL", stateKey))
 	})
@@ -309,7 +310,7 @@ func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
 				_, err := n.gpu(c.capacity).Acquire(context.Background(), nil)
 				require.ErrorIs(t, err, berth.ErrNotAcquired)
 				require.ErrorContains(t, err, c.key)
-				n.close()
+				n.Shut()
 				require.Equal(t, []string{c.key}, w.Keys(), "nothing is written")
 			})
 		})
@@ -390,7 +391,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		var refusal *berth.AcquireError
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, berth.ReasonTooHeavy, refusal.Reason)
-		n.close()
+		n.Shut()
 		require.Empty(t, w.Keys())
 	})
 }
@@ -436,12 +437,12 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 			}
 			w.Advance(2 * time.Second) // rewritten by a renewal
 			require.Equal(t, thin, w.Thin())
-			h := collect(t, n.gpu(1).Holders(ctx))[0]
+			h := testkit.Collect(t, n.gpu(1).Holders(ctx))[0]
 			require.Equal(t, odd, h.Owner)
 			require.Equal(t, odd, h.Label)
 			require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
 		}
-		require.Equal(t, odd, collect(t, n.gpu(1).Waiters(ctx))[0].Owner)
+		require.Equal(t, odd, testkit.Collect(t, n.gpu(1).Waiters(ctx))[0].Owner)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -40,30 +41,6 @@ func TestAPermitIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	}
 }
 
-// end is when a permit's context ended, and why.
-type end struct {
-	at    time.Duration
-	cause error
-}
-
-// ends watches a permit.
-func (w *world) ends(p *semaphore.Permit) <-chan end {
-	ch := make(chan end, 1)
-	go func() {
-		<-p.Done()
-		ch <- end{w.Now(), context.Cause(p.Context())}
-	}()
-	return ch
-}
-
-// requireWithin compares a local deadline. One that comes from a request in the
-// middle of a millisecond is up to one later: the server counts whole ones.
-func requireWithin(t *testing.T, want, got time.Duration) {
-	t.Helper()
-	require.GreaterOrEqual(t, got, want)
-	require.Less(t, got, want+ms)
-}
-
 func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
 	for name, opts := range map[string]semaphore.AcquireOptions{
 		"the default lease":           {},
@@ -78,7 +55,7 @@ func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
 				p := n.take(1, &opts)
 				w.Advance(10 * time.Second)
 				require.NoError(t, p.Err())
-				ended := w.ends(p)
+				ended := w.Watch(p)
 				synctest.Wait()
 				n.Cut()
 				left, ok := w.LeftOf(p.ID())
@@ -89,9 +66,9 @@ func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
 					length = lease
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrLost)
-				require.ErrorIs(t, e.cause, berth.ErrNotHeld)
-				requireWithin(t, deadline-2*ms-length/100, e.at)
+				require.ErrorIs(t, e.Cause, berth.ErrLost)
+				require.ErrorIs(t, e.Cause, berth.ErrNotHeld)
+				testkit.RequireWithin(t, deadline-2*ms-length/100, e.At)
 				require.ErrorIs(t, p.Renew(context.Background()), berth.ErrLost)
 			})
 		})
@@ -106,9 +83,9 @@ func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
 		start := w.Now()
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true})
 		require.Equal(t, start+100*ms, w.Now())
-		e := <-w.ends(p)
-		requireWithin(t, start+lease-margin, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrExpired)
+		e := <-w.Watch(p)
+		testkit.RequireWithin(t, start+lease-margin, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
 	})
 }
 
@@ -118,9 +95,9 @@ func TestAPermitThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: length})
-				e := <-w.ends(p)
-				requireWithin(t, length-2*ms-length/100, e.at)
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				e := <-w.Watch(p)
+				testkit.RequireWithin(t, length-2*ms-length/100, e.At)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
 				require.ErrorIs(t, p.Err(), berth.ErrNotHeld)
 				w.Until(length - ms)
 				require.Equal(t, 1, w.stats().Held)
@@ -137,14 +114,14 @@ func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
-		ended := w.ends(p)
+		ended := w.Watch(p)
 		for range 10 {
 			w.Advance(900 * ms)
 			require.NoError(t, p.Renew(context.Background()))
 			left, _ := w.LeftOf(p.ID())
 			require.Equal(t, time.Second, left)
 		}
-		requireWithin(t, 10*time.Second-12*ms, (<-ended).at)
+		testkit.RequireWithin(t, 10*time.Second-12*ms, (<-ended).At)
 	})
 }
 
@@ -162,19 +139,19 @@ func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.node()
 				p := n.take(1, &opts)
-				ended := w.ends(p)
+				ended := w.Watch(p)
 				limit := opts.MaxHold
 				for w.Now() < limit*9/10 {
 					w.Advance(limit / 10)
 					require.NoError(t, p.Renew(context.Background()))
 				}
 				e := <-ended
-				require.ErrorIs(t, e.cause, berth.ErrExpired)
+				require.ErrorIs(t, e.Cause, berth.ErrExpired)
 				length := opts.Lease
 				if length == 0 {
 					length = lease
 				}
-				requireWithin(t, limit-2*ms-min(length, limit)/100, e.at)
+				testkit.RequireWithin(t, limit-2*ms-min(length, limit)/100, e.At)
 				w.Until(limit - ms)
 				require.Equal(t, 1, w.stats().Held)
 				w.Until(limit)

@@ -19,9 +19,9 @@ func TestAHigherPriorityThatFitsPassesAHeadThatDoesNot(t *testing.T) {
 		n := w.node()
 		n.take(2, nil)
 		heavy := n.queue(2, &semaphore.AcquireOptions{Weight: 2})
-		n.queue(2, &semaphore.AcquireOptions{Priority: 1}).granted(0)
-		require.True(t, heavy.pending())
-		require.True(t, n.queue(2, nil).pending())
+		n.queue(2, &semaphore.AcquireOptions{Priority: 1}).Granted(0)
+		require.True(t, heavy.Pending())
+		require.True(t, n.queue(2, nil).Pending())
 	})
 }
 
@@ -45,10 +45,10 @@ func TestADeadHoldersPlaceIsGrantedThoughItsRenewalsMovedTheEnd(t *testing.T) {
 				p := a.take(1, nil)
 				q := b.queue(1, nil)
 				w.Advance(time.Duration(i) * 1777 * ms)
-				a.die()
+				a.Die()
 				left, _ := w.LeftOf(p.ID())
 				at := w.Now() + left
-				q.grantedBy(at)
+				q.GrantedBy(at)
 			})
 		})
 	}
@@ -60,8 +60,8 @@ func TestADeadHeavyHeadIsSkippedWhenItExpires(t *testing.T) {
 		a.take(3, nil)
 		b.queue(3, &semaphore.AcquireOptions{Weight: 3})
 		q := c.queue(3, &semaphore.AcquireOptions{Weight: 2})
-		b.die()
-		q.grantedBy(lease)
+		b.Die()
+		q.GrantedBy(lease)
 	})
 }
 
@@ -75,9 +75,9 @@ func TestAnEarlierEndIsPushedToTheFirstInLine(t *testing.T) {
 		q := b.queue(1, nil)
 		w.Advance(500 * ms)
 		require.NoError(t, p.Release(context.Background()))
-		short.granted(500 * ms)
-		a.die()
-		q.granted(800 * ms)
+		short.Granted(500 * ms)
+		a.Die()
+		q.Granted(800 * ms)
 	})
 }
 
@@ -89,9 +89,9 @@ func TestAnEarlierEndOfADirectGrantIsPushedToTheFirstInLine(t *testing.T) {
 		q := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		w.Advance(100 * ms)
 		p := a.take(2, &semaphore.AcquireOptions{Priority: 1, NoRenew: true, Lease: 300 * ms})
-		require.ErrorIs(t, (<-w.ends(p)).cause, berth.ErrExpired)
+		require.ErrorIs(t, (<-w.Watch(p)).Cause, berth.ErrExpired)
 		w.Until(400 * ms)
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		require.Equal(t, int64(1), w.Field("used"), "its node swept at that very instant")
 	})
 }
@@ -186,6 +186,6 @@ func TestAClaimThatCannotBeReadIsNobodysConcern(t *testing.T) {
 		q := n.queue(1, nil)
 		w.Do("HDEL", stateKey, "c:dead.1")
 		require.NoError(t, p.Release(context.Background()))
-		q.granted(0)
+		q.Granted(0)
 	})
 }

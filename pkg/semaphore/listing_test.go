@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -33,14 +34,14 @@ func TestAHolderIsListedWithAllThatItAskedFor(t *testing.T) {
 					Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute, Granted: granted,
 					Held: 1500 * ms, Meta: map[string]string{"job": "42"},
 				}
-				require.Equal(t, []semaphore.Holder{want}, collect(t, n.gpu(capacity).Holders(ctx)))
+				require.Equal(t, []semaphore.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
 
 				_, err = p.Detach(ctx)
 				require.NoError(t, err)
 				want.Detached = true
-				require.Equal(t, []semaphore.Holder{want}, collect(t, n.gpu(capacity).Holders(ctx)))
+				require.Equal(t, []semaphore.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
 				w.Advance(3500 * ms)
-				require.Empty(t, collect(t, n.gpu(capacity).Holders(ctx)), "what has expired is not held, swept or not")
+				require.Empty(t, testkit.Collect(t, n.gpu(capacity).Holders(ctx)), "what has expired is not held, swept or not")
 			})
 		})
 	}
@@ -50,7 +51,7 @@ func TestAHolderWithoutEndIsListedAsSuch(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
-		h := collect(t, n.gpu(1).Holders(context.Background()))
+		h := testkit.Collect(t, n.gpu(1).Holders(context.Background()))
 		require.Len(t, h, 1)
 		require.Equal(t, berth.Forever, h[0].Lease)
 		require.Equal(t, berth.Forever, h[0].Left)
@@ -72,7 +73,7 @@ func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
 		queue(b, "last", -128)
 		queue(b, "second", 1)
 		var order []string
-		for i, waiter := range collect(t, a.gpu(1).Waiters(ctx)) {
+		for i, waiter := range testkit.Collect(t, a.gpu(1).Waiters(ctx)) {
 			require.Equal(t, i, waiter.Ahead)
 			order = append(order, waiter.Owner)
 		}
@@ -91,7 +92,7 @@ func TestAWaiterIsListedWithAllThatItAskedFor(t *testing.T) {
 			Weight: 2, Priority: 4, Meta: map[string]string{"job": "42"},
 		})
 		w.Advance(1500 * ms)
-		waiters := collect(t, n.gpu(3).Waiters(ctx))
+		waiters := testkit.Collect(t, n.gpu(3).Waiters(ctx))
 		require.Len(t, waiters, 1)
 		// The hold's heartbeat, at 2 s, takes it along if it is due soon: it is
 		// not, so nothing was heard of it since it came.
@@ -111,7 +112,7 @@ func TestADeadWaiterIsNotListed(t *testing.T) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
 		owners := func() (ids []string) {
-			for _, waiter := range collect(t, n.gpu(1).Waiters(context.Background())) {
+			for _, waiter := range testkit.Collect(t, n.gpu(1).Waiters(context.Background())) {
 				require.Equal(t, len(ids), waiter.Ahead)
 				ids = append(ids, waiter.ID)
 			}
@@ -138,7 +139,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 		}
 		s := n.gpu(many)
 		held := make(map[string]bool)
-		for _, h := range collect(t, s.Holders(ctx)) {
+		for _, h := range testkit.Collect(t, s.Holders(ctx)) {
 			require.False(t, held[h.ID], "%s is there twice", h.ID)
 			held[h.ID] = true
 		}
@@ -147,7 +148,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 			require.True(t, held[fmt.Sprintf("h.%d", i)])
 		}
 		n.Reset()
-		waiters := collect(t, s.Waiters(ctx))
+		waiters := testkit.Collect(t, s.Waiters(ctx))
 		require.Len(t, waiters, many)
 		for i, waiter := range waiters {
 			require.Equal(t, fmt.Sprintf("w.%d", i), waiter.ID)
@@ -179,7 +180,7 @@ func TestWaitersBehindAPageOfDeadOnesAreListed(t *testing.T) {
 		}
 		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
 		w.Advance(lease)
-		waiters := collect(t, n.gpu(1).Waiters(context.Background()))
+		waiters := testkit.Collect(t, n.gpu(1).Waiters(context.Background()))
 		require.Len(t, waiters, 1)
 		require.Equal(t, "alive.1", waiters[0].ID)
 		require.Zero(t, waiters[0].Ahead)
@@ -229,7 +230,7 @@ func TestStatsCountWhatIsHeldAndWhoWaits(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 5}, stats, "the handle knows its capacity")
 		require.Equal(t, 5, stats.Available())
-		unknown := collect(t, n.Stats(ctx, gpu))[0]
+		unknown := testkit.Collect(t, n.Stats(ctx, gpu))[0]
 		require.Equal(t, semaphore.Stats{Name: gpu}, unknown)
 		require.False(t, unknown.Known())
 		require.Zero(t, unknown.Available())
@@ -317,10 +318,10 @@ func TestStatsOfAllNamesSkipIdleOnes(t *testing.T) {
 		require.Equal(t, map[string]semaphore.Stats{
 			"held":  {Name: "held", Capacity: 2, Held: 1, Holders: 1},
 			"odd *": {Name: "odd *", Capacity: 1, Held: 1, Holders: 1},
-		}, byName(collect(t, n.Stats(ctx))))
+		}, byName(testkit.Collect(t, n.Stats(ctx))))
 		require.Equal(t, map[string]semaphore.Stats{
 			"idle": {Name: "idle", Capacity: 2}, "idle too": {Name: "idle too", Capacity: 1}, "never": {Name: "never"},
-		}, byName(collect(t, n.Stats(ctx, "idle", "idle too", "never"))), "those that are named are there")
+		}, byName(testkit.Collect(t, n.Stats(ctx, "idle", "idle too", "never"))), "those that are named are there")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -78,10 +79,10 @@ func TestAnAcquireThatRunsAgainMeetsAGrant(t *testing.T) {
 				p := a.take(1, nil)
 				b.Once("semaphore_acquire", link.LoseReply)
 				q := b.queue(1, &opts)
-				require.True(t, q.pending())
+				require.True(t, q.Pending())
 				require.Equal(t, 1, w.stats().Waiting)
 				require.NoError(t, p.Release(context.Background()))
-				held := q.granted(500 * ms)
+				held := q.Granted(500 * ms)
 				for range 10 {
 					w.honest(held)
 					w.Advance(10 * ms)
@@ -134,7 +135,7 @@ func TestAReleaseThatNobodyAnswersLeavesThePermitToItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		p := n.take(1, nil)
-		n.die()
+		n.Die()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		require.Error(t, p.Release(ctx))
@@ -161,9 +162,9 @@ func TestAWaitOutlivesEveryLostReply(t *testing.T) {
 		require.Equal(t, 1, w.stats().Waiting)
 		require.NoError(t, p.Release(context.Background()))
 		b.OnCommand(nil)
-		<-q.done
-		require.NoError(t, q.err)
-		require.LessOrEqual(t, q.at, 10*time.Second+lease/3)
+		<-q.Done
+		require.NoError(t, q.Err)
+		require.LessOrEqual(t, q.At, 10*time.Second+lease/3)
 		require.Equal(t, 1, w.stats().Holders)
 	})
 }
@@ -176,11 +177,11 @@ func TestALostPushIsMadeUpForByTheHeartbeat(t *testing.T) {
 		b.Deafen(true)
 		w.Advance(100 * ms)
 		require.NoError(t, p.Release(context.Background()))
-		require.True(t, q.pending())
-		<-q.done
-		require.NoError(t, q.err)
-		require.LessOrEqual(t, q.at, lease/3)
-		w.honest(q.permit)
+		require.True(t, q.Pending())
+		<-q.Done
+		require.NoError(t, q.Err)
+		require.LessOrEqual(t, q.At, lease/3)
+		w.honest(q.Got)
 	})
 }
 
@@ -192,16 +193,16 @@ func TestABrokenSubscriptionAsksAnewAtOnce(t *testing.T) {
 		w.Advance(100 * ms)
 		b.Break()
 		require.NoError(t, p.Release(context.Background())) // nobody hears it
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		// With RESP2, rueidis subscribes again only when it has noticed that its
 		// connections for calls are broken too.
 		for range 64 {
 			_, err := b.gpu(1).Stats(context.Background())
 			require.NoError(t, err)
 		}
-		<-q.done
-		require.NoError(t, q.err)
-		require.LessOrEqual(t, q.at, 600*ms, "the new subscription asks, no heartbeat is due before 1.8 s")
+		<-q.Done
+		require.NoError(t, q.Err)
+		require.LessOrEqual(t, q.At, 600*ms, "the new subscription asks, no heartbeat is due before 1.8 s")
 	})
 }
 
@@ -215,9 +216,9 @@ func TestAPushBeforeTheReplyCounts(t *testing.T) {
 		q := b.queue(1, nil)
 		require.Equal(t, 1, w.stats().Waiting)
 		require.NoError(t, p.Release(context.Background()))
-		require.True(t, q.pending())
-		q.granted(500 * ms)
-		w.honest(q.permit)
+		require.True(t, q.Pending())
+		q.Granted(500 * ms)
+		w.honest(q.Got)
 	})
 }
 
@@ -225,8 +226,8 @@ func TestAPushBeforeTheReplyCounts(t *testing.T) {
 func (n *node) subscribe(t *testing.T) {
 	t.Helper()
 	q := n.queue(1, nil)
-	q.cancel(nil)
-	<-q.done
+	q.Cancel(nil)
+	<-q.Done
 	synctest.Wait()
 }
 
@@ -252,18 +253,18 @@ func TestAFalsePushIsBelievedNoLongerThanTheLawAllows(t *testing.T) {
 		q := b.queue(1, nil)
 		behind := a.queue(1, nil)
 		w.Until(2500 * ms) // last heard of at 2 s
-		claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
+		claim := testkit.Collect(t, b.gpu(1).Waiters(ctx))[0].ID
 		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(claim, p.Fence()+1))
-		false1 := q.granted(2500 * ms)
+		false1 := q.Granted(2500 * ms)
 		// No push sets a deadline: it is that of the last heartbeat.
 		require.LessOrEqual(t, false1.Left(), 2*time.Second+lease-margin-w.Now())
-		e := <-w.ends(false1)
-		require.ErrorIs(t, e.cause, berth.ErrLost)
-		require.LessOrEqual(t, e.at, 2500*ms+lease/3+ms, "the next heartbeat says that it waits")
+		e := <-w.Watch(false1)
+		require.ErrorIs(t, e.Cause, berth.ErrLost)
+		require.LessOrEqual(t, e.At, 2500*ms+lease/3+ms, "the next heartbeat says that it waits")
 		synctest.Wait()
 		require.Equal(t, 1, w.stats().Waiting, "its place is given up")
 		require.NoError(t, p.Release(ctx))
-		behind.granted(w.Now())
+		behind.Granted(w.Now())
 	})
 }
 
@@ -273,7 +274,7 @@ func TestAFalsePushLongAfterTheLastHeartbeatIsNotBelieved(t *testing.T) {
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
-		claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
+		claim := testkit.Collect(t, b.gpu(1).Waiters(ctx))[0].ID
 		b.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "semaphore_renew" {
 				return link.LoseRequest
@@ -285,7 +286,7 @@ func TestAFalsePushLongAfterTheLastHeartbeatIsNotBelieved(t *testing.T) {
 		b.Reset()
 		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(claim, p.Fence()+1))
 		synctest.Wait()
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		require.GreaterOrEqual(t, b.Count("semaphore_renew"), 1, "it asked")
 		require.Equal(t, 1, w.stats().Waiting)
 	})
@@ -301,14 +302,14 @@ func TestAFalsePushForAFixedLeaseIsNotBelieved(t *testing.T) {
 				a, b := w.node(), w.node()
 				p := a.take(1, nil)
 				q := b.queue(1, &opts)
-				claim := collect(t, b.gpu(1).Waiters(ctx))[0].ID
+				claim := testkit.Collect(t, b.gpu(1).Waiters(ctx))[0].ID
 				for range 3 {
 					w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(claim, p.Fence()+1))
 					synctest.Wait()
-					require.True(t, q.pending())
+					require.True(t, q.Pending())
 				}
 				require.NoError(t, p.Release(ctx))
-				q.granted(0)
+				q.Granted(0)
 			})
 		})
 	}
@@ -320,7 +321,7 @@ func TestPushesThatNobodyWaitsForAreIgnored(t *testing.T) {
 		n := w.node()
 		p := n.take(1, nil)
 		q := n.queue(1, nil)
-		claim := collect(t, n.gpu(1).Waiters(ctx))[0].ID
+		claim := testkit.Collect(t, n.gpu(1).Waiters(ctx))[0].ID
 		channel := "berth:wake:" + n.Node()
 		for _, payload := range []string{
 			"", "garbage", "7:granted", "7:granted3:gpu", "99:granted3:gpu", "-1:x", "7:granted3:gpu3:abc",
@@ -337,11 +338,11 @@ func TestPushesThatNobodyWaitsForAreIgnored(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		require.True(t, q.pending(), "what ends a claim is for the server to say")
+		require.True(t, q.Pending(), "what ends a claim is for the server to say")
 		require.NoError(t, p.Err())
 		fence := p.Fence()
 		require.NoError(t, p.Release(ctx))
-		require.Greater(t, q.granted(0).Fence(), fence)
+		require.Greater(t, q.Granted(0).Fence(), fence)
 	})
 }
 
@@ -355,7 +356,7 @@ func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
 				at := w.Now()
 				n.Once(script, link.LoseReply)
 				q := n.queue(capacity, nil)
-				p := q.granted(at + time.Second)
+				p := q.Granted(at + time.Second)
 				w.honest(p)
 				require.Equal(t, 1, w.stats().Held)
 				w.Advance(time.Second)
@@ -374,9 +375,9 @@ func TestAPushAboutAnEarlierPlaceIsNotBelievedForTheNewOne(t *testing.T) {
 		p := a.take(1, nil)
 		b.Once("semaphore_acquire", link.LoseReply)
 		q := b.queue(1, nil)
-		id := collect(t, a.gpu(1).Waiters(context.Background()))[0].ID
+		id := testkit.Collect(t, a.gpu(1).Waiters(context.Background()))[0].ID
 		require.NoError(t, p.Release(context.Background()))
-		earlier := collect(t, a.gpu(1).Holders(context.Background()))[0]
+		earlier := testkit.Collect(t, a.gpu(1).Holders(context.Background()))[0]
 		require.Equal(t, id, earlier.ID)
 		w.Until(lease)
 		p = a.take(1, nil)
@@ -385,10 +386,10 @@ func TestAPushAboutAnEarlierPlaceIsNotBelievedForTheNewOne(t *testing.T) {
 		b.Reset()
 		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(id, earlier.Fence))
 		synctest.Wait()
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")
 		require.NoError(t, p.Release(context.Background()))
-		require.Greater(t, q.granted(7*time.Second).Fence(), earlier.Fence)
+		require.Greater(t, q.Granted(7*time.Second).Fence(), earlier.Fence)
 	})
 }
 
@@ -423,12 +424,12 @@ func TestNoGrantOutlivesTheWaitLeaseBeforeItIsConfirmed(t *testing.T) {
 					}
 					require.NotEqual(t, -1, w.Int("PTTL", stateKey))
 					w.Advance(time.Second)
-					b.die()
+					b.Die()
 					w.Until(at + lease)
 					require.Zero(t, w.stats().Held)
 					require.Zero(t, w.Field("forever"))
-					q.cancel(nil)
-					<-q.done
+					q.Cancel(nil)
+					<-q.Done
 				})
 			})
 		}
@@ -460,10 +461,10 @@ func TestTheServersErrorsEndAWaitOnlyWhenTheyStay(t *testing.T) {
 		n.Cut()
 		q := n.queue(1, nil)
 		w.Advance(20 * time.Second)
-		require.True(t, q.pending(), "a wait is not bounded by Retry")
+		require.True(t, q.Pending(), "a wait is not bounded by Retry")
 		n.Mend()
-		<-q.done
-		require.NoError(t, q.err)
+		<-q.Done
+		require.NoError(t, q.Err)
 
 		n.Cut()
 		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
@@ -479,7 +480,7 @@ func TestAWaitThatEndsBeforeTheServerAnsweredIsAFailure(t *testing.T) {
 		n := w.node()
 		n.Cut()
 		q := n.queue(1, &semaphore.AcquireOptions{MaxWait: time.Second})
-		q.refused(time.Second, berth.ReasonFailed)
+		q.Refused(time.Second, berth.ReasonFailed)
 		n.Mend()
 	})
 }

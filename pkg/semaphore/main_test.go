@@ -1,24 +1,20 @@
 package semaphore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -26,12 +22,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	ms = time.Millisecond
-	// lease is what the clients of these tests have as their wait lease: its
-	// third, half and hundredth are whole milliseconds.
-	lease = 6 * time.Second
-	// margin is what a holder gives up of it: 2 ms and 1 %.
-	margin = 62 * ms
+	ms            = time.Millisecond
+	lease, margin = testkit.Lease, testkit.Margin
 	// gpu is the semaphore of these tests, for those that need only one.
 	gpu = "gpu"
 	// stateKey and lineKey are its keys.
@@ -44,57 +36,30 @@ type world struct{ *testkit.World }
 // inWorld runs a test in virtual time. What the test leaves running fails it.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	testkit.In(t, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
+	testkit.In(t, gpu, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
 // node is a client on a link of its own, as in a process of its own.
 type node struct {
 	*semaphore.Client
-	*link.Link
-	w      *world
-	redis  rueidis.Client
-	mu     sync.Mutex
-	events []observe.Event // guarded by mu
-	closed bool
+	*testkit.Process
+	w *world
 }
 
 // node starts a client. Its lease is that of the tests unless cfg says so.
 func (w *world) node(cfg ...semaphore.Config) *node {
 	w.T.Helper()
-	n := &node{w: w, Link: link.New(testkit.Script)}
-	var err error
-	n.redis, err = w.Server.Client(testkit.RarePings, n.Wrap)
-	require.NoError(w.T, err)
-	w.T.Cleanup(n.redis.Close)
+	n := &node{Process: w.Process(), w: w}
 	var c semaphore.Config
 	if len(cfg) > 0 {
 		c = cfg[0]
 	}
-	if c.Lease == 0 {
-		c.Lease = lease
-	}
-	also := c.Observer
-	c.Observer = observe.Func(func(e observe.Event) {
-		n.mu.Lock()
-		n.events = append(n.events, e)
-		n.mu.Unlock()
-		if also != nil {
-			also.Observe(e)
-		}
-	})
-	n.Client, err = semaphore.New(n.redis, c)
+	c.Lease, c.Observer = cmp.Or(c.Lease, lease), n.Observer(c.Observer)
+	var err error
+	n.Client, err = semaphore.New(n.Redis, c)
 	require.NoError(w.T, err)
-	w.T.Cleanup(func() { n.close() })
+	n.Closes(n.Client.Close)
 	return n
-}
-
-// close ends the client, as a program does before it ends.
-func (n *node) close() {
-	if n.closed {
-		return
-	}
-	n.closed = true
-	_ = n.Client.Close(context.Background())
 }
 
 // connect makes all of the client's connections for calls, and has it acquire once.
@@ -105,15 +70,8 @@ func (n *node) connect() {
 	p, err := s.Acquire(context.Background(), nil)
 	require.NoError(n.w.T, err)
 	require.NoError(n.w.T, p.Release(context.Background()))
-	for range 16 { // each goes over one of two connections
-		require.NoError(n.w.T, n.redis.Do(context.Background(), n.redis.B().Exists().Key("connect").Build()).Error())
-	}
 	n.w.Do("DEL", "berth:sem:{connect}:state")
-	synctest.Wait() // also for what the first claim has the client load
-	n.mu.Lock()
-	n.events = nil
-	n.mu.Unlock()
-	n.Reset()
+	n.Connected()
 }
 
 // asks says whether a command is the script of a verb, that of semaphores or that of thin names.
@@ -123,10 +81,6 @@ func asks(c link.Command, verb string) bool {
 
 // asked is how many scripts of a verb have been sent since the last Reset.
 func (n *node) asked(verb string) int { return n.Count("semaphore_"+verb) + n.Count("thin_"+verb) }
-
-// die ends the node's connections for good: nothing of it reaches the server
-// any more, as after a kill -9.
-func (n *node) die() { n.Cut() }
 
 // gpu is the semaphore of these tests.
 func (n *node) gpu(capacity int) *semaphore.Semaphore {
@@ -144,26 +98,8 @@ func (n *node) take(capacity int, opts *semaphore.AcquireOptions) *semaphore.Per
 	return p
 }
 
-// kinds are the kinds of the events so far, but for those in leave.
-func (n *node) kinds() []observe.Kind {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var kinds []observe.Kind
-	for _, e := range n.events {
-		kinds = append(kinds, e.Kind)
-	}
-	return kinds
-}
-
 // wait is an acquire that is on its way.
-type wait struct {
-	w      *world
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	permit *semaphore.Permit
-	err    error
-	at     time.Duration // when it returned
-}
+type wait = testkit.Wait[*semaphore.Permit]
 
 // queue acquires in the background, and lets everything settle.
 func (n *node) queue(capacity int, opts *semaphore.AcquireOptions) *wait {
@@ -172,61 +108,7 @@ func (n *node) queue(capacity int, opts *semaphore.AcquireOptions) *wait {
 }
 
 func (n *node) queueOn(ctx context.Context, s *semaphore.Semaphore, opts *semaphore.AcquireOptions) *wait {
-	a := &wait{w: n.w, done: make(chan struct{})}
-	ctx, a.cancel = context.WithCancelCause(ctx)
-	go func() {
-		defer close(a.done)
-		a.permit, a.err = s.Acquire(ctx, opts)
-		a.at = n.w.Now()
-	}()
-	synctest.Wait()
-	return a
-}
-
-// pending says that the acquire has not returned.
-func (a *wait) pending() bool {
-	select {
-	case <-a.done:
-		return false
-	default:
-		return true
-	}
-}
-
-// granted waits for the permit, and fails if it came at another time.
-func (a *wait) granted(at time.Duration) *semaphore.Permit {
-	a.w.T.Helper()
-	<-a.done
-	require.NoError(a.w.T, a.err)
-	require.Equal(a.w.T, at, a.at, "when it was granted")
-	return a.permit
-}
-
-// grantedBy waits for the permit, and fails if it came before at, or more than
-// 50 ms after it.
-func (a *wait) grantedBy(at time.Duration) *semaphore.Permit {
-	a.w.T.Helper()
-	<-a.done
-	require.NoError(a.w.T, a.err)
-	require.GreaterOrEqual(a.w.T, a.at, at)
-	require.LessOrEqual(a.w.T, a.at, at+50*ms)
-	return a.permit
-}
-
-// refused waits for the error, and fails if it came at another time or for
-// another reason.
-func (a *wait) refused(at time.Duration, reason berth.Reason) *berth.AcquireError {
-	a.w.T.Helper()
-	<-a.done
-	require.Nil(a.w.T, a.permit)
-	require.ErrorIs(a.w.T, a.err, berth.ErrNotAcquired)
-	var refusal *berth.AcquireError
-	require.ErrorAs(a.w.T, a.err, &refusal)
-	require.Equal(a.w.T, reason, refusal.Reason)
-	require.Equal(a.w.T, at, a.at, "when it was refused")
-	require.Equal(a.w.T, gpu, refusal.Name)
-	require.NotEmpty(a.w.T, refusal.Claim)
-	return refusal
+	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
 }
 
 // record is what a node asks for with weight 1, unless change says otherwise.
@@ -260,14 +142,4 @@ func (w *world) stats() semaphore.Stats {
 }
 
 // collect reads a listing to its end.
-func collect[T any](t *testing.T, seq func(func(T, error) bool)) []T {
-	t.Helper()
-	var all []T
-	for item, err := range seq {
-		require.NoError(t, err)
-		all = append(all, item)
-	}
-	return all
-}
-
 var errMine = errors.New("my own reason")

@@ -4,36 +4,16 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-// grantedWithin waits for the permit, and fails unless it came at that moment or
-// less than slack later.
-func (a *wait) grantedWithin(at, slack time.Duration) *semaphore.Permit {
-	a.w.T.Helper()
-	<-a.done
-	require.NoError(a.w.T, a.err)
-	require.GreaterOrEqual(a.w.T, a.at, at, "when it was granted")
-	require.Less(a.w.T, a.at, at+slack, "when it was granted")
-	return a.permit
-}
-
-// requirePending fails unless all of them still wait.
-func (w *world) requirePending(waits ...*wait) {
-	w.T.Helper()
-	synctest.Wait()
-	for i, a := range waits {
-		require.True(w.T, a.pending(), "wait %d has returned", i)
-	}
-}
 
 // heavy is a record's change to a weight.
 func heavy(weight int) func(*engine.Record) {
@@ -59,10 +39,10 @@ func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
 		}
 		fence, ticket := held.Fence(), int64(0) // nobody queued before
 		for i, next := range line {
-			w.requirePending(line[i:]...)
+			testkit.RequirePending(w.T, line[i:]...)
 			w.Advance(time.Duration(i%5) * time.Second)
 			release(t, held)
-			held = next.granted(w.Now())
+			held = next.Granted(w.Now())
 			require.Greater(t, held.Ticket(), ticket)
 			require.Greater(t, held.Fence(), fence)
 			fence, ticket = held.Fence(), held.Ticket()
@@ -84,12 +64,12 @@ func TestFencesRiseInTheOrderOfTheTicketsAlsoWithinOneHandOff(t *testing.T) {
 		release(t, all)
 		fence, ticket := all.Fence(), int64(0)
 		for _, next := range line[:8] {
-			p := next.granted(time.Second)
+			p := next.Granted(time.Second)
 			require.Greater(t, p.Ticket(), ticket)
 			require.Greater(t, p.Fence(), fence)
 			fence, ticket = p.Fence(), p.Ticket()
 		}
-		w.requirePending(line[8:]...)
+		testkit.RequirePending(w.T, line[8:]...)
 	})
 }
 
@@ -100,18 +80,18 @@ func TestAHeavyClaimAtTheHeadIsNotPassedByLighterOnes(t *testing.T) {
 		heavy := a.queue(3, &semaphore.AcquireOptions{Weight: 3})
 		light := b.queue(3, nil) // would fit
 		lighter := b.queue(3, nil)
-		w.requirePending(heavy, light, lighter)
+		testkit.RequirePending(w.T, heavy, light, lighter)
 		release(t, first)
 		w.Advance(time.Minute)
-		w.requirePending(heavy, light, lighter)
+		testkit.RequirePending(w.T, heavy, light, lighter)
 		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 3, Capacity: 3}, w.stats())
 		release(t, second)
-		p := heavy.granted(time.Minute)
-		w.requirePending(light, lighter)
+		p := heavy.Granted(time.Minute)
+		testkit.RequirePending(w.T, light, lighter)
 		w.Advance(time.Second)
 		release(t, p)
-		light.granted(time.Minute + time.Second)
-		lighter.granted(time.Minute + time.Second)
+		light.Granted(time.Minute + time.Second)
+		lighter.Granted(time.Minute + time.Second)
 	})
 }
 
@@ -127,10 +107,10 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 		zeroToo, one, highToo := at(0, a), at(1, b), at(127, b)
 		line := []*wait{high, highToo, one, zero, zeroToo, low}
 		for i, next := range line {
-			w.requirePending(line[i:]...)
+			testkit.RequirePending(w.T, line[i:]...)
 			w.Advance(time.Second)
 			release(t, held)
-			held = next.granted(w.Now())
+			held = next.Granted(w.Now())
 		}
 	})
 }
@@ -143,14 +123,14 @@ func TestAnArrivalNeverPassesAWaiter(t *testing.T) {
 		arrival := b.queue(3, nil) // one is free
 		_, err := b.gpu(3).TryAcquire(context.Background(), nil)
 		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonQueuedAhead, Capacity: 3, Held: 2, Waiting: 2})
-		w.requirePending(heavy, arrival)
+		testkit.RequirePending(w.T, heavy, arrival)
 
 		urgent := b.queue(3, &semaphore.AcquireOptions{Priority: 1})
-		release(t, urgent.granted(0)) // nobody of its priority is ahead
-		w.requirePending(heavy, arrival)
+		release(t, urgent.Granted(0)) // nobody of its priority is ahead
+		testkit.RequirePending(w.T, heavy, arrival)
 		release(t, held)
-		heavy.granted(0)
-		arrival.granted(0)
+		heavy.Granted(0)
+		arrival.Granted(0)
 	})
 }
 
@@ -207,14 +187,14 @@ func TestADeadWaiterAtTheHeadIsPassedWhenItExpires(t *testing.T) {
 		held := a.take(2, nil)
 		dead := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		live := c.queue(2, nil)
-		b.die()
+		b.Die()
 		w.Until(lease - ms)
-		w.requirePending(dead, live)
+		testkit.RequirePending(w.T, dead, live)
 		// Its node is not that of the first in line, which it leaves some time.
-		p := live.grantedWithin(lease, 50*ms)
+		p := live.GrantedWithin(lease, 50*ms)
 		release(t, p)
 		release(t, held)
-		b.close()
+		b.Shut()
 		w.RequireIdle()
 	})
 }
@@ -230,11 +210,11 @@ func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T
 				held := a.take(1, nil)
 				b.queue(1, nil)
 				live := c.queue(1, nil)
-				b.die()
+				b.Die()
 				w.Advance(100 * ms)
 				release(t, held) // to the dead one, that nobody knows to be dead
 				require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
-				live.grantedWithin(short, ms)
+				live.GrantedWithin(short, ms)
 			})
 		})
 	}
@@ -259,10 +239,10 @@ func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
 				p := a.take(1, &test.opts)
 				next := b.queue(1, nil)
 				w.Advance(test.alive)
-				a.die()
+				a.Die()
 				left, ok := w.LeftOf(p.ID())
 				require.True(t, ok)
-				next.grantedWithin(w.Now()+left, ms)
+				next.GrantedWithin(w.Now()+left, ms)
 			})
 		})
 	}
@@ -274,9 +254,9 @@ func TestADeadHoldersPlaceIsGrantedThoughTheFirstInLineDiedToo(t *testing.T) {
 		a.take(1, nil)
 		b.queue(1, nil)
 		next := c.queue(1, nil)
-		a.die()
-		b.die()
-		next.grantedWithin(lease, 50*ms)
+		a.Die()
+		b.Die()
+		next.GrantedWithin(lease, 50*ms)
 	})
 }
 
@@ -297,7 +277,7 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 			crowd(w)
 			n := w.node()
 			live := n.queue(1, nil)
-			live.grantedWithin(lease, 50*ms)
+			live.GrantedWithin(lease, 50*ms)
 			require.LessOrEqual(t, n.Count("semaphore_sweep"), dead/100+2)
 			require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
 		})
@@ -329,19 +309,8 @@ func TestWhoDiedInTheMiddleOfTheLineIsMetByTheHeartbeatsOfTheOthers(t *testing.T
 		require.EqualValues(t, dead+2, w.Field("waiting"))
 		w.Until(lease * 4 / 3)
 		require.EqualValues(t, 2, w.Field("waiting"))
-		w.requirePending(first, last)
+		testkit.RequirePending(w.T, first, last)
 	})
-}
-
-func (n *node) differences() (events []observe.Event) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, e := range n.events {
-		if e.Kind == observe.CapacityDiffers {
-			events = append(events, e)
-		}
-	}
-	return events
 }
 
 func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
@@ -353,9 +322,9 @@ func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
 		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonFull, Capacity: 2, Held: 2})
 		b.queue(5, nil)
 		require.Equal(t, 2, w.stats().Capacity)
-		require.Empty(t, a.differences())
-		require.Len(t, b.differences(), 1)
-		e := b.differences()[0]
+		require.Empty(t, a.Told(observe.CapacityDiffers))
+		require.Len(t, b.Told(observe.CapacityDiffers), 1)
+		e := b.Told(observe.CapacityDiffers)[0]
 		require.Equal(t, gpu, e.Name)
 		require.Equal(t, 2, e.Capacity)
 		require.Equal(t, 5, e.Count)
@@ -363,7 +332,7 @@ func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
 		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
 		b.queue(5, nil)
 		b.queue(5, nil)
-		require.Len(t, b.differences(), 2, "another one is told again")
+		require.Len(t, b.Told(observe.CapacityDiffers), 2, "another one is told again")
 	})
 }
 
@@ -372,7 +341,7 @@ func TestAStrictClientRefusesAnotherCapacity(t *testing.T) {
 		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityStrict})
 		a.take(2, nil)
 		before := w.Dump()
-		refusal := b.queue(3, nil).refused(0, berth.ReasonCapacity)
+		refusal := b.queue(3, nil).Refused(0, berth.ReasonCapacity)
 		require.Equal(t, 2, refusal.Capacity)
 		require.Equal(t, 1, refusal.Held)
 		require.ErrorIs(t, refusal, berth.ErrInvalidConfig)
@@ -389,10 +358,10 @@ func TestAnOverridingClientStoresItsCapacityAndHandsOn(t *testing.T) {
 		first, second := a.queue(1, nil), a.queue(1, nil)
 		w.Advance(time.Second)
 		last := b.queue(2, nil)
-		first.granted(time.Second)
-		w.requirePending(second, last)
+		first.Granted(time.Second)
+		testkit.RequirePending(w.T, second, last)
 		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 2, Capacity: 2}, w.stats())
-		require.Empty(t, b.differences())
+		require.Empty(t, b.Told(observe.CapacityDiffers))
 	})
 }
 
@@ -403,9 +372,9 @@ func TestAResizeUpGrantsAtOnce(t *testing.T) {
 		first, second, third := b.queue(1, nil), b.queue(1, nil), b.queue(1, nil)
 		w.Advance(time.Second)
 		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
-		first.granted(time.Second)
-		second.granted(time.Second)
-		w.requirePending(third)
+		first.Granted(time.Second)
+		second.Granted(time.Second)
+		testkit.RequirePending(w.T, third)
 		require.Equal(t, semaphore.Stats{Held: 3, Holders: 3, Waiting: 1, Capacity: 3}, w.stats())
 	})
 }
@@ -419,11 +388,11 @@ func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
 		w.Advance(time.Minute)
 		for i, p := range held {
 			require.NoError(t, p.Err())
-			w.requirePending(next)
+			testkit.RequirePending(w.T, next)
 			require.Equal(t, semaphore.Stats{Held: 3 - i, Holders: 3 - i, Waiting: 1, Capacity: 1}, w.stats())
 			release(t, p)
 		}
-		next.granted(time.Minute)
+		next.Granted(time.Minute)
 	})
 }
 
@@ -437,16 +406,16 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 		behind := b.queue(4, &semaphore.AcquireOptions{Weight: 3})
 		w.Advance(time.Second)
 		require.NoError(t, a.gpu(4).Resize(ctx, 2, nil))
-		refusal := head.refused(time.Second, berth.ReasonTooHeavy)
+		refusal := head.Refused(time.Second, berth.ReasonTooHeavy)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
 		require.Equal(t, []int{2, 2, 2}, []int{refusal.Capacity, refusal.Held, refusal.Waiting}, "as the server has it now")
 		w.Advance(lease / 3) // its own heartbeat asks
-		require.False(t, behind.pending())
-		require.ErrorAs(t, behind.err, &refusal)
+		require.False(t, behind.Pending())
+		require.ErrorAs(t, behind.Err, &refusal)
 		require.Equal(t, berth.ReasonTooHeavy, refusal.Reason)
-		w.requirePending(fits)
+		testkit.RequirePending(w.T, fits)
 		release(t, held)
-		release(t, fits.granted(time.Second+lease/3))
+		release(t, fits.Granted(time.Second+lease/3))
 		w.RequireIdle()
 	})
 }
@@ -459,10 +428,10 @@ func TestAWaitThatIsTooHeavyHearsOfItByItsHeartbeatToo(t *testing.T) {
 		b.Deafen(true)
 		w.Advance(time.Second)
 		require.NoError(t, a.gpu(4).Resize(context.Background(), 2, nil))
-		<-head.done
-		head.refused(head.at, berth.ReasonTooHeavy)
-		require.Greater(t, head.at, time.Second, "not by the push")
-		require.LessOrEqual(t, head.at, 2*time.Second, "a third of the wait lease")
+		<-head.Done
+		head.Refused(head.At, berth.ReasonTooHeavy)
+		require.Greater(t, head.At, time.Second, "not by the push")
+		require.LessOrEqual(t, head.At, 2*time.Second, "a third of the wait lease")
 	})
 }
 
@@ -482,15 +451,15 @@ func TestClientsWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
 		}
 		require.Equal(t, []time.Duration{time.Minute, 300 * ms, 300 * ms, time.Minute},
 			[]time.Duration{left(a), left(b), left(bound), left(c)})
-		short.die()
+		short.Die()
 		w.Until(300*ms - ms)
 		require.Equal(t, semaphore.Stats{Held: 4, Holders: 4, Waiting: 2, Capacity: 4}, w.stats())
 		w.Until(300 * ms)
 		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
-		long.die()
+		long.Die()
 		w.Until(time.Minute - ms)
 		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
-		w.requirePending(waits, impatient)
+		testkit.RequirePending(w.T, waits, impatient)
 		w.Until(time.Minute)
 		require.Equal(t, semaphore.Stats{Capacity: 4}, w.stats())
 		require.ErrorIs(t, a.Err(), berth.ErrLost)

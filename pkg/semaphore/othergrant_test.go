@@ -19,7 +19,7 @@ func TestAPermitWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
 		q := n.queue(2, nil)
 		failover := w.Snapshot()
 		require.NoError(t, x.Release(ctx))
-		held := q.granted(w.Now())
+		held := q.Granted(w.Now())
 		failover()
 		w.Advance(ms)
 		require.NoError(t, y.Release(ctx))

@@ -74,7 +74,7 @@ func TestALeaseBelowTheWaitLeaseIsConfirmedBeforeItIsBelieved(t *testing.T) {
 		q := b.queue(1, &semaphore.AcquireOptions{Lease: time.Second})
 		b.Reset()
 		require.NoError(t, p.Release(ctx))
-		held := q.granted(w.Now())
+		held := q.Granted(w.Now())
 		require.Equal(t, 1, b.Count("semaphore_renew"))
 		require.LessOrEqual(t, held.Left(), time.Second)
 	})
@@ -87,9 +87,9 @@ func TestAWaitThatIsRefusedForGoodEnds(t *testing.T) {
 		a.take(1, nil)
 		q := b.queue(1, nil)
 		w.SetCount("fmt", 3)
-		<-q.done
-		require.ErrorIs(t, q.err, berth.ErrIncompatible)
-		require.LessOrEqual(t, q.at, lease/3)
+		<-q.Done
+		require.ErrorIs(t, q.Err, berth.ErrIncompatible)
+		require.LessOrEqual(t, q.At, lease/3)
 		w.SetCount("fmt", 2)
 	})
 }
@@ -100,7 +100,7 @@ func TestResumeOnAClosedClientTakesNothingUp(t *testing.T) {
 		a, b, c := w.node(), w.node(), w.node()
 		token, err := a.take(1, nil).Detach(ctx)
 		require.NoError(t, err)
-		b.close()
+		b.Shut()
 		_, err = b.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		p, err := c.Resume(ctx, token)

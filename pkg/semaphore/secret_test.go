@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -29,17 +30,17 @@ func TestAForgedPushChangesNothing(t *testing.T) {
 						a, b := w.node(), w.node()
 						p := a.take(1, nil)
 						q, own := b.queue(1, opts), a.queue(1, nil)
-						line := collect(t, a.gpu(1).Waiters(ctx))
+						line := testkit.Collect(t, a.gpu(1).Waiters(ctx))
 						w.Until(500 * ms)
 						b.Reset()
 						w.Do("PUBLISH", "berth:wake:"+b.Node(), grantedPush(line[0].ID, 1<<63-1, forge(w, line[1].ID)))
 						synctest.Wait()
-						require.True(t, q.pending())
+						require.True(t, q.Pending())
 						require.Empty(t, b.Counts(), "it is not even asked about")
 						require.NoError(t, p.Release(ctx))
-						held := q.granted(500 * ms)
+						held := q.Granted(500 * ms)
 						require.Equal(t, w.Field("fence"), held.Fence())
-						own.cancel(nil)
+						own.Cancel(nil)
 					})
 				})
 			}
@@ -60,7 +61,7 @@ func TestARestoredClaimHasItsSecret(t *testing.T) {
 		w.Advance(lease / 3)
 		require.Equal(t, secret, w.Secret(id))
 		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, id, q.granted(w.Now()).ID(), "its push is believed, once it was asked about")
+		require.Equal(t, id, q.Granted(w.Now()).ID(), "its push is believed, once it was asked about")
 		require.Equal(t, secret, w.Secret(id))
 	})
 }
@@ -77,7 +78,7 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		require.NotEqual(t, secrets[0], secrets[1])
 		_, busy := b.gpu(2).TryAcquire(ctx, nil)
 		require.Error(t, busy)
-		<-q.done
+		<-q.Done
 		token, err := p.Detach(ctx)
 		require.NoError(t, err)
 		resumed, err := b.Resume(ctx, token)
@@ -89,11 +90,7 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		for h, err := range a.gpu(2).Holders(ctx) {
 			listed = append(listed, h, err)
 		}
-		a.mu.Lock()
-		b.mu.Lock()
-		shown := fmt.Sprintf("%+v %v %v %v %+v %+v %+v %s", listed, busy, q.err, damaged, a.events, b.events, token, token)
-		b.mu.Unlock()
-		a.mu.Unlock()
+		shown := fmt.Sprintf("%+v %v %v %v %+v %+v %+v %s", listed, busy, q.Err, damaged, a.Events(), b.Events(), token, token)
 		for _, secret := range secrets {
 			require.NotContains(t, shown, secret)
 		}
@@ -123,10 +120,10 @@ func TestAFloodOfPushesAsksNoMoreThanTheServerAnswers(t *testing.T) {
 		b.Reset()
 		w.Advance(lease/3 - ms - time.Second)
 		require.LessOrEqual(t, b.Count("semaphore_sweep")+b.Count("semaphore_renew"), 1, "and nothing when it is over")
-		require.True(t, q.pending())
+		require.True(t, q.Pending())
 		require.NoError(t, p.Err())
 		require.NoError(t, p.Release(context.Background()))
-		q.granted(w.Now())
+		q.Granted(w.Now())
 	})
 }
 
@@ -147,11 +144,11 @@ func TestAPushAboutADeadlineFarOffDelaysNothing(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				a, b := w.node(), w.node()
 				a.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
-				a.die()
+				a.Die()
 				q := b.queue(1, nil)
 				w.Until(500 * ms)
 				w.Do("PUBLISH", "berth:wake:"+b.Node(), "4:next3:gpu"+strconv.Itoa(len(far))+":"+far)
-				q.grantedBy(time.Second)
+				q.GrantedBy(time.Second)
 			})
 		})
 	}

@@ -26,18 +26,6 @@ func (n *node) demote() {
 	})
 }
 
-// unavailable are the events of that kind so far.
-func (n *node) unavailable() (told []observe.Event) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, e := range n.events {
-		if e.Kind == observe.Unavailable {
-			told = append(told, e)
-		}
-	}
-	return told
-}
-
 // A claim that gets nowhere because of the server says so after a few seconds and
 // then once a minute, with what the server said, since when and how often; and it
 // goes on.
@@ -51,11 +39,11 @@ func TestAServerThatRefusesIsToldOfAgainAndAgain(t *testing.T) {
 			func(w *world, n *node) func() {
 				q := n.queue(1, nil)
 				return func() {
-					require.True(w.T, q.pending(), "waiting goes on")
+					require.True(w.T, q.Pending(), "waiting goes on")
 					n.OnCommand(nil)
 					w.Advance(2 * time.Second)
-					require.False(w.T, q.pending())
-					require.NoError(w.T, q.err)
+					require.False(w.T, q.Pending())
+					require.NoError(w.T, q.Err)
 				}
 			},
 		},
@@ -68,10 +56,10 @@ func TestAServerThatRefusesIsToldOfAgainAndAgain(t *testing.T) {
 				q := n.queue(1, nil)
 				n.demote()
 				return func() {
-					require.True(w.T, q.pending(), "waiting goes on")
+					require.True(w.T, q.Pending(), "waiting goes on")
 					n.OnCommand(nil)
 					w.Advance(2 * time.Second)
-					require.True(w.T, q.pending())
+					require.True(w.T, q.Pending())
 					require.Equal(w.T, 1, w.stats().Waiting, "it is back in line")
 				}
 			},
@@ -92,9 +80,9 @@ func TestAServerThatRefusesIsToldOfAgainAndAgain(t *testing.T) {
 				began := w.Now()
 				mended := claim.then(w, n)
 				w.Advance(2 * time.Second)
-				require.Empty(t, n.unavailable(), "not at once: a failover may take as long")
+				require.Empty(t, n.Told(observe.Unavailable), "not at once: a failover may take as long")
 				w.Until(began + 2*time.Minute)
-				told := n.unavailable()
+				told := n.Told(observe.Unavailable)
 				require.Len(t, told, 2)
 				for i, e := range told {
 					require.Equal(t, name, e.Detail)
@@ -120,7 +108,7 @@ func TestAServerThatRefusesIsToldOfAgainAndAgain(t *testing.T) {
 				mended()
 				n.OnCommand(nil)
 				w.Advance(90 * time.Second)
-				require.Len(t, n.unavailable(), 2, "the server answers again")
+				require.Len(t, n.Told(observe.Unavailable), 2, "the server answers again")
 			})
 		})
 	}
@@ -140,7 +128,7 @@ func TestAHoldThatIsNotRenewedSaysSoBeforeItIsLost(t *testing.T) {
 				silence(n)
 				<-p.Done()
 				n.Flow()
-				told := n.unavailable()
+				told := n.Told(observe.Unavailable)
 				require.NotEmpty(t, told)
 				require.Equal(t, "holds", told[0].Detail)
 				require.Greater(t, told[0].Left, lease/10)
@@ -162,8 +150,8 @@ func TestOneCallThatIsNotAnsweredIsNotToldOf(t *testing.T) {
 			n.Once("semaphore_renew", link.LoseReply)
 			w.Advance(lease)
 		}
-		require.True(t, q.pending())
-		require.Empty(t, n.unavailable())
+		require.True(t, q.Pending())
+		require.Empty(t, n.Told(observe.Unavailable))
 	})
 }
 
@@ -196,7 +184,7 @@ func TestAWaitWhoseLastAnswerIsOldHasFailed(t *testing.T) {
 						start := w.Now()
 						q := wait(w, n, test.end)
 						silence(n)
-						refusal := q.refused(start+test.end, test.reason)
+						refusal := q.Refused(start+test.end, test.reason)
 						if test.reason == berth.ReasonFailed {
 							require.ErrorIs(t, refusal, berth.ErrUnavailable)
 							require.NotErrorIs(t, refusal, berth.ErrBusy)
@@ -236,11 +224,11 @@ func TestAServerThatIsMuteIsToldOf(t *testing.T) {
 				n.connect()
 				begin(w, n)
 				w.Advance(15 * time.Second)
-				require.Len(t, n.unavailable(), 1)
-				require.Equal(t, name, n.unavailable()[0].Detail)
-				require.ErrorIs(t, n.unavailable()[0].Err, berth.ErrUnavailable)
+				require.Len(t, n.Told(observe.Unavailable), 1)
+				require.Equal(t, name, n.Told(observe.Unavailable)[0].Detail)
+				require.ErrorIs(t, n.Told(observe.Unavailable)[0].Err, berth.ErrUnavailable)
 				w.Advance(time.Minute + 15*time.Second)
-				require.Len(t, n.unavailable(), 2, "and once a minute")
+				require.Len(t, n.Told(observe.Unavailable), 2, "and once a minute")
 				n.Flow()
 				w.Advance(time.Minute)
 			})

@@ -129,7 +129,7 @@ func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 					require.Equal(t, semaphore.Stats{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
 					s.calm()
 					for _, n := range nodes {
-						require.NotContains(t, n.kinds(), observe.CleanupFailed)
+						require.NotContains(t, n.Kinds(), observe.CleanupFailed)
 					}
 				})
 			})

@@ -2,7 +2,6 @@ package semaphore_test
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,34 +10,11 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-// publish wakes a node up as scripts/wake/wake.lua does.
-func (w *world) publish(to *node, fields ...string) {
-	w.T.Helper()
-	payload := ""
-	for _, field := range fields {
-		payload += strconv.Itoa(len(field)) + ":" + field
-	}
-	w.Do("PUBLISH", "berth:wake:"+to.Node(), payload)
-	synctest.Wait()
-}
-
-// phaseOf is the phase of a claim's record on the server, 0 for none.
-func (w *world) phaseOf(claim string) byte {
-	w.T.Helper()
-	text := w.Record(claim)
-	if text == "" {
-		return 0
-	}
-	record, err := line.ParseRecord(text)
-	require.NoError(w.T, err)
-	return record.Phase
-}
 
 // occupy takes all of the semaphore for an hour, without a client.
 func (w *world) occupy(node string) {
@@ -66,14 +42,14 @@ func TestWithoutPushesEveryGrantIsHeardOfWithinAThirdOfTheLease(t *testing.T) {
 				b.Deafen(true)
 				w.Until(after)
 				w.vacate("other")
-				<-q.done
-				require.NoError(t, q.err)
-				require.LessOrEqual(t, q.at-after, lease/3)
+				<-q.Done
+				require.NoError(t, q.Err)
+				require.LessOrEqual(t, q.At-after, lease/3)
 				if after < 2*time.Second {
-					require.Equal(t, 2*time.Second, q.at, "the first heartbeat has no jitter")
+					require.Equal(t, 2*time.Second, q.At, "the first heartbeat has no jitter")
 				}
-				require.Equal(t, byte('h'), w.phaseOf(q.permit.ID()), "that call has confirmed it")
-				require.Equal(t, lease-margin, q.permit.Left(), "and its lease counts from there")
+				require.Equal(t, byte('h'), w.PhaseOf(q.Got.ID()), "that call has confirmed it")
+				require.Equal(t, lease-margin, q.Got.Left(), "and its lease counts from there")
 			})
 		})
 	}
@@ -87,14 +63,14 @@ func TestAGrantThatAPushTellsEndsWithTheLastAnsweredCall(t *testing.T) {
 		w.Until(1500 * ms)
 		b.Reset()
 		w.vacate("other")
-		p := q.granted(1500 * ms)
+		p := q.Granted(1500 * ms)
 		require.Empty(t, b.Counts(), "no script beyond the two")
 		require.Equal(t, lease-margin-1500*ms, p.Left())
-		require.Equal(t, byte('g'), w.phaseOf(p.ID()))
+		require.Equal(t, byte('g'), w.PhaseOf(p.ID()))
 		require.Equal(t, w.Field("fence"), p.Fence())
 		w.Until(2 * time.Second)
 		require.Equal(t, lease-margin, p.Left())
-		require.Equal(t, byte('h'), w.phaseOf(p.ID()))
+		require.Equal(t, byte('h'), w.PhaseOf(p.ID()))
 	})
 }
 
@@ -108,8 +84,8 @@ func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
 		q := b.queue(1, nil)
 		w.Until(300 * ms)
 		w.vacate("other")
-		require.True(t, q.pending(), "nothing is believed of a claim that may not wait at all")
-		p := q.granted(700 * ms)
+		require.True(t, q.Pending(), "nothing is believed of a claim that may not wait at all")
+		p := q.Granted(700 * ms)
 		require.Equal(t, 1, b.Count("semaphore_acquire"))
 		require.Zero(t, b.Count("semaphore_renew"))
 		require.Equal(t, lease-margin-700*ms, p.Left(), "counted from the start of the acquire")
@@ -122,16 +98,16 @@ func TestAFalsePushWithTheSecretIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t
 		b := w.node()
 		w.occupy("other")
 		q := b.queue(1, nil)
-		claim := collect(t, b.gpu(1).Waiters(context.Background()))[0].ID
+		claim := testkit.Collect(t, b.gpu(1).Waiters(context.Background()))[0].ID
 		w.Until(500 * ms)
-		w.publish(b, "granted", gpu, claim, "9007199254740993", "3600000", "", w.Secret(claim))
-		p := q.granted(500 * ms)
+		w.Publish(b.Node(), "granted", gpu, claim, "9007199254740993", "3600000", "", w.Secret(claim))
+		p := q.Granted(500 * ms)
 		require.Equal(t, lease-margin-500*ms, p.Left(), "whatever the push says is left")
-		e := <-w.ends(p)
-		require.Equal(t, 2*time.Second, e.at)
-		require.ErrorIs(t, e.cause, berth.ErrLost)
+		e := <-w.Watch(p)
+		require.Equal(t, 2*time.Second, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrLost)
 		synctest.Wait()
-		require.Zero(t, w.phaseOf(claim))
+		require.Zero(t, w.PhaseOf(claim))
 		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
 		require.ErrorIs(t, p.Release(context.Background()), berth.ErrLost)
 		w.vacate("other")
@@ -157,14 +133,14 @@ func TestAWaiterConfirmsAGrantOnceHalfItsLeaseHasPassedUnheard(t *testing.T) {
 				b.OnCommand(nil)
 				b.Reset()
 				w.vacate("other")
-				p := q.granted(at)
+				p := q.Granted(at)
 				if confirms {
 					require.Equal(t, 1, b.Count("semaphore_renew"))
-					require.Equal(t, byte('h'), w.phaseOf(p.ID()))
+					require.Equal(t, byte('h'), w.PhaseOf(p.ID()))
 					require.Equal(t, lease-margin, p.Left())
 				} else {
 					require.Zero(t, b.Count("semaphore_renew"))
-					require.Equal(t, byte('g'), w.phaseOf(p.ID()))
+					require.Equal(t, byte('g'), w.PhaseOf(p.ID()))
 					require.Equal(t, lease/2-margin, p.Left())
 				}
 			})
@@ -193,9 +169,9 @@ func TestAHandedOnPermitWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
 				w.Until(time.Second)
 				b.Reset()
 				w.vacate("other")
-				p := q.granted(time.Second)
+				p := q.Granted(time.Second)
 				require.Equal(t, 1, b.Count("semaphore_renew"))
-				require.Equal(t, byte('h'), w.phaseOf(p.ID()))
+				require.Equal(t, byte('h'), w.PhaseOf(p.ID()))
 				require.Equal(t, c.left, p.Left(), "it runs from that call")
 			})
 		})
@@ -209,7 +185,7 @@ func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
 		b.subscribe(t) // a subscription that comes later asks at once
 		b.queue(1, nil)
 		waiting := func() time.Duration {
-			waiters := collect(t, w.node().gpu(1).Waiters(context.Background()))
+			waiters := testkit.Collect(t, w.node().gpu(1).Waiters(context.Background()))
 			require.Len(t, waiters, 1)
 			return waiters[0].Alive
 		}
@@ -223,7 +199,7 @@ func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
 			require.GreaterOrEqual(t, waiting(), lease*2/3)
 		}
 		dies := w.Now() + waiting()
-		b.die()
+		b.Die()
 		w.Until(dies - ms)
 		require.Equal(t, 1, w.stats().Waiting)
 		w.Until(dies)
@@ -246,7 +222,7 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				b, c := w.node(), w.node()
 				w.occupy("other")
 				q := b.queueOn(berth.WithOwner(ctx, "old"), b.gpu(1), nil)
-				since := collect(t, b.gpu(1).Waiters(ctx))[0].Since
+				since := testkit.Collect(t, b.gpu(1).Waiters(ctx))[0].Since
 				w.Advance(time.Second)
 				forget(w, b)
 				if w.Int("EXISTS", stateKey) == 0 {
@@ -254,18 +230,18 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				}
 				late := c.queueOn(berth.WithOwner(ctx, "late"), c.gpu(1), nil)
 				w.Advance(lease / 2)
-				require.Contains(t, b.kinds(), observe.Restored)
-				waiters := collect(t, c.gpu(1).Waiters(ctx))
+				require.Contains(t, b.Kinds(), observe.Restored)
+				waiters := testkit.Collect(t, c.gpu(1).Waiters(ctx))
 				require.Len(t, waiters, 2)
 				require.Equal(t, "old", waiters[0].Owner)
 				require.Equal(t, since, waiters[0].Since, "with the ticket that it had")
 				require.Equal(t, "late", waiters[1].Owner)
 				at := w.Now()
 				w.vacate("other")
-				p := q.granted(at)
-				require.Equal(t, byte('h'), w.phaseOf(p.ID()), "confirmed: a push may be about an earlier grant")
+				p := q.Granted(at)
+				require.Equal(t, byte('h'), w.PhaseOf(p.ID()), "confirmed: a push may be about an earlier grant")
 				require.NoError(t, p.Release(ctx))
-				late.granted(at)
+				late.Granted(at)
 			})
 		})
 	}

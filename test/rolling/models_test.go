@@ -28,7 +28,7 @@ const histories = 6 // of each model
 func TestASemaphoreOfTwoReleasesKeepsTheLaws(t *testing.T) {
 	require.NoError(t, model.Checks(histories))
 	older := newSwap(today.library, previous(t).library)
-	testkit.In(t, "berth:sem:{rolled}:state", "berth:sem:{rolled}:line", func(t *testing.T, w *testkit.World) {
+	testkit.In(t, name, "berth:sem:{rolled}:state", "berth:sem:{rolled}:line", func(t *testing.T, w *testkit.World) {
 		runs, processes := 0, 0
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
