@@ -147,39 +147,39 @@ func (c *fakeCommand) Suspend() {
 	time.Sleep(c.pause)
 }
 
-// scene is one Wait in virtual time.
-type scene struct {
+// world is one Wait in virtual time.
+type world struct {
 	hold    *fakeHold
 	command *fakeCommand
 	signals chan os.Signal
 	said    []string
 }
 
-// inScene runs Wait in a bubble with a hold of the given length and a grace of
+// inWorld runs Wait in a bubble with a hold of the given length and a grace of
 // 1 s, under a command that ignores SIGTERM unless the script says otherwise.
 // The script runs beside it.
-func inScene(t *testing.T, left time.Duration, script func(s *scene)) (s *scene, err error) {
+func inWorld(t *testing.T, left time.Duration, script func(w *world)) (w *world, err error) {
 	t.Helper()
-	return inLimitedScene(t, left, nil, script)
+	return inLimitedWorld(t, left, nil, script)
 }
 
-// inLimitedScene does so with a hold that may end by a limit of its own.
-func inLimitedScene(t *testing.T, left time.Duration, limited func(time.Duration) bool, script func(s *scene)) (s *scene, err error) {
+// inLimitedWorld does so with a hold that may end by a limit of its own.
+func inLimitedWorld(t *testing.T, left time.Duration, limited func(time.Duration) bool, script func(w *world)) (w *world, err error) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		c := clock.New()
-		s = &scene{
+		w = &world{
 			hold:    newHold(c, left),
 			command: &fakeCommand{clock: c, exited: make(chan struct{}), stopped: make(chan struct{}, 1), polite: never},
 			signals: make(chan os.Signal, 1),
 		}
-		go script(s)
+		go script(w)
 		synctest.Wait()
 		err = Wait(Config{
-			Hold: s.hold, Command: s.command, Grace: time.Second, Limited: limited, Clock: c, Signals: s.signals,
-			Say: func(line string) { s.said = append(s.said, line) },
+			Hold: w.hold, Command: w.command, Grace: time.Second, Limited: limited, Clock: c, Signals: w.signals,
+			Say: func(line string) { w.said = append(w.said, line) },
 		})
 		synctest.Wait() // for the script to end
 	})
-	return s, err
+	return w, err
 }

@@ -13,64 +13,64 @@ import (
 func TestACommandThatEndsUnderALivingHoldIsLeftAlone(t *testing.T) {
 	for name, left := range map[string]time.Duration{"leased": 10 * time.Second, "forever": berth.Forever} {
 		t.Run(name, func(t *testing.T) {
-			s, err := inScene(t, left, func(s *scene) {
+			w, err := inWorld(t, left, func(w *world) {
 				time.Sleep(8 * time.Second)
-				s.command.exit()
+				w.command.exit()
 			})
 			require.NoError(t, err)
-			require.Empty(t, s.command.log)
-			require.Empty(t, s.said)
+			require.Empty(t, w.command.log)
+			require.Empty(t, w.said)
 		})
 	}
 }
 
 func TestWithoutARenewalTermComesAtTheDeadlineLessTheGraceAndKillAtTheDeadline(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(*scene) {})
+	w, err := inWorld(t, 10*time.Second, func(*world) {})
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, []string{"9s TERM", "10s KILL"}, s.command.log)
+	require.Equal(t, []string{"9s TERM", "10s KILL"}, w.command.log)
 	require.Equal(t, []string{
 		"no renewal in time: SIGTERM sent, SIGKILL follows in 1s",
 		"the lease is lost: SIGKILL sent",
-	}, s.said)
+	}, w.said)
 }
 
 func TestRenewalsMoveTheDeadlineAndCostNoLooking(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
 		for range 100 {
 			time.Sleep(3 * time.Second)
-			s.hold.renew(10 * time.Second)
+			w.hold.renew(10 * time.Second)
 		}
 	})
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, []string{"5m9s TERM", "5m10s KILL"}, s.command.log)
-	require.Less(t, s.hold.calls, 60, "310 s with a look about every 9 s")
+	require.Equal(t, []string{"5m9s TERM", "5m10s KILL"}, w.command.log)
+	require.Less(t, w.hold.calls, 60, "310 s with a look about every 9 s")
 }
 
 func TestACommandThatEndsInItsGraceWasToldTo(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) { s.command.polite = 300 * time.Millisecond })
+	w, err := inWorld(t, 10*time.Second, func(w *world) { w.command.polite = 300 * time.Millisecond })
 	require.ErrorIs(t, err, ErrEnding)
-	require.Equal(t, []string{"9s TERM"}, s.command.log)
+	require.Equal(t, []string{"9s TERM"}, w.command.log)
 }
 
 func TestARenewalInTheGracePutsTheKillOff(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
 		time.Sleep(9500 * time.Millisecond)
-		s.hold.renew(10 * time.Second)
+		w.hold.renew(10 * time.Second)
 	})
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, []string{"9s TERM", "18.5s TERM", "19.5s KILL"}, s.command.log)
-	require.Equal(t, "the lease has been renewed after all", s.said[1])
+	require.Equal(t, []string{"9s TERM", "18.5s TERM", "19.5s KILL"}, w.command.log)
+	require.Equal(t, "the lease has been renewed after all", w.said[1])
 }
 
 func TestTheReasonStaysWhenARenewalComesTooLateForTheCommand(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
 		time.Sleep(9500 * time.Millisecond)
-		s.hold.renew(10 * time.Second)
+		w.hold.renew(10 * time.Second)
 		time.Sleep(2 * time.Second)
-		s.command.exit()
+		w.command.exit()
 	})
 	require.ErrorIs(t, err, ErrEnding)
-	require.Equal(t, []string{"9s TERM"}, s.command.log)
+	require.Equal(t, []string{"9s TERM"}, w.command.log)
 }
 
 func TestAHoldThatEndsByItsOwnLimitIsNotCalledLost(t *testing.T) {
@@ -81,16 +81,16 @@ func TestAHoldThatEndsByItsOwnLimitIsNotCalledLost(t *testing.T) {
 				asked = append(asked, left)
 				return left <= time.Second
 			}
-			s, err := inLimitedScene(t, 10*time.Second, limited, func(s *scene) { s.command.polite = polite })
+			w, err := inLimitedWorld(t, 10*time.Second, limited, func(w *world) { w.command.polite = polite })
 			require.ErrorIs(t, err, berth.ErrExpired)
-			require.Equal(t, "9s TERM", s.command.log[0])
-			require.Equal(t, "it has been held as long as it may: SIGTERM sent, SIGKILL follows in 1s", s.said[0])
+			require.Equal(t, "9s TERM", w.command.log[0])
+			require.Equal(t, "it has been held as long as it may: SIGTERM sent, SIGKILL follows in 1s", w.said[0])
 			require.Equal(t, time.Second, asked[0], "not before it matters")
 		})
 	}
-	s, err := inLimitedScene(t, 10*time.Second, func(time.Duration) bool { return false }, func(*scene) {})
+	w, err := inLimitedWorld(t, 10*time.Second, func(time.Duration) bool { return false }, func(*world) {})
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, "no renewal in time: SIGTERM sent, SIGKILL follows in 1s", s.said[0])
+	require.Equal(t, "no renewal in time: SIGTERM sent, SIGKILL follows in 1s", w.said[0])
 }
 
 func TestAHoldThatEndsEarlyGivesTheCommandTheGrace(t *testing.T) {
@@ -103,99 +103,99 @@ func TestAHoldThatEndsEarlyGivesTheCommandTheGrace(t *testing.T) {
 		{berth.ErrExpired, "it has been held as long as it may: SIGTERM sent, SIGKILL follows in 1s"},
 	} {
 		t.Run(test.cause.Error(), func(t *testing.T) {
-			s, err := inScene(t, 10*time.Second, func(s *scene) {
+			w, err := inWorld(t, 10*time.Second, func(w *world) {
 				time.Sleep(3 * time.Second)
-				s.hold.lose(test.cause)
+				w.hold.lose(test.cause)
 			})
 			require.ErrorIs(t, err, test.cause)
-			require.Equal(t, []string{"3s TERM", "4s KILL"}, s.command.log)
-			require.Equal(t, test.said, s.said[0])
+			require.Equal(t, []string{"3s TERM", "4s KILL"}, w.command.log)
+			require.Equal(t, test.said, w.said[0])
 		})
 	}
 }
 
 func TestAHoldWithoutEndThatEndsGivesTheCommandTheGrace(t *testing.T) {
-	s, err := inScene(t, berth.Forever, func(s *scene) {
+	w, err := inWorld(t, berth.Forever, func(w *world) {
 		time.Sleep(time.Hour)
-		s.hold.lose(berth.ErrReleased)
+		w.hold.lose(berth.ErrReleased)
 	})
 	require.ErrorIs(t, err, berth.ErrReleased)
-	require.Equal(t, []string{"1h0m0s TERM", "1h0m1s KILL"}, s.command.log)
+	require.Equal(t, []string{"1h0m0s TERM", "1h0m1s KILL"}, w.command.log)
 }
 
 func TestALossInTheGraceDoesNotLengthenIt(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
 		time.Sleep(9600 * time.Millisecond)
-		s.hold.lose(berth.ErrReleased)
+		w.hold.lose(berth.ErrReleased)
 	})
 	require.ErrorIs(t, err, berth.ErrReleased)
-	require.Equal(t, []string{"9s TERM", "10s KILL"}, s.command.log)
+	require.Equal(t, []string{"9s TERM", "10s KILL"}, w.command.log)
 }
 
 func TestAHoldThatHasEndedBeforeTheFirstLookLeavesNoTime(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) { s.hold.lose(berth.ErrLost) })
+	w, err := inWorld(t, 10*time.Second, func(w *world) { w.hold.lose(berth.ErrLost) })
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, []string{"0s KILL"}, s.command.log)
+	require.Equal(t, []string{"0s KILL"}, w.command.log)
 }
 
 func TestSignalsArePassedOn(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
-		s.signals <- os.Interrupt
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
+		w.signals <- os.Interrupt
 		time.Sleep(time.Second)
-		s.signals <- os.Interrupt
+		w.signals <- os.Interrupt
 		time.Sleep(time.Second)
-		s.command.exit()
+		w.command.exit()
 	})
 	require.NoError(t, err)
-	require.Equal(t, []string{"0s pass interrupt", "1s pass interrupt"}, s.command.log)
+	require.Equal(t, []string{"0s pass interrupt", "1s pass interrupt"}, w.command.log)
 }
 
 func TestAfterASuspensionTheCommandGoesOnIfTheHoldLives(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
-		s.command.pause = 5 * time.Second
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
+		w.command.pause = 5 * time.Second
 		time.Sleep(time.Second)
-		s.command.stopped <- struct{}{}
+		w.command.stopped <- struct{}{}
 		time.Sleep(6 * time.Second)
-		s.command.exit()
+		w.command.exit()
 	})
 	require.NoError(t, err)
-	require.Equal(t, []string{"1s suspend", "6s resume"}, s.command.log)
+	require.Equal(t, []string{"1s suspend", "6s resume"}, w.command.log)
 }
 
 func TestAfterASuspensionPastTheDeadlineTheCommandIsKilledAtOnce(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
-		s.command.pause = time.Minute
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
+		w.command.pause = time.Minute
 		time.Sleep(time.Second)
-		s.command.stopped <- struct{}{}
+		w.command.stopped <- struct{}{}
 	})
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, []string{"1s suspend", "1m1s KILL", "1m1s resume"}, s.command.log)
-	require.Equal(t, []string{"the lease is lost: SIGKILL sent"}, s.said)
+	require.Equal(t, []string{"1s suspend", "1m1s KILL", "1m1s resume"}, w.command.log)
+	require.Equal(t, []string{"the lease is lost: SIGKILL sent"}, w.said)
 }
 
 func TestWhatTheCommandStartedGetsTheRestOfTheGrace(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
-		s.command.polite, s.command.remains = 0, 600*time.Millisecond
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
+		w.command.polite, w.command.remains = 0, 600*time.Millisecond
 	})
 	require.ErrorIs(t, err, ErrEnding)
-	require.Equal(t, []string{"9s TERM"}, s.command.log)
-	require.GreaterOrEqual(t, s.command.clock.Now(), 9600*time.Millisecond)
+	require.Equal(t, []string{"9s TERM"}, w.command.log)
+	require.GreaterOrEqual(t, w.command.clock.Now(), 9600*time.Millisecond)
 }
 
 func TestWhatTheCommandStartedIsKilledAtTheDeadline(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
-		s.command.polite, s.command.remains = 0, time.Hour
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
+		w.command.polite, w.command.remains = 0, time.Hour
 	})
 	require.ErrorIs(t, err, berth.ErrLost)
-	require.Equal(t, []string{"9s TERM", "10s KILL"}, s.command.log)
+	require.Equal(t, []string{"9s TERM", "10s KILL"}, w.command.log)
 }
 
 func TestAHoldThatEndedWithTheCommandIsNotOverlooked(t *testing.T) {
-	s, err := inScene(t, 10*time.Second, func(s *scene) {
+	w, err := inWorld(t, 10*time.Second, func(w *world) {
 		time.Sleep(time.Second)
-		s.command.exit()
-		s.hold.lose(berth.ErrReleased)
+		w.command.exit()
+		w.hold.lose(berth.ErrReleased)
 	})
 	require.ErrorIs(t, err, berth.ErrReleased)
-	require.Equal(t, []string{"1s TERM"}, s.command.log, "for what it may have left behind")
+	require.Equal(t, []string{"1s TERM"}, w.command.log, "for what it may have left behind")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -38,94 +39,94 @@ type trio struct {
 	pools [2]*pool
 }
 
-func (b *bed) trio() trio {
-	b.Helper()
+func (w *world) trio() trio {
+	w.Helper()
 	three := trio{
-		sems:  b.sem(semaphore.Config{Lease: long}, 1),
-		locks: b.locks(qlock.Config{Lease: long}),
-		pools: b.pools(poolConfig{}),
+		sems:  w.sem(semaphore.Config{Lease: long}, 1),
+		locks: w.locks(qlock.Config{Lease: long}),
+		pools: w.pools(poolConfig{}),
 	}
-	b.add(three.pools[0], "r")
+	w.add(three.pools[0], "r")
 	return three
 }
 
 // take takes one of each on a node.
-func (three trio) take(b *bed, node int) []berth.Hold {
-	b.Helper()
+func (three trio) take(w *world, node int) []berth.Hold {
+	w.Helper()
 	return []berth.Hold{
-		must(b, acquire(three.sems[node], nil)),
-		must(b, lock(three.locks[node], door, nil)),
-		must(b, allocate(three.pools[node], nil)),
+		must(w, acquire(three.sems[node], nil)),
+		must(w, lock(three.locks[node], door, nil)),
+		must(w, allocate(three.pools[node], nil)),
 	}
 }
 
 // queue begins to wait for one of each on a node.
-func (three trio) queue(b *bed, node int) (line []interface{ wait(*bed) berth.Hold }) {
-	b.Helper()
+func (three trio) queue(w *world, node int) (line []interface{ wait(*world) berth.Hold }) {
+	w.Helper()
 	return append(line,
-		waiter[*semaphore.Permit]{queue(b, acquire(three.sems[node], nil), b.semWaiting(three.sems[0]), 1)},
-		waiter[*qlock.Lock]{queue(b, lock(three.locks[node], door, nil), b.lockWaiting(three.locks[0], door), 1)},
-		waiter[*allocation]{queue(b, allocate(three.pools[node], nil), b.poolWaiting(three.pools[0]), 1)},
+		waiter[*semaphore.Permit]{queue(w, acquire(three.sems[node], nil), w.semWaiting(three.sems[0]), 1)},
+		waiter[*qlock.Lock]{queue(w, lock(three.locks[node], door, nil), w.lockWaiting(three.locks[0], door), 1)},
+		waiter[*allocation]{queue(w, allocate(three.pools[node], nil), w.poolWaiting(three.pools[0]), 1)},
 	)
 }
 
 // waiter is a pending acquire of any primitive.
-type waiter[H berth.Hold] struct{ *pending[H] }
+type waiter[H berth.Hold] struct{ *testkit.Call[H] }
 
-func (w waiter[H]) wait(b *bed) berth.Hold {
-	b.Helper()
-	return w.pending.wait(b)
+func (q waiter[H]) wait(w *world) berth.Hold {
+	w.Helper()
+	return q.Call.Wait(w)
 }
 
-func scriptFlush(b *bed) {
-	three := b.trio()
-	forget := func() { b.onNodes("SCRIPT", "FLUSH") }
+func scriptFlush(w *world) {
+	three := w.trio()
+	forget := func() { w.onNodes("SCRIPT", "FLUSH") }
 	forget()
-	held := three.take(b, 0)
+	held := three.take(w, 0)
 	forget()
 	for _, h := range held {
-		require.NoError(b, h.Renew(b.within(patience)))
+		require.NoError(w, h.Renew(w.Within(patience)))
 	}
 	forget()
-	line := three.queue(b, 1)
+	line := three.queue(w, 1)
 	forget()
-	release(b, held...)
-	for _, w := range line {
-		h := w.wait(b)
+	release(w, held...)
+	for _, q := range line {
+		h := q.wait(w)
 		forget()
-		release(b, h)
+		release(w, h)
 	}
 }
 
-func cut(b *bed) {
-	three := b.trio()
-	held := three.take(b, 0)
-	line := three.queue(b, 1)
-	b.onNodes("CLIENT", "KILL", "TYPE", "pubsub")
-	b.onNodes("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
-	for i, w := range line {
-		require.NoError(b, held[i].Renew(b.within(patience)))
-		b.onNodes("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
-		release(b, held[i])
-		release(b, w.wait(b))
+func cut(w *world) {
+	three := w.trio()
+	held := three.take(w, 0)
+	line := three.queue(w, 1)
+	w.onNodes("CLIENT", "KILL", "TYPE", "pubsub")
+	w.onNodes("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+	for i, q := range line {
+		require.NoError(w, held[i].Renew(w.Within(patience)))
+		w.onNodes("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+		release(w, held[i])
+		release(w, q.wait(w))
 	}
 }
 
 // reports are what the Check of each primitive has found out.
-func (b *bed) reports() (reports []berth.Report) {
-	b.Helper()
+func (w *world) reports() (reports []berth.Report) {
+	w.Helper()
 	for _, check := range []func(context.Context) (berth.Report, error){
-		b.sems(semaphore.Config{})[0].Check,
-		b.locks(qlock.Config{})[0].Check,
-		b.checkPools,
+		w.sems(semaphore.Config{})[0].Check,
+		w.locks(qlock.Config{})[0].Check,
+		w.checkPools,
 	} {
-		reports = append(reports, must(b, check))
+		reports = append(reports, must(w, check))
 	}
 	return reports
 }
 
-func (b *bed) checkPools(ctx context.Context) (report berth.Report, err error) {
-	c, err := allocator.New(b.redis[0], allocator.Config{Namespace: b.ns, CallTimeout: calls})
+func (w *world) checkPools(ctx context.Context) (report berth.Report, err error) {
+	c, err := allocator.New(w.redis[0], allocator.Config{Namespace: w.ns, CallTimeout: calls})
 	if err != nil {
 		return report, err
 	}
@@ -133,28 +134,28 @@ func (b *bed) checkPools(ctx context.Context) (report berth.Report, err error) {
 	return c.Check(ctx)
 }
 
-func check(b *bed) {
-	for _, report := range b.reports() {
-		require.Positive(b, report.Latency)
+func check(w *world) {
+	for _, report := range w.reports() {
+		require.Positive(w, report.Latency)
 		if report.Version == "" {
-			require.NotEmpty(b, report.Warnings, "what may not be asked is a warning")
+			require.NotEmpty(w, report.Warnings, "what may not be asked is a warning")
 		}
 	}
 }
 
-func version(b *bed) {
+func version(w *world) {
 	server, mode := "redis", "standalone"
-	switch b.deployment.Name {
+	switch w.deployment.Name {
 	case "valkey":
 		server = "valkey"
 	case "cluster":
 		mode = "cluster"
 	}
-	for _, report := range b.reports() {
-		require.Equal(b, server, report.Server)
-		require.Equal(b, mode, report.Mode)
-		require.NotEmpty(b, report.Version)
-		require.Equal(b, "noeviction", report.Eviction)
+	for _, report := range w.reports() {
+		require.Equal(w, server, report.Server)
+		require.Equal(w, mode, report.Mode)
+		require.NotEmpty(w, report.Version)
+		require.Equal(w, "noeviction", report.Eviction)
 	}
 }
 

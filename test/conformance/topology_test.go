@@ -36,7 +36,7 @@ func topologies() []topology {
 type test struct {
 	name  string
 	alone bool // does something to the whole deployment, so that no other runs beside it
-	run   func(*bed)
+	run   func(*world)
 }
 
 func tests() []test {
@@ -47,7 +47,7 @@ func tests() []test {
 type limit struct {
 	topology, test string
 	why            string
-	holds          func(*bed) // fails once the topology can do it after all
+	holds          func(*world) // fails once the topology can do it after all
 }
 
 // limits is all that any topology cannot do.
@@ -56,17 +56,17 @@ func limits() []limit {
 		{
 			topology: "embedded", test: cutTest,
 			why: "it does not know CLIENT KILL",
-			holds: func(b *bed) {
-				err := b.redis[0].Do(b.within(patience), b.redis[0].B().Arbitrary("CLIENT", "KILL", "TYPE", "normal").Build()).Error()
-				require.Error(b, err)
+			holds: func(w *world) {
+				err := w.redis[0].Do(w.Within(patience), w.redis[0].B().Arbitrary("CLIENT", "KILL", "TYPE", "normal").Build()).Error()
+				require.Error(w, err)
 			},
 		},
 		{
 			topology: "embedded", test: versionTest,
 			why: "it has no INFO server, and so no version to tell; Check warns of that",
-			holds: func(b *bed) {
-				err := b.redis[0].Do(b.within(patience), b.redis[0].B().Info().Section("server").Build()).Error()
-				require.Error(b, err)
+			holds: func(w *world) {
+				err := w.redis[0].Do(w.Within(patience), w.redis[0].B().Info().Section("server").Build()).Error()
+				require.Error(w, err)
 			},
 		},
 	}
@@ -95,7 +95,7 @@ func (top topology) run(t *testing.T, d *harness.Deployment) {
 	clients := func(t *testing.T) [2]rueidis.Client { return [2]rueidis.Client{d.Client(t), d.Client(t)} }
 	for _, test := range tests() {
 		if test.alone {
-			t.Run(test.name, func(t *testing.T) { top.try(newBed(t, d, clients(t)), test) })
+			t.Run(test.name, func(t *testing.T) { top.try(newWorld(t, d, clients(t)), test) })
 		}
 	}
 	shared := clients(t)
@@ -103,22 +103,22 @@ func (top topology) run(t *testing.T, d *harness.Deployment) {
 		if !test.alone {
 			t.Run(test.name, func(t *testing.T) {
 				t.Parallel()
-				top.try(newBed(t, d, shared), test)
+				top.try(newWorld(t, d, shared), test)
 			})
 		}
 	}
 }
 
 // try runs a test, or proves that the topology cannot pass it.
-func (top topology) try(b *bed, test test) {
-	b.Helper()
+func (top topology) try(w *world, test test) {
+	w.Helper()
 	for _, l := range limits() {
 		if l.topology == top.name && l.test == test.name {
-			l.holds(b)
-			omit(b.T, top.name+"/"+test.name, l.why)
+			l.holds(w)
+			omit(w.T, top.name+"/"+test.name, l.why)
 		}
 	}
-	test.run(b)
+	test.run(w)
 }
 
 // Every limit is of a test and a topology that there are, and is given once.

@@ -11,15 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
-// patience bounds every wait for something that must happen. It is far above what
-// anything takes, so that only what hangs meets it.
-const patience = 3 * time.Minute
+const patience = testkit.Patience
 
 // calls is how long a node repeats a call: no pause of the machine fails one.
 const calls = time.Minute
@@ -30,98 +29,90 @@ const long = time.Minute
 // short is the lease of what a test waits out.
 const short = time.Second
 
-// bed is a namespace of its own on a deployment.
-type bed struct {
-	*testing.T
+// world is a namespace of its own on a deployment.
+type world struct {
+	testkit.Patient
 	deployment *harness.Deployment
 	redis      [2]rueidis.Client // of all tests of the deployment
 	ns         string
 }
 
-func newBed(t *testing.T, d *harness.Deployment, redis [2]rueidis.Client) *bed {
+func newWorld(t *testing.T, d *harness.Deployment, redis [2]rueidis.Client) *world {
 	t.Helper()
-	return &bed{T: t, deployment: d, redis: redis, ns: harness.Namespace(t)}
-}
-
-// within bounds a step of the test.
-func (b *bed) within(d time.Duration) context.Context {
-	b.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	b.Cleanup(cancel)
-	return ctx
+	return &world{Patient: testkit.Patient{T: t}, deployment: d, redis: redis, ns: harness.Namespace(t)}
 }
 
 // sems are two nodes, each on a connection of its own.
-func (b *bed) sems(cfg semaphore.Config) [2]*semaphore.Client {
-	b.Helper()
-	return two(b, func(redis rueidis.Client) (*semaphore.Client, error) {
-		cfg.Namespace, cfg.CallTimeout = b.ns, calls
+func (w *world) sems(cfg semaphore.Config) [2]*semaphore.Client {
+	w.Helper()
+	return two(w, func(redis rueidis.Client) (*semaphore.Client, error) {
+		cfg.Namespace, cfg.CallTimeout = w.ns, calls
 		return semaphore.New(redis, cfg)
 	})
 }
 
 // locks are two nodes, as sems are.
-func (b *bed) locks(cfg qlock.Config) [2]*qlock.Client {
-	b.Helper()
-	return two(b, func(redis rueidis.Client) (*qlock.Client, error) {
-		cfg.Namespace, cfg.CallTimeout = b.ns, calls
+func (w *world) locks(cfg qlock.Config) [2]*qlock.Client {
+	w.Helper()
+	return two(w, func(redis rueidis.Client) (*qlock.Client, error) {
+		cfg.Namespace, cfg.CallTimeout = w.ns, calls
 		return qlock.New(redis, cfg)
 	})
 }
 
 // pools are a pool as two nodes see it, as sems are. In the end it must be whole.
-func (b *bed) pools(cfg allocator.PoolConfig[string]) [2]*pool {
-	b.Helper()
-	clients := two(b, func(redis rueidis.Client) (*allocator.Client, error) {
-		return allocator.New(redis, allocator.Config{Namespace: b.ns, Lease: long, CallTimeout: calls})
+func (w *world) pools(cfg allocator.PoolConfig[string]) [2]*pool {
+	w.Helper()
+	clients := two(w, func(redis rueidis.Client) (*allocator.Client, error) {
+		return allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: long, CallTimeout: calls})
 	})
 	var pools [2]*pool
 	for i, c := range clients {
 		var err error
 		pools[i], err = allocator.NewPool(c, "pool", cfg)
-		require.NoError(b, err)
+		require.NoError(w, err)
 	}
-	b.Cleanup(func() {
-		found, err := pools[0].Inspect(b.within(patience))
-		require.NoError(b, err)
-		require.Empty(b, found.Problems)
+	w.Cleanup(func() {
+		found, err := pools[0].Inspect(w.Within(patience))
+		require.NoError(w, err)
+		require.Empty(w, found.Problems)
 	})
 	return pools
 }
 
 // two makes two clients that end with the test, without an error.
-func two[C interface{ Close(context.Context) error }](b *bed, open func(rueidis.Client) (C, error)) (clients [2]C) {
-	b.Helper()
+func two[C interface{ Close(context.Context) error }](w *world, open func(rueidis.Client) (C, error)) (clients [2]C) {
+	w.Helper()
 	for i := range clients {
-		c, err := open(b.redis[i])
-		require.NoError(b, err)
-		b.Cleanup(func() { require.NoError(b, c.Close(b.within(patience))) })
+		c, err := open(w.redis[i])
+		require.NoError(w, err)
+		w.Cleanup(func() { require.NoError(w, c.Close(w.Within(patience))) })
 		clients[i] = c
 	}
 	return clients
 }
 
 // sem is a semaphore as two nodes see it.
-func (b *bed) sem(cfg semaphore.Config, capacity int) [2]*semaphore.Semaphore {
-	b.Helper()
+func (w *world) sem(cfg semaphore.Config, capacity int) [2]*semaphore.Semaphore {
+	w.Helper()
 	var sems [2]*semaphore.Semaphore
-	for i, c := range b.sems(cfg) {
+	for i, c := range w.sems(cfg) {
 		var err error
 		sems[i], err = c.Semaphore("sem", capacity)
-		require.NoError(b, err)
+		require.NoError(w, err)
 	}
 	return sems
 }
 
 // must is what a call within patience returns, which must succeed.
-func must[T any](b *bed, call func(context.Context) (T, error)) T {
-	b.Helper()
-	got, err := call(b.within(patience))
-	require.NoError(b, err)
+func must[T any](w *world, call func(context.Context) (T, error)) T {
+	w.Helper()
+	got, err := call(w.Within(patience))
+	require.NoError(w, err)
 	return got
 }
 
-// acquire, lock and allocate are calls with their options, for must and begin.
+// acquire, lock and allocate are calls with their options, for must and testkit.Begin.
 func acquire(s *semaphore.Semaphore, opts *semaphore.AcquireOptions) func(context.Context) (*semaphore.Permit, error) {
 	return func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) }
 }
@@ -135,162 +126,94 @@ func allocate(p *pool, opts *allocator.AllocateOptions) func(context.Context) (*
 }
 
 // release releases holds, one after the other.
-func release[H berth.Hold](b *bed, holds ...H) {
-	b.Helper()
+func release[H berth.Hold](w *world, holds ...H) {
+	w.Helper()
 	for _, h := range holds {
-		require.NoError(b, h.Release(b.within(patience)))
+		require.NoError(w, h.Release(w.Within(patience)))
 	}
 }
 
-// pending is a call on its way.
-type pending[T any] struct {
-	done chan struct{} // closed when it has returned
-	got  T
-	err  error
-}
-
-// begin begins a call that may wait.
-func begin[T any](ctx context.Context, call func(context.Context) (T, error)) *pending[T] {
-	w := &pending[T]{done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		w.got, w.err = call(ctx)
-	}()
-	return w
-}
-
 // queue begins a call, and returns when so many wait in line.
-func queue[T any](b *bed, call func(context.Context) (T, error), waiting func() int, many int) *pending[T] {
-	b.Helper()
-	w := begin(b.within(2*patience), call)
-	b.await("the claim stands in line", func() bool { return waiting() == many })
-	return w
-}
-
-// wait waits until the call has returned, without an error.
-func (w *pending[T]) wait(b *bed) T {
-	b.Helper()
-	b.signalled("the call", w.done)
-	require.NoError(b, w.err)
-	return w.got
+func queue[T any](w *world, call func(context.Context) (T, error), waiting func() int, many int) *testkit.Call[T] {
+	w.Helper()
+	q := testkit.Begin(w.Within(2*patience), call)
+	w.Await("the claim stands in line", func() bool { return waiting() == many })
+	return q
 }
 
 // afterAWait has a node get something that another one has, so that it has had to
 // wait: from then on it is told at once of what others do to its holds.
-func afterAWait[H berth.Hold](b *bed, node, other func(context.Context) (H, error), waiting func() int) H {
-	b.Helper()
-	h := must(b, other)
-	w := queue(b, node, waiting, 1)
-	release(b, h)
-	return w.wait(b)
-}
-
-// fails waits until the call has returned with an error that matches.
-func (w *pending[T]) fails(b *bed, targets ...error) {
-	b.Helper()
-	b.signalled("the call", w.done)
-	for _, target := range targets {
-		require.ErrorIs(b, w.err, target)
-	}
-}
-
-// waits says whether the call has not returned.
-func (w *pending[T]) waits() bool {
-	select {
-	case <-w.done:
-		return false
-	default:
-		return true
-	}
+func afterAWait[H berth.Hold](w *world, node, other func(context.Context) (H, error), waiting func() int) H {
+	w.Helper()
+	h := must(w, other)
+	q := queue(w, node, waiting, 1)
+	release(w, h)
+	return q.Wait(w)
 }
 
 // ended waits until a hold has ended with a cause.
-func (b *bed) ended(h berth.Hold, cause error) {
-	b.Helper()
-	b.signalled("the hold to end", h.Done())
-	require.ErrorIs(b, h.Err(), cause)
-	require.ErrorIs(b, context.Cause(h.Context()), cause)
-}
-
-// signalled waits until the channel is closed.
-func (b *bed) signalled(what string, done <-chan struct{}) {
-	b.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		require.FailNow(b, "waited too long", "for %s", what)
-	}
-}
-
-// await polls until cond holds.
-func (b *bed) await(what string, cond func() bool) {
-	b.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !cond(); <-tick.C {
-		if time.Now().After(end) {
-			require.FailNow(b, "waited too long", "until %s", what)
-		}
-	}
+func (w *world) ended(h berth.Hold, cause error) {
+	w.Helper()
+	w.Signalled("the hold to end", h.Done())
+	require.ErrorIs(w, h.Err(), cause)
+	require.ErrorIs(w, context.Cause(h.Context()), cause)
 }
 
 // refused checks that a claim was not acquired, for this reason.
-func (b *bed) refused(err error, reason berth.Reason) {
-	b.Helper()
+func (w *world) refused(err error, reason berth.Reason) {
+	w.Helper()
 	var refused *berth.AcquireError
-	require.ErrorAs(b, err, &refused)
-	require.Equal(b, reason, refused.Reason)
-	require.ErrorIs(b, err, berth.ErrNotAcquired)
+	require.ErrorAs(w, err, &refused)
+	require.Equal(w, reason, refused.Reason)
+	require.ErrorIs(w, err, berth.ErrNotAcquired)
 }
 
 // semWaiting, lockWaiting and poolWaiting count who waits, for queue.
-func (b *bed) semWaiting(s *semaphore.Semaphore) func() int {
-	return func() int { return must(b, s.Stats).Waiting }
+func (w *world) semWaiting(s *semaphore.Semaphore) func() int {
+	return func() int { return must(w, s.Stats).Waiting }
 }
 
-func (b *bed) lockWaiting(c *qlock.Client, name string) func() int {
+func (w *world) lockWaiting(c *qlock.Client, name string) func() int {
 	return func() int {
-		info, err := c.Info(b.within(patience), name)
-		require.NoError(b, err)
+		info, err := c.Info(w.Within(patience), name)
+		require.NoError(w, err)
 		return info.Waiting
 	}
 }
 
-func (b *bed) poolWaiting(p *pool) func() int {
-	return func() int { return must(b, p.Stats).Waiting }
+func (w *world) poolWaiting(p *pool) func() int {
+	return func() int { return must(w, p.Stats).Waiting }
 }
 
 // onNodes runs a command on every server of the deployment. It is repeated where the
 // server cuts the connection that it came on.
-func (b *bed) onNodes(words ...string) {
-	b.Helper()
-	for at, node := range b.redis[0].Nodes() {
-		b.await(fmt.Sprintf("%s answers %s", at, words[0]), func() bool {
-			err := node.Do(b.within(patience), node.B().Arbitrary(words...).Build()).Error()
+func (w *world) onNodes(words ...string) {
+	w.Helper()
+	for at, node := range w.redis[0].Nodes() {
+		w.Await(fmt.Sprintf("%s answers %s", at, words[0]), func() bool {
+			err := node.Do(w.Within(patience), node.B().Arbitrary(words...).Build()).Error()
 			var told *rueidis.RedisError
-			require.NotErrorAs(b, err, &told, words)
+			require.NotErrorAs(w, err, &told, words)
 			return err == nil
 		})
 	}
 }
 
 // all are what a listing goes through, which must end without an error.
-func all[T any](b *bed, listing iter.Seq2[T, error]) (found []T) {
-	b.Helper()
+func all[T any](w *world, listing iter.Seq2[T, error]) (found []T) {
+	w.Helper()
 	for one, err := range listing {
-		require.NoError(b, err)
+		require.NoError(w, err)
 		found = append(found, one)
 	}
 	return found
 }
 
 // one is what a listing goes through, which must be just one.
-func one[T any](b *bed, listing iter.Seq2[T, error]) T {
-	b.Helper()
-	found := all(b, listing)
-	require.Len(b, found, 1)
+func one[T any](w *world, listing iter.Seq2[T, error]) T {
+	w.Helper()
+	found := all(w, listing)
+	require.Len(w, found, 1)
 	return found[0]
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
@@ -18,11 +19,11 @@ import (
 
 // The user with the smallest rights that docs/operations.md gives can do all.
 func TestTheSmallestUser(t *testing.T) {
-	b := private(t)
-	user := b.server.SmallestUser(t, b.ns)
+	w := private(t)
+	user := w.server.SmallestUser(t, w.ns)
 	cfg := semaphore.Config{Lease: time.Hour} // the first heartbeat is far off: what comes, comes by a push
-	here, there := b.client(cfg, user), b.client(cfg, user)
-	ctx := b.within(patience)
+	here, there := w.client(cfg, user), w.client(cfg, user)
+	ctx := w.Within(patience)
 
 	report, err := here.Check(ctx)
 	require.NoError(t, err)
@@ -31,9 +32,9 @@ func TestTheSmallestUser(t *testing.T) {
 		require.Contains(t, warning, "could not be asked")
 	}
 
-	mine, theirs := b.sem(here, "gpu", 1), b.sem(there, "gpu", 1)
-	p := b.take(mine, nil)
-	w := b.queue(theirs, nil, 1)
+	mine, theirs := w.sem(here, "gpu", 1), w.sem(there, "gpu", 1)
+	p := w.take(mine, nil)
+	q := w.queue(theirs, nil, 1)
 	_, err = mine.TryAcquire(ctx, nil)
 	require.ErrorIs(t, err, semaphore.ErrBusy)
 	for _, err := range mine.Holders(ctx) {
@@ -44,56 +45,56 @@ func TestTheSmallestUser(t *testing.T) {
 	}
 	require.NoError(t, p.Renew(ctx))
 	require.NoError(t, p.Release(ctx))
-	p = w.got(b)
-	w = b.queue(mine, nil, 1)
+	p = q.Wait(w)
+	q = w.queue(mine, nil, 1)
 	require.NoError(t, mine.Resize(ctx, 2, nil))
-	require.NoError(t, w.got(b).Release(ctx))
+	require.NoError(t, q.Wait(w).Release(ctx))
 	token, err := p.Detach(ctx)
 	require.NoError(t, err)
 	p, err = here.Resume(ctx, token)
 	require.NoError(t, err)
 	require.NoError(t, there.ReleaseByID(ctx, "gpu", p.ID()))
-	b.signalled("the holder to hear", p.Done())
+	w.Signalled("the holder to hear", p.Done())
 	stats, err := mine.Stats(ctx)
 	require.NoError(t, err)
 	require.Zero(t, stats.Held)
-	b.tombstones("gpu")
+	w.tombstones("gpu")
 }
 
 func TestTheSmallestUserIsRestored(t *testing.T) {
-	b := private(t)
-	user := b.server.SmallestUser(t, b.ns)
+	w := private(t)
+	user := w.server.SmallestUser(t, w.ns)
 	cfg := semaphore.Config{Lease: safe}
-	b.take(b.sem(b.client(cfg, user), "gpu", 1), nil)
-	w := b.queue(b.sem(b.client(cfg, user), "gpu", 1), nil, 1)
-	b.forget("gpu")
-	require.NoError(t, w.got(b).Release(b.within(patience)))
-	b.tombstones("gpu") // of a restore that was slow to be answered
+	w.take(w.sem(w.client(cfg, user), "gpu", 1), nil)
+	q := w.queue(w.sem(w.client(cfg, user), "gpu", 1), nil, 1)
+	w.forget("gpu")
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	w.tombstones("gpu") // of a restore that was slow to be answered
 }
 
 // Without PUBLISH a waiter hears of its grant with its next heartbeat, and
 // nothing else is different.
 func TestAUserWhoMayNotPublish(t *testing.T) {
-	b := private(t)
-	user := b.server.SmallestUser(t, b.ns)
-	b.do("ACL", "SETUSER", "smallest", "-publish")
+	w := private(t)
+	user := w.server.SmallestUser(t, w.ns)
+	w.do("ACL", "SETUSER", "smallest", "-publish")
 	cfg := semaphore.Config{Lease: safe}
-	here, there := b.client(cfg, user), b.client(cfg, user)
-	report, err := here.Check(b.within(patience))
+	here, there := w.client(cfg, user), w.client(cfg, user)
+	report, err := here.Check(w.Within(patience))
 	require.NoError(t, err)
 	require.Contains(t, report.Warnings[len(report.Warnings)-1], "PUBLISH is refused")
-	mine, theirs := b.sem(here, "gpu", 1), b.sem(there, "gpu", 1)
-	p := b.take(mine, nil)
-	w := b.queue(theirs, nil, 1)
-	require.NoError(t, p.Release(b.within(patience)))
-	require.NoError(t, w.got(b).Release(b.within(patience)))
+	mine, theirs := w.sem(here, "gpu", 1), w.sem(there, "gpu", 1)
+	p := w.take(mine, nil)
+	q := w.queue(theirs, nil, 1)
+	require.NoError(t, p.Release(w.Within(patience)))
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
 	// A holder is swept without pushes, too.
-	dead := b.spawn(safe)
+	dead := w.spawn(safe)
 	dead.acquire("gpu", 1)
-	w = b.queue(theirs, nil, 1)
+	q = w.queue(theirs, nil, 1)
 	dead.kill()
-	require.NoError(t, w.got(b).Release(b.within(patience)))
-	b.tombstones("gpu")
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	w.tombstones("gpu")
 }
 
 // The rules that docs/operations.md adds for a Cluster are enough for one, also while
@@ -107,30 +108,30 @@ func TestTheSmallestUserOfACluster(t *testing.T) {
 	}
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
-	b := &bed{T: t, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
+	w := &world{Patient: testkit.Patient{T: t}, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
 	cfg := semaphore.Config{Namespace: ns, Lease: time.Minute}
-	here, there := b.clientOn(d.Client(t, user), cfg), b.clientOn(d.Client(t, user), cfg)
-	p := b.take(b.sem(here, "gpu", 2), &semaphore.AcquireOptions{Weight: 2})
+	here, there := w.clientOn(d.Client(t, user), cfg), w.clientOn(d.Client(t, user), cfg)
+	p := w.take(w.sem(here, "gpu", 2), &semaphore.AcquireOptions{Weight: 2})
 	move := d.Move(t, "{gpu}")
 	move.Keys(t) // from here on the old master answers ASK
-	w := b.queue(b.sem(there, "gpu", 2), nil, 1)
+	q := w.queue(w.sem(there, "gpu", 2), nil, 1)
 	move.Finish(t)
-	require.NoError(t, p.Release(b.within(patience)))
-	require.NoError(t, w.got(b).Release(b.within(patience)))
+	require.NoError(t, p.Release(w.Within(patience)))
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
 }
 
 // What docs/operations.md says that a user of one namespace can and cannot do to others.
 func TestWhatAUserCanDoToOthers(t *testing.T) {
-	b := private(t, "--busy-reply-threshold", "100")
-	user := b.server.SmallestUser(t, b.ns, "+scan")
-	c := b.server.Client(t, user)
+	w := private(t, "--busy-reply-threshold", "100")
+	user := w.server.SmallestUser(t, w.ns, "+scan")
+	c := w.server.Client(t, user)
 	call := func(words ...string) rueidis.RedisResult {
-		return c.Do(b.within(patience), c.B().Arbitrary(words...).Build())
+		return c.Do(w.Within(patience), c.B().Arbitrary(words...).Build())
 	}
 	const of, under = "other", ":prod"
 	key, channel := of+":sem:{x}:state", of+":wake:n"
-	b.do("HSET", key, "f", "theirs")
-	b.do("HSET", b.ns+under+":sem:{x}:state", "f", "theirs")
+	w.do("HSET", key, "f", "theirs")
+	w.do("HSET", w.ns+under+":sem:{x}:state", "f", "theirs")
 
 	for name, words := range map[string][]string{
 		"read a key":        {"HGET", key, "f"},
@@ -152,10 +153,10 @@ func TestWhatAUserCanDoToOthers(t *testing.T) {
 	require.ErrorContains(t, err, "can't publish", "publish by a script")
 	err = call("EVAL", `return redis.call("HSET", ARGV[1], "f", "mine")`, "0", key).Error()
 	require.ErrorContains(t, err, "can't access", "write a key that is not declared")
-	err = c.Receive(b.within(patience), c.B().Subscribe().Channel(channel).Build(), func(rueidis.PubSubMessage) {})
+	err = c.Receive(w.Within(patience), c.B().Subscribe().Channel(channel).Build(), func(rueidis.PubSubMessage) {})
 	require.ErrorContains(t, err, "NOPERM", "subscribe")
 
-	seen, err := call("HGET", b.ns+under+":sem:{x}:state", "f").ToString()
+	seen, err := call("HGET", w.ns+under+":sem:{x}:state", "f").ToString()
 	require.NoError(t, err)
 	require.Equal(t, "theirs", seen, "a namespace that begins with its own and a colon")
 	page, err := call("SCAN", "0", "COUNT", "1000").AsScanEntry()
@@ -165,19 +166,19 @@ func TestWhatAUserCanDoToOthers(t *testing.T) {
 	// A script that loops.
 	looping := make(chan error, 1)
 	go func() { looping <- call("EVAL", "while true do end", "0").Error() }()
-	b.await("everybody is answered BUSY", func() bool {
-		err := b.admin.Do(b.within(patience), b.admin.B().Exists().Key(key).Build()).Error()
+	w.Await("everybody is answered BUSY", func() bool {
+		err := w.admin.Do(w.Within(patience), w.admin.B().Exists().Key(key).Build()).Error()
 		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 	})
-	require.NoError(t, b.admin.Do(b.within(patience), b.admin.B().ScriptKill().Build()).Error())
+	require.NoError(t, w.admin.Do(w.Within(patience), w.admin.B().ScriptKill().Build()).Error())
 	require.ErrorContains(t, <-looping, "killed")
 }
 
 // Who may watch, or read the keys, sees the secret of a claim; a waiter's push is
 // proved by it.
 func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
-	b := private(t, "--slowlog-log-slower-than", "0")
-	watching, err := net.Dial("tcp", b.server.Addr)
+	w := private(t, "--slowlog-log-slower-than", "0")
+	watching, err := net.Dial("tcp", w.server.Addr)
 	require.NoError(t, err)
 	defer func() { _ = watching.Close() }()
 	require.NoError(t, watching.SetReadDeadline(time.Now().Add(patience)))
@@ -186,16 +187,16 @@ func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
 	monitored := bufio.NewScanner(watching)
 	require.True(t, monitored.Scan())
 
-	p := b.take(b.sem(b.client(semaphore.Config{Lease: time.Minute}), "gpu", 2), nil) // a thin name has no secret
-	text, err := b.do("HGET", b.space.State(keyspace.Sem, "gpu"), "c:"+p.ID()).ToString()
+	p := w.take(w.sem(w.client(semaphore.Config{Lease: time.Minute}), "gpu", 2), nil) // a thin name has no secret
+	text, err := w.do("HGET", w.space.State(keyspace.Sem, "gpu"), "c:"+p.ID()).ToString()
 	require.NoError(t, err)
 	secret := strings.Split(text, " ")[7]
 	require.Len(t, secret, 11)
 	for seen := false; !seen; seen = strings.Contains(monitored.Text(), secret) {
 		require.True(t, monitored.Scan(), "MONITOR shows it: %v", monitored.Err())
 	}
-	slow, err := b.do("SLOWLOG", "GET", "128").ToAny()
+	slow, err := w.do("SLOWLOG", "GET", "128").ToAny()
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(slow), secret)
-	require.NoError(t, p.Release(b.within(patience)))
+	require.NoError(t, p.Release(w.Within(patience)))
 }

@@ -14,7 +14,7 @@ import (
 
 // queueOf is a line of waiters of several nodes behind holders of another one.
 type queueOf struct {
-	*bed
+	*world
 	lease    time.Duration
 	capacity int
 	holders  []*semaphore.Permit
@@ -24,23 +24,23 @@ type queueOf struct {
 	fence    int64 // the highest before anything happened
 }
 
-func (b *bed) queueOf(nodes, many, capacity int, lease time.Duration) *queueOf {
-	b.Helper()
-	q := &queueOf{bed: b, lease: lease, capacity: capacity, tickets: map[string]int64{}}
+func (w *world) queueOf(nodes, many, capacity int, lease time.Duration) *queueOf {
+	w.Helper()
+	q := &queueOf{world: w, lease: lease, capacity: capacity, tickets: map[string]int64{}}
 	cfg := semaphore.Config{Lease: lease}
-	holder := b.sem(b.client(cfg), "gpu", capacity)
+	holder := w.sem(w.client(cfg), "gpu", capacity)
 	for range capacity {
-		p := b.take(holder, nil)
+		p := w.take(holder, nil)
 		q.holders, q.fence = append(q.holders, p), p.Fence()
 	}
 	for range nodes {
-		s := b.sem(b.client(cfg), "gpu", capacity)
+		s := w.sem(w.client(cfg), "gpu", capacity)
 		for range many / nodes {
-			q.waits = append(q.waits, b.begin(s, nil))
+			q.waits = append(q.waits, w.begin(s, nil))
 		}
 	}
-	b.await("all wait", func() bool { return b.waiting("gpu") == len(q.waits) })
-	v := b.whole("gpu")
+	w.Await("all wait", func() bool { return w.waiting("gpu") == len(q.waits) })
+	v := w.whole("gpu")
 	q.order = v.inLine()
 	for claim, r := range v.records {
 		q.tickets[claim] = r.Ticket
@@ -54,7 +54,7 @@ func (q *queueOf) standsAgain() {
 	q.Helper()
 	var v view
 	start := time.Now()
-	q.await("all stand in line again", func() bool {
+	q.Await("all stand in line again", func() bool {
 		v = q.look("gpu")
 		return len(v.holds)+len(v.alive) == len(q.waits) && len(v.holds) == q.capacity
 	})
@@ -85,7 +85,7 @@ func (q *queueOf) drain() {
 	q.Helper()
 	entries := q.drainPermits(q.waits)
 	for _, p := range q.holders {
-		require.ErrorIs(q, p.Release(q.within(patience)), semaphore.ErrNotHeld)
+		require.ErrorIs(q, p.Release(q.Within(patience)), semaphore.ErrNotHeld)
 	}
 	slices.SortFunc(entries, func(a, b *semaphore.Permit) int { return cmp.Compare(a.Fence(), b.Fence()) })
 	place := map[string]int{}
@@ -101,21 +101,21 @@ func (q *queueOf) drain() {
 }
 
 // drainPermits lets one after the other in.
-func (b *bed) drainPermits(waits []*taking) (served []*semaphore.Permit) {
-	b.Helper()
+func (w *world) drainPermits(waits []*taking) (served []*semaphore.Permit) {
+	w.Helper()
 	var all sync.WaitGroup
-	for _, w := range waits {
+	for _, q := range waits {
 		all.Go(func() {
-			<-w.done
-			if w.err == nil {
-				w.err = w.permit.Release(b.within(patience))
+			<-q.Done
+			if q.Err == nil {
+				q.Err = q.Got.Release(w.Within(patience))
 			}
 		})
 	}
 	all.Wait()
-	for _, w := range waits {
-		require.NoError(b, w.err)
-		served = append(served, w.permit)
+	for _, q := range waits {
+		require.NoError(w, q.Err)
+		served = append(served, q.Got)
 	}
 	return served
 }
@@ -124,7 +124,7 @@ func (b *bed) drainPermits(waits []*taking) (served []*semaphore.Permit) {
 func (q *queueOf) lost() {
 	q.Helper()
 	for _, p := range q.holders {
-		q.signalled("the holder to hear", p.Done())
+		q.Signalled("the holder to hear", p.Done())
 		require.ErrorIs(q, p.Err(), semaphore.ErrLost)
 	}
 }
@@ -172,7 +172,7 @@ func TestTheLineSurvives(t *testing.T) {
 }
 
 // pass lets time go by: what is under test is what happens in it.
-func (b *bed) pass(d time.Duration) {
-	b.Helper()
+func (w *world) pass(d time.Duration) {
+	w.Helper()
 	<-time.After(d)
 }

@@ -38,7 +38,7 @@ func forPermit(s *semaphore.Semaphore) ask {
 // call that it makes on the same connection is answered: cancels come no faster than the
 // machine answers, however slow it is.
 type storm struct {
-	*bed
+	*world
 	name    string
 	sems    []*semaphore.Semaphore
 	ways    []way
@@ -57,15 +57,15 @@ type way struct {
 
 // answered waits until a call for the name is answered, and with it all that went before
 // on its pipeline, which rueidis draws.
-func (w way) answered(b *bed, name string) {
-	exists := w.redis.B().Exists().Key(b.stateKey(name)).Build()
-	if err := w.redis.Do(b.within(patience), exists).Error(); err != nil {
-		b.Errorf("what a cancel has begun is not answered: %v", err)
+func (y way) answered(w *world, name string) {
+	exists := y.redis.B().Exists().Key(w.stateKey(name)).Build()
+	if err := y.redis.Do(w.Within(patience), exists).Error(); err != nil {
+		w.Errorf("what a cancel has begun is not answered: %v", err)
 	}
 }
 
-func (b *bed) storm(name string, capacity int) *storm {
-	s := &storm{bed: b, name: name, inside: newLive(capacity)}
+func (w *world) storm(name string, capacity int) *storm {
+	s := &storm{world: w, name: name, inside: newLive(capacity)}
 	s.spread.Store(int64(time.Millisecond))
 	return s
 }
@@ -114,13 +114,13 @@ func (s *storm) rage(workers int, cancels int64) {
 // least is the shortest spread, in ns.
 const least = 100_000
 
-func (s *storm) once(w way) {
+func (s *storm) once(y way) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	spread := s.spread.Load()
 	defer time.AfterFunc(rand.N(time.Duration(spread)), cancel).Stop()
 	began := time.Now()
-	p, err := w.ask(ctx)
+	p, err := y.ask(ctx)
 	switch {
 	case err == nil:
 		s.grants.Add(1)
@@ -138,7 +138,7 @@ func (s *storm) once(w way) {
 		s.inside.leave(p)
 	case errors.Is(err, context.Canceled) && errors.Is(err, semaphore.ErrNotAcquired):
 		if s.cancels.Add(1)%4 == 0 {
-			w.answered(s.bed, s.name)
+			y.answered(s.world, s.name)
 		}
 		if s.spread.Add(spread/100) > int64(patience) {
 			s.Errorf("nobody gets through any more, in up to %v", patience)
@@ -152,13 +152,13 @@ func (s *storm) once(w way) {
 func (s *storm) settled() {
 	s.Helper()
 	began := time.Now()
-	s.await("the cancelled claims are gone", func() bool {
+	s.Await("the cancelled claims are gone", func() bool {
 		v := s.look(s.name)
 		return len(v.holds)+len(v.alive) == 0
 	})
 	s.Logf("%d cancels, %d grants, clean %v after the last; at most %d inside; %d clean-ups failed",
 		s.cancels.Load(), s.grants.Load(), time.Since(began).Round(time.Millisecond), s.inside.most, s.failed.Load())
-	s.inside.check(s.bed)
+	s.inside.check(s.world)
 	s.whole(s.name)
 }
 
@@ -171,14 +171,14 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 		capacity int
 	}{{"directly", 0, 3}, {"with late replies", 10 * time.Millisecond, 20}} {
 		t.Run(test.name, func(t *testing.T) {
-			b := shared(t)
+			w := shared(t)
 			// A ghost would live for the whole lease, and no call is so slow
 			// that it counts as unanswered.
 			cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
-			s := b.storm("gpu", test.capacity)
-			connect := b.server.Client
+			s := w.storm("gpu", test.capacity)
+			connect := w.server.Client
 			if test.latency > 0 {
-				proxy := harness.Proxy(t, b.server)
+				proxy := harness.Proxy(t, w.server)
 				proxy.AddLatency(test.latency)
 				connect = proxy.Client
 			}
@@ -188,8 +188,8 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 			s.rage(30, cancels)
 			s.settled()
 			require.Zero(t, s.failed.Load())
-			b.idle("gpu") // without a tombstone: every acquire was answered
-			stats, err := s.sems[0].Stats(b.within(patience))
+			w.idle("gpu") // without a tombstone: every acquire was answered
+			stats, err := s.sems[0].Stats(w.Within(patience))
 			require.NoError(t, err)
 			require.Zero(t, stats.Held)
 			require.Zero(t, stats.Waiting)
@@ -200,17 +200,17 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 // Here replies are often later than the limit of an attempt, so acquires count as
 // unanswered: they run again, or only after their cancel.
 func TestCancelsOfUnansweredAcquires(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	const cancels, capacity = 200, 3
-	proxy := harness.Proxy(t, b.server)
+	proxy := harness.Proxy(t, w.server)
 	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: time.Second, CleanupTimeout: patience, Retry: heard}
-	s := b.storm("gpu", capacity)
+	s := w.storm("gpu", capacity)
 	s.spread.Store(int64(2 * time.Second)) // near where it would get to
 	for _, pipelines := range []int{1, 3} {
 		s.add(proxy.Client, pipelines, cfg)
 	}
 	for _, sem := range s.sems {
-		b.busy(sem) // opens all pipelines, while that is fast
+		w.busy(sem) // opens all pipelines, while that is fast
 	}
 	proxy.AddLatency(1200 * time.Millisecond)
 	stop := make(chan struct{})
@@ -232,49 +232,49 @@ func TestCancelsOfUnansweredAcquires(t *testing.T) {
 	weather.Wait()
 	proxy.AddLatency(0)
 	s.settled()
-	require.NotZero(t, b.tombstones("gpu"), "every acquire was answered")
+	require.NotZero(t, w.tombstones("gpu"), "every acquire was answered")
 }
 
 // tombstones counts those of a name, and checks that nothing is left when they
 // have had their time.
-func (b *bed) tombstones(name string) int {
-	b.Helper()
-	v := b.whole(name)
-	b.Logf("%d tombstones", len(v.stones))
+func (w *world) tombstones(name string) int {
+	w.Helper()
+	v := w.whole(name)
+	w.Logf("%d tombstones", len(v.stones))
 	for claim, until := range v.tombs {
-		require.LessOrEqual(b, until, v.now+time.Minute.Milliseconds(), "the tombstone of %s stays too long", claim)
+		require.LessOrEqual(w, until, v.now+time.Minute.Milliseconds(), "the tombstone of %s stays too long", claim)
 	}
-	b.age(name, v)
-	b.swept(name)
-	b.idle(name)
+	w.age(name, v)
+	w.swept(name)
+	w.idle(name)
 	return len(v.stones)
 }
 
 // swept has the server drop what has expired of a name.
-func (b *bed) swept(name string) {
-	b.Helper()
-	_, err := b.sweeper().SweepAll(b.within(patience), name)
-	require.NoError(b, err)
+func (w *world) swept(name string) {
+	w.Helper()
+	_, err := w.sweeper().SweepAll(w.Within(patience), name)
+	require.NoError(w, err)
 }
 
 // sweeper sweeps as a node that claims nothing.
-func (b *bed) sweeper() *line.Calls {
-	b.Helper()
+func (w *world) sweeper() *line.Calls {
+	w.Helper()
 	cfg := line.Config{
-		Runner: scriptkit.NewRunner(b.server.Client(b.T), scriptkit.Options{}), Space: b.space, Kind: b.kind, Node: "sweeper",
-		Linger: time.Minute, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[b.kind],
+		Runner: scriptkit.NewRunner(w.server.Client(w.T), scriptkit.Options{}), Space: w.space, Kind: w.kind, Node: "sweeper",
+		Linger: time.Minute, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[w.kind],
 	}
-	if b.kind == keyspace.Pool {
+	if w.kind == keyspace.Pool {
 		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}
 	}
 	return line.New(cfg)
 }
 
 // age makes all tombstones of a name as old as they get.
-func (b *bed) age(name string, v view) {
-	b.Helper()
+func (w *world) age(name string, v view) {
+	w.Helper()
 	const script = `return redis.call("ZADD", KEYS[1], 260 * 2^44 + ARGV[1], "t:" .. ARGV[2])`
 	for claim := range v.tombs {
-		b.do("EVAL", script, "1", b.lineKey(name), fmt.Sprint(v.now), claim)
+		w.do("EVAL", script, "1", w.lineKey(name), fmt.Sprint(v.now), claim)
 	}
 }

@@ -53,15 +53,15 @@ func TestCheckRefusesAServerThatEvicts(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {
-			b := private(t, "--maxmemory", "3mb", "--maxmemory-policy", policy)
-			_, err := b.client(semaphore.Config{}).Check(b.within(patience))
+			w := private(t, "--maxmemory", "3mb", "--maxmemory-policy", policy)
+			_, err := w.client(semaphore.Config{}).Check(w.Within(patience))
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
 			var bad *berth.ConfigError
 			require.ErrorAs(t, err, &bad)
 			require.Equal(t, "maxmemory-policy", bad.Field)
 			require.ErrorContains(t, err, policy)
 
-			report, err := b.client(semaphore.Config{AllowEviction: true}).Check(b.within(patience))
+			report, err := w.client(semaphore.Config{AllowEviction: true}).Check(w.Within(patience))
 			require.NoError(t, err)
 			require.Equal(t, policy, report.Eviction)
 			require.Len(t, report.Warnings, 1)
@@ -71,18 +71,18 @@ func TestCheckRefusesAServerThatEvicts(t *testing.T) {
 }
 
 func TestCheckOfAServerThatWillDo(t *testing.T) {
-	b := private(t)
-	report, err := b.client(semaphore.Config{}).Check(b.within(patience))
+	w := private(t)
+	report, err := w.client(semaphore.Config{}).Check(w.Within(patience))
 	require.NoError(t, err)
 	t.Logf("%+v", report)
-	require.Equal(t, b.info("server", "redis_version"), report.Version)
+	require.Equal(t, w.info("server", "redis_version"), report.Version)
 	require.Equal(t, "redis", report.Server)
 	require.Equal(t, "standalone", report.Mode)
 	require.Equal(t, "noeviction", report.Eviction)
 	require.Positive(t, report.Latency)
 	require.Empty(t, report.Warnings)
-	for _, key := range b.keys() {
-		ttl, err := b.do("PTTL", key).AsInt64()
+	for _, key := range w.keys() {
+		ttl, err := w.do("PTTL", key).AsInt64()
 		require.NoError(t, err)
 		require.Positive(t, ttl, "%s is left for good", key)
 	}
@@ -99,9 +99,9 @@ func TestCheckOfAUserWhoMayNotAskOrDoEverything(t *testing.T) {
 		{"-evalsha -eval", "", "ACL"},
 	} {
 		t.Run(test.rules, func(t *testing.T) {
-			b := private(t)
-			user := b.user("+@all ~* &* " + test.rules)
-			report, err := b.client(semaphore.Config{}, user).Check(b.within(patience))
+			w := private(t)
+			user := w.user("+@all ~* &* " + test.rules)
+			report, err := w.client(semaphore.Config{}, user).Check(w.Within(patience))
 			if test.refusal != "" {
 				require.ErrorContains(t, err, test.refusal)
 				return
@@ -114,8 +114,8 @@ func TestCheckOfAUserWhoMayNotAskOrDoEverything(t *testing.T) {
 
 // user makes a user with these rules, and returns what makes a client log in as
 // that user.
-func (b *bed) user(rules string) func(*rueidis.ClientOption) {
-	b.Helper()
-	b.do(append([]string{"ACL", "SETUSER", "narrow", "on", ">secret"}, strings.Fields(rules)...)...)
+func (w *world) user(rules string) func(*rueidis.ClientOption) {
+	w.Helper()
+	w.do(append([]string{"ACL", "SETUSER", "narrow", "on", ">secret"}, strings.Fields(rules)...)...)
 	return func(o *rueidis.ClientOption) { o.Username, o.Password = "narrow", "secret" }
 }

@@ -225,7 +225,7 @@ func (c *permitServant) crowd(ctx context.Context, o order) error {
 
 // child is a child process as its parent sees it.
 type child struct {
-	b   *bed
+	w   *world
 	cmd *exec.Cmd
 
 	mu      sync.Mutex
@@ -235,29 +235,29 @@ type child struct {
 	ended   chan struct{}       // closed when the process has been waited for
 }
 
-// spawn starts a child on the bed's server. It is killed when the test ends.
-func (b *bed) spawn(lease time.Duration) *child {
-	b.Helper()
-	return b.spawnAs(spec{Lease: lease, Locks: b.kind == keyspace.Lock, Pools: b.kind == keyspace.Pool})
+// spawn starts a child on the world's server. It is killed when the test ends.
+func (w *world) spawn(lease time.Duration) *child {
+	w.Helper()
+	return w.spawnAs(spec{Lease: lease, Locks: w.kind == keyspace.Lock, Pools: w.kind == keyspace.Pool})
 }
 
 // spawnAs is spawn for a child that differs in more than its lease.
-func (b *bed) spawnAs(s spec) *child {
-	b.Helper()
-	s.URL, s.Namespace = b.server.URL(), b.ns
+func (w *world) spawnAs(s spec) *child {
+	w.Helper()
+	s.URL, s.Namespace = w.server.URL(), w.ns
 	text, err := json.Marshal(s)
-	require.NoError(b, err)
-	c := &child{b: b, cmd: exec.Command(os.Args[0]), answers: map[int]chan answer{}, ended: make(chan struct{})}
+	require.NoError(w, err)
+	c := &child{w: w, cmd: exec.Command(os.Args[0]), answers: map[int]chan answer{}, ended: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), childSpec+"="+string(text))
 	c.cmd.Stderr = os.Stderr
 	in, err := c.cmd.StdinPipe()
-	require.NoError(b, err)
+	require.NoError(w, err)
 	out, err := c.cmd.StdoutPipe()
-	require.NoError(b, err)
-	require.NoError(b, c.cmd.Start())
+	require.NoError(w, err)
+	require.NoError(w, c.cmd.Start())
 	c.in = json.NewEncoder(in)
 	go c.read(json.NewDecoder(out))
-	b.Cleanup(c.kill)
+	w.Cleanup(c.kill)
 	return c
 }
 
@@ -278,70 +278,70 @@ func (c *child) read(out *json.Decoder) {
 
 // send gives an order; its answer comes on the channel.
 func (c *child) send(o order) <-chan answer {
-	c.b.Helper()
+	c.w.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
 	o.ID = c.last
 	to := make(chan answer, 1)
 	c.answers[o.ID] = to
-	require.NoError(c.b, c.in.Encode(o))
+	require.NoError(c.w, c.in.Encode(o))
 	return to
 }
 
 // ask gives an order and waits for the answer.
 func (c *child) ask(o order) answer {
-	c.b.Helper()
+	c.w.Helper()
 	return c.hear(c.send(o))
 }
 
 func (c *child) hear(from <-chan answer) answer {
-	c.b.Helper()
+	c.w.Helper()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case a := <-from:
 		return a
 	case <-c.ended:
-		require.FailNow(c.b, "the child has ended")
+		require.FailNow(c.w, "the child has ended")
 	case <-timer.C:
-		require.FailNow(c.b, "the child does not answer")
+		require.FailNow(c.w, "the child does not answer")
 	}
 	return answer{}
 }
 
 // acquire has the child take a permit.
 func (c *child) acquire(name string, capacity int) answer {
-	c.b.Helper()
+	c.w.Helper()
 	a := c.ask(order{Do: "acquire", Name: name, Capacity: capacity})
-	require.Empty(c.b, a.Err)
+	require.Empty(c.w, a.Err)
 	return a
 }
 
 // queue has the child begin an acquire, and returns when so many wait.
 func (c *child) queue(name string, capacity, waiting int) <-chan answer {
-	c.b.Helper()
+	c.w.Helper()
 	from := c.send(order{Do: "acquire", Name: name, Capacity: capacity})
-	c.b.await("the child stands in line", func() bool {
-		require.Empty(c.b, from, "the child has an answer already")
-		v := c.b.look(name)
+	c.w.Await("the child stands in line", func() bool {
+		require.Empty(c.w, from, "the child has an answer already")
+		v := c.w.look(name)
 		return v.waiting() >= waiting
 	})
 	return from
 }
 
 func (c *child) signal(sig syscall.Signal) {
-	c.b.Helper()
-	require.NoError(c.b, c.cmd.Process.Signal(sig))
+	c.w.Helper()
+	require.NoError(c.w, c.cmd.Process.Signal(sig))
 }
 
 // stop halts the child, and returns when it stands still.
 func (c *child) stop() {
-	c.b.Helper()
+	c.w.Helper()
 	c.signal(syscall.SIGSTOP)
-	c.b.await("the child has stopped", func() bool {
+	c.w.Await("the child has stopped", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
-		require.NoError(c.b, err)
+		require.NoError(c.w, err)
 		return stopped(string(stat))
 	})
 }

@@ -13,47 +13,47 @@ import (
 // Close in the middle of everything: holds are given back, waits end, and what
 // was on its way leaves nothing. Others go on at once.
 func TestCloseInMidTraffic(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	const holders, waiters, many = 20, 200, 100
 	cfg := semaphore.Config{Lease: time.Minute}
-	closing, staying := b.client(cfg), b.client(cfg)
-	s, other := b.sem(closing, "gpu", holders), b.sem(staying, "gpu", holders)
+	closing, staying := w.client(cfg), w.client(cfg)
+	s, other := w.sem(closing, "gpu", holders), w.sem(staying, "gpu", holders)
 	var permits []*semaphore.Permit
 	for range holders {
-		permits = append(permits, b.take(s, nil))
+		permits = append(permits, w.take(s, nil))
 	}
 	var waits []*taking
 	for range waiters {
-		waits = append(waits, b.begin(s, nil))
+		waits = append(waits, w.begin(s, nil))
 	}
-	b.await("all wait", func() bool { return b.waiting("gpu") == waiters })
-	w := b.queue(other, nil, waiters+1)
+	w.Await("all wait", func() bool { return w.waiting("gpu") == waiters })
+	q := w.queue(other, nil, waiters+1)
 	var all sync.WaitGroup
 	for range many { // on their way, or not begun
 		all.Go(func() {
-			if _, err := s.Acquire(b.within(patience), nil); err == nil {
-				b.Error("granted behind others, or by a closed client")
+			if _, err := s.Acquire(w.Within(patience), nil); err == nil {
+				w.Error("granted behind others, or by a closed client")
 			}
 		})
 	}
 	start := time.Now()
-	require.NoError(t, closing.Close(b.within(patience)))
+	require.NoError(t, closing.Close(w.Within(patience)))
 	took := time.Since(start)
 	all.Wait()
 	for _, p := range permits {
 		require.ErrorIs(t, p.Err(), semaphore.ErrReleased)
 	}
-	for _, w := range waits {
-		b.signalled("the waits to end", w.done)
-		require.ErrorIs(t, w.err, semaphore.ErrClosed)
-		require.ErrorIs(t, w.err, semaphore.ErrNotAcquired)
+	for _, q := range waits {
+		w.Signalled("the waits to end", q.Done)
+		require.ErrorIs(t, q.Err, semaphore.ErrClosed)
+		require.ErrorIs(t, q.Err, semaphore.ErrNotAcquired)
 	}
-	v := b.whole("gpu")
+	v := w.whole("gpu")
 	for claim, r := range v.records {
 		require.Equal(t, staying.Node(), r.Node, "%s was left", claim)
 	}
 	t.Logf("closed with %d holds and %d waits within %v", holders, waiters, took.Round(time.Millisecond))
-	require.NoError(t, w.got(b).Release(b.within(patience)))
-	require.NoError(t, closing.Close(b.within(patience)))
-	b.idle("gpu")
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	require.NoError(t, closing.Close(w.Within(patience)))
+	w.idle("gpu")
 }

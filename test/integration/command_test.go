@@ -15,14 +15,14 @@ import (
 // The smallest ACL has no SCAN: who may not list all names is told so, and not that
 // there are none.
 func TestTheCommandOfTheSmallestUser(t *testing.T) {
-	b := private(t)
-	b.server.SmallestUser(t, b.ns)
-	b.take(b.sem(b.client(semaphore.Config{}), "gpu", 1), nil)
+	w := private(t)
+	w.server.SmallestUser(t, w.ns)
+	w.take(w.sem(w.client(semaphore.Config{}), "gpu", 1), nil)
 	program, err := harness.Build("../..", "./cmd/berth", t.TempDir())
 	require.NoError(t, err)
 	run := func(args ...string) (code int, out, errs string) {
-		cmd := exec.CommandContext(b.within(patience), program, args...)
-		cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://smallest@"+b.server.Addr, "BERTH_REDIS_PASSWORD=secret", "BERTH_NAMESPACE="+b.ns)
+		cmd := exec.CommandContext(w.Within(patience), program, args...)
+		cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://smallest@"+w.server.Addr, "BERTH_REDIS_PASSWORD=secret", "BERTH_NAMESPACE="+w.ns)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); err != nil {
@@ -43,7 +43,7 @@ func TestTheCommandOfTheSmallestUser(t *testing.T) {
 		code, _, errs := run(args...)
 		require.Equal(t, 0, code, errs)
 	}
-	b.do("ACL", "SETUSER", "smallest", "+scan")
+	w.do("ACL", "SETUSER", "smallest", "+scan")
 	code, out, errs := run("sem", "ls")
 	require.Equal(t, 0, code, errs)
 	require.Regexp(t, `(?m)^gpu +1 +1 +0 `, out)

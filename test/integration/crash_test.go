@@ -19,7 +19,7 @@ const (
 // crash is one trial on a name that one can hold: children are killed, and somebody waits
 // in this process who calls nothing.
 type crash struct {
-	*bed
+	*world
 	lag  *lag
 	name string
 	node string // of this process
@@ -28,8 +28,8 @@ type crash struct {
 	deadline int64 // when the last claim of the killed ends
 }
 
-func (b *bed) crash(name, node string) *crash {
-	return &crash{bed: b, lag: b.measure(), name: name, node: node}
+func (w *world) crash(name, node string) *crash {
+	return &crash{world: w, lag: w.measure(), name: name, node: node}
 }
 
 // kill ends children, and reads when the last of their claims ends.
@@ -62,7 +62,7 @@ func (c *crash) last() (deadline int64) {
 func (c *crash) beat() {
 	c.Helper()
 	before := c.last()
-	c.await("a heartbeat", func() bool { return c.last() > before })
+	c.Await("a heartbeat", func() bool { return c.last() > before })
 }
 
 // inTime checks that a claim was granted when the killed, and what came after, had ended.
@@ -88,45 +88,45 @@ var semCrashes = map[string]func(c *semCrash) *semaphore.Permit{
 	"a holder": func(c *semCrash) *semaphore.Permit {
 		holder := c.spawn(crashLease)
 		holder.acquire("gpu", 1)
-		w := c.queue(c.sem, nil, 1)
+		q := c.queue(c.sem, nil, 1)
 		c.beat()
 		c.kill(holder)
-		return w.got(c.bed)
+		return q.Wait(c.world)
 	},
 	"a waiter, the first in line": func(c *semCrash) *semaphore.Permit {
 		p, waiter := c.take(c.sem, nil), c.spawn(crashLease)
 		waiter.queue("gpu", 1, 1)
-		w := c.queue(c.sem, nil, 2)
+		q := c.queue(c.sem, nil, 2)
 		c.kill(waiter)
-		require.NoError(c, p.Release(c.within(patience)))
-		return w.got(c.bed)
+		require.NoError(c, p.Release(c.Within(patience)))
+		return q.Wait(c.world)
 	},
 	"a waiter in the middle": func(c *semCrash) *semaphore.Permit {
 		p, waiter := c.take(c.sem, nil), c.spawn(crashLease)
 		first := c.queue(c.sem, nil, 1)
 		waiter.queue("gpu", 1, 2)
-		w := c.queue(c.sem, nil, 3)
+		q := c.queue(c.sem, nil, 3)
 		c.kill(waiter)
-		require.NoError(c, p.Release(c.within(patience)))
-		require.NoError(c, first.got(c.bed).Release(c.within(patience)))
-		return w.got(c.bed)
+		require.NoError(c, p.Release(c.Within(patience)))
+		require.NoError(c, first.Wait(c.world).Release(c.Within(patience)))
+		return q.Wait(c.world)
 	},
 	"a waiter in the moment of its grant": func(c *semCrash) *semaphore.Permit {
 		p, waiter := c.take(c.sem, nil), c.spawn(crashLease)
 		waiter.queue("gpu", 1, 1)
-		w := c.queue(c.sem, nil, 2)
+		q := c.queue(c.sem, nil, 2)
 		waiter.stop() // so that it never hears of the grant
-		require.NoError(c, p.Release(c.within(patience)))
+		require.NoError(c, p.Release(c.Within(patience)))
 		c.kill(waiter)
-		return w.got(c.bed)
+		return q.Wait(c.world)
 	},
 	"a holder and the first in line": func(c *semCrash) *semaphore.Permit {
 		holder, waiter := c.spawn(crashLease), c.spawn(crashLease)
 		holder.acquire("gpu", 1)
 		waiter.queue("gpu", 1, 1)
-		w := c.queue(c.sem, nil, 2)
+		q := c.queue(c.sem, nil, 2)
 		c.kill(holder, waiter)
-		return w.got(c.bed)
+		return q.Wait(c.world)
 	},
 }
 
@@ -134,12 +134,12 @@ func TestCapacityIsWholeALeaseAfterAKill(t *testing.T) {
 	t.Parallel()
 	for what, run := range semCrashes {
 		t.Run("of "+what, func(t *testing.T) {
-			b := shared(t)
-			client := b.client(semaphore.Config{Lease: crashLease})
-			c := &semCrash{crash: b.crash("gpu", client.Node()), sem: b.sem(client, "gpu", 1)}
+			w := shared(t)
+			client := w.client(semaphore.Config{Lease: crashLease})
+			c := &semCrash{crash: w.crash("gpu", client.Node()), sem: w.sem(client, "gpu", 1)}
 			p := run(c)
 			c.inTime(p.ID(), 0)
-			require.NoError(t, p.Release(c.within(patience)))
+			require.NoError(t, p.Release(c.Within(patience)))
 			c.idle("gpu")
 		})
 	}

@@ -18,20 +18,20 @@ import (
 type grant struct{ ticket, fence int64 }
 
 func TestManyGoroutinesOnCapacityTen(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	const clients, many, capacity = 3, 300, 10
 	// All at once may take long, and a call that counts as unanswered leaves
 	// a tombstone; the state must still be there when all has been checked.
 	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience, Linger: time.Hour}
 	sems := make([]*semaphore.Semaphore, clients)
 	for i := range sems {
-		sems[i] = b.sem(b.client(cfg), "gpu", capacity)
+		sems[i] = w.sem(w.client(cfg), "gpu", capacity)
 	}
 	start := time.Now()
-	inside, grants := b.crowd(sems, many, capacity)
+	inside, grants := w.crowd(sems, many, capacity)
 	t.Logf("%d grants in %v, at most %d inside", len(grants), time.Since(start).Round(time.Millisecond), inside.most)
 
-	inside.check(b)
+	inside.check(w)
 	require.Equal(t, capacity, inside.most, "the capacity was never used")
 	require.Len(t, grants, many, "some were lost")
 	// Grants without a wait, in one millisecond, have one ticket.
@@ -41,13 +41,13 @@ func TestManyGoroutinesOnCapacityTen(t *testing.T) {
 	for i := 1; i < many; i++ {
 		require.Less(t, grants[i-1].fence, grants[i].fence, "a later ticket has a lower fence")
 	}
-	b.idle("gpu")
-	require.LessOrEqual(t, len(b.keys()), 2, "only the state and what keeps its line may be left")
+	w.idle("gpu")
+	require.LessOrEqual(t, len(w.keys()), 2, "only the state and what keeps its line may be left")
 }
 
 // crowd has many goroutines take a permit each, on the semaphores in turn.
-func (b *bed) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []grant) {
-	b.Helper()
+func (w *world) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []grant) {
+	w.Helper()
 	inside := newLive(capacity)
 	var mu sync.Mutex
 	var grants []grant
@@ -56,23 +56,23 @@ func (b *bed) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []g
 	var all sync.WaitGroup
 	for i := range many {
 		all.Go(func() {
-			p, err := sems[i%len(sems)].Acquire(b.within(patience), nil)
+			p, err := sems[i%len(sems)].Acquire(w.Within(patience), nil)
 			if err != nil {
-				b.Errorf("acquire: %v", err)
+				w.Errorf("acquire: %v", err)
 				return
 			}
 			inside.enter(p)
 			if entries.Add(1) == int64(capacity) {
 				close(full)
 			}
-			b.signalled("the capacity is used", full)
-			g := b.granted(p)
+			w.Signalled("the capacity is used", full)
+			g := w.granted(p)
 			mu.Lock()
 			grants = append(grants, g)
 			mu.Unlock()
 			inside.leave(p)
-			if err := p.Release(b.within(patience)); err != nil {
-				b.Errorf("release: %v", err)
+			if err := p.Release(w.Within(patience)); err != nil {
+				w.Errorf("release: %v", err)
 			}
 		})
 	}
@@ -81,29 +81,29 @@ func (b *bed) crowd(sems []*semaphore.Semaphore, many, capacity int) (*live, []g
 }
 
 // granted reads the record of a permit that is held.
-func (b *bed) granted(p *semaphore.Permit) grant {
-	key := b.stateKey(p.Name())
-	text, err := b.admin.Do(b.within(patience), b.admin.B().Hget().Key(key).Field("c:"+p.ID()).Build()).ToString()
+func (w *world) granted(p *semaphore.Permit) grant {
+	key := w.stateKey(p.Name())
+	text, err := w.admin.Do(w.Within(patience), w.admin.B().Hget().Key(key).Field("c:"+p.ID()).Build()).ToString()
 	if err != nil {
-		b.Errorf("the record of a held permit: %v", err)
+		w.Errorf("the record of a held permit: %v", err)
 		return grant{}
 	}
 	r, err := line.ParseRecord(text)
 	if err != nil || r.Fence != p.Fence() {
-		b.Errorf("the record says fence %d, the permit %d: %v", r.Fence, p.Fence(), err)
+		w.Errorf("the record says fence %d, the permit %d: %v", r.Fence, p.Fence(), err)
 	}
 	return grant{r.Ticket, r.Fence}
 }
 
 func TestNothingIsLeftAfterLinger(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	cfg := semaphore.Config{Linger: 200 * time.Millisecond, Lease: safe}
-	s := b.sem(b.client(cfg), "gpu", 1)
-	p := b.take(s, nil)
-	w := b.queue(s, nil, 1)
-	require.Len(t, b.keys(), 2)
-	require.NoError(t, p.Release(b.within(patience)))
-	require.NoError(t, w.got(b).Release(b.within(patience)))
-	b.idle("gpu")
-	b.await("the last key has expired", func() bool { return len(b.keys()) == 0 })
+	s := w.sem(w.client(cfg), "gpu", 1)
+	p := w.take(s, nil)
+	q := w.queue(s, nil, 1)
+	require.Len(t, w.keys(), 2)
+	require.NoError(t, p.Release(w.Within(patience)))
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	w.idle("gpu")
+	w.Await("the last key has expired", func() bool { return len(w.keys()) == 0 })
 }

@@ -13,7 +13,7 @@ import (
 // graveyard is a line of waiters whose process was killed, behind a hold of
 // theirs. They all expire in one instant, which is as bad as it gets.
 type graveyard struct {
-	*bed
+	*world
 	lag    *lag
 	expire int64 // ms
 }
@@ -30,26 +30,26 @@ const (
 
 // bury kills a child with many waiters, after whoever is to stand behind them
 // has been placed there, and has them expire soon.
-func bury(t *testing.T, behind func(b *bed)) *graveyard {
+func bury(t *testing.T, behind func(w *world)) *graveyard {
 	t.Helper()
-	b := private(t)
-	g := &graveyard{bed: b, lag: b.measure()}
-	crowd := b.spawn(deadLease)
+	w := private(t)
+	g := &graveyard{world: w, lag: w.measure()}
+	crowd := w.spawn(deadLease)
 	crowd.acquire("gpu", 1)
 	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: dead})
-	b.await("all wait", func() bool { return b.waiting("gpu") == dead })
-	node := b.look("gpu").node()
-	behind(b)
+	w.Await("all wait", func() bool { return w.waiting("gpu") == dead })
+	node := w.look("gpu").node()
+	behind(w)
 	crowd.kill()
-	g.expire = b.now() + safe.Milliseconds()/2
-	b.setDeadlines("gpu", node, g.expire)
+	g.expire = w.now() + safe.Milliseconds()/2
+	w.setDeadlines("gpu", node, g.expire)
 	g.lag.reset()
 	return g
 }
 
 // setDeadlines moves the deadlines of all claims of a node.
-func (b *bed) setDeadlines(name, node string, at int64) {
-	b.Helper()
+func (w *world) setDeadlines(name, node string, at int64) {
+	w.Helper()
 	const script = `
 for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
   local claim = string.sub(field, 3)
@@ -64,16 +64,16 @@ for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
     end
   end
 end`
-	b.do("EVAL", script, "2", b.stateKey(name), b.lineKey(name), node, fmt.Sprint(at))
+	w.do("EVAL", script, "2", w.stateKey(name), w.lineKey(name), node, fmt.Sprint(at))
 }
 
 // node is the node of the first in line.
 func (v view) node() string { return v.records[v.inLine()[0]].Node }
 
 // waiting is the count of those who wait.
-func (b *bed) waiting(name string) int {
-	b.Helper()
-	return int(b.look(name).state["waiting"])
+func (w *world) waiting(name string) int {
+	w.Helper()
+	return int(w.look(name).state["waiting"])
 }
 
 // check is told how long it took.
@@ -82,18 +82,18 @@ func (g *graveyard) check(took time.Duration, p *semaphore.Permit) {
 	g.Logf("past %d dead within %v; bare timers were up to %v late",
 		dead, took.Round(time.Millisecond), g.lag.most().Round(time.Millisecond))
 	require.Less(g, took, g.lag.allow(passBy, 10))
-	require.NoError(g, p.Release(g.within(patience)))
+	require.NoError(g, p.Release(g.Within(patience)))
 	g.idle("gpu")
 }
 
 func TestAThousandDeadWaitersAhead(t *testing.T) {
-	var w *taking
-	g := bury(t, func(b *bed) {
+	var q *taking
+	g := bury(t, func(w *world) {
 		// Its next heartbeat, within a third of its lease, hears of the deadlines.
-		w = b.begin(b.sem(b.client(semaphore.Config{Lease: safe}), "gpu", 1), nil)
-		b.await("the live one waits", func() bool { return b.waiting("gpu") == dead+1 })
+		q = w.begin(w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1), nil)
+		w.Await("the live one waits", func() bool { return w.waiting("gpu") == dead+1 })
 	})
-	p := w.got(g.bed)
+	p := q.Wait(g.world)
 	granted := g.look("gpu").records[p.ID()].Granted.UnixMilli()
 	require.GreaterOrEqual(t, granted, g.expire, "the dead still had their time")
 	g.check(time.Duration(granted-g.expire)*time.Millisecond, p)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -19,112 +20,86 @@ import (
 	"github.com/berth-go/berth/test/harness"
 )
 
-// place is what the handles of the three primitives have in common.
-type place interface {
-	Release(ctx context.Context) error
-	Renew(ctx context.Context) error
-	Err() error
-	Fence() int64
-}
-
-// scene is one name of each primitive on a topology, where one can hold at a time.
-type scene struct {
-	*testing.T
+// failoverWorld is one name of each primitive on a topology, where one can hold at a time.
+type failoverWorld struct {
+	testkit.Patient
 	d     *harness.Deployment
 	ns    string
 	lease time.Duration
 	kinds []string
-	take  map[string]func(context.Context) (place, error)
+	take  map[string]func(context.Context) (berth.Hold, error)
 	line  chan observe.Event // of the claims that stand in line
 }
 
-// name is that of a scene's semaphore, lock or pool.
+// name is that of a world's semaphore, lock or pool.
 func name(kind string) string { return "the-" + kind }
 
-func newScene(t *testing.T, d *harness.Deployment, lease time.Duration) *scene {
+func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) *failoverWorld {
 	t.Helper()
-	s := &scene{T: t, d: d, ns: harness.Namespace(t), lease: lease, kinds: []string{"sem", "lock", "pool"}, line: make(chan observe.Event, 100)}
-	redis := s.client()
+	w := &failoverWorld{Patient: testkit.Patient{T: t}, d: d, ns: harness.Namespace(t), lease: lease, kinds: []string{"sem", "lock", "pool"}, line: make(chan observe.Event, 100)}
+	redis := w.client()
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
-			s.line <- e
+			w.line <- e
 		}
 	})
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: s.ns, Lease: lease, Observer: watch})
+	sems, err := semaphore.New(redis, semaphore.Config{Namespace: w.ns, Lease: lease, Observer: watch})
 	require.NoError(t, err)
-	locks, err := qlock.New(redis, qlock.Config{Namespace: s.ns, Lease: lease, Observer: watch})
+	locks, err := qlock.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, Observer: watch})
 	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Namespace: s.ns, Lease: lease, Observer: watch})
+	pools, err := allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: lease, Observer: watch})
 	require.NoError(t, err)
 	sem, err := sems.Semaphore(name("sem"), 1)
 	require.NoError(t, err)
 	pool, err := allocator.NewPool(pools, name("pool"), allocator.PoolConfig[string]{})
 	require.NoError(t, err)
-	_, err = pool.Add(s.within(), []string{"only"}, nil)
+	_, err = pool.Add(w.Within(patience), []string{"only"}, nil)
 	require.NoError(t, err)
-	s.take = map[string]func(context.Context) (place, error){
-		"sem": func(ctx context.Context) (place, error) { return sem.Acquire(ctx, nil) },
-		"lock": func(ctx context.Context) (place, error) {
+	w.take = map[string]func(context.Context) (berth.Hold, error){
+		"sem": func(ctx context.Context) (berth.Hold, error) { return sem.Acquire(ctx, nil) },
+		"lock": func(ctx context.Context) (berth.Hold, error) {
 			return locks.Lock(ctx, name("lock"), &qlock.LockOptions{Lease: lease})
 		},
-		"pool": func(ctx context.Context) (place, error) { return pool.Allocate(ctx, nil) },
+		"pool": func(ctx context.Context) (berth.Hold, error) { return pool.Allocate(ctx, nil) },
 	}
 	t.Cleanup(func() {
-		require.NoError(t, sems.Close(s.within()))
-		require.NoError(t, locks.Close(s.within()))
-		require.NoError(t, pools.Close(s.within()))
+		require.NoError(t, sems.Close(w.Within(patience)))
+		require.NoError(t, locks.Close(w.Within(patience)))
+		require.NoError(t, pools.Close(w.Within(patience)))
 	})
-	return s
+	return w
 }
 
-// client is one that the scene closes after those that stand on it.
-func (s *scene) client() rueidis.Client {
-	s.Helper()
-	return s.d.Client(s)
+// client is one that the world closes after those that stand on it.
+func (w *failoverWorld) client() rueidis.Client {
+	w.Helper()
+	return w.d.Client(w)
 }
 
-func (s *scene) within() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	s.Cleanup(cancel)
-	return ctx
-}
-
-// waiter is an acquire of a scene on its way.
-type waiter struct {
-	done chan struct{} // closed when it has returned
-	held place
-	err  error
-}
-
-// hold takes the place of each kind.
-func (s *scene) hold() map[string]place {
-	s.Helper()
-	held := map[string]place{}
-	for _, kind := range s.kinds {
-		p, err := s.take[kind](s.within())
-		require.NoError(s, err, kind)
+// hold takes what there is of each kind.
+func (w *failoverWorld) hold() map[string]berth.Hold {
+	w.Helper()
+	held := map[string]berth.Hold{}
+	for _, kind := range w.kinds {
+		p, err := w.take[kind](w.Within(patience))
+		require.NoError(w, err, kind)
 		held[kind] = p
 	}
 	return held
 }
 
 // queue has some stand in line for each kind, one after the other.
-func (s *scene) queue(n int) map[string][]*waiter {
-	s.Helper()
-	waiters := map[string][]*waiter{}
+func (w *failoverWorld) queue(n int) map[string][]*testkit.Call[berth.Hold] {
+	w.Helper()
+	waiters := map[string][]*testkit.Call[berth.Hold]{}
 	for range n {
-		for _, kind := range s.kinds {
-			w := &waiter{done: make(chan struct{})}
-			ctx := s.within()
-			go func() {
-				defer close(w.done)
-				w.held, w.err = s.take[kind](ctx)
-			}()
-			waiters[kind] = append(waiters[kind], w)
+		for _, kind := range w.kinds {
+			q := testkit.Begin(w.Within(patience), w.take[kind])
+			waiters[kind] = append(waiters[kind], q)
 			select {
-			case <-s.line:
+			case <-w.line:
 			case <-time.After(patience):
-				require.FailNow(s, "nobody stands in line", kind)
+				require.FailNow(w, "nobody stands in line", kind)
 			}
 		}
 	}
@@ -132,36 +107,36 @@ func (s *scene) queue(n int) map[string][]*waiter {
 }
 
 // serve releases what is held and has all who wait have their turn, in their order.
-func (s *scene) serve(held map[string]place, waiters map[string][]*waiter) {
-	s.Helper()
-	for _, kind := range s.kinds {
+func (w *failoverWorld) serve(held map[string]berth.Hold, waiters map[string][]*testkit.Call[berth.Hold]) {
+	w.Helper()
+	for _, kind := range w.kinds {
 		last := held[kind].Fence()
-		require.NoError(s, held[kind].Release(s.within()), kind)
-		for n, w := range waiters[kind] {
+		require.NoError(w, held[kind].Release(w.Within(patience)), kind)
+		for n, q := range waiters[kind] {
 			what := fmt.Sprintf("%s, the waiter %d", kind, n+1)
 			select {
-			case <-w.done:
+			case <-q.Done:
 			case <-time.After(patience):
-				require.FailNow(s, "a wait does not go on", what)
+				require.FailNow(w, "a wait does not go on", what)
 			}
-			require.NoError(s, w.err, what)
-			require.NoError(s, w.held.Err(), what)
-			require.Greater(s, w.held.Fence(), last, "%s: fences do not rise", what)
+			require.NoError(w, q.Err, what)
+			require.NoError(w, q.Got.Err(), what)
+			require.Greater(w, q.Got.Fence(), last, "%s: fences do not rise", what)
 			for _, later := range waiters[kind][n+1:] {
 				select {
-				case <-later.done:
-					require.FailNow(s, "somebody has passed the line", what)
+				case <-later.Done:
+					require.FailNow(w, "somebody has passed the line", what)
 				default:
 				}
 			}
-			last = w.held.Fence()
-			require.NoError(s, w.held.Release(s.within()), what)
+			last = q.Got.Fence()
+			require.NoError(w, q.Got.Release(w.Within(patience)), what)
 		}
 	}
 }
 
 // renewing renews what is held all the time, until stop says how often it was done.
-func (s *scene) renewing(held map[string]place) (stop func() int) {
+func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func() int) {
 	end, done := make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
@@ -174,8 +149,8 @@ func (s *scene) renewing(held map[string]place) (stop func() int) {
 			}
 			<-time.After(5 * time.Millisecond)
 			for kind, p := range held {
-				if err := p.Renew(s.within()); err != nil {
-					s.Errorf("%s: renewing during the fault: %v", kind, err)
+				if err := p.Renew(w.Within(patience)); err != nil {
+					w.Errorf("%s: renewing during the fault: %v", kind, err)
 				}
 				n++
 			}
@@ -185,7 +160,7 @@ func (s *scene) renewing(held map[string]place) (stop func() int) {
 		close(end)
 		return <-done
 	})
-	s.Cleanup(func() { stop() }) // where the test fails before
+	w.Cleanup(func() { stop() }) // where the test fails before
 	return stop
 }
 
@@ -203,49 +178,49 @@ func TestAFailoverBySentinelGoesUnnoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, harness.Sentinel(t), time.Minute)
-			held := s.hold()
-			waiters := s.queue(4)
-			s.replicated()
-			stop := s.renewing(held)
+			w := newFailoverWorld(t, harness.Sentinel(t), time.Minute)
+			held := w.hold()
+			waiters := w.queue(4)
+			w.replicated()
+			stop := w.renewing(held)
 			begin := time.Now()
-			fail(t, s.d)
+			fail(t, w.d)
 			t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
 			require.Positive(t, stop())
 			for kind, p := range held {
 				require.NoError(t, p.Err(), kind)
 			}
-			s.serve(held, waiters)
+			w.serve(held, waiters)
 		})
 	}
 }
 
 // replicated returns when the replicas have all that the masters have.
-func (s *scene) replicated() {
-	s.Helper()
-	for _, server := range s.d.Masters(s) {
-		client := server.Client(s, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
-		n, err := client.Do(s.within(), client.B().Wait().Numreplicas(1).Timeout(patience.Milliseconds()).Build()).AsInt64()
-		require.NoError(s, err)
-		require.Positive(s, n)
+func (w *failoverWorld) replicated() {
+	w.Helper()
+	for _, server := range w.d.Masters(w) {
+		client := server.Client(w, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
+		n, err := client.Do(w.Within(patience), client.B().Wait().Numreplicas(1).Timeout(patience.Milliseconds()).Build()).AsInt64()
+		require.NoError(w, err)
+		require.Positive(w, n)
 	}
 }
 
 func TestAFailoverOfAClusterGoesUnnoticed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, harness.Cluster(t), time.Minute)
-	held := s.hold()
-	waiters := s.queue(4)
-	s.replicated()
-	stop := s.renewing(held)
+	w := newFailoverWorld(t, harness.Cluster(t), time.Minute)
+	held := w.hold()
+	waiters := w.queue(4)
+	w.replicated()
+	stop := w.renewing(held)
 	begin := time.Now()
-	s.d.KillMaster(t, "{"+name("lock")+"}")
+	w.d.KillMaster(t, "{"+name("lock")+"}")
 	t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
 	require.Positive(t, stop())
 	for kind, p := range held {
 		require.NoError(t, p.Err(), kind)
 	}
-	s.serve(held, waiters)
+	w.serve(held, waiters)
 }
 
 // While a slot moves, holds are renewed, released and handed on as ever; a wait that
@@ -255,20 +230,20 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 	d := harness.Cluster(t)
 	for _, when := range []string{"before any key has moved", "when all keys have moved", "when the slot has moved"} {
 		t.Run(when, func(t *testing.T) {
-			s := newScene(t, d, safe)
-			held := s.hold()
-			waiters := s.queue(4)
+			w := newFailoverWorld(t, d, safe)
+			held := w.hold()
+			waiters := w.queue(4)
 			var moves []*harness.Move
-			for _, kind := range s.kinds {
-				moves = append(moves, s.d.Move(t, "{"+name(kind)+"}"))
+			for _, kind := range w.kinds {
+				moves = append(moves, w.d.Move(t, "{"+name(kind)+"}"))
 			}
-			stop := s.renewing(held)
-			s.beat(held)
+			stop := w.renewing(held)
+			w.beat(held)
 			if when != "before any key has moved" {
 				for _, m := range moves {
 					m.Keys(t)
 				}
-				s.beat(held)
+				w.beat(held)
 			}
 			if when == "when the slot has moved" {
 				for _, m := range moves {
@@ -279,14 +254,14 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 			for kind, p := range held {
 				require.NoError(t, p.Err(), kind)
 			}
-			s.serve(held, waiters)
+			w.serve(held, waiters)
 			if when != "when the slot has moved" {
 				for _, m := range moves {
 					m.Finish(t)
 				}
 			}
-			for kind, p := range s.hold() {
-				require.NoError(t, p.Release(s.within()), kind)
+			for kind, p := range w.hold() {
+				require.NoError(t, p.Release(w.Within(patience)), kind)
 			}
 		})
 	}
@@ -296,14 +271,14 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 // meanwhile is answered when the slot has moved, and no lease that outlasts that is lost.
 func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, harness.Cluster(t), time.Minute)
-	held := s.hold()
-	waiters := s.queue(2)
-	for _, kind := range s.kinds {
-		move := s.d.Move(t, "{"+name(kind)+"}")
-		move.Part(t, fmt.Sprintf("%s:%s:{%s}:state", s.ns, kind, name(kind)))
+	w := newFailoverWorld(t, harness.Cluster(t), time.Minute)
+	held := w.hold()
+	waiters := w.queue(2)
+	for _, kind := range w.kinds {
+		move := w.d.Move(t, "{"+name(kind)+"}")
+		move.Part(t, fmt.Sprintf("%s:%s:{%s}:state", w.ns, kind, name(kind)))
 		renewed := make(chan error, 1)
-		go func() { renewed <- held[kind].Renew(s.within()) }()
+		go func() { renewed <- held[kind].Renew(w.Within(patience)) }()
 		select {
 		case err := <-renewed:
 			require.FailNow(t, "a script ran on keys that are apart", "%s: %v", kind, err)
@@ -312,7 +287,7 @@ func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 		move.Finish(t)
 		require.NoError(t, <-renewed, kind)
 	}
-	s.serve(held, waiters)
+	w.serve(held, waiters)
 }
 
 // Where the server's clock goes forward, leases end before their time: who held
@@ -321,68 +296,68 @@ func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 func TestTheServersClockIsSetForwardAndBack(t *testing.T) {
 	t.Parallel()
 	const lease, step = safe, time.Minute
-	s := newScene(t, harness.Single(t), lease)
-	held := s.hold()
-	waiters := s.queue(3)
-	s.d.SetClock(t, step)
-	for _, kind := range s.kinds {
+	w := newFailoverWorld(t, harness.Single(t), lease)
+	held := w.hold()
+	waiters := w.queue(3)
+	w.d.SetClock(t, step)
+	for _, kind := range w.kinds {
 		require.Eventually(t, func() bool { return held[kind].Err() != nil }, patience, 10*time.Millisecond, kind)
 		require.ErrorIs(t, held[kind].Err(), berth.ErrLost, kind)
 	}
 	// Of those who stood in line the first to ask again is granted, see law 9.
-	first := map[string]place{}
-	for _, kind := range s.kinds {
-		w := s.whoever(waiters[kind])
-		require.NoError(t, w.err, kind)
-		require.Greater(t, w.held.Fence(), held[kind].Fence(), kind)
-		waiters[kind] = slices.DeleteFunc(waiters[kind], func(other *waiter) bool { return other == w })
-		first[kind] = w.held
+	first := map[string]berth.Hold{}
+	for _, kind := range w.kinds {
+		q := w.whoever(waiters[kind])
+		require.NoError(t, q.Err, kind)
+		require.Greater(t, q.Got.Fence(), held[kind].Fence(), kind)
+		waiters[kind] = slices.DeleteFunc(waiters[kind], func(other *testkit.Call[berth.Hold]) bool { return other == q })
+		first[kind] = q.Got
 	}
-	s.d.SetClock(t, 0)
-	s.beat(first)
-	s.serve(first, waiters)
+	w.d.SetClock(t, 0)
+	w.beat(first)
+	w.serve(first, waiters)
 }
 
 // Where it goes back, all stays: holds renew, the line keeps its order, fences rise.
 func TestTheServersClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	const lease, step = safe, -time.Hour
-	s := newScene(t, harness.Single(t), lease)
-	held := s.hold()
-	waiters := s.queue(2)
-	s.d.SetClock(t, step)
-	s.beat(held)
-	last := s.queue(1) // by the clock they came an hour before the others
-	for _, kind := range s.kinds {
+	w := newFailoverWorld(t, harness.Single(t), lease)
+	held := w.hold()
+	waiters := w.queue(2)
+	w.d.SetClock(t, step)
+	w.beat(held)
+	last := w.queue(1) // by the clock they came an hour before the others
+	for _, kind := range w.kinds {
 		waiters[kind] = append(waiters[kind], last[kind]...)
 	}
-	s.serve(held, waiters)
+	w.serve(held, waiters)
 }
 
 // whoever waits for the first of them that is granted.
-func (s *scene) whoever(waiters []*waiter) *waiter {
-	s.Helper()
-	done := make(chan *waiter, len(waiters))
-	for _, w := range waiters {
+func (w *failoverWorld) whoever(waiters []*testkit.Call[berth.Hold]) *testkit.Call[berth.Hold] {
+	w.Helper()
+	done := make(chan *testkit.Call[berth.Hold], len(waiters))
+	for _, q := range waiters {
 		go func() {
-			<-w.done
-			done <- w
+			<-q.Done
+			done <- q
 		}()
 	}
 	select {
-	case w := <-done:
-		return w
+	case q := <-done:
+		return q
 	case <-time.After(patience):
-		require.FailNow(s, "nobody of the line is granted")
+		require.FailNow(w, "nobody of the line is granted")
 		return nil
 	}
 }
 
 // beat lets pass the time of a heartbeat, in which nothing may happen to what is held.
-func (s *scene) beat(held map[string]place) {
-	s.Helper()
-	<-time.After(s.lease / 2)
+func (w *failoverWorld) beat(held map[string]berth.Hold) {
+	w.Helper()
+	<-time.After(w.lease / 2)
 	for kind, p := range held {
-		require.NoError(s, p.Err(), kind)
+		require.NoError(w, p.Err(), kind)
 	}
 }

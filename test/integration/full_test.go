@@ -16,29 +16,29 @@ import (
 
 // fill makes a private server so full that it refuses whatever needs memory, and
 // goes on to do so when a little is freed.
-func (b *bed) fill() {
-	b.Helper()
-	used, err := strconv.Atoi(b.info("memory", "used_memory"))
-	require.NoError(b, err)
-	b.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+4<<20))
+func (w *world) fill() {
+	w.Helper()
+	used, err := strconv.Atoi(w.info("memory", "used_memory"))
+	require.NoError(w, err)
+	w.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+4<<20))
 	junk := strings.Repeat("x", 64<<10)
 	var full error
 	for i := 0; full == nil; i++ {
-		full = b.admin.Do(b.within(patience), b.admin.B().Set().Key(fmt.Sprint("junk", i)).Value(junk).Build()).Error()
+		full = w.admin.Do(w.Within(patience), w.admin.B().Set().Key(fmt.Sprint("junk", i)).Value(junk).Build()).Error()
 	}
-	require.ErrorContains(b, full, "OOM")
-	b.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+2<<20))
+	require.ErrorContains(w, full, "OOM")
+	w.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+2<<20))
 }
 
 // drained makes room again.
-func (b *bed) drained() {
-	b.Helper()
-	b.do("CONFIG", "SET", "maxmemory", "0")
+func (w *world) drained() {
+	w.Helper()
+	w.do("CONFIG", "SET", "maxmemory", "0")
 }
 
 // fullHouse is a server that is about to be full, and two clients of it.
 type fullHouse struct {
-	*bed
+	*world
 	here, there *semaphore.Client
 }
 
@@ -58,7 +58,7 @@ func (f *fullHouse) waits(name string, opts *semaphore.AcquireOptions) *taking {
 
 func (f *fullHouse) release(p *semaphore.Permit) {
 	f.Helper()
-	require.NoError(f, p.Release(f.within(patience)))
+	require.NoError(f, p.Release(f.Within(patience)))
 }
 
 // inFullHouse are things that must work where nothing may grow. Each prepares,
@@ -67,7 +67,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"an acquire is refused": func(f *fullHouse, name string) func() {
 		return func() {
 			for _, ask := range asks {
-				_, err := ask(f.bed, f.sem(f.here, name, 1))
+				_, err := ask(f.world, f.sem(f.here, name, 1))
 				require.ErrorIs(f, err, semaphore.ErrNotAcquired)
 				require.NotErrorIs(f, err, semaphore.ErrBusy)
 				require.ErrorContains(f, err, "the server is full")
@@ -76,35 +76,35 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 		}
 	},
 	"an acquire is refused in a name that is in use": func(f *fullHouse, name string) func() {
-		p, w := f.held(name, nil), f.waits(name, nil)
+		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
 			for _, ask := range asks {
-				_, err := ask(f.bed, f.sem(f.here, name, 1))
+				_, err := ask(f.world, f.sem(f.here, name, 1))
 				require.ErrorIs(f, err, semaphore.ErrNotAcquired)
 				v := f.whole(name)
 				require.Len(f, v.holds, 1)
 				require.Len(f, v.alive, 1)
 			}
 			f.release(p)
-			f.release(w.got(f.bed))
+			f.release(q.Wait(f.world))
 		}
 	},
 	"heartbeats keep holds and waiters": func(f *fullHouse, name string) func() {
-		p, w := f.held(name, nil), f.waits(name, nil)
+		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
 			before := f.look(name).holds[p.ID()]
-			f.await("a heartbeat", func() bool { return f.look(name).holds[p.ID()] > before })
+			f.Await("a heartbeat", func() bool { return f.look(name).holds[p.ID()] > before })
 			require.NoError(f, p.Err())
-			require.False(f, w.over())
+			require.False(f, q.Over())
 			f.whole(name)
 			f.release(p)
-			f.release(w.got(f.bed))
+			f.release(q.Wait(f.world))
 		}
 	},
 	"a fixed lease is renewed": func(f *fullHouse, name string) func() {
 		p := f.held(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute})
 		return func() {
-			require.NoError(f, p.Renew(f.within(patience)))
+			require.NoError(f, p.Renew(f.Within(patience)))
 			require.Greater(f, f.look(name).holds[p.ID()]-f.now(), int64(58000))
 			f.release(p)
 		}
@@ -112,20 +112,20 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"a waiter leaves": func(f *fullHouse, name string) func() {
 		p := f.held(name, nil)
 		ctx, cancel := context.WithCancel(context.Background())
-		w := f.beginWith(ctx, f.sem(f.there, name, 1), nil)
-		f.await("it waits", func() bool { return f.look(name).waiting() == 1 })
+		q := f.beginWith(ctx, f.sem(f.there, name, 1), nil)
+		f.Await("it waits", func() bool { return f.look(name).waiting() == 1 })
 		return func() {
 			cancel()
-			f.signalled("the caller to be let go", w.done)
-			f.await("it has left the line", func() bool { return f.look(name).waiting() == 0 })
+			f.Signalled("the caller to be let go", q.Done)
+			f.Await("it has left the line", func() bool { return f.look(name).waiting() == 0 })
 			f.release(p)
 		}
 	},
 	"a grant is confirmed": func(f *fullHouse, name string) func() {
-		p, w := f.held(name, nil), f.waits(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute})
+		p, q := f.held(name, nil), f.waits(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute})
 		return func() {
 			f.release(p)
-			p = w.got(f.bed)
+			p = q.Wait(f.world)
 			require.Greater(f, f.look(name).holds[p.ID()]-f.now(), int64(58000), "its own lease does not run")
 			f.release(p)
 		}
@@ -133,35 +133,35 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"a dead holder is swept": func(f *fullHouse, name string) func() {
 		holder := f.spawn(fullLease)
 		holder.acquire(name, 1)
-		w := f.waits(name, nil)
+		q := f.waits(name, nil)
 		return func() {
 			holder.kill()
-			f.release(w.got(f.bed))
+			f.release(q.Wait(f.world))
 		}
 	},
 	"a resize grants": func(f *fullHouse, name string) func() {
-		p, w := f.held(name, nil), f.waits(name, nil)
+		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			require.NoError(f, f.sem(f.here, name, 1).Resize(f.within(patience), 2, nil))
-			f.release(w.got(f.bed))
+			require.NoError(f, f.sem(f.here, name, 1).Resize(f.Within(patience), 2, nil))
+			f.release(q.Wait(f.world))
 			f.release(p)
 		}
 	},
 	"an operator releases": func(f *fullHouse, name string) func() {
-		p, w := f.held(name, nil), f.waits(name, nil)
+		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			require.NoError(f, f.here.ReleaseByID(f.within(patience), name, p.ID()))
-			f.release(w.got(f.bed))
-			f.signalled("the holder to hear", p.Done())
+			require.NoError(f, f.here.ReleaseByID(f.Within(patience), name, p.ID()))
+			f.release(q.Wait(f.world))
+			f.Signalled("the holder to hear", p.Done())
 			require.ErrorIs(f, p.Err(), semaphore.ErrReleased)
 		}
 	},
 	"a hold is resumed elsewhere": func(f *fullHouse, name string) func() {
 		p := f.held(name, nil)
 		return func() {
-			token, err := p.Detach(f.within(patience))
+			token, err := p.Detach(f.Within(patience))
 			require.NoError(f, err)
-			p, err := f.there.Resume(f.within(patience), token)
+			p, err := f.there.Resume(f.Within(patience), token)
 			require.NoError(f, err)
 			f.release(p)
 		}
@@ -172,7 +172,7 @@ func TestAFullServer(t *testing.T) {
 	t.Parallel()
 	for what, prepare := range inFullHouse {
 		t.Run(what, func(t *testing.T) {
-			f := &fullHouse{bed: private(t)}
+			f := &fullHouse{world: private(t)}
 			cfg := semaphore.Config{Lease: fullLease}
 			f.here, f.there = f.client(cfg), f.client(cfg)
 			then := prepare(f, "gpu")
@@ -188,30 +188,30 @@ func TestAFullServer(t *testing.T) {
 }
 
 // asks are the ways to ask for a permit.
-var asks = map[string]func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, error){
-	"acquire": func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, error) {
-		return s.Acquire(b.within(patience), nil)
+var asks = map[string]func(w *world, s *semaphore.Semaphore) (*semaphore.Permit, error){
+	"acquire": func(w *world, s *semaphore.Semaphore) (*semaphore.Permit, error) {
+		return s.Acquire(w.Within(patience), nil)
 	},
-	"try": func(b *bed, s *semaphore.Semaphore) (*semaphore.Permit, error) {
-		return s.TryAcquire(b.within(patience), nil)
+	"try": func(w *world, s *semaphore.Semaphore) (*semaphore.Permit, error) {
+		return s.TryAcquire(w.Within(patience), nil)
 	},
 }
 
 // A line that a full server has forgotten stands again as soon as there is room.
 func TestALineForgottenByAFullServer(t *testing.T) {
-	b := private(t)
-	q := b.queueOf(2, 20, 1, safe)
-	b.fill()
-	for _, part := range []string{b.stateKey("gpu"), b.lineKey("gpu")} {
-		b.do("DEL", part)
+	w := private(t)
+	q := w.queueOf(2, 20, 1, safe)
+	w.fill()
+	for _, part := range []string{w.stateKey("gpu"), w.lineKey("gpu")} {
+		w.do("DEL", part)
 	}
 	q.lost()
-	b.pass(q.lease / 2) // heartbeats
-	require.Empty(t, b.keys())
-	for _, w := range q.waits {
-		require.False(t, w.over(), "a wait ended: %v", w.err)
+	w.pass(q.lease / 2) // heartbeats
+	require.Empty(t, w.keys())
+	for _, q := range q.waits {
+		require.False(t, q.Over(), "a wait ended: %v", q.Err)
 	}
-	b.drained()
+	w.drained()
 	q.standsAgain()
 	q.drain()
 }
@@ -219,28 +219,28 @@ func TestALineForgottenByAFullServer(t *testing.T) {
 // A hold and a waiter of one client are renewed in one call. That the waiter,
 // forgotten, cannot be put back must not cost the hold its renewal.
 func TestARestoreThatFailsCostsNoHold(t *testing.T) {
-	b := private(t)
-	s := b.sem(b.client(semaphore.Config{Lease: fullLease}), "gpu", 1)
-	p := b.take(s, nil)
-	w := b.queue(s, nil, 1)
-	claim := b.look("gpu").inLine()[0]
-	b.fill()
+	w := private(t)
+	s := w.sem(w.client(semaphore.Config{Lease: fullLease}), "gpu", 1)
+	p := w.take(s, nil)
+	q := w.queue(s, nil, 1)
+	claim := w.look("gpu").inLine()[0]
+	w.fill()
 	const forget = `
 for _, member in ipairs(redis.call("ZRANGE", KEYS[2], 0, -1)) do
   if string.match(member, "^%d+%-(.*)") == ARGV[1] then redis.call("ZREM", KEYS[2], member) end
 end
 redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
 redis.call("HSET", KEYS[1], "v", ARGV[2])`
-	values, err := b.do("HGET", b.stateKey("gpu"), "v").ToString()
+	values, err := w.do("HGET", w.stateKey("gpu"), "v").ToString()
 	require.NoError(t, err)
 	values = testkit.WithCount(t, values, "waiting", 0)
-	b.do("EVAL", forget, "2", b.stateKey("gpu"), b.lineKey("gpu"), claim, values)
-	b.pass(fullLease) // heartbeats
-	require.Zero(t, b.look("gpu").waiting(), "it could be put back")
+	w.do("EVAL", forget, "2", w.stateKey("gpu"), w.lineKey("gpu"), claim, values)
+	w.pass(fullLease) // heartbeats
+	require.Zero(t, w.look("gpu").waiting(), "it could be put back")
 	require.NoError(t, p.Err())
-	require.False(t, w.over(), "the wait has ended: %v", w.err)
-	b.drained()
-	b.await("it stands in line again", func() bool { return b.look("gpu").waiting() == 1 })
-	require.NoError(t, p.Release(b.within(patience)))
-	require.NoError(t, w.got(b).Release(b.within(patience)))
+	require.False(t, q.Over(), "the wait has ended: %v", q.Err)
+	w.drained()
+	w.Await("it stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
+	require.NoError(t, p.Release(w.Within(patience)))
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
 }

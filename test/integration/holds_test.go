@@ -20,40 +20,40 @@ var holdsFor = flag.Duration("holds.for", 0,
 	"how long TestHoldsOfManyNamesAreAllKept keeps 10 000 holds with a lease of 5 s, beside four busy loops; 0: fewer ones, for a few renewals")
 
 func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
-	b := privateLocks(t)
+	w := privateLocks(t)
 	// Of these no pause of the machine ends one.
 	many, lease, during, loops := 1000, safe, 8*time.Second, 0
 	if *holdsFor > 0 {
-		b.turn()
+		w.turn()
 		many, lease, during, loops = 10_000, 5*time.Second, *holdsFor, 4
 	}
 	for range loops {
-		b.keepBusy()
+		w.keepBusy()
 	}
-	client := b.locker(qlock.Config{Lease: lease})
+	client := w.locker(qlock.Config{Lease: lease})
 	locks := make([]*qlock.Lock, many)
-	b.eachOf(many, func(i int) (err error) {
-		locks[i], err = client.Lock(b.within(patience), fmt.Sprint("name ", i), nil)
+	w.eachOf(many, func(i int) (err error) {
+		locks[i], err = client.Lock(w.Within(patience), fmt.Sprint("name ", i), nil)
 		return err
 	})
-	renewals, spent := b.runs(), b.processorTime()
+	renewals, spent := w.runs(), w.processorTime()
 	<-time.After(during)
-	renewals, spent = b.runs()-renewals, b.processorTime()-spent
+	renewals, spent = w.runs()-renewals, w.processorTime()-spent
 	lost := 0
 	for _, l := range locks {
 		if l.Err() != nil {
 			lost++
 		}
 	}
-	b.Logf("%d renewals in %v, of %v of this process each; %d lost", renewals, during, spent/time.Duration(max(1, renewals)), lost)
-	require.Zero(b, lost, "of %d", many)
-	require.GreaterOrEqual(b, renewals, many, "each was renewed")
-	b.eachOf(many, func(i int) error { return locks[i].Release(b.within(patience)) })
+	w.Logf("%d renewals in %v, of %v of this process each; %d lost", renewals, during, spent/time.Duration(max(1, renewals)), lost)
+	require.Zero(w, lost, "of %d", many)
+	require.GreaterOrEqual(w, renewals, many, "each was renewed")
+	w.eachOf(many, func(i int) error { return locks[i].Release(w.Within(patience)) })
 }
 
 // eachOf does something n times, some at a time.
-func (b *bed) eachOf(n int, do func(i int) error) {
-	b.Helper()
+func (w *world) eachOf(n int, do func(i int) error) {
+	w.Helper()
 	var all sync.WaitGroup
 	const workers = 32
 	failures := make([]error, workers)
@@ -66,32 +66,32 @@ func (b *bed) eachOf(n int, do func(i int) error) {
 	}
 	all.Wait()
 	for _, err := range failures {
-		require.NoError(b, err)
+		require.NoError(w, err)
 	}
 }
 
 // processorTime is what this process has taken of it.
-func (b *bed) processorTime() time.Duration {
-	b.Helper()
+func (w *world) processorTime() time.Duration {
+	w.Helper()
 	var used syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	require.NoError(w, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // keepBusy has another process keep a processor busy until the test ends.
-func (b *bed) keepBusy() {
-	b.Helper()
+func (w *world) keepBusy() {
+	w.Helper()
 	text, err := json.Marshal(spec{Busy: true})
-	require.NoError(b, err)
+	require.NoError(w, err)
 	program, err := os.Executable()
-	require.NoError(b, err)
+	require.NoError(w, err)
 	loop := exec.Command(program)
 	loop.Env = append(os.Environ(), childSpec+"="+string(text))
 	in, err := loop.StdinPipe() // which ends with this process, however that ends
-	require.NoError(b, err)
-	require.NoError(b, loop.Start())
-	b.Cleanup(func() {
-		require.NoError(b, in.Close())
-		require.NoError(b, loop.Wait())
+	require.NoError(w, err)
+	require.NoError(w, loop.Start())
+	w.Cleanup(func() {
+		require.NoError(w, in.Close())
+		require.NoError(w, loop.Wait())
 	})
 }

@@ -19,13 +19,13 @@ type lag struct {
 }
 
 // measure starts the measuring; it ends with the test.
-func (b *bed) measure() *lag {
-	b.Helper()
+func (w *world) measure() *lag {
+	w.Helper()
 	l := &lag{done: make(chan struct{}), due: time.Now()}
-	redis := b.server.Client(b.T)
+	redis := w.server.Client(w.T)
 	ctx, cancel := context.WithCancel(context.Background())
 	go l.run(ctx, redis)
-	b.Cleanup(func() {
+	w.Cleanup(func() {
 		cancel()
 		<-l.done
 	})

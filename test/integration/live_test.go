@@ -51,9 +51,9 @@ func (l *live) leave(p berth.Hold) {
 }
 
 // check fails the test if ever more were inside than the capacity.
-func (l *live) check(b *bed) {
-	b.Helper()
+func (l *live) check(w *world) {
+	w.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	require.Empty(b, l.worst, "%d inside at once on capacity %d", l.most, l.capacity)
+	require.Empty(w, l.worst, "%d inside at once on capacity %d", l.most, l.capacity)
 }

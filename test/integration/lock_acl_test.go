@@ -14,13 +14,13 @@ import (
 // The user with the smallest rights that docs/operations.md gives can do all with
 // locks, every script of theirs and of the swarm's.
 func TestTheSmallestUserOfLocks(t *testing.T) {
-	b := privateLocks(t)
-	user := b.server.SmallestUser(t, b.ns)
-	b.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
+	w := privateLocks(t)
+	user := w.server.SmallestUser(t, w.ns)
+	w.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
 	// The first heartbeat is far off: what comes, comes by a push.
 	cfg := qlock.Config{Lease: time.Hour, Swarm: inSwarm()}
-	here, there := b.locker(cfg, user), b.locker(cfg, user)
-	ctx := b.within(patience)
+	here, there := w.locker(cfg, user), w.locker(cfg, user)
+	ctx := w.Within(patience)
 
 	report, err := here.Check(ctx)
 	require.NoError(t, err)
@@ -30,9 +30,9 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	require.NoError(t, here.Swarm().Start(ctx))
 	require.NoError(t, there.Swarm().Start(ctx))
 
-	l := b.lockFor(here, "me", nil)
-	inner := b.lockFor(here, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
-	worked := b.lockFor(there, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+	l := w.lockFor(here, "me", nil)
+	inner := w.lockFor(here, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
+	worked := w.lockFor(there, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	_, err = there.Lock(berth.WithOwner(ctx, "me"), door, nil)
 	require.ErrorIs(t, err, qlock.ErrDeadlock)
 	_, err = there.TryLock(ctx, door, &qlock.LockOptions{DetailedErrors: true})
@@ -42,9 +42,9 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	require.Len(t, refusal.Holders, 3, "who holds could not be asked")
 	require.NoError(t, l.Extend(ctx, time.Second))
 	require.NoError(t, there.ForceExtend(ctx, door, time.Second))
-	b.unlock(worked, inner)
+	w.unlock(worked, inner)
 
-	w := b.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, QueueTTL: 100 * time.Millisecond}, 1)
+	q := w.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, QueueTTL: 100 * time.Millisecond}, 1)
 	_, err = here.Info(ctx, door)
 	require.NoError(t, err)
 	for _, err := range here.Queue(ctx, door) {
@@ -53,18 +53,18 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	for _, err := range here.Locks(ctx) {
 		require.NoError(t, err)
 	}
-	ticket := b.look(door).state["ticket"]
-	b.await("it goes to the end of the line", func() bool { return b.look(door).state["ticket"] > ticket })
+	ticket := w.look(door).state["ticket"]
+	w.Await("it goes to the end of the line", func() bool { return w.look(door).state["ticket"] > ticket })
 	require.NoError(t, l.Renew(ctx))
-	b.unlock(l)
-	l = w.got(b)
+	w.unlock(l)
+	l = q.Wait(w)
 	token, err := l.Detach(ctx)
 	require.NoError(t, err)
 	l, err = here.Resume(ctx, token)
 	require.NoError(t, err)
 	require.NoError(t, there.ForceRelease(ctx, door))
 	require.ErrorIs(t, l.Renew(ctx), qlock.ErrReleased)
-	l = b.lock(here, nil)
+	l = w.lock(here, nil)
 	count, err := there.ForceReleaseNode(ctx, here.Node())
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
@@ -83,70 +83,70 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 		require.NoError(t, c.Swarm().Status().Err)
 		require.NoError(t, c.Swarm().Stop(ctx))
 	}
-	require.Empty(t, b.refusals(), "commands that the user may not run")
-	b.tombstones(door)
+	require.Empty(t, w.refusals(), "commands that the user may not run")
+	w.tombstones(door)
 }
 
 // A dead node is condemned and flushed by the smallest user too.
 func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
-	b := privateLocks(t)
-	user := b.server.SmallestUser(t, b.ns)
-	b.do("ACL", "SETUSER", "smallest", "+scan")
-	dead := b.spawnLocker(spec{Swarm: inSwarm()})
+	w := privateLocks(t)
+	user := w.server.SmallestUser(t, w.ns)
+	w.do("ACL", "SETUSER", "smallest", "+scan")
+	dead := w.spawnLocker(spec{Swarm: inSwarm()})
 	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
 	dead.acquireFixed(order{Lease: time.Hour})
-	here := b.locker(qlock.Config{Swarm: inSwarm()}, user)
-	require.NoError(t, here.Swarm().Start(b.within(patience)))
-	w := b.lockQueue(here, nil, 1)
+	here := w.locker(qlock.Config{Swarm: inSwarm()}, user)
+	require.NoError(t, here.Swarm().Start(w.Within(patience)))
+	q := w.lockQueue(here, nil, 1)
 	dead.kill()
-	b.unlock(w.got(b))
-	require.Empty(t, b.refusals(), "commands that the user may not run")
+	w.unlock(q.Wait(w))
+	require.Empty(t, w.refusals(), "commands that the user may not run")
 }
 
 // Without +scan nobody finds what a dead node holds, so it is not condemned either.
 // The nodes are listed all the same.
 func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
-	b := privateLocks(t)
-	blind := b.locker(qlock.Config{Swarm: inSwarm()}, b.server.SmallestUser(t, b.ns))
-	dead := b.spawnLocker(spec{Swarm: inSwarm()})
+	w := privateLocks(t)
+	blind := w.locker(qlock.Config{Swarm: inSwarm()}, w.server.SmallestUser(t, w.ns))
+	dead := w.spawnLocker(spec{Swarm: inSwarm()})
 	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
 	held := dead.acquireFixed(order{Lease: time.Hour})
 	dead.kill()
 	node := func() (found qlock.SwarmNode) {
-		for n, err := range blind.Swarm().Info(b.within(patience)) {
+		for n, err := range blind.Swarm().Info(w.Within(patience)) {
 			require.NoError(t, err)
 			require.Equal(t, held.Node, n.Node)
 			found = n
 		}
 		return found
 	}
-	b.await("it is dead", func() bool { return node().Zombie })
-	flushed, err := blind.Swarm().FlushNow(b.within(patience))
+	w.Await("it is dead", func() bool { return node().Zombie })
+	flushed, err := blind.Swarm().FlushNow(w.Within(patience))
 	require.ErrorContains(t, err, "NOPERM")
 	require.Zero(t, flushed)
 	require.False(t, node().Condemned)
-	_, err = blind.Swarm().Zombies(b.within(patience))
+	_, err = blind.Swarm().Zombies(w.Within(patience))
 	require.ErrorContains(t, err, "NOPERM")
 
-	flushed, err = b.locker(qlock.Config{}).Swarm().FlushNow(b.within(patience))
+	flushed, err = w.locker(qlock.Config{}).Swarm().FlushNow(w.Within(patience))
 	require.NoError(t, err)
 	require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, flushed)
 }
 
 // refusals are what the server has refused a user of it, but for what rueidis asks
 // for when it connects and Check does without.
-func (b *bed) refusals() (all []string) {
-	b.Helper()
-	entries, err := b.do("ACL", "LOG").ToArray()
-	require.NoError(b, err)
+func (w *world) refusals() (all []string) {
+	w.Helper()
+	entries, err := w.do("ACL", "LOG").ToArray()
+	require.NoError(w, err)
 	for _, entry := range entries {
 		fields, err := entry.AsMap()
-		require.NoError(b, err)
+		require.NoError(w, err)
 		object, reason := fields["object"], fields["reason"]
 		what, err := object.ToString()
-		require.NoError(b, err)
+		require.NoError(w, err)
 		why, err := reason.ToString()
-		require.NoError(b, err)
+		require.NoError(w, err)
 		if !slices.Contains([]string{"info", "config|get", "client|tracking", "client|setinfo", "client|no-evict", "client|list", "cluster|slots"}, what) {
 			all = append(all, why+" "+what)
 		}

@@ -119,17 +119,17 @@ func (c *lockServant) pairs(ctx context.Context, o order) error {
 }
 
 // spawnLocker starts a child with locks and a part in a swarm.
-func (b *bed) spawnLocker(s spec) *child {
-	b.Helper()
+func (w *world) spawnLocker(s spec) *child {
+	w.Helper()
 	s.Locks = true
-	return b.spawnAs(s)
+	return w.spawnAs(s)
 }
 
 // acquireFixed has the child lock the door without renewing it.
 func (c *child) acquireFixed(o order) answer {
-	c.b.Helper()
+	c.w.Helper()
 	o.Do, o.Name, o.NoRenew = "acquire", door, true
 	a := c.ask(o)
-	require.Empty(c.b, a.Err)
+	require.Empty(c.w, a.Err)
 	return a
 }

@@ -13,7 +13,7 @@ import (
 
 // lockHouse is a server that is about to be full, and two clients of it.
 type lockHouse struct {
-	*bed
+	*world
 	here, there *qlock.Client
 }
 
@@ -23,7 +23,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 	"a lock is refused": func(f *lockHouse) func() {
 		return func() {
 			for _, ask := range []func(context.Context, string, *qlock.LockOptions) (*qlock.Lock, error){f.here.Lock, f.here.TryLock} {
-				_, err := ask(f.within(patience), door, nil)
+				_, err := ask(f.Within(patience), door, nil)
 				require.ErrorIs(f, err, qlock.ErrNotAcquired)
 				require.NotErrorIs(f, err, qlock.ErrBusy)
 				require.ErrorContains(f, err, "the server is full")
@@ -35,7 +35,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		l := f.lockFor(f.here, "me", nil)
 		return func() {
 			for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
-				_, err := f.here.Lock(berth.WithOwner(f.within(patience), "me"), door, &qlock.LockOptions{Conflict: conflict})
+				_, err := f.here.Lock(berth.WithOwner(f.Within(patience), "me"), door, &qlock.LockOptions{Conflict: conflict})
 				require.ErrorContains(f, err, "the server is full")
 				require.Len(f, f.whole(door).holds, 1)
 			}
@@ -44,31 +44,31 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		}
 	},
 	"a release hands on": func(f *lockHouse) func() {
-		l, w := f.lock(f.here, nil), f.lockQueue(f.there, nil, 1)
+		l, q := f.lock(f.here, nil), f.lockQueue(f.there, nil, 1)
 		return func() {
 			f.unlock(l)
-			f.unlock(w.got(f.bed))
+			f.unlock(q.Wait(f.world))
 		}
 	},
 	"heartbeats keep holds and waiters": func(f *lockHouse) func() {
 		l := f.lockFor(f.here, "me", nil)
 		inner := f.lockFor(f.there, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		w := f.lockQueue(f.there, nil, 1)
+		q := f.lockQueue(f.there, nil, 1)
 		return func() {
 			before := f.look(door).holds[l.ID()]
-			f.await("a heartbeat", func() bool { return f.look(door).holds[l.ID()] > before })
+			f.Await("a heartbeat", func() bool { return f.look(door).holds[l.ID()] > before })
 			require.NoError(f, l.Err())
 			require.NoError(f, inner.Err())
-			require.False(f, w.over())
+			require.False(f, q.Over())
 			f.whole(door)
 			f.unlock(l, inner)
-			f.unlock(w.got(f.bed))
+			f.unlock(q.Wait(f.world))
 		}
 	},
 	"a fixed lease is renewed": func(f *lockHouse) func() {
 		l := f.lock(f.here, &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
 		return func() {
-			require.NoError(f, l.Renew(f.within(patience)))
+			require.NoError(f, l.Renew(f.Within(patience)))
 			require.Greater(f, f.look(door).holds[l.ID()]-f.now(), int64(58000))
 			f.unlock(l)
 		}
@@ -77,9 +77,9 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		l := f.lock(f.here, &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
 		return func() {
 			before := f.look(door).holds[l.ID()]
-			require.NoError(f, l.Extend(f.within(patience), time.Second))
-			require.NoError(f, l.Extend(f.within(patience), time.Second))
-			require.NoError(f, f.there.ForceExtend(f.within(patience), door, time.Second))
+			require.NoError(f, l.Extend(f.Within(patience), time.Second))
+			require.NoError(f, l.Extend(f.Within(patience), time.Second))
+			require.NoError(f, f.there.ForceExtend(f.Within(patience), door, time.Second))
 			require.Equal(f, before+3000, f.look(door).holds[l.ID()])
 			f.unlock(l)
 		}
@@ -98,32 +98,32 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 	"a waiter leaves": func(f *lockHouse) func() {
 		l := f.lock(f.here, nil)
 		ctx, cancel := context.WithCancel(context.Background())
-		w := f.lockLaterWith(ctx, f.there, nil)
-		f.await("it waits", func() bool { return f.look(door).waiting() == 1 })
+		q := f.lockLaterWith(ctx, f.there, nil)
+		f.Await("it waits", func() bool { return f.look(door).waiting() == 1 })
 		return func() {
 			cancel()
-			f.signalled("the caller to be let go", w.done)
-			f.await("it has left the line", func() bool { return f.look(door).waiting() == 0 })
+			f.Signalled("the caller to be let go", q.Done)
+			f.Await("it has left the line", func() bool { return f.look(door).waiting() == 0 })
 			f.unlock(l)
 		}
 	},
 	"a waiter goes to the end of the line": func(f *lockHouse) func() {
 		l := f.lock(f.here, nil)
-		w := f.lockQueue(f.there, &qlock.LockOptions{QueueTTL: fullLease}, 1)
+		q := f.lockQueue(f.there, &qlock.LockOptions{QueueTTL: fullLease}, 1)
 		next := f.lockQueue(f.here, nil, 2)
 		first := f.look(door).inLine()[0]
 		return func() {
-			f.await("it has gone behind", func() bool { return f.look(door).inLine()[1] == first })
+			f.Await("it has gone behind", func() bool { return f.look(door).inLine()[1] == first })
 			f.unlock(l)
-			f.unlock(next.got(f.bed))
-			f.unlock(w.got(f.bed))
+			f.unlock(next.Wait(f.world))
+			f.unlock(q.Wait(f.world))
 		}
 	},
 	"a grant is confirmed": func(f *lockHouse) func() {
-		l, w := f.lock(f.here, nil), f.lockQueue(f.there, &qlock.LockOptions{NoRenew: true, Lease: time.Minute}, 1)
+		l, q := f.lock(f.here, nil), f.lockQueue(f.there, &qlock.LockOptions{NoRenew: true, Lease: time.Minute}, 1)
 		return func() {
 			f.unlock(l)
-			l = w.got(f.bed)
+			l = q.Wait(f.world)
 			require.Greater(f, f.look(door).holds[l.ID()]-f.now(), int64(58000), "its own lease does not run")
 			f.unlock(l)
 		}
@@ -131,41 +131,41 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 	"a dead holder is swept": func(f *lockHouse) func() {
 		holder := f.spawn(fullLease)
 		holder.acquire(door, 1)
-		w := f.lockQueue(f.there, nil, 1)
+		q := f.lockQueue(f.there, nil, 1)
 		return func() {
 			holder.kill()
-			f.unlock(w.got(f.bed))
+			f.unlock(q.Wait(f.world))
 		}
 	},
 	"an operator releases the lock": func(f *lockHouse) func() {
 		l := f.lockFor(f.here, "me", nil)
 		inner := f.lockFor(f.here, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		w := f.lockQueue(f.there, nil, 1)
+		q := f.lockQueue(f.there, nil, 1)
 		return func() {
-			require.NoError(f, f.there.ForceRelease(f.within(patience), door))
-			f.unlock(w.got(f.bed))
+			require.NoError(f, f.there.ForceRelease(f.Within(patience), door))
+			f.unlock(q.Wait(f.world))
 			for _, ended := range []*qlock.Lock{l, inner} {
-				f.signalled("the holder to hear", ended.Done())
+				f.Signalled("the holder to hear", ended.Done())
 				require.ErrorIs(f, ended.Err(), qlock.ErrReleased)
 			}
 		}
 	},
 	"an operator releases what a node holds": func(f *lockHouse) func() {
-		l, w := f.lock(f.here, nil), f.lockQueue(f.there, nil, 1)
+		l, q := f.lock(f.here, nil), f.lockQueue(f.there, nil, 1)
 		return func() {
-			count, err := f.there.ForceReleaseNode(f.within(patience), f.here.Node())
+			count, err := f.there.ForceReleaseNode(f.Within(patience), f.here.Node())
 			require.NoError(f, err)
 			require.Equal(f, 1, count)
-			f.unlock(w.got(f.bed))
-			f.signalled("the holder to hear", l.Done())
+			f.unlock(q.Wait(f.world))
+			f.Signalled("the holder to hear", l.Done())
 		}
 	},
 	"a hold is resumed elsewhere": func(f *lockHouse) func() {
 		l := f.lock(f.here, nil)
 		return func() {
-			token, err := l.Detach(f.within(patience))
+			token, err := l.Detach(f.Within(patience))
 			require.NoError(f, err)
-			l, err := f.there.Resume(f.within(patience), token)
+			l, err := f.there.Resume(f.Within(patience), token)
 			require.NoError(f, err)
 			f.unlock(l)
 		}
@@ -176,7 +176,7 @@ func TestLocksOfAFullServer(t *testing.T) {
 	t.Parallel()
 	for what, prepare := range inLockHouse {
 		t.Run(what, func(t *testing.T) {
-			f := &lockHouse{bed: privateLocks(t)}
+			f := &lockHouse{world: privateLocks(t)}
 			cfg := qlock.Config{Lease: fullLease}
 			f.here, f.there = f.locker(cfg), f.locker(cfg)
 			then := prepare(f)
@@ -191,15 +191,15 @@ func TestLocksOfAFullServer(t *testing.T) {
 
 // A swarm lives on where nothing may grow, and ends what dead nodes hold.
 func TestASwarmOnAFullServer(t *testing.T) {
-	b := privateLocks(t)
-	s := b.swarmed()
-	b.fill()
-	b.pass(zombie + zombie/4) // more than a node lives on without a probe
+	w := privateLocks(t)
+	s := w.swarmed()
+	w.fill()
+	w.pass(zombie + zombie/4) // more than a node lives on without a probe
 	require.Empty(t, s.child.ask(order{Do: "err", Name: door}).Err, "its probes are refused")
 	require.Equal(t, s.hold.Node, s.child.ask(order{Do: "node"}).Node)
 	s.child.stop()
-	l := s.wait.got(b)
+	l := s.wait.Wait(w)
 	require.Greater(t, l.Fence(), s.hold.Fence)
-	b.unlock(l)
-	b.drained()
+	w.unlock(l)
+	w.drained()
 }

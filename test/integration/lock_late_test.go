@@ -13,10 +13,10 @@ import (
 	"github.com/berth-go/berth/test/harness"
 )
 
-// meddled is a bed with an owner who holds the door with a fixed lease, over a
+// meddled is a world with an owner who holds the door with a fixed lease, over a
 // connection on which answers get lost.
 type meddled struct {
-	*bed
+	*world
 	m      *meddler
 	client *qlock.Client
 	other  *qlock.Client // on a connection that is whole
@@ -25,14 +25,14 @@ type meddled struct {
 	before int64 // its deadline
 }
 
-func (b *bed) meddled() *meddled {
-	b.Helper()
-	m := &meddled{bed: b, m: b.meddler()}
+func (w *world) meddled() *meddled {
+	w.Helper()
+	m := &meddled{world: w, m: w.meddler()}
 	cfg := qlock.Config{Lease: time.Minute, CallTimeout: 500 * time.Millisecond}
-	m.client, m.other = b.lockerOn(m.m, cfg), b.locker(cfg)
-	m.ctx = berth.WithOwner(b.within(2*patience), "me")
-	m.outer = b.lockFor(m.client, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
-	m.before = b.look(door).holds[m.outer.ID()]
+	m.client, m.other = w.lockerOn(m.m, cfg), w.locker(cfg)
+	m.ctx = berth.WithOwner(w.Within(2*patience), "me")
+	m.outer = w.lockFor(m.client, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
+	m.before = w.look(door).holds[m.outer.ID()]
 	return m
 }
 
@@ -87,31 +87,31 @@ var lostReplies = map[string]struct {
 		require.Equal(m, 9*time.Second, m.moved())
 	}},
 	"ForceRelease spares the next in line": {"lock_force_hold", func(m *meddled) {
-		w := m.lockQueue(m.other, nil, 1)
+		q := m.lockQueue(m.other, nil, 1)
 		last := m.lockQueue(m.other, nil, 2)
 		require.NoError(m, m.client.ForceRelease(m.ctx, door))
-		l := w.got(m.bed)
+		l := q.Wait(m.world)
 		require.NoError(m, l.Renew(m.ctx))
-		require.False(m, last.over())
+		require.False(m, last.Over())
 		m.unlock(l)
-		m.unlock(last.got(m.bed))
+		m.unlock(last.Wait(m.world))
 		require.ErrorIs(m, m.outer.Renew(m.ctx), qlock.ErrReleased)
 	}},
 	"a claim goes to the end of the line once": {"lock_requeue", func(m *meddled) {
 		m.unlock(m.outer)
 		m.outer = m.lock(m.other, nil)
-		w := m.lockQueue(m.client, &qlock.LockOptions{QueueTTL: 3 * time.Second}, 1)
+		q := m.lockQueue(m.client, &qlock.LockOptions{QueueTTL: 3 * time.Second}, 1)
 		id := m.look(door).inLine()[0]
 		next := m.lockQueue(m.other, nil, 2)
-		m.await("it has gone behind", func() bool { return m.look(door).inLine()[1] == id })
+		m.Await("it has gone behind", func() bool { return m.look(door).inLine()[1] == id })
 		last := m.lockQueue(m.other, nil, 3)
-		m.await("the call is repeated", func() bool { return m.m.sent("lock_requeue") > 0 })
+		m.Await("the call is repeated", func() bool { return m.m.sent("lock_requeue") > 0 })
 		require.Equal(m, id, m.whole(door).inLine()[1], "it has gone behind who came later")
 		m.unlock(m.outer)
-		m.outer = next.got(m.bed)
+		m.outer = next.Wait(m.world)
 		m.unlock(m.outer)
-		m.unlock(w.got(m.bed))
-		m.outer = last.got(m.bed)
+		m.unlock(q.Wait(m.world))
+		m.outer = last.Wait(m.world)
 	}},
 	"a token is resumed once": {"lock_resume", func(m *meddled) {
 		token, err := m.outer.Detach(m.ctx)
@@ -132,7 +132,7 @@ func TestLostRepliesOfLocks(t *testing.T) {
 			test.run(m)
 			require.Positive(t, m.m.meddled(test.script), "nothing was lost")
 			_ = m.outer.Release(m.ctx) // some have ended
-			m.await("nobody holds", func() bool { return len(m.look(door).holds) == 0 })
+			m.Await("nobody holds", func() bool { return len(m.look(door).holds) == 0 })
 			m.tombstones(door)
 		})
 	}
@@ -141,20 +141,20 @@ func TestLostRepliesOfLocks(t *testing.T) {
 // What an entry gives back is gone when its release has run, whether anybody hears
 // of that or not: the handles of the owner's other entries end before.
 func TestAnUnheardReleaseOfAnEntryEndsTheOthersInTime(t *testing.T) {
-	b := sharedLocks(t)
-	m := b.meddler()
-	c := b.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: 5 * time.Second})
-	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
-	inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Hour})
+	w := sharedLocks(t)
+	m := w.meddler()
+	c := w.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: 5 * time.Second})
+	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
+	inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Hour})
 	require.Greater(t, outer.Left(), 30*time.Minute)
-	w := b.lockQueue(b.locker(qlock.Config{}), nil, 1)
+	q := w.lockQueue(w.locker(qlock.Config{}), nil, 1)
 	m.always("lock_release", unheard)
 	m.always("lock_renew", deferred)
-	go func() { _ = inner.Release(b.within(patience)) }()
-	l := w.got(b)
+	go func() { _ = inner.Release(w.Within(patience)) }()
+	l := q.Wait(w)
 	require.ErrorIs(t, outer.Err(), qlock.ErrNotHeld, "two are believed in")
 	require.NoError(t, l.Err())
-	b.unlock(l)
+	w.unlock(l)
 	m.always("lock_release", passed)
 	m.always("lock_renew", passed)
 	m.deliver()
@@ -166,12 +166,12 @@ func TestALateEntryMeetsATombstone(t *testing.T) {
 	m := sharedLocks(t).meddled()
 	m.m.always("lock_acquire", deferred) // also the attempts that follow, where the cancel takes its time
 	ctx, cancel := context.WithCancel(m.ctx)
-	w := m.lockLaterWith(ctx, m.client, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Minute})
-	m.await("the entry is on its way", func() bool { return m.m.meddled("lock_acquire") > 0 })
+	q := m.lockLaterWith(ctx, m.client, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Minute})
+	m.Await("the entry is on its way", func() bool { return m.m.meddled("lock_acquire") > 0 })
 	cancel()
-	m.signalled("the caller to be let go", w.done)
-	require.ErrorIs(t, w.err, context.Canceled)
-	m.await("the cancel has run", func() bool { return len(m.look(door).stones) == 1 })
+	m.Signalled("the caller to be let go", q.Done)
+	require.ErrorIs(t, q.Err, context.Canceled)
+	m.Await("the cancel has run", func() bool { return len(m.look(door).stones) == 1 })
 	m.m.deliver()
 	require.Zero(t, m.moved())
 	require.EqualValues(t, 1, m.look(door).state["used"])
@@ -181,19 +181,19 @@ func TestALateEntryMeetsATombstone(t *testing.T) {
 }
 
 func TestLocksThroughABadNetwork(t *testing.T) {
-	b := sharedLocks(t)
-	proxy := harness.Proxy(t, b.server)
+	w := sharedLocks(t)
+	proxy := harness.Proxy(t, w.server)
 	cfg := qlock.Config{Lease: safe, CallTimeout: time.Second}
-	far := func(redis rueidis.Client) ask { return forLock(b.lockerOn(redis, cfg)) }
-	tr := b.trafficOf(door, []ask{forLock(b.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
+	far := func(redis rueidis.Client) ask { return forLock(w.lockerOn(redis, cfg)) }
+	tr := w.trafficOf(door, []ask{forLock(w.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
 	const outage = 200 * time.Millisecond
 	tr.under(1,
 		func() { proxy.AddLatency(30 * time.Millisecond) },
 		func() { proxy.Heal(t) },
-		func() { proxy.DropReplies(); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.DropReplies(); w.pass(outage); proxy.Heal(t) },
 		func() { proxy.Reset() },
-		func() { proxy.BlackHole(); b.pass(outage); proxy.Heal(t) },
-		func() { proxy.Cut(); b.pass(outage); proxy.Heal(t) },
+		func() { proxy.BlackHole(); w.pass(outage); proxy.Heal(t) },
+		func() { proxy.Cut(); w.pass(outage); proxy.Heal(t) },
 	)
-	b.tombstones(door)
+	w.tombstones(door)
 }

@@ -17,22 +17,22 @@ import (
 )
 
 // drainLocks lets one after the other in, and returns them in their order.
-func (b *bed) drainLocks(waits []*locking) (served []*qlock.Lock) {
-	b.Helper()
+func (w *world) drainLocks(waits []*locking) (served []*qlock.Lock) {
+	w.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, w := range waits {
+	for _, q := range waits {
 		all.Go(func() {
-			<-w.done
-			if w.err != nil {
-				b.Errorf("lock: %v", w.err)
+			<-q.Done
+			if q.Err != nil {
+				w.Errorf("lock: %v", q.Err)
 				return
 			}
 			mu.Lock()
-			served = append(served, w.lock)
+			served = append(served, q.Got)
 			mu.Unlock()
-			if err := w.lock.Release(b.within(patience)); err != nil {
-				b.Errorf("release: %v", err)
+			if err := q.Got.Release(w.Within(patience)); err != nil {
+				w.Errorf("release: %v", err)
 			}
 		})
 	}
@@ -50,11 +50,11 @@ type recorder struct {
 	times map[string][]string // guarded by mu: by script, wall-clock times that it had not told before
 }
 
-func (b *bed) recorder() *recorder {
-	b.Helper()
-	b.load()
+func (w *world) recorder() *recorder {
+	w.Helper()
+	w.load()
 	return &recorder{
-		Client: b.server.Client(b.T), sent: map[string]bool{}, told: map[string]bool{}, times: map[string][]string{},
+		Client: w.server.Client(w.T), sent: map[string]bool{}, told: map[string]bool{}, times: map[string][]string{},
 	}
 }
 
@@ -131,56 +131,56 @@ func (r *recorder) has(script string) bool {
 // A client cannot tell the server a wrong time, because it tells none: clocks that
 // are apart change nothing.
 func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
-	b := sharedLocks(t)
-	r := b.recorder()
+	w := sharedLocks(t)
+	r := w.recorder()
 	cfg := qlock.Config{Lease: safe, Swarm: qlock.SwarmConfig{ProbeEvery: 50 * time.Millisecond, ZombieAfter: time.Minute, FlushEvery: -1}}
-	c, other := b.lockerOn(r, cfg), b.lockerOn(r, cfg)
-	ctx := b.within(patience)
+	c, other := w.lockerOn(r, cfg), w.lockerOn(r, cfg)
+	ctx := w.Within(patience)
 
 	require.NoError(t, c.Swarm().Start(ctx))
-	outer := b.lockFor(c, "me", &qlock.LockOptions{Lease: time.Minute, MaxHold: time.Hour, Meta: map[string]string{"k": "v"}})
-	b.unlock(b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough}))
-	b.unlock(b.lockFor(c, "me", &qlock.LockOptions{Lease: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough}))
+	outer := w.lockFor(c, "me", &qlock.LockOptions{Lease: time.Minute, MaxHold: time.Hour, Meta: map[string]string{"k": "v"}})
+	w.unlock(w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough}))
+	w.unlock(w.lockFor(c, "me", &qlock.LockOptions{Lease: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough}))
 	require.NoError(t, outer.Renew(ctx))
 	require.NoError(t, outer.Extend(ctx, time.Second))
 	require.NoError(t, other.ForceExtend(ctx, door, time.Second))
 	waits := []*locking{
-		b.lockQueue(other, &qlock.LockOptions{QueueTTL: 40 * time.Millisecond}, 1),
-		b.lockQueue(other, &qlock.LockOptions{Access: qlock.Random, Priority: 2}, 2),
-		b.lockQueue(other, &qlock.LockOptions{Access: qlock.LIFO, MaxWait: patience, MaxAttempts: 1000}, 3),
+		w.lockQueue(other, &qlock.LockOptions{QueueTTL: 40 * time.Millisecond}, 1),
+		w.lockQueue(other, &qlock.LockOptions{Access: qlock.Random, Priority: 2}, 2),
+		w.lockQueue(other, &qlock.LockOptions{Access: qlock.LIFO, MaxWait: patience, MaxAttempts: 1000}, 3),
 	}
-	b.await("one goes to the end of the line", func() bool { return r.has("lock_requeue") })
+	w.Await("one goes to the end of the line", func() bool { return r.has("lock_requeue") })
 	_, err := other.TryLock(ctx, door, &qlock.LockOptions{DetailedErrors: true})
 	require.ErrorIs(t, err, qlock.ErrBusy)
 	require.ErrorIs(t, err, berth.ErrNotAcquired)
-	b.forget(door)
-	b.await("they stand in line again", func() bool { return r.has("lock_restore") })
-	b.signalled("the holder to hear", outer.Done())
+	w.forget(door)
+	w.Await("they stand in line again", func() bool { return r.has("lock_restore") })
+	w.Signalled("the holder to hear", outer.Done())
 	for range waits {
-		i, l := b.firstOf(waits)
+		i, l := w.firstOf(waits)
 		token, err := l.Detach(ctx)
 		require.NoError(t, err)
 		l, err = c.Resume(ctx, token)
 		require.NoError(t, err)
-		b.unlock(l)
+		w.unlock(l)
 		waits = slices.Delete(waits, i, i+1)
 	}
-	l := b.lock(c, nil)
+	l := w.lock(c, nil)
 	require.NoError(t, other.ForceRelease(ctx, door))
-	b.signalled("the holder to hear", l.Done())
-	l = b.lock(c, nil)
+	w.Signalled("the holder to hear", l.Done())
+	l = w.lock(c, nil)
 	count, err := other.ForceReleaseNode(ctx, c.Node())
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
-	b.signalled("the holder to hear", l.Done())
+	w.Signalled("the holder to hear", l.Done())
 	endless, err := c.Lock(ctx, "endless", &qlock.LockOptions{Lease: berth.Forever})
 	require.NoError(t, err)
-	b.await("a flush has asked for its node", func() bool {
+	w.Await("a flush has asked for its node", func() bool {
 		_, err := c.Swarm().FlushNow(ctx)
 		require.NoError(t, err)
 		return r.has("swarm_expect")
 	})
-	b.unlock(endless)
+	w.unlock(endless)
 	for _, err := range c.Swarm().Info(ctx) {
 		require.NoError(t, err)
 	}
@@ -199,11 +199,11 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 }
 
 // firstOf waits for the first lock of several.
-func (b *bed) firstOf(waits []*locking) (i int, l *qlock.Lock) {
-	b.Helper()
-	b.await("one has the lock", func() bool {
-		i = slices.IndexFunc(waits, (*locking).over)
+func (w *world) firstOf(waits []*locking) (i int, l *qlock.Lock) {
+	w.Helper()
+	w.Await("one has the lock", func() bool {
+		i = slices.IndexFunc(waits, (*locking).Over)
 		return i >= 0
 	})
-	return i, waits[i].got(b)
+	return i, waits[i].Wait(w)
 }

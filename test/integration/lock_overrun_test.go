@@ -14,16 +14,16 @@ import (
 // the lock what it likes: it must learn of its loss, and not touch its
 // successor's.
 func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
-	b := sharedLocks(t)
-	c := b.locker(qlock.Config{})
-	holder := b.spawn(safe)
+	w := sharedLocks(t)
+	c := w.locker(qlock.Config{})
+	holder := w.spawn(safe)
 	old := holder.acquire(door, 1)
 	// A fixed lease, which nothing moves but a call of somebody.
-	w := b.lockQueue(c, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}, 1)
+	q := w.lockQueue(c, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}, 1)
 	holder.stop()
-	l := w.got(b)
+	l := q.Wait(w)
 	require.Greater(t, l.Fence(), old.Fence, "fences do not rise")
-	claim, deadline := b.holder(door)
+	claim, deadline := w.holder(door)
 	require.Equal(t, l.ID(), claim)
 
 	// The order waits in the pipe, so that it is served as soon as the child runs again,
@@ -34,12 +34,12 @@ func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
 	for _, next := range []string{"release", "extend", "renew", "err", "context"} {
 		require.Contains(t, holder.ask(order{Do: next, Name: door, By: time.Hour}).Is, "not held", next)
 	}
-	claim, after := b.holder(door)
+	claim, after := w.holder(door)
 	require.Equal(t, l.ID(), claim)
 	require.Equal(t, deadline, after, "the successor's deadline was moved")
 	require.NoError(t, l.Err())
-	b.unlock(l)
-	b.idle(door)
+	w.unlock(l)
+	w.idle(door)
 }
 
 // The same where the calls reach the server, because the holder does not know yet
@@ -48,32 +48,32 @@ func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"thin_release", "lock_release", "lock_renew"} {
 		t.Run(script, func(t *testing.T) {
-			b := sharedLocks(t)
+			w := sharedLocks(t)
 			const lease = safe
-			m := b.meddler()
-			c := b.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: 2 * time.Second})
-			other := b.locker(qlock.Config{Lease: lease})
-			former := b.lock(c, &qlock.LockOptions{NoRenew: true})
+			m := w.meddler()
+			c := w.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: 2 * time.Second})
+			other := w.locker(qlock.Config{Lease: lease})
+			former := w.lock(c, &qlock.LockOptions{NoRenew: true})
 			if script == "lock_release" {
-				b.fatten(other)
+				w.fatten(other)
 			}
 			m.always(script, deferred)
 			if script != "lock_renew" {
-				go func() { _ = former.Release(b.within(patience)) }()
+				go func() { _ = former.Release(w.Within(patience)) }()
 			} else {
-				go func() { _ = former.Extend(b.within(patience), time.Hour) }()
+				go func() { _ = former.Extend(w.Within(patience), time.Hour) }()
 			}
-			b.await("the call is on its way", func() bool { return m.meddled(script) > 0 })
-			l := b.lock(other, &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
-			claim, deadline := b.holder(door)
+			w.Await("the call is on its way", func() bool { return m.meddled(script) > 0 })
+			l := w.lock(other, &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+			claim, deadline := w.holder(door)
 			m.always(script, passed)
 			m.deliver()
-			after, moved := b.holder(door)
+			after, moved := w.holder(door)
 			require.Equal(t, claim, after)
 			require.Equal(t, deadline, moved)
 			require.Error(t, former.Err())
 			require.NoError(t, l.Err())
-			b.unlock(l)
+			w.unlock(l)
 		})
 	}
 }

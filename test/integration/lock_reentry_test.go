@@ -18,68 +18,68 @@ import (
 // is for the tests in virtual time.
 
 func TestAConflictFailsByDefault(t *testing.T) {
-	b := sharedLocks(t)
-	c, other := b.locker(qlock.Config{}), b.locker(qlock.Config{})
-	outer := b.lockFor(c, "me", nil)
+	w := sharedLocks(t)
+	c, other := w.locker(qlock.Config{}), w.locker(qlock.Config{})
+	outer := w.lockFor(c, "me", nil)
 	for _, node := range []*qlock.Client{c, other} {
-		_, err := node.Lock(berth.WithOwner(b.within(patience), "me"), door, nil)
+		_, err := node.Lock(berth.WithOwner(w.Within(patience), "me"), door, nil)
 		require.ErrorIs(t, err, qlock.ErrDeadlock)
 	}
 	// Behind a hold that ends by nothing it would wait for ever.
 	_, err := c.Lock(berth.WithOwner(t.Context(), "me"), door, &qlock.LockOptions{Conflict: qlock.Wait})
 	require.ErrorIs(t, err, qlock.ErrDeadlock)
-	b.unlock(outer)
-	b.idle(door)
+	w.unlock(outer)
+	w.idle(door)
 }
 
 func TestAWaitOnOnesOwnHoldQueuesBehindIt(t *testing.T) {
-	b := sharedLocks(t)
-	c := b.locker(qlock.Config{Lease: safe})
-	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
-	inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.Wait})
+	w := sharedLocks(t)
+	c := w.locker(qlock.Config{Lease: safe})
+	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
+	inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.Wait})
 	require.ErrorIs(t, outer.Err(), qlock.ErrExpired)
 	require.Greater(t, inner.Fence(), outer.Fence())
 	require.Equal(t, qlock.Granted, inner.Process())
-	b.unlock(inner)
-	b.idle(door)
+	w.unlock(inner)
+	w.idle(door)
 }
 
 func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
 	t.Parallel()
 	for conflict, outerFirst := range map[qlock.Conflict]bool{qlock.WorkThrough: true, qlock.ExtendAndWorkThrough: false} {
 		t.Run(conflict.String(), func(t *testing.T) {
-			b := sharedLocks(t)
-			c, other := b.locker(qlock.Config{Lease: safe}), b.locker(qlock.Config{Lease: safe})
-			outer := b.lockFor(c, "me", nil)
-			next := b.lockQueue(other, nil, 1)
+			w := sharedLocks(t)
+			c, other := w.locker(qlock.Config{Lease: safe}), w.locker(qlock.Config{Lease: safe})
+			outer := w.lockFor(c, "me", nil)
+			next := w.lockQueue(other, nil, 1)
 			// Past the line, and from another node of the owner too.
-			inner := b.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
-			far := b.lockFor(other, "me", &qlock.LockOptions{Conflict: conflict})
+			inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
+			far := w.lockFor(other, "me", &qlock.LockOptions{Conflict: conflict})
 			for _, l := range []*qlock.Lock{inner, far} {
 				require.Equal(t, outer.Fence(), l.Fence())
 				require.NotEqual(t, qlock.Granted, l.Process())
 			}
-			b.pass(safe + safe/10) // a lease
+			w.pass(safe + safe/10) // a lease
 			for _, l := range []*qlock.Lock{outer, inner, far} {
 				require.NoError(t, l.Err(), "it does not renew")
 			}
-			b.whole(door)
+			w.whole(door)
 			order := []*qlock.Lock{outer, inner, far}
 			if !outerFirst {
 				order = []*qlock.Lock{far, inner, outer}
 			}
-			b.unlock(order[0])
-			b.pass(safe + safe/10) // whoever is left renews
-			b.whole(door)
-			b.unlock(order[1])
+			w.unlock(order[0])
+			w.pass(safe + safe/10) // whoever is left renews
+			w.whole(door)
+			w.unlock(order[1])
 			require.NoError(t, order[2].Err())
-			require.False(t, next.over())
-			b.unlock(order[2])
-			l := next.got(b)
+			require.False(t, next.Over())
+			w.unlock(order[2])
+			l := next.Wait(w)
 			require.Greater(t, l.Fence(), outer.Fence())
-			b.unlock(l)
-			b.idle(door)
-			require.Empty(t, b.look(door).stem)
+			w.unlock(l)
+			w.idle(door)
+			require.Empty(t, w.look(door).stem)
 		})
 	}
 }
@@ -87,29 +87,29 @@ func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
 // What an entry has not used of its extension is given back: the server's clock
 // says how much that is.
 func TestUnusedExtensionIsGivenBack(t *testing.T) {
-	b := sharedLocks(t)
+	w := sharedLocks(t)
 	const extension = time.Minute
-	c := b.locker(qlock.Config{Lease: time.Minute})
-	outer := b.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
-	before := b.look(door).holds[outer.ID()]
-	inner := b.lockFor(c, "me", &qlock.LockOptions{Lease: extension, Conflict: qlock.ExtendAndWorkThrough})
+	c := w.locker(qlock.Config{Lease: time.Minute})
+	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
+	before := w.look(door).holds[outer.ID()]
+	inner := w.lockFor(c, "me", &qlock.LockOptions{Lease: extension, Conflict: qlock.ExtendAndWorkThrough})
 	require.Equal(t, qlock.ReenteredExtended, inner.Process())
-	v := b.look(door)
+	v := w.look(door)
 	began := v.records[inner.ID()].Granted.UnixMilli()
 	require.Equal(t, before+extension.Milliseconds(), v.holds[outer.ID()])
 	require.Equal(t, v.holds[outer.ID()], v.holds[inner.ID()])
 	require.Greater(t, outer.Left(), extension, "the outer handle has not heard of it")
-	b.pass(300 * time.Millisecond)
-	least := b.now() - began
-	b.unlock(inner)
-	most := b.now() - began
-	used := b.look(door).holds[outer.ID()] - before
+	w.pass(300 * time.Millisecond)
+	least := w.now() - began
+	w.unlock(inner)
+	most := w.now() - began
+	used := w.look(door).holds[outer.ID()] - before
 	require.GreaterOrEqual(t, used, least)
 	require.LessOrEqual(t, used, most)
-	at := b.now()
+	at := w.now()
 	require.LessOrEqual(t, outer.Left(), time.Duration(before+used-at)*time.Millisecond)
-	b.unlock(outer)
-	b.idle(door)
+	w.unlock(outer)
+	w.idle(door)
 }
 
 // A lock that has run out is not entered once more, it is taken anew.
@@ -117,12 +117,12 @@ func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
 	t.Parallel()
 	for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.FailDeadlock} {
 		t.Run(conflict.String(), func(t *testing.T) {
-			b := sharedLocks(t)
-			c := b.locker(qlock.Config{})
+			w := sharedLocks(t)
+			c := w.locker(qlock.Config{})
 			for shown := 0; shown < 3; {
-				outer, err := c.Lock(berth.WithOwner(b.within(patience), "me"), door, &qlock.LockOptions{NoRenew: true, Lease: 100 * time.Millisecond})
-				b.await("it has run out on the server", func() bool {
-					v := b.look(door)
+				outer, err := c.Lock(berth.WithOwner(w.Within(patience), "me"), door, &qlock.LockOptions{NoRenew: true, Lease: 100 * time.Millisecond})
+				w.Await("it has run out on the server", func() bool {
+					v := w.look(door)
 					for _, at := range v.holds {
 						if at > v.now {
 							return false
@@ -135,13 +135,13 @@ func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.ErrorIs(t, outer.Err(), qlock.ErrExpired, "the handle lives longer than the lock")
-				l := b.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
+				l := w.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
 				require.Equal(t, qlock.Granted, l.Process())
 				require.Greater(t, l.Fence(), outer.Fence())
-				b.unlock(l)
+				w.unlock(l)
 				shown++
 			}
-			b.tombstones(door) // of those that had run out on their way
+			w.tombstones(door) // of those that had run out on their way
 		})
 	}
 }
@@ -176,7 +176,7 @@ func (f *fenced) enter(l *qlock.Lock) {
 // each against the others: no handle is alive when the server has given the lock
 // away.
 func TestNoHandleOutlivesTheLock(t *testing.T) {
-	b := sharedLocks(t)
+	w := sharedLocks(t)
 	const owners, rounds = 6, 6
 	f := &fenced{locks: map[*qlock.Lock]bool{}}
 	conflicts := []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough}
@@ -198,12 +198,12 @@ func TestNoHandleOutlivesTheLock(t *testing.T) {
 			f.enter(l)
 			locks = append(locks, l)
 			lease = between(250, 1000) // of what extends it
-			b.pass(rand.N(10 * time.Millisecond))
+			w.pass(rand.N(10 * time.Millisecond))
 		}
 		rand.Shuffle(len(locks), func(i, j int) { locks[i], locks[j] = locks[j], locks[i] })
 		for i, l := range locks {
 			if fixed && i == len(locks)-1 {
-				b.signalled("it to run out", l.Done())
+				w.Signalled("it to run out", l.Done())
 			}
 			_ = l.Release(ctx) // many have run out
 		}
@@ -211,9 +211,9 @@ func TestNoHandleOutlivesTheLock(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for i := range owners {
-		c := b.locker(qlock.Config{Lease: time.Second})
+		c := w.locker(qlock.Config{Lease: time.Second})
 		all.Go(func() {
-			ctx := berth.WithOwner(b.within(2*patience), string(rune('a'+i)))
+			ctx := berth.WithOwner(w.Within(2*patience), string(rune('a'+i)))
 			for range rounds {
 				if err := round(ctx, c); err != nil {
 					t.Errorf("lock: %v", err)
@@ -226,9 +226,9 @@ func TestNoHandleOutlivesTheLock(t *testing.T) {
 	t.Logf("%d entries of owners that held the lock already", f.owner)
 	require.NotZero(t, f.owner)
 	require.Empty(t, f.worst[0], "%v were believed in at once", f.worst)
-	b.await("nothing is held", func() bool {
-		v := b.look(door)
+	w.Await("nothing is held", func() bool {
+		v := w.look(door)
 		return len(v.holds)+len(v.alive) == 0
 	})
-	b.tombstones(door)
+	w.tombstones(door)
 }

@@ -109,14 +109,14 @@ type section struct {
 }
 
 // readSections reads what a child has written until it was killed, if it was.
-func (b *bed) readSections(path string, killed time.Duration) (all []section) {
-	b.Helper()
+func (w *world) readSections(path string, killed time.Duration) (all []section) {
+	w.Helper()
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil // it was killed first
 	}
-	require.NoError(b, err)
-	require.Zero(b, len(text)%recordSize, "%s ends within a record", path)
+	require.NoError(w, err)
+	require.Zero(w, len(text)%recordSize, "%s ends within a record", path)
 	for ; len(text) > 0; text = text[recordSize:] {
 		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(text[8*i:])) }
 		what, fence, at := number(0)&0xff, number(1), time.Duration(number(2))
@@ -126,7 +126,7 @@ func (b *bed) readSections(path string, killed time.Duration) (all []section) {
 			continue
 		}
 		last := &all[len(all)-1]
-		require.Equal(b, last.fence, fence)
+		require.Equal(w, last.fence, fence)
 		if what == back {
 			last.how = entered
 			continue
@@ -139,7 +139,7 @@ func (b *bed) readSections(path string, killed time.Duration) (all []section) {
 // exclusion is processes that lock one name again and again, and some of which
 // are killed and replaced.
 type exclusion struct {
-	*bed
+	*world
 	dir     string
 	work    order // but for its path
 	lease   time.Duration
@@ -168,7 +168,7 @@ func (x *exclusion) kill(i int) {
 	if rand.N(2) == 0 {
 		x.ends++
 		x.crew[i].send(order{Do: "die", Name: x.work.Name}) // it may not live to answer
-		x.signalled("it has died", x.crew[i].ended)
+		x.Signalled("it has died", x.crew[i].ended)
 	} else {
 		x.signals++
 		x.killed[x.current[i]] = time.Duration(history.Monotonic())
@@ -208,19 +208,19 @@ func (x *exclusion) check() (all []section) {
 
 // exclusive checks that no two sections of one thing met, and puts them in the order
 // of their fences.
-func (b *bed) exclusive(all []section) {
-	b.Helper()
+func (w *world) exclusive(all []section) {
+	w.Helper()
 	slices.SortFunc(all, func(a, b section) int { return cmp.Compare(a.fence, b.fence) })
 	for i := 1; i < len(all); i++ {
 		before, after := all[i-1], all[i]
 		if before.fence == after.fence {
-			require.Fail(b, "two sections with one fence", "%+v\n%+v", before, after)
+			require.Fail(w, "two sections with one fence", "%+v\n%+v", before, after)
 		}
 		if before.start >= after.start {
-			require.Fail(b, "fences do not rise in the order of the sections", "%+v\n%+v", before, after)
+			require.Fail(w, "fences do not rise in the order of the sections", "%+v\n%+v", before, after)
 		}
 		if before.how != ousted && before.end >= after.start {
-			require.Fail(b, "two were inside at once", "%+v\n%+v", before, after)
+			require.Fail(w, "two were inside at once", "%+v\n%+v", before, after)
 		}
 	}
 }
@@ -234,9 +234,9 @@ func (x *exclusion) mostOusted(took time.Duration) int {
 func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	const processes, sections, lease = 16, 4000, 2 * time.Second
 	const kills, rounds = 3, 6
-	b := privateLocks(t).turn()
+	w := privateLocks(t).turn()
 	x := &exclusion{
-		bed: b, dir: t.TempDir(), work: order{Do: "sections", Name: door}, lease: lease, crew: make([]*child, processes),
+		world: w, dir: t.TempDir(), work: order{Do: "sections", Name: door}, lease: lease, crew: make([]*child, processes),
 		works: make([]<-chan answer, processes), current: make([]int, processes),
 	}
 	start := time.Now()
@@ -244,12 +244,12 @@ func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 		x.replace(i)
 	}
 	for round := 1; round <= rounds; round++ {
-		b.awaitFor(3*time.Minute, "the sections go on", func() bool { return x.entries() >= int64(round)*sections/(rounds+1) })
+		w.awaitFor(3*time.Minute, "the sections go on", func() bool { return x.entries() >= int64(round)*sections/(rounds+1) })
 		for _, i := range rand.Perm(processes)[:1+rand.N(kills)] {
 			x.kill(i)
 		}
 	}
-	b.awaitFor(3*time.Minute, "all sections", func() bool { return x.entries() >= sections })
+	w.awaitFor(3*time.Minute, "all sections", func() bool { return x.entries() >= sections })
 	x.stop()
 	took := time.Since(start)
 
@@ -264,18 +264,18 @@ func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	require.GreaterOrEqual(t, count[entered], x.ends)
 	require.LessOrEqual(t, count[entered], x.ends+x.signals)
 	require.LessOrEqual(t, count[ousted], x.mostOusted(took), "holds have ended before their time")
-	c := b.locker(qlock.Config{})
-	b.unlock(b.lock(c, nil))
+	c := w.locker(qlock.Config{})
+	w.unlock(w.lock(c, nil))
 }
 
 // awaitFor is await with a limit of its own.
-func (b *bed) awaitFor(limit time.Duration, what string, cond func() bool) {
-	b.Helper()
+func (w *world) awaitFor(limit time.Duration, what string, cond func() bool) {
+	w.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(limit); !cond(); <-tick.C {
 		if time.Now().After(end) {
-			require.FailNow(b, "waited too long", "until %s", what)
+			require.FailNow(w, "waited too long", "until %s", what)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func inSwarm() qlock.SwarmConfig {
 // swarmed is a node in a process of its own that holds the door for an hour
 // without renewing it, one in this process, and whoever waits here.
 type swarmed struct {
-	*bed
+	*world
 	lag   *lag
 	child *child
 	hold  answer
@@ -31,22 +31,22 @@ type swarmed struct {
 	wait  *locking
 }
 
-func (b *bed) swarmed() *swarmed {
-	b.Helper()
-	s := &swarmed{bed: b, lag: b.measure()}
+func (w *world) swarmed() *swarmed {
+	w.Helper()
+	s := &swarmed{world: w, lag: w.measure()}
 	cfg := qlock.Config{Swarm: inSwarm()}
-	s.child, s.here = b.spawnLocker(spec{Swarm: cfg.Swarm}), b.locker(cfg)
-	require.Empty(b, s.child.ask(order{Do: "swarm"}).Err)
-	require.NoError(b, s.here.Swarm().Start(b.within(patience)))
+	s.child, s.here = w.spawnLocker(spec{Swarm: cfg.Swarm}), w.locker(cfg)
+	require.Empty(w, s.child.ask(order{Do: "swarm"}).Err)
+	require.NoError(w, s.here.Swarm().Start(w.Within(patience)))
 	s.hold = s.child.acquireFixed(order{Lease: time.Hour})
-	s.wait = b.lockQueue(s.here, nil, 1)
+	s.wait = w.lockQueue(s.here, nil, 1)
 	return s
 }
 
 // node is what the swarm has of one.
 func (s *swarmed) node(id string) (node qlock.SwarmNode, ok bool) {
 	s.Helper()
-	for n, err := range s.here.Swarm().Info(s.within(patience)) {
+	for n, err := range s.here.Swarm().Info(s.Within(patience)) {
 		require.NoError(s, err)
 		if n.Node == id {
 			return n, true
@@ -74,7 +74,7 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 			s.lag.reset()
 			s.child.stop()
 			start := time.Now()
-			l := s.wait.got(s.bed)
+			l := s.wait.Wait(s.world)
 			took := time.Since(start)
 			t.Logf("its lock was given on %v after it had stopped; a node is dead after %v", took.Round(time.Millisecond), zombie)
 			// One probe before, one flush after, and the calls.
@@ -90,15 +90,15 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 			s.child.signal(syscall.SIGCONT)
 			s.over(s.child.hear(first))
 			s.over(s.child.ask(order{Do: "err", Name: door}))
-			s.await("it has another id", func() bool { return s.child.ask(order{Do: "node"}).Node != s.hold.Node })
+			s.Await("it has another id", func() bool { return s.child.ask(order{Do: "node"}).Node != s.hold.Node })
 			next := s.child.send(order{Do: "acquire", Name: door, Lease: time.Hour, NoRenew: true})
-			s.await("it stands in line", func() bool { return s.look(door).waiting() == 1 })
+			s.Await("it stands in line", func() bool { return s.look(door).waiting() == 1 })
 			require.NoError(t, l.Err(), "it has touched what another holds")
 			s.unlock(l)
 			again := s.child.hear(next)
 			require.Empty(t, again.Err)
 			require.NotEqual(t, s.hold.Node, again.Node)
-			s.await("it probes under it", func() bool {
+			s.Await("it probes under it", func() bool {
 				node, ok := s.node(again.Node)
 				return ok && !node.Zombie && !node.Condemned
 			})
@@ -111,21 +111,21 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 
 // A node that cannot probe ends its handles before anybody may flush them.
 func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
-	b := sharedLocks(t)
-	proxy := harness.Proxy(t, b.server)
+	w := sharedLocks(t)
+	proxy := harness.Proxy(t, w.server)
 	cfg := qlock.Config{Swarm: inSwarm(), CallTimeout: zombie}
-	cut, here := b.lockerOn(proxy.Client(t), cfg), b.locker(cfg)
-	ctx := b.within(patience)
+	cut, here := w.lockerOn(proxy.Client(t), cfg), w.locker(cfg)
+	ctx := w.Within(patience)
 	require.NoError(t, cut.Swarm().Start(ctx))
 	require.NoError(t, here.Swarm().Start(ctx))
-	former, id := b.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.Node()
-	wait := b.lockQueue(here, nil, 1)
+	former, id := w.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.Node()
+	wait := w.lockQueue(here, nil, 1)
 	proxy.BlackHole()
-	l := wait.got(b)
+	l := wait.Wait(w)
 	require.Error(t, former.Err(), "two hold")
 	require.ErrorIs(t, former.Err(), berth.ErrLost)
 	require.NotEqual(t, id, cut.Node())
-	b.unlock(l)
+	w.unlock(l)
 	proxy.Heal(t)
-	b.unlock(b.lock(cut, nil)) // under the new id
+	w.unlock(w.lock(cut, nil)) // under the new id
 }

@@ -29,9 +29,9 @@ var turns sync.Mutex
 
 // turn waits until no other test is busy that takes turns, and is given on when the
 // test ends.
-func (b *bed) turn() *bed {
-	b.Helper()
+func (w *world) turn() *world {
+	w.Helper()
 	turns.Lock()
-	b.Cleanup(turns.Unlock)
-	return b
+	w.Cleanup(turns.Unlock)
+	return w
 }

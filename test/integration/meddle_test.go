@@ -34,14 +34,14 @@ type meddler struct {
 	runs map[string]int    // guarded by mu: how many calls went through as they were
 }
 
-// meddler returns a connection to the bed's server. The server knows all scripts
+// meddler returns a connection to the world's server. The server knows all scripts
 // by then, so that a call is one command.
-func (b *bed) meddler() *meddler {
-	b.Helper()
+func (w *world) meddler() *meddler {
+	w.Helper()
 	for _, s := range library.Scripts() {
-		b.do("SCRIPT", "LOAD", s.Source)
+		w.do("SCRIPT", "LOAD", s.Source)
 	}
-	return &meddler{Client: b.server.Client(b.T), plan: map[string][]fate{}, rule: map[string]fate{}, met: map[string]int{}, runs: map[string]int{}}
+	return &meddler{Client: w.server.Client(w.T), plan: map[string][]fate{}, rule: map[string]fate{}, met: map[string]int{}, runs: map[string]int{}}
 }
 
 var library = scriptkit.MustParse(scripts.FS)

@@ -34,137 +34,137 @@ var guests = []guest{
 // watch checks, each time it is called, that no claim's deadline has come nearer
 // and that no claim has gone.
 type watch struct {
-	b     *bed
+	w     *world
 	holds map[string]int64
 }
 
-func (w *watch) look(claims map[string]string) {
-	w.b.Helper()
-	v := w.b.whole("shared")
+func (on *watch) look(claims map[string]string) {
+	on.w.Helper()
+	v := on.w.whole("shared")
 	for claim, what := range claims {
 		deadline, held := v.holds[claim]
-		require.True(w.b, held, "%s is gone", what)
-		require.GreaterOrEqual(w.b, deadline, w.holds[claim], "the deadline of %s came nearer", what)
-		w.holds[claim] = deadline
+		require.True(on.w, held, "%s is gone", what)
+		require.GreaterOrEqual(on.w, deadline, on.holds[claim], "the deadline of %s came nearer", what)
+		on.holds[claim] = deadline
 	}
 }
 
 func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	const capacity = 7
-	host := b.sem(b.client(semaphore.Config{Linger: 5 * time.Second}), "shared", capacity)
-	require.NoError(t, host.Resize(b.within(patience), capacity, &semaphore.ResizeOptions{Create: true}))
-	w := &watch{b: b, holds: map[string]int64{}}
+	host := w.sem(w.client(semaphore.Config{Linger: 5 * time.Second}), "shared", capacity)
+	require.NoError(t, host.Resize(w.Within(patience), capacity, &semaphore.ResizeOptions{Create: true}))
+	on := &watch{w: w, holds: map[string]int64{}}
 	claims := map[string]string{}
 	var sems []*semaphore.Semaphore
 	var permits []*semaphore.Permit
 	for _, g := range guests {
-		s := b.sem(b.client(g.cfg), "shared", g.cap)
-		p := b.take(s, &g.opts)
+		s := w.sem(w.client(g.cfg), "shared", g.cap)
+		p := w.take(s, &g.opts)
 		if g.opts.NoRenew {
-			require.NoError(t, p.Renew(b.within(patience))) // its whole lease runs
+			require.NoError(t, p.Renew(w.Within(patience))) // its whole lease runs
 		}
 		sems, permits = append(sems, s), append(permits, p)
 		claims[p.ID()] = g.what
-		w.look(claims)
+		on.look(claims)
 	}
-	require.EqualValues(t, capacity, b.look("shared").state["used"])
-	w.jostle(sems, claims)
+	require.EqualValues(t, capacity, w.look("shared").state["used"])
+	on.jostle(sems, claims)
 
 	// The shortest lease ends; all renew by themselves or last.
-	start := b.now()
-	b.await("time goes by", func() bool {
-		w.look(claims)
-		return b.now()-start > safe.Milliseconds()+1000
+	start := w.now()
+	w.Await("time goes by", func() bool {
+		on.look(claims)
+		return w.now()-start > safe.Milliseconds()+1000
 	})
 	for i, p := range permits {
 		require.NoError(t, p.Err(), guests[i].what)
-		require.NoError(t, p.Release(b.within(patience)), guests[i].what)
+		require.NoError(t, p.Release(w.Within(patience)), guests[i].what)
 		delete(claims, p.ID())
-		w.look(claims)
+		on.look(claims)
 	}
-	b.idle("shared")
-	require.EqualValues(t, capacity, b.look("shared").state["cap"], "somebody's capacity replaced the stored one")
+	w.idle("shared")
+	require.EqualValues(t, capacity, w.look("shared").state["cap"], "somebody's capacity replaced the stored one")
 }
 
 // jostle has every guest do what touches the name: ask and be refused, wait and
 // leave, count, list.
-func (w *watch) jostle(sems []*semaphore.Semaphore, claims map[string]string) {
-	b := w.b
-	b.Helper()
+func (on *watch) jostle(sems []*semaphore.Semaphore, claims map[string]string) {
+	w := on.w
+	w.Helper()
 	for _, s := range sems {
-		_, err := s.TryAcquire(b.within(patience), nil)
-		require.ErrorIs(b, err, semaphore.ErrBusy)
-		w.look(claims)
+		_, err := s.TryAcquire(w.Within(patience), nil)
+		require.ErrorIs(w, err, semaphore.ErrBusy)
+		on.look(claims)
 		ctx, cancel := context.WithCancel(context.Background())
-		waits := b.beginWith(ctx, s, &semaphore.AcquireOptions{Priority: 9})
-		b.await("it waits", func() bool { return b.look("shared").waiting() == 1 })
-		w.look(claims)
+		waits := w.beginWith(ctx, s, &semaphore.AcquireOptions{Priority: 9})
+		w.Await("it waits", func() bool { return w.look("shared").waiting() == 1 })
+		on.look(claims)
 		cancel()
-		b.signalled("the caller to be let go", waits.done)
-		b.await("it has left", func() bool { return b.look("shared").waiting() == 0 })
-		w.look(claims)
-		stats, err := s.Stats(b.within(patience))
-		require.NoError(b, err)
-		require.Equal(b, 7, stats.Held)
-		for _, err := range s.Holders(b.within(patience)) {
-			require.NoError(b, err)
+		w.Signalled("the caller to be let go", waits.Done)
+		w.Await("it has left", func() bool { return w.look("shared").waiting() == 0 })
+		on.look(claims)
+		stats, err := s.Stats(w.Within(patience))
+		require.NoError(w, err)
+		require.Equal(w, 7, stats.Held)
+		for _, err := range s.Holders(w.Within(patience)) {
+			require.NoError(w, err)
 		}
-		w.look(claims)
+		on.look(claims)
 	}
 }
 
 // A hold that ends by a limit of its own ends then, among others that do not.
 func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
-	b := shared(t)
-	c := b.client(semaphore.Config{Lease: time.Minute})
-	s := b.sem(c, "gpu", 3)
-	lag := b.measure()
-	endless := b.take(s, &semaphore.AcquireOptions{Lease: berth.Forever})
-	long := b.take(s, nil)
-	short := b.take(s, &semaphore.AcquireOptions{MaxHold: safe})
-	deadline := b.look("gpu").holds[short.ID()]
-	w := b.queue(b.sem(b.client(semaphore.Config{Lease: safe}), "gpu", 99), nil, 1)
-	p := w.got(b)
-	granted := b.look("gpu").records[p.ID()].Granted.UnixMilli()
+	w := shared(t)
+	c := w.client(semaphore.Config{Lease: time.Minute})
+	s := w.sem(c, "gpu", 3)
+	lag := w.measure()
+	endless := w.take(s, &semaphore.AcquireOptions{Lease: berth.Forever})
+	long := w.take(s, nil)
+	short := w.take(s, &semaphore.AcquireOptions{MaxHold: safe})
+	deadline := w.look("gpu").holds[short.ID()]
+	q := w.queue(w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 99), nil, 1)
+	p := q.Wait(w)
+	granted := w.look("gpu").records[p.ID()].Granted.UnixMilli()
 	require.GreaterOrEqual(t, granted, deadline)
 	require.LessOrEqual(t, granted-deadline, lag.allow(slack, 2).Milliseconds())
 	require.ErrorIs(t, short.Err(), semaphore.ErrExpired)
 	require.NoError(t, endless.Err())
 	require.NoError(t, long.Err())
-	v := b.look("gpu")
+	v := w.look("gpu")
 	require.Contains(t, v.holds, endless.ID())
 	require.Contains(t, v.holds, long.ID())
 	require.Equal(t, []int64{-1, -1}, v.expires, "a hold without end must not expire with its keys")
 	for _, p := range []*semaphore.Permit{endless, long, p} {
-		require.NoError(t, p.Release(b.within(patience)))
+		require.NoError(t, p.Release(w.Within(patience)))
 	}
-	require.ErrorIs(t, short.Release(b.within(patience)), semaphore.ErrExpired)
-	b.idle("gpu")
+	require.ErrorIs(t, short.Release(w.Within(patience)), semaphore.ErrExpired)
+	w.idle("gpu")
 }
 
 // Permits of one client and name are renewed together. One with a lease so short
 // that the network is too slow for it must not take the others' heartbeats along
 // when its own are given up.
 func TestShortLeasesDoNotCostLongOnes(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	const lease = safe
-	proxy := harness.Proxy(t, b.server)
+	proxy := harness.Proxy(t, w.server)
 	proxy.AddLatency(20 * time.Millisecond)
-	s := b.sem(b.clientOn(proxy.Client(t), semaphore.Config{Lease: lease}), "gpu", 5)
-	long := b.take(s, nil)
+	s := w.sem(w.clientOn(proxy.Client(t), semaphore.Config{Lease: lease}), "gpu", 5)
+	long := w.take(s, nil)
 	start := time.Now()
 	shorts := 0
 	for ; time.Since(start) < lease+lease/10; shorts++ {
 		// A sixth of this lease is less than a round trip.
-		p, err := s.Acquire(b.within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: 100 * time.Millisecond})
+		p, err := s.Acquire(w.Within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: 100 * time.Millisecond})
 		if err == nil {
-			b.signalled("the short one to end", p.Done())
+			w.Signalled("the short one to end", p.Done())
 			continue
 		}
 		require.ErrorIs(t, err, semaphore.ErrExpired) // on a slow machine, before it was here
 	}
 	t.Logf("%d short permits beside one of %v", shorts, lease)
 	require.NoError(t, long.Err())
-	require.NoError(t, long.Release(b.within(patience)))
+	require.NoError(t, long.Release(w.Within(patience)))
 }

@@ -25,20 +25,20 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 	require.NoError(t, model.Checks(3))
 	for lane := range 4 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
-			b := shared(t)
+			w := shared(t)
 			runs := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				runs++
 				model.Run(rt, model.World{
-					Redis: b.admin, Namespace: b.ns, Name: fmt.Sprint("gpu", runs), Lease: modelLease,
+					Redis: w.admin, Namespace: w.ns, Name: fmt.Sprint("gpu", runs), Lease: modelLease,
 					Connect: func() (rueidis.Client, *modellink.Link) {
 						l := modellink.New(nil)
-						redis, err := rueidis.NewClient(linked(b, l))
-						require.NoError(b, err)
+						redis, err := rueidis.NewClient(linked(w, l))
+						require.NoError(w, err)
 						return redis, l
 					},
-					Advance: b.pass,
-					Settle:  func(done func() bool) { b.await("all has settled", done) },
+					Advance: w.pass,
+					Settle:  func(done func() bool) { w.Await("all has settled", done) },
 				})
 			})
 		})
@@ -47,9 +47,9 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 
 // linked are the options of a client whose connections go through a link, which
 // reads RESP2.
-func linked(b *bed, l *modellink.Link) rueidis.ClientOption {
+func linked(w *world, l *modellink.Link) rueidis.ClientOption {
 	option := rueidis.ClientOption{
-		InitAddress: []string{b.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
+		InitAddress: []string{w.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)
 		},

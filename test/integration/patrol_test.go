@@ -21,7 +21,7 @@ var ofMiddle = flag.Int("middle.dead", 250, "how many die in the middle of a lin
 // middle is a line whose holder holds for long, with one that lives at each end, and many
 // who have died between them: no hand-off comes to them.
 type middle struct {
-	*bed
+	*world
 	lag     *lag
 	most    atomic.Int64 // that one script has dropped
 	dropped atomic.Int64
@@ -45,19 +45,19 @@ func (m *middle) Observe(e observe.Event) {
 // dieInTheMiddle makes such a line, whose living have that lease.
 func dieInTheMiddle(t *testing.T, lease time.Duration) *middle {
 	t.Helper()
-	b := private(t)
-	m := &middle{bed: b, lag: b.measure()}
-	m.hold = b.take(b.sem(b.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
-	m.living = b.sem(b.client(semaphore.Config{Lease: lease, Observer: m}), "gpu", 1)
-	m.ends[0] = b.queue(m.living, nil, 1)
-	crowd := b.spawn(time.Hour)
+	w := private(t)
+	m := &middle{world: w, lag: w.measure()}
+	m.hold = w.take(w.sem(w.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
+	m.living = w.sem(w.client(semaphore.Config{Lease: lease, Observer: m}), "gpu", 1)
+	m.ends[0] = w.queue(m.living, nil, 1)
+	crowd := w.spawn(time.Hour)
 	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: *ofMiddle})
-	b.await("all wait", func() bool { return b.waiting("gpu") == 1+*ofMiddle })
-	m.ends[1] = b.queue(m.living, nil, 2+*ofMiddle)
-	v := b.look("gpu")
+	w.Await("all wait", func() bool { return w.waiting("gpu") == 1+*ofMiddle })
+	m.ends[1] = w.queue(m.living, nil, 2+*ofMiddle)
+	v := w.look("gpu")
 	node := v.records[v.inLine()[1]].Node
 	crowd.kill()
-	b.setDeadlines("gpu", node, b.now()-1)
+	w.setDeadlines("gpu", node, w.now()-1)
 	m.before = m.calls()
 	m.lag.reset()
 	return m
@@ -66,7 +66,7 @@ func dieInTheMiddle(t *testing.T, lease time.Duration) *middle {
 // gone waits until the dead are, and returns how many scripts that took; a look is none of them.
 func (m *middle) gone() (scripts int) {
 	m.Helper()
-	m.await("only the living wait", func() bool { return m.waiting("gpu") == 2 })
+	m.Await("only the living wait", func() bool { return m.waiting("gpu") == 2 })
 	scripts = m.calls() - m.before
 	m.Logf("%d dead are gone after %d scripts; of what is told, one has dropped %d", *ofMiddle, scripts, m.most.Load())
 	return scripts
@@ -86,11 +86,11 @@ func (m *middle) over() {
 	m.Helper()
 	require.LessOrEqual(m, m.most.Load(), int64(100), "one script has dropped so many")
 	m.whole("gpu")
-	require.NoError(m, m.hold.Release(m.within(patience)))
-	for n, w := range m.ends {
-		p := w.got(m.bed)
-		require.True(m, n == 1 || !m.ends[1].over(), "the line has lost its order")
-		require.NoError(m, p.Release(m.within(patience)))
+	require.NoError(m, m.hold.Release(m.Within(patience)))
+	for n, q := range m.ends {
+		p := q.Wait(m.world)
+		require.True(m, n == 1 || !m.ends[1].Over(), "the line has lost its order")
+		require.NoError(m, p.Release(m.Within(patience)))
 	}
 	m.idle("gpu")
 }
@@ -98,7 +98,7 @@ func (m *middle) over() {
 func TestTheDeadInTheMiddleOfALineAreMetByAHeartbeat(t *testing.T) {
 	m := dieInTheMiddle(t, safe)
 	start := time.Now()
-	m.await("the first of them are met", func() bool { return m.waiting("gpu") < 2+*ofMiddle })
+	m.Await("the first of them are met", func() bool { return m.waiting("gpu") < 2+*ofMiddle })
 	met, bound := time.Since(start), m.lag.allow(safe/3+time.Second, 20)
 	scripts := m.gone()
 	t.Logf("met after %v, with heartbeats each %v; gone after %v", met.Round(time.Millisecond), (safe / 3).Round(time.Millisecond),
@@ -115,13 +115,13 @@ func TestTheDeadInTheMiddleOfALineAreMetByArrivals(t *testing.T) {
 	arrivals := 0 // of a client that has subscribed long ago: no heartbeat comes with that
 	for ; m.waiting("gpu") >= 2+*ofMiddle; arrivals++ {
 		require.Less(t, arrivals, 400, "none of them has looked")
-		ctx, leave := context.WithCancel(m.within(patience))
+		ctx, leave := context.WithCancel(m.Within(patience))
 		waits := m.waiting("gpu")
-		w := m.beginWith(ctx, m.living, nil)
-		m.await("it waits, or has met the dead", func() bool { n := m.waiting("gpu"); return n > waits || n < waits })
+		q := m.beginWith(ctx, m.living, nil)
+		m.Await("it waits, or has met the dead", func() bool { n := m.waiting("gpu"); return n > waits || n < waits })
 		leave()
-		m.signalled("the arrival to leave", w.done)
-		m.await("the server knows that it has left", func() bool { return m.waiting("gpu") <= waits })
+		m.Signalled("the arrival to leave", q.Done)
+		m.Await("the server knows that it has left", func() bool { return m.waiting("gpu") <= waits })
 	}
 	m.gone()
 	t.Logf("%d arrivals", arrivals)
@@ -130,25 +130,25 @@ func TestTheDeadInTheMiddleOfALineAreMetByArrivals(t *testing.T) {
 
 // While nobody in the middle has died nobody is dropped, however often the line is looked at.
 func TestNobodyWhoLivesIsDropped(t *testing.T) {
-	b := private(t)
-	m := &middle{bed: b}
-	hold := b.take(b.sem(b.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
+	w := private(t)
+	m := &middle{world: w}
+	hold := w.take(w.sem(w.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
 	const many = 100
-	s := b.sem(b.client(semaphore.Config{Lease: safe, Observer: m}), "gpu", 1)
+	s := w.sem(w.client(semaphore.Config{Lease: safe, Observer: m}), "gpu", 1)
 	var all []*taking
 	for n := range many {
-		all = append(all, b.queue(s, nil, n+1))
+		all = append(all, w.queue(s, nil, n+1))
 	}
-	sweeper := b.sweeper()
+	sweeper := w.sweeper()
 	for range 10 {
 		<-time.After(safe / 10)
-		_, err := sweeper.SweepAll(b.within(patience), "gpu")
+		_, err := sweeper.SweepAll(w.Within(patience), "gpu")
 		require.NoError(t, err)
 	}
 	require.Zero(t, m.dropped.Load())
-	require.Equal(t, many, b.waiting("gpu"))
-	require.NoError(t, hold.Release(b.within(patience)))
-	for _, w := range all {
-		require.NoError(t, w.got(b).Release(b.within(patience)))
+	require.Equal(t, many, w.waiting("gpu"))
+	require.NoError(t, hold.Release(w.Within(patience)))
+	for _, q := range all {
+		require.NoError(t, q.Wait(w).Release(w.Within(patience)))
 	}
 }

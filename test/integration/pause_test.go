@@ -12,18 +12,18 @@ import (
 // A process that is stopped for longer than its lease knows nothing of it until
 // it runs again. Its next call, whichever that is, must tell.
 func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
-	b := shared(t)
-	client, holder := b.client(semaphore.Config{}), b.spawn(safe)
+	w := shared(t)
+	client, holder := w.client(semaphore.Config{}), w.spawn(safe)
 	calls := []string{"err", "context", "renew", "release"} // each is the first of a semaphore of its own
 	old, waits := map[string]answer{}, map[string]*taking{}
 	for _, call := range calls {
 		old[call] = holder.acquire(call, 1)
-		waits[call] = b.queue(b.sem(client, call, 1), nil, 1)
+		waits[call] = w.queue(w.sem(client, call, 1), nil, 1)
 	}
 	holder.stop()
 	permits, first := map[string]*semaphore.Permit{}, map[string]<-chan answer{}
 	for _, call := range calls {
-		permits[call] = waits[call].got(b)
+		permits[call] = waits[call].Wait(w)
 		require.Greater(t, permits[call].Fence(), old[call].Fence, "fences do not rise")
 		// The orders wait in the pipe, so that they are served as soon as the child runs
 		// again, if possible before any timer of its.
@@ -40,10 +40,10 @@ func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 		}
 		p := permits[call]
 		require.NoError(t, p.Err(), "the stopped holder has touched what another holds")
-		claim, _ := b.holder(call)
+		claim, _ := w.holder(call)
 		require.Equal(t, p.ID(), claim)
-		require.NoError(t, p.Release(b.within(patience)))
-		b.idle(call)
+		require.NoError(t, p.Release(w.Within(patience)))
+		w.idle(call)
 	}
 }
 
@@ -52,45 +52,45 @@ func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 // came later.
 func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
 	const lease = safe
-	b := shared(t)
-	s := b.sem(b.client(semaphore.Config{}), "gpu", 1)
-	p := b.take(s, nil)
-	waiter := b.spawn(lease)
+	w := shared(t)
+	s := w.sem(w.client(semaphore.Config{}), "gpu", 1)
+	p := w.take(s, nil)
+	waiter := w.spawn(lease)
 	first := waiter.queue("gpu", 1, 1)
-	w := b.queue(s, nil, 2)
-	last := b.queue(s, nil, 3)
+	q := w.queue(s, nil, 2)
+	last := w.queue(s, nil, 3)
 	waiter.stop()
-	require.NoError(t, p.Release(b.within(patience)))
-	p = w.got(b) // the stopped one was granted, and has lost it
+	require.NoError(t, p.Release(w.Within(patience)))
+	p = q.Wait(w) // the stopped one was granted, and has lost it
 	waiter.signal(syscall.SIGCONT)
-	b.await("the stopped one stands in line again", func() bool { return b.look("gpu").waiting() == 2 })
-	require.NoError(t, p.Release(b.within(patience)))
+	w.Await("the stopped one stands in line again", func() bool { return w.look("gpu").waiting() == 2 })
+	require.NoError(t, p.Release(w.Within(patience)))
 	a := waiter.hear(first)
 	require.Empty(t, a.Err)
 	require.Greater(t, a.Fence, p.Fence())
-	require.False(t, last.over(), "who came last is in before who was stopped")
+	require.False(t, last.Over(), "who came last is in before who was stopped")
 	require.Empty(t, waiter.ask(order{Do: "release", Name: "gpu"}).Err)
-	require.NoError(t, last.got(b).Release(b.within(patience)))
-	b.idle("gpu")
+	require.NoError(t, last.Wait(w).Release(w.Within(patience)))
+	w.idle("gpu")
 }
 
 // A waiter that was stopped and granted meanwhile must not believe a push that is
 // older than its lease.
 func TestAStoppedWaiterDoesNotBelieveAnOldPush(t *testing.T) {
 	const lease = safe
-	b := shared(t)
-	s := b.sem(b.client(semaphore.Config{}), "gpu", 1)
-	p := b.take(s, nil)
-	waiter := b.spawn(lease)
+	w := shared(t)
+	s := w.sem(w.client(semaphore.Config{}), "gpu", 1)
+	p := w.take(s, nil)
+	waiter := w.spawn(lease)
 	granted := waiter.queue("gpu", 1, 1)
 	waiter.stop()
-	require.NoError(t, p.Release(b.within(patience))) // the push waits in the child's socket
-	p = b.take(s, nil)
+	require.NoError(t, p.Release(w.Within(patience))) // the push waits in the child's socket
+	p = w.take(s, nil)
 	waiter.signal(syscall.SIGCONT)
-	b.await("the stopped one stands in line again", func() bool { return b.look("gpu").waiting() == 1 })
+	w.Await("the stopped one stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
 	require.Empty(t, granted, "two hold")
 	require.NoError(t, p.Err())
-	require.NoError(t, p.Release(b.within(patience)))
+	require.NoError(t, p.Release(w.Within(patience)))
 	a := waiter.hear(granted)
 	require.Empty(t, a.Err)
 	require.Greater(t, a.Fence, p.Fence())

@@ -14,31 +14,31 @@ import (
 // The user with the smallest rights that docs/operations.md gives can do all with
 // pools, every script of theirs.
 func TestTheSmallestUserOfPools(t *testing.T) {
-	b := privatePools(t)
-	user := b.server.SmallestUser(t, b.ns)
-	b.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
+	w := privatePools(t)
+	user := w.server.SmallestUser(t, w.ns)
+	w.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
 	cfg := allocator.Config{Lease: time.Hour}   // the first heartbeat is far off: what comes, comes by a push
-	client := b.pooler(cfg, user)
-	here := b.proxies(client, poolConfig{Source: func(context.Context) ([]string, error) { return []string{"a"}, nil }})
-	there := b.proxies(b.pooler(cfg, user), poolConfig{})
-	ctx := b.within(patience)
+	client := w.pooler(cfg, user)
+	here := w.proxies(client, poolConfig{Source: func(context.Context) ([]string, error) { return []string{"a"}, nil }})
+	there := w.proxies(w.pooler(cfg, user), poolConfig{})
+	ctx := w.Within(patience)
 
 	report, err := client.Check(ctx)
 	require.NoError(t, err)
 	for _, warning := range report.Warnings {
 		require.Contains(t, warning, "could not be asked")
 	}
-	a := b.allocate(here, &allocator.AllocateOptions{Bind: "customer"}) // by the source
+	a := w.allocate(here, &allocator.AllocateOptions{Bind: "customer"}) // by the source
 	_, err = there.TryAllocate(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrBusy)
-	w := b.allocateQueue(there, nil, 1)
-	b.giveBack(a)
-	a = w.take(b)
+	q := w.allocateQueue(there, nil, 1)
+	w.giveBack(a)
+	a = q.Wait(w)
 
-	w = b.allocateQueue(here, nil, 1)
+	q = w.allocateQueue(here, nil, 1)
 	_, err = there.Add(ctx, []string{"b", "c"}, &allocator.AddOptions{Expiry: time.Hour})
 	require.NoError(t, err)
-	b.giveBack(w.take(b))
+	w.giveBack(q.Wait(w))
 	require.NoError(t, a.Swap(ctx))
 	require.NoError(t, there.Rest(ctx, "a", time.Hour, "429"))
 	require.NoError(t, there.Rest(ctx, "a", 0, ""))
@@ -76,69 +76,69 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, client.ReleaseByID(ctx, proxies, a.ID()))
 	require.ErrorIs(t, a.Renew(ctx), allocator.ErrReleased)
-	random := b.pooler(cfg, user)
+	random := w.pooler(cfg, user)
 	p, err := allocator.NewPool(random, proxies, poolConfig{Policy: allocator.Random, Cooldown: 20 * time.Millisecond})
 	require.NoError(t, err)
-	b.giveBack(b.allocate(p, nil))
-	b.await("it has rested", func() bool {
+	w.giveBack(w.allocate(p, nil))
+	w.Await("it has rested", func() bool {
 		s, err := p.Stats(ctx)
 		require.NoError(t, err)
 		return s.Free == s.Resources
 	})
 	_, err = there.Remove(ctx, []string{"a"})
 	require.NoError(t, err)
-	b.inspected(p)
+	w.inspected(p)
 	_, err = there.Clear(ctx)
 	require.NoError(t, err)
-	require.Empty(t, b.refusals(), "commands that the user may not run")
-	b.tombstones(proxies)
+	require.Empty(t, w.refusals(), "commands that the user may not run")
+	w.tombstones(proxies)
 }
 
 func TestTheSmallestUserOfPoolsIsRestored(t *testing.T) {
-	b := privatePools(t)
-	user := b.server.SmallestUser(t, b.ns)
+	w := privatePools(t)
+	user := w.server.SmallestUser(t, w.ns)
 	cfg := allocator.Config{Lease: safe}
-	here := b.proxies(b.pooler(cfg, user), poolConfig{})
-	b.add(here, "r0")
-	b.allocate(here, nil)
-	w := b.allocateQueue(b.proxies(b.pooler(cfg, user), poolConfig{}), nil, 1)
-	b.forget(proxies)
-	b.await("it stands in line again", func() bool { return b.look(proxies).waiting() == 1 })
-	b.add(here, "r0")
-	b.giveBack(w.take(b))
-	require.Empty(t, b.refusals(), "commands that the user may not run")
-	b.tombstones(proxies) // of a restore that was slow to be answered
-	b.allFree(here, 1)
+	here := w.proxies(w.pooler(cfg, user), poolConfig{})
+	w.add(here, "r0")
+	w.allocate(here, nil)
+	q := w.allocateQueue(w.proxies(w.pooler(cfg, user), poolConfig{}), nil, 1)
+	w.forget(proxies)
+	w.Await("it stands in line again", func() bool { return w.look(proxies).waiting() == 1 })
+	w.add(here, "r0")
+	w.giveBack(q.Wait(w))
+	require.Empty(t, w.refusals(), "commands that the user may not run")
+	w.tombstones(proxies) // of a restore that was slow to be answered
+	w.allFree(here, 1)
 }
 
 // Without PUBLISH a waiter hears of its grant with its next heartbeat, and nothing
 // else is different.
 func TestAUserOfPoolsWhoMayNotPublish(t *testing.T) {
-	b := privatePools(t)
-	user := b.server.SmallestUser(t, b.ns)
-	b.do("ACL", "SETUSER", "smallest", "-publish")
+	w := privatePools(t)
+	user := w.server.SmallestUser(t, w.ns)
+	w.do("ACL", "SETUSER", "smallest", "-publish")
 	cfg := allocator.Config{Lease: safe}
-	client := b.pooler(cfg, user)
-	mine, theirs := b.proxies(client, poolConfig{}), b.proxies(b.pooler(cfg, user), poolConfig{})
-	report, err := client.Check(b.within(patience))
+	client := w.pooler(cfg, user)
+	mine, theirs := w.proxies(client, poolConfig{}), w.proxies(w.pooler(cfg, user), poolConfig{})
+	report, err := client.Check(w.Within(patience))
 	require.NoError(t, err)
 	require.Contains(t, report.Warnings[len(report.Warnings)-1], "PUBLISH is refused")
-	b.add(mine, "r0")
+	w.add(mine, "r0")
 	for _, pass := range []func(a *allocation){
-		func(a *allocation) { b.giveBack(a) },
+		func(a *allocation) { w.giveBack(a) },
 		func(a *allocation) {
-			require.NoError(t, client.ReleaseByID(b.within(patience), proxies, a.ID()))
+			require.NoError(t, client.ReleaseByID(w.Within(patience), proxies, a.ID()))
 		},
-		func(*allocation) { b.add(mine, "r1") },
+		func(*allocation) { w.add(mine, "r1") },
 	} {
-		a := b.allocate(mine, nil)
-		w := b.allocateQueue(theirs, nil, 1)
+		a := w.allocate(mine, nil)
+		q := w.allocateQueue(theirs, nil, 1)
 		pass(a)
-		b.giveBack(w.take(b))
-		_ = a.Release(b.within(patience)) // it may have been
-		_, err := mine.Remove(b.within(patience), []string{"r1"})
+		w.giveBack(q.Wait(w))
+		_ = a.Release(w.Within(patience)) // it may have been
+		_, err := mine.Remove(w.Within(patience), []string{"r1"})
 		require.NoError(t, err)
 	}
-	b.tombstones(proxies) // of what the operator has released
-	b.allFree(mine, 1)
+	w.tombstones(proxies) // of what the operator has released
+	w.allFree(mine, 1)
 }

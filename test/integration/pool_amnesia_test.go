@@ -18,15 +18,15 @@ import (
 var poolAmnesias = []struct {
 	name    string
 	forgets bool // the resources too
-	strike  func(b *bed, lease time.Duration, lost func())
+	strike  func(w *world, lease time.Duration, lost func())
 }{
-	{"a flush", true, func(b *bed, _ time.Duration, _ func()) { b.do("FLUSHALL") }},
-	{"a restart without data", true, func(b *bed, _ time.Duration, _ func()) { b.server.Restart(b.T) }},
-	{"a stand-still longer than the lease", false, func(b *bed, lease time.Duration, lost func()) {
-		b.server.Stop(b.T)
+	{"a flush", true, func(w *world, _ time.Duration, _ func()) { w.do("FLUSHALL") }},
+	{"a restart without data", true, func(w *world, _ time.Duration, _ func()) { w.server.Restart(w.T) }},
+	{"a stand-still longer than the lease", false, func(w *world, lease time.Duration, lost func()) {
+		w.server.Stop(w.T)
 		lost()
-		b.pass(lease)
-		b.server.Cont(b.T)
+		w.pass(lease)
+		w.server.Cont(w.T)
 	}},
 }
 
@@ -37,8 +37,8 @@ func TestTheLineOfAPoolSurvives(t *testing.T) {
 	const many, nodes, lease = 30, 3, safe
 	for _, amnesia := range poolAmnesias {
 		t.Run(amnesia.name, func(t *testing.T) {
-			b := privatePools(t)
-			lag := b.measure()
+			w := privatePools(t)
+			lag := w.measure()
 			var asked atomic.Int64
 			cfg := poolConfig{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
 				asked.Add(1)
@@ -46,24 +46,24 @@ func TestTheLineOfAPoolSurvives(t *testing.T) {
 			}}
 			var crew []*pool
 			for range nodes {
-				crew = append(crew, b.proxies(b.pooler(allocator.Config{Lease: lease}), cfg))
+				crew = append(crew, w.proxies(w.pooler(allocator.Config{Lease: lease}), cfg))
 			}
-			holder := b.allocate(b.proxies(b.pooler(allocator.Config{Lease: lease}), cfg), nil)
+			holder := w.allocate(w.proxies(w.pooler(allocator.Config{Lease: lease}), cfg), nil)
 			require.EqualValues(t, 1, asked.Load(), "several nodes have filled one pool")
 			var waits []*allocating
 			for i := range many {
-				waits = append(waits, b.allocateQueue(crew[i%nodes], &allocator.AllocateOptions{Priority: i % 2}, i+1))
+				waits = append(waits, w.allocateQueue(crew[i%nodes], &allocator.AllocateOptions{Priority: i % 2}, i+1))
 			}
-			order := b.whole(proxies).inLine()
+			order := w.whole(proxies).inLine()
 
-			amnesia.strike(b, lease, func() { b.signalled("the holder to hear", holder.Done()) })
+			amnesia.strike(w, lease, func() { w.Signalled("the holder to hear", holder.Done()) })
 			struck := time.Now() // how long it took to kill and start a server is not the pool's
 			lag.reset()
-			b.signalled("the holder to hear", holder.Done())
+			w.Signalled("the holder to hear", holder.Done())
 			require.ErrorIs(t, holder.Err(), allocator.ErrLost)
 			// The pool is found empty by the next heartbeat, a third of the lease later at
 			// the most; a node asks no more often than once a second.
-			first := b.firstAllocated(waits)
+			first := w.firstAllocated(waits)
 			took := time.Since(struck)
 			bound := lag.allow(lease/3+time.Second+200*time.Millisecond, 4)
 			t.Logf("%s: the first of %d waits has the resource %v after it; the source was asked %d times", amnesia.name, many, took.Round(time.Millisecond), asked.Load())
@@ -77,54 +77,54 @@ func TestTheLineOfAPoolSurvives(t *testing.T) {
 			// Whoever was first to ask may have been granted before the others stood
 			// again: one, as there is one resource.
 			order = slices.DeleteFunc(order, func(claim string) bool { return claim == first.ID() })
-			b.await("all others stand in line again", func() bool { return b.look(proxies).waiting() == many-1 })
-			require.Equal(t, order, b.whole(proxies).inLine(), "the line has another order")
+			w.Await("all others stand in line again", func() bool { return w.look(proxies).waiting() == many-1 })
+			require.Equal(t, order, w.whole(proxies).inLine(), "the line has another order")
 			require.Greater(t, first.Fence(), holder.Fence(), "fences fell back")
-			served := b.drainPool(waits)
+			served := w.drainPool(waits)
 			for i, a := range served[1:] {
 				require.Equal(t, order[i], a.ID(), "the %dth is out of turn", i)
 				require.Greater(t, a.Fence(), served[i].Fence(), "fences fell back")
 			}
-			require.ErrorIs(t, holder.Release(b.within(patience)), allocator.ErrNotHeld)
-			b.tombstones(proxies)
-			b.allFree(crew[0], 1)
+			require.ErrorIs(t, holder.Release(w.Within(patience)), allocator.ErrNotHeld)
+			w.tombstones(proxies)
+			w.allFree(crew[0], 1)
 		})
 	}
 }
 
 // firstAllocated waits for the first of several.
-func (b *bed) firstAllocated(waits []*allocating) *allocation {
-	b.Helper()
+func (w *world) firstAllocated(waits []*allocating) *allocation {
+	w.Helper()
 	var i int
-	b.await("one has a resource", func() bool {
-		i = slices.IndexFunc(waits, (*allocating).over)
+	w.Await("one has a resource", func() bool {
+		i = slices.IndexFunc(waits, (*allocating).Over)
 		return i >= 0
 	})
-	return waits[i].take(b)
+	return waits[i].Wait(w)
 }
 
 // drainPool lets one after the other have its resource, and returns them in their
 // order.
-func (b *bed) drainPool(waits []*allocating) (served []*allocation) {
-	b.Helper()
+func (w *world) drainPool(waits []*allocating) (served []*allocation) {
+	w.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, w := range waits {
+	for _, q := range waits {
 		all.Go(func() {
-			<-w.done
-			if w.err != nil {
-				b.Errorf("allocate: %v", w.err)
+			<-q.Done
+			if q.Err != nil {
+				w.Errorf("allocate: %v", q.Err)
 				return
 			}
 			mu.Lock()
-			served = append(served, w.got)
+			served = append(served, q.Got)
 			mu.Unlock()
-			if err := w.got.Release(b.within(patience)); err != nil {
-				b.Errorf("release: %v", err)
+			if err := q.Got.Release(w.Within(patience)); err != nil {
+				w.Errorf("release: %v", err)
 			}
 		})
 	}
 	all.Wait()
-	require.Len(b, served, len(waits))
+	require.Len(w, served, len(waits))
 	return served
 }

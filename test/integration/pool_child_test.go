@@ -129,9 +129,9 @@ func hoard(ctx context.Context, p *pool, many int) error {
 
 // does has the child carry out an order on the pool that must not fail.
 func (c *child) does(o order) answer {
-	c.b.Helper()
+	c.w.Helper()
 	o.Name = proxies
 	a := c.ask(o)
-	require.Empty(c.b, a.Err)
+	require.Empty(c.w, a.Err)
 	return a
 }

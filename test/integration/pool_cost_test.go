@@ -13,23 +13,23 @@ import (
 
 func TestManyCancelledAllocationsLeaveNothing(t *testing.T) {
 	const cancels, resources = 500, 3
-	b := sharedPools(t)
+	w := sharedPools(t)
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
 	cfg := allocator.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
-	b.add(b.pool(cfg), numbered(resources)...)
-	s := b.storm(proxies, resources)
-	proxy := harness.Proxy(t, b.server)
+	w.add(w.pool(cfg), numbered(resources)...)
+	s := w.storm(proxies, resources)
+	proxy := harness.Proxy(t, w.server)
 	proxy.AddLatency(time.Millisecond)
 	cfg.Observer = s.failures()
 	for _, pipelines := range []int{1, 3, 5} {
 		edit := heardOn(pipelines)
-		for _, redis := range []rueidis.Client{b.server.Client(t, edit), proxy.Client(t, edit)} {
-			s.ways = append(s.ways, way{forResource(b.proxies(b.poolerOn(redis, cfg), poolConfig{})), redis})
+		for _, redis := range []rueidis.Client{w.server.Client(t, edit), proxy.Client(t, edit)} {
+			s.ways = append(s.ways, way{forResource(w.proxies(w.poolerOn(redis, cfg), poolConfig{})), redis})
 		}
 	}
 	s.rage(30, cancels)
 	s.settled()
 	require.Zero(t, s.failed.Load())
-	b.allFree(b.pool(cfg), resources) // without a tombstone: every call was answered
+	w.allFree(w.pool(cfg), resources) // without a tombstone: every call was answered
 }

@@ -13,7 +13,7 @@ import (
 // poolHouse is a server that is about to be full, and its pool as two clients see it.
 // It has one resource.
 type poolHouse struct {
-	*bed
+	*world
 	client      *allocator.Client // of here
 	here, there *pool
 }
@@ -35,7 +35,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 				"allocate": f.here.Allocate, "try": f.here.TryAllocate,
 			} {
 				f.unchanged(what, func() {
-					_, err := ask(f.within(patience), nil)
+					_, err := ask(f.Within(patience), nil)
 					require.ErrorIs(f, err, allocator.ErrNotAcquired)
 					require.NotErrorIs(f, err, allocator.ErrBusy)
 					require.ErrorContains(f, err, "the server is full")
@@ -44,26 +44,26 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		}
 	},
 	"an allocation in line is refused, and changes nothing": func(f *poolHouse) func() {
-		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
-			_, err := f.here.Allocate(f.within(patience), nil)
+			_, err := f.here.Allocate(f.Within(patience), nil)
 			require.ErrorIs(f, err, allocator.ErrNotAcquired)
 			v := f.whole(proxies)
 			require.Len(f, v.holds, 1)
 			require.Len(f, v.alive, 1)
 			f.giveBack(a)
-			f.giveBack(w.take(f.bed))
+			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"adding is refused, and changes nothing": func(f *poolHouse) func() {
 		return func() {
 			for what, do := range map[string]func() error{
-				"add": func() error { _, err := f.here.Add(f.within(patience), numbered(300), nil); return err },
+				"add": func() error { _, err := f.here.Add(f.Within(patience), numbered(300), nil); return err },
 				"expiry": func() error {
-					_, err := f.here.Add(f.within(patience), numbered(1), &allocator.AddOptions{Expiry: time.Hour})
+					_, err := f.here.Add(f.Within(patience), numbered(1), &allocator.AddOptions{Expiry: time.Hour})
 					return err
 				},
-				"bind": func() error { return f.here.Bind(f.within(patience), "customer", "r0", nil) },
+				"bind": func() error { return f.here.Bind(f.Within(patience), "customer", "r0", nil) },
 			} {
 				f.unchanged(what, func() { require.Error(f, do(), what) })
 			}
@@ -73,7 +73,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	"replacing is refused, and changes no resource": func(f *poolHouse) func() {
 		return func() {
 			before := f.dumpsOf(proxies)
-			_, err := f.here.Replace(f.within(patience), []string{"other"}, nil)
+			_, err := f.here.Replace(f.Within(patience), []string{"other"}, nil)
 			require.ErrorContains(f, err, "the server is full")
 			require.Equal(f, before[1:], f.dumpsOf(proxies)[1:])
 			f.inspected(f.here)
@@ -82,7 +82,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	"a pool is cleared": func(f *poolHouse) func() {
 		f.add(f.here, numbered(300)...)
 		return func() {
-			change, err := f.there.Clear(f.within(patience))
+			change, err := f.there.Clear(f.Within(patience))
 			require.NoError(f, err)
 			require.Equal(f, 300, change.Removed)
 			f.drained()
@@ -91,40 +91,40 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		}
 	},
 	"a release hands on": func(f *poolHouse) func() {
-		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
 			f.giveBack(a)
-			f.giveBack(w.take(f.bed))
+			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"a release rests": func(f *poolHouse) func() {
 		a := f.allocate(f.here, nil)
-		w := f.allocateQueue(f.there, nil, 1)
+		q := f.allocateQueue(f.there, nil, 1)
 		return func() {
 			_ = a.Rest(2*time.Second, "429")
 			f.giveBack(a)
-			info, err := f.here.Status(f.within(patience), "r0")
+			info, err := f.here.Status(f.Within(patience), "r0")
 			require.NoError(f, err)
 			require.Equal(f, allocator.Resting, info.State)
-			f.giveBack(w.take(f.bed))
+			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"heartbeats keep holds and waiters": func(f *poolHouse) func() {
-		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
 			before := f.look(proxies).holds[a.ID()]
-			f.await("a heartbeat", func() bool { return f.look(proxies).holds[a.ID()] > before })
+			f.Await("a heartbeat", func() bool { return f.look(proxies).holds[a.ID()] > before })
 			require.NoError(f, a.Err())
-			require.False(f, w.over())
+			require.False(f, q.Over())
 			f.whole(proxies)
 			f.giveBack(a)
-			f.giveBack(w.take(f.bed))
+			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"a fixed lease is renewed": func(f *poolHouse) func() {
 		a := f.allocate(f.here, &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
 		return func() {
-			require.NoError(f, a.Renew(f.within(patience)))
+			require.NoError(f, a.Renew(f.Within(patience)))
 			require.Greater(f, f.look(proxies).holds[a.ID()]-f.now(), int64(58000))
 			f.giveBack(a)
 		}
@@ -132,42 +132,42 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	"a waiter leaves": func(f *poolHouse) func() {
 		a := f.allocate(f.here, nil)
 		ctx, cancel := context.WithCancel(context.Background())
-		w := f.allocateLaterWith(ctx, f.there, nil)
-		f.await("it waits", func() bool { return f.look(proxies).waiting() == 1 })
+		q := f.allocateLaterWith(ctx, f.there, nil)
+		f.Await("it waits", func() bool { return f.look(proxies).waiting() == 1 })
 		return func() {
 			cancel()
-			f.signalled("the caller to be let go", w.done)
-			f.await("it has left the line", func() bool { return f.look(proxies).waiting() == 0 })
+			f.Signalled("the caller to be let go", q.Done)
+			f.Await("it has left the line", func() bool { return f.look(proxies).waiting() == 0 })
 			f.giveBack(a)
 		}
 	},
 	"a grant is confirmed": func(f *poolHouse) func() {
-		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute}, 1)
+		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute}, 1)
 		return func() {
 			f.giveBack(a)
-			a = w.take(f.bed)
+			a = q.Wait(f.world)
 			require.Greater(f, f.look(proxies).holds[a.ID()]-f.now(), int64(58000), "its own lease does not run")
 			f.giveBack(a)
 		}
 	},
 	"a grant binds": func(f *poolHouse) func() {
-		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, &allocator.AllocateOptions{Bind: "customer"}, 1)
+		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, &allocator.AllocateOptions{Bind: "customer"}, 1)
 		return func() {
 			f.giveBack(a)
-			f.giveBack(w.take(f.bed))
-			bound, err := f.here.Binding(f.within(patience), "customer")
+			f.giveBack(q.Wait(f.world))
+			bound, err := f.here.Binding(f.Within(patience), "customer")
 			require.NoError(f, err)
 			require.Equal(f, "r0", bound.Resource)
-			require.NoError(f, f.here.Unbind(f.within(patience), "customer"))
+			require.NoError(f, f.here.Unbind(f.Within(patience), "customer"))
 		}
 	},
 	"a dead holder is swept": func(f *poolHouse) func() {
 		holder := f.spawn(fullLease)
 		holder.acquire(proxies, 1)
-		w := f.allocateQueue(f.there, nil, 1)
+		q := f.allocateQueue(f.there, nil, 1)
 		return func() {
 			holder.kill()
-			f.giveBack(w.take(f.bed))
+			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"GC sweeps a dead holder": func(f *poolHouse) func() {
@@ -175,29 +175,29 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		holder.acquire(proxies, 1)
 		return func() {
 			holder.kill()
-			f.await("it is free", func() bool {
-				_, err := f.here.GC(f.within(patience))
+			f.Await("it is free", func() bool {
+				_, err := f.here.GC(f.Within(patience))
 				require.NoError(f, err)
 				return f.inspected(f.here).Stats.Free == 1
 			})
 		}
 	},
 	"GC sweeps a rest": func(f *poolHouse) func() {
-		require.NoError(f, f.here.Rest(f.within(patience), "r0", fullLease, "429"))
+		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, "429"))
 		return func() {
-			f.await("it is free", func() bool {
-				_, err := f.here.GC(f.within(patience))
+			f.Await("it is free", func() bool {
+				_, err := f.here.GC(f.Within(patience))
 				require.NoError(f, err)
 				return f.inspected(f.here).Stats.Free == 1
 			})
 		}
 	},
 	"GC sweeps what expires": func(f *poolHouse) func() {
-		_, err := f.here.Add(f.within(patience), []string{"short"}, &allocator.AddOptions{Expiry: fullLease})
+		_, err := f.here.Add(f.Within(patience), []string{"short"}, &allocator.AddOptions{Expiry: fullLease})
 		require.NoError(f, err)
 		return func() {
-			f.await("it has left", func() bool {
-				_, err := f.here.GC(f.within(patience))
+			f.Await("it has left", func() bool {
+				_, err := f.here.GC(f.Within(patience))
 				require.NoError(f, err)
 				s := f.inspected(f.here).Stats
 				return s.Resources == 1 && s.Free == 1
@@ -206,25 +206,25 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	},
 	"an operator has it rest, and ends that": func(f *poolHouse) func() {
 		return func() {
-			require.NoError(f, f.there.Rest(f.within(patience), "r0", time.Hour, "429"))
+			require.NoError(f, f.there.Rest(f.Within(patience), "r0", time.Hour, "429"))
 			f.inspected(f.here)
-			require.NoError(f, f.there.Rest(f.within(patience), "r0", 0, ""))
+			require.NoError(f, f.there.Rest(f.Within(patience), "r0", 0, ""))
 		}
 	},
 	"the end of a rest hands on": func(f *poolHouse) func() {
-		require.NoError(f, f.here.Rest(f.within(patience), "r0", time.Hour, "429"))
-		w := f.allocateQueue(f.there, nil, 1)
+		require.NoError(f, f.here.Rest(f.Within(patience), "r0", time.Hour, "429"))
+		q := f.allocateQueue(f.there, nil, 1)
 		return func() {
-			require.NoError(f, f.there.Rest(f.within(patience), "r0", 0, ""))
-			f.giveBack(w.take(f.bed))
+			require.NoError(f, f.there.Rest(f.Within(patience), "r0", 0, ""))
+			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"what is free, rests or is leased is removed": func(f *poolHouse) func() {
 		f.add(f.here, "a", "b")
-		require.NoError(f, f.here.Rest(f.within(patience), "b", time.Hour, "429"))
+		require.NoError(f, f.here.Rest(f.Within(patience), "b", time.Hour, "429"))
 		a := f.allocate(f.here, nil)
 		return func() {
-			change, err := f.there.Remove(f.within(patience), []string{"r0", "a", "b"})
+			change, err := f.there.Remove(f.Within(patience), []string{"r0", "a", "b"})
 			require.NoError(f, err)
 			require.Equal(f, 3, change.Removed)
 			require.NoError(f, a.Err())
@@ -235,11 +235,11 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		}
 	},
 	"an operator releases": func(f *poolHouse) func() {
-		a, w := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
+		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
-			require.NoError(f, f.client.ReleaseByID(f.within(patience), proxies, a.ID()))
-			f.giveBack(w.take(f.bed))
-			f.signalled("the holder to hear", a.Done())
+			require.NoError(f, f.client.ReleaseByID(f.Within(patience), proxies, a.ID()))
+			f.giveBack(q.Wait(f.world))
+			f.Signalled("the holder to hear", a.Done())
 			require.ErrorIs(f, a.Err(), allocator.ErrReleased)
 		}
 	},
@@ -248,23 +248,23 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		a := f.allocate(f.here, nil)
 		return func() {
 			before := a.Resource()
-			if err := a.Swap(f.within(patience)); err != nil {
+			if err := a.Swap(f.Within(patience)); err != nil {
 				require.NoError(f, a.Err())
 				require.Equal(f, before, a.Resource())
 			}
 			f.Logf("swapped: %t", a.Resource() != before)
 			f.inspected(f.here)
 			f.giveBack(a)
-			_, err := f.here.Remove(f.within(patience), []string{"r1"})
+			_, err := f.here.Remove(f.Within(patience), []string{"r1"})
 			require.NoError(f, err)
 		}
 	},
 	"a hold is resumed elsewhere": func(f *poolHouse) func() {
 		a := f.allocate(f.here, nil)
 		return func() {
-			token, err := a.Detach(f.within(patience))
+			token, err := a.Detach(f.Within(patience))
 			require.NoError(f, err)
-			a, err := f.there.Resume(f.within(patience), token)
+			a, err := f.there.Resume(f.Within(patience), token)
 			require.NoError(f, err)
 			f.giveBack(a)
 		}
@@ -275,7 +275,7 @@ func TestPoolsOfAFullServer(t *testing.T) {
 	t.Parallel()
 	for what, prepare := range inPoolHouse {
 		t.Run(what, func(t *testing.T) {
-			f := &poolHouse{bed: privatePools(t)}
+			f := &poolHouse{world: privatePools(t)}
 			cfg := allocator.Config{Lease: fullLease}
 			f.client = f.pooler(cfg)
 			f.here, f.there = f.proxies(f.client, poolConfig{}), f.pool(cfg)
@@ -293,15 +293,15 @@ func TestPoolsOfAFullServer(t *testing.T) {
 
 // A key of another type, somebody else's, in the place of one of the pool's.
 func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
-	b := sharedPools(t)
-	p, ctx := b.pool(allocator.Config{}), b.within(2*patience)
-	for i, key := range b.keysOf(proxies) {
+	w := sharedPools(t)
+	p, ctx := w.pool(allocator.Config{}), w.Within(2*patience)
+	for i, key := range w.keysOf(proxies) {
 		for _, there := range []bool{false, true} {
 			if there {
-				b.add(p, "r0", "r1")
-				b.do("DEL", key)
+				w.add(p, "r0", "r1")
+				w.do("DEL", key)
 			}
-			b.do("SET", key, "somebody's")
+			w.do("SET", key, "somebody's")
 			calls := map[string]func() error{
 				"add":     func() error { _, err := p.Add(ctx, []string{"r0"}, nil); return err },
 				"try":     func() error { _, err := p.TryAllocate(ctx, nil); return err },
@@ -316,17 +316,17 @@ func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
 					require.NotErrorIs(t, err, context.DeadlineExceeded, what)
 					refused++
 				}
-				text, err := b.do("GET", key).ToString()
+				text, err := w.do("GET", key).ToString()
 				require.NoError(t, err, "%s has replaced key %d", what, i)
 				require.Equal(t, "somebody's", text)
 			}
 			require.Positive(t, refused, "nothing is said of key %d", i)
-			for _, key := range b.keysOf(proxies) {
-				b.do("DEL", key)
+			for _, key := range w.keysOf(proxies) {
+				w.do("DEL", key)
 			}
 		}
 	}
-	b.add(p, "r0")
-	b.giveBack(b.allocate(p, nil))
-	b.allFree(p, 1)
+	w.add(p, "r0")
+	w.giveBack(w.allocate(p, nil))
+	w.allFree(p, 1)
 }

@@ -31,14 +31,14 @@ func strangeKeys() []string {
 }
 
 func TestAnyBytesAreAResource(t *testing.T) {
-	b := sharedPools(t)
-	keys, ctx := strangeKeys(), b.within(2*patience)
-	p, there := b.pool(allocator.Config{}), b.pool(allocator.Config{})
+	w := sharedPools(t)
+	keys, ctx := strangeKeys(), w.Within(2*patience)
+	p, there := w.pool(allocator.Config{}), w.pool(allocator.Config{})
 	for _, bad := range []string{"", strings.Repeat("k", 1025)} {
 		_, err := p.Add(ctx, []string{"good", bad}, nil)
 		require.ErrorIs(t, err, allocator.ErrInvalidConfig)
 	}
-	require.Empty(t, b.keys(), "what was refused has left something")
+	require.Empty(t, w.keys(), "what was refused has left something")
 	change, err := p.Add(ctx, keys, nil)
 	require.NoError(t, err)
 	require.Equal(t, allocator.Change{Added: len(keys)}, change)
@@ -47,19 +47,19 @@ func TestAnyBytesAreAResource(t *testing.T) {
 	// they were given back.
 	var held []*allocation
 	for _, key := range keys {
-		a := b.allocate(p, nil)
+		a := w.allocate(p, nil)
 		require.Equal(t, key, a.Resource())
 		require.Equal(t, key, a.Value())
 		held = append(held, a)
 	}
-	b.inspected(p)
+	w.inspected(p)
 	slices.Reverse(held)
-	b.giveBack(held...)
+	w.giveBack(held...)
 	slices.Reverse(keys)
 	for _, key := range keys {
-		a := b.allocate(there, &allocator.AllocateOptions{Bind: key[:min(len(key), 512)]})
+		a := w.allocate(there, &allocator.AllocateOptions{Bind: key[:min(len(key), 512)]})
 		require.Equal(t, key, a.Resource())
-		b.giveBack(a)
+		w.giveBack(a)
 	}
 
 	for i, key := range keys {
@@ -67,19 +67,19 @@ func TestAnyBytesAreAResource(t *testing.T) {
 		bound, err := there.Binding(ctx, "customer")
 		require.NoError(t, err)
 		require.Equal(t, key, bound.Resource)
-		a := b.allocate(p, &allocator.AllocateOptions{Bind: "customer"}) // from the middle of the list
+		a := w.allocate(p, &allocator.AllocateOptions{Bind: "customer"}) // from the middle of the list
 		require.Equal(t, key, a.Resource())
 		info, err := there.Status(ctx, key)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Leased, info.State)
 		require.Equal(t, key, info.Resource)
-		other := b.allocate(p, nil)
-		b.giveBack(other)
+		other := w.allocate(p, nil)
+		w.giveBack(other)
 		if i%8 == 0 {
 			require.NoError(t, a.Swap(ctx))
 			require.NotEqual(t, key, a.Resource())
 		}
-		b.giveBack(a)
+		w.giveBack(a)
 		require.NoError(t, there.Rest(ctx, key, berth.Forever, key[:min(len(key), 512)]))
 		info, err = p.Status(ctx, key)
 		require.NoError(t, err)
@@ -97,17 +97,17 @@ func TestAnyBytesAreAResource(t *testing.T) {
 	for _, key := range keys {
 		require.True(t, seen[key], "%q is not listed", key)
 	}
-	b.allFree(p, len(keys))
+	w.allFree(p, len(keys))
 
 	_, err = p.Replace(ctx, keys[:7], nil)
 	require.NoError(t, err)
-	b.allFree(p, 7)
+	w.allFree(p, 7)
 	for _, key := range keys[:7] {
 		change, err := there.Remove(ctx, []string{key})
 		require.NoError(t, err)
 		require.Equal(t, 1, change.Removed)
 	}
-	b.allFree(p, 0)
+	w.allFree(p, 0)
 	t.Logf("%d keys, each allocated, bound, rested, listed and removed", len(keys))
 }
 
@@ -119,27 +119,27 @@ var lateThings = []string{"release", "renew", "release"}
 func TestALateReleaseChangesNothing(t *testing.T) {
 	t.Parallel()
 	const lease = safe
-	for what, meanwhile := range map[string]func(b *bed, p *pool){
-		"somebody else holds it": func(b *bed, p *pool) { b.allocate(p, nil) },
-		"nobody has swept it":    func(*bed, *pool) {},
-		"it has left": func(b *bed, p *pool) {
-			_, err := p.Remove(b.within(patience), []string{"r0"})
-			require.NoError(b, err)
-			b.swept(proxies)
+	for what, meanwhile := range map[string]func(w *world, p *pool){
+		"somebody else holds it": func(w *world, p *pool) { w.allocate(p, nil) },
+		"nobody has swept it":    func(*world, *pool) {},
+		"it has left": func(w *world, p *pool) {
+			_, err := p.Remove(w.Within(patience), []string{"r0"})
+			require.NoError(w, err)
+			w.swept(proxies)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			b := sharedPools(t)
-			p := b.pool(allocator.Config{Lease: time.Hour})
-			b.add(p, "r0")
-			holder := b.spawn(lease)
+			w := sharedPools(t)
+			p := w.pool(allocator.Config{Lease: time.Hour})
+			w.add(p, "r0")
+			holder := w.spawn(lease)
 			held := holder.does(order{Do: "acquire"})
 			require.Equal(t, "r0", held.Got)
 			holder.stop()
-			_, deadline := b.holder(proxies)
-			b.await("its lease has ended", func() bool { return b.now() > deadline })
-			meanwhile(b, p)
-			before := b.dumpsOf(proxies)
+			_, deadline := w.holder(proxies)
+			w.Await("its lease has ended", func() bool { return w.now() > deadline })
+			meanwhile(w, p)
+			before := w.dumpsOf(proxies)
 			holder.signal(syscall.SIGCONT)
 			for _, do := range lateThings {
 				late := holder.ask(order{Do: do, Name: proxies})
@@ -147,11 +147,11 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 			}
 			if what == "nobody has swept it" {
 				// Then the late release is what gives it back, in place of a sweep.
-				b.allFree(p, 1)
+				w.allFree(p, 1)
 				return
 			}
-			require.Equal(t, before, b.dumpsOf(proxies), "it has changed something")
-			b.inspected(p)
+			require.Equal(t, before, w.dumpsOf(proxies), "it has changed something")
+			w.inspected(p)
 			t.Logf("%d late calls of a holder stopped for more than %v: all match ErrNotHeld, all %d keys are the same bytes", len(lateThings), lease, len(before))
 		})
 	}
@@ -160,12 +160,12 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 // What was leased when it was removed, by another process than the one that adds it
 // again, is as if never removed.
 func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
-	b := sharedPools(t)
-	holder, remover, adder := b.spawn(time.Minute), b.spawn(time.Minute), b.spawn(time.Minute)
-	p := b.pool(allocator.Config{Lease: time.Minute})
-	b.add(p, "r0")
+	w := sharedPools(t)
+	holder, remover, adder := w.spawn(time.Minute), w.spawn(time.Minute), w.spawn(time.Minute)
+	p := w.pool(allocator.Config{Lease: time.Minute})
+	w.add(p, "r0")
 	held := holder.does(order{Do: "acquire"})
-	before, ctx := b.look(proxies), b.within(patience)
+	before, ctx := w.look(proxies), w.Within(patience)
 
 	remover.does(order{Do: "remove", Names: []string{"r0"}})
 	info, err := p.Status(ctx, "r0")
@@ -185,13 +185,13 @@ func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 	require.Len(t, info.Holders, 1)
 	require.Equal(t, held.Claim, info.Holders[0].ID)
 	require.Equal(t, held.Fence, info.Holders[0].Fence)
-	require.Equal(t, before.holds, b.whole(proxies).holds, "its deadline has moved")
+	require.Equal(t, before.holds, w.whole(proxies).holds, "its deadline has moved")
 	require.Empty(t, holder.ask(order{Do: "renew", Name: proxies}).Err)
-	b.inspected(p)
+	w.inspected(p)
 
-	w := b.allocateQueue(p, nil, 1)
+	q := w.allocateQueue(p, nil, 1)
 	require.Empty(t, holder.ask(order{Do: "release", Name: proxies}).Err)
-	a := w.take(b)
+	a := q.Wait(w)
 	require.Equal(t, "r0", a.Resource())
 	require.Greater(t, a.Fence(), held.Fence)
 
@@ -199,7 +199,7 @@ func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 	_, err = p.Remove(ctx, []string{"r0"})
 	require.NoError(t, err)
 	require.NoError(t, a.Err())
-	b.giveBack(a)
-	b.allFree(p, 0)
+	w.giveBack(a)
+	w.allFree(p, 0)
 	t.Logf("removed by one process and added by another, it stayed with the holder of a third: fence %d, then %d", held.Fence, a.Fence())
 }

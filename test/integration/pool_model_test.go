@@ -18,13 +18,13 @@ func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 	require.NoError(t, model.Checks(3)) // the flag is one for all tests of the package
 	for lane := range 16 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
-			b := sharedPools(t)
-			clock := poolmodel.NewClock(t, b.admin, b.ns+":clock")
-			scripts, heard, runs := clock.Scripts(), poolmodel.Listen(t, b.admin, b.space), 0
+			w := sharedPools(t)
+			clock := poolmodel.NewClock(t, w.admin, w.ns+":clock")
+			scripts, heard, runs := clock.Scripts(), poolmodel.Listen(t, w.admin, w.space), 0
 			rapid.Check(t, func(rt *rapid.T) {
 				runs++
 				poolmodel.Run(rt, poolmodel.World{
-					Redis: b.admin, Scripts: scripts, Space: b.space, Name: fmt.Sprint(proxies, runs),
+					Redis: w.admin, Scripts: scripts, Space: w.space, Name: fmt.Sprint(proxies, runs),
 					Heard: heard, Now: clock.Now, Advance: clock.Advance,
 				})
 			})

@@ -19,7 +19,7 @@ const longestScript = 50 * time.Millisecond
 
 // bigPool is a large pool on a server of its own.
 type bigPool struct {
-	*bed
+	*world
 	*pool
 	longest time.Duration // what the server has had of a processor in a lap
 	last    time.Duration // what it had had of it at the last one
@@ -43,10 +43,10 @@ func (b *bigPool) watch(what string, step func()) (scripts int) {
 
 // newLua gives the server a new Lua. What a script of the test has left in it would be
 // collected by those that come next.
-func (b *bed) newLua() {
-	b.Helper()
-	b.do("SCRIPT", "FLUSH", "SYNC")
-	b.load()
+func (w *world) newLua() {
+	w.Helper()
+	w.do("SCRIPT", "FLUSH", "SYNC")
+	w.load()
 }
 
 // lap ends a part of a step: at least what its scripts have taken.
@@ -57,8 +57,8 @@ func (b *bigPool) lap() {
 
 // processor is how long the server's main thread has had a processor: 0 where the machine
 // does not say.
-func (b *bed) processor() (had time.Duration) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", b.server.PID()))
+func (w *world) processor() (had time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", w.server.PID()))
 	if err == nil {
 		_, err = fmt.Sscan(string(text), &had)
 	}
@@ -79,7 +79,7 @@ func (b *bigPool) fill(what string, many int, expiry time.Duration) {
 func (b *bigPool) addAll(many int, expiry time.Duration) {
 	b.Helper()
 	told := 0
-	change, err := b.Add(b.within(3*time.Minute), numbered(many), &allocator.AddOptions{
+	change, err := b.Add(b.Within(3*time.Minute), numbered(many), &allocator.AddOptions{
 		Expiry: expiry,
 		Progress: func(done, total int) {
 			b.lap()
@@ -95,8 +95,8 @@ func (b *bigPool) addAll(many int, expiry time.Duration) {
 
 // due has everything of one kind end now: holds (h), rests (e) or resources (x). It
 // writes what the scripts keep of it, as the clock does not move for a test.
-func (b *bed) due(letter string) {
-	b.Helper()
+func (w *world) due(letter string) {
+	w.Helper()
 	const script = `
 local t = redis.call("TIME")
 local now = t[1] * 1000 + math.floor(t[2] / 1000) - 1
@@ -115,13 +115,13 @@ if ARGV[1] == "h" then
   local values = redis.call("HGET", KEYS[3], "v") -- which say when the first hold ends
   redis.call("HSET", KEYS[3], "v", string.sub(values, 1, 33) .. string.format("%013.0f", now) .. string.sub(values, 47))
 end`
-	b.do("EVAL", script, "3", b.lineKey(proxies), b.itemsKey(proxies), b.stateKey(proxies), letter)
-	b.newLua()
+	w.do("EVAL", script, "3", w.lineKey(proxies), w.itemsKey(proxies), w.stateKey(proxies), letter)
+	w.newLua()
 }
 
 // expireOne ends one lease from among many, and its cooldown, and returns the resource.
-func (b *bed) expireOne(cooldown time.Duration) string {
-	b.Helper()
+func (w *world) expireOne(cooldown time.Duration) string {
+	w.Helper()
 	const script = `
 local found = redis.call("ZRANGEBYSCORE", KEYS[1], 2^44, 2^45 - 1, "LIMIT", 12345, 1)[1]
 local t = redis.call("TIME")
@@ -131,8 +131,8 @@ local values = redis.call("HGET", KEYS[2], "v") -- which say when the first hold
 redis.call("HSET", KEYS[2], "v", string.sub(values, 1, 33) .. string.format("%013.0f", ends) .. string.sub(values, 47))
 return redis.call("HGET", KEYS[2], "r:" .. string.sub(found, 3))`
 	ms := strconv.FormatInt(2*cooldown.Milliseconds(), 10)
-	resource, err := b.do("EVAL", script, "2", b.lineKey(proxies), b.stateKey(proxies), ms).ToString()
-	require.NoError(b, err)
+	resource, err := w.do("EVAL", script, "2", w.lineKey(proxies), w.stateKey(proxies), ms).ToString()
+	require.NoError(w, err)
 	return resource
 }
 
@@ -140,7 +140,7 @@ return redis.call("HGET", KEYS[2], "r:" .. string.sub(found, 3))`
 // one drops 100 at the most.
 func (b *bigPool) sweepAll(what string, many int) {
 	b.Helper()
-	ctx, sweeper := b.within(2*patience), b.sweeper()
+	ctx, sweeper := b.Within(2*patience), b.sweeper()
 	scripts := b.watch(what, func() {
 		for more := true; more; b.lap() {
 			tide, err := sweeper.Sweep(ctx, proxies)
@@ -159,15 +159,15 @@ func (b *bigPool) sweepAll(what string, many int) {
 // swept.
 func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	const many, cooldown = 20_000, time.Hour
-	b := &bigPool{bed: privatePools(t).turn()}
-	b.pool = b.bed.pool(allocator.Config{Lease: time.Hour})
+	b := &bigPool{world: privatePools(t).turn()}
+	b.pool = b.world.pool(allocator.Config{Lease: time.Hour})
 	b.fill("adding", many, time.Hour)
 	owner := b.spawn(time.Hour)
 	hoarded := owner.send(order{Do: "hoard", Name: proxies, Count: many, Rest: cooldown})
 	b.awaitFor(3*time.Minute, "all are leased", func() bool { return len(hoarded) > 0 })
 	require.Empty(t, owner.hear(hoarded).Err)
 	owner.kill()
-	ctx := b.within(4 * patience)
+	ctx := b.Within(4 * patience)
 	_, err := b.TryAllocate(ctx, nil)
 	require.ErrorIs(t, err, allocator.ErrBusy)
 
@@ -208,11 +208,11 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 }
 
 // commands counts what the scripts of a step have called, beside themselves.
-func (b *bed) commands(step func()) int {
-	b.Helper()
+func (w *world) commands(step func()) int {
+	w.Helper()
 	total := func() int {
-		n, err := strconv.Atoi(b.info("stats", "total_commands_processed"))
-		require.NoError(b, err)
+		n, err := strconv.Atoi(w.info("stats", "total_commands_processed"))
+		require.NoError(w, err)
 		return n
 	}
 	before := total()
@@ -223,7 +223,7 @@ func (b *bed) commands(step func()) int {
 // found are the counts of a pool that is whole and where nothing moves.
 func (b *bigPool) found() allocator.Stats {
 	b.Helper()
-	found, err := b.Inspect(b.within(5 * patience))
+	found, err := b.Inspect(b.Within(5 * patience))
 	require.NoError(b, err)
 	require.Empty(b, found.Problems)
 	require.False(b, found.Moving)

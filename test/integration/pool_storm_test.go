@@ -199,13 +199,13 @@ func (x *exclusion) readHolds() (byResource map[int64][]section, count map[int64
 
 func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	const steady, vanishing, operations, lease = 8, 2, 8000, 2 * time.Second
-	b := privatePools(t).turn()
+	w := privatePools(t).turn()
 	x := &exclusion{
-		bed: b, dir: t.TempDir(), work: order{Do: "mix", Name: proxies}, lease: lease, crew: make([]*child, steady+vanishing),
+		world: w, dir: t.TempDir(), work: order{Do: "mix", Name: proxies}, lease: lease, crew: make([]*child, steady+vanishing),
 		works: make([]<-chan answer, steady+vanishing), current: make([]int, steady+vanishing),
 	}
-	p := b.pool(allocator.Config{})
-	b.add(p, stormResources...)
+	p := w.pool(allocator.Config{})
+	w.add(p, stormResources...)
 	start := time.Now()
 	for i := range x.crew {
 		x.replace(i)
@@ -213,8 +213,8 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	const every = 500
 	inspections, moving := 0, 0
 	for next := int64(every); next <= operations; next += every {
-		b.awaitFor(time.Minute, "the operations go on", func() bool { return x.operations() >= next })
-		if b.inspected(p).Moving {
+		w.awaitFor(time.Minute, "the operations go on", func() bool { return x.operations() >= next })
+		if w.inspected(p).Moving {
 			moving++
 		}
 		inspections++
@@ -230,23 +230,23 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	holds := 0
 	var all []section
 	for resource, holdsOf := range byResource {
-		b.exclusive(holdsOf)
+		w.exclusive(holdsOf)
 		holds += len(holdsOf)
 		all = append(all, holdsOf...)
-		require.Contains(b, stormResources, fmt.Sprint("r", resource))
+		require.Contains(w, stormResources, fmt.Sprint("r", resource))
 	}
 	fences := map[int64]bool{}
 	for _, s := range all {
-		require.False(b, fences[s.fence], "two holds with the fence %d", s.fence)
+		require.False(w, fences[s.fence], "two holds with the fence %d", s.fence)
 		fences[s.fence] = true
 	}
-	b.add(p, stormResources...) // some were removed by those who died before they could add them again
-	b.await("the dead have lost what they had, and all have rested", func() bool {
-		_, err := p.GC(b.within(patience)) // nobody else is left to sweep
-		require.NoError(b, err)
-		s, err := p.Stats(b.within(patience))
-		require.NoError(b, err)
-		require.Equal(b, s.Resources, s.Free+s.Leased+s.Resting)
+	w.add(p, stormResources...) // some were removed by those who died before they could add them again
+	w.Await("the dead have lost what they had, and all have rested", func() bool {
+		_, err := p.GC(w.Within(patience)) // nobody else is left to sweep
+		require.NoError(w, err)
+		s, err := p.Stats(w.Within(patience))
+		require.NoError(w, err)
+		require.Equal(w, s.Resources, s.Free+s.Leased+s.Resting)
 		return s.Free == s.Resources && s.Waiting == 0
 	})
 	t.Logf("%d operations of %d workers in %v, %d holds of %d resources; %d were killed at any moment and %d within a hold; %d holds never ended, %d were ousted; %d times whole, %d of them moving",
@@ -257,7 +257,7 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	require.Zero(t, moving, "a small pool is inspected in one step")
 	require.GreaterOrEqual(t, count[entered], x.ends)
 	require.LessOrEqual(t, count[entered], x.ends+x.signals)
-	require.LessOrEqual(b, count[ousted], len(stormResources)*x.mostOusted(took), "holds have ended before their time")
-	b.tombstones(proxies)
-	b.allFree(p, len(stormResources))
+	require.LessOrEqual(w, count[ousted], len(stormResources)*x.mostOusted(took), "holds have ended before their time")
+	w.tombstones(proxies)
+	w.allFree(p, len(stormResources))
 }

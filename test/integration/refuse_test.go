@@ -14,15 +14,15 @@ import (
 
 // The longest that is allowed goes through to the server and back.
 func TestTheLargestInputIsTaken(t *testing.T) {
-	b := shared(t)
+	w := shared(t)
 	name := strings.Repeat("ö", 256)
-	c := b.client(semaphore.Config{Label: strings.Repeat("l", 512)})
-	s := b.sem(c, name, 1<<40)
+	c := w.client(semaphore.Config{Label: strings.Repeat("l", 512)})
+	s := w.sem(c, name, 1<<40)
 	meta := map[string]string{"": "\x00\xff: ", "k": strings.Repeat("v", 16<<10-10)}
-	ctx := berth.WithOwner(b.within(patience), strings.Repeat("o", 512))
+	ctx := berth.WithOwner(w.Within(patience), strings.Repeat("o", 512))
 	p, err := s.Acquire(ctx, &semaphore.AcquireOptions{Weight: 1 << 40, Priority: -128, Meta: meta})
 	require.NoError(t, err)
-	w := b.queue(s, &semaphore.AcquireOptions{Priority: 127, Meta: meta}, 1)
+	q := w.queue(s, &semaphore.AcquireOptions{Priority: 127, Meta: meta}, 1)
 	for h, err := range s.Holders(ctx) {
 		require.NoError(t, err)
 		require.Equal(t, meta, h.Meta)
@@ -35,8 +35,8 @@ func TestTheLargestInputIsTaken(t *testing.T) {
 		require.Equal(t, 127, h.Priority)
 	}
 	require.NoError(t, p.Release(ctx))
-	require.NoError(t, w.got(b).Release(ctx))
-	b.idle(name)
+	require.NoError(t, q.Wait(w).Release(ctx))
+	w.idle(name)
 }
 
 // verbs are all calls that touch the keys of a name.
@@ -80,22 +80,22 @@ var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semapho
 // What is somebody else's is left alone, in the way of a new name and of an idle one,
 // of which the line has nothing. What may be thin is in TestATextThatIsNotOursInTheWay.
 func TestAKeyOfAnotherTypeInTheWay(t *testing.T) {
-	b := shared(t)
-	c := b.client(semaphore.Config{})
+	w := shared(t)
+	c := w.client(semaphore.Config{})
 	for verb, call := range verbs {
 		for _, part := range []string{"state", "line", "line of an idle name"} {
 			what := verb + ", " + part
-			s := b.sem(c, what, 2)
-			key := b.lineKey(what)
+			s := w.sem(c, what, 2)
+			key := w.lineKey(what)
 			if part == "state" {
-				key = b.stateKey(what)
+				key = w.stateKey(what)
 			}
 			if part == "line of an idle name" {
-				require.NoError(t, b.take(s, nil).Release(b.within(patience)))
+				require.NoError(t, w.take(s, nil).Release(w.Within(patience)))
 			}
-			b.do("SET", key, "somebody's")
-			before := b.dumpsOf(what)
-			err := call(b.within(patience), c, s)
+			w.do("SET", key, "somebody's")
+			before := w.dumpsOf(what)
+			err := call(w.Within(patience), c, s)
 			// What does not look at a key is not in its way.
 			if err == nil || errors.Is(err, berth.ErrNotHeld) {
 				require.Contains(t, []string{"Holders", "Waiters", "ReleaseByID", "Stats"}, verb, what)
@@ -104,8 +104,8 @@ func TestAKeyOfAnotherTypeInTheWay(t *testing.T) {
 				require.ErrorContains(t, err, key)
 				require.ErrorContains(t, err, "string")
 			}
-			require.Equal(t, before, b.dumpsOf(what), "%s: something was written", what)
-			ttl, err := b.do("PTTL", key).AsInt64()
+			require.Equal(t, before, w.dumpsOf(what), "%s: something was written", what)
+			ttl, err := w.do("PTTL", key).AsInt64()
 			require.NoError(t, err)
 			require.EqualValues(t, -1, ttl, "%s: somebody's key was given an expiry", what)
 		}

@@ -13,35 +13,35 @@ import (
 
 // A replica refuses every write, so what it answers was read.
 func TestStatsOnAReplica(t *testing.T) {
-	b := private(t)
-	host, port, err := net.SplitHostPort(b.server.Addr)
-	require.NoError(b, err)
+	w := private(t)
+	host, port, err := net.SplitHostPort(w.server.Addr)
+	require.NoError(w, err)
 	replica := harness.Start(t, "--replicaof", host, port)
-	c := b.client(semaphore.Config{Lease: time.Minute})
-	b.take(b.sem(c, "gpu", 2), nil)
-	dead := b.client(semaphore.Config{Lease: safe})
-	_, err = b.sem(dead, "gpu", 2).Acquire(b.within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: safe})
-	require.NoError(b, err)
+	c := w.client(semaphore.Config{Lease: time.Minute})
+	w.take(w.sem(c, "gpu", 2), nil)
+	dead := w.client(semaphore.Config{Lease: safe})
+	_, err = w.sem(dead, "gpu", 2).Acquire(w.Within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: safe})
+	require.NoError(w, err)
 
-	reader, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: b.ns})
-	require.NoError(b, err)
-	defer func() { require.NoError(b, reader.Close(b.within(patience))) }()
+	reader, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns})
+	require.NoError(w, err)
+	defer func() { require.NoError(w, reader.Close(w.Within(patience))) }()
 	want := semaphore.Stats{Name: "gpu", Capacity: 2, Held: 1, Holders: 1, Expired: 1}
 	var seen semaphore.Stats
-	b.await("the replica to have both permits, one of them expired", func() bool {
-		seen, err = b.sem(reader, "gpu", 9).Stats(b.within(patience))
-		require.NoError(b, err)
+	w.Await("the replica to have both permits, one of them expired", func() bool {
+		seen, err = w.sem(reader, "gpu", 9).Stats(w.Within(patience))
+		require.NoError(w, err)
 		return seen == want
 	})
 	held := 0
-	for holder, err := range b.sem(reader, "gpu", 9).Holders(b.within(patience)) {
-		require.NoError(b, err)
-		require.Equal(b, c.Node(), holder.Node)
+	for holder, err := range w.sem(reader, "gpu", 9).Holders(w.Within(patience)) {
+		require.NoError(w, err)
+		require.Equal(w, c.Node(), holder.Node)
 		held++
 	}
-	require.Equal(b, 1, held)
+	require.Equal(w, 1, held)
 	direct := replica.Client(t)
-	refused := direct.Do(b.within(patience), direct.B().Set().Key(b.ns+":x").Value("1").Build()).Error()
+	refused := direct.Do(w.Within(patience), direct.B().Set().Key(w.ns+":x").Value("1").Build()).Error()
 
-	require.ErrorContains(b, refused, "READONLY")
+	require.ErrorContains(w, refused, "READONLY")
 }

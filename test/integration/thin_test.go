@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -18,8 +19,8 @@ import (
 // A name that may be thin has one key, which may be of any type when a call comes. What is
 // somebody else's there is told and left alone, a text as well as another type.
 func TestATextThatIsNotOursInTheWay(t *testing.T) {
-	b := shared(t)
-	c := b.client(semaphore.Config{})
+	w := shared(t)
+	c := w.client(semaphore.Config{})
 	const fence, tail = "1700000000000000", "1 - r 60000 60000 0 0 0:0:0:"
 	for what, command := range map[string][]string{
 		"string":                        {"SET", "", "somebody's"},
@@ -35,16 +36,16 @@ func TestATextThatIsNotOursInTheWay(t *testing.T) {
 		"set":                           {"SADD", "", "somebody's"},
 	} {
 		for verb, call := range verbs {
-			s := b.sem(c, verb+", "+what, 1)
-			key := b.stateKey(s.Name())
+			s := w.sem(c, verb+", "+what, 1)
+			key := w.stateKey(s.Name())
 			command[1] = key
-			b.do(command...)
-			before := b.dumpsOf(s.Name())
-			err := call(b.within(patience), c, s)
+			w.do(command...)
+			before := w.dumpsOf(s.Name())
+			err := call(w.Within(patience), c, s)
 			require.ErrorContains(t, err, key, "%s, %s", verb, what)
 			require.ErrorContains(t, err, what[:3], "%s, %s: it says what is there", verb, what)
-			require.Equal(t, before, b.dumpsOf(s.Name()), "%s, %s: something was written", verb, what)
-			ttl, err := b.do("PTTL", key).AsInt64()
+			require.Equal(t, before, w.dumpsOf(s.Name()), "%s, %s: something was written", verb, what)
+			ttl, err := w.do("PTTL", key).AsInt64()
 			require.NoError(t, err)
 			require.EqualValues(t, -1, ttl, "%s, %s: somebody's key was given an expiry", verb, what)
 		}
@@ -53,17 +54,17 @@ func TestATextThatIsNotOursInTheWay(t *testing.T) {
 
 // What takes the place of a thin hold ends it: its holder hears of that.
 func TestATextThatIsNotOursInThePlaceOfAThinHold(t *testing.T) {
-	b := sharedLocks(t)
-	l := b.lock(b.locker(qlock.Config{Lease: 2 * time.Second}), nil)
-	require.True(t, b.look(door).thin)
-	b.do("SET", b.stateKey(door), "somebody's")
-	b.signalled("the holder to hear of it", l.Done())
+	w := sharedLocks(t)
+	l := w.lock(w.locker(qlock.Config{Lease: 2 * time.Second}), nil)
+	require.True(t, w.look(door).thin)
+	w.do("SET", w.stateKey(door), "somebody's")
+	w.Signalled("the holder to hear of it", l.Done())
 	require.Error(t, l.Err())
-	require.Error(t, l.Release(b.within(patience)))
-	text, err := b.do("GET", b.stateKey(door)).ToString()
+	require.Error(t, l.Release(w.Within(patience)))
+	text, err := w.do("GET", w.stateKey(door)).ToString()
 	require.NoError(t, err)
 	require.Equal(t, "somebody's", text)
-	ttl, err := b.do("PTTL", b.stateKey(door)).AsInt64()
+	ttl, err := w.do("PTTL", w.stateKey(door)).AsInt64()
 	require.NoError(t, err)
 	require.EqualValues(t, -1, ttl)
 }
@@ -82,18 +83,18 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	d, ns := harness.Cluster(t), harness.Namespace(t)
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
-	b := &bed{T: t, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Lock}
-	holder := b.lockerOn(d.Client(t), qlock.Config{Lease: lease})
-	other := b.lockerOn(d.Client(t), qlock.Config{Lease: lease})
+	w := &world{Patient: testkit.Patient{T: t}, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Lock}
+	holder := w.lockerOn(d.Client(t), qlock.Config{Lease: lease})
+	other := w.lockerOn(d.Client(t), qlock.Config{Lease: lease})
 
-	forms := map[bool][]string{true: b.inSlotOf("thin", each), false: b.inSlotOf("fat", each)}
+	forms := map[bool][]string{true: w.inSlotOf("thin", each), false: w.inSlotOf("fat", each)}
 	all := make([]*qlock.Lock, 2*each)
-	b.eachOf(2*each, func(i int) (err error) {
-		all[i], err = holder.Lock(b.within(patience), forms[i < each][i%each], nil)
+	w.eachOf(2*each, func(i int) (err error) {
+		all[i], err = holder.Lock(w.Within(patience), forms[i < each][i%each], nil)
 		return err
 	})
-	b.eachOf(each, func(i int) error { // it waits until there is a line, and leaves
-		ctx, leave := context.WithCancel(b.within(patience))
+	w.eachOf(each, func(i int) error { // it waits until there is a line, and leaves
+		ctx, leave := context.WithCancel(w.Within(patience))
 		defer leave()
 		left := make(chan error, 1)
 		go func() {
@@ -101,7 +102,7 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 			left <- err
 		}()
 		zcard := func() (int64, error) {
-			return b.admin.Do(ctx, b.admin.B().Zcard().Key(b.lineKey(forms[false][i])).Build()).AsInt64()
+			return w.admin.Do(ctx, w.admin.B().Zcard().Key(w.lineKey(forms[false][i])).Build()).AsInt64()
 		}
 		for {
 			select {
@@ -123,7 +124,7 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	moves := map[bool]*harness.Move{}
 	for thin, names := range forms {
 		for _, name := range names {
-			require.Equal(t, thin, b.look(name).thin, name)
+			require.Equal(t, thin, w.look(name).thin, name)
 		}
 		moves[thin] = d.Move(t, "{"+names[0]+"}")
 	}
@@ -137,15 +138,15 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 		require.Zero(t, lost, "of %d, %s", len(all), when)
 	}
 	again := func(i int) {
-		require.NoError(t, all[i].Release(b.within(patience)), all[i].Name())
-		all[i], err = holder.TryLock(b.within(patience), all[i].Name(), nil)
+		require.NoError(t, all[i].Release(w.Within(patience)), all[i].Name())
+		all[i], err = holder.TryLock(w.Within(patience), all[i].Name(), nil)
 		require.NoError(t, err, "what was given back")
 	}
 	start := time.Now()
 	for i := range each {
 		<-time.After(time.Until(start.Add(during * time.Duration(i+1) / time.Duration(each+1))))
-		moves[true].Part(t, b.stateKey(forms[true][i]))
-		moves[false].Part(t, b.keysOf(forms[false][i])...)
+		moves[true].Part(t, w.stateKey(forms[true][i]))
+		moves[false].Part(t, w.keysOf(forms[false][i])...)
 		if i%3 == 0 {
 			again(i)            // of what has moved
 			again(each/2 + i/2) // and of what has not, as a rule
@@ -158,14 +159,14 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 		m.Finish(t)
 	}
 	t.Logf("%d holds of either form, with a lease of %v, while their slots moved for %v", each, lease, time.Since(start).Round(time.Millisecond))
-	b.eachOf(2*each, func(i int) error { return all[i].Release(b.within(patience)) })
+	w.eachOf(2*each, func(i int) error { return all[i].Release(w.Within(patience)) })
 }
 
 // inSlotOf are so many names in one slot.
-func (b *bed) inSlotOf(name string, many int) []string {
-	b.Helper()
+func (w *world) inSlotOf(name string, many int) []string {
+	w.Helper()
 	slot := func(name string) uint16 {
-		get := b.admin.B().Get().Key(name).Build()
+		get := w.admin.B().Get().Key(name).Build()
 		return get.Slot()
 	}
 	names, of := []string{name}, slot(name)

@@ -39,8 +39,8 @@ type view struct {
 }
 
 // look reads it all. The line's bands are those of scripts/state/band.lua.
-func (b *bed) look(name string) view {
-	b.Helper()
+func (w *world) look(name string) view {
+	w.Helper()
 	const script = `
 local t = redis.call("TIME")
 local thin = redis.call("MGET", KEYS[1])[1]
@@ -51,40 +51,40 @@ for _, key in ipairs(KEYS) do
   if at ~= -2 then reply[#reply + 1] = at end
 end
 return reply`
-	keys := b.keysOf(name)
-	reply, err := b.do(append([]string{"EVAL", script, strconv.Itoa(len(keys))}, keys...)...).ToArray()
-	require.NoError(b, err)
+	keys := w.keysOf(name)
+	reply, err := w.do(append([]string{"EVAL", script, strconv.Itoa(len(keys))}, keys...)...).ToArray()
+	require.NoError(w, err)
 	v := view{
 		state: map[string]int64{}, records: map[string]engine.Record{}, stones: map[string]string{},
 		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]string{}, tombs: map[string]int64{},
 		resources: map[string]string{}, rests: map[string]int64{}, ends: map[string]int64{}, bindings: map[string]int64{},
 	}
 	v.now, err = reply[0].AsInt64()
-	require.NoError(b, err)
+	require.NoError(w, err)
 	fields, err := reply[1].AsStrMap()
-	require.NoError(b, err)
+	require.NoError(w, err)
 	for field, value := range fields {
 		if field == "" {
-			v.ofThin(b, value)
+			v.ofThin(w, value)
 		} else {
-			v.field(b, field, value)
+			v.field(w, field, value)
 		}
 	}
 	line, err := reply[2].AsStrSlice()
-	require.NoError(b, err)
+	require.NoError(w, err)
 	for i := 0; i < len(line); i += 2 {
-		v.member(b, line[i], line[i+1])
+		v.member(w, line[i], line[i+1])
 	}
 	for _, at := range reply[3:] {
 		ms, err := at.AsInt64()
-		require.NoError(b, err)
+		require.NoError(w, err)
 		v.expires = append(v.expires, ms)
 	}
 	return v
 }
 
-func (v *view) field(b *bed, field, value string) {
-	b.Helper()
+func (v *view) field(w *world, field, value string) {
+	w.Helper()
 	claim, isClaim := strings.CutPrefix(field, "c:")
 	word, isStone := strings.CutPrefix(value, "!")
 	var err error
@@ -95,7 +95,7 @@ func (v *view) field(b *bed, field, value string) {
 		var counts map[string]int64
 		counts, err = testkit.Counts(value)
 		maps.Copy(v.state, counts)
-	case b.kind == keyspace.Pool && v.ofPool(b, field, value):
+	case w.kind == keyspace.Pool && v.ofPool(w, field, value):
 	case !isClaim:
 		v.state[field], err = strconv.ParseInt(value, 10, 64)
 	case isStone:
@@ -107,27 +107,27 @@ func (v *view) field(b *bed, field, value string) {
 			v.alive[claim] = heard + v.records[claim].Wait.Milliseconds()
 		}
 	}
-	require.NoError(b, err, field)
+	require.NoError(w, err, field)
 }
 
 // ofThin is the text of a thin name.
-func (v *view) ofThin(b *bed, text string) {
-	b.Helper()
+func (v *view) ofThin(w *world, text string) {
+	w.Helper()
 	thin, err := testkit.ParseThin(text)
-	require.NoError(b, err)
+	require.NoError(w, err)
 	v.thin, v.state = true, thin.Counts(v.now)
 	if thin.Claim != "" && thin.Ends > v.now {
 		v.holds[thin.Claim] = thin.Ends
 		v.records[thin.Claim], err = line.ParseRecord(thin.Record)
-		require.NoError(b, err)
+		require.NoError(w, err)
 	}
 }
 
-func (v *view) member(b *bed, member, score string) {
-	b.Helper()
+func (v *view) member(w *world, member, score string) {
+	w.Helper()
 	const width = int64(1) << 44
 	at, err := strconv.ParseFloat(score, 64)
-	require.NoError(b, err)
+	require.NoError(w, err)
 	if place, claim, waits := strings.Cut(member, "-"); member == "-" {
 		return // it keeps the line
 	} else if waits && at < 512 {
@@ -139,12 +139,12 @@ func (v *view) member(b *bed, member, score string) {
 		from int64
 	}
 	bands := map[string]band{"h": {v.holds, width}, "t": {v.tombs, 260 * width}}
-	if b.kind == keyspace.Pool {
+	if w.kind == keyspace.Pool {
 		bands["e"], bands["x"], bands["u"] = band{v.rests, 262 * width}, band{v.ends, 264 * width}, band{v.bindings, 266 * width}
 	}
 	letter, claim, _ := strings.Cut(member, ":")
 	into, ok := bands[letter]
-	require.True(b, ok, "the line has %q", member)
+	require.True(w, ok, "the line has %q", member)
 	into.into[claim] = int64(at) - into.from
 }
 
@@ -161,10 +161,10 @@ func (v view) inLine() []string {
 }
 
 // holder is the one claim that holds.
-func (b *bed) holder(name string) (claim string, deadline int64) {
-	b.Helper()
-	v := b.look(name)
-	require.Len(b, v.holds, 1)
+func (w *world) holder(name string) (claim string, deadline int64) {
+	w.Helper()
+	v := w.look(name)
+	require.Len(w, v.holds, 1)
 	for claim, deadline := range v.holds {
 		return claim, deadline
 	}
@@ -173,26 +173,26 @@ func (b *bed) holder(name string) (claim string, deadline int64) {
 
 // whole checks that what is counted is what is there, and that all keys end
 // together.
-func (b *bed) whole(name string) view {
-	b.Helper()
-	v := b.look(name)
+func (w *world) whole(name string) view {
+	w.Helper()
+	v := w.look(name)
 	held := 0
 	for claim := range v.holds {
 		held += v.records[claim].Weight
 	}
-	require.EqualValues(b, held, v.state["used"], "used is not the sum of the weights")
-	require.EqualValues(b, len(v.alive), v.state["waiting"], "waiting is not how many wait")
-	require.EqualValues(b, len(v.tombs), v.state["gone"], "gone is not how many tombstones there are")
-	require.Empty(b, missing(v.holds, v.records), "holds without a record")
-	require.Empty(b, missing(v.alive, v.records), "waiters without a record")
-	require.Empty(b, missing(v.alive, v.places), "waiters without a place")
-	require.Empty(b, missing(v.places, v.alive), "places of nobody")
-	require.Empty(b, missing(v.stones, v.tombs), "tombstones without an end")
-	require.Len(b, v.records, len(v.holds)+len(v.alive), "records of nothing")
-	if b.kind == keyspace.Pool {
-		b.poolWhole(name, v)
+	require.EqualValues(w, held, v.state["used"], "used is not the sum of the weights")
+	require.EqualValues(w, len(v.alive), v.state["waiting"], "waiting is not how many wait")
+	require.EqualValues(w, len(v.tombs), v.state["gone"], "gone is not how many tombstones there are")
+	require.Empty(w, missing(v.holds, v.records), "holds without a record")
+	require.Empty(w, missing(v.alive, v.records), "waiters without a record")
+	require.Empty(w, missing(v.alive, v.places), "waiters without a place")
+	require.Empty(w, missing(v.places, v.alive), "places of nobody")
+	require.Empty(w, missing(v.stones, v.tombs), "tombstones without an end")
+	require.Len(w, v.records, len(v.holds)+len(v.alive), "records of nothing")
+	if w.kind == keyspace.Pool {
+		w.poolWhole(name, v)
 	}
-	b.endTogether(v)
+	w.endTogether(v)
 	return v
 }
 
@@ -208,8 +208,8 @@ func missing[V, W any](of map[string]V, in map[string]W) (keys []string) {
 
 // endTogether checks that the keys expire, in one instant, and not before
 // anything inside.
-func (b *bed) endTogether(v view) {
-	b.Helper()
+func (w *world) endTogether(v view) {
+	w.Helper()
 	last := int64(0)
 	for _, inside := range []map[string]int64{v.holds, v.alive, v.tombs} {
 		for _, deadline := range inside {
@@ -217,42 +217,42 @@ func (b *bed) endTogether(v view) {
 		}
 	}
 	for _, at := range v.expires {
-		require.Equal(b, v.expires[0], at, "the keys of a name end apart: %v", v.expires)
-		if b.kind == keyspace.Pool && v.counts[0] > v.counts[3] {
-			require.EqualValues(b, -1, at, "a pool with resources expires")
+		require.Equal(w, v.expires[0], at, "the keys of a name end apart: %v", v.expires)
+		if w.kind == keyspace.Pool && v.counts[0] > v.counts[3] {
+			require.EqualValues(w, -1, at, "a pool with resources expires")
 			continue
 		}
-		require.Greater(b, at, last, "a key without an end, or one that ends before what is inside")
+		require.Greater(w, at, last, "a key without an end, or one that ends before what is inside")
 	}
 }
 
 // idle checks that nothing is left but the state, which expires.
-func (b *bed) idle(name string) {
-	b.Helper()
-	v := b.whole(name)
-	require.Empty(b, v.holds)
-	require.Empty(b, v.alive)
-	require.Empty(b, v.stones)
-	if b.kind == keyspace.Pool {
+func (w *world) idle(name string) {
+	w.Helper()
+	v := w.whole(name)
+	require.Empty(w, v.holds)
+	require.Empty(w, v.alive)
+	require.Empty(w, v.stones)
+	if w.kind == keyspace.Pool {
 		return // its resources stay
 	}
-	require.Empty(b, v.places)
-	require.Empty(b, v.tombs)
+	require.Empty(w, v.places)
+	require.Empty(w, v.tombs)
 	keys := 2 // of which the line has only what keeps it
 	if v.thin {
 		keys = 1
 	}
-	require.LessOrEqual(b, len(v.expires), keys, "an idle name has no more keys")
+	require.LessOrEqual(w, len(v.expires), keys, "an idle name has no more keys")
 }
 
 // keys are all keys of the namespace.
-func (b *bed) keys() []string {
-	b.Helper()
+func (w *world) keys() []string {
+	w.Helper()
 	var all []string
 	for cursor := uint64(0); ; {
-		scan := b.admin.B().Scan().Cursor(cursor).Match(b.ns + ":*").Count(1000).Build()
-		page, err := b.admin.Do(b.within(patience), scan).AsScanEntry()
-		require.NoError(b, err)
+		scan := w.admin.B().Scan().Cursor(cursor).Match(w.ns + ":*").Count(1000).Build()
+		page, err := w.admin.Do(w.Within(patience), scan).AsScanEntry()
+		require.NoError(w, err)
 		all = append(all, page.Elements...)
 		if cursor = page.Cursor; cursor == 0 {
 			return all
@@ -260,26 +260,26 @@ func (b *bed) keys() []string {
 	}
 }
 
-func (b *bed) stateKey(name string) string { return b.space.State(b.kind, name) }
+func (w *world) stateKey(name string) string { return w.space.State(w.kind, name) }
 
-func (b *bed) lineKey(name string) string { return b.space.Line(b.kind, name) }
+func (w *world) lineKey(name string) string { return w.space.Line(w.kind, name) }
 
 // keysOf are the keys of a name, in the order in which scripts take them.
-func (b *bed) keysOf(name string) []string {
-	keys := []string{b.stateKey(name), b.lineKey(name)}
-	if b.kind == keyspace.Pool {
-		keys = append(keys, b.itemsKey(name), b.freeKey(name), b.bindingsKey(name))
+func (w *world) keysOf(name string) []string {
+	keys := []string{w.stateKey(name), w.lineKey(name)}
+	if w.kind == keyspace.Pool {
+		keys = append(keys, w.itemsKey(name), w.freeKey(name), w.bindingsKey(name))
 	}
 	return keys
 }
 
 // dumpsOf are all keys of a name, as bytes.
-func (b *bed) dumpsOf(name string) (all []string) {
-	b.Helper()
-	for _, key := range b.keysOf(name) {
-		text, err := b.do("DUMP", key).ToString()
+func (w *world) dumpsOf(name string) (all []string) {
+	w.Helper()
+	for _, key := range w.keysOf(name) {
+		text, err := w.do("DUMP", key).ToString()
 		if !rueidis.IsRedisNil(err) {
-			require.NoError(b, err)
+			require.NoError(w, err)
 		}
 		all = append(all, text)
 	}

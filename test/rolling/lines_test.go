@@ -16,7 +16,7 @@ var bg = context.Background()
 
 // semaphorePlays are what two releases go through together on a semaphore. Each is
 // played both ways.
-var semaphorePlays = map[string]func(s *stage, a, b *process){
+var semaphorePlays = map[string]func(w *world, a, b *process){
 	"hand on in order":     semaphoreHandsOn,
 	"expire and be swept":  semaphoreExpires,
 	"renew, detach, force": semaphoreHolds,
@@ -25,153 +25,153 @@ var semaphorePlays = map[string]func(s *stage, a, b *process){
 
 func (p *process) permit(opts *semaphore.AcquireOptions) permit {
 	h, err := p.sem.TryAcquire(bg, opts)
-	return take(p.s, h, err)
+	return take(p.w, h, err)
 }
 
 func (p *process) permitQueued(opts *semaphore.AcquireOptions) *wait[permit] {
-	return queue(p.s, func(ctx context.Context) (permit, error) { return p.sem.Acquire(ctx, opts) })
+	return queue(p.w, func(ctx context.Context) (permit, error) { return p.sem.Acquire(ctx, opts) })
 }
 
 // semaphoreHandsOn: what one release holds is handed on to the other's claims, which
 // stand in one line.
-func semaphoreHandsOn(s *stage, a, b *process) {
+func semaphoreHandsOn(w *world, a, b *process) {
 	meta := map[string]string{"of": "both"}
 	two := a.permit(&semaphore.AcquireOptions{Weight: 2, Meta: meta})
 	one := b.permit(nil)
-	require.Greater(s, one.Fence(), two.Fence())
+	require.Greater(w, one.Fence(), two.Fence())
 	_, err := b.sem.TryAcquire(bg, nil)
-	require.ErrorIs(s, err, berth.ErrNotAcquired)
+	require.ErrorIs(w, err, berth.ErrNotAcquired)
 	heavy := b.permitQueued(&semaphore.AcquireOptions{Weight: 3, MaxHold: time.Minute})
 	light := a.permitQueued(&semaphore.AcquireOptions{Meta: meta})
 	ahead := b.permitQueued(&semaphore.AcquireOptions{Priority: 5})
 
 	for _, p := range []*process{a, b} {
 		stats, err := p.sem.Stats(bg)
-		s.ok(err)
-		require.Equal(s, []int{3, 3, 2, 3}, []int{stats.Capacity, stats.Held, stats.Holders, stats.Waiting})
-		for _, h := range all(s, p.sem.Holders(bg)) {
+		w.ok(err)
+		require.Equal(w, []int{3, 3, 2, 3}, []int{stats.Capacity, stats.Held, stats.Holders, stats.Waiting})
+		for _, h := range all(w, p.sem.Holders(bg)) {
 			if h.ID == two.ID() {
-				require.Equal(s, []any{2, two.Fence(), a.sems.Node(), meta}, []any{h.Weight, h.Fence, h.Node, h.Meta})
+				require.Equal(w, []any{2, two.Fence(), a.sems.Node(), meta}, []any{h.Weight, h.Fence, h.Node, h.Meta})
 			}
 		}
 		var nodes []string
-		for _, w := range all(s, p.sem.Waiters(bg)) {
+		for _, w := range all(w, p.sem.Waiters(bg)) {
 			nodes = append(nodes, w.Node)
 		}
-		require.Equal(s, []string{b.sems.Node(), b.sems.Node(), a.sems.Node()}, nodes, "the line, by priority and age")
+		require.Equal(w, []string{b.sems.Node(), b.sems.Node(), a.sems.Node()}, nodes, "the line, by priority and age")
 	}
 
-	giveBack(s, two)
+	giveBack(w, two)
 	first := ahead.granted(one.Fence())
 	heavy.waits()
 	light.waits()
-	giveBack(s, one, first)
+	giveBack(w, one, first)
 	second := heavy.granted(first.Fence())
 	light.waits()
-	lives(s, second)
-	giveBack(s, second)
+	lives(w, second)
+	giveBack(w, second)
 	third := light.granted(second.Fence())
-	giveBack(s, third)
-	idle(s, a, b)
+	giveBack(w, third)
+	idle(w, a, b)
 }
 
 // semaphoreExpires: what a dead process of one release has left is swept by the other.
-func semaphoreExpires(s *stage, a, b *process) {
+func semaphoreExpires(w *world, a, b *process) {
 	lost := a.permit(&semaphore.AcquireOptions{Weight: 2})
 	fixed := a.permit(&semaphore.AcquireOptions{NoRenew: true, Lease: 2 * second})
 	gone := a.permitQueued(&semaphore.AcquireOptions{Weight: 3})
 	waits := b.permitQueued(&semaphore.AcquireOptions{Weight: 3})
 	a.die()
-	s.pass(2 * second)
-	require.ErrorIs(s, fixed.Err(), berth.ErrNotHeld)
+	w.pass(2 * second)
+	require.ErrorIs(w, fixed.Err(), berth.ErrNotHeld)
 	waits.waits()
-	s.pass(lease)
+	w.pass(lease)
 	gone.stop()
-	require.ErrorIs(s, lost.Err(), berth.ErrLost)
+	require.ErrorIs(w, lost.Err(), berth.ErrLost)
 	got := waits.granted(fixed.Fence())
-	lives(s, got)
-	giveBack(s, got)
-	idle(s, b)
+	lives(w, got)
+	giveBack(w, got)
+	idle(w, b)
 }
 
 // semaphoreHolds: each release renews, takes over, ends and resizes what is the
 // other's.
-func semaphoreHolds(s *stage, a, b *process) {
+func semaphoreHolds(w *world, a, b *process) {
 	renewed, forever := a.permit(nil), b.permit(&semaphore.AcquireOptions{Lease: berth.Forever})
 	short := a.permit(&semaphore.AcquireOptions{MaxHold: 20 * second})
 	next := b.permitQueued(nil)
-	s.pass(15 * second)
-	lives(s, renewed, forever, short)
+	w.pass(15 * second)
+	lives(w, renewed, forever, short)
 	next.waits()
-	s.pass(5 * second)
-	require.ErrorIs(s, short.Err(), berth.ErrExpired)
+	w.pass(5 * second)
+	require.ErrorIs(w, short.Err(), berth.ErrExpired)
 	fourth := next.granted(short.Fence())
 
 	token, err := renewed.Detach(bg)
-	s.ok(err)
-	s.pass(lease / 2)
+	w.ok(err)
+	w.pass(lease / 2)
 	resumed, err := b.sems.Resume(bg, token)
-	s.ok(err)
-	require.Equal(s, renewed.Fence(), resumed.Fence())
-	s.pass(2 * lease)
-	lives(s, resumed)
-	require.ErrorIs(s, renewed.Err(), berth.ErrReleased)
+	w.ok(err)
+	require.Equal(w, renewed.Fence(), resumed.Fence())
+	w.pass(2 * lease)
+	lives(w, resumed)
+	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
 
 	waiting := a.permitQueued(nil)
-	s.ok(a.sems.ReleaseByID(bg, name, forever.ID()))
-	s.pass(10 * time.Millisecond)
-	require.ErrorIs(s, forever.Err(), berth.ErrReleased)
+	w.ok(a.sems.ReleaseByID(bg, name, forever.ID()))
+	w.pass(10 * time.Millisecond)
+	require.ErrorIs(w, forever.Err(), berth.ErrReleased)
 	fifth := waiting.granted(fourth.Fence())
 
-	s.ok(b.sem.Resize(bg, 4, nil))
+	w.ok(b.sem.Resize(bg, 4, nil))
 	sixth := a.permit(nil)
-	s.ok(a.sem.Resize(bg, 1, nil))
+	w.ok(a.sem.Resize(bg, 1, nil))
 	last := b.permitQueued(nil)
 	cancelled := a.permitQueued(nil)
 	cancelled.stop()
-	giveBack(s, fourth, fifth, resumed)
+	giveBack(w, fourth, fifth, resumed)
 	last.waits()
-	giveBack(s, sixth)
-	giveBack(s, last.granted(sixth.Fence()))
-	idle(s, a, b)
+	giveBack(w, sixth)
+	giveBack(w, last.granted(sixth.Fence()))
+	idle(w, a, b)
 }
 
 // semaphoreRestores: after a flush those who wait stand where they stood, whoever
 // asks first.
-func semaphoreRestores(s *stage, a, b *process) {
+func semaphoreRestores(w *world, a, b *process) {
 	hold := a.permit(&semaphore.AcquireOptions{Weight: 3})
 	waits := []*wait[permit]{}
 	for n := range 4 {
 		p := []*process{a, b}[n%2]
 		waits = append(waits, p.permitQueued(&semaphore.AcquireOptions{Weight: 3}))
 	}
-	s.do("FLUSHALL")
-	s.pass(lease)
-	require.ErrorIs(s, hold.Err(), berth.ErrLost)
+	w.do("FLUSHALL")
+	w.pass(lease)
+	require.ErrorIs(w, hold.Err(), berth.ErrLost)
 	last := hold.Fence()
 	// Who asked first may have been granted ahead of others: one, with all there is.
 	for done := 0; done < len(waits); done++ {
-		s.pass(lease)
-		for n, w := range waits {
-			if w == nil || !over(w) {
+		w.pass(lease)
+		for n, q := range waits {
+			if q == nil || !over(q) {
 				continue
 			}
-			got := w.granted(last)
+			got := q.granted(last)
 			last = got.Fence()
-			lives(s, got)
-			require.True(s, done == 0 || n == firstOf(waits), "the line is in order")
+			lives(w, got)
+			require.True(w, done == 0 || n == firstOf(waits), "the line is in order")
 			waits[n] = nil
-			giveBack(s, got)
+			giveBack(w, got)
 			break
 		}
 	}
-	require.Equal(s, len(waits), firstOf(waits), "all were granted")
-	idle(s, a, b)
+	require.Equal(w, len(waits), firstOf(waits), "all were granted")
+	idle(w, a, b)
 }
 
-func over[H handle](w *wait[H]) bool {
+func over[H handle](q *wait[H]) bool {
 	select {
-	case <-w.done:
+	case <-q.done:
 		return true
 	default:
 		return false
@@ -180,8 +180,8 @@ func over[H handle](w *wait[H]) bool {
 
 // firstOf is the first that still waits.
 func firstOf[H handle](waits []*wait[H]) int {
-	for n, w := range waits {
-		if w != nil {
+	for n, q := range waits {
+		if q != nil {
 			return n
 		}
 	}
@@ -189,11 +189,11 @@ func firstOf[H handle](waits []*wait[H]) int {
 }
 
 // idle wants nothing held and nobody waiting, for all of them.
-func idle(s *stage, all ...*process) {
-	s.pass(second)
+func idle(w *world, all ...*process) {
+	w.pass(second)
 	for _, p := range all {
 		stats, err := p.sem.Stats(bg)
-		s.ok(err)
-		require.Equal(s, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting}, "nothing is left")
+		w.ok(err)
+		require.Equal(w, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting}, "nothing is left")
 	}
 }

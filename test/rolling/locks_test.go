@@ -13,7 +13,7 @@ import (
 type lock = *qlock.Lock
 
 // lockPlays are what two releases go through together on a lock.
-var lockPlays = map[string]func(s *stage, a, b *process){
+var lockPlays = map[string]func(w *world, a, b *process){
 	"hand on in order":   lockHandsOn,
 	"enter once more":    lockReenters,
 	"hold and force":     lockHolds,
@@ -23,11 +23,11 @@ var lockPlays = map[string]func(s *stage, a, b *process){
 
 func (p *process) lock(owner string, opts *qlock.LockOptions) lock {
 	h, err := p.locks.TryLock(ownedBy(bg, owner), name, opts)
-	return take(p.s, h, err)
+	return take(p.w, h, err)
 }
 
 func (p *process) lockQueued(owner string, opts *qlock.LockOptions) *wait[lock] {
-	return queue(p.s, func(ctx context.Context) (lock, error) {
+	return queue(p.w, func(ctx context.Context) (lock, error) {
 		return p.locks.Lock(ownedBy(ctx, owner), name, opts)
 	})
 }
@@ -40,13 +40,13 @@ func ownedBy(ctx context.Context, owner string) context.Context {
 }
 
 // lockHandsOn: one line for both, whatever the access, and one that goes to its end.
-func lockHandsOn(s *stage, a, b *process) {
+func lockHandsOn(w *world, a, b *process) {
 	begun := b.lock("", nil)
 	only := a.lockQueued("", nil)
-	giveBack(s, begun)
+	giveBack(w, begun)
 	hold := only.granted(begun.Fence())
 	_, err := b.locks.TryLock(bg, name, nil)
-	require.ErrorIs(s, err, berth.ErrBusy)
+	require.ErrorIs(w, err, berth.ErrBusy)
 	back := a.lockQueued("", &qlock.LockOptions{QueueTTL: second})
 	random := b.lockQueued("", &qlock.LockOptions{Access: qlock.Random})
 	queued := b.lockQueued("", &qlock.LockOptions{Meta: map[string]string{"of": "b"}})
@@ -54,195 +54,195 @@ func lockHandsOn(s *stage, a, b *process) {
 		a.lockQueued("", &qlock.LockOptions{Access: qlock.LIFO}), b.lockQueued("", &qlock.LockOptions{Access: qlock.LIFO}),
 	}
 	ahead := b.lockQueued("", &qlock.LockOptions{Priority: 3, MaxHold: time.Minute})
-	s.pass(1500 * time.Millisecond)
+	w.pass(1500 * time.Millisecond)
 	for _, p := range []*process{a, b} {
 		info, err := p.locks.Info(bg, name)
-		s.ok(err)
-		require.Equal(s, []any{hold.Fence(), 6, 1}, []any{info.Fence, info.Waiting, len(info.Entries)})
-		require.Len(s, all(s, p.locks.Queue(bg, name)), 6)
+		w.ok(err)
+		require.Equal(w, []any{hold.Fence(), 6, 1}, []any{info.Fence, info.Waiting, len(info.Entries)})
+		require.Len(w, all(w, p.locks.Queue(bg, name)), 6)
 	}
 	// back went behind the other two of its kind; the last LIFO stands ahead of the first.
-	giveBack(s, hold)
+	giveBack(w, hold)
 	last := ahead.granted(hold.Fence())
-	giveBack(s, last)
-	s.pass(10 * time.Millisecond)
+	giveBack(w, last)
+	w.pass(10 * time.Millisecond)
 	if over(queued) {
 		last = queued.granted(last.Fence())
-		giveBack(s, last)
+		giveBack(w, last)
 		last = random.granted(last.Fence())
 	} else {
 		last = random.granted(last.Fence())
-		giveBack(s, last)
+		giveBack(w, last)
 		last = queued.granted(last.Fence())
 	}
-	for _, w := range []*wait[lock]{back, lifo[1], lifo[0]} {
-		w.waits()
-		giveBack(s, last)
-		last = w.granted(last.Fence())
-		lives(s, last)
+	for _, q := range []*wait[lock]{back, lifo[1], lifo[0]} {
+		q.waits()
+		giveBack(w, last)
+		last = q.granted(last.Fence())
+		lives(w, last)
 	}
-	giveBack(s, last)
-	unlocked(s, a, b)
+	giveBack(w, last)
+	unlocked(w, a, b)
 }
 
 // lockReenters: an owner enters from a process of each release, in all ways.
-func lockReenters(s *stage, a, b *process) {
+func lockReenters(w *world, a, b *process) {
 	outer := a.lock("job", &qlock.LockOptions{Lease: 20 * second, NoRenew: true})
 	other := b.lockQueued("other", nil)
 	_, err := b.locks.TryLock(ownedBy(bg, "job"), name, nil)
-	require.ErrorIs(s, err, berth.ErrDeadlock)
+	require.ErrorIs(w, err, berth.ErrDeadlock)
 	worked := b.lock("job", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	extended := b.lock("job", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 30 * second})
-	s.pass(time.Millisecond) // a heartbeat of b that is on its way would write over what a writes
+	w.pass(time.Millisecond) // a heartbeat of b that is on its way would write over what a writes
 	inner := a.lock("job", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	for _, h := range []lock{worked, extended, inner} {
-		require.Equal(s, outer.Fence(), h.Fence(), "an entry has the fence of its hold")
+		require.Equal(w, outer.Fence(), h.Fence(), "an entry has the fence of its hold")
 	}
 	for _, p := range []*process{a, b} {
 		info, err := p.locks.Info(bg, name)
-		s.ok(err)
-		require.Equal(s, "job", info.Owner)
-		require.Len(s, info.Entries, 4)
-		require.Equal(s, outer.ID(), info.Entries[0].ID, "the outermost first")
-		require.Equal(s, 30*second, info.Reentry.Extended)
-		require.Equal(s, 3, info.Reentry.Count)
-		require.InDelta(s, 50, info.Left.Seconds(), 1)
+		w.ok(err)
+		require.Equal(w, "job", info.Owner)
+		require.Len(w, info.Entries, 4)
+		require.Equal(w, outer.ID(), info.Entries[0].ID, "the outermost first")
+		require.Equal(w, 30*second, info.Reentry.Extended)
+		require.Equal(w, 3, info.Reentry.Count)
+		require.InDelta(w, 50, info.Left.Seconds(), 1)
 	}
 	// An entry that has not been confirmed has a deadline of its own, which the other
 	// release keeps when it writes all entries anew.
 	b.wire.Delay(func() time.Duration { return 20 * time.Millisecond })
-	fresh := queue(s, func(ctx context.Context) (lock, error) {
+	fresh := queue(w, func(ctx context.Context) (lock, error) {
 		return b.locks.TryLock(ownedBy(ctx, "job"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	})
-	s.pass(20 * time.Millisecond) // it is granted, and its claimant does not know yet
-	giveBack(s, a.lock("job", &qlock.LockOptions{Conflict: qlock.WorkThrough}))
-	s.pass(100 * time.Millisecond)
+	w.pass(20 * time.Millisecond) // it is granted, and its claimant does not know yet
+	giveBack(w, a.lock("job", &qlock.LockOptions{Conflict: qlock.WorkThrough}))
+	w.pass(100 * time.Millisecond)
 	b.wire.Delay(nil)
-	giveBack(s, fresh.granted(0))
-	s.pass(25 * second)
-	s.ok(worked.Extend(bg, 10*second))
-	giveBack(s, inner)
-	giveBack(s, outer) // the others go on
-	s.pass(10 * second)
+	giveBack(w, fresh.granted(0))
+	w.pass(25 * second)
+	w.ok(worked.Extend(bg, 10*second))
+	giveBack(w, inner)
+	giveBack(w, outer) // the others go on
+	w.pass(10 * second)
 	for _, h := range []lock{worked, extended} {
-		s.ok(h.Err())
+		w.ok(h.Err())
 	}
-	giveBack(s, extended)
-	s.ok(worked.Err())
+	giveBack(w, extended)
+	w.ok(worked.Err())
 	other.waits()
-	giveBack(s, worked)
-	giveBack(s, other.granted(outer.Fence()))
-	unlocked(s, a, b)
+	giveBack(w, worked)
+	giveBack(w, other.granted(outer.Fence()))
+	unlocked(w, a, b)
 }
 
 // lockHolds: each release renews, takes over, lengthens and ends what is the other's.
-func lockHolds(s *stage, a, b *process) {
+func lockHolds(w *world, a, b *process) {
 	renewed := a.lock("job", nil)
 	next := b.lockQueued("", &qlock.LockOptions{NoRenew: true, Lease: 8 * second})
-	s.pass(3 * lease)
-	lives(s, renewed)
+	w.pass(3 * lease)
+	lives(w, renewed)
 	token, err := renewed.Detach(bg)
-	s.ok(err)
+	w.ok(err)
 	resumed, err := b.locks.Resume(bg, token)
-	s.ok(err)
-	s.pass(3 * lease)
-	lives(s, resumed)
-	require.Equal(s, renewed.Fence(), resumed.Fence())
-	require.ErrorIs(s, renewed.Err(), berth.ErrReleased)
+	w.ok(err)
+	w.pass(3 * lease)
+	lives(w, resumed)
+	require.Equal(w, renewed.Fence(), resumed.Fence())
+	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
 
-	s.ok(a.locks.ForceRelease(bg, name))
-	s.pass(10 * time.Millisecond)
-	require.ErrorIs(s, resumed.Err(), berth.ErrReleased)
+	w.ok(a.locks.ForceRelease(bg, name))
+	w.pass(10 * time.Millisecond)
+	require.ErrorIs(w, resumed.Err(), berth.ErrReleased)
 	got := next.granted(resumed.Fence())
-	s.ok(a.locks.ForceExtend(bg, name, 20*second))
+	w.ok(a.locks.ForceExtend(bg, name, 20*second))
 	third := a.lockQueued("", nil)
-	s.pass(20 * second)
-	s.ok(got.Err())
+	w.pass(20 * second)
+	w.ok(got.Err())
 	third.waits()
-	s.pass(9 * second)
-	require.ErrorIs(s, got.Err(), berth.ErrNotHeld)
+	w.pass(9 * second)
+	require.ErrorIs(w, got.Err(), berth.ErrNotHeld)
 	last := third.granted(got.Fence())
 
 	fourth := b.lockQueued("", nil)
 	cancelled := a.lockQueued("", nil)
 	cancelled.stop()
 	a.die()
-	s.pass(lease)
-	giveBack(s, fourth.granted(last.Fence()))
-	unlocked(s, b)
+	w.pass(lease)
+	giveBack(w, fourth.granted(last.Fence()))
+	unlocked(w, b)
 }
 
 // lockRestores: after a flush those who wait stand where they stood.
-func lockRestores(s *stage, a, b *process) {
+func lockRestores(w *world, a, b *process) {
 	hold := a.lock("", nil)
 	waits := []*wait[lock]{a.lockQueued("", nil), b.lockQueued("", nil), b.lockQueued("", nil), a.lockQueued("", nil)}
-	s.do("FLUSHALL")
-	s.pass(lease)
-	require.ErrorIs(s, hold.Err(), berth.ErrLost)
+	w.do("FLUSHALL")
+	w.pass(lease)
+	require.ErrorIs(w, hold.Err(), berth.ErrLost)
 	last := hold.Fence()
 	for done := range waits {
-		s.pass(lease)
-		for n, w := range waits {
-			if w != nil && over(w) {
-				require.True(s, done == 0 || n == firstOf(waits), "the line is in order")
-				got := w.granted(last)
+		w.pass(lease)
+		for n, q := range waits {
+			if q != nil && over(q) {
+				require.True(w, done == 0 || n == firstOf(waits), "the line is in order")
+				got := q.granted(last)
 				last, waits[n] = got.Fence(), nil
-				lives(s, got)
-				giveBack(s, got)
+				lives(w, got)
+				giveBack(w, got)
 				break
 			}
 		}
 	}
-	require.Equal(s, len(waits), firstOf(waits), "all were granted")
-	unlocked(s, a, b)
+	require.Equal(w, len(waits), firstOf(waits), "all were granted")
+	unlocked(w, a, b)
 }
 
 // lockSwarm: one release finds the other's node dead, and flushes what it holds.
-func lockSwarm(s *stage, a, b *process) {
+func lockSwarm(w *world, a, b *process) {
 	for _, p := range []*process{a, b} {
-		s.ok(p.locks.Swarm().Start(bg))
+		w.ok(p.locks.Swarm().Start(bg))
 	}
 	forever := a.lock("", &qlock.LockOptions{Lease: berth.Forever})
 	next := b.lockQueued("", nil)
-	s.pass(20 * second)
+	w.pass(20 * second)
 	for _, p := range []*process{a, b} {
-		nodes := all(s, p.locks.Swarm().Info(bg))
-		require.Len(s, nodes, 2)
+		nodes := all(w, p.locks.Swarm().Info(bg))
+		require.Len(w, nodes, 2)
 		for _, n := range nodes {
-			require.Equal(s, []any{15 * second, false, false}, []any{n.ZombieAfter, n.Zombie, n.Condemned}, n.Node)
+			require.Equal(w, []any{15 * second, false, false}, []any{n.ZombieAfter, n.Zombie, n.Condemned}, n.Node)
 		}
 	}
 	next.waits()
 	a.die()
-	s.pass(20 * second)
+	w.pass(20 * second)
 	zombies, err := b.locks.Swarm().Zombies(bg)
-	s.ok(err)
-	require.Equal(s, []string{name}, zombies.Locks)
+	w.ok(err)
+	require.Equal(w, []string{name}, zombies.Locks)
 	flushed, err := b.locks.Swarm().FlushNow(bg)
-	s.ok(err)
-	require.Equal(s, qlock.Flushed{Nodes: 1, Locks: 1}, flushed)
+	w.ok(err)
+	require.Equal(w, qlock.Flushed{Nodes: 1, Locks: 1}, flushed)
 	got := next.granted(forever.Fence())
 	a.wire.Mend()
-	s.pass(20 * second)
-	require.ErrorIs(s, forever.Err(), berth.ErrNotHeld, "the node hears that it was found dead")
-	lives(s, got)
-	giveBack(s, got)
-	s.pass(20 * second)
-	nodes := all(s, a.locks.Swarm().Info(bg))
-	require.NotEmpty(s, nodes)
+	w.pass(20 * second)
+	require.ErrorIs(w, forever.Err(), berth.ErrNotHeld, "the node hears that it was found dead")
+	lives(w, got)
+	giveBack(w, got)
+	w.pass(20 * second)
+	nodes := all(w, a.locks.Swarm().Info(bg))
+	require.NotEmpty(w, nodes)
 	for _, p := range []*process{a, b} {
-		s.ok(p.locks.Swarm().Stop(bg))
+		w.ok(p.locks.Swarm().Stop(bg))
 	}
-	unlocked(s, a, b)
+	unlocked(w, a, b)
 }
 
 // unlocked wants nothing held and nobody waiting, for all of them.
-func unlocked(s *stage, all ...*process) {
-	s.pass(second)
+func unlocked(w *world, all ...*process) {
+	w.pass(second)
 	for _, p := range all {
 		info, err := p.locks.Info(bg, name)
-		s.ok(err)
-		require.False(s, info.Held(), "nothing is held")
-		require.Zero(s, info.Waiting, "nobody waits")
+		w.ok(err)
+		require.False(w, info.Held(), "nothing is held")
+		require.Zero(w, info.Waiting, "nobody waits")
 	}
 }

@@ -18,181 +18,181 @@ import (
 const newerFormat = 1000
 
 // raise puts all states of a kind on a format that is newer than all.
-func (s *stage) raise(kind string) {
-	keys, err := s.redis.Do(bg, s.redis.B().Keys().Pattern("berth:"+kind+":*:state").Build()).AsStrSlice()
-	s.ok(err)
-	require.NotEmpty(s, keys)
+func (w *world) raise(kind string) {
+	keys, err := w.redis.Do(bg, w.redis.B().Keys().Pattern("berth:"+kind+":*:state").Build()).AsStrSlice()
+	w.ok(err)
+	require.NotEmpty(w, keys)
 	for _, key := range keys {
-		if text, err := s.redis.Do(bg, s.redis.B().Get().Key(key).Build()).ToString(); err == nil { // a thin name
-			s.do("SET", key, fmt.Sprintf("f%d %s", newerFormat, text), "KEEPTTL")
-		} else if values, err := s.redis.Do(bg, s.redis.B().Hget().Key(key).Field("v").Build()).ToString(); err == nil {
+		if text, err := w.redis.Do(bg, w.redis.B().Get().Key(key).Build()).ToString(); err == nil { // a thin name
+			w.do("SET", key, fmt.Sprintf("f%d %s", newerFormat, text), "KEEPTTL")
+		} else if values, err := w.redis.Do(bg, w.redis.B().Hget().Key(key).Field("v").Build()).ToString(); err == nil {
 			_, rest, _ := strings.Cut(values, " ")
-			s.do("HSET", key, "v", fmt.Sprint(newerFormat, " ", rest))
+			w.do("HSET", key, "v", fmt.Sprint(newerFormat, " ", rest))
 		} else { // of a swarm
-			s.do("HSET", key, "fmt", fmt.Sprint(newerFormat))
+			w.do("HSET", key, "fmt", fmt.Sprint(newerFormat))
 		}
 	}
 }
 
 // kept is all that the server has of a kind, with when it expires.
-func (s *stage) kept(kind string) map[string]string {
-	keys, err := s.redis.Do(bg, s.redis.B().Keys().Pattern("berth:"+kind+":*").Build()).AsStrSlice()
-	s.ok(err)
+func (w *world) kept(kind string) map[string]string {
+	keys, err := w.redis.Do(bg, w.redis.B().Keys().Pattern("berth:"+kind+":*").Build()).AsStrSlice()
+	w.ok(err)
 	all := map[string]string{}
 	for _, key := range keys {
-		fields := s.redis.Do(bg, s.redis.B().Hgetall().Key(key).Build())
+		fields := w.redis.Do(bg, w.redis.B().Hgetall().Key(key).Build())
 		if m, err := fields.AsStrMap(); err == nil {
 			all[key] = fmt.Sprint(m)
-		} else if text, err := s.redis.Do(bg, s.redis.B().Get().Key(key).Build()).ToString(); err == nil {
+		} else if text, err := w.redis.Do(bg, w.redis.B().Get().Key(key).Build()).ToString(); err == nil {
 			all[key] = text
 		} else {
-			line, err := s.redis.Do(bg, s.redis.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsZScores()
-			s.ok(err)
+			line, err := w.redis.Do(bg, w.redis.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsZScores()
+			w.ok(err)
 			all[key] = fmt.Sprint(line)
 		}
-		ends, err := s.redis.Do(bg, s.redis.B().Pexpiretime().Key(key).Build()).AsInt64()
-		s.ok(err)
+		ends, err := w.redis.Do(bg, w.redis.B().Pexpiretime().Key(key).Build()).AsInt64()
+		w.ok(err)
 		all[key] += fmt.Sprint(" ", ends)
 	}
 	return all
 }
 
 // refused wants the error of a call to say what is wrong.
-func (s *stage) refused(what string, err error) {
-	require.ErrorIs(s, err, berth.ErrIncompatible, what)
-	require.ErrorContains(s, err, fmt.Sprintf("has format %d, which this release does not know", newerFormat), what)
+func (w *world) refused(what string, err error) {
+	require.ErrorIs(w, err, berth.ErrIncompatible, what)
+	require.ErrorContains(w, err, fmt.Sprintf("has format %d, which this release does not know", newerFormat), what)
 }
 
 // newer are the plays of a process that meets a format which it does not know. Only
 // the first process acts: the second one has left what there is.
 var newer = map[string]play{
-	"semaphore": func(s *stage, a, b *process) {
+	"semaphore": func(w *world, a, b *process) {
 		hold := a.permit(nil)
 		theirs := b.permit(nil)
 		token, err := hold.Detach(bg)
-		s.ok(err)
-		s.raise("sem")
-		before := s.kept("sem")
+		w.ok(err)
+		w.raise("sem")
+		before := w.kept("sem")
 		_, err = a.sem.TryAcquire(bg, nil)
-		s.refused("try", err)
+		w.refused("try", err)
 		_, err = a.sem.Acquire(bg, nil)
-		s.refused("acquire", err)
+		w.refused("acquire", err)
 		_, err = b.sems.Resume(bg, token)
-		s.refused("resume", err)
-		s.refused("renew", theirs.Renew(bg))
-		s.refused("resize", a.sem.Resize(bg, 9, nil))
+		w.refused("resume", err)
+		w.refused("renew", theirs.Renew(bg))
+		w.refused("resize", a.sem.Resize(bg, 9, nil))
 		_, err = a.sem.Stats(bg)
-		s.refused("stats", err)
-		s.refused("by id", a.sems.ReleaseByID(bg, name, theirs.ID()))
+		w.refused("stats", err)
+		w.refused("by id", a.sems.ReleaseByID(bg, name, theirs.ID()))
 		for _, err := range a.sem.Holders(bg) {
-			s.refused("holders", err)
+			w.refused("holders", err)
 		}
 		for _, err := range a.sem.Waiters(bg) {
-			s.refused("waiters", err)
+			w.refused("waiters", err)
 		}
 		for _, err := range a.sems.Stats(bg) {
-			s.refused("all", err)
+			w.refused("all", err)
 		}
-		s.refused("release", theirs.Release(bg))
-		s.pass(2 * lease)
-		require.Equal(s, before, s.kept("sem"), "nothing was written")
+		w.refused("release", theirs.Release(bg))
+		w.pass(2 * lease)
+		require.Equal(w, before, w.kept("sem"), "nothing was written")
 	},
-	"pool": func(s *stage, a, b *process) {
+	"pool": func(w *world, a, b *process) {
 		a.fill("r1", "r2", "r3")
 		token, err := a.resource("r1", nil).Detach(bg)
-		s.ok(err)
+		w.ok(err)
 		theirs := b.resource("r2", nil)
-		s.raise("pool")
-		before := s.kept("pool")
+		w.raise("pool")
+		before := w.kept("pool")
 		_, err = a.pool.TryAllocate(bg, nil)
-		s.refused("try", err)
+		w.refused("try", err)
 		_, err = a.pool.Allocate(bg, &allocator.AllocateOptions{Bind: "job"})
-		s.refused("allocate", err)
+		w.refused("allocate", err)
 		_, err = a.pool.Resume(bg, token)
-		s.refused("resume", err)
-		s.refused("renew", theirs.Renew(bg))
-		s.refused("swap", theirs.Swap(bg))
+		w.refused("resume", err)
+		w.refused("renew", theirs.Renew(bg))
+		w.refused("swap", theirs.Swap(bg))
 		_, err = a.pool.Add(bg, []string{"r4"}, nil)
-		s.refused("add", err)
+		w.refused("add", err)
 		_, err = a.pool.Remove(bg, []string{"r1"})
-		s.refused("remove", err)
+		w.refused("remove", err)
 		_, err = a.pool.Replace(bg, []string{"r4"}, nil)
-		s.refused("replace", err)
+		w.refused("replace", err)
 		_, err = a.pool.Clear(bg)
-		s.refused("clear", err)
-		s.refused("rest", a.pool.Rest(bg, "r1", second, ""))
-		s.refused("bind", a.pool.Bind(bg, "job", "r1", nil))
-		s.refused("unbind", a.pool.Unbind(bg, "job"))
+		w.refused("clear", err)
+		w.refused("rest", a.pool.Rest(bg, "r1", second, ""))
+		w.refused("bind", a.pool.Bind(bg, "job", "r1", nil))
+		w.refused("unbind", a.pool.Unbind(bg, "job"))
 		_, err = a.pool.Stats(bg)
-		s.refused("stats", err)
+		w.refused("stats", err)
 		_, err = a.pool.Status(bg, "r1")
-		s.refused("status", err)
+		w.refused("status", err)
 		_, err = a.pool.Inspect(bg)
-		s.refused("inspect", err)
+		w.refused("inspect", err)
 		_, err = a.pool.GC(bg)
-		s.refused("gc", err)
-		s.refused("by id", a.pools.ReleaseByID(bg, name, theirs.ID()))
-		s.refused("release", theirs.Release(bg))
-		s.pass(2 * lease)
-		require.Equal(s, before, s.kept("pool"), "nothing was written")
+		w.refused("gc", err)
+		w.refused("by id", a.pools.ReleaseByID(bg, name, theirs.ID()))
+		w.refused("release", theirs.Release(bg))
+		w.pass(2 * lease)
+		require.Equal(w, before, w.kept("pool"), "nothing was written")
 	},
-	"thin lock and swarm": func(s *stage, a, b *process) { locksAreRefused(s, a, b, false) },
-	"fat lock and swarm":  func(s *stage, a, b *process) { locksAreRefused(s, a, b, true) },
-	"semaphore, while it holds and waits": func(s *stage, a, b *process) {
+	"thin lock and swarm": func(w *world, a, b *process) { locksAreRefused(w, a, b, false) },
+	"fat lock and swarm":  func(w *world, a, b *process) { locksAreRefused(w, a, b, true) },
+	"semaphore, while it holds and waits": func(w *world, a, b *process) {
 		hold, other := a.permit(nil), b.permit(&semaphore.AcquireOptions{Weight: 2})
 		waits := a.permitQueued(nil)
-		s.raise("sem")
-		before := s.kept("sem")
-		s.pass(lease / 2)
-		require.True(s, over(waits), "it is told with its next heartbeat")
-		s.refused("wait", waits.err)
-		s.pass(lease)
+		w.raise("sem")
+		before := w.kept("sem")
+		w.pass(lease / 2)
+		require.True(w, over(waits), "it is told with its next heartbeat")
+		w.refused("wait", waits.err)
+		w.pass(lease)
 		for _, h := range []permit{hold, other} {
-			require.ErrorIs(s, h.Err(), berth.ErrLost, "what cannot be renewed ends")
+			require.ErrorIs(w, h.Err(), berth.ErrLost, "what cannot be renewed ends")
 		}
-		s.pass(lease)
-		require.Equal(s, before, s.kept("sem"), "nothing was written")
+		w.pass(lease)
+		require.Equal(w, before, w.kept("sem"), "nothing was written")
 	},
 }
 
-func locksAreRefused(s *stage, a, b *process, fat bool) {
-	s.ok(a.locks.Swarm().Start(bg))
-	s.ok(a.locks.Swarm().Stop(bg))
-	s.ok(b.locks.Swarm().Start(bg))
+func locksAreRefused(w *world, a, b *process, fat bool) {
+	w.ok(a.locks.Swarm().Start(bg))
+	w.ok(a.locks.Swarm().Stop(bg))
+	w.ok(b.locks.Swarm().Start(bg))
 	hold := a.lock("job", nil)
 	if fat {
 		b.lockQueued("", nil).stop()
-		s.pass(second)
+		w.pass(second)
 	}
-	s.raise("lock")
-	s.raise("swarm")
-	before := s.kept("lock")
-	maps.Copy(before, s.kept("swarm"))
+	w.raise("lock")
+	w.raise("swarm")
+	before := w.kept("lock")
+	maps.Copy(before, w.kept("swarm"))
 	_, err := a.locks.TryLock(bg, name, nil)
-	s.refused("try", err)
+	w.refused("try", err)
 	_, err = a.locks.Lock(bg, name, nil)
-	s.refused("lock", err)
+	w.refused("lock", err)
 	_, err = b.locks.Lock(berth.WithOwner(bg, "job"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-	s.refused("enter once more", err)
-	s.refused("renew", hold.Renew(bg))
-	s.refused("extend", hold.Extend(bg, second))
-	s.refused("force extend", b.locks.ForceExtend(bg, name, second))
-	s.refused("force release", b.locks.ForceRelease(bg, name))
+	w.refused("enter once more", err)
+	w.refused("renew", hold.Renew(bg))
+	w.refused("extend", hold.Extend(bg, second))
+	w.refused("force extend", b.locks.ForceExtend(bg, name, second))
+	w.refused("force release", b.locks.ForceRelease(bg, name))
 	_, err = b.locks.Info(bg, name)
-	s.refused("info", err)
+	w.refused("info", err)
 	_, err = b.locks.Locked(bg, name)
-	s.refused("locked", err)
+	w.refused("locked", err)
 	for _, err := range b.locks.Queue(bg, name) {
-		s.refused("queue", err)
+		w.refused("queue", err)
 	}
 	_, err = hold.Detach(bg)
-	s.refused("detach", err)
-	s.refused("release", hold.Release(bg))
-	require.ErrorIs(s, b.locks.Swarm().ProbeNow(bg), berth.ErrIncompatible)
-	s.pass(2 * lease)
-	after := s.kept("lock")
-	maps.Copy(after, s.kept("swarm"))
-	require.Equal(s, before, after, "nothing was written")
+	w.refused("detach", err)
+	w.refused("release", hold.Release(bg))
+	require.ErrorIs(w, b.locks.Swarm().ProbeNow(bg), berth.ErrIncompatible)
+	w.pass(2 * lease)
+	after := w.kept("lock")
+	maps.Copy(after, w.kept("swarm"))
+	require.Equal(w, before, after, "nothing was written")
 }
 
 // Every call of a client that meets a newer format says so, and writes nothing.

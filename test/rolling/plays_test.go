@@ -8,7 +8,7 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-type play = func(s *stage, a, b *process)
+type play = func(w *world, a, b *process)
 
 // plays are all plays, by primitive and what they are about.
 var plays = map[string]map[string]play{"semaphore": semaphorePlays, "lock": lockPlays, "pool": poolPlays}

@@ -35,8 +35,8 @@ type turn struct {
 	fence  int64
 }
 
-// arena is what processes of two releases contend for.
-type arena struct {
+// tally is what processes of two releases contend for.
+type tally struct {
 	*testing.T
 	begun time.Time
 
@@ -53,7 +53,7 @@ type arena struct {
 }
 
 // Observe notes when a claim stood in line.
-func (a *arena) Observe(e observe.Event) {
+func (a *tally) Observe(e observe.Event) {
 	if e.Kind == observe.Queued {
 		a.mu.Lock()
 		a.queued[e.Claim] = time.Since(a.begun)
@@ -62,7 +62,7 @@ func (a *arena) Observe(e observe.Event) {
 }
 
 // note keeps a turn that was granted.
-func (a *arena) note(primitive, release, claim string, fence int64, begun time.Duration) {
+func (a *tally) note(primitive, release, claim string, fence int64, begun time.Duration) {
 	a.served[release].Add(1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,7 +76,7 @@ func TestReleasesContendInOneLine(t *testing.T) {
 	t.Parallel()
 	was := previous(t)
 	server, ns := harness.Shared(t), harness.Namespace(t)
-	a := &arena{
+	a := &tally{
 		T: t, begun: time.Now(), queued: map[string]time.Duration{}, turns: map[string][]turn{},
 		leased: map[string]*atomic.Int64{"r1": {}, "r2": {}, "r3": {}},
 		served: map[string]*atomic.Int64{was.version: {}, today.version: {}},
@@ -127,7 +127,7 @@ func TestReleasesContendInOneLine(t *testing.T) {
 }
 
 // storm has a worker claim again and again.
-func (a *arena) storm(version string, round func(r *rand.Rand) error) {
+func (a *tally) storm(version string, round func(r *rand.Rand) error) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 0)) // of the scheduling no seed is left anyway
 	for range stormRounds {
 		err := round(r)
@@ -155,14 +155,14 @@ func patienceOf(r *rand.Rand) (try bool, most time.Duration) {
 
 // inside adds to what is held, and fails if that is more than there may be. The
 // returned function takes it away again.
-func (a *arena) inside(of *atomic.Int64, weight, most int64, what string) func() {
+func (a *tally) inside(of *atomic.Int64, weight, most int64, what string) func() {
 	if now := of.Add(weight); now > most {
 		a.Errorf("%s: %d are held, of %d", what, now, most)
 	}
 	return func() { of.Add(-weight) }
 }
 
-func (a *arena) permit(ctx context.Context, version string, sem *semaphore.Semaphore, r *rand.Rand) error {
+func (a *tally) permit(ctx context.Context, version string, sem *semaphore.Semaphore, r *rand.Rand) error {
 	try, most := patienceOf(r)
 	opts, begun := &semaphore.AcquireOptions{Weight: 1 + r.IntN(2), MaxWait: most}, time.Since(a.begun)
 	acquire := sem.Acquire
@@ -179,7 +179,7 @@ func (a *arena) permit(ctx context.Context, version string, sem *semaphore.Semap
 	return h.Release(ctx)
 }
 
-func (a *arena) lock(ctx context.Context, version string, locks *qlock.Client, r *rand.Rand) error {
+func (a *tally) lock(ctx context.Context, version string, locks *qlock.Client, r *rand.Rand) error {
 	try, most := patienceOf(r)
 	opts, begun := &qlock.LockOptions{MaxWait: most}, time.Since(a.begun)
 	acquire := locks.Lock
@@ -199,7 +199,7 @@ func (a *arena) lock(ctx context.Context, version string, locks *qlock.Client, r
 	return h.Release(ctx)
 }
 
-func (a *arena) resource(ctx context.Context, version string, pool *allocator.Pool[string], r *rand.Rand) error {
+func (a *tally) resource(ctx context.Context, version string, pool *allocator.Pool[string], r *rand.Rand) error {
 	try, most := patienceOf(r)
 	opts, begun := &allocator.AllocateOptions{MaxWait: most}, time.Since(a.begun)
 	acquire := pool.Allocate
@@ -217,7 +217,7 @@ func (a *arena) resource(ctx context.Context, version string, pool *allocator.Po
 }
 
 // over looks at what is left, and at the order.
-func (a *arena) over(sem *semaphore.Semaphore, locks *qlock.Client, pool *allocator.Pool[string]) {
+func (a *tally) over(sem *semaphore.Semaphore, locks *qlock.Client, pool *allocator.Pool[string]) {
 	stats, err := sem.Stats(bg)
 	require.NoError(a, err)
 	require.Equal(a, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting})

@@ -28,9 +28,9 @@ const (
 	name   = "rolled" // what is contended for
 )
 
-// stage is a server in virtual time, where processes of two releases meet. It is the
+// world is a server in virtual time, where processes of two releases meet. It is the
 // TestingT of the play: a failure ends the play, and is what perform returns.
-type stage struct {
+type world struct {
 	t       *testing.T
 	server  *embedded.Server
 	redis   rueidis.Client // looks on
@@ -38,50 +38,50 @@ type stage struct {
 	closing []func()
 }
 
-// curtain is what ends a play that has failed.
-type curtain struct{}
+// failed is what ends a play that has failed.
+type failed struct{}
 
 // Errorf notes a failure.
-func (s *stage) Errorf(format string, args ...any) { s.failure += fmt.Sprintf(format, args...) }
+func (w *world) Errorf(format string, args ...any) { w.failure += fmt.Sprintf(format, args...) }
 
 // FailNow ends the play.
-func (s *stage) FailNow() { panic(curtain{}) }
+func (w *world) FailNow() { panic(failed{}) }
 
 // Helper is for testify.
-func (s *stage) Helper() {}
+func (w *world) Helper() {}
 
 // perform runs a play between processes of two releases, nil for today's, and
 // returns how it failed, "" if it did not. What it leaves running fails t.
-func perform(t *testing.T, a, b *scriptkit.Library, play func(s *stage, a, b *process)) (failure string) {
+func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *process)) (failure string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t}
-		defer func() { failure = s.failure }()
+		w := &world{t: t}
+		defer func() { failure = w.failure }()
 		defer func() {
-			for _, end := range slices.Backward(s.closing) {
+			for _, end := range slices.Backward(w.closing) {
 				end()
 			}
 		}()
 		var err error
-		s.server, err = embedded.Start()
+		w.server, err = embedded.Start()
 		require.NoError(t, err)
-		s.closing = append(s.closing, s.server.Close)
-		s.redis, err = s.server.Client(testkit.RarePings)
+		w.closing = append(w.closing, w.server.Close)
+		w.redis, err = w.server.Client(testkit.RarePings)
 		require.NoError(t, err)
-		s.closing = append(s.closing, s.redis.Close)
+		w.closing = append(w.closing, w.redis.Close)
 		defer func() {
-			if p := recover(); p != nil && p != any(curtain{}) {
+			if p := recover(); p != nil && p != any(failed{}) {
 				panic(p)
 			}
 		}()
-		play(s, s.process(a), s.process(b))
+		play(w, w.process(a), w.process(b))
 	})
 	return failure
 }
 
 // process is a process of a release: a client of each primitive on one connection.
 type process struct {
-	s     *stage
+	w     *world
 	wire  *link.Link
 	sems  *semaphore.Client
 	locks *qlock.Client
@@ -91,28 +91,28 @@ type process struct {
 }
 
 // process starts one of the release, nil for today's.
-func (s *stage) process(release *scriptkit.Library) *process {
-	p := &process{s: s, wire: link.New(nil)}
-	redis, err := s.server.Client(testkit.RarePings, p.wire.Wrap)
-	require.NoError(s, err)
-	s.closing = append(s.closing, redis.Close)
+func (w *world) process(release *scriptkit.Library) *process {
+	p := &process{w: w, wire: link.New(nil)}
+	redis, err := w.server.Client(testkit.RarePings, p.wire.Wrap)
+	require.NoError(w, err)
+	w.closing = append(w.closing, redis.Close)
 	if release != nil {
 		redis = newSwap(today.library, release).client(redis)
 	}
 	p.sems, err = semaphore.New(redis, semaphore.Config{Lease: lease})
-	require.NoError(s, err)
+	require.NoError(w, err)
 	p.locks, err = qlock.New(redis, qlock.Config{Lease: lease, Swarm: qlock.SwarmConfig{FlushEvery: -1}})
-	require.NoError(s, err)
+	require.NoError(w, err)
 	p.pools, err = allocator.New(redis, allocator.Config{Lease: lease})
-	require.NoError(s, err)
-	s.closing = append(s.closing, func() {
+	require.NoError(w, err)
+	w.closing = append(w.closing, func() {
 		ctx := context.Background()
 		_, _, _ = p.sems.Close(ctx), p.locks.Close(ctx), p.pools.Close(ctx) // of one that died nothing can be given back
 	})
 	p.sem, err = p.sems.Semaphore(name, 3)
-	require.NoError(s, err)
+	require.NoError(w, err)
 	p.pool, err = allocator.NewPool(p.pools, name, allocator.PoolConfig[string]{})
-	require.NoError(s, err)
+	require.NoError(w, err)
 	return p
 }
 
@@ -120,26 +120,26 @@ func (s *stage) process(release *scriptkit.Library) *process {
 func (p *process) die() { p.wire.Cut() }
 
 // pass lets time pass, and everything that happens then.
-func (s *stage) pass(d time.Duration) {
+func (w *world) pass(d time.Duration) {
 	timer := time.NewTimer(d)
 	<-timer.C
 	synctest.Wait()
 }
 
 // ok wants no error.
-func (s *stage) ok(err error) {
-	require.NoError(s, err)
+func (w *world) ok(err error) {
+	require.NoError(w, err)
 }
 
 // do runs a command on the server.
-func (s *stage) do(words ...string) {
-	s.ok(s.redis.Do(context.Background(), s.redis.B().Arbitrary(words...).Build()).Error())
+func (w *world) do(words ...string) {
+	w.ok(w.redis.Do(context.Background(), w.redis.B().Arbitrary(words...).Build()).Error())
 }
 
 // all collects a listing.
-func all[T any](s *stage, seq iter.Seq2[T, error]) (items []T) {
+func all[T any](w *world, seq iter.Seq2[T, error]) (items []T) {
 	for item, err := range seq {
-		s.ok(err)
+		w.ok(err)
 		items = append(items, item)
 	}
 	return items
@@ -160,7 +160,7 @@ type handle interface {
 
 // wait is an acquire on its way.
 type wait[H handle] struct {
-	s    *stage
+	w    *world
 	done chan struct{} // closed when it has returned
 	got  H
 	err  error
@@ -168,60 +168,60 @@ type wait[H handle] struct {
 }
 
 // queue begins an acquire that has to wait, and lets it take its place.
-func queue[H handle](s *stage, acquire func(ctx context.Context) (H, error)) *wait[H] {
+func queue[H handle](w *world, acquire func(ctx context.Context) (H, error)) *wait[H] {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &wait[H]{s: s, done: make(chan struct{}), stop: stop}
-	s.closing = append(s.closing, stop)
+	q := &wait[H]{w: w, done: make(chan struct{}), stop: stop}
+	w.closing = append(w.closing, stop)
 	go func() {
-		defer close(w.done)
-		w.got, w.err = acquire(ctx)
+		defer close(q.done)
+		q.got, q.err = acquire(ctx)
 	}()
-	s.pass(10 * time.Millisecond)
-	w.waits()
-	return w
+	w.pass(10 * time.Millisecond)
+	q.waits()
+	return q
 }
 
 // waits wants the acquire not to have returned.
-func (w *wait[H]) waits() {
+func (q *wait[H]) waits() {
 	select {
-	case <-w.done:
-		require.FailNow(w.s, "it waits", "it returned %v", w.err)
+	case <-q.done:
+		require.FailNow(q.w, "it waits", "it returned %v", q.err)
 	default:
 	}
 }
 
 // granted wants the acquire to have been granted by now, with a fence behind after.
-func (w *wait[H]) granted(after int64) H {
+func (q *wait[H]) granted(after int64) H {
 	synctest.Wait()
-	w.s.pass(10 * time.Millisecond) // a confirming call takes its time
+	q.w.pass(10 * time.Millisecond) // a confirming call takes its time
 	select {
-	case <-w.done:
+	case <-q.done:
 	default:
-		require.FailNow(w.s, "it has not been granted")
+		require.FailNow(q.w, "it has not been granted")
 	}
-	w.s.ok(w.err)
-	require.Greater(w.s, w.got.Fence(), after, "fences rise")
-	return w.got
+	q.w.ok(q.err)
+	require.Greater(q.w, q.got.Fence(), after, "fences rise")
+	return q.got
 }
 
 // take acquires what is free.
-func take[H handle](s *stage, h H, err error) H {
-	s.ok(err)
+func take[H handle](w *world, h H, err error) H {
+	w.ok(err)
 	return h
 }
 
 // lives wants holds that still hold.
-func lives[H handle](s *stage, holds ...H) {
+func lives[H handle](w *world, holds ...H) {
 	for _, h := range holds {
-		s.ok(h.Err())
-		s.ok(h.Renew(context.Background()))
+		w.ok(h.Err())
+		w.ok(h.Renew(context.Background()))
 	}
 }
 
 // giveBack releases holds.
-func giveBack[H handle](s *stage, holds ...H) {
+func giveBack[H handle](w *world, holds ...H) {
 	for _, h := range holds {
-		s.ok(h.Release(context.Background()))
+		w.ok(h.Release(context.Background()))
 	}
 	synctest.Wait()
 }

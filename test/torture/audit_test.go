@@ -41,7 +41,7 @@ type inspector struct {
 
 func (r *round) inspector() *inspector {
 	r.Helper()
-	redis := r.ground.client
+	redis := r.world.client
 	sems, err := semaphore.New(redis, semaphore.Config{Namespace: r.ns, Lease: leaseOfRound})
 	require.NoError(r, err)
 	locks, err := qlock.New(redis, qlock.Config{Namespace: r.ns, Lease: leaseOfRound})
@@ -190,8 +190,8 @@ func (r *round) audit() []checker.Violation {
 func (r *round) keys(remove bool) map[string]time.Duration {
 	r.Helper()
 	found := map[string]time.Duration{}
-	for _, server := range r.ground.d.Masters(r) {
-		client := r.ground.direct(r, server)
+	for _, server := range r.world.d.Masters(r) {
+		client := r.world.direct(r, server)
 		ctx := r.within(auditLimit)
 		var cursor uint64
 		for {

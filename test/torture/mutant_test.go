@@ -92,8 +92,8 @@ var (
 		begin: func(r *round, record *history.Fault) func() {
 			n := r.rng.IntN(len(r.workers))
 			record.Process = r.workers[n].job.Process
-			r.ground.proxies[n].BlackHole()
-			return func() { r.ground.proxies[n].Heal(r) }
+			r.world.proxies[n].BlackHole()
+			return func() { r.world.proxies[n].Heal(r) }
 		},
 	}}
 
@@ -102,7 +102,7 @@ var (
 	overtaken = &scene{name: "calls overtaken", edit: brief, events: 50, faults: 12, fault: &fault{
 		name: "server stopped (SIGSTOP)", least: 80 * time.Millisecond, most: 120 * time.Millisecond,
 		begin: func(r *round, _ *history.Fault) func() {
-			s := r.ground.d.Servers()[0]
+			s := r.world.d.Servers()[0]
 			s.Stop(r)
 			return func() { s.Cont(r) }
 		},
@@ -122,11 +122,11 @@ var (
 		name: "replies delayed", least: 6 * time.Second, most: 6 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Unseen = true
-			for _, p := range r.ground.proxies {
+			for _, p := range r.world.proxies {
 				p.AddLatency(600 * time.Millisecond)
 			}
 			return func() {
-				for _, p := range r.ground.proxies {
+				for _, p := range r.world.proxies {
 					p.Heal(r)
 				}
 			}
@@ -151,7 +151,7 @@ var (
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = len(r.faults) == 0 // it begins with a clock that goes forward
 			record.Unseen = !record.Amnesia
-			r.ground.d.SetClock(r, time.Duration(4-len(r.faults))*500*time.Millisecond)
+			r.world.d.SetClock(r, time.Duration(4-len(r.faults))*500*time.Millisecond)
 			return nothing
 		},
 	}}
@@ -547,30 +547,30 @@ func (r *round) happen(events int) {
 // left on the server: a broken library leaves what it likes.
 func (r *run) act(p play, seed int64) []checker.Violation {
 	r.Helper()
-	start := singleGround
+	start := singleWorld
 	if !p.proxies {
-		start = func(r *run) *ground { return newGround(r, harness.Single(r)) }
+		start = func(r *run) *world { return newWorld(r, harness.Single(r)) }
 	}
-	g := start(r)
+	w := start(r)
 	o := &round{
-		run: r, ground: g, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 0)), dir: r.TempDir(),
+		run: r, world: w, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 0)), dir: r.TempDir(),
 		ns: fmt.Sprintf("mutant-%d-%d", seed, time.Now().UnixNano()),
 	}
 	o.fill()
 	for n := range workersOfRound {
-		w := &worker{name: fmt.Sprintf("w%d", n+1), job: o.job()}
+		hand := &worker{name: fmt.Sprintf("w%d", n+1), job: o.job()}
 		if p.proxies {
-			w.job.Redis.Addresses = []string{g.proxies[n].Addr}
+			hand.job.Redis.Addresses = []string{w.proxies[n].Addr}
 		}
-		p.edit(&w.job)
-		w.job.DrainLimit = drainOfNone
+		p.edit(&hand.job)
+		hand.job.DrainLimit = drainOfNone
 		if p.mutant != nil {
-			w.job.DrainLimit = drainOfMutants
-			w.env = p.env(r.T, n)
+			hand.job.DrainLimit = drainOfMutants
+			hand.env = p.env(r.T, n)
 		}
-		o.workers = append(o.workers, w)
-		o.start(w)
-		r.Cleanup(w.end)
+		o.workers = append(o.workers, hand)
+		o.start(hand)
+		r.Cleanup(hand.end)
 	}
 	o.happen(p.events)
 	for n := range p.faults {
@@ -584,7 +584,7 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 			}
 		}
 	}
-	h := &history.Run{Seed: seed, Topology: g.name, Faults: o.faults}
+	h := &history.Run{Seed: seed, Topology: w.name, Faults: o.faults}
 	h.Healed, _ = history.Now()
 	found := o.drain()
 	require.NoError(r, h.Save(o.dir))

@@ -72,9 +72,9 @@ var ofNetworks = []*fault{
 func network(name string, least, most time.Duration, lay func(*harness.Proxied, *round)) *fault {
 	return &fault{name: name, least: least, most: most, begin: func(r *round, record *history.Fault) func() {
 		n, w := r.anyWorker()
-		met := r.ground.proxies[n : n+1]
+		met := r.world.proxies[n : n+1]
 		if r.rng.IntN(4) == 0 {
-			met = r.ground.proxies
+			met = r.world.proxies
 		} else {
 			record.Process = w.job.Process
 		}
@@ -180,7 +180,7 @@ var unlined = &fault{
 		for strings.HasPrefix(record.Detail, "pool:") {
 			record.Detail = r.name()
 		}
-		client := r.ground.client
+		client := r.world.client
 		require.NoError(r, client.Do(r.within(auditLimit), client.B().Del().Key(r.ns+":"+record.Detail+":line").Build()).Error())
 		record.LostNow()
 		return nothing
@@ -193,7 +193,7 @@ var unlined = &fault{
 func (r *round) forge(i *inspector) {
 	r.Helper()
 	all := i.claims(r)
-	client := r.ground.client
+	client := r.world.client
 	for _, c := range all[r.rng.IntN(len(all))] {
 		fence := strconv.FormatInt(time.Now().UnixMicro(), 10)
 		if r.rng.IntN(4) == 0 {
@@ -225,7 +225,7 @@ if head ~= "" then
   redis.call("HSET", KEYS[2], "i" .. head, "rubbish")
 end
 return head`
-	client, key := r.ground.client, r.ns+":pool:{"+pool+"}:"
+	client, key := r.world.client, r.ns+":pool:{"+pool+"}:"
 	head, err := client.Do(r.within(auditLimit),
 		client.B().Eval().Script(script).Numkeys(2).Key(key+"free", key+"items").Build()).ToString()
 	require.NoError(r, err)
@@ -240,7 +240,7 @@ var ofSingles = []*fault{
 	{
 		name: "server stopped (SIGSTOP)", ofServer: true, least: 100 * time.Millisecond, most: 700 * time.Millisecond,
 		begin: func(r *round, record *history.Fault) func() {
-			masters := r.ground.d.Masters(r)
+			masters := r.world.d.Masters(r)
 			s := masters[r.rng.IntN(len(masters))]
 			record.Detail = s.Addr
 			s.Stop(r)
@@ -251,7 +251,7 @@ var ofSingles = []*fault{
 		name: "restart without persistence", ofServer: true, least: 0, most: 500 * time.Millisecond,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
-			s := r.ground.d.Servers()[0]
+			s := r.world.d.Servers()[0]
 			s.Kill(r)
 			return func() { s.Restart(r) }
 		},
@@ -261,7 +261,7 @@ var ofSingles = []*fault{
 		name: "restart from an older snapshot", ofServer: true, least: 0, most: 500 * time.Millisecond,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
-			s := r.ground.d.Servers()[0]
+			s := r.world.d.Servers()[0]
 			s.Snapshot(r)
 			r.wait(time.Second, 3*time.Second)
 			s.Restore(r)
@@ -273,16 +273,16 @@ var ofSingles = []*fault{
 		name: "server's clock set forward, and back", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true // what it takes for the end of a lease is none
-			r.ground.d.SetClock(r, time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
-			return func() { r.ground.d.SetClock(r, 0) }
+			r.world.d.SetClock(r, time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
+			return func() { r.world.d.SetClock(r, 0) }
 		},
 	},
 	{
 		name: "server's clock set back, and forward", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia, record.Behind = true, true
-			r.ground.d.SetClock(r, -time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
-			return func() { r.ground.d.SetClock(r, 0) }
+			r.world.d.SetClock(r, -time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
+			return func() { r.world.d.SetClock(r, 0) }
 		},
 	},
 }
@@ -325,7 +325,7 @@ func forgets(name string, remember func(*round, *history.Fault) (lose func() (he
 
 // rewind loses what came after a snapshot.
 var rewind = forgets("restart from a snapshot that lacks the last hand-offs", func(r *round, _ *history.Fault) (lose func() func()) {
-	s := r.ground.d.Servers()[0]
+	s := r.world.d.Servers()[0]
 	s.Snapshot(r)
 	return func() func() {
 		s.Restore(r)
@@ -336,14 +336,14 @@ var rewind = forgets("restart from a snapshot that lacks the last hand-offs", fu
 // takenOver loses what came after the replicas were cut off.
 var takenOver = forgets("failover that loses the last hand-offs", func(r *round, record *history.Fault) (lose func() func()) {
 	name := ""
-	if r.ground.d.Spec().Cluster {
+	if r.world.d.Spec().Cluster {
 		name = r.name()
 		record.Detail = name
 	}
-	cut := r.ground.d.Cut(r, name)
+	cut := r.world.d.Cut(r, name)
 	return func() func() {
 		cut.TakeOver(r)
-		return func() { r.ground.d.Rejoin(r) }
+		return func() { r.world.d.Rejoin(r) }
 	}
 })
 
@@ -353,17 +353,17 @@ var ofSentinels = []*fault{
 		name: "failover by Sentinel (SIGKILL of the master)", ofServer: true, least: 0, most: 500 * time.Millisecond,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
-			r.ground.d.Failover(r)
+			r.world.d.Failover(r)
 			record.LostNow()
-			return func() { r.ground.d.Rejoin(r) }
+			return func() { r.world.d.Rejoin(r) }
 		},
 	},
 	{
 		name: "failover by Sentinel (ordered)", ofServer: true, least: 0, most: 500 * time.Millisecond,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
-			r.ground.d.Switchover(r)
-			return func() { r.ground.d.Rejoin(r) }
+			r.world.d.Switchover(r)
+			return func() { r.world.d.Rejoin(r) }
 		},
 	},
 	takenOver,
@@ -375,7 +375,7 @@ var ofClusters = []*fault{
 		name: "slot migration", ofServer: true, least: 300 * time.Millisecond, most: 3 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Detail, record.Unseen = r.name(), true
-			move := r.ground.d.Move(r, record.Detail)
+			move := r.world.d.Move(r, record.Detail)
 			r.wait(0, time.Second)
 			move.Keys(r)
 			return func() { move.Finish(r) }
@@ -385,7 +385,7 @@ var ofClusters = []*fault{
 		name: "slot migration, keys of a name apart", ofServer: true, least: 300 * time.Millisecond, most: 2 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Detail = r.name()
-			move := r.ground.d.Move(r, record.Detail)
+			move := r.world.d.Move(r, record.Detail)
 			move.Part(r, r.ns+":"+record.Detail+":state")
 			return func() { move.Finish(r) }
 		},
@@ -395,9 +395,9 @@ var ofClusters = []*fault{
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
 			record.Detail = r.name()
-			r.ground.d.KillMaster(r, record.Detail)
+			r.world.d.KillMaster(r, record.Detail)
 			record.LostNow()
-			return func() { r.ground.d.Rejoin(r) }
+			return func() { r.world.d.Rejoin(r) }
 		},
 	},
 	takenOver,

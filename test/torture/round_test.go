@@ -39,7 +39,7 @@ func isShort() bool { return *duration == 0 && *seed == 0 }
 // round is one round: a topology, a namespace, workers, faults, and what came of it.
 type round struct {
 	*run
-	ground  *ground
+	world   *world
 	seed    int64
 	rng     *rand.Rand
 	ns      string
@@ -51,9 +51,9 @@ type round struct {
 }
 
 // round plays a round and tells of what it has found.
-func (r *run) round(g *ground, seed int64) {
+func (r *run) round(w *world, seed int64) {
 	r.Helper()
-	o := r.play(g, seed)
+	o := r.play(w, seed)
 	if len(o.found) == 0 {
 		if *keep == "" {
 			require.NoError(r, os.RemoveAll(o.dir))
@@ -62,32 +62,32 @@ func (r *run) round(g *ground, seed int64) {
 	}
 	const shown = 3
 	for _, v := range o.found[:min(shown, len(o.found))] {
-		fmt.Printf("\nVIOLATION on %s, seed %d\n%s\n", g.name, seed, v)
+		fmt.Printf("\nVIOLATION on %s, seed %d\n%s\n", w.name, seed, v)
 	}
-	again := fmt.Sprintf("make torture ON=%s SEED=%d ROUNDS=1", g.name, seed)
+	again := fmt.Sprintf("make torture ON=%s SEED=%d ROUNDS=1", w.name, seed)
 	if isShort() {
-		again = "go -C test test -race -count=1 -run '^TestTorture$' ./torture -torture.on " + g.name
+		again = "go -C test test -race -count=1 -run '^TestTorture$' ./torture -torture.on " + w.name
 	}
-	r.Errorf("%d violations on %s, seed %d\nhistories: %s\nagain: %s", len(o.found), g.name, seed, o.dir, again)
+	r.Errorf("%d violations on %s, seed %d\nhistories: %s\nagain: %s", len(o.found), w.name, seed, o.dir, again)
 }
 
 // play plays a round.
-func (r *run) play(g *ground, seed int64) *round {
+func (r *run) play(w *world, seed int64) *round {
 	r.Helper()
 	dir, err := os.MkdirTemp("", "berth-torture-")
 	require.NoError(r, err)
 	o := &round{
-		run: r, ground: g, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 0)), dir: dir,
+		run: r, world: w, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 0)), dir: dir,
 		ns: fmt.Sprintf("torture-%d-%d", seed, time.Now().UnixNano()), // not that of an earlier run of the seed
 	}
 	if *keep != "" {
-		o.dir = filepath.Join(*keep, fmt.Sprintf("%s-%d", g.name, seed))
+		o.dir = filepath.Join(*keep, fmt.Sprintf("%s-%d", w.name, seed))
 		require.NoError(r, os.MkdirAll(o.dir, 0o755))
 	}
 	whole := false
 	defer func() {
 		if !whole { // a server or a worker did not do what it was told
-			r.Logf("the round on %s with seed %d was broken off; histories: %s", g.name, seed, dir)
+			r.Logf("the round on %s with seed %d was broken off; histories: %s", w.name, seed, dir)
 		}
 	}()
 	o.work()
@@ -105,8 +105,8 @@ func (r *round) work() {
 	r.fill()
 	for n := range workersOfRound {
 		w := &worker{name: fmt.Sprintf("w%d", n+1), job: r.job()}
-		if n < len(r.ground.proxies) {
-			w.job.Redis.Addresses = []string{r.ground.proxies[n].Addr}
+		if n < len(r.world.proxies) {
+			w.job.Redis.Addresses = []string{r.world.proxies[n].Addr}
 		}
 		r.workers = append(r.workers, w)
 		r.start(w)
@@ -126,7 +126,7 @@ var (
 )
 
 func (r *round) job() job.Job {
-	spec, goroutines := r.ground.d.Spec(), goroutinesOfRound
+	spec, goroutines := r.world.d.Spec(), goroutinesOfRound
 	if isShort() {
 		goroutines = goroutinesOfShort
 	}
@@ -169,7 +169,7 @@ func (r *round) nemesis() {
 // draw returns the faults of this seed. Seeds that follow each other go through
 // all that the topology can have, so that no run leaves one out.
 func (r *round) draw() []*fault {
-	all := r.ground.faults
+	all := r.world.faults
 	many := faultsOfRound
 	if isShort() {
 		many = faultsOfShort
@@ -204,15 +204,15 @@ func (r *round) strike(f *fault, during ...*fault) {
 // counts it all with what was found before.
 func (r *round) judge(healed int64, found []checker.Violation) {
 	r.Helper()
-	h := &history.Run{Seed: r.seed, Topology: r.ground.name, Faults: r.faults, Healed: healed}
+	h := &history.Run{Seed: r.seed, Topology: r.world.name, Faults: r.faults, Healed: healed}
 	slices.SortFunc(h.Faults, func(a, b history.Fault) int { return cmp.Compare(a.From, b.From) })
 	require.NoError(r, h.Save(r.dir))
 	require.NoError(r, h.Load(r.dir))
 	report := checker.Check(h)
 	report.Violations = slices.Concat(report.Violations, found, r.audit())
-	r.tally.add(r.ground.name, h, report)
+	r.tally.add(r.world.name, h, report)
 	r.found = report.Violations
-	r.say("%-8s seed %d: %5d operations, %d violations; %s", r.ground.name, r.seed,
+	r.say("%-8s seed %d: %5d operations, %d violations; %s", r.world.name, r.seed,
 		count(h, history.Invoke, 0, math.MaxInt64), len(r.found), names(r.faults))
 }
 

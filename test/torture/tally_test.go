@@ -16,7 +16,7 @@ import (
 // tally is what the tables at the end of a run say.
 type tally struct {
 	rounds, operations int
-	grounds            map[string]int // rounds by topology
+	topologies         map[string]int // rounds by topology
 	faults             map[string]*struck
 	rules              map[string]*checker.RuleCount
 	order              []string // the rules, as they first came
@@ -29,7 +29,7 @@ type struck struct {
 }
 
 func newTally() *tally {
-	return &tally{grounds: map[string]int{}, faults: map[string]*struck{}, rules: map[string]*checker.RuleCount{}}
+	return &tally{topologies: map[string]int{}, faults: map[string]*struck{}, rules: map[string]*checker.RuleCount{}}
 }
 
 func (t *tally) rule(name string) *checker.RuleCount {
@@ -55,7 +55,7 @@ func (t *tally) check(rule string) { t.rule(rule).Checked++ }
 // add counts a round.
 func (t *tally) add(topology string, h *history.Run, report *checker.Report) {
 	t.rounds++
-	t.grounds[topology]++
+	t.topologies[topology]++
 	t.operations += count(h, history.Invoke, 0, math.MaxInt64)
 	for _, c := range report.Rules {
 		rule := t.rule(c.Rule)
@@ -121,11 +121,11 @@ func (t *tally) print(out io.Writer, took time.Duration) {
 		row(name, "", rule.Checked, rule.GaveUp, rule.Violations)
 	}
 	_ = w.Flush()
-	var grounds []string
-	for name, n := range t.grounds {
-		grounds = append(grounds, fmt.Sprintf("%d on %s", n, name))
+	var topologies []string
+	for name, n := range t.topologies {
+		topologies = append(topologies, fmt.Sprintf("%d on %s", n, name))
 	}
-	slices.Sort(grounds)
+	slices.Sort(topologies)
 	_, _ = fmt.Fprintf(out, "\n%d rounds (%s), %d operations, %d violations in %s\n",
-		t.rounds, strings.Join(grounds, ", "), t.operations, t.found(), took.Round(time.Second))
+		t.rounds, strings.Join(topologies, ", "), t.operations, t.found(), took.Round(time.Second))
 }

@@ -55,9 +55,9 @@ func TestTorture(t *testing.T) {
 		r.say("")
 		r.tally.print(os.Stdout, time.Since(r.began))
 	}()
-	grounds := r.prepare()
-	for _, g := range grounds {
-		r.tally.expect(g.faults)
+	worlds := r.prepare()
+	for _, w := range worlds {
+		r.tally.expect(w.faults)
 	}
 	interrupted, second := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer second()
@@ -67,12 +67,12 @@ func TestTorture(t *testing.T) {
 	})
 	defer over()
 	end := time.Now().Add(*duration)
-	for n := 0; n < len(grounds) || *duration > 0 && time.Now().Before(end); n++ {
+	for n := 0; n < len(worlds) || *duration > 0 && time.Now().Before(end); n++ {
 		if *rounds > 0 && n == *rounds || interrupted.Err() != nil {
 			break
 		}
-		g := grounds[n%len(grounds)]
-		r.round(g, first+int64(n/len(grounds)))
+		w := worlds[n%len(worlds)]
+		r.round(w, first+int64(n/len(worlds)))
 		if t.Failed() && r.tally.found() >= 5 {
 			r.say("enough violations to look at; the run ends here")
 			break
@@ -118,24 +118,24 @@ func (r *run) say(format string, args ...any) {
 }
 
 // prepare starts the topologies of the run.
-func (r *run) prepare() []*ground {
+func (r *run) prepare() []*world {
 	all := []struct {
 		name  string
-		start func(*run) *ground
+		start func(*run) *world
 	}{
-		{"redis", singleGround}, {"cluster", clusterGround}, {"valkey", valkeyGround}, {"sentinel", sentinelGround},
+		{"redis", singleWorld}, {"cluster", clusterWorld}, {"valkey", valkeyWorld}, {"sentinel", sentinelWorld},
 	}
-	var grounds []*ground
+	var worlds []*world
 	wanted := strings.Split(*on, ",")
 	for _, a := range all {
 		if *on == "" || slices.Contains(wanted, a.name) {
-			g := a.start(r)
-			g.faults = slices.DeleteFunc(g.faults, func(f *fault) bool { return !strings.Contains(f.name, *only) })
-			require.NotEmpty(r, g.faults, "-torture.faults: %s has no such fault: %s", a.name, *only)
-			grounds = append(grounds, g)
+			w := a.start(r)
+			w.faults = slices.DeleteFunc(w.faults, func(f *fault) bool { return !strings.Contains(f.name, *only) })
+			require.NotEmpty(r, w.faults, "-torture.faults: %s has no such fault: %s", a.name, *only)
+			worlds = append(worlds, w)
 			r.say("%s is up", a.name)
 		}
 	}
-	require.NotEmpty(r, grounds, "-torture.on: no such topology: %s", *on)
-	return grounds
+	require.NotEmpty(r, worlds, "-torture.on: no such topology: %s", *on)
+	return worlds
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-go/berth/test/harness"
 )
 
-// ground is a topology that rounds take place on; it runs as long as the run does.
-type ground struct {
+// world is a topology that rounds take place on; it runs as long as the run does.
+type world struct {
 	name    string
 	d       *harness.Deployment
 	client  rueidis.Client     // the driver's
@@ -22,56 +22,56 @@ type ground struct {
 	clients map[*harness.Server]rueidis.Client // each of one server alone
 }
 
-func newGround(r *run, d *harness.Deployment, faults ...[]*fault) *ground {
+func newWorld(r *run, d *harness.Deployment, faults ...[]*fault) *world {
 	r.Helper()
-	g := &ground{name: d.Name, d: d, client: d.Client(r), clients: map[*harness.Server]rueidis.Client{}}
+	w := &world{name: d.Name, d: d, client: d.Client(r), clients: map[*harness.Server]rueidis.Client{}}
 	for _, f := range faults {
-		g.faults = append(g.faults, f...)
+		w.faults = append(w.faults, f...)
 	}
-	return g
+	return w
 }
 
-func singleGround(r *run) *ground { return behindProxies(r, harness.Single(r)) }
+func singleWorld(r *run) *world { return behindProxies(r, harness.Single(r)) }
 
-// valkeyGround goes through the faults from the middle on, so that it and the single
+// valkeyWorld goes through the faults from the middle on, so that it and the single
 // Redis have gone through all of them in half the rounds.
-func valkeyGround(r *run) *ground {
-	g := behindProxies(r, harness.Valkey(r))
-	half := len(g.faults) / 2
-	g.faults = slices.Concat(g.faults[half:], g.faults[:half])
-	return g
+func valkeyWorld(r *run) *world {
+	w := behindProxies(r, harness.Valkey(r))
+	half := len(w.faults) / 2
+	w.faults = slices.Concat(w.faults[half:], w.faults[:half])
+	return w
 }
 
-func clusterGround(r *run) *ground {
-	return newGround(r, harness.Cluster(r), ofWorkers, ofServers, ofHands, ofClusters)
+func clusterWorld(r *run) *world {
+	return newWorld(r, harness.Cluster(r), ofWorkers, ofServers, ofHands, ofClusters)
 }
 
-func sentinelGround(r *run) *ground {
-	return newGround(r, harness.Sentinel(r), ofWorkers, ofServers, ofHands, ofSentinels)
+func sentinelWorld(r *run) *world {
+	return newWorld(r, harness.Sentinel(r), ofWorkers, ofServers, ofHands, ofSentinels)
 }
 
-func behindProxies(r *run, d *harness.Deployment) *ground {
+func behindProxies(r *run, d *harness.Deployment) *world {
 	r.Helper()
-	g := newGround(r, d, ofWorkers, ofNetworks, ofServers, ofHands, ofSingles)
+	w := newWorld(r, d, ofWorkers, ofNetworks, ofServers, ofHands, ofSingles)
 	for range workersOfRound {
-		g.proxies = append(g.proxies, harness.Proxy(r, d.Servers()[0]))
+		w.proxies = append(w.proxies, harness.Proxy(r, d.Servers()[0]))
 	}
-	return g
+	return w
 }
 
 // direct is a client of one server alone, whatever others it belongs to.
-func (g *ground) direct(r *round, s *harness.Server) rueidis.Client {
+func (w *world) direct(r *round, s *harness.Server) rueidis.Client {
 	r.Helper()
-	if g.clients[s] == nil {
-		g.clients[s] = s.Client(r.T, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
+	if w.clients[s] == nil {
+		w.clients[s] = s.Client(r.T, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
 	}
-	return g.clients[s]
+	return w.clients[s]
 }
 
 // tell has all masters carry out a command.
 func (r *round) tell(args ...string) {
 	r.Helper()
-	for _, s := range r.ground.d.Masters(r) {
+	for _, s := range r.world.d.Masters(r) {
 		r.order(s, args...)
 	}
 }
@@ -79,7 +79,7 @@ func (r *round) tell(args ...string) {
 // tellFor has all masters carry out a command, and the same ones, at its end, another.
 func (r *round) tellFor(first []string, last ...string) (end func()) {
 	r.Helper()
-	masters := r.ground.d.Masters(r)
+	masters := r.world.d.Masters(r)
 	for _, s := range masters {
 		r.order(s, first...)
 	}
@@ -94,7 +94,7 @@ func (r *round) tellFor(first []string, last ...string) (end func()) {
 // connection that it goes over may be one that a fault has broken.
 func (r *round) order(s *harness.Server, args ...string) {
 	r.Helper()
-	client := r.ground.direct(r, s)
+	client := r.world.direct(r, s)
 	ctx, cancel := context.WithTimeout(context.Background(), auditLimit)
 	defer cancel()
 	var err error
