@@ -179,7 +179,7 @@ func (p *Pool[T]) fill(ctx context.Context, patience time.Duration) bool {
 		ctx, stop = context.WithTimeout(ctx, patience)
 		defer stop()
 	}
-	return p.refresher.fill(ctx)
+	return p.refresher.Fill(ctx)
 }
 
 // Do allocates, runs f under the hold and gives the resource back, also when f

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -42,10 +43,9 @@ func (a *Allocation[T]) end() {
 	resource, ended := a.taken, a.closed
 	a.closed = true
 	a.mu.Unlock()
-	if ended {
-		return
+	if !ended {
+		a.pool.values.Give(resource)
 	}
-	a.pool.values.give(resource)
 }
 
 func (a *Allocation[T]) request() *request { return a.hold.Claim().Request.(*request) }
@@ -157,7 +157,7 @@ func (a *Allocation[T]) over() {
 	left := q.left
 	q.mu.Unlock()
 	if left {
-		a.pool.values.drop(a.Resource())
+		a.pool.values.Drop(a.Resource())
 	}
 }
 
@@ -201,7 +201,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	select {
 	case a.swapping <- struct{}{}:
 	case <-ctx.Done():
-		return endOfContext(ctx)
+		return caller.EndOf(ctx)
 	}
 	defer func() { <-a.swapping }()
 	p := a.pool
@@ -238,9 +238,9 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 		a.value, a.taken = value, a.hold.Resource()
 	}
 	a.mu.Unlock()
-	p.values.give(unused)
+	p.values.Give(unused)
 	if left {
-		p.values.drop(before)
+		p.values.Drop(before)
 	}
 	return a.hold.Err()
 }

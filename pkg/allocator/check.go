@@ -1,10 +1,6 @@
 package allocator
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"unicode/utf8"
 
 	"github.com/berth-go/berth"
@@ -64,29 +60,4 @@ func cutReason(reason string) string {
 		end = maxReason
 	}
 	return reason[:end]
-}
-
-// endOfContext is what a context that has ended says of it: its error, and its
-// cause where that is another one.
-func endOfContext(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return errors.Join(err, cause)
-}
-
-// caught runs a function of the caller's where nobody could catch its panic, and
-// makes an error of that, with the stack, which would be lost otherwise.
-func caught(what string, f func() error) (err error) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case error:
-			err = fmt.Errorf("berth: %s panicked: %w\n\n%s", what, v, debug.Stack())
-		default:
-			err = fmt.Errorf("berth: %s panicked: %v\n\n%s", what, v, debug.Stack())
-		}
-	}()
-	return f()
 }

@@ -1,7 +1,7 @@
 package allocator
 
 import (
-	"errors"
+	"context"
 	"strings"
 	"testing"
 
@@ -58,14 +58,27 @@ func TestAReasonIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-func TestAPanicBecomesAnErrorWithItsStack(t *testing.T) {
+func TestAnAnswerOfSourceIsRefusedAsAWholeAndHasNoRepeats(t *testing.T) {
 	t.Parallel()
-	mine := errors.New("my own reason")
-	require.NoError(t, caught("Source", func() error { return nil }))
-	require.Equal(t, mine, caught("Source", func() error { return mine }))
-	err := caught("Source", func() error { panic(mine) })
-	require.ErrorIs(t, err, mine)
-	require.ErrorContains(t, err, "berth: Source panicked: my own reason\n\n")
-	require.ErrorContains(t, err, "check_test.go")
-	require.ErrorContains(t, caught("Close", func() error { panic("text") }), "berth: Close panicked: text\n\n")
+	for _, c := range []struct {
+		given, want []string
+		allowEmpty  bool
+		says        string
+	}{
+		{[]string{"b", "a", "b", "\xff"}, []string{"b", "a", "\xff"}, false, ""},
+		{nil, []string{}, true, ""},
+		{nil, nil, false, "berth: Source returned no resources; AllowEmpty lets that empty the pool"},
+		{[]string{"a", ""}, nil, true, "berth: element 1 of what Source returned: berth: invalid resource: a key must not be empty"},
+	} {
+		p := &Pool[string]{cfg: PoolConfig[string]{
+			Source: func(context.Context) ([]string, error) { return c.given, nil }, AllowEmpty: c.allowEmpty,
+		}}
+		got, err := p.source(context.Background())
+		require.Equal(t, c.want, got)
+		if c.says == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.says)
+		}
+	}
 }

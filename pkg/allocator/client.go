@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
@@ -115,16 +116,12 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 // Node is the id of this client: it carries 64 random bits.
 func (c *Client) Node() string { return c.calls.Node }
 
-// member is a pool of a client.
+// member is a pool of a client. Only stop waits.
 type member interface {
-	// start begins what goes on in the background; it does not wait.
-	start()
-	// kick has the pool filled soon; it does not wait.
-	kick()
-	// cancel has it end; it does not wait.
-	cancel()
-	// stop waits for that and closes the values.
-	stop()
+	start()  // begins what goes on in the background
+	kick()   // has the pool filled soon
+	cancel() // has what goes on end
+	stop()   // waits for that end, and closes the values
 }
 
 // enter registers a pool and starts it.
@@ -199,7 +196,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-c.gone:
 		return err
 	case <-patience.C:
-		return endOfContext(ctx)
+		return caller.EndOf(ctx)
 	}
 }
 

@@ -118,30 +118,39 @@ func TestCloseGivesBackBeforeItClosesTheValue(t *testing.T) {
 }
 
 func TestCloseTellsOfAValueThatCannotBeClosed(t *testing.T) {
-	for name, shut := range map[string]func(string) error{
-		"an error": func(string) error { return errMine },
-		"a panic":  func(string) error { panic(errMine) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				d := w.desk(allocator.PoolConfig[string]{}, shut)
-				w.release(d.takes("a", nil))
-				w.release(d.takes("b", nil))
-				require.NoError(t, d.client.Close(context.Background()))
-				d.requireClosed("a", "b")
-				failed := 0
-				for _, e := range d.Events() {
-					if e.Kind == observe.CloseFailed {
-						failed++
-						require.ErrorIs(t, e.Err, errMine)
-						require.Contains(t, []string{"a", "b"}, e.Resource)
-					}
-				}
-				require.Equal(t, 2, failed)
-			})
-		})
-	}
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		d := w.desk(allocator.PoolConfig[string]{}, func(string) error { return errMine })
+		w.release(d.takes("a", nil))
+		require.NoError(t, d.client.Close(context.Background()))
+		d.requireClosed("a")
+		failed := d.events(observe.CloseFailed)
+		require.Len(t, failed, 1)
+		require.ErrorIs(t, failed[0].Err, errMine)
+		require.Equal(t, "a", failed[0].Resource)
+	})
+}
+
+// The Source is told before what is held is given back, which may take long.
+func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		var told, over time.Duration
+		n := w.nodeOf(allocator.PoolConfig[string]{Source: func(ctx context.Context) ([]string, error) {
+			<-ctx.Done()
+			told = w.Now()
+			<-time.After(time.Minute)
+			over = w.Now()
+			return nil, ctx.Err()
+		}})
+		n.connect()
+		n.takes("a", nil)
+		n.Once("pool_release", link.LoseRequest)
+		began := w.Now()
+		require.NoError(t, n.client.Close(context.Background()))
+		require.Equal(t, began, told)
+		require.Equal(t, began+time.Minute, over)
+	})
 }
 
 // A server that is gone does not keep a process from ending.

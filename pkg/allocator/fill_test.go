@@ -2,9 +2,6 @@ package allocator_test
 
 import (
 	"context"
-	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,119 +12,40 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-// slowSource is a Source that takes a while, and counts how often it was asked.
-type slowSource struct {
-	takes time.Duration
-	asked atomic.Int64
-	has   []string
-	err   error
-}
-
-func (s *slowSource) list(ctx context.Context) ([]string, error) {
-	s.asked.Add(1)
-	select {
-	case <-time.After(s.takes):
-		return s.has, s.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// slowly is a Source that takes a while.
+func slowly(takes time.Duration, resources ...string) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		select {
+		case <-time.After(takes):
+			return resources, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-}
-
-// tries are some TryAllocates at once, and what became of them.
-func (n *node) tries(ctx context.Context, count int, opts *allocator.AllocateOptions) (granted, empty int) {
-	n.w.T.Helper()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for range count {
-		all.Go(func() {
-			_, err := n.TryAllocate(ctx, opts)
-			mu.Lock()
-			defer mu.Unlock()
-			var refusal *berth.AcquireError
-			switch {
-			case err == nil:
-				granted++
-			case errors.As(err, &refusal) && refusal.Reason == berth.ReasonEmpty:
-				empty++
-			}
-		})
-	}
-	all.Wait()
-	return granted, empty
 }
 
 func TestTheFirstTryOfAPoolWaitsForItsSource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		s := &slowSource{takes: 3 * time.Second, has: []string{"a", "b", "c"}}
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: s.list})
-		granted, _ := n.tries(context.Background(), 3, nil)
-		require.Equal(t, 3, granted)
-		require.GreaterOrEqual(t, w.Now(), s.takes)
-		require.EqualValues(t, 1, s.asked.Load(), "all wait for the refresh under way")
+		n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(3*time.Second, "a")})
+		_, err := n.TryAllocate(context.Background(), nil)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, w.Now(), 3*time.Second)
 	})
-}
-
-func TestATryAsksTheSourceItselfWhereAnotherNodeHasTheTurn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{takes: time.Hour}).list})
-		synctest.Wait()
-		s := &slowSource{takes: time.Second, has: many("r", 20)}
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: s.list})
-		synctest.Wait()
-		granted, _ := n.tries(context.Background(), 20, nil)
-		require.Equal(t, 20, granted)
-		require.EqualValues(t, 1, s.asked.Load(), "once for all")
-	})
-}
-
-func TestATryOfAPoolThatWasFlushedFillsIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		s := &slowSource{takes: time.Second, has: []string{"a"}}
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: s.list})
-		w.Advance(time.Minute)
-		w.Do("FLUSHALL")
-		granted, _ := n.tries(context.Background(), 1, nil)
-		require.Equal(t, 1, granted)
-		require.EqualValues(t, 2, s.asked.Load())
-	})
-}
-
-func TestATryOfAPoolThatStaysEmptySaysSo(t *testing.T) {
-	for name, s := range map[string]*slowSource{
-		"it fails": {takes: time.Second, err: errMine}, "it has nothing": {takes: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				n := w.nodeOf(allocator.PoolConfig[string]{Source: s.list})
-				_, empty := n.tries(ctx, 8, nil)
-				require.Equal(t, 8, empty)
-				require.EqualValues(t, 1, s.asked.Load())
-				_, err := n.TryAllocate(ctx, nil)
-				require.ErrorContains(t, err, "the pool could not be refreshed")
-				require.EqualValues(t, 1, s.asked.Load(), "a moment ago")
-				w.Advance(20 * time.Second)
-				before := s.asked.Load()
-				_, empty = n.tries(ctx, 8, nil)
-				require.Equal(t, 8, empty)
-				require.LessOrEqual(t, s.asked.Load(), before+1)
-			})
-		})
-	}
 }
 
 func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		s := &slowSource{takes: time.Hour}
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: s.list})
+		n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(time.Hour)})
 		at := w.Now()
-		_, empty := n.tries(context.Background(), 1, &allocator.AllocateOptions{MaxWait: time.Second})
-		require.Equal(t, 1, empty)
+		_, err := n.TryAllocate(context.Background(), &allocator.AllocateOptions{MaxWait: time.Second})
+		var refusal *berth.AcquireError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, berth.ReasonEmpty, refusal.Reason)
 		require.Equal(t, time.Second, w.Now()-at)
 
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_, err := n.TryAllocate(ctx, nil)
+		_, err = n.TryAllocate(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 2*time.Second, w.Now()-at)
@@ -158,7 +76,7 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeOf(allocator.PoolConfig[string]{Source: (&slowSource{has: many("s", 3)}).list})
+				n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(0, many("s", 3)...)})
 				w.Advance(time.Second)
 				ended := make(chan error, 1)
 				begun := false

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/values"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -73,7 +75,7 @@ type trial interface {
 
 // health is what checks the resources of a pool.
 type health[T any] struct {
-	values  *values[T]
+	values  *values.Store[T]
 	healthy func(context.Context, T) error // nil: all are
 	rest    time.Duration
 	tell    func(observe.Event)
@@ -123,7 +125,7 @@ func (h *health[T]) run(ctx context.Context, resources iter.Seq2[ResourceInfo, e
 		h.tell(observe.Event{Kind: observe.HealthProgress, Count: report.Checked})
 	}
 	if err != nil && ctx.Err() != nil {
-		err = endOfContext(ctx)
+		err = caller.EndOf(ctx)
 	}
 	h.tell(observe.Event{Kind: observe.HealthChecked, Count: report.Checked, Err: err})
 	return report, err
@@ -138,7 +140,7 @@ func (h *health[T]) checkAll(ctx, more context.Context, resources iter.Seq2[Reso
 	for info, err := range resources {
 		switch {
 		case more.Err() != nil:
-			err = endOfContext(more)
+			err = caller.EndOf(more)
 			fallthrough
 		case err != nil:
 			verdicts <- verdict{err: err}
@@ -150,7 +152,7 @@ func (h *health[T]) checkAll(ctx, more context.Context, resources iter.Seq2[Reso
 		select {
 		case slots <- struct{}{}:
 		case <-more.Done():
-			verdicts <- verdict{err: endOfContext(more)}
+			verdicts <- verdict{err: caller.EndOf(more)}
 			return
 		}
 		checks.Go(func() {
@@ -166,7 +168,7 @@ func (h *health[T]) check(ctx context.Context, resource string) verdict {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil: // before ErrBusy: a deadline that passed matches that too
-		return verdict{err: endOfContext(ctx)}
+		return verdict{err: caller.EndOf(ctx)}
 	case errors.Is(err, berth.ErrBusy), errors.Is(err, ErrAbsent):
 		return verdict{skipped: true}
 	default:
@@ -194,8 +196,8 @@ func (h *health[T]) try(ctx, within context.Context, resource string) verdict {
 	switch {
 	case fault == nil:
 	case ctx.Err() != nil:
-		return verdict{err: endOfContext(ctx)}
-	case h.values.isClosed():
+		return verdict{err: caller.EndOf(ctx)}
+	case h.values.Closed():
 		return verdict{err: berth.ErrClosed}
 	case within.Err() != nil:
 		return verdict{skipped: true}
@@ -206,25 +208,25 @@ func (h *health[T]) try(ctx, within context.Context, resource string) verdict {
 // ask returns what is wrong with a resource, whose value it drops then.
 func (h *health[T]) ask(within context.Context, resource string) error {
 	var value T
-	if err := caught("Open", func() (err error) {
+	if err := caller.Catch("Open", func() (err error) {
 		limited, stop := h.limited(within)
 		defer stop()
-		value, err = h.values.take(limited, resource)
+		value, err = h.values.Take(limited, resource)
 		return err
 	}); err != nil {
 		return err
 	}
-	defer h.values.give(resource)
+	defer h.values.Give(resource)
 	if h.healthy == nil {
 		return nil
 	}
-	fault := caught("Healthy", func() error {
+	fault := caller.Catch("Healthy", func() error {
 		limited, stop := h.limited(within)
 		defer stop()
 		return h.healthy(limited, value)
 	})
 	if fault != nil && within.Err() == nil {
-		h.values.drop(resource)
+		h.values.Drop(resource)
 	}
 	return fault
 }

@@ -15,13 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/values"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// clinic is a pool whose resources are checked, without a server.
+var errMyOwn = errors.New("my own reason")
+
+// clinic is a pool whose resources are checked, without a server. The value of a
+// resource is its key.
 type clinic struct {
-	*things
-	health health[thing]
+	t      *testing.T
+	health health[string]
+
+	// before is called in each Open, and may fail it.
+	before func(ctx context.Context, resource string) error
 
 	list    []ResourceInfo
 	listErr error // ends the listing after list
@@ -29,12 +36,14 @@ type clinic struct {
 	// refuses says what a lease or a release of a resource fails with; nil for none.
 	refuses func(call, resource string) error
 
-	mu    sync.Mutex
-	holds map[string]*checkup // guarded by mu
-	now   int                 // guarded by mu: how many are held
-	most  int                 // guarded by mu: how many were at once
-	gave  []string            // guarded by mu: "resource rest reason", as released
-	told  []string            // guarded by mu
+	mu     sync.Mutex
+	opened []string            // guarded by mu: the values, in order
+	closed []string            // guarded by mu: the values, in order
+	holds  map[string]*checkup // guarded by mu
+	now    int                 // guarded by mu: how many are held
+	most   int                 // guarded by mu: how many were at once
+	gave   []string            // guarded by mu: "resource rest reason", as released
+	told   []string            // guarded by mu
 }
 
 // checkup is a hold on a resource of a clinic.
@@ -46,17 +55,17 @@ type checkup struct {
 }
 
 // newClinic has free resources of these names.
-func newClinic(t *testing.T, healthy func(context.Context, thing) error, resources ...string) *clinic {
+func newClinic(t *testing.T, healthy func(context.Context, string) error, resources ...string) *clinic {
 	t.Helper()
-	c := &clinic{things: newThings(t), holds: make(map[string]*checkup)}
+	c := &clinic{t: t, holds: make(map[string]*checkup)}
 	for _, resource := range resources {
 		c.list = append(c.list, ResourceInfo{Resource: resource, State: Free})
 	}
-	c.health = health[thing]{
+	c.health = health[string]{
 		limited: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Hour)
 		},
-		values: c.values, healthy: healthy, rest: time.Minute, lease: c.lease,
+		values: values.New(c.open, c.close, nil), healthy: healthy, rest: time.Minute, lease: c.lease,
 		tell: func(ev observe.Event) {
 			text := fmt.Sprint(ev.Kind, " ", ev.Resource, ev.Count)
 			if ev.Err != nil {
@@ -68,6 +77,25 @@ func newClinic(t *testing.T, healthy func(context.Context, thing) error, resourc
 		},
 	}
 	return c
+}
+
+func (c *clinic) open(ctx context.Context, resource string) (string, error) {
+	if c.before != nil {
+		if err := c.before(ctx, resource); err != nil {
+			return "", err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.opened = append(c.opened, resource)
+	return resource, nil
+}
+
+func (c *clinic) close(value string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = append(c.closed, value)
+	return nil
 }
 
 func (c *clinic) all() iter.Seq2[ResourceInfo, error] {
@@ -131,19 +159,21 @@ func (c *clinic) hold(resource string) *checkup {
 	return c.holds[resource]
 }
 
-// over fails unless all is given back and nobody uses a value.
+// over fails unless all is given back, and nobody uses a value, so that each is closed
+// when it is dropped.
 func (c *clinic) over() {
 	c.t.Helper()
 	require.Empty(c.t, c.holds)
-	for resource, k := range c.kept {
-		require.Zero(c.t, k.users, resource)
+	for _, info := range c.list {
+		c.health.values.Drop(info.Resource)
 	}
+	require.ElementsMatch(c.t, c.opened, c.closed)
 }
 
 func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, func(_ context.Context, v thing) error {
-		switch v.resource {
+	c := newClinic(t, func(_ context.Context, value string) error {
+		switch value {
 		case "bad":
 			return errMyOwn
 		case "panics":
@@ -163,8 +193,8 @@ func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 	require.Equal(t, []string{"good 0s ", "bad 1m0s my own reason", "shut 1m0s no answer"}, c.gave[:3])
 	require.Contains(t, c.gave[3], "panics 1m0s berth: Healthy panicked: mine")
 	require.Equal(t, "fine 0s ", c.gave[4])
-	require.Equal(t, []int{2, 4}, c.closes(), "bad and panics")
-	require.ElementsMatch(t, []string{"good", "fine"}, c.idle())
+	require.Equal(t, []string{"bad", "panics"}, c.closed)
+	require.ElementsMatch(t, []string{"good", "fine"}, c.health.values.Idle())
 	require.Equal(t, []string{
 		"health_progress 1",
 		"unhealthy bad0 my own reason", "health_progress 2",
@@ -194,7 +224,7 @@ func TestWhatIsNotFreeIsLeftAlone(t *testing.T) {
 	report, err := c.check(context.Background(), 3)
 	require.NoError(t, err)
 	require.Equal(t, HealthReport{Checked: 1, Healthy: 1, Skipped: 4}, report)
-	require.Equal(t, 1, c.opened, "without Healthy only Open is tried")
+	require.Equal(t, []string{"free"}, c.opened, "without Healthy only Open is tried")
 	require.Equal(t, []string{"health_progress 1", "health_checked 1"}, c.told)
 	c.over()
 }
@@ -204,7 +234,7 @@ func TestAsManyAsThereAreWorkersAreCheckedAtOnce(t *testing.T) {
 	for _, workers := range []int{1, 4, 1 << 40} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			c := newClinic(t, func(context.Context, thing) error {
+			c := newClinic(t, func(context.Context, string) error {
 				time.Sleep(time.Second)
 				return nil
 			}, strings.Split("abcdefghij", "")...)
@@ -227,8 +257,8 @@ func TestTheEndOfTheContextEndsTheCheckSoonAndCondemnsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithCancelCause(context.Background())
-		c := newClinic(t, func(ctx context.Context, v thing) error {
-			if v.resource == "a" {
+		c := newClinic(t, func(ctx context.Context, value string) error {
+			if value == "a" {
 				return nil
 			}
 			<-ctx.Done()
@@ -242,7 +272,7 @@ func TestTheEndOfTheContextEndsTheCheckSoonAndCondemnsNothing(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(began))
 		slices.Sort(c.gave)
 		require.Equal(t, []string{"a 0s ", "b 0s ", "c 0s "}, c.gave)
-		require.Empty(t, c.closes())
+		require.Empty(t, c.closed)
 		require.Equal(t, []string{"health_progress 1", "health_checked 1 context canceled; my own reason"}, c.told)
 		c.over()
 
@@ -286,7 +316,7 @@ func TestALostHoldSaysNothingOfItsResource(t *testing.T) {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			}
-			c = newClinic(t, func(ctx context.Context, v thing) error { return lost(ctx, "Healthy", v.resource) }, "a", "b")
+			c = newClinic(t, func(ctx context.Context, value string) error { return lost(ctx, "Healthy", value) }, "a", "b")
 			c.before = func(ctx context.Context, resource string) error { return lost(ctx, "Open", resource) }
 			c.refuses = func(call, resource string) error {
 				if call == "release" && resource == "a" {
@@ -298,7 +328,7 @@ func TestALostHoldSaysNothingOfItsResource(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
 			require.Equal(t, []string{"a 0s ", "b 0s "}, c.gave)
-			require.Empty(t, c.closes())
+			require.Empty(t, c.closed)
 			c.over()
 		})
 	}
@@ -337,7 +367,7 @@ func TestAnErrorOfTheServerEndsTheCheckAndWhatWasFoundIsReturned(t *testing.T) {
 func TestAClosedClientCondemnsNothing(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, nil, "a", "b")
-	require.NoError(t, c.closeAll())
+	c.health.values.Close()
 	report, err := c.check(context.Background(), 1)
 	require.Equal(t, berth.ErrClosed, err)
 	require.Zero(t, report)
@@ -347,21 +377,9 @@ func TestAClosedClientCondemnsNothing(t *testing.T) {
 	c.over()
 }
 
-// Who shares a resource keeps its value.
-func TestAValueThatOthersUseIsClosedAfterThem(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, func(context.Context, thing) error { return errMyOwn }, "a")
-	c.use("a")
-	_, err := c.check(context.Background(), 1)
-	require.NoError(t, err)
-	require.Empty(t, c.closes())
-	c.give("a")
-	require.Equal(t, []int{1}, c.closes())
-}
-
 func TestALongErrorIsCutForTheReason(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, func(context.Context, thing) error { return errors.New(strings.Repeat("я", 300)) }, "a")
+	c := newClinic(t, func(context.Context, string) error { return errors.New(strings.Repeat("я", 300)) }, "a")
 	_, err := c.check(context.Background(), 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a 1m0s " + strings.Repeat("я", 256)}, c.gave)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -53,7 +54,7 @@ type opened[T any] struct {
 // for an Open, when that has returned. So a resource that hangs is found out, however
 // short its callers' patience.
 func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
-	if kept, there := p.values.there(hold.Resource()); there {
+	if kept, there := p.values.TryTake(hold.Resource()); there {
 		return p.usable(ctx, hold, opened[T]{value: kept})
 	}
 	var none T
@@ -80,7 +81,7 @@ func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
 		return p.usable(ctx, hold, o)
 	case <-ctx.Done():
 		if first.CompareAndSwap(false, true) {
-			return none, fmt.Errorf("%w while Open ran", endOfContext(ctx))
+			return none, fmt.Errorf("%w while Open ran", caller.EndOf(ctx))
 		}
 		return p.usable(ctx, hold, <-result)
 	}
@@ -98,7 +99,7 @@ func (p *Pool[T]) take(ctx context.Context, hold *engine.Hold, o *opened[T]) {
 			o.stack = debug.Stack() // the caller panics elsewhere
 		}
 	}()
-	o.value, o.err = p.values.take(limited, hold.Resource())
+	o.value, o.err = p.values.Take(limited, hold.Resource())
 }
 
 // usable takes what came of an Open. It gives the hold back if that is of no use, and
@@ -120,7 +121,7 @@ func (p *Pool[T]) usable(ctx context.Context, hold *engine.Hold, o opened[T]) (T
 		p.blame(ctx, hold, o.err, observe.OpenFailed)
 		return o.value, o.err
 	case o.err == nil:
-		p.values.give(hold.Resource())
+		p.values.Give(hold.Resource())
 	default:
 		ended = fmt.Errorf("%w while Open ran: %v", ended, o.err) //nolint:errorlint // that Open was told to stop is not the caller's doing
 	}
@@ -134,7 +135,7 @@ func (p *Pool[T]) leave(hold *engine.Hold, o opened[T]) {
 		o.err, o.panicked = fmt.Errorf("berth: Open panicked: %v", o.panicked), nil
 	}
 	if _, err := p.usable(context.Background(), hold, o); err == nil {
-		p.values.give(hold.Resource())
+		p.values.Give(hold.Resource())
 		hold.Drop()
 	}
 }
@@ -177,7 +178,7 @@ func (p *Pool[T]) reject(ctx context.Context, hold *engine.Hold, bad error, kind
 func (p *Pool[T]) blame(ctx context.Context, hold *engine.Hold, bad error, kind observe.Kind) {
 	resource := hold.Resource()
 	p.core.client.engine.Event(kind, hold.Claim(), func(ev *observe.Event) { ev.Err = bad })
-	p.values.drop(resource)
+	p.values.Drop(resource)
 	_ = p.core.releaseResting(ctx, hold, p.cfg.FailureRest, cutReason(bad.Error())) // the observer is told where it fails
 }
 
@@ -194,7 +195,7 @@ func (p *Pool[T]) failed(ctx context.Context, hold *engine.Hold, cause error) er
 		refusal.Reason = berth.ReasonCancelled
 		fallthrough
 	case ctx.Err() != nil && !errors.Is(cause, ctx.Err()):
-		refusal.Cause = errors.Join(endOfContext(ctx), cause)
+		refusal.Cause = errors.Join(caller.EndOf(ctx), cause)
 	}
 	return refusal
 }
@@ -205,7 +206,7 @@ func (p *Pool[T]) gaveUp(ctx context.Context, refusal *berth.AcquireError, waite
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		refusal.Reason = berth.ReasonTimedOut
 	}
-	refusal.Cause = endOfContext(ctx)
+	refusal.Cause = caller.EndOf(ctx)
 	return refusal
 }
 
@@ -219,7 +220,7 @@ func (p *Pool[T]) outOfTime(hold *engine.Hold, waited time.Duration, last error)
 // unfilled says beside a refusal why the pool is empty, where its Source has failed.
 func (p *Pool[T]) unfilled(err error) error {
 	refusal, ok := errors.AsType[*berth.AcquireError](err)
-	last := p.refresher.lastError()
+	last := p.refresher.LastError()
 	if !ok || refusal.Capacity > 0 || last == nil || refusal.Reason == berth.ReasonFailed || refusal.Reason == berth.ReasonClosed {
 		return err
 	}

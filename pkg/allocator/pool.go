@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/refresh"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/values"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -113,7 +115,7 @@ func (c PoolConfig[T]) withDefaults() PoolConfig[T] {
 }
 
 func (c PoolConfig[T]) validate() error {
-	if c.Open == nil && !valuesAreKeys[T]() {
+	if _, key := any(*new(T)).(string); c.Open == nil && !key {
 		return berth.Invalid("Open", "it is needed to make a %T of a resource", *new(T))
 	}
 	if c.OpenTimeout < 0 {
@@ -160,9 +162,9 @@ func (c PoolConfig[T]) validate() error {
 type Pool[T any] struct {
 	core   *core
 	cfg    PoolConfig[T]
-	values *values[T]
+	values *values.Store[T]
 
-	refresher *refresher // nil where there is nothing to keep
+	refresher *refresh.Refresher // nil where there is nothing to keep
 }
 
 // NewPool returns the pool of a name. Same name, same pool, in every process. It
@@ -188,7 +190,7 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 		},
 		cfg: cfg,
 	}
-	p.values = newValues(cfg.Open, cfg.Close, func(resource string, err error) {
+	p.values = values.New(cfg.Open, cfg.Close, func(resource string, err error) {
 		p.core.tell(observe.Event{Kind: observe.CloseFailed, Resource: resource, Err: err})
 	})
 	if err := client.enter(name, p); err != nil {
@@ -197,19 +199,13 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 	return p, nil
 }
 
-// start begins what goes on in the background.
-func (p *Pool[T]) start() { p.refresher = refresherOf(p) }
+func (p *Pool[T]) kick() { p.refresher.Kick() }
 
-// kick has the source asked soon, as the pool was found empty.
-func (p *Pool[T]) kick() { p.refresher.kick() }
+func (p *Pool[T]) cancel() { p.refresher.End() }
 
-// cancel has it end.
-func (p *Pool[T]) cancel() { p.refresher.end() }
-
-// stop waits for its end, and closes the values.
 func (p *Pool[T]) stop() {
-	_ = p.refresher.stop(context.Background())
-	_ = p.values.closeAll() // the observer is told
+	p.refresher.Stop()
+	p.values.Close()
 }
 
 // Name is the name of the pool.

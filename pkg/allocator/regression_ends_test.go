@@ -66,25 +66,6 @@ func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
 	}
 }
 
-// The hold of what has left is given back by Close, and its value closed by a
-// goroutine of its own.
-func TestCloseWaitsForAValueThatIsBeingClosed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		shut := false
-		d := w.desk(allocator.PoolConfig[string]{}, func(string) error {
-			<-time.After(time.Second)
-			shut = true
-			return nil
-		})
-		d.takes("a", nil)
-		require.NoError(t, change(d.Remove(ctx, []string{"a"})))
-		require.NoError(t, d.client.Close(ctx))
-		require.True(t, shut)
-	})
-}
-
 // The usual deferred Close: ctx has ended, and a hold cannot be given back.
 func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

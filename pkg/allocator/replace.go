@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/berth-go/berth/internal/caller"
 )
 
 // replace has the pool hold these resources and no others, after what this process
@@ -12,7 +14,7 @@ func (p *core) replace(ctx context.Context, resources []string, expiry time.Dura
 	select {
 	case p.replacing <- struct{}{}:
 	case <-ctx.Done():
-		return Change{}, endOfContext(ctx)
+		return Change{}, caller.EndOf(ctx)
 	}
 	defer func() { <-p.replacing }()
 	const flushes = 3 // as many are bad luck, more are something else

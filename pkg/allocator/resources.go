@@ -122,7 +122,7 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 	}
 	change, err := p.core.remove(ctx, resources)
 	for _, resource := range resources {
-		p.values.drop(resource)
+		p.values.Drop(resource)
 	}
 	return change, err
 }
@@ -153,9 +153,9 @@ func (p *Pool[T]) replace(ctx context.Context, resources []string, o AddOptions)
 		for _, resource := range resources {
 			stay[resource] = true
 		}
-		for _, resource := range p.values.idle() {
+		for _, resource := range p.values.Idle() {
 			if !stay[resource] {
-				p.values.drop(resource)
+				p.values.Drop(resource)
 			}
 		}
 	}

@@ -185,23 +185,3 @@ func TestASharerThatDiesLeavesTheOthersAlone(t *testing.T) {
 		require.Equal(t, 2, w.inspect().Holders)
 	})
 }
-
-// Those who share a resource in one process share its value.
-func TestSharersOfOneProcessShareTheValue(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.addFor(2, "a")
-		opened, closed := 0, 0
-		n := w.nodeOf(allocator.PoolConfig[string]{
-			Open:  func(_ context.Context, key string) (string, error) { opened++; return key, nil },
-			Close: func(string) error { closed++; return nil },
-		})
-		one, two := n.takes("a", nil), n.takes("a", nil)
-		require.Equal(t, 1, opened)
-		_, err := n.Remove(t.Context(), []string{"a"})
-		require.NoError(t, err)
-		w.release(one)
-		require.Zero(t, closed, "the other one uses it")
-		w.release(two)
-		require.Equal(t, 1, closed)
-	})
-}

@@ -11,24 +11,6 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func TestAValueIsOpenedOncePerProcess(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		d, other := w.desk(allocator.PoolConfig[string]{}, nil), w.desk(allocator.PoolConfig[string]{}, nil)
-		for range 3 {
-			w.release(d.takes("a", nil))
-			w.release(other.takes("b", nil))
-			w.release(d.takes("a", nil))
-			w.release(d.takes("b", nil))
-		}
-		opened, closed := d.lists()
-		require.ElementsMatch(t, []string{"a", "b"}, opened)
-		require.Empty(t, closed, "a release closes nothing")
-		opened, _ = other.lists()
-		require.Equal(t, []string{"b"}, opened)
-	})
-}
-
 func TestAValueIsClosedWhenItsResourceIsRemoved(t *testing.T) {
 	for name, remove := range map[string]func(*desk) error{
 		"Remove": func(d *desk) error { return change(d.Remove(context.Background(), []string{"a", "b"})) },
@@ -44,6 +26,8 @@ func TestAValueIsClosedWhenItsResourceIsRemoved(t *testing.T) {
 				w.release(d.takes("a", nil))
 				held := d.takes("b", nil)
 				w.release(d.takes("a", nil))
+				opened, _ := d.lists()
+				require.Equal(t, []string{"a", "b"}, opened, "once")
 				require.NoError(t, remove(d))
 				d.requireClosed("a") // b is in use
 				require.NoError(t, held.Err())
@@ -75,27 +59,6 @@ func TestAValueIsClosedWithTheReleaseOfALeavingResource(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Another process's call is noticed within RefreshEvery.
-func TestAValueIsClosedAfterAnotherProcessHasRemovedItsResource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		d := w.desk(allocator.PoolConfig[string]{RefreshEvery: time.Minute}, nil)
-		w.release(d.takes("a", nil))
-		held := d.takes("b", nil)
-		require.NoError(t, change(w.pool.Clear(t.Context())))
-		d.requireClosed()
-		w.Advance(2 * time.Minute)
-		d.requireClosed("a")
-		require.NoError(t, held.Err())
-		w.release(held)
-		d.requireClosed("a", "b")
-		w.add("a")
-		w.release(d.takes("a", nil))
-		opened, _ := d.lists()
-		require.Equal(t, []string{"a", "b", "a"}, opened)
-	})
 }
 
 // What ends without its holder has its value kept for the next; it is closed with the

@@ -1,4 +1,4 @@
-package allocator
+package refresh
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestOneNodeAtATimeAsksTheSourceAndAnotherGoesOnWhenItIsGone(t *testing.T) {
 				defer mu.Unlock()
 				asks = append(asks, fmt.Sprintf("node %d at %v", n, time.Since(s.began)))
 				return []string{"a", "b"}, nil
-			}, func(cfg *refreshConfig) {
+			}, func(cfg *Config) {
 				cfg.jitter = func(time.Duration) time.Duration { return time.Duration(n) * time.Millisecond }
 			}))
 			synctest.Wait()
@@ -45,7 +45,7 @@ func TestOneNodeAtATimeAsksTheSourceAndAnotherGoesOnWhenItIsGone(t *testing.T) {
 		require.Equal(t, []string{"node 0 at 0s", "node 0 at 30s"}, asked())
 		require.Equal(t, []string{"refreshed 2", "refreshed 2"}, all[0].told())
 		require.Empty(t, all[1].told())
-		require.NoError(t, all[0].stop(t.Context()))
+		all[0].Stop()
 		after(2 * time.Second)
 		require.Equal(t, []string{"node 0 at 0s", "node 0 at 30s", "node 1 at 1m0.001s"}, asked())
 		require.Equal(t, [][]string{{"a", "b"}, {"a", "b"}, {"a", "b"}}, s.seen().replaces)
@@ -59,14 +59,8 @@ func TestWhatIsWrongWithAnAnswerIsReportedAndChangesNothing(t *testing.T) {
 		source func(context.Context) ([]string, error)
 		says   string
 	}{
-		{"an error", func(context.Context) ([]string, error) { return []string{"a"}, errMyOwn }, "my own reason"},
+		{"an error", func(context.Context) ([]string, error) { return []string{"a"}, errMine }, "my own reason"},
 		{"a panic", func(context.Context) ([]string, error) { panic("mine") }, "berth: Source panicked: mine"},
-		{"nothing", returns(), "berth: Source returned no resources; AllowEmpty lets that empty the pool"},
-		{"an empty key", returns("a", ""), "berth: element 1 of what Source returned: berth: invalid resource: a key must not be empty"},
-		{
-			"a long key", returns(strings.Repeat("k", 1025)),
-			`berth: element 0 of what Source returned: berth: invalid resource: "` + strings.Repeat("k", 40) + `"... has 1025 bytes, more than 1024`,
-		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +74,7 @@ func TestWhatIsWrongWithAnAnswerIsReportedAndChangesNothing(t *testing.T) {
 					return c.source(ctx)
 				})
 				synctest.Wait()
-				require.Equal(t, []string{"refresh_failed " + c.says}, r.told())
+				require.Equal(t, []string{"failed " + c.says}, r.told())
 				require.Empty(t, s.seen().replaces)
 				after(firstRetry - time.Millisecond)
 				require.EqualValues(t, 1, calls.Load())
@@ -103,33 +97,11 @@ func TestASourceThatFailsIsAskedAgainSoonAndThenLessAndLessOften(t *testing.T) {
 			if len(asked) == 8 {
 				return []string{"good"}, nil
 			}
-			return nil, errMyOwn
+			return nil, errMine
 		})
 		after(3 * time.Minute)
 		// Once it has answered, as often as ever, and after that the first retry is soon again.
 		require.Equal(t, seconds(0, 1, 3, 7, 15, 31, 61, 91, 121, 122), asked[:10])
-	})
-}
-
-func TestAnEmptyAnswerEmptiesThePoolWhereThatIsAllowed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
-		r := s.refreshes(t, returns(), func(cfg *refreshConfig) { cfg.allowEmpty = true })
-		synctest.Wait()
-		require.Equal(t, [][]string{{}}, s.seen().replaces)
-		require.Equal(t, []string{"refreshed 0"}, r.told())
-	})
-}
-
-func TestRepeatsInAnAnswerAreDropped(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
-		r := s.refreshes(t, returns("b", "a", "b", "\xff"))
-		synctest.Wait()
-		require.Equal(t, [][]string{{"b", "a", "\xff"}}, s.seen().replaces)
-		require.Equal(t, []string{"refreshed 3"}, r.told())
 	})
 }
 
@@ -140,7 +112,7 @@ func TestTheTurnIsKeptWhileTheSourceAndTheReplaceTakeLong(t *testing.T) {
 		s.slow = 35 * time.Second
 		s.fail(func(call string) error {
 			if call == "stay" && len(s.stays) == 2 {
-				return errMyOwn // made good by the next
+				return errMine // made good by the next
 			}
 			return nil
 		})
@@ -175,13 +147,13 @@ func TestAnErrorOfTheServerIsReportedAndAskedAgain(t *testing.T) {
 				s := newTurns()
 				s.fail(func(c string) error {
 					if c == call {
-						return ErrSuperseded
+						return errMine
 					}
 					return nil
 				})
 				r := s.refreshes(t, returns("a"))
 				synctest.Wait()
-				require.Equal(t, []string{"refresh_failed berth: superseded by a newer replace"}, r.told())
+				require.Equal(t, []string{"failed my own reason"}, r.told())
 				s.fail(nil)
 				if call == "turn" {
 					after(turnRetry)
@@ -207,25 +179,38 @@ func TestStopEndsTheSourceAndWaitsForIt(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, r.stop(ctx), context.DeadlineExceeded, "it waits as long as it may")
-		synctest.Wait()
+		stopped := make(chan struct{})
+		go func() { r.Stop(); close(stopped) }()
+		after(time.Hour)
 		require.ErrorIs(t, cause, berth.ErrClosed)
+		select {
+		case <-stopped:
+			t.Error("Source runs still")
+		default:
+		}
 		close(let)
-		require.NoError(t, r.stop(context.Background()))
-		require.NoError(t, r.stop(context.Background()))
+		<-stopped
+		r.Stop()
 		require.Empty(t, r.told(), "the end of the client is no fault of Source's")
 		require.Empty(t, s.seen().replaces)
 		after(2 * every)
 		require.Len(t, s.seen().asked, 1)
-		r.kick()
-		require.NoError(t, (*refresher)(nil).stop(context.Background()))
-		(*refresher)(nil).kick()
+		r.Kick()
+		require.True(t, r.Fill(context.Background()), "nobody waits for what has ended")
 	})
 }
 
-func TestRefreshAsksNowOnTheCallersGoroutineWhoseverTurnItIs(t *testing.T) {
+func TestWithoutARefresherThereIsNothingToDo(t *testing.T) {
+	t.Parallel()
+	var none *Refresher
+	none.Kick()
+	require.False(t, none.Fill(context.Background()))
+	require.NoError(t, none.LastError())
+	none.End()
+	none.Stop()
+}
+
+func TestNowAsksOnTheCallersGoroutineWhoseverTurnItIs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns()
@@ -234,50 +219,54 @@ func TestRefreshAsksNowOnTheCallersGoroutineWhoseverTurnItIs(t *testing.T) {
 		r := s.refreshes(t, func(context.Context) ([]string, error) {
 			stack := make([]byte, 1<<16)
 			calls, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), "created by")
-			here = strings.Contains(calls, ".(*refresher).refreshNow(")
+			here = strings.Contains(calls, ".(*Refresher).Now(")
 			return answer, fault
 		})
 		synctest.Wait()
 		require.False(t, here)
 		asked := len(s.seen().asked)
 
-		answer = []string{"b", "c", "b"}
-		change, err := r.refreshNow(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, Change{Added: 2}, change)
+		answer = []string{"b", "c"}
+		var now [][]string
+		replace := func(_ context.Context, resources []string) error {
+			now = append(now, resources)
+			return nil
+		}
+		s.leave("idle")
+		r.mu.Lock()
+		r.idles = []string{"idle"}
+		r.mu.Unlock()
+		require.NoError(t, r.Now(context.Background(), replace))
 		require.True(t, here)
-		require.Equal(t, [][]string{{"a"}, {"b", "c"}}, s.seen().replaces)
+		require.Equal(t, []string{"idle"}, r.dropped())
+		require.Equal(t, [][]string{{"b", "c"}}, now)
+		require.Equal(t, [][]string{{"a"}}, s.seen().replaces)
 		require.Len(t, s.seen().asked, asked)
 
-		fault = errMyOwn
-		_, err = r.refreshNow(context.Background())
-		require.Equal(t, errMyOwn, err)
-		answer, fault = nil, nil
-		_, err = r.refreshNow(context.Background())
-		require.ErrorIs(t, err, errEmpty)
-		answer = []string{"a"}
-		s.fail(func(string) error { return ErrSuperseded })
-		change, err = r.refreshNow(context.Background())
-		require.ErrorIs(t, err, ErrSuperseded)
-		require.Equal(t, Change{Added: 1}, change, "what was done before")
-		require.Equal(t, []string{
-			"refreshed 1", "refreshed 2", "refresh_failed my own reason", "refresh_failed " + errEmpty.Error(),
-			"refresh_failed berth: superseded by a newer replace",
-		}, r.told())
+		fault = errMine
+		require.Equal(t, errMine, r.Now(context.Background(), replace))
+		require.Equal(t, errMine, r.LastError())
+		fault = nil
+		require.NoError(t, r.Now(context.Background(), replace))
+		require.NoError(t, r.LastError())
+		replace = func(context.Context, []string) error { return errOther }
+		require.Equal(t, errOther, r.Now(context.Background(), replace))
+		require.Equal(t, errOther, r.LastError())
+		require.Equal(t, []string{"refreshed 1", "refreshed 2", "failed my own reason", "refreshed 2", "failed another reason"}, r.told())
 	})
 }
 
-func TestAPanicInRefreshIsItsCallers(t *testing.T) {
+func TestAPanicInNowIsItsCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns()
 		r := s.refreshes(t, func(context.Context) ([]string, error) { panic("mine") })
 		synctest.Wait()
-		require.PanicsWithValue(t, "mine", func() { _, _ = r.refreshNow(context.Background()) })
+		require.PanicsWithValue(t, "mine", func() { _ = r.Now(context.Background(), s.replace) })
 	})
 }
 
-func TestRefreshEndsWithItsContextAndWithTheClient(t *testing.T) {
+func TestNowEndsWithItsContextAndWithTheClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns()
@@ -290,16 +279,15 @@ func TestRefreshEndsWithItsContextAndWithTheClient(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancelCause(context.Background())
 		results := make(chan error, 2)
-		go func() { _, err := r.refreshNow(ctx); results <- err }()
+		go func() { results <- r.Now(ctx, s.replace) }()
 		synctest.Wait()
-		cancel(errMyOwn)
-		require.ErrorIs(t, <-results, errMyOwn)
-		go func() { _, err := r.refreshNow(context.Background()); results <- err }()
+		cancel(errMine)
+		require.ErrorIs(t, <-results, errMine)
+		go func() { results <- r.Now(context.Background(), s.replace) }()
 		synctest.Wait()
-		require.NoError(t, r.stop(context.Background()))
+		r.Stop()
 		require.ErrorIs(t, <-results, berth.ErrClosed)
-		_, err := r.refreshNow(context.Background())
-		require.ErrorIs(t, err, berth.ErrClosed)
+		require.ErrorIs(t, r.Now(context.Background(), s.replace), berth.ErrClosed)
 		require.EqualValues(t, 2, calls.Load(), "Source is not asked any more")
 	})
 }

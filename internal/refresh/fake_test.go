@@ -1,7 +1,8 @@
-package allocator
+package refresh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
 
-	"github.com/berth-go/berth/pkg/observe"
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	errMine  = errors.New("my own reason")
+	errOther = errors.New("another reason")
 )
 
 // every is how often the refreshers of these tests ask: its third is whole.
@@ -38,7 +44,7 @@ func newTurns() *turns { return &turns{began: time.Now(), gone: make(map[string]
 
 func (s *turns) refused(ctx context.Context, call string) error {
 	if ctx.Err() != nil {
-		return endOfContext(ctx)
+		return ctx.Err()
 	}
 	if s.refuses != nil {
 		return s.refuses(call)
@@ -71,20 +77,17 @@ func (s *turns) stay(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (s *turns) replace(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (Change, error) {
+func (s *turns) replace(ctx context.Context, resources []string) error {
 	if s.slow > 0 {
 		time.Sleep(s.slow)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if expiry != time.Hour || sharers != 3 || progress != nil {
-		return Change{}, fmt.Errorf("replaced with %v, %d", expiry, sharers)
-	}
 	if err := s.refused(ctx, "replace"); err != nil {
-		return Change{Added: 1}, err
+		return err
 	}
 	s.replaces = append(s.replaces, resources)
-	return Change{Added: len(resources)}, nil
+	return nil
 }
 
 func (s *turns) absent(ctx context.Context, resources []string) ([]string, error) {
@@ -140,30 +143,35 @@ func (s *turns) seen() seen {
 
 // refreshes is a refresher, and what it has told.
 type refreshes struct {
-	*refresher
-	mu     sync.Mutex
-	events []observe.Event // guarded by mu
-	idles  []string        // guarded by mu
-	drops  []string        // guarded by mu
+	*Refresher
+	mu    sync.Mutex
+	tells []string // guarded by mu
+	idles []string // guarded by mu
+	drops []string // guarded by mu
 }
 
 // refreshes starts a refresher without jitter, which the test's end stops.
-func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, error), change ...func(*refreshConfig)) *refreshes {
+func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, error), change ...func(*Config)) *refreshes {
 	t.Helper()
 	r := &refreshes{}
-	cfg := refreshConfig{
-		source: source, every: every, expiry: time.Hour, sharers: 3, server: s,
-		tell: func(ev observe.Event) {
+	cfg := Config{
+		Source: source, Every: every, Turn: s.turn, Stay: s.stay, Replace: s.replace, Absent: s.absent,
+		Tell: func(resources int, err error) {
+			text := fmt.Sprint("refreshed ", resources)
+			if err != nil {
+				first, _, _ := strings.Cut(err.Error(), "\n")
+				text = "failed " + first
+			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.events = append(r.events, ev)
+			r.tells = append(r.tells, text)
 		},
-		idle: func() []string {
+		Idle: func() []string {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return slices.Clone(r.idles)
 		},
-		drop: func(resource string) {
+		Drop: func(resource string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.drops = append(r.drops, resource)
@@ -174,26 +182,16 @@ func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, 
 	for _, f := range change {
 		f(&cfg)
 	}
-	r.refresher = newRefresher(cfg)
-	r.start()
-	t.Cleanup(func() { require.NoError(t, r.stop(context.Background())) })
+	r.Refresher = Start(cfg)
+	t.Cleanup(r.Stop)
 	return r
 }
 
-// told are the events so far, as text.
+// told is what was told so far.
 func (r *refreshes) told() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := []string{}
-	for _, ev := range r.events {
-		text := fmt.Sprint(ev.Kind, " ", ev.Count)
-		if ev.Err != nil {
-			first, _, _ := strings.Cut(ev.Err.Error(), "\n")
-			text = fmt.Sprint(ev.Kind, " ", first)
-		}
-		told = append(told, text)
-	}
-	return told
+	return slices.Clone(r.tells)
 }
 
 func (r *refreshes) dropped() []string {

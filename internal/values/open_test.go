@@ -1,9 +1,10 @@
-package allocator
+package values
 
 import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -116,11 +117,11 @@ func TestNothingIsOpenedUnderAContextThatHasEnded(t *testing.T) {
 	s := newThings(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := s.take(ctx, "r")
+	_, err := s.Take(ctx, "r")
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, s.opened)
 	s.use("r")
-	_, err = s.take(ctx, "r")
+	_, err = s.Take(ctx, "r")
 	require.NoError(t, err, "what is there needs no waiting")
 }
 
@@ -148,14 +149,14 @@ func TestAPanicOfOpenGoesToItsCallerAndTheNextOneOpens(t *testing.T) {
 		require.Nil(t, second.panicked)
 		require.NoError(t, second.err)
 		require.Equal(t, 1, s.kept["r"].users)
-		s.give("r")
-		s.drop("r")
+		s.Give("r")
+		s.Drop("r")
 		require.Equal(t, []int{2}, s.closes())
 		require.Empty(t, s.kept)
 	})
 }
 
-func TestAfterCloseAllNothingIsTakenAndALateValueIsClosed(t *testing.T) {
+func TestAfterCloseNothingIsTakenAndALateValueIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newThings(t)
@@ -163,11 +164,11 @@ func TestAfterCloseAllNothingIsTakenAndALateValueIsClosed(t *testing.T) {
 		s.before = func(context.Context, string) error { <-let; return nil }
 		first := s.begin(context.Background(), "r")
 		second := s.begin(context.Background(), "r")
-		require.NoError(t, s.closeAll())
+		s.Close()
 		synctest.Wait()
 		require.False(t, first.done)
 		require.ErrorIs(t, second.err, berth.ErrClosed, "who waits does not wait for the Open")
-		_, err := s.take(context.Background(), "r")
+		_, err := s.Take(context.Background(), "r")
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.Empty(t, s.closes())
 
@@ -191,21 +192,33 @@ func TestAnErrorOrAPanicOfCloseIsReportedAndStopsNothing(t *testing.T) {
 	}
 	for _, resource := range []string{"fails", "panics"} {
 		s.use(resource)
-		s.drop(resource)
-		s.give(resource)
+		s.Drop(resource)
+		s.Give(resource)
 	}
 	require.Equal(t, []int{1, 2}, s.closes())
 	require.Len(t, s.reports, 2)
 	require.Equal(t, `fails: berth: closing the value of "fails": my own reason`, s.reports[0])
 	require.Contains(t, s.reports[1], `berth: closing the value of "panics": berth: Close panicked: my own reason`)
-	require.Contains(t, s.reports[1], "values_open_test.go", "the stack")
+	require.Contains(t, s.reports[1], "open_test.go", "the stack")
 
 	s.use("fails")
 	s.use("panics")
-	err := s.closeAll()
-	require.ErrorIs(t, err, errMyOwn)
-	require.ErrorContains(t, err, `"fails"`)
-	require.ErrorContains(t, err, `"panics"`)
+	s.Close()
 	require.Len(t, s.reports, 4)
 	require.Equal(t, []int{1, 2, 3, 4}, s.closes())
+}
+
+func TestCloseWaitsForWhatIsBeingClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newThings(t)
+		s.during = func(thing) error { time.Sleep(time.Second); return nil }
+		s.use("r")
+		s.Drop("r")
+		go s.Give("r")
+		synctest.Wait()
+		began := time.Now()
+		s.Close()
+		require.Equal(t, time.Second, time.Since(began))
+	})
 }

@@ -1,4 +1,4 @@
-package allocator
+package values
 
 import (
 	"context"
@@ -9,7 +9,10 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // thing is a value: which resource it is of, and the number of its Open.
 type thing struct {
@@ -19,7 +22,7 @@ type thing struct {
 
 // things are values whose Opens and Closes are counted.
 type things struct {
-	*values[thing]
+	*Store[thing]
 	t *testing.T
 
 	// before is called in each Open, and may fail it; during in each Close.
@@ -37,7 +40,7 @@ type things struct {
 func newThings(t *testing.T) *things {
 	t.Helper()
 	s := &things{t: t, closed: make(map[thing]int), opening: make(map[string]bool)}
-	s.values = newValues(s.openOne, s.closeOne, func(resource string, err error) {
+	s.Store = New(s.openOne, s.closeOne, func(resource string, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.reports = append(s.reports, resource+": "+err.Error())
@@ -71,7 +74,7 @@ func (s *things) openOne(ctx context.Context, resource string) (thing, error) {
 }
 
 func (s *things) closeOne(v thing) error {
-	s.idle() // takes the lock, so a Close under it would never return
+	s.Idle() // takes the lock, so a Close under it would never return
 	s.mu.Lock()
 	s.closed[v]++
 	s.mu.Unlock()
@@ -84,7 +87,7 @@ func (s *things) closeOne(v thing) error {
 // use takes a resource, which must work.
 func (s *things) use(resource string) thing {
 	s.t.Helper()
-	v, err := s.take(context.Background(), resource)
+	v, err := s.Take(context.Background(), resource)
 	require.NoError(s.t, err)
 	require.Equal(s.t, resource, v.resource)
 	return v
@@ -120,7 +123,7 @@ func (s *things) begin(ctx context.Context, resource string) *taken {
 			r.panicked = recover()
 			r.done = true
 		}()
-		r.value, r.err = s.take(ctx, resource)
+		r.value, r.err = s.Take(ctx, resource)
 	}()
 	synctest.Wait()
 	return r

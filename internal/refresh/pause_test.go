@@ -1,4 +1,4 @@
-package allocator
+package refresh
 
 import (
 	"context"
@@ -17,11 +17,11 @@ func TestAKickAsksSoonButNotMoreThanOnceASecond(t *testing.T) {
 		r := s.refreshes(t, returns("a"))
 		after(5 * time.Second)
 		require.Equal(t, seconds(0), s.seen().asked)
-		r.kick()
+		r.Kick()
 		synctest.Wait()
 		require.Equal(t, seconds(0, 5), s.seen().asked, "at once: the last one was long ago")
 		for range 500 {
-			r.kick()
+			r.Kick()
 			after(10 * time.Millisecond)
 		}
 		require.Equal(t, seconds(0, 5, 6, 7, 8, 9, 10), s.seen().asked)
@@ -32,7 +32,7 @@ func TestAKickAsksSoonButNotMoreThanOnceASecond(t *testing.T) {
 		require.Len(t, s.seen().replaces, 2, "kicks have not moved the next refresh")
 
 		s.postpone(0) // as a flush does
-		r.kick()
+		r.Kick()
 		after(time.Second)
 		require.Len(t, s.seen().replaces, 3)
 	})
@@ -45,8 +45,8 @@ func TestAKickDuringARoundIsServedAfterIt(t *testing.T) {
 		let := make(chan struct{})
 		r := s.refreshes(t, func(context.Context) ([]string, error) { <-let; return []string{"a"}, nil })
 		synctest.Wait()
-		r.kick()
-		r.kick() // never blocks
+		r.Kick()
+		r.Kick() // never blocks
 		after(100 * time.Millisecond)
 		close(let)
 		after(time.Second)
@@ -54,11 +54,25 @@ func TestAKickDuringARoundIsServedAfterIt(t *testing.T) {
 	})
 }
 
-func TestAShortRefreshEveryIsKept(t *testing.T) {
+func TestAllKicksBeforeARoundAreServedByIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns()
-		s.refreshes(t, returns("a"), func(cfg *refreshConfig) { cfg.every = 100 * time.Millisecond })
+		r := s.refreshes(t, returns("a"))
+		for range 3 {
+			after(100 * time.Millisecond)
+			r.Kick()
+		}
+		after(10 * time.Second)
+		require.Equal(t, seconds(0, 1), s.seen().asked)
+	})
+}
+
+func TestAShortEveryIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns()
+		s.refreshes(t, returns("a"), func(cfg *Config) { cfg.Every = 100 * time.Millisecond })
 		after(time.Second)
 		require.Len(t, s.seen().replaces, 11)
 	})
@@ -69,34 +83,33 @@ func TestATurnThatIsAlwaysSomebodyElsesIsNoBusyLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns()
-		r := s.refreshes(t, returns("a"), func(cfg *refreshConfig) { cfg.server = never{s} })
+		r := s.refreshes(t, returns("a"), func(cfg *Config) { cfg.Turn = never(s) })
 		after(10*time.Second + time.Millisecond)
 		require.Len(t, s.seen().asked, 11)
 		require.Empty(t, r.told())
 	})
 }
 
-// never is a server where it is never this node's turn, and always about to be.
-type never struct{ *turns }
-
-func (n never) turn(ctx context.Context, d time.Duration) (bool, time.Duration, error) {
-	_, _, err := n.turns.turn(ctx, d)
-	return false, 0, err
+// never is a turn that is never this node's, and always about to be.
+func never(s *turns) func(context.Context, time.Duration) (bool, time.Duration, error) {
+	return func(ctx context.Context, d time.Duration) (bool, time.Duration, error) {
+		_, _, err := s.turn(ctx, d)
+		return false, 0, err
+	}
 }
 
 func TestThePausesOfManyNodesDifferALittle(t *testing.T) {
 	t.Parallel()
-	r := newRefresher(refreshConfig{})
 	different := make(map[time.Duration]bool)
 	for range 100 {
-		more := r.jitter(every)
+		more := jitter(every)
 		require.GreaterOrEqual(t, more, time.Duration(0))
 		require.LessOrEqual(t, more, every/20)
 		different[more] = true
 	}
 	require.Greater(t, len(different), 50)
-	require.Zero(t, r.jitter(0))
-	require.LessOrEqual(t, r.jitter(longestPause), longestPause/20)
+	require.Zero(t, jitter(0))
+	require.LessOrEqual(t, jitter(longestPause), longestPause/20)
 }
 
 func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
@@ -112,7 +125,7 @@ func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
 		}
 		r.mu.Unlock()
 		s.leave("idle 0", "idle 449", "in use")
-		r.kick() // without a Source there is nothing to ask for
+		r.Kick() // without a Source there is nothing to ask for
 		after(every - time.Millisecond)
 		require.Empty(t, s.seen().looks)
 		after(time.Millisecond)
@@ -122,7 +135,7 @@ func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
 		require.Equal(t, []string{"idle 0", "idle 449"}, r.dropped())
 		require.Empty(t, s.seen().asked)
 
-		s.fail(func(string) error { return errMyOwn })
+		s.fail(func(string) error { return errMine })
 		s.leave("idle 1")
 		after(every)
 		require.Len(t, r.dropped(), 2)
@@ -137,20 +150,20 @@ func TestValuesAreLookedUpAfterAReplaceAndNotWithEveryKick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns()
-		r := s.refreshes(t, returns("a"), func(cfg *refreshConfig) {
-			cfg.idle = func() []string { return []string{"idle"} }
+		r := s.refreshes(t, returns("a"), func(cfg *Config) {
+			cfg.Idle = func() []string { return []string{"idle"} }
 		})
 		synctest.Wait()
 		require.Len(t, s.seen().looks, 1, "after the first answer")
 		for range 10 {
 			after(time.Second)
-			r.kick()
+			r.Kick()
 		}
 		synctest.Wait()
 		require.Len(t, s.seen().asked, 11)
 		require.Len(t, s.seen().looks, 1)
 		s.postpone(0)
-		r.kick()
+		r.Kick()
 		after(time.Second)
 		require.Len(t, s.seen().looks, 2, "after the second answer")
 		s.postpone(time.Hour)

@@ -1,4 +1,4 @@
-package allocator
+package values
 
 import (
 	"context"
@@ -57,19 +57,19 @@ func TestAValueIsMadeOnceAndClosedWhenItWasDroppedAndNobodyUsesIt(t *testing.T) 
 				case 't':
 					s.use("r")
 				case 'g':
-					s.give("r")
+					s.Give("r")
 				case 'd':
-					s.drop("r")
+					s.Drop("r")
 				case 'c':
-					require.NoError(t, s.closeAll())
+					s.Close()
 				}
 			}
 			require.Equal(t, c.opened, s.opened)
 			require.ElementsMatch(t, c.closed, s.closes())
 			if c.idle {
-				require.Equal(t, []string{"r"}, s.idle())
+				require.Equal(t, []string{"r"}, s.Idle())
 			} else {
-				require.Empty(t, s.idle())
+				require.Empty(t, s.Idle())
 			}
 		})
 	}
@@ -80,11 +80,11 @@ func TestValuesOfDifferentResourcesHaveNothingInCommon(t *testing.T) {
 	s := newThings(t)
 	a, b := s.use("a"), s.use("b")
 	require.NotEqual(t, a.number, b.number)
-	s.give("a")
-	require.Equal(t, []string{"a"}, s.idle())
-	s.drop("b")
+	s.Give("a")
+	require.Equal(t, []string{"a"}, s.Idle())
+	s.Drop("b")
 	require.Empty(t, s.closes())
-	s.drop("a")
+	s.Drop("a")
 	require.Equal(t, []int{a.number}, s.closes())
 }
 
@@ -97,45 +97,40 @@ func TestWhatIsForgottenTakesNoRoom(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := s.take(context.Background(), "bad")
+	_, err := s.Take(context.Background(), "bad")
 	require.ErrorIs(t, err, errMyOwn)
 	s.use("good")
-	s.drop("good")
-	s.give("good")
+	s.Drop("good")
+	s.Give("good")
 	require.Empty(t, s.kept)
 }
 
 func TestWithoutOpenTheValueIsTheKeyAndNothingIsKept(t *testing.T) {
 	t.Parallel()
-	require.True(t, valuesAreKeys[string]())
-	require.False(t, valuesAreKeys[int]())
-	require.False(t, valuesAreKeys[any]())
-	require.False(t, valuesAreKeys[error]())
-
-	v := newValues[string](nil, func(string) error { panic("nothing is closed") }, nil)
-	value, err := v.take(context.Background(), "a\xff")
+	v := New[string](nil, func(string) error { panic("nothing is closed") }, nil)
+	value, err := v.Take(context.Background(), "a\xff")
 	require.NoError(t, err)
 	require.Equal(t, "a\xff", value)
-	require.Empty(t, v.idle())
-	v.drop("a\xff")
-	v.give("a\xff")
-	require.NoError(t, v.closeAll())
-	_, err = v.take(context.Background(), "a")
+	require.Empty(t, v.Idle())
+	v.Drop("a\xff")
+	v.Give("a\xff")
+	v.Close()
+	_, err = v.Take(context.Background(), "a")
 	require.ErrorIs(t, err, berth.ErrClosed)
 }
 
 func TestWithoutCloseAValueIsOnlyForgotten(t *testing.T) {
 	t.Parallel()
 	n := 0
-	v := newValues(func(context.Context, string) (int, error) { n++; return n, nil }, nil, nil)
+	v := New(func(context.Context, string) (int, error) { n++; return n, nil }, nil, nil)
 	for want := 1; want < 4; want++ {
-		got, err := v.take(context.Background(), "r")
+		got, err := v.Take(context.Background(), "r")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		v.give("r")
-		v.drop("r")
+		v.Give("r")
+		v.Drop("r")
 	}
-	require.NoError(t, v.closeAll())
+	v.Close()
 }
 
 // Whatever happens at once, no value is closed under its user, and each that was
@@ -164,7 +159,7 @@ func TestNoValueIsClosedUnderAUser(t *testing.T) {
 			for range 500 {
 				resource := fmt.Sprint(rand.IntN(3))
 				call, stop := context.WithTimeout(ctx, time.Duration(rand.IntN(20))*time.Microsecond)
-				v, err := s.take(call, resource)
+				v, err := s.Take(call, resource)
 				stop()
 				if err != nil {
 					continue
@@ -173,14 +168,14 @@ func TestNoValueIsClosedUnderAUser(t *testing.T) {
 				users.(*atomic.Int64).Add(1)
 				switch rand.IntN(4) {
 				case 0:
-					s.drop(resource)
+					s.Drop(resource)
 				case 1:
-					for _, idle := range s.idle() {
-						s.drop(idle)
+					for _, idle := range s.Idle() {
+						s.Drop(idle)
 					}
 				}
 				users.(*atomic.Int64).Add(-1)
-				s.give(resource)
+				s.Give(resource)
 			}
 		})
 	}
@@ -191,7 +186,7 @@ func TestNoValueIsClosedUnderAUser(t *testing.T) {
 		require.Empty(t, k.dropped)
 	}
 	closing.Store(true)
-	require.NoError(t, s.closeAll())
+	s.Close()
 	require.Positive(t, s.made)
 	require.Len(t, s.closes(), s.made)
 }

@@ -1,23 +1,26 @@
-package allocator
+// Package values keeps what a process has made of the resources of a pool: one value
+// for each resource. A value is opened when somebody first uses the resource here. It
+// is closed when it was dropped and nobody here uses the resource any more.
+package values
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 )
 
-// values keeps what PoolConfig.Open made of the resources, once per resource and
-// process, and counts who uses it here. It is safe for concurrent use. No function
-// of the caller's is called with its lock held.
-type values[T any] struct {
+// Store keeps what open made of the resources, once per resource, and counts who
+// uses each. It is safe for concurrent use. None of the functions that it was given
+// is called with its lock held.
+type Store[T any] struct {
 	open   func(context.Context, string) (T, error) // nil: the value is the key
 	shut   func(T) error                            // nil for nothing to do
 	report func(resource string, err error)         // is told an error of shut
 
-	over chan struct{}  // closed by closeAll
+	over chan struct{}  // closed by Close
 	ends sync.WaitGroup // values that are being closed; Add only under mu while not closed
 
 	mu     sync.Mutex
@@ -25,7 +28,7 @@ type values[T any] struct {
 	kept   map[string]*kept[T] // guarded by mu: what has a value, an Open under way, or users
 }
 
-// kept is what there is of one resource. It is guarded by values.mu.
+// kept is what there is of one resource. It is guarded by Store.mu.
 //
 // Users are counted by resource, not by value: where one value was dropped and
 // another opened while somebody uses the first, nobody can tell whose a user is.
@@ -33,7 +36,7 @@ type values[T any] struct {
 // later than its own last user, and is never under one.
 type kept[T any] struct {
 	users   int
-	current *T          // what the next take gets, nil for none
+	current *T          // what the next Take gets, nil for none
 	dropped []T         // closed when users is 0
 	opening *opening[T] // the Open under way, nil for none
 }
@@ -47,28 +50,23 @@ type opening[T any] struct {
 	err error
 }
 
-// newValues returns the values of a pool, none yet. Where open is nil, T is string.
-func newValues[T any](open func(context.Context, string) (T, error), shut func(T) error, report func(resource string, err error)) *values[T] {
-	return &values[T]{
+// New returns a store that has no value yet. Open makes the value of a resource. Where
+// it is nil, T must be string, and the value is the key of the resource. Shut closes a
+// value, nil for nothing to do; report is told its errors and panics.
+func New[T any](open func(context.Context, string) (T, error), shut func(T) error, report func(resource string, err error)) *Store[T] {
+	return &Store[T]{
 		open: open, shut: shut, report: report,
 		over: make(chan struct{}), kept: make(map[string]*kept[T]),
 	}
 }
 
-// valuesAreKeys says whether T is string, as it has to be without an Open.
-func valuesAreKeys[T any]() bool {
-	var none T
-	_, ok := any(none).(string)
-	return ok
-}
-
-// take returns the value of a resource, which Open makes if there is none, and
-// counts a user of it, who ends with give. One Open of a resource runs at a time,
+// Take returns the value of a resource, which Open makes if there is none, and
+// counts a user of it, who ends with Give. One Open of a resource runs at a time,
 // and who comes meanwhile waits for it or for its own ctx. It returns Open's error,
 // what ctx says of its end, or berth.ErrClosed.
-func (v *values[T]) take(ctx context.Context, resource string) (T, error) {
+func (v *Store[T]) Take(ctx context.Context, resource string) (T, error) {
 	for {
-		value, wait, err := v.tryTake(ctx, resource)
+		value, wait, err := v.takeOrOpen(ctx, resource)
 		if wait == nil {
 			return value, err
 		}
@@ -81,16 +79,20 @@ func (v *values[T]) take(ctx context.Context, resource string) (T, error) {
 		case <-v.over:
 			return value, berth.ErrClosed
 		case <-ctx.Done():
-			return value, endOfContext(ctx)
+			return value, caller.EndOf(ctx)
 		}
 	}
 }
 
-// there returns the value of a resource and counts a user, if nothing has to be
-// opened for it.
-func (v *values[T]) there(resource string) (value T, ok bool) {
+// TryTake is Take where nothing has to be opened for it; else it returns false.
+func (v *Store[T]) TryTake(resource string) (value T, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.there(resource)
+}
+
+// there returns the value that is there, and counts a user. The caller has the lock.
+func (v *Store[T]) there(resource string) (value T, ok bool) {
 	if v.open == nil && !v.closed {
 		value, _ = any(resource).(T)
 		return value, true
@@ -103,27 +105,19 @@ func (v *values[T]) there(resource string) (value T, ok bool) {
 	return *k.current, true
 }
 
-// tryTake takes what is there, or opens; or it returns the Open to wait for.
-func (v *values[T]) tryTake(ctx context.Context, resource string) (value T, wait *opening[T], err error) {
+// takeOrOpen takes what is there, or opens; or it returns the Open to wait for.
+func (v *Store[T]) takeOrOpen(ctx context.Context, resource string) (value T, wait *opening[T], err error) {
 	v.mu.Lock()
-	if v.closed {
-		v.mu.Unlock()
-		return value, nil, berth.ErrClosed
-	}
-	if v.open == nil {
-		v.mu.Unlock()
-		value, _ = any(resource).(T)
-		return value, nil, nil
-	}
+	value, ok := v.there(resource)
 	k := v.kept[resource]
 	switch {
-	case k != nil && k.current != nil:
-		k.users++
-		value = *k.current
+	case ok:
+	case v.closed:
+		err = berth.ErrClosed
 	case k != nil && k.opening != nil:
 		wait = k.opening
 	case ctx.Err() != nil:
-		err = endOfContext(ctx)
+		err = caller.EndOf(ctx)
 	default:
 		if k == nil {
 			k = &kept[T]{}
@@ -140,7 +134,7 @@ func (v *values[T]) tryTake(ctx context.Context, resource string) (value T, wait
 
 // openNow opens a resource, whose kept says so already. A panic of Open goes on to
 // the caller; the next one who wants the resource opens it then.
-func (v *values[T]) openNow(ctx context.Context, resource string, k *kept[T]) (T, error) {
+func (v *Store[T]) openNow(ctx context.Context, resource string, k *kept[T]) (T, error) {
 	var none T
 	returned := false
 	defer func() {
@@ -159,15 +153,15 @@ func (v *values[T]) openNow(ctx context.Context, resource string, k *kept[T]) (T
 		return none, err
 	}
 	if !v.opened(resource, k, &value, nil) {
-		_ = v.end(resource, value) // it has been reported
+		v.end(resource, value)
 		return none, berth.ErrClosed
 	}
 	return value, nil
 }
 
 // opened ends an Open and lets those go on who wait for it. A value that is not nil
-// has a user then, unless opened returns false: closeAll came first.
-func (v *values[T]) opened(resource string, k *kept[T], value *T, err error) bool {
+// has a user then, unless opened returns false: Close came first.
+func (v *Store[T]) opened(resource string, k *kept[T], value *T, err error) bool {
 	v.mu.Lock()
 	o, late := k.opening, v.closed
 	o.err, k.opening = err, nil
@@ -182,29 +176,29 @@ func (v *values[T]) opened(resource string, k *kept[T], value *T, err error) boo
 }
 
 // tidy forgets a resource of which nothing is left. The caller has the lock.
-func (v *values[T]) tidy(resource string, k *kept[T]) {
+func (v *Store[T]) tidy(resource string, k *kept[T]) {
 	if k.users == 0 && k.current == nil && k.opening == nil && v.kept[resource] == k {
 		delete(v.kept, resource)
 	}
 }
 
-// give ends a use that take has begun, and closes what was dropped meanwhile if it
+// Give ends a use that Take or TryTake has begun, and closes what was dropped meanwhile if it
 // was the last one.
-func (v *values[T]) give(resource string) {
+func (v *Store[T]) Give(resource string) {
 	v.mu.Lock()
 	k := v.kept[resource]
 	if k == nil || k.users == 0 {
 		v.mu.Unlock()
-		return // closeAll has closed it
+		return // Close has closed it
 	}
 	k.users--
 	v.settle(resource, k)
 }
 
-// drop ends the value of a resource: nobody gets it any more, and it is closed when
+// Drop ends the value of a resource: nobody gets it any more, and it is closed when
 // nobody uses the resource. It does nothing where there is none; an Open that is
 // under way is of what comes after.
-func (v *values[T]) drop(resource string) {
+func (v *Store[T]) Drop(resource string) {
 	v.mu.Lock()
 	k := v.kept[resource]
 	if k == nil || k.current == nil {
@@ -218,7 +212,7 @@ func (v *values[T]) drop(resource string) {
 
 // settle closes what was dropped if nobody uses the resource. It gives back the
 // lock that the caller has.
-func (v *values[T]) settle(resource string, k *kept[T]) {
+func (v *Store[T]) settle(resource string, k *kept[T]) {
 	var over []T
 	if k.users == 0 {
 		over, k.dropped = k.dropped, nil
@@ -228,12 +222,12 @@ func (v *values[T]) settle(resource string, k *kept[T]) {
 	v.mu.Unlock()
 	defer v.ends.Done()
 	for _, value := range over {
-		_ = v.end(resource, value) // it has been reported
+		v.end(resource, value)
 	}
 }
 
-// idle returns the resources that have a value which nobody uses here, in no order.
-func (v *values[T]) idle() []string {
+// Idle returns the resources that have a value which nobody uses here, in no order.
+func (v *Store[T]) Idle() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var idle []string
@@ -245,14 +239,14 @@ func (v *values[T]) idle() []string {
 	return idle
 }
 
-// closeAll closes every value, used or not, and returns the errors, which report is
-// told too, when nothing is being closed any more. An Open under way is not waited for, it may take long: its value is
-// closed when it comes.
-func (v *values[T]) closeAll() error {
+// Close closes every value, used or not, and returns when no value is being closed any
+// more. An Open under way is not waited for, it may take long: its value is closed
+// when it comes.
+func (v *Store[T]) Close() {
 	v.mu.Lock()
 	if v.closed {
 		v.mu.Unlock()
-		return nil
+		return
 	}
 	v.closed = true
 	close(v.over)
@@ -260,41 +254,32 @@ func (v *values[T]) closeAll() error {
 	v.kept = nil
 	v.mu.Unlock()
 
-	var errs []error
 	for resource, k := range all {
 		// Nobody else reaches these any more but an Open, which finds v closed.
 		if k.current != nil {
 			k.dropped = append(k.dropped, *k.current)
 		}
 		for _, value := range k.dropped {
-			errs = append(errs, v.end(resource, value))
+			v.end(resource, value)
 		}
 	}
 	v.ends.Wait()
-	return errors.Join(errs...)
 }
 
-// isClosed says whether closeAll was called.
-func (v *values[T]) isClosed() bool {
-	select {
-	case <-v.over:
-		return true
-	default:
-		return false
-	}
+// Closed says whether Close was called.
+func (v *Store[T]) Closed() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.closed
 }
 
 // end closes a value that nobody reaches any more, and reports an error. A panic is
-// one: it would end a Release that has been done, or a goroutine of the pool's.
-func (v *values[T]) end(resource string, value T) error {
+// one: it would end a release that has been done, or a goroutine of the pool's.
+func (v *Store[T]) end(resource string, value T) {
 	if v.shut == nil {
-		return nil
+		return
 	}
-	err := caught("Close", func() error { return v.shut(value) })
-	if err == nil {
-		return nil
+	if err := caller.Catch("Close", func() error { return v.shut(value) }); err != nil {
+		v.report(resource, fmt.Errorf("berth: closing the value of %q: %w", resource, err))
 	}
-	err = fmt.Errorf("berth: closing the value of %q: %w", resource, err)
-	v.report(resource, err)
-	return err
 }
