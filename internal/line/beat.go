@@ -8,37 +8,31 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// beat is the mode of a beat that says whether the node is in a swarm.
-func (s *Calls) beat() engine.Mode {
-	if limit := s.swarm(); limit > 0 {
-		return engine.ModeBeat + " " + engine.Mode(Decimal(limit.Milliseconds()))
-	}
-	return engine.ModeBeat
-}
-
 // mode is the mode of a call of a claim: a beat of one without end says whether the node
 // is in a swarm.
 func (s *Calls) mode(mode engine.Mode, endless bool) string {
-	if mode == engine.ModeBeat && endless && s.swarm != nil {
-		mode = s.beat()
+	if mode == engine.ModeBeat && endless && s.cfg.Swarm != nil {
+		if limit := s.cfg.Swarm.Limit(s.ID); limit > 0 {
+			return string(mode) + " " + Decimal(limit.Milliseconds())
+		}
 	}
 	return string(mode)
 }
 
-// Beat sends the kind's script for own calls, once, or for the heartbeat of a hold of a thin name
+// Beat runs the kind's script for own calls, once, or for the heartbeat of a hold of a thin name
 // the script of those.
 func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
 	for {
 		b := engine.Batch{Name: name, Claims: claims}
 		call, thin := s.beatOf(b, mode)
-		r, err := s.RunOn(ctx, call.Script, scriptkit.Once, call.Keys, call.Args...)
+		r, err := s.cfg.Runner.Run(ctx, call.Script, scriptkit.Once, call.Keys, call.Args)
 		if round, done, err := s.beaten(b, thin, &r, err); done {
 			return round, err
 		}
 	}
 }
 
-// BeatMany sends Beats of many names, in as few pipelines as scriptkit makes of them.
+// BeatMany runs Beats of many names, in as few pipelines as scriptkit makes of them.
 func (s *Calls) BeatMany(ctx context.Context, batches []engine.Batch, answered func(i int, r engine.Round, err error)) {
 	all := make([]int, len(batches))
 	for i := range all {
@@ -51,7 +45,7 @@ func (s *Calls) BeatMany(ctx context.Context, batches []engine.Batch, answered f
 		}
 		var mu sync.Mutex
 		var fat []int // guarded by mu: those that the script of thin names could not answer
-		s.run.RunMany(ctx, calls, func(n int, r scriptkit.Reply, err error) {
+		s.cfg.Runner.RunMany(ctx, calls, func(n int, r scriptkit.Reply, err error) {
 			round, done, err := s.beaten(batches[all[n]], thin[n], &r, err)
 			if done {
 				answered(all[n], round, err)
@@ -72,15 +66,14 @@ func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, t
 			Script: s.thinRenew, Keys: s.keysFor(s.thinRenew, b.Name), Args: []string{b.Claims[0].ID, s.Linger},
 		}, true
 	}
-	args := make([]string, 0, 1+2*len(b.Claims))
-	args = append(args, s.Node)
+	args := append(s.args(b.Name, 1+2*len(b.Claims)), s.ID)
 	for _, c := range b.Claims {
 		if mode != engine.ModeBeat && mode != engine.ModeRenew {
 			c.Thin.Store(false) // the call makes the name fat
 		}
 		args = append(args, c.ID, s.mode(mode, c.Endless()))
 	}
-	return scriptkit.Call{Script: s.renew, Keys: s.keysFor(s.renew, b.Name), Args: s.writeArgs(b.Name, args)}, false
+	return scriptkit.Call{Script: s.renew, Keys: s.keysFor(s.renew, b.Name), Args: args}, false
 }
 
 // beaten reads the answer to a Beat. It reports false where the script of thin names could not

@@ -2,8 +2,8 @@
 // arguments in, typed results out. It also has the text of a claim's record, the walk over the
 // names that a server knows, and what the kinds tell and check alike.
 //
-// A primitive embeds [Calls] in a type of its own, which adds to Acquire and Release what only
-// its kind says and hears. With that, the type is an engine.Scripts.
+// [New] makes a node: its [Calls], which are the engine.Scripts of all kinds, and the engine
+// that stands on them. What only one kind says to these scripts and hears of them is in [Config].
 package line
 
 import (
@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -26,130 +25,80 @@ var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(s
 // Library has the scripts of all primitives.
 func Library() *scriptkit.Library { return library() }
 
-// Config says whose calls they are. All fields are set by the primitive.
-type Config struct {
-	// Runner runs the scripts.
-	Runner *scriptkit.Runner
-	// Space builds the keys.
-	Space keyspace.Space
-	// Kind is the primitive's kind of keys.
-	Kind keyspace.Kind
-	// Node is the id under which the calls are made.
-	Node string
-	// Clock is that of the node.
-	Clock clock.Clock
-	// Linger is how long an idle name is remembered.
-	Linger time.Duration
-	// Scripts is what the names of the kind's scripts begin with: semaphore, lock, pool.
-	Scripts string
-	// Parts are keys of a name beyond its state and its line, for scripts that take
-	// them.
-	Parts []string
-	// Empty is told that a pool on which claims of this node wait has no resources;
-	// nil for nobody.
-	Empty func(name string)
-	// Swarm is the ZombieAfter of the node while a swarm knows it, else 0: what the
-	// claims without end say of it. Nil where no swarm can know it.
-	Swarm func() time.Duration
-	// Swept is given what only the kind's own Sweep tells; nil for nobody.
-	Swept func(name string, told []string)
-	// Request returns the Request of a claim that is resumed; nil for none.
-	Request func() any
-	// Tell takes the events that no claim of this node is behind; nil for none.
-	Tell Teller
-}
-
-// Calls are the calls of one node: typed arguments in, typed results out. A
-// client whose node changes makes new ones.
+// Calls are the calls of one node to the server. They know no engine.
 type Calls struct {
-	// Engine carries the claims of the node. It stands on these calls, so the
-	// primitive sets it once it is made, before the first call.
-	Engine *engine.Engine
-	// Node is the node's id.
-	Node string
+	// ID is the node's id.
+	ID string
 	// Linger is the linger in milliseconds, as the scripts take it.
 	Linger string
 	// Tell takes the events of this node.
 	Tell Teller
 
+	cfg     Config
 	channel string // what the scripts put before a node's id
-	space   keyspace.Space
-	kind    keyspace.Kind
-	run     *scriptkit.Runner
-	parts   []string
-
-	swarm   func() time.Duration
-	request func() any
-	empty   func(name string)
-	swept   func(name string, told []string)
-
-	clock  clock.Clock
-	linger time.Duration
-	thin   bool // the kind's names have a thin form
-	names  names
-	made   atomic.Pointer[made]
+	thin    bool   // the kind's names have a thin form
+	names   names
+	made    atomic.Pointer[made]
 
 	acquire, release, renew, resume, restore, sweep, force *scriptkit.Script
+	requeue                                                *scriptkit.Script // of locks alone
 	stats, holders, waiters                                *scriptkit.Script
 	thinAcquire, thinRelease, thinRenew                    *scriptkit.Script
 }
 
-// New returns calls without an engine. It does no I/O.
-func New(cfg Config) *Calls {
+var (
+	_ engine.Scripts  = (*Calls)(nil)
+	_ engine.Requeuer = (*Calls)(nil)
+)
+
+// newCalls makes the calls of the node with that id.
+func newCalls(cfg Config, id string) *Calls {
 	lib := Library()
 	own := func(verb string) *scriptkit.Script { return lib.Script(cfg.Scripts + "_" + verb) }
-	request := cfg.Request
-	if request == nil {
-		request = func() any { return nil }
-	}
-	empty := cfg.Empty
-	if empty == nil {
-		empty = func(string) {}
-	}
-	swept := cfg.Swept
-	if swept == nil {
-		swept = func(string, []string) {}
-	}
-	return &Calls{
-		Node:    cfg.Node,
-		Linger:  Decimal(cfg.Linger.Milliseconds()),
+	s := &Calls{
+		ID:      id,
+		Linger:  Decimal(cfg.Settings.Linger.Milliseconds()),
+		Tell:    cfg.Tell.from(id),
+		cfg:     cfg,
 		channel: cfg.Space.Wake(""),
-		space:   cfg.Space,
-		kind:    cfg.Kind,
-		run:     cfg.Runner,
-		parts:   append([]string{keyspace.StatePart, keyspace.LinePart}, cfg.Parts...),
-		swarm:   cfg.Swarm,
-		request: request,
-		empty:   empty,
-		swept:   swept,
-		Tell:    cfg.Tell.from(cfg.Node),
-		acquire: own("acquire"),
-		release: own("release"),
-		renew:   own("renew"),
-		resume:  own("resume"),
-		restore: own("restore"),
-		sweep:   own("sweep"),
-		force:   own("force_release"),
-		stats:   lib.Script("claim_stats"),
-		holders: lib.Script("claim_holders"),
-		waiters: lib.Script("claim_waiters"),
+		thin:    cfg.Kind != keyspace.Pool,
 
-		clock:       cfg.Clock,
-		linger:      cfg.Linger,
-		thin:        cfg.Kind != keyspace.Pool,
+		acquire:     own("acquire"),
+		release:     own("release"),
+		renew:       own("renew"),
+		resume:      own("resume"),
+		restore:     own("restore"),
+		sweep:       own("sweep"),
+		force:       own("force_release"),
+		stats:       lib.Script("claim_stats"),
+		holders:     lib.Script("claim_holders"),
+		waiters:     lib.Script("claim_waiters"),
 		thinAcquire: lib.Script("thin_acquire"),
 		thinRelease: lib.Script("thin_release"),
 		thinRenew:   lib.Script("thin_renew"),
 	}
+	if cfg.Kind == keyspace.Lock {
+		s.requeue = lib.Script("lock_requeue")
+	}
+	return s
 }
 
 // Key is the Redis key of a name's state.
-func (s *Calls) Key(name string) string { return s.space.State(s.kind, name) }
+func (s *Calls) Key(name string) string { return s.cfg.Space.State(s.cfg.Kind, name) }
 
-// Run runs a script on as many keys of a name as it takes: its state, its line,
-// and the primitive's own.
+// Run runs a script on as many keys of a name as it takes: its state, its line, and the
+// kind's own. A script that begins with the linger takes the channel prefix and the name too:
+// Run puts the three before args.
 func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
-	return s.RunOn(ctx, script, mode, s.keysFor(script, name), args...)
+	if takes := script.Header.Args; len(takes) > 0 && takes[0].Name == "linger" {
+		args = append(s.args(name, len(args)), args...)
+	}
+	return s.cfg.Runner.Run(ctx, script, mode, s.keysFor(script, name), args)
+}
+
+// args are the first arguments of a script that writes a name, with room for so many more.
+func (s *Calls) args(name string, more int) []string {
+	return append(make([]string, 0, 3+more), s.Linger, s.channel, name)
 }
 
 // keysFor are the Redis keys of a name that a script takes.
@@ -160,87 +109,91 @@ func (s *Calls) keysFor(script *scriptkit.Script, name string) []string {
 
 // keys makes the Redis keys of a name.
 func (s *Calls) keys(name string) []string {
-	keys := make([]string, len(s.parts))
-	for i := range keys {
-		keys[i] = s.space.Key(s.kind, name, s.parts[i])
+	keys := []string{s.Key(name), s.cfg.Space.Key(s.cfg.Kind, name, keyspace.LinePart)}
+	for _, part := range s.cfg.Parts {
+		keys = append(keys, s.cfg.Space.Key(s.cfg.Kind, name, part))
 	}
 	return keys
 }
 
-// Write runs a script that writes a name: each takes the linger, the channel prefix and
-// the name first.
-func (s *Calls) Write(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
-	return s.Run(ctx, script, mode, name, s.writeArgs(name, args)...)
-}
-
-func (s *Calls) writeArgs(name string, args []string) []string {
-	return append([]string{s.Linger, s.channel, name}, args...)
-}
-
-// RunOn runs a script on the keys given.
-func (s *Calls) RunOn(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, keys []string, args ...string) (scriptkit.Reply, error) {
-	return s.run.Run(ctx, script, mode, keys, args)
-}
-
-// Load loads the primitive's script for own calls on every node.
+// Load loads the kind's scripts for own calls on every node of the server.
 func (s *Calls) Load(ctx context.Context) error {
 	if s.thin {
-		if err := s.run.Load(ctx, s.thinRenew); err != nil {
+		if err := s.cfg.Runner.Load(ctx, s.thinRenew); err != nil {
 			return err
 		}
 	}
-	return s.run.Load(ctx, s.renew)
+	return s.cfg.Runner.Load(ctx, s.renew)
 }
 
-// Acquire sends the kind's acquire once. wait says whether the claim may wait: 0, 1, or
-// what only the kind's script knows. own are the arguments that only that script takes.
-// extra is what only that script says.
-func (s *Calls) Acquire(ctx context.Context, c *engine.Claim, wait string, own ...string) (a engine.Answer, extra string, err error) {
+// Acquire runs the kind's acquire once, or that of thin names before it.
+func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	if a, ok, err := s.acquireThin(ctx, c); ok || err != nil {
-		return a, "", err
+		return a, err
 	}
+	wait, own := s.cfg.AcquireArgs(c)
 	_, record := c.Standing()
-	args := append([]string{s.Node, c.ID, wait, Lane(record.Priority), Tail(&record)}, own...)
-	r, err := s.Write(ctx, s.acquire, scriptkit.Once, c.Name, args...)
+	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), Tail(&record))
+	r, err := s.cfg.Runner.Run(ctx, s.acquire, scriptkit.Once, s.keysFor(s.acquire, c.Name), append(args, own...))
 	if err != nil {
-		return engine.Answer{}, "", err
+		return engine.Answer{}, err
 	}
-	a, extra, err = answer(c.Name, &r)
+	a, extra, err := answer(c.Name, &r)
 	if a.Refused != nil {
 		s.Tell.Swept(c.Name, a.Refused.Swept)
 	}
-	return a, extra, err
+	if err == nil && s.cfg.AcquireReply != nil {
+		a, err = s.cfg.AcquireReply(c, a, extra)
+	}
+	return a, err
 }
 
-// Release sends the kind's release, repeated by Config.Retry. own are the arguments that
-// only that script takes. extra is what only that script says.
-func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration, own ...string) (p engine.Parting, extra string, err error) {
+// Release runs the kind's release, repeated by Config.Retry, or that of thin names before it.
+func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (p engine.Parting, err error) {
 	unanswered := false
 	if c.Thin.Load() && stays == 0 {
 		var done bool
 		if done, unanswered, err = s.releaseThin(ctx, c); done || err != nil {
-			return engine.Parting{Word: engine.GivenBack, Fence: c.Fence(), Unanswered: unanswered}, "", err
+			return engine.Parting{Word: engine.GivenBack, Fence: c.Fence(), Unanswered: unanswered}, err
 		}
 	}
-	args := append([]string{s.Node, c.ID, Decimal(stays.Milliseconds())}, own...)
-	r, err := s.Write(ctx, s.release, scriptkit.Bounded, c.Name, args...)
-	if err != nil {
-		return engine.Parting{}, "", err
+	var own []string
+	if s.cfg.ReleaseArgs != nil {
+		own = s.cfg.ReleaseArgs(c)
 	}
-	p, extra, err = parting(c.Name, &r)
+	args := append(s.args(c.Name, 3+len(own)), s.ID, c.ID, Decimal(stays.Milliseconds()))
+	r, err := s.cfg.Runner.Run(ctx, s.release, scriptkit.Bounded, s.keysFor(s.release, c.Name), append(args, own...))
+	if err != nil {
+		return engine.Parting{}, err
+	}
+	p, extra, err := parting(c.Name, &r)
 	p.Unanswered = p.Unanswered || unanswered
-	return p, extra, err
+	if err == nil && p.Word == engine.GivenBack && s.cfg.ReleaseReply != nil {
+		p, err = s.cfg.ReleaseReply(c, p, extra)
+	}
+	return p, err
 }
 
-// Restore sends the kind's script that puts claims back in line, once.
+// Requeue runs lock_requeue once.
+func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
+	r, err := s.Run(ctx, s.requeue, scriptkit.Once, c.Name,
+		s.ID, c.ID, Decimal(c.Ticket()), Lane(c.Record.Priority))
+	if err != nil || r.Status() == statusNotWaiting {
+		return a, false, err
+	}
+	a, _, err = answer(c.Name, &r)
+	return a, err == nil, err
+}
+
+// Restore runs the kind's script that puts claims back in line, once.
 func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
 	args := make([]string, 0, 2+3*len(claims))
-	args = append(args, s.Node, strconv.Itoa(claims[0].Capacity))
+	args = append(args, s.ID, strconv.Itoa(claims[0].Capacity))
 	for _, c := range claims {
 		place, record := c.Standing()
 		args = append(args, c.ID, place, Text(&record))
 	}
-	r, err := s.Write(ctx, s.restore, scriptkit.Once, name, args...)
+	r, err := s.Run(ctx, s.restore, scriptkit.Once, name, args...)
 	if err != nil {
 		return engine.Round{}, err
 	}
@@ -257,8 +210,8 @@ func (s *Calls) round(name string, r *scriptkit.Reply, status string, n int, rea
 		round.Status[i] = read(r, n, i)
 		waiting = waiting || round.Status[i].Word == engine.WordWaiting
 	}
-	if waiting && setting(r) == 0 {
-		s.empty(name)
+	if waiting && setting(r) == 0 && s.cfg.Empty != nil {
+		s.cfg.Empty(name)
 	}
 	return round, r.Err()
 }

@@ -32,7 +32,7 @@ type Counts struct {
 	Capacity int
 }
 
-// Count sends claim_stats, which only reads. It is repeated by Config.Retry. Of the
+// Count runs claim_stats, which only reads. It is repeated by Config.Retry. Of the
 // expired holds 1000 are weighed; any beyond count as of weight 1, so that Held may
 // be too high.
 func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
@@ -49,7 +49,7 @@ func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
 	return counts, r.Err()
 }
 
-// Sweep sends the kind's sweep once.
+// Sweep runs the kind's sweep once.
 func (s *Calls) Sweep(ctx context.Context, name string) (engine.Tide, error) {
 	_, tide, err := s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
 	return tide, err
@@ -77,9 +77,9 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 	return err
 }
 
-// sweepOnce sends one sweep.
+// sweepOnce runs one sweep.
 func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.Tide, error) {
-	r, err := s.Write(ctx, s.sweep, mode, name, s.Node, look)
+	r, err := s.Run(ctx, s.sweep, mode, name, s.ID, look)
 	if err != nil {
 		return 0, engine.Tide{}, err
 	}
@@ -88,6 +88,8 @@ func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode,
 	}
 	dropped := int(r.Int(4))
 	s.Tell.Swept(name, dropped)
-	s.swept(name, Texts(&r, 5))
+	if s.cfg.Swept != nil {
+		s.cfg.Swept(name, Texts(&r, 5))
+	}
 	return dropped, tide(&r), r.Err()
 }

@@ -14,15 +14,15 @@ import (
 // bad name or no id, berth.ErrNotHeld for a claim that is not known or is
 // another node's, berth.ErrExpired if its time had passed, or the server's
 // error.
-func (s *Calls) ForceRelease(ctx context.Context, name, id, node string) error {
+func (n *Node) ForceRelease(ctx context.Context, name, id, node string) error {
 	if err := keyspace.CheckName(name); err != nil {
 		return err
 	}
 	if id == "" {
 		return berth.Invalid("id", "it is empty")
 	}
-	stays := Decimal(s.Engine.Tombstone().Milliseconds())
-	r, err := s.Write(ctx, s.force, scriptkit.Bounded, name, node, id, stays)
+	stays := Decimal(n.Engine.Tombstone().Milliseconds())
+	r, err := n.Run(ctx, n.force, scriptkit.Bounded, name, node, id, stays)
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (s *Calls) ForceRelease(ctx context.Context, name, id, node string) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	s.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: name, Claim: id, Count: 1, Detail: r.Status()})
-	if err := s.SweepOn(ctx, name, more); err != nil {
+	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: name, Claim: id, Count: 1, Detail: r.Status()})
+	if err := n.SweepOn(ctx, name, more); err != nil {
 		return err
 	}
 	return result

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -30,17 +31,22 @@ const (
 	lease = 6 * time.Second
 )
 
-// node is the calls of a node that has no primitive.
+// node is a node that has no primitive.
 type node struct {
-	*line.Calls
+	*line.Node
 	t      *testing.T
 	redis  rueidis.Client
 	events []observe.Event
 }
 
-// onServer runs a test with the calls of node a, on keys of the kind lock, in
-// virtual time.
+// onServer runs a test with a node, on keys of the kind lock, in virtual time.
 func onServer(t *testing.T, test func(t *testing.T, a *node)) {
+	t.Helper()
+	through(t, func(redis rueidis.Client) rueidis.Client { return redis }, test)
+}
+
+// through is onServer with what stands before the node's client.
+func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func(t *testing.T, a *node)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,12 +59,12 @@ func onServer(t *testing.T, test func(t *testing.T, a *node)) {
 		space, err := keyspace.New("ns")
 		require.NoError(t, err)
 		a := &node{t: t, redis: redis}
-		a.Calls = line.New(line.Config{
-			Runner: scriptkit.NewRunner(redis, scriptkit.Options{}), Space: space, Kind: keyspace.Lock, Node: "a", Linger: time.Minute,
-			Scripts: "semaphore",
-			Tell:    func(ev observe.Event) { a.events = append(a.events, ev) },
+		a.Node = line.New(line.Config{
+			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Lock,
+			Scripts: "semaphore", Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute}, Clock: clock.New(),
+			Tell:        func(ev observe.Event) { a.events = append(a.events, ev) },
+			AcquireArgs: func(*engine.Claim) (string, []string) { return "0", []string{"1", "stored"} },
 		})
-		a.Engine = engine.New(engine.Config{Redis: redis, Node: "a", Channel: space.Wake("a"), Wait: lease, Clock: clock.New()})
 		defer func() { require.NoError(t, a.Engine.Close(t.Context())) }()
 		test(t, a)
 	})
@@ -68,7 +74,7 @@ func onServer(t *testing.T, test func(t *testing.T, a *node)) {
 func (a *node) ask(node, id string) string {
 	a.t.Helper()
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
-	reply, err := a.Write(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
+	reply, err := a.Run(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
 		node, id, "1", line.Lane(0), line.Tail(&r), "1", "stored")
 	require.NoError(a.t, err)
 	return reply.Status()
@@ -103,7 +109,7 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 		require.Equal(t, line.Counts{Capacity: 1}, n)
 		for i, id := range []string{"b.1", "c.1"} {
 			require.Equal(t, observe.Event{
-				Kind: observe.ForceReleased, Node: "a", Name: name, Claim: id, Count: 1, Detail: "released",
+				Kind: observe.ForceReleased, Node: a.ID, Name: name, Claim: id, Count: 1, Detail: "released",
 			}, a.events[i])
 		}
 	})
@@ -131,8 +137,8 @@ func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
 func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 	onServer(t, func(t *testing.T, a *node) {
 		ctx := context.Background()
-		require.Equal(t, "granted", a.ask("a", "a.1"))
-		require.Equal(t, "queued", a.ask("a", "a.2"))
+		require.Equal(t, "granted", a.ask(a.ID, "a.1"))
+		require.Equal(t, "queued", a.ask(a.ID, "a.2"))
 		claim := func(id string) *engine.Claim {
 			return &engine.Claim{ID: id, Record: engine.Record{Weight: 1, Wait: lease, Lease: lease}}
 		}
@@ -206,7 +212,7 @@ func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {
 			c := &engine.Claim{ID: fmt.Sprintf("a.%d", i), Name: fmt.Sprintf("thin %d", i), Capacity: 1}
 			c.Record = engine.Record{Weight: 1, Wait: lease, Lease: lease}
 			change(&c.Record)
-			answer, _, err := a.Acquire(ctx, c, "0", "")
+			answer, err := a.Acquire(ctx, c)
 			require.NoError(t, err)
 			require.True(t, answer.Granted)
 			key := a.Key(c.Name)

@@ -106,7 +106,7 @@ type foundHolder struct {
 	err error
 }
 
-// holdersPage sends claim_holders.
+// holdersPage runs claim_holders.
 func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []foundHolder, next string, err error) {
 	r, err := s.Run(ctx, s.holders, scriptkit.Bounded, name, cursor, strconv.Itoa(pageSize))
 	if err != nil {
@@ -158,7 +158,7 @@ type foundWaiter struct {
 	err   error
 }
 
-// waitersPage sends claim_waiters.
+// waitersPage runs claim_waiters.
 func (s *Calls) waitersPage(ctx context.Context, name string, after foundWaiter) (page waiterPage, err error) {
 	r, err := s.Run(ctx, s.waiters, scriptkit.Bounded, name, after.place, after.ID, strconv.Itoa(pageSize))
 	if err != nil {

@@ -141,12 +141,6 @@ func (s *Calls) Refusal(name string, r *scriptkit.Reply) *berth.AcquireError {
 	return a.Refused
 }
 
-// Requeued reads the reply of requeue to a claim that waits.
-func Requeued(name string, r *scriptkit.Reply) (engine.Answer, error) {
-	a, _, err := answer(name, r)
-	return a, err
-}
-
 // parting reads the reply of release: status, flags, fence, extra.
 func parting(name string, r *scriptkit.Reply) (p engine.Parting, extra string, err error) {
 	p = engine.Parting{Word: engine.Released(r.Status()), Unanswered: r.Unanswered}

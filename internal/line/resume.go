@@ -11,23 +11,23 @@ import (
 
 // Detach stops renewing a hold of this node, and returns the token by which it
 // can be taken up.
-func (s *Calls) Detach(ctx context.Context, h *engine.Hold) (berth.Token, error) {
+func (n *Node) Detach(ctx context.Context, h *engine.Hold) (berth.Token, error) {
 	if err := h.Detach(ctx); err != nil {
 		return berth.Token{}, err
 	}
 	c := h.Claim()
 	return berth.Token{
-		Kind: string(s.kind), Namespace: s.space.Namespace(), Name: c.Name, Claim: c.ID, Node: s.Node, Fence: h.Fence(),
+		Kind: string(n.cfg.Kind), Namespace: n.cfg.Space.Namespace(), Name: c.Name, Claim: c.ID, Node: n.ID, Fence: h.Fence(),
 	}, nil
 }
 
 // checkToken refuses a token that cannot be of this client's holds.
-func (s *Calls) checkToken(token berth.Token) error {
-	if token.Kind != string(s.kind) {
-		return berth.Invalid("token.Kind", "%q is not this client's, %q", token.Kind, s.kind)
+func (n *Node) checkToken(token berth.Token) error {
+	if token.Kind != string(n.cfg.Kind) {
+		return berth.Invalid("token.Kind", "%q is not this client's, %q", token.Kind, n.cfg.Kind)
 	}
-	if token.Namespace != s.space.Namespace() {
-		return berth.Invalid("token.Namespace", "%q is not this client's, %q", token.Namespace, s.space.Namespace())
+	if token.Namespace != n.cfg.Space.Namespace() {
+		return berth.Invalid("token.Namespace", "%q is not this client's, %q", token.Namespace, n.cfg.Space.Namespace())
 	}
 	if err := keyspace.CheckName(token.Name); err != nil {
 		return err
@@ -43,17 +43,17 @@ func (s *Calls) checkToken(token berth.Token) error {
 // for a hold that is not detached, berth.ErrNotHeld if the hold has ended,
 // berth.ErrReleased if somebody else has resumed or released it,
 // berth.ErrClosed, or the server's error.
-func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
-	if err := s.checkToken(token); err != nil {
+func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
+	if err := n.checkToken(token); err != nil {
 		return nil, err
 	}
-	if err := s.Engine.Begin(); err != nil {
+	if err := n.Engine.Begin(); err != nil {
 		return nil, err
 	}
-	defer s.Engine.End()
-	start := s.Engine.Now()
-	r, err := s.Write(ctx, s.resume, scriptkit.Bounded, token.Name,
-		s.Node, token.Claim, token.Node, s.mode(engine.ModeBeat, true))
+	defer n.Engine.End()
+	start := n.Engine.Now()
+	r, err := n.Run(ctx, n.resume, scriptkit.Bounded, token.Name,
+		n.ID, token.Claim, token.Node, n.mode(engine.ModeBeat, true))
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +79,15 @@ func (s *Calls) Resume(ctx context.Context, token berth.Token) (*engine.Hold, er
 	if err != nil {
 		return nil, err
 	}
-	if r.Status() == statusAttached && (record.Node != s.Node || !r.Unanswered && !s.Engine.MayAdopt(token.Claim)) {
+	if r.Status() == statusAttached && (record.Node != n.ID || !r.Unanswered && !n.Engine.MayAdopt(token.Claim)) {
 		return nil, berth.Invalid("token", "the hold is not detached")
 	}
 	if limit > 0 {
 		record.MaxHold = Millis(limit) // what is left of it, from this call on
 	}
-	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight, Request: s.request()}
-	return s.Engine.Adopt(ctx, claim, start, record.Fence, resource, span)
+	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight}
+	if n.cfg.Request != nil {
+		claim.Request = n.cfg.Request()
+	}
+	return n.Engine.Adopt(ctx, claim, start, record.Fence, resource, span)
 }

@@ -1,7 +1,6 @@
 package line
 
-// The statuses of the scripts that every kind has, and of those that read a line; a test
-// compares them with the headers.
+// The statuses of the scripts that this package runs; a test compares them with the headers.
 const (
 	statusIncompatible = "incompatible"
 	statusGranted      = "granted"
@@ -26,6 +25,7 @@ const (
 	statusSwept        = "swept"
 	statusResumed      = "resumed"
 	statusAttached     = "attached"
+	statusNotWaiting   = "not_waiting"
 	statusPage         = "page"
 	statusStats        = "stats"
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -80,7 +81,7 @@ type made struct {
 // fits says whether a claim can be held by a thin name, and returns its hold.
 func (s *Calls) fits(c *engine.Claim) (h hold, ok bool) {
 	r := &c.Record
-	if !s.thin || c.Capacity != 1 || r.Weight != 1 || r.Lease == berth.Forever || r.Lease > r.Wait || r.Lease > s.linger {
+	if !s.thin || c.Capacity != 1 || r.Weight != 1 || r.Lease == berth.Forever || r.Lease > r.Wait || r.Lease > s.cfg.Settings.Linger {
 		return hold{}, false
 	}
 	a := asked{r.Wait, r.Lease, r.MaxHold, r.NoRenew, r.Priority, r.Owner, r.Label}
@@ -88,7 +89,7 @@ func (s *Calls) fits(c *engine.Claim) (h hold, ok bool) {
 		return last.hold, true
 	}
 	// The tail has no secret: nobody pushes a grant of a thin name.
-	h = hold{Tail(r), Decimal((r.Lease + s.linger).Milliseconds())}
+	h = hold{Tail(r), Decimal((r.Lease + s.cfg.Settings.Linger).Milliseconds())}
 	if len(h.tail) > thinTail {
 		return hold{}, false
 	}
@@ -106,16 +107,15 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 		return a, false, nil
 	}
 	keys, fat := s.names.of(c.Name, s.keys)
-	if fat != 0 && fat > s.clock.Now() {
+	if fat != 0 && fat > s.cfg.Clock.Now() {
 		return a, false, nil
 	}
-	r, err := s.RunOn(ctx, s.thinAcquire, scriptkit.Once, keys[:1],
-		c.ID, hold.tail, hold.lives)
+	r, err := s.cfg.Runner.Run(ctx, s.thinAcquire, scriptkit.Once, keys[:1], []string{c.ID, hold.tail, hold.lives})
 	if err != nil {
 		return a, false, err
 	}
 	if r.Status() != statusGranted {
-		s.names.found(c.Name, s.clock.Now()+fatFor)
+		s.names.found(c.Name, s.cfg.Clock.Now()+fatFor)
 		return a, false, nil
 	}
 	c.Thin.Store(true)
@@ -123,17 +123,20 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 	if limit := c.Record.MaxHold; limit > 0 {
 		left = min(left, limit)
 	}
-	return engine.Answer{
-		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, Capacity: 1,
-		Tide: engine.Tide{Next: -1},
-	}, true, r.Err()
+	a = engine.Answer{
+		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, Tide: engine.Tide{Next: -1},
+	}
+	if s.cfg.Kind == keyspace.Sem {
+		a.Capacity = 1
+	}
+	return a, true, r.Err()
 }
 
 // releaseThin gives a hold of a thin name back. It reports false where the general script has
 // to be asked, and whether this call may have run without an answer.
 func (s *Calls) releaseThin(ctx context.Context, c *engine.Claim) (done, unanswered bool, err error) {
 	keys, _ := s.names.of(c.Name, s.keys)
-	r, err := s.RunOn(ctx, s.thinRelease, scriptkit.Bounded, keys[:1], c.ID)
+	r, err := s.cfg.Runner.Run(ctx, s.thinRelease, scriptkit.Bounded, keys[:1], []string{c.ID})
 	if err != nil {
 		return false, false, err
 	}

@@ -2,62 +2,60 @@ package line_test
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// trialled stands for a primitive: it notes which of its calls are made, and
-// fails the one that it is told to.
+// trialled is a client that notes which scripts it is sent, and fails the one that it is
+// told to.
 type trialled struct {
-	engine.Scripts
+	rueidis.Client
 	t     *testing.T
-	calls []string
+	sent  []string
 	fails string
 }
 
-var errRefused = errors.New("NOPERM")
-
-func (s *trialled) made(call string, c *engine.Claim) error {
-	require.Equal(s.t, "berth check a", c.Name, "nobody's name")
-	require.Equal(s.t, "a", c.Record.Node)
-	require.False(s.t, c.MayWait)
-	s.calls = append(s.calls, call)
-	if call == s.fails {
-		return errRefused
+func (c *trialled) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	words := cmd.Commands()
+	if words[0] != "EVALSHA" { // EVAL, where the server has the script no more
+		return c.Client.Do(ctx, cmd)
 	}
-	return nil
+	scripts := line.Library().Scripts()
+	script := scripts[slices.IndexFunc(scripts, func(s *scriptkit.Script) bool { return s.SHA == words[1] })]
+	require.Contains(c.t, words[3], "{berth check ", "nobody's name")
+	c.sent = append(c.sent, script.Name)
+	if script.Name == c.fails {
+		return c.Client.Do(ctx, c.B().Arbitrary("NONSENSE").Build())
+	}
+	return c.Client.Do(ctx, cmd)
 }
 
-func (s *trialled) Acquire(_ context.Context, c *engine.Claim) (engine.Answer, error) {
-	return engine.Answer{}, s.made("acquire", c)
-}
-
-func (s *trialled) Beat(_ context.Context, name string, _ engine.Mode, claims []*engine.Claim) (engine.Round, error) {
-	require.Len(s.t, claims, 1)
-	require.Equal(s.t, claims[0].Name, name)
-	return engine.Round{}, s.made("beat", claims[0])
-}
-
-func (s *trialled) Release(_ context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
-	require.Zero(s.t, stays, "nothing is left behind")
-	return engine.Parting{}, s.made("release", c)
-}
-
-func TestATrialMakesTheCallsOfOneHoldUpToTheFirstThatFails(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
-		all := []string{"acquire", "beat", "release", "acquire", "beat", "release"}
-		s := &trialled{t: t}
-		require.NoError(t, a.Trial(context.Background(), s, lease, "label"))
-		require.Equal(t, all, s.calls)
-		for i, call := range all[:3] {
-			s := &trialled{t: t, fails: call}
-			require.ErrorIs(t, a.Trial(context.Background(), s, lease, "label"), errRefused)
-			require.Equal(t, all[:i+1], s.calls)
+func TestATrialMakesTheCallsOfTwoHoldsUpToTheFirstThatFails(t *testing.T) {
+	all := []string{
+		"thin_acquire", "thin_renew", "thin_release",
+		"semaphore_acquire", "semaphore_renew", "semaphore_release",
+	}
+	client := &trialled{t: t}
+	through(t, func(redis rueidis.Client) rueidis.Client {
+		client.Client = redis
+		return client
+	}, func(t *testing.T, a *node) {
+		ctx := context.Background()
+		require.NoError(t, a.Trial(ctx))
+		require.Equal(t, all, client.sent)
+		for i, script := range all {
+			time.Sleep(2 * time.Minute) // the name is forgotten, and so thin again
+			client.sent, client.fails = nil, script
+			require.ErrorIs(t, a.Trial(ctx), berth.ErrIncompatible)
+			require.Equal(t, all[:i+1], client.sent)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -44,11 +45,11 @@ func (w *World) sweep() error {
 	if err != nil {
 		return err
 	}
-	calls := line.New(line.Config{
-		Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}), Space: space, Kind: keyspace.Sem, Node: "sweeper", Linger: linger,
-		Scripts: "semaphore",
+	sweeper := line.New(line.Config{
+		Redis: w.Redis, Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}), Space: space, Kind: keyspace.Sem,
+		Scripts: "semaphore", Settings: settings.Common{Linger: linger},
 	})
-	_, err = calls.SweepAll(context.Background(), w.Name)
+	_, err = sweeper.SweepAll(context.Background(), w.Name)
 	return err
 }
 

@@ -116,7 +116,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 	if opts != nil {
 		o = *opts
 	}
-	clock := p.core.client.engine
+	clock := p.core.client.node.Engine
 	pace := scriptkit.NewPace(p.core.client.cfg.Retry)
 	for began, whole := clock.Now(), o.MaxWait; ; {
 		a, err := p.allocate(ctx, &o, true, clock.Now()-began)
@@ -151,7 +151,7 @@ func (p *Pool[T]) allocate(ctx context.Context, opts *AllocateOptions, wait bool
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	clock := p.core.client.engine
+	clock := p.core.client.node.Engine
 	began := clock.Now() - before
 	claim := p.core.claim(ctx, o, wait)
 	claim.Before = before
@@ -216,7 +216,7 @@ func (p *Pool[T]) TryDo(ctx context.Context, opts *AllocateOptions, f func(conte
 // context of Do, or one of an allocation. It is 0 where there is none, which whatever
 // refuses smaller fences refuses too.
 func (p *Pool[T]) Fence(ctx context.Context) int64 {
-	hold := p.core.client.engine.Held(ctx, p.core.name)
+	hold := p.core.client.node.Engine.Held(ctx, p.core.name)
 	if hold == nil {
 		return 0
 	}
@@ -233,7 +233,7 @@ func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T]
 	if token.Name != p.core.name {
 		return nil, berth.Invalid("token.Name", "%q is not this pool's, %q", token.Name, p.core.name)
 	}
-	hold, err := p.core.client.calls.Resume(ctx, token)
+	hold, err := p.core.client.node.Resume(ctx, token)
 	if err != nil {
 		return nil, err
 	}

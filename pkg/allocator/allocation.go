@@ -138,7 +138,7 @@ func (a *Allocation[T]) restShared(ctx context.Context) error {
 	if rest == 0 {
 		return nil
 	}
-	ctx, cancel := a.pool.core.client.engine.Overtime(ctx)
+	ctx, cancel := a.pool.core.client.node.Engine.Overtime(ctx)
 	defer cancel()
 	err := a.pool.core.rest(ctx, a.Resource(), rest, reason)
 	if err == nil || errors.Is(err, ErrAbsent) {
@@ -209,7 +209,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	rest, reason, back := a.request().take()
 	left := false
 	swapped, err := a.hold.Exchange(ctx, func(ctx context.Context) (x engine.Exchanged, err error) {
-		x, left, err = p.core.client.calls.swap(ctx, a.hold.Claim(), rest, reason)
+		x, left, err = p.core.client.node.swap(ctx, a.hold.Claim(), rest, reason)
 		return x, err
 	})
 	if !swapped {
@@ -220,9 +220,9 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 		return err
 	}
 	if rest > 0 && !left {
-		p.core.client.calls.rested(a.hold.Claim(), before, rest, reason)
+		p.core.client.rested(a.hold.Claim(), before, rest, reason)
 	}
-	p.core.client.engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
+	p.core.client.node.Engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
 		ev.Fence, ev.Detail = a.Fence(), before
 	})
 	value, err := p.value(ctx, a.hold)
@@ -260,5 +260,5 @@ func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
 	if a.hold.Loose() {
 		return berth.Token{}, berth.Invalid("Detach", "the pool is Shared: there is no lease to keep")
 	}
-	return a.pool.core.client.calls.Detach(ctx, a.hold)
+	return a.pool.core.client.node.Detach(ctx, a.hold)
 }

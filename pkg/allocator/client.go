@@ -10,8 +10,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
-	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -72,12 +70,11 @@ func (c Config) withDefaults() Config {
 
 // Client is a node that uses pools of one Redis. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
-	space  keyspace.Space
-	redis  rueidis.Client
-	calls  *calls
-	engine *engine.Engine
-	tell   line.Teller
+	cfg   Config
+	space keyspace.Space
+	redis rueidis.Client
+	node  *node
+	tell  line.Teller
 
 	mu     sync.Mutex
 	pools  map[string]member // guarded by mu
@@ -101,20 +98,13 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis, pools: make(map[string]member), gone: make(chan struct{})}
-	node := engine.NodeID()
-	c.tell = line.NewTeller(keyspace.Pool, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
-	c.calls = newCalls(c, node)
-	c.engine = engine.New(engine.Config{
-		Redis: redis, Scripts: c.calls, Node: node, Channel: space.Wake(node),
-		Wait: cfg.Lease, CallTimeout: cfg.CallTimeout, CleanupTimeout: cfg.CleanupTimeout,
-		WarnAfter: max(cfg.WarnHeldLongerThan, 0), Retry: cfg.Retry, Observe: c.tell, Clock: clock.New(),
-	})
-	c.calls.Engine = c.engine
+	c.tell = line.NewTeller(keyspace.Pool, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.node = newNode(c)
 	return c, nil
 }
 
 // Node is the id of this client: it carries 64 random bits.
-func (c *Client) Node() string { return c.calls.Node }
+func (c *Client) Node() string { return c.node.ID }
 
 // member is a pool of a client. Only stop waits.
 type member interface {
@@ -171,7 +161,7 @@ func (c *Client) Close(ctx context.Context) error {
 	for _, pool := range pools {
 		pool.cancel()
 	}
-	err := c.engine.Close(ctx) // what is held is given back before its value is closed
+	err := c.node.Engine.Close(ctx) // what is held is given back before its value is closed
 	if first {
 		go func() {
 			defer close(c.gone)
@@ -182,7 +172,7 @@ func (c *Client) Close(ctx context.Context) error {
 			stops.Wait()
 		}()
 	}
-	if !c.engine.Ended() {
+	if !c.node.Engine.Ended() {
 		return err // ctx has ended, and it has been patient already
 	}
 	select {
@@ -207,5 +197,5 @@ func (c *Client) Close(ctx context.Context) error {
 // berth.ErrNotHeld if the id is not known, berth.ErrExpired if its time had passed,
 // or the server's error.
 func (c *Client) ReleaseByID(ctx context.Context, name, id string) error {
-	return c.calls.ForceRelease(ctx, name, id, "")
+	return c.node.ForceRelease(ctx, name, id, "")
 }

@@ -53,7 +53,7 @@ func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
 func (p *core) claim(ctx context.Context, o AllocateOptions, wait bool) *engine.Claim {
 	c := p.client
 	return &engine.Claim{
-		ID: c.engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, Request: &request{},
+		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, Request: &request{},
 		Record: engine.Record{
 			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
@@ -67,7 +67,7 @@ func (p *core) acquire(ctx context.Context, claim *engine.Claim, maxWait time.Du
 	if err := settings.Text("owner", claim.Record.Owner); err != nil {
 		return nil, err
 	}
-	hold, err := p.client.engine.Acquire(ctx, claim, maxWait)
+	hold, err := p.client.node.Engine.Acquire(ctx, claim, maxWait)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold,
 	own := *p
 	own.shared = false // what is being looked at is for nobody else
 	claim.Record.Extra = own.wants(0, o)
-	return p.client.engine.Acquire(ctx, claim, 0)
+	return p.client.node.Engine.Acquire(ctx, claim, 0)
 }
 
 // releaseResting gives a hold back, and has its resource rest.
@@ -105,7 +105,7 @@ func (p *core) releaseResting(ctx context.Context, h *engine.Hold, rest time.Dur
 // turn asks whether it is this node's turn to ask the source; left is how long it
 // is until it may be. The next one may ask after every, unless stay moves that on.
 func (p *core) turn(ctx context.Context, every time.Duration) (mine bool, left time.Duration, err error) {
-	p.turnID = p.client.engine.ClaimID()
+	p.turnID = p.client.node.Engine.ClaimID()
 	return p.refreshing(ctx, every, "0")
 }
 

@@ -16,20 +16,15 @@ import (
 // This file and script.go are the only ones that run scripts: what is here is asked
 // of a pool and not of a claim.
 
-// run runs a script that only reads the pool, or its refresh, repeated by Config.Retry.
+// run runs a script of the pool, repeated by Config.Retry.
 func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
-	return p.client.calls.Run(ctx, script, scriptkit.Bounded, p.name, args...)
-}
-
-// write runs a script that writes the pool, repeated by Config.Retry.
-func (p *core) write(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
-	return p.client.calls.Write(ctx, script, scriptkit.Bounded, p.name, args...)
+	return p.client.node.Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
 // chunk is how many resources one script takes.
 const chunk = 200
 
-// add sends pool_add, in chunks. gen is the Replace that it is part of, 0 for none.
+// add runs pool_add, in chunks. gen is the Replace that it is part of, 0 for none.
 func (p *core) add(ctx context.Context, resources []string, expiry time.Duration, sharers int, gen int64, progress func(done, total int)) (Change, error) {
 	var change Change
 	for done := 0; done < len(resources); {
@@ -52,11 +47,11 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 	return change, nil
 }
 
-// addOnce sends one pool_add, and counts what it did. It returns those that are damaged,
+// addOnce runs one pool_add, and counts what it did. It returns those that are damaged,
 // which it leaves as they are.
 func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, change *Change) (damaged []string, err error) {
 	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen)}, some...)
-	r, err := p.write(ctx, p.client.calls.adding, args...)
+	r, err := p.run(ctx, p.client.node.adding, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +67,7 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	return damaged, p.client.calls.SweepOn(ctx, p.name, more)
+	return damaged, p.client.node.SweepOn(ctx, p.name, more)
 }
 
 // mend takes resources out of the pool whose items are damaged, and returns how many
@@ -96,7 +91,7 @@ func (p *core) mend(ctx context.Context, resources []string) (removed int, err e
 				args = append(args, resource, claim)
 			}
 		}
-		r, err := p.write(ctx, p.client.calls.mending, args...)
+		r, err := p.run(ctx, p.client.node.mending, args...)
 		if err != nil {
 			return removed, err
 		}
@@ -111,12 +106,12 @@ func (p *core) mend(ctx context.Context, resources []string) (removed int, err e
 	return removed, nil
 }
 
-// holdersOf sends pool_holds until it has gone through all claims: those that are on
+// holdersOf runs pool_holds until it has gone through all claims: those that are on
 // record as holders of each of the resources.
 func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]string, error) {
 	holders := make(map[string][]string)
 	for cursor := "0"; ; {
-		r, err := p.run(ctx, p.client.calls.holding, append([]string{cursor, "1000"}, resources...)...)
+		r, err := p.run(ctx, p.client.node.holding, append([]string{cursor, "1000"}, resources...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -139,12 +134,12 @@ func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]
 	}
 }
 
-// remove sends pool_remove, in chunks.
+// remove runs pool_remove, in chunks.
 func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	var change Change
 	for done := 0; done < len(resources); done += chunk {
 		some := resources[done:min(done+chunk, len(resources))]
-		r, err := p.write(ctx, p.client.calls.removing, some...)
+		r, err := p.run(ctx, p.client.node.removing, some...)
 		if err != nil {
 			return change, err
 		}
@@ -171,10 +166,10 @@ type supersededError struct{ generation int64 }
 func (e *supersededError) Error() string        { return ErrSuperseded.Error() }
 func (e *supersededError) Is(target error) bool { return target == ErrSuperseded }
 
-// replaceOnce sends pool_replace: look returns the last generation, begin the new one,
+// replaceOnce runs pool_replace: look returns the last generation, begin the new one,
 // prune the next cursor and how many were removed, the damaged ones included.
 func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor string) (next string, count int64, err error) {
-	r, err := p.write(ctx, p.client.calls.replacing, step, line.Decimal(gen), cursor)
+	r, err := p.run(ctx, p.client.node.replacing, step, line.Decimal(gen), cursor)
 	if err != nil {
 		return "", 0, err
 	}
@@ -195,9 +190,9 @@ func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor s
 	return "", 0, line.Unexpected(p.name, &r)
 }
 
-// rest sends pool_rest.
+// rest runs pool_rest.
 func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string) error {
-	r, err := p.write(ctx, p.client.calls.resting, resource, line.Decimal(restMillis(d)), reason)
+	r, err := p.run(ctx, p.client.node.resting, resource, line.Decimal(restMillis(d)), reason)
 	if err != nil {
 		return err
 	}
@@ -215,12 +210,12 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	if d > 0 {
 		p.tell(observe.Event{Kind: observe.Rested, Resource: resource, Left: d, Detail: reason})
 	}
-	return p.client.calls.SweepOn(ctx, p.name, more)
+	return p.client.node.SweepOn(ctx, p.name, more)
 }
 
-// refreshing sends pool_refresh.
+// refreshing runs pool_refresh.
 func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
-	r, err := p.run(ctx, p.client.calls.refreshing, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.calls.Linger)
+	r, err := p.run(ctx, p.client.node.refreshing, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.node.Linger)
 	if err != nil {
 		return false, 0, err
 	}
@@ -235,7 +230,7 @@ func (p *core) refreshing(ctx context.Context, every time.Duration, still string
 
 // describe reads the resources given, or with a cursor a page of all.
 func (p *core) describe(ctx context.Context, cursor string, resources []string) (next string, page []ResourceInfo, err error) {
-	r, err := p.run(ctx, p.client.calls.resources, append([]string{cursor, "100"}, resources...)...)
+	r, err := p.run(ctx, p.client.node.resources, append([]string{cursor, "100"}, resources...)...)
 	if err != nil {
 		return "", nil, err
 	}
@@ -266,13 +261,13 @@ func (p *core) describe(ctx context.Context, cursor string, resources []string) 
 	return next, page, r.Err()
 }
 
-// bind sends pool_bind; no resource ends the binding.
+// bind runs pool_bind; no resource ends the binding.
 func (p *core) bind(ctx context.Context, name, resource string, lasts time.Duration) error {
 	millis := int64(0)
 	if lasts != berth.Forever {
 		millis = lasts.Milliseconds()
 	}
-	r, err := p.write(ctx, p.client.calls.binding, name, resource, line.Decimal(millis))
+	r, err := p.run(ctx, p.client.node.binding, name, resource, line.Decimal(millis))
 	if err != nil {
 		return err
 	}
@@ -285,7 +280,7 @@ func (p *core) bind(ctx context.Context, name, resource string, lasts time.Durat
 	return line.Unexpected(p.name, &r)
 }
 
-// bindings sends pool_bindings: for one name, or for a page of all.
+// bindings runs pool_bindings: for one name, or for a page of all.
 func (p *core) bindings(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
 	c := p.client
 	keys := []string{
@@ -293,7 +288,7 @@ func (p *core) bindings(ctx context.Context, name, cursor string) (next string, 
 		c.space.Key(keyspace.Pool, p.name, keyspace.ItemsPart),
 		c.space.Key(keyspace.Pool, p.name, keyspace.BindingsPart),
 	}
-	r, err := c.calls.RunOn(ctx, c.calls.bindings, scriptkit.Bounded, keys, name, cursor, "100")
+	r, err := c.node.run.Run(ctx, c.node.bindings, scriptkit.Bounded, keys, []string{name, cursor, "100"})
 	if err != nil {
 		return "", nil, err
 	}
@@ -311,9 +306,9 @@ func (p *core) bindings(ctx context.Context, name, cursor string) (next string, 
 	return next, page, r.Err()
 }
 
-// stats sends pool_stats.
+// stats runs pool_stats.
 func (p *core) stats(ctx context.Context) (Stats, error) {
-	r, err := p.run(ctx, p.client.calls.counting, strconv.Itoa(lookedInto))
+	r, err := p.run(ctx, p.client.node.counting, strconv.Itoa(lookedInto))
 	if err != nil {
 		return Stats{}, err
 	}
@@ -327,9 +322,9 @@ func (p *core) stats(ctx context.Context) (Stats, error) {
 	return stats, r.Err()
 }
 
-// inspectOnce sends pool_inspect.
+// inspectOnce runs pool_inspect.
 func (p *core) inspectOnce(ctx context.Context, part, cursor string) (step inspectStep, err error) {
-	r, err := p.run(ctx, p.client.calls.inspecting, part, cursor, strconv.Itoa(page), strconv.Itoa(p.atOnce))
+	r, err := p.run(ctx, p.client.node.inspecting, part, cursor, strconv.Itoa(page), strconv.Itoa(p.atOnce))
 	if err != nil {
 		return step, err
 	}

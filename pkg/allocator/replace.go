@@ -34,7 +34,7 @@ func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.D
 	if err != nil {
 		return Change{}, 0, err
 	}
-	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.engine.ClaimID())
+	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.node.Engine.ClaimID())
 	if err != nil {
 		return Change{}, seen, err
 	}

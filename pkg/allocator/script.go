@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -14,12 +15,12 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// calls is what only pools say to their scripts about a claim and hear of them. With the
-// calls that every kind has it is the engine's Scripts. What is asked of a pool without a
-// claim is in poolcalls.go.
-type calls struct {
-	*line.Calls
-	client *Client
+// node is the client's node, and the scripts that only pools have. What only pools say to the
+// scripts of all kinds, and hear of them, is in this file; what is asked of a pool without a claim
+// is in poolcalls.go.
+type node struct {
+	*line.Node
+	run *scriptkit.Runner
 
 	swapping, counting                            *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
@@ -27,21 +28,20 @@ type calls struct {
 	holding, mending                              *scriptkit.Script
 }
 
-var _ engine.Scripts = (*calls)(nil)
-
-func newCalls(c *Client, node string) *calls {
+func newNode(c *Client) *node {
 	lib := line.Library()
 	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
 		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})
-	return &calls{
-		Calls: line.New(line.Config{
-			Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool", Node: node, Linger: c.cfg.Linger, Tell: c.tell,
-			Parts:   []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
-			Request: func() any { return &request{} }, Empty: c.empty,
-			Swept: func(name string, damaged []string) { c.calls.found(name, damaged) },
+	return &node{
+		Node: line.New(line.Config{
+			Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool",
+			Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
+			AcquireArgs: acquireArgs, AcquireReply: c.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: c.releaseReply,
+			Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
+			Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} },
 		}),
-		client:     c,
+		run:        run,
 		swapping:   lib.Script("pool_swap"),
 		counting:   lib.Script("pool_stats"),
 		adding:     lib.Script("pool_add"),
@@ -90,6 +90,9 @@ type request struct {
 	reason string        // guarded by mu: why
 	asked  int           // guarded by mu: how often that was said
 	left   bool          // guarded by mu: the resource has left the pool with its release
+
+	sent       time.Duration // the rest that the last release asked for; of the release under way
+	sentReason string        // of the same
 }
 
 // ask has the resource rest when it is given back.
@@ -134,16 +137,17 @@ func restMillis(d time.Duration) int64 {
 	return min(int64(math.Ceil(float64(d)/float64(time.Millisecond))), forever)
 }
 
-// Acquire sends pool_acquire once.
-func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
-	a, resource, err := s.Calls.Acquire(ctx, c, line.Flag(c.MayWait), c.Request.(*request).only)
-	if err != nil {
-		return a, err
-	}
+// acquireArgs are what only pool_acquire takes: the only resource that will do.
+func acquireArgs(c *engine.Claim) (wait string, own []string) {
+	return line.Flag(c.MayWait), []string{c.Request.(*request).only}
+}
+
+// acquireReply reads the resource, and says why a claim got none.
+func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
 	a.Resource = resource
 	refine(a.Refused)
 	if !a.Granted && a.Capacity == 0 {
-		s.client.empty(c.Name)
+		c.empty(claim.Name)
 	}
 	return a, nil
 }
@@ -159,42 +163,45 @@ func refine(refused *berth.AcquireError) {
 	}
 }
 
-// Release sends pool_release, repeated by Config.Retry.
-func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
+// releaseArgs are what only pool_release takes: for how long the resource is to rest, why, and the
+// fence by which the claim has it.
+func releaseArgs(c *engine.Claim) []string {
 	q := c.Request.(*request)
-	rest, reason := q.resting()
+	q.sent, q.sentReason = q.resting()
 	if c.Loose() {
-		rest = 0 // its handle is still in use
+		q.sent = 0 // its handle is still in use
 	}
-	parting, stayed, err := s.Calls.Release(ctx, c, stays,
-		line.Decimal(restMillis(rest)), reason, line.Decimal(c.Fence()))
-	if err == nil && parting.Word == engine.GivenBack {
-		q.mu.Lock()
-		q.left = stayed == "0"
-		q.mu.Unlock()
-		if rest > 0 && stayed == "1" && parting.Fence == c.Fence() {
-			parting.Then = func() { s.rested(c, c.Resource(), rest, reason) }
-		}
-	}
-	return parting, err
+	return []string{line.Decimal(restMillis(q.sent)), q.sentReason, line.Decimal(c.Fence())}
 }
 
-// found tells of the damaged resources that a sweep was the first to tell of.
-func (s *calls) found(name string, damaged []string) {
-	for _, resource := range damaged {
-		s.Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
+// releaseReply reads whether the resource has stayed in the pool, and tells of its rest.
+func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed string) (engine.Parting, error) {
+	q := claim.Request.(*request)
+	q.mu.Lock()
+	q.left = stayed == "0"
+	q.mu.Unlock()
+	if rest, reason := q.sent, q.sentReason; rest > 0 && stayed == "1" && p.Fence == claim.Fence() {
+		p.Then = func() { c.rested(claim, claim.Resource(), rest, reason) }
+	}
+	return p, nil
+}
+
+// damaged tells of the damaged resources that a sweep was the first to tell of.
+func (c *Client) damaged(name string, resources []string) {
+	for _, resource := range resources {
+		c.tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
 	}
 }
 
 // rested tells that a resource rests as its holder has asked.
-func (s *calls) rested(c *engine.Claim, resource string, rest time.Duration, reason string) {
-	s.Engine.Event(observe.Rested, c, func(ev *observe.Event) { ev.Resource, ev.Left, ev.Detail = resource, rest, reason })
+func (c *Client) rested(claim *engine.Claim, resource string, rest time.Duration, reason string) {
+	c.node.Engine.Event(observe.Rested, claim, func(ev *observe.Event) { ev.Resource, ev.Left, ev.Detail = resource, rest, reason })
 }
 
-// swap sends pool_swap once. left says that the old resource has left the pool.
-func (s *calls) swap(ctx context.Context, c *engine.Claim, rest time.Duration, reason string) (x engine.Exchanged, left bool, err error) {
-	r, err := s.Write(ctx, s.swapping, scriptkit.Once, c.Name,
-		s.Node, c.ID, line.Decimal(c.Fence()), line.Decimal(restMillis(rest)), reason)
+// swap runs pool_swap once. left says that the old resource has left the pool.
+func (n *node) swap(ctx context.Context, c *engine.Claim, rest time.Duration, reason string) (x engine.Exchanged, left bool, err error) {
+	r, err := n.Run(ctx, n.swapping, scriptkit.Once, c.Name,
+		n.ID, c.ID, line.Decimal(c.Fence()), line.Decimal(restMillis(rest)), reason)
 	if err != nil {
 		return x, false, err
 	}
@@ -203,7 +210,7 @@ func (s *calls) swap(ctx context.Context, c *engine.Claim, rest time.Duration, r
 		x.Fence, x.More, x.Resource = r.Int(2), line.More(&r, 4), r.Str(6)
 		left = r.Int(7) == 0
 	case statusFull, statusAhead:
-		refused := s.Refusal(c.Name, &r)
+		refused := n.Refusal(c.Name, &r)
 		refine(refused)
 		refused.Name, refused.Claim = c.Name, c.ID
 		x.Refused, x.More = refused, line.More(&r, 4)

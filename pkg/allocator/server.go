@@ -36,16 +36,16 @@ func (c *Client) trial(ctx context.Context) (err error) {
 		return err
 	}
 	claim := p.claim(ctx, AllocateOptions{Lease: c.cfg.Lease}, false)
-	answer, err := c.calls.Acquire(ctx, claim)
+	answer, err := c.node.Acquire(ctx, claim)
 	if err != nil {
 		return err
 	}
 	if answer.Refused != nil {
 		return answer.Refused
 	}
-	if _, err := c.calls.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
+	if _, err := c.node.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
 		return err
 	}
-	_, err = c.calls.Release(ctx, claim, 0)
+	_, err = c.node.Release(ctx, claim, 0)
 	return err
 }

@@ -64,7 +64,7 @@ func (p *Pool[T]) Stats(ctx context.Context) (Stats, error) { return p.core.stat
 // writes drops some on its way; GC is for operators who want all of it done now. Its errors
 // are those of Stats.
 func (p *Pool[T]) GC(ctx context.Context) (int, error) {
-	return p.core.client.calls.SweepAll(ctx, p.core.name)
+	return p.core.client.node.SweepAll(ctx, p.core.name)
 }
 
 // Holders goes through the holds, in no order. It promises what SCAN promises: a
@@ -72,7 +72,7 @@ func (p *Pool[T]) GC(ctx context.Context) (int, error) {
 // error that names a claim says that what is stored of it is damaged; the listing
 // goes on. It ends after any other error: berth.ErrIncompatible or the server's.
 func (p *Pool[T]) Holders(ctx context.Context) iter.Seq2[Holder, error] {
-	return p.core.client.calls.Holders(ctx, p.core.name)
+	return p.core.client.node.Holders(ctx, p.core.name)
 }
 
 // Waiters goes through the claims that wait, the first in line first. A claim
@@ -80,7 +80,7 @@ func (p *Pool[T]) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 // may be there or not. It goes on after a damaged claim, as Holders does, and ends
 // after any other error: berth.ErrIncompatible or the server's.
 func (p *Pool[T]) Waiters(ctx context.Context) iter.Seq2[Waiter, error] {
-	return p.core.client.calls.Waiters(ctx, p.core.name)
+	return p.core.client.node.Waiters(ctx, p.core.name)
 }
 
 // Stats goes through the named pools, or through all of the namespace that have

@@ -3,6 +3,7 @@ package qlock
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -24,7 +25,11 @@ import (
 // server is removed in the background. It returns berth.ErrInvalidConfig for bad
 // options and berth.ErrClosed on a closed client.
 func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
-	return c.lock(ctx, name, opts, true)
+	r, err := c.request(ctx, opts, true, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.lock(ctx, name, r.start)
 }
 
 // TryLock takes the lock if nobody holds it and nobody waits for it, and never
@@ -32,7 +37,11 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Loc
 // ReasonQueuedAhead where it is not; else as Lock. MaxWait, MaxAttempts and
 // QueueTTL are refused.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
-	return c.lock(ctx, name, opts, false)
+	r, err := c.request(ctx, opts, false, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.lock(ctx, name, r.start)
 }
 
 // Do locks, runs f under the lock and releases it, also when f panics. The context
@@ -69,7 +78,7 @@ func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f fu
 // one of a handle of this client and name. It is 0 where there is none, which
 // whatever refuses smaller fences refuses too.
 func (c *Client) Fence(ctx context.Context, name string) int64 {
-	hold := c.seat.Load().Engine.Held(ctx, name)
+	hold := c.node.Load().Engine.Held(ctx, name)
 	if hold == nil {
 		return 0
 	}
@@ -84,69 +93,104 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 // that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	for {
-		seat := c.seat.Load()
-		hold, err := seat.Resume(ctx, token)
+		node := c.node.Load()
+		hold, err := node.Resume(ctx, token)
 		if err == nil {
-			return &Lock{seat: seat, hold: hold, process: Resumed}, nil
+			return &Lock{node: node, hold: hold, process: Resumed}, nil
 		}
-		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.replaced(ctx, seat) {
+		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.replaced(ctx, node) {
 			return nil, c.ended(ctx, err)
 		}
 	}
 }
 
-func (c *Client) lock(ctx context.Context, name string, opts *LockOptions, wait bool) (*Lock, error) {
-	o, err := c.options(name, opts, wait)
-	if err != nil {
-		return nil, err
-	}
-	g := &gathering{c: c, o: o, owner: berth.Owner(ctx), wait: wait, start: c.clock.Now(), bound: o.attempts()}
-	return g.lock(ctx, name, g.start)
+// request is one Lock or LockAll: what all its claims share.
+type request struct {
+	LockOptions
+	c       *Client
+	owner   string
+	wait    bool
+	endless bool          // the wait has no end
+	draw    uint32        // where a Random claim stands: it comes with the call, so that a replay is equal
+	start   time.Duration // of the call, on the client's clock
+	bound   time.Duration // of all attempts together, 0 for none
 }
 
-// options checks the arguments of a call.
-func (c *Client) options(name string, opts *LockOptions, wait bool) (LockOptions, error) {
+// request checks the arguments of a call for locks of these names.
+func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, names ...string) (*request, error) {
 	if opts == nil {
 		opts = &LockOptions{}
 	}
-	if err := keyspace.CheckName(name); err != nil {
-		return LockOptions{}, err
+	for _, name := range names {
+		if err := keyspace.CheckName(name); err != nil {
+			return nil, err
+		}
 	}
 	if opts.MaxAttempts == 0 && (opts.RetryDelay != 0 || opts.RetryJitter != 0) {
-		return LockOptions{}, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
+		return nil, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
 	}
-	o := opts.withDefaults(&c.cfg)
-	if err := o.validate(); err != nil {
-		return o, err
+	r := &request{LockOptions: opts.withDefaults(&c.cfg), c: c, owner: berth.Owner(ctx), wait: wait}
+	if err := r.validate(); err != nil {
+		return nil, err
 	}
 	if !wait {
-		return o, o.validateTry()
+		if err := r.validateTry(); err != nil {
+			return nil, err
+		}
 	}
-	return o, nil
+	_, ends := ctx.Deadline()
+	r.endless = !ends && r.MaxWait == 0 && r.MaxAttempts == 0
+	if r.Access == Random {
+		r.draw = rand.Uint32()
+	}
+	r.start, r.bound = c.clock.Now(), r.attempts()
+	return r, settings.Text("owner", r.owner)
+}
+
+// claim makes the claim for one of the names.
+func (r *request) claim(n *node, name string) *engine.Claim {
+	return &engine.Claim{
+		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && r.MaxAttempts != 1, Capacity: 1, Attrs: r.Attrs,
+		QueueTTL: r.QueueTTL, Extends: r.extends(), Request: r,
+		Record: engine.Record{
+			Weight: 1, Wait: r.c.cfg.Lease, Lease: r.Lease, MaxHold: r.MaxHold,
+			NoRenew: r.NoRenew || r.Lease == berth.Forever, Phase: 'w', Priority: r.Priority,
+			Node: n.ID, Owner: r.owner, Label: r.c.cfg.Label, Meta: r.Meta,
+		},
+	}
 }
 
 // lock takes one claim from its start to its hold. Where the node is replaced
 // meanwhile, it asks again under the next one, at the end of the line: what the
-// former had is gone with it. start is the moment of the call.
-func (g *gathering) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
-	if err := settings.Text("owner", g.owner); err != nil {
-		return nil, err
-	}
-	_, ends := ctx.Deadline()
-	for now := start; ; now = g.c.clock.Now() {
-		seat := g.c.seat.Load()
-		claim := g.c.claim(seat, name, g.owner, &g.o, g.wait, ends)
-		maxWait, attempts := g.left(now)
+// former had is gone with it.
+func (r *request) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
+	for now := start; ; now = r.c.clock.Now() {
+		node := r.c.node.Load()
+		claim := r.claim(node, name)
+		maxWait, attempts := r.left(now)
 		claim.Attempts, claim.Before = attempts, now-start
-		hold, err := seat.Engine.Acquire(ctx, claim, maxWait)
+		hold, err := node.Engine.Acquire(ctx, claim, maxWait)
 		if err == nil {
-			return &Lock{seat: seat, hold: hold, process: process(hold, g.o.Conflict)}, nil
+			return &Lock{node: node, hold: hold, process: process(hold, r.Conflict)}, nil
 		}
-		if errors.Is(err, engine.ErrReplaced) && g.c.replaced(ctx, seat) {
+		if errors.Is(err, engine.ErrReplaced) && r.c.replaced(ctx, node) {
 			continue
 		}
-		return nil, g.c.detailed(ctx, name, g.o, g.c.ended(ctx, err))
+		return nil, r.detailed(ctx, name, r.c.ended(ctx, err))
 	}
+}
+
+// left is what is left now of the bounds that all waits share, at least a millisecond:
+// 0 is none.
+func (r *request) left(now time.Duration) (maxWait, attempts time.Duration) {
+	passed := now - r.start
+	if r.MaxWait > 0 {
+		maxWait = max(r.MaxWait-passed, time.Millisecond)
+	}
+	if r.bound > 0 {
+		attempts = max(r.bound-passed, time.Millisecond)
+	}
+	return maxWait, attempts
 }
 
 // ended says why a call did not go on under the next node: ctx or the client has
@@ -167,12 +211,21 @@ func (c *Client) ended(ctx context.Context, err error) error {
 	return cause
 }
 
+// endOf is the reason and the cause of a refusal that the end of ctx brought.
+func endOf(ctx context.Context) (berth.Reason, error) {
+	reason := berth.ReasonCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		reason = berth.ReasonTimedOut
+	}
+	return reason, errors.Join(ctx.Err(), context.Cause(ctx))
+}
+
 // replaced waits until the client has another node than it had, and reports false
 // if it will not, or ctx has ended.
-func (c *Client) replaced(ctx context.Context, seat *calls) bool {
+func (c *Client) replaced(ctx context.Context, former *node) bool {
 	select {
-	case <-seat.over:
-		return c.seat.Load() != seat && ctx.Err() == nil
+	case <-former.over:
+		return c.node.Load() != former && ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}
@@ -195,19 +248,19 @@ const detailWaiters = 10
 // detailed adds who holds and who waits to an error for which others are the
 // reason, if that was asked for. It reads them after the fact: others may be in
 // the way by then.
-func (c *Client) detailed(ctx context.Context, name string, o LockOptions, err error) error {
+func (r *request) detailed(ctx context.Context, name string, err error) error {
 	var refusal *berth.AcquireError
-	if !o.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
+	if !r.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
 		return err
 	}
-	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), c.cfg.CallTimeout)
+	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.c.cfg.CallTimeout)
 	defer cancel()
 	// Nothing is lost where this fails: the error is the caller's either way.
-	if info, err := c.Info(ctx, name); err == nil {
+	if info, err := r.c.Info(ctx, name); err == nil {
 		// Its own claim may not have been removed yet.
 		refusal.Holders = slices.DeleteFunc(info.Entries, func(h Holder) bool { return h.ID == refusal.Claim })
 	}
-	for w, err := range c.Queue(ctx, name) {
+	for w, err := range r.c.Queue(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {
 			break
 		}

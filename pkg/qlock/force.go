@@ -30,7 +30,7 @@ func (c *Client) ForceRelease(ctx context.Context, name string) error {
 	if !info.Held() {
 		return berth.ErrNotHeld
 	}
-	return c.seat.Load().forceRelease(ctx, name, info.Fence)
+	return c.node.Load().forceRelease(ctx, name, info.Fence)
 }
 
 // ForceReleaseAll does so with every lock of the namespace that is held, and
@@ -40,7 +40,7 @@ func (c *Client) ForceReleaseAll(ctx context.Context) (int, error) {
 	var errs []error
 	for info, err := range c.Locks(ctx) {
 		if err == nil {
-			err = c.seat.Load().forceRelease(ctx, info.Name, info.Fence)
+			err = c.node.Load().forceRelease(ctx, info.Name, info.Fence)
 		}
 		switch {
 		case err == nil:
@@ -61,7 +61,7 @@ func (c *Client) ForceReleaseNode(ctx context.Context, node string) (int, error)
 	count := 0
 	var errs []error
 	end := func(name, claim string) {
-		switch err := c.seat.Load().ForceRelease(ctx, name, claim, node); {
+		switch err := c.node.Load().ForceRelease(ctx, name, claim, node); {
 		case err == nil:
 			count++
 		case !errors.Is(err, berth.ErrNotHeld):
@@ -81,8 +81,8 @@ func (c *Client) ForceReleaseNode(ctx context.Context, node string) (int, error)
 // ofNode calls end for every claim of a node on a name: those that wait first, so
 // that none of them is granted what the holds leave.
 func (c *Client) ofNode(ctx context.Context, name, node string, end func(name, claim string)) error {
-	seat := c.seat.Load()
-	for w, err := range seat.Waiters(ctx, name) {
+	from := c.node.Load()
+	for w, err := range from.Waiters(ctx, name) {
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (c *Client) ofNode(ctx context.Context, name, node string, end func(name, c
 			end(name, w.ID)
 		}
 	}
-	for h, err := range seat.Holders(ctx, name) {
+	for h, err := range from.Holders(ctx, name) {
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (c *Client) ForceExtend(ctx context.Context, name string, by time.Duration)
 	if !info.Held() {
 		return berth.ErrNotHeld
 	}
-	return c.seat.Load().forceExtend(ctx, name, info.Fence, by)
+	return c.node.Load().forceExtend(ctx, name, info.Fence, by)
 }
 
 // SweepWaiters drops what has expired from all locks of the namespace, and returns
@@ -132,7 +132,7 @@ func (c *Client) SweepWaiters(ctx context.Context) (int, error) {
 	for name, err := range c.names(ctx) {
 		if err == nil {
 			var dropped int
-			dropped, err = c.seat.Load().SweepAll(ctx, name)
+			dropped, err = c.node.Load().SweepAll(ctx, name)
 			count += dropped
 		}
 		if err != nil {
@@ -142,11 +142,11 @@ func (c *Client) SweepWaiters(ctx context.Context) (int, error) {
 	return count, errors.Join(errs...)
 }
 
-// forceRelease sends lock_force_hold for the hold with that fence: a repeated
+// forceRelease runs lock_force_hold for the hold with that fence: a repeated
 // call must not end that of the next in line.
-func (s *calls) forceRelease(ctx context.Context, name string, fence int64) error {
-	stays := line.Decimal(s.Engine.Tombstone().Milliseconds())
-	r, err := s.Write(ctx, s.force, scriptkit.Bounded, name, line.Decimal(fence), stays)
+func (n *node) forceRelease(ctx context.Context, name string, fence int64) error {
+	stays := line.Decimal(n.Engine.Tombstone().Milliseconds())
+	r, err := n.Run(ctx, n.forceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
 	if err != nil {
 		return err
 	}
@@ -164,13 +164,13 @@ func (s *calls) forceRelease(ctx context.Context, name string, fence int64) erro
 	if r.Err() != nil {
 		return r.Err()
 	}
-	s.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: name, Count: entries, Detail: r.Status()})
-	return s.SweepOn(ctx, name, more)
+	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: name, Count: entries, Detail: r.Status()})
+	return n.SweepOn(ctx, name, more)
 }
 
-// forceExtend sends lock_extend for the hold with that fence.
-func (s *calls) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
-	r, err := s.Write(ctx, s.extend, scriptkit.Bounded, name,
+// forceExtend runs lock_extend for the hold with that fence.
+func (n *node) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
+	r, err := n.Run(ctx, n.extend, scriptkit.Bounded, name,
 		line.Decimal(by.Milliseconds()), xid.New().String(), line.Decimal(fence))
 	if err != nil {
 		return err
@@ -189,6 +189,6 @@ func (s *calls) forceExtend(ctx context.Context, name string, fence int64, by ti
 	if left < 0 {
 		left = berth.Forever
 	}
-	s.Tell.Send(observe.Event{Kind: observe.Extended, Name: name, Fence: fence, Lease: by, Left: left})
+	n.Tell.Send(observe.Event{Kind: observe.Extended, Name: name, Fence: fence, Lease: by, Left: left})
 	return nil
 }

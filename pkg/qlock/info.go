@@ -73,7 +73,7 @@ func (c *Client) Info(ctx context.Context, name string) (LockInfo, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return LockInfo{}, err
 	}
-	return c.seat.Load().read(ctx, name)
+	return c.node.Load().read(ctx, name)
 }
 
 // Locked says whether somebody holds the lock. Its errors are those of Info.
@@ -97,7 +97,7 @@ func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[Waiter, error
 	if err := keyspace.CheckName(name); err != nil {
 		return func(yield func(Waiter, error) bool) { yield(Waiter{}, err) }
 	}
-	return c.seat.Load().Waiters(ctx, name)
+	return c.node.Load().Waiters(ctx, name)
 }
 
 // Locks goes through the locks of the namespace that are held, in no order. It
@@ -109,7 +109,7 @@ func (c *Client) Locks(ctx context.Context) iter.Seq2[LockInfo, error] {
 		for name, err := range c.names(ctx) {
 			info := LockInfo{Name: name}
 			if err == nil {
-				info, err = c.seat.Load().read(ctx, name)
+				info, err = c.node.Load().read(ctx, name)
 			}
 			if (err != nil || info.Held()) && !yield(info, err) {
 				return
@@ -139,7 +139,7 @@ const queueShown = 100
 
 func (c *Client) queue(ctx context.Context, name string) (QueueInfo, error) {
 	queue := QueueInfo{Name: name}
-	for w, err := range c.seat.Load().Waiters(ctx, name) {
+	for w, err := range c.node.Load().Waiters(ctx, name) {
 		if err != nil {
 			return queue, err
 		}
@@ -155,10 +155,10 @@ func (c *Client) names(ctx context.Context) iter.Seq2[string, error] {
 	return line.Names(ctx, c.redis, c.space, keyspace.Lock, c.cfg.CallTimeout)
 }
 
-// read sends lock_info.
-func (s *calls) read(ctx context.Context, name string) (LockInfo, error) {
+// read runs lock_info.
+func (n *node) read(ctx context.Context, name string) (LockInfo, error) {
 	info := LockInfo{Name: name}
-	r, err := s.Run(ctx, s.info, scriptkit.Bounded, name)
+	r, err := n.Run(ctx, n.info, scriptkit.Bounded, name)
 	if err != nil {
 		return info, err
 	}

@@ -28,7 +28,7 @@ const (
 // The lock is free when the last entry has ended. It is safe for concurrent use.
 // One that is neither released nor lost is renewed until the client is closed.
 type Lock struct {
-	seat    *calls
+	node    *node
 	hold    *engine.Hold
 	process Process
 }
@@ -129,4 +129,4 @@ func (l *Lock) Renew(ctx context.Context) error { return l.hold.Renew(ctx) }
 // Its errors are those of Renew. After the server's or ctx's error the hold stays this
 // handle's, detached on the server or not, and ends with its lease if it is: call
 // Detach again, or Release.
-func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.seat.Detach(ctx, l.hold) }
+func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.node.Detach(ctx, l.hold) }

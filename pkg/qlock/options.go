@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -228,34 +227,4 @@ func (o *LockOptions) extends() time.Duration {
 		return min(o.Lease, o.MaxHold)
 	}
 	return o.Lease
-}
-
-// request is what only the lock's own acquire needs of a claim.
-type request struct {
-	access   Access
-	conflict Conflict
-	draw     uint32 // where a Random claim stands: it comes with the call, so that a replay is equal
-	endless  bool   // the wait has no end
-	single   bool   // the only one of its attempts
-}
-
-// claim makes the claim of one call.
-func (c *Client) claim(seat *calls, name, owner string, o *LockOptions, wait, ends bool) *engine.Claim {
-	single, draw := o.MaxAttempts == 1, uint32(0)
-	if o.Access == Random {
-		draw = rand.Uint32()
-	}
-	return &engine.Claim{
-		ID: seat.Engine.ClaimID(), Name: name, MayWait: wait && !single, Capacity: 1, Attrs: o.Attrs,
-		QueueTTL: o.QueueTTL, Extends: o.extends(),
-		Request: request{
-			access: o.Access, conflict: o.Conflict, draw: draw, single: single,
-			endless: !ends && o.MaxWait == 0 && o.MaxAttempts == 0,
-		},
-		Record: engine.Record{
-			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
-			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
-			Node: seat.Node, Owner: owner, Label: c.cfg.Label, Meta: o.Meta,
-		},
-	}
 }

@@ -111,11 +111,11 @@ type Client struct {
 	clock clock.Clock
 	swarm *Swarm
 
-	seat atomic.Pointer[calls] // the node that the client is now
+	node atomic.Pointer[node] // the one that the client is now
 
 	mu     sync.Mutex
-	former []*calls // guarded by mu: the nodes that it was, in a swarm
-	closed bool     // guarded by mu
+	former []*node // guarded by mu: the nodes that it was, in a swarm
+	closed bool    // guarded by mu
 }
 
 // New returns a client on a rueidis client, which stays the caller's and must
@@ -141,7 +141,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if c.swarm, err = newSwarm(c); err != nil {
 		return nil, err
 	}
-	c.seat.Store(newCalls(c))
+	c.node.Store(newNode(c))
 	if cfg.Swarm.Auto {
 		c.swarm.auto()
 	}
@@ -150,7 +150,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 
 // Node is the id of this client: it carries 64 random bits. In a swarm it changes
 // when the node was found dead.
-func (c *Client) Node() string { return c.seat.Load().Node }
+func (c *Client) Node() string { return c.node.Load().ID }
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
 // latency, and whether this user may do what the scripts need, by taking and
@@ -161,11 +161,10 @@ func (c *Client) Node() string { return c.seat.Load().Node }
 // unless Config.AllowEviction is set, and the server's error where it cannot be
 // reached or refuses.
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
-	seat := c.seat.Load()
+	node := c.node.Load()
 	return check.Server(ctx, check.Options{
-		Client: c.redis, Channel: c.space.Wake(seat.Node), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction,
-		Trial:         func(ctx context.Context) error { return seat.Trial(ctx, seat, c.cfg.Lease, c.cfg.Label) },
+		Client: c.redis, Channel: c.space.Wake(node.ID), Timeout: c.cfg.CallTimeout,
+		AllowEviction: c.cfg.AllowEviction, Trial: node.Trial,
 	})
 }
 
@@ -179,14 +178,14 @@ func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true
-		close(c.seat.Load().over) // replace has closed those of the former
+		close(c.node.Load().over) // replace has closed those of the former
 	}
-	seats := append([]*calls{c.seat.Load()}, c.former...)
+	nodes := append([]*node{c.node.Load()}, c.former...)
 	c.mu.Unlock()
-	errs := make([]error, len(seats))
+	errs := make([]error, len(nodes))
 	var closing sync.WaitGroup
-	for i, seat := range seats {
-		closing.Go(func() { errs[i] = seat.Engine.Close(ctx) })
+	for i, n := range nodes {
+		closing.Go(func() { errs[i] = n.Engine.Close(ctx) })
 	}
 	closing.Wait()
 	return errors.Join(append(errs, c.swarm.stop(ctx))...)
@@ -197,7 +196,7 @@ func (c *Client) Close(ctx context.Context) error {
 // that could not be released within what Config.Retry allows for all of them together,
 // or ctx's: then it returns 0, and what it has begun goes on.
 func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
-	return c.seat.Load().Engine.ReleaseAll(ctx)
+	return c.node.Load().Engine.ReleaseAll(ctx)
 }
 
 // replace gives the client another node than it has, and ends all that the former
@@ -208,12 +207,12 @@ func (c *Client) replace() bool {
 		c.mu.Unlock()
 		return false
 	}
-	former := c.seat.Load()
-	c.seat.Store(newCalls(c))
-	c.former = append(slices.DeleteFunc(c.former, func(s *calls) bool { return s.Engine.Ended() }), former)
+	former := c.node.Load()
+	c.node.Store(newNode(c))
+	c.former = append(slices.DeleteFunc(c.former, func(n *node) bool { return n.Engine.Ended() }), former)
 	c.mu.Unlock()
 	close(former.over)
 	ended := former.Engine.Abandon()
-	c.tell.Send(observe.Event{Kind: observe.NodeReplaced, Node: c.Node(), Detail: former.Node, Count: ended})
+	c.tell.Send(observe.Event{Kind: observe.NodeReplaced, Node: c.Node(), Detail: former.ID, Count: ended})
 	return true
 }

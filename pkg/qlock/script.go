@@ -1,7 +1,6 @@
 package qlock
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,81 +12,70 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// calls is one node: what only locks say to their scripts and hear of them. With the
-// calls that every kind has it is the engine's Scripts.
-type calls struct {
-	*line.Calls
+// node is one node of a client, and the scripts that only locks have. What only locks say to the
+// scripts of all kinds, and hear of them, is in this file.
+type node struct {
+	*line.Node
 
 	// over is closed when the client has another node, or is closed.
 	over chan struct{}
 
-	requeue, force, extend, info *scriptkit.Script
+	forceHold, extend, info *scriptkit.Script
 }
 
-var (
-	_ engine.Scripts  = (*calls)(nil)
-	_ engine.Requeuer = (*calls)(nil)
-)
-
-// newCalls makes a node of the client, with an id of its own.
-func newCalls(c *Client) *calls {
+// newNode makes a node of the client, with an id of its own.
+func newNode(c *Client) *node {
 	lib := line.Library()
-	node := engine.NodeID()
-	s := &calls{
-		Calls: line.New(line.Config{
-			Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock", Node: node, Clock: c.clock, Linger: c.cfg.Linger,
-			Tell: c.tell, Swarm: func() time.Duration { return c.swarm.limit(node) },
+	return &node{
+		Node: line.New(line.Config{
+			Redis: c.redis, Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock",
+			Settings: c.cfg.common(), Clock: c.clock, Tell: c.tell, Swarm: c.swarm.s,
+			AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
 		}),
-		over:    make(chan struct{}),
-		requeue: lib.Script("lock_requeue"),
-		force:   lib.Script("lock_force_hold"),
-		extend:  lib.Script("lock_extend"),
-		info:    lib.Script("lock_info"),
+		over:      make(chan struct{}),
+		forceHold: lib.Script("lock_force_hold"),
+		extend:    lib.Script("lock_extend"),
+		info:      lib.Script("lock_info"),
 	}
-	s.Engine = engine.New(engine.Config{
-		Redis: c.redis, Scripts: s, Node: node, Channel: c.space.Wake(node),
-		Wait: c.cfg.Lease, CallTimeout: c.cfg.CallTimeout, CleanupTimeout: c.cfg.CleanupTimeout,
-		WarnAfter: max(c.cfg.WarnHeldLongerThan, 0), Retry: c.cfg.Retry, Observe: s.Tell, Clock: c.clock,
-		Passed: func() bool { return c.swarm.passed(node) },
-		Settle: func(ctx context.Context) { c.swarm.s.Settle(ctx, node) },
-	})
-	return s
 }
 
 // The statuses of the scripts that only locks have; a test compares them with the headers.
 const (
-	statusReleased   = "released"
-	statusNotHeld    = "not_held"
-	statusOther      = "other"
-	statusNotWaiting = "not_waiting"
-	statusExtended   = "extended"
-	statusInfo       = "info"
+	statusReleased = "released"
+	statusNotHeld  = "not_held"
+	statusOther    = "other"
+	statusExtended = "extended"
+	statusInfo     = "info"
 )
 
-// Acquire sends lock_acquire once.
-func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
-	q, _ := c.Request.(request) // none for the trial of Check
-	wait := line.Flag(c.MayWait)
+// acquireArgs are what only lock_acquire takes: whether the claim may wait, and how it asks, as
+// scripts/owner/ask.lua reads it.
+func acquireArgs(c *engine.Claim) (wait string, own []string) {
+	q, _ := c.Request.(*request) // none for the trial of Check
+	if q == nil {
+		return line.Flag(c.MayWait), []string{""}
+	}
+	wait, ask := line.Flag(c.MayWait), ""
 	if c.MayWait && q.endless {
 		wait = "2"
 	}
-	a, extra, err := s.Calls.Acquire(ctx, c, wait, q.text(c.Record.Owner))
+	if owner := c.Record.Owner; owner != "" || q.Access != Queued {
+		ask = fmt.Sprintf("%s %s %d %s", q.Conflict, q.Access, q.draw, owner)
+	}
+	return wait, []string{ask}
+}
+
+// acquireReply reads what only lock_acquire says.
+func acquireReply(c *engine.Claim, a engine.Answer, extra string) (_ engine.Answer, err error) {
 	a.Capacity = 0 // a lock has none
-	if err == nil && extra != "" {
+	if extra != "" {
 		a.Entry, err = entry(extra)
 	}
-	if r := a.Refused; r != nil && q.single && (r.Reason == berth.ReasonHeld || r.Reason == berth.ReasonQueuedAhead) {
+	q, _ := c.Request.(*request)
+	if r := a.Refused; r != nil && q != nil && q.MaxAttempts == 1 && (r.Reason == berth.ReasonHeld || r.Reason == berth.ReasonQueuedAhead) {
 		r.Reason = berth.ReasonAttempts
 	}
 	return a, err
-}
-
-// text says how a claim of an owner asks, as scripts/owner/ask.lua reads it.
-func (q *request) text(owner string) string {
-	if owner == "" && q.access == Queued {
-		return ""
-	}
-	return fmt.Sprintf("%s %s %d %s", q.conflict, q.access, q.draw, owner)
 }
 
 // entry reads the terms of an entry of an owner that held the lock already, as
@@ -111,22 +99,10 @@ func entry(text string) (*engine.Entry, error) {
 	return e, nil
 }
 
-// Release sends lock_release, repeated by Config.Retry.
-func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
-	p, extra, err := s.Calls.Release(ctx, c, stays, c.Heralded()...)
-	if err == nil && p.Word == engine.GivenBack && extra != "" {
+// releaseReply reads how many entries of the owner lock_release has left.
+func releaseReply(_ *engine.Claim, p engine.Parting, extra string) (_ engine.Parting, err error) {
+	if extra != "" {
 		p.Entries, err = strconv.Atoi(extra)
 	}
 	return p, err
-}
-
-// Requeue sends lock_requeue once.
-func (s *calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
-	r, err := s.Write(ctx, s.requeue, scriptkit.Once, c.Name,
-		s.Node, c.ID, line.Decimal(c.Ticket()), line.Lane(c.Record.Priority))
-	if err != nil || r.Status() == statusNotWaiting {
-		return a, false, err
-	}
-	a, err = line.Requeued(c.Name, &r)
-	return a, err == nil, err
 }

@@ -126,7 +126,7 @@ func newSwarm(c *Client) (*Swarm, error) {
 		Runner: c.run, Space: c.space, Label: c.cfg.Label,
 		ProbeEvery: cfg.ProbeEvery, ZombieAfter: cfg.ZombieAfter, FlushEvery: cfg.FlushEvery,
 		Clock: c.clock, Node: c.Node, Replace: s.replace, Line: flushable{c}, Observe: c.tell.Send,
-		Leaving: func(ctx context.Context) error { return c.seat.Load().Engine.Reaffirm(ctx) },
+		Leaving: func(ctx context.Context) error { return c.node.Load().Engine.Reaffirm(ctx) },
 	})
 	return s, err
 }
@@ -273,12 +273,6 @@ func (s *Swarm) stop(ctx context.Context) error {
 	return s.s.Stop(ctx)
 }
 
-// passed says whether a node of the client has outlived its time.
-func (s *Swarm) passed(node string) bool { return s.s != nil && s.s.Passed(node) }
-
-// limit is what the claims without end of a node say of it.
-func (s *Swarm) limit(node string) time.Duration { return s.s.Limit(node) }
-
 // replace gives the client another node.
 func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
 	if !s.c.replace() {
@@ -293,13 +287,13 @@ type flushable struct{ c *Client }
 func (l flushable) Names(ctx context.Context) iter.Seq2[string, error] { return l.c.names(ctx) }
 
 func (l flushable) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
-	return l.c.seat.Load().Holders(ctx, name)
+	return l.c.node.Load().Holders(ctx, name)
 }
 
 func (l flushable) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
-	return l.c.seat.Load().Waiters(ctx, name)
+	return l.c.node.Load().Waiters(ctx, name)
 }
 
 func (l flushable) ForceRelease(ctx context.Context, name, claim, node string) error {
-	return l.c.seat.Load().ForceRelease(ctx, name, claim, node)
+	return l.c.node.Load().ForceRelease(ctx, name, claim, node)
 }

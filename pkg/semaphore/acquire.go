@@ -103,14 +103,14 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 		return nil, err
 	}
 	claim := &engine.Claim{
-		ID: c.engine.ClaimID(), Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
+		ID: c.node.Engine.ClaimID(), Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
 		Record: engine.Record{
 			Weight: o.Weight, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
 			Node: c.Node(), Owner: owner, Label: c.cfg.Label, Meta: o.Meta,
 		},
 	}
-	hold, err := c.engine.Acquire(ctx, claim, o.MaxWait)
+	hold, err := c.node.Engine.Acquire(ctx, claim, o.MaxWait)
 	if err != nil {
 		return nil, err
 	}

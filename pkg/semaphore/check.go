@@ -18,9 +18,6 @@ import (
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	return check.Server(ctx, check.Options{
 		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction,
-		Trial: func(ctx context.Context) error {
-			return c.calls.Trial(ctx, c.calls, c.cfg.Lease, c.cfg.Label)
-		},
+		AllowEviction: c.cfg.AllowEviction, Trial: c.node.Trial,
 	})
 }

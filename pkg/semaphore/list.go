@@ -18,7 +18,7 @@ type Waiter = berth.Waiter
 // error that names a claim says that what is stored of it is damaged; the listing
 // goes on. It ends after any other error: berth.ErrIncompatible or the server's.
 func (s *Semaphore) Holders(ctx context.Context) iter.Seq2[Holder, error] {
-	return s.client.calls.Holders(ctx, s.name)
+	return s.client.node.Holders(ctx, s.name)
 }
 
 // Waiters goes through the claims that wait, the first in line first. A claim
@@ -26,5 +26,5 @@ func (s *Semaphore) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 // may be there or not. It goes on after a damaged claim, as Holders does, and ends
 // after any other error: berth.ErrIncompatible or the server's.
 func (s *Semaphore) Waiters(ctx context.Context) iter.Seq2[Waiter, error] {
-	return s.client.calls.Waiters(ctx, s.name)
+	return s.client.node.Waiters(ctx, s.name)
 }

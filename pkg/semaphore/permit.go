@@ -86,7 +86,7 @@ func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 // this handle's, detached on the server or not, and ends with its lease if it is:
 // call Detach again, or Release.
 func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
-	return p.client.calls.Detach(ctx, p.hold)
+	return p.client.node.Detach(ctx, p.hold)
 }
 
 // Resume takes up a permit that was detached, in this or another process. It is
@@ -95,7 +95,7 @@ func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
 // berth.ErrInvalidConfig for a token of another kind or namespace, or for a
 // permit that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
-	hold, err := c.calls.Resume(ctx, token)
+	hold, err := c.node.Resume(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -108,5 +108,5 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error)
 // it has heard, two may be inside. It returns berth.ErrNotHeld if the id is not
 // known, berth.ErrExpired if its time had passed, or the server's error.
 func (c *Client) ReleaseByID(ctx context.Context, name, id string) error {
-	return c.calls.ForceRelease(ctx, name, id, "")
+	return c.node.ForceRelease(ctx, name, id, "")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
@@ -15,25 +14,23 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// calls is what only semaphores say to their scripts and hear of them. With the calls that
-// every kind has it is the engine's Scripts.
-type calls struct {
-	*line.Calls
-	client   *Client
+// node is the client's node, and the script that only semaphores have. What only semaphores say
+// to the scripts of all kinds, and hear of them, is in this file.
+type node struct {
+	*line.Node
 	resizing *scriptkit.Script
 }
 
-var _ engine.Scripts = (*calls)(nil)
-
-func newCalls(c *Client, node string, watch clock.Clock) *calls {
+func newNode(c *Client) *node {
 	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
 		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})
-	return &calls{
-		Calls: line.New(line.Config{
-			Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore", Node: node, Clock: watch, Linger: c.cfg.Linger, Tell: c.tell,
+	return &node{
+		Node: line.New(line.Config{
+			Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore",
+			Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
+			AcquireArgs: c.acquireArgs, AcquireReply: c.acquireReply,
 		}),
-		client:   c,
 		resizing: line.Library().Script("semaphore_resize"),
 	}
 }
@@ -45,38 +42,33 @@ const (
 	statusAbsent  = "absent"
 )
 
-// Acquire sends semaphore_acquire once.
-func (s *calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
-	a, _, err := s.Calls.Acquire(ctx, c, line.Flag(c.MayWait),
-		strconv.Itoa(c.Capacity), s.client.cfg.CapacityPolicy.String())
-	if err != nil {
-		return a, err
-	}
+// acquireArgs are what only semaphore_acquire takes: the capacity, and what is to happen where
+// another one is stored.
+func (c *Client) acquireArgs(claim *engine.Claim) (wait string, own []string) {
+	return line.Flag(claim.MayWait), []string{strconv.Itoa(claim.Capacity), c.cfg.CapacityPolicy.String()}
+}
+
+// acquireReply says why a claim got nothing, and looks at the stored capacity.
+func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, _ string) (engine.Answer, error) {
 	reason := berth.Reason("")
 	if a.Refused != nil {
 		reason = a.Refused.Reason
 	}
 	switch reason {
 	case berth.ReasonTooHeavy:
-		a.Refused.Cause = berth.Invalid("Weight", "%d is above the stored capacity, %d", c.Record.Weight, a.Capacity)
+		a.Refused.Cause = berth.Invalid("Weight", "%d is above the stored capacity, %d", claim.Record.Weight, a.Capacity)
 	case berth.ReasonCapacity:
-		a.Refused.Cause = berth.Invalid("capacity", "%d is not the stored one, %d", c.Capacity, a.Capacity)
+		a.Refused.Cause = berth.Invalid("capacity", "%d is not the stored one, %d", claim.Capacity, a.Capacity)
 	case berth.ReasonGone, berth.ReasonFailed:
 	default:
-		s.client.stored(c, a.Capacity)
+		c.stored(claim, a.Capacity)
 	}
 	return a, nil
 }
 
-// Release sends semaphore_release, repeated by Config.Retry.
-func (s *calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
-	p, _, err := s.Calls.Release(ctx, c, stays)
-	return p, err
-}
-
-// resize sends semaphore_resize, and sweeps on where it stopped at its bound.
-func (s *calls) resize(ctx context.Context, name string, capacity int, opts ResizeOptions) error {
-	r, err := s.Write(ctx, s.resizing, scriptkit.Bounded, name,
+// resize runs semaphore_resize, and sweeps on where it stopped at its bound.
+func (n *node) resize(ctx context.Context, name string, capacity int, opts ResizeOptions) error {
+	r, err := n.Run(ctx, n.resizing, scriptkit.Bounded, name,
 		strconv.Itoa(capacity), line.Flag(opts.Keep), line.Flag(opts.Create))
 	if err != nil {
 		return err
@@ -92,9 +84,9 @@ func (s *calls) resize(ctx context.Context, name string, capacity int, opts Resi
 	if r.Err() != nil {
 		return r.Err()
 	}
-	s.Tell.Send(observe.Event{
+	n.Tell.Send(observe.Event{
 		Kind: observe.Resized, Name: name, Capacity: capacity, Count: int(before),
 		Detail: fmt.Sprintf("held %d, waiting %d", held, waiting),
 	})
-	return s.SweepOn(ctx, name, more)
+	return n.SweepOn(ctx, name, more)
 }

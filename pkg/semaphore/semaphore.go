@@ -9,8 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -113,12 +111,11 @@ func (c Config) validate() error {
 
 // Client makes semaphores on one Redis. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
-	space  keyspace.Space
-	redis  rueidis.Client
-	calls  *calls
-	engine *engine.Engine
-	tell   line.Teller
+	cfg   Config
+	space keyspace.Space
+	redis rueidis.Client
+	node  *node
+	tell  line.Teller
 
 	// differs has, by name, the stored capacity that was last reported as
 	// another than this client's.
@@ -141,21 +138,13 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis}
-	node := engine.NodeID()
-	c.tell = line.NewTeller(keyspace.Sem, cfg.Namespace, func() string { return node }, cfg.Logger, cfg.Observer)
-	watch := clock.New()
-	c.calls = newCalls(c, node, watch)
-	c.engine = engine.New(engine.Config{
-		Redis: redis, Scripts: c.calls, Node: node, Channel: space.Wake(node),
-		Wait: cfg.Lease, CallTimeout: cfg.CallTimeout, CleanupTimeout: cfg.CleanupTimeout,
-		WarnAfter: max(cfg.WarnHeldLongerThan, 0), Retry: cfg.Retry, Observe: c.tell, Clock: watch,
-	})
-	c.calls.Engine = c.engine
+	c.tell = line.NewTeller(keyspace.Sem, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.node = newNode(c)
 	return c, nil
 }
 
 // Node is the id of this client: it carries 64 random bits.
-func (c *Client) Node() string { return c.calls.Node }
+func (c *Client) Node() string { return c.node.ID }
 
 // Semaphore returns the semaphore of a name with a capacity of at least 1. The
 // same name is the same semaphore, in every process. It does no I/O. Its errors
@@ -185,7 +174,7 @@ func checkCapacity(capacity int) error {
 // or with ctx's error: Config.CleanupTimeout after ctx has ended. Its other errors
 // are of permits that could not be given back within what Config.Retry allows for all
 // of them together; they end with their lease. It does not close the rueidis client.
-func (c *Client) Close(ctx context.Context) error { return c.engine.Close(ctx) }
+func (c *Client) Close(ctx context.Context) error { return c.node.Engine.Close(ctx) }
 
 // Semaphore is one name with a capacity. It is safe for concurrent use.
 type Semaphore struct {
@@ -201,7 +190,7 @@ func (s *Semaphore) Name() string { return s.name }
 // or one of a permit of this client and name. It is 0 where there is none, which
 // whatever refuses smaller fences refuses too.
 func (s *Semaphore) Fence(ctx context.Context) int64 {
-	hold := s.client.engine.Held(ctx, s.name)
+	hold := s.client.node.Engine.Held(ctx, s.name)
 	if hold == nil {
 		return 0
 	}
@@ -220,7 +209,7 @@ func (s *Semaphore) Resize(ctx context.Context, capacity int, opts *ResizeOption
 	if opts == nil {
 		opts = &ResizeOptions{}
 	}
-	return s.client.calls.resize(ctx, s.name, capacity, *opts)
+	return s.client.node.resize(ctx, s.name, capacity, *opts)
 }
 
 // ResizeOptions are the options of Resize.

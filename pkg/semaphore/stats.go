@@ -54,7 +54,7 @@ func (s *Semaphore) Stats(ctx context.Context) (Stats, error) {
 }
 
 func (c *Client) stats(ctx context.Context, name string) (Stats, error) {
-	n, err := c.calls.Count(ctx, name)
+	n, err := c.node.Count(ctx, name)
 	if err != nil {
 		return Stats{}, err
 	}

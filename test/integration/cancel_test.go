@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -258,11 +259,12 @@ func (w *world) swept(name string) {
 }
 
 // sweeper sweeps as a node that claims nothing.
-func (w *world) sweeper() *line.Calls {
+func (w *world) sweeper() *line.Node {
 	w.Helper()
+	redis := w.server.Client(w.T)
 	cfg := line.Config{
-		Runner: scriptkit.NewRunner(w.server.Client(w.T), scriptkit.Options{}), Space: w.space, Kind: w.kind, Node: "sweeper",
-		Linger: time.Minute, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[w.kind],
+		Redis: redis, Runner: scriptkit.NewRunner(redis, scriptkit.Options{}), Space: w.space, Kind: w.kind,
+		Settings: settings.Common{Linger: time.Minute}, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[w.kind],
 	}
 	if w.kind == keyspace.Pool {
 		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}
