@@ -196,8 +196,10 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 		given: given{start: start, left: answer.Left, confirmed: answer.Confirmed},
 	}
 	switch {
-	case answer.Refused != nil:
+	case answer.unfinished():
 		ev.kind = evRefused
+	case answer.Refused != nil:
+		ev.kind, ev.cause = evRefused, answer.Refused
 	case answer.Granted:
 		ev.kind, ev.entry = evGranted, answer.Entry
 		ev.given.gift = gift{answer.Fence, answer.Resource}

@@ -55,7 +55,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	if c.see().phase != waiting {
 		return ev, fx
 	}
-	answer, ok, err := e.cfg.Scripts.(Requeuer).Requeue(context.Background(), c)
+	answer, ok, err := e.cfg.Scripts.Requeue(context.Background(), c)
 	ev.now = e.clock.Now()
 	if err != nil {
 		ev.kind, ev.cause = evFailed, err

@@ -20,9 +20,9 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// tombstone is how long a removed claim is remembered whose acquire may still
+// Tombstone is how long a removed claim is remembered whose acquire may still
 // be on its way.
-const tombstone = time.Minute
+const Tombstone = time.Minute
 
 // idlers is how many goroutines are kept for what is spawned next.
 const idlers = 64
@@ -133,9 +133,6 @@ func (e *Engine) ClaimID() string {
 	drawn, _ := xid.New().MarshalText() // never fails
 	return string(append(append(id, '.'), drawn...))
 }
-
-// Tombstone is how long a removed claim is to be remembered.
-func (e *Engine) Tombstone() time.Duration { return tombstone }
 
 // enter registers a claim, so that a wake-up finds it even before the reply of
 // its first script. Whoever enters must call e.work.Done once.

@@ -62,7 +62,7 @@ const (
 	sends                 // the attempt may be sent
 	joins                 // the claim joins those that wait here
 	takes                 // the grant is taken, and its lease kept
-	hears                 // the answer is noted, and its asker ends the claim
+	hears                 // the claim got nothing: it ends, unless its asker tries again
 	passes                // only what the answer says of the line counts
 	proves                // a push of its grant proves itself by the secret
 	notes                 // the push is kept until the claim waits
@@ -91,12 +91,12 @@ const (
 	hands                 // the caller has the handle
 	expires               // the hold ends by its own time
 	closes                // the hold ends
-	frees                 // the handle ends, and there is nothing to give back
+	frees                 // the handle ends; its release has nothing to give back, and returns nil
 	swaps                 // from here on no answer proves what the claim holds
 	swapped               // the claim holds something else
 	unswaps               // answers prove it again
 	loosens               // the handle loses its lease, and the claim is removed
-	forgoes               // the handle has ended before, and the claim is removed all the same
+	forgoes               // the handle has ended before: the claim is removed, and its release returns nil
 	detaches              // the handle ends, and the hold stays
 	leaves                // the claim ends, and is removed unless the server has nothing of it
 	retires               // the handle ends before its release is sent
@@ -133,7 +133,7 @@ var course = table{
 	evRequeued:     {waiting: moves},
 	evFailed:       {asking: complains, waiting: complains, granted: complains, held: complains, loose: doubts, ended: doubts},
 	evMissed:       {waiting: misses, granted: misses, held: misses},
-	evRejected:     {asking: breaks, waiting: breaks},
+	evRejected:     {waiting: breaks},
 	evHanded:       {granted: hands, ended: refuses},
 	evTimeUp:       {granted: expires, held: expires},
 	evEnd:          {granted: closes, held: closes, loose: frees},

@@ -110,6 +110,10 @@ func (f *fake) Restore(context.Context, string, []*engine.Claim) (engine.Round, 
 	panic("nothing waits")
 }
 
+func (f *fake) Requeue(context.Context, *engine.Claim) (engine.Answer, bool, error) {
+	panic("nothing waits")
+}
+
 func (f *fake) Sweep(context.Context, string) (engine.Tide, error) {
 	return engine.Tide{Next: -1}, nil
 }

@@ -120,7 +120,7 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 	stays := time.Duration(0)
 	if c.see().news.lost {
-		stays = tombstone
+		stays = Tombstone
 	}
 	rise := e.lowerSiblings(c)
 	parting, err := e.cfg.Scripts.Release(ctx, c, stays)

@@ -44,6 +44,9 @@ func (m *machine) follow(r rule, ev *event) effects {
 	case hears:
 		m.answer(ev.start)
 		m.lease.capacity = ev.capacity
+		if ev.cause != nil { // else the asker sweeps, and asks again
+			m.phase, m.end.err = ended, ev.cause
+		}
 		return effects{do: doTake}
 	case passes:
 		if ev.late { // the claim's removal may be on its way
@@ -181,7 +184,8 @@ func (m *machine) followEnd(r rule, ev *event) effects {
 // join has the claim wait in line.
 func (m *machine) join(ev *event) effects {
 	m.answer(ev.start)
-	m.phase, m.place, m.lease.capacity, m.lease.mayRun = waiting, ev.stands(), ev.capacity, false
+	m.phase, m.place, m.lease.capacity = waiting, ev.stands(), ev.capacity
+	m.settled(ev.start)
 	// An earlier attempt that went unanswered may have waited, been granted and
 	// expired since: then a push is not about this place.
 	m.news.doubt = m.news.doubt || m.news.lost
@@ -275,7 +279,8 @@ func (m *machine) began(start time.Duration) {
 
 // keepPlace takes an answer that the claim waits.
 func (m *machine) keepPlace(ev *event, left time.Duration) effects {
-	m.place.heard, m.place.left, m.lease.mayRun = ev.start, left, false
+	m.place.heard, m.place.left = ev.start, left
+	m.settled(ev.start)
 	return effects{do: doTake, left: left}
 }
 

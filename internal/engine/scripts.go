@@ -28,6 +28,9 @@ type Scripts interface {
 	// Restore puts waiting claims of one name back where they stood. It makes
 	// one attempt.
 	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
+	// Requeue sends a waiting claim with a QueueTTL to the end of the line. It makes one
+	// attempt. ok is false for a claim that does not wait there any more.
+	Requeue(ctx context.Context, c *Claim) (answer Answer, ok bool, err error)
 	// Load sends the script that Beat runs to every node of the server, so that no
 	// first Beat has to. Nothing depends on it.
 	Load(ctx context.Context) error
@@ -41,13 +44,6 @@ type Scripts interface {
 type Batch struct {
 	Name   string
 	Claims []*Claim
-}
-
-// Requeuer is the Scripts of a primitive whose claims may have a QueueTTL.
-type Requeuer interface {
-	// Requeue sends a waiting claim to the end of the line. It makes one
-	// attempt. ok is false for a claim that does not wait there any more.
-	Requeue(ctx context.Context, c *Claim) (answer Answer, ok bool, err error)
 }
 
 // Mode says what a call of a holder is for.

@@ -368,7 +368,7 @@ func (e *Engine) removing(c *Claim, siblings []*Claim) {
 	defer e.mu.Unlock()
 	now := e.clock.Now()
 	for other, r := range e.removals {
-		if age := now - r.sent; !r.underWay && age > other.Extends && age-other.Extends > tombstone {
+		if age := now - r.sent; !r.underWay && age > other.Extends && age-other.Extends > Tombstone {
 			delete(e.removals, other)
 		}
 	}

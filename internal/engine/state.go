@@ -181,6 +181,14 @@ func begin(c *Claim) machine {
 // holds says whether the claim holds, as far as is known.
 func (m *machine) holds() bool { return m.phase == granted || m.phase == held }
 
+// settled takes note of the answer to a call that says that the hold has not begun: not by
+// that call, nor by one before it.
+func (m *machine) settled(start time.Duration) {
+	if start >= m.lease.since {
+		m.lease.mayRun = false
+	}
+}
+
 // over says whether nobody here holds or waits for it any more.
 func (m *machine) over() bool { return m.phase == ended || m.phase == detached }
 
@@ -190,7 +198,7 @@ func (m *machine) over() bool { return m.phase == ended || m.phase == detached }
 func (m *machine) answer(start time.Duration) (newest bool) {
 	newest = start >= m.news.answered
 	m.news.answered, m.silence = max(start, m.news.answered), silence{}
-	if newest {
+	if newest && start >= m.news.sent { // else a heartbeat is on its way that was sent later
 		m.news.sent = 0
 	}
 	return newest

@@ -46,10 +46,7 @@ type Calls struct {
 	thinAcquire, thinRelease, thinRenew                    *scriptkit.Script
 }
 
-var (
-	_ engine.Scripts  = (*Calls)(nil)
-	_ engine.Requeuer = (*Calls)(nil)
-)
+var _ engine.Scripts = (*Calls)(nil)
 
 // newCalls makes the calls of the node with that id.
 func newCalls(cfg Config, id string) *Calls {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -21,7 +22,7 @@ func (n *Node) ForceRelease(ctx context.Context, name, id, node string) error {
 	if id == "" {
 		return berth.Invalid("id", "it is empty")
 	}
-	stays := Decimal(n.Engine.Tombstone().Milliseconds())
+	stays := Decimal(engine.Tombstone.Milliseconds())
 	r, err := n.Run(ctx, n.force, scriptkit.Bounded, name, node, id, stays)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -145,7 +146,7 @@ func (c *Client) SweepWaiters(ctx context.Context) (int, error) {
 // forceRelease runs lock_force_hold for the hold with that fence: a repeated
 // call must not end that of the next in line.
 func (n *node) forceRelease(ctx context.Context, name string, fence int64) error {
-	stays := line.Decimal(n.Engine.Tombstone().Milliseconds())
+	stays := line.Decimal(engine.Tombstone.Milliseconds())
 	r, err := n.Run(ctx, n.forceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
 	if err != nil {
 		return err
