@@ -155,8 +155,8 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	start := e.clock.Now()
 	ev := event{kind: evCall, start: start}
 	c.on(&ev)
-	seen := ev.seen
-	if seen.held && (mode == ModeRenew || mode == ModeDetach || !seen.begun) {
+	m, seen := c.see(), ev.seen
+	if m.holds() && (mode == ModeRenew || mode == ModeDetach || !m.grant.confirmed) {
 		e.lower(c, start)
 	}
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})
@@ -173,7 +173,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	case fx.has(doTake) && c.see().phase != waiting:
 		e.retime(c, given{start: start, left: fx.left, confirmed: true, step: seen.step})
 	case fx.has(doSkip):
-		overtaken = seen.held
+		overtaken = m.holds()
 	}
 	return overtaken, nil
 }

@@ -66,7 +66,6 @@ const (
 	passes                // only what the answer says of the line counts
 	proves                // a push of its grant proves itself by the secret
 	notes                 // the push is kept until the claim waits
-	wakes                 // the push is kept, and the waiting caller is woken
 	hurries               // the next heartbeat is sent at once
 	believes              // the push is taken, or has to be confirmed first
 	settles               // the grant is the caller's, or has to be confirmed first
@@ -118,7 +117,7 @@ var course = table{
 	evGranted:      {asking: takes, ended: passes},
 	evRefused:      {asking: hears, ended: passes},
 	evSecret:       {asking: proves, waiting: proves},
-	evPushed:       {asking: notes, waiting: wakes},
+	evPushed:       {asking: notes, waiting: believes},
 	evPrompted:     {waiting: hurries, granted: hurries, held: hurries},
 	evLook:         {waiting: believes, granted: settles, ended: refuses},
 	evCall:         {waiting: looks, granted: looks, held: looks},

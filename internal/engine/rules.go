@@ -63,8 +63,9 @@ func (m *machine) follow(r rule, ev *event) effects {
 			m.news.secret = ev.text
 		}
 		return effects{}
-	case notes, wakes:
-		return m.push(ev, r == wakes)
+	case notes:
+		m.push(ev)
+		return effects{}
 	case hurries:
 		return effects{do: doHurry | doSkip}
 	case believes:
@@ -92,7 +93,6 @@ func (m *machine) followAnswer(r rule, ev *event) effects {
 	case renews:
 		return m.renew(ev)
 	case stays:
-		m.news.denied = max(m.news.denied, ev.seen.pushes)
 		return m.keepPlace(ev, ev.given.left)
 	case stands:
 		fx := m.keepPlace(ev, m.claim.Record.Wait)
@@ -125,6 +125,7 @@ func (m *machine) followAnswer(r rule, ev *event) effects {
 		m.news.swapping = true
 	case swapped:
 		m.grant.gift = ev.given.gift
+		m.news.known++
 	case unswaps:
 		again := m.news.askAgain
 		m.news.swapping, m.news.askAgain = false, false
@@ -190,7 +191,7 @@ func (m *machine) join(ev *event) effects {
 	// expired since: then a push is not about this place.
 	m.news.doubt = m.news.doubt || m.news.lost
 	fx := effects{do: doTake | doJoin, tell: observe.Queued}
-	if m.news.pushes > 0 {
+	if m.news.fresh {
 		fx.do |= doWake
 	}
 	return fx
@@ -214,43 +215,46 @@ func (m *machine) takeAnswer(ev *event) effects {
 // take moves the claim to granted.
 func (m *machine) take(g given) effects {
 	m.phase, m.grant = granted, grant{gift: g.gift, confirmed: g.confirmed}
+	m.news.known++
 	return effects{do: doKeep, given: g}
 }
 
-// push takes a push that says that the claim was granted. Whoever does not know the secret
-// has not read the claim's record.
-func (m *machine) push(ev *event, wakes bool) effects {
-	if m.news.secret == "" || ev.text != m.news.secret {
-		return effects{}
+// push keeps what a push says. Whoever does not know the secret has not read the claim's
+// record.
+func (m *machine) push(ev *event) {
+	if m.news.secret != "" && ev.text == m.news.secret {
+		m.news.pushed, m.news.fresh = ev.given.gift, true
 	}
-	m.news.pushes, m.news.pushed = m.news.pushes+1, ev.given.gift
-	if wakes {
-		return effects{do: doWake}
-	}
-	return effects{}
 }
 
-// believe looks at the last push. The claim's own last answered call vouches for it if that
-// is not too old: the hand-off gave the grant what the claim had left, so the deadline stays
-// that of the call.
+// believe looks at the last push, which is made use of once. The claim's own last answered
+// call vouches for it if that is not too old: the hand-off gave the grant what the claim had
+// left, so the deadline stays that of the call. Else the waiting caller sends a call.
 func (m *machine) believe(ev *event) effects {
-	if m.news.pushes == m.news.denied {
-		return effects{}
+	pushed := ev.kind == evPushed
+	if pushed {
+		m.push(ev)
 	}
-	if m.bounded() || m.news.doubt || ev.now-m.place.heard > m.claim.Record.Wait/2 {
+	switch doubtful := m.bounded() || m.news.doubt || ev.now-m.place.heard > m.claim.Record.Wait/2; {
+	case !m.news.fresh:
+		return effects{}
+	case doubtful && pushed:
+		return effects{do: doWake}
+	case doubtful:
+		m.news.fresh = false
 		return effects{do: doConfirm}
 	}
+	m.news.fresh = false
 	fx := m.take(given{gift: m.news.pushed, start: m.place.heard, left: m.place.left})
-	fx.do |= doTake
+	fx.do |= doTake | doWake
 	return fx
 }
 
 // discover takes a grant that an own call's answer tells of.
 func (m *machine) discover(ev *event) effects {
-	unheard := m.news.pushes <= m.news.denied
 	fx := m.take(ev.given)
 	fx.do |= doWake | doSkip
-	if unheard {
+	if m.news.pushed != ev.given.gift {
 		fx.do |= doEcho
 	}
 	return fx
@@ -265,7 +269,7 @@ func (m *machine) look(ev *event) effects {
 	if ev.beats {
 		m.news.sent = ev.start
 	}
-	ev.seen = sight{pushes: m.news.pushes, held: m.holds(), begun: m.grant.confirmed, fence: m.grant.fence}
+	ev.seen.known = m.news.known
 	return effects{}
 }
 
@@ -334,8 +338,8 @@ func (m *machine) judge(ev *event) verdict {
 	switch {
 	case ev.given.gift == m.grant.gift:
 		return sameGrant
-	case m.news.swapping || ev.seen.fence != m.grant.fence:
-		return unclear // an exchange changes both, and a push overtakes what is under way
+	case m.news.swapping || ev.seen.known < m.news.known:
+		return unclear // an exchange changes what is held, and a push overtakes what is under way
 	case m.phase == held:
 		return otherGrant
 	}
@@ -345,7 +349,7 @@ func (m *machine) judge(ev *event) verdict {
 
 // lose ends a hold of which the server says something else than is believed here.
 func (m *machine) lose(ev *event, part bool) effects {
-	if ev.kind != evHeld && !ev.seen.held {
+	if ev.seen.known < m.news.known {
 		return effects{do: doSkip} // older than the grant
 	}
 	fx := m.finish(berth.ErrLost, ev.now)

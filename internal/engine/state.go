@@ -64,8 +64,8 @@ type news struct {
 	sent     time.Duration // when the last heartbeat was sent that may run yet, 0 for none
 	secret   string        // what a push proves itself by, "" until a record has it
 	pushed   gift          // what the last push said
-	pushes   int           // how many pushes said that it was granted
-	denied   int           // how many of them an own call has answered since
+	fresh    bool          // that push has not been made use of
+	known    int           // how often what it holds has become known; it orders answers, which time would not
 	doubt    bool          // it was asked for or restored again: a push may be about an earlier grant
 	swapping bool          // a call that exchanges what it holds is under way
 	askAgain bool          // an answer that came meanwhile was passed over
@@ -100,11 +100,8 @@ type given struct {
 // sight is what was known of a claim when a call was sent. The answer is as old as that: a
 // push may have overtaken it.
 type sight struct {
-	pushes int  // how many had come
-	held   bool // it was granted
-	begun  bool // an own call has followed the grant
-	fence  int64
-	step   int // what had become of its deadline
+	known int // of news
+	step  int // what had become of its deadline
 }
 
 // event is what happens to a claim, with what is known of that.
