@@ -34,7 +34,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 
 	wait, cancel := patience(ctx, maxWait, c.Attempts)
 	defer cancel()
-	e.noteSiblings(c)
+	e.joinGroup(c)
 	refusal := e.ask(wait, c)
 	if refusal == nil {
 		refusal = e.await(wait, c)

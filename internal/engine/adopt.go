@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -26,7 +25,7 @@ func (e *Engine) Begin() error {
 func (e *Engine) End() {
 	e.mu.Lock()
 	if e.adopting--; e.adopting == 0 {
-		maps.DeleteFunc(e.removals, func(_ *Claim, r *removal) bool { return r.answered })
+		e.dropGroups()
 	}
 	e.mu.Unlock()
 	e.work.Done()
@@ -50,11 +49,14 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	terms := c.m.lease.Terms
 	deadline := heartbeat.Deadline(start, all, terms.lease())
 	if old := e.find(c.ID); old != nil {
-		e.endHold(old, berth.ErrReleased) // before what is taken back from it is inherited
+		e.endHold(old, berth.ErrReleased) // so that no more is taken back from it
 	}
 	e.mu.Lock()
-	most := e.inherits(c, start, deadline)
 	e.claims[c.ID] = c
+	most := e.member(c).adopted(start, moment(deadline))
+	if most == moment(deadline) {
+		most = 0
+	}
 	e.mu.Unlock()
 	e.on(c, &event{
 		kind: evGranted, start: start, entry: &Entry{Terms: terms}, // it may be one: then others renew it

@@ -73,7 +73,7 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, b.seen[i], round.Status[i])
 		if fx.has(doTime) {
-			e.retime(c, given{start: start, left: fx.left, confirmed: true, step: b.seen[i].step})
+			e.retime(c, given{start: start, left: fx.left, confirmed: true, turn: b.seen[i].turn})
 		}
 		outcomes[i] = fx.outcome()
 		if fx.has(doRestore) && c.calls.TryLock() {
@@ -139,11 +139,11 @@ func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effec
 	ev := &event{kind: heard(s.Word), start: start, seen: seen, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
 	ev.given = given{gift: gift{s.Fence, s.Resource}, start: start, left: s.Left, confirmed: true}
 	if ev.kind == evHeld {
-		ev.stale = c.overtaken(seen)
+		ev.stale = c.part.Load().seen() != seen.turn
 	}
 	fx := e.on(c, ev)
-	if ev.kind == evHeld && fx.has(doTake) {
-		fx.do |= c.heard(start, fx.left)
+	if ev.kind == evHeld && fx.has(doTake) && c.part.Load() != nil {
+		fx.do |= doTime // the answer says something to its owner's group
 	}
 	return fx
 }

@@ -27,7 +27,8 @@ const mostExtended = 250 * 365 * 24 * time.Hour
 
 // MayExtend refuses an extension beyond what can be told of a hold.
 func (h *Hold) MayExtend(by time.Duration) error {
-	most := h.c.extended()
+	most := time.Duration(0)
+	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) { most = spec.Beyond })
 	if left := h.left(); left != berth.Forever {
 		most = max(most, left)
 	}
@@ -51,7 +52,7 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
-	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) { h.c.extends(spec, by) })
+	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) { spec.Beyond = sum(spec.Beyond, by) })
 	h.e.beats.Kick(h.c.Name) // for the owner's other entries
 	h.e.event(observe.Extended, h.c, func(ev *observe.Event) { ev.Fence, ev.Lease, ev.Left = h.Fence(), by, h.left() })
 	return nil
@@ -171,7 +172,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		_, err := e.restore(ctx, c.Name, []*Claim{c})
 		return false, err
 	case fx.has(doTake) && c.see().phase != waiting:
-		e.retime(c, given{start: start, left: fx.left, confirmed: true, step: seen.step})
+		e.retime(c, given{start: start, left: fx.left, confirmed: true, turn: seen.turn})
 	case fx.has(doSkip):
 		overtaken = m.holds()
 	}

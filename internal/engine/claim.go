@@ -55,26 +55,10 @@ type Claim struct {
 	mu     sync.Mutex    // on, see and time alone take it
 	m      machine       // guarded by mu
 	signal chan struct{} // guarded by mu: something has changed. It has room for one, and is there once the claim waits
-	kin    kin           // guarded by mu
+
+	part atomic.Pointer[member] // of its owner's group, nil for none; Engine.member alone sets it
 
 	handle Hold // the caller's, from evHanded on
-}
-
-// Terms are what the deadlines of a hold go by: those of its claim's record, or,
-// for an entry of an owner that held the name already, the outermost one's.
-type Terms struct {
-	Lease   time.Duration // berth.Forever for none
-	NoRenew bool
-	MaxHold time.Duration // 0 for none
-}
-
-// lease is what a renewal gives, within the maximum hold, so that the margin is no
-// larger than it.
-func (t Terms) lease() time.Duration {
-	if t.MaxHold > 0 {
-		return min(t.Lease, t.MaxHold)
-	}
-	return t.Lease
 }
 
 // begins sets what is known of a claim when its course begins.
@@ -93,12 +77,7 @@ func (c *Claim) on(ev *event) effects {
 	case fx.has(doJoin):
 		c.signal = make(chan struct{}, 1)
 	case ev.kind == evCall:
-		ev.seen.step = c.kin.steps
-	case ev.kind == evGranted && fx.has(doKeep) && ev.entry != nil:
-		c.kin.replied = ev.now
-		if !ev.given.confirmed {
-			ev.entry.rest = max(0, ev.entry.Extends-c.Record.Wait)
-		}
+		ev.seen.turn = c.part.Load().seen()
 	}
 	return fx
 }
@@ -108,6 +87,25 @@ func (c *Claim) see() machine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.m
+}
+
+// time sets what an answer, or a push, says of the hold's deadlines, and what the entries of
+// its owner may leave of them.
+func (c *Claim) time(spec *heartbeat.Spec, g given) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, part := spec.Deadline, c.part.Load()
+	c.m.time(spec, g)
+	if part == nil || c.m.phase == loose {
+		return
+	}
+	deadline, renewed := c.m.tells(g, spec)
+	if !part.heard(g.turn, g.start, deadline, renewed) && before != 0 {
+		// Something was taken back since that call was sent: its answer may be from
+		// before, and the server has been asked again.
+		spec.Deadline = min(spec.Deadline, before)
+	}
+	spec.Limit = part.bounds(spec.Limit)
 }
 
 // wake signals without blocking. A claim that does not wait yet looks at itself

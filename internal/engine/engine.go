@@ -86,7 +86,7 @@ type Engine struct {
 	mu       sync.Mutex
 	claims   map[string]*Claim   // guarded by mu: all that are not ended
 	lines    map[string]*line    // guarded by mu: the names on which a claim waits
-	removals map[*Claim]*removal // guarded by mu: the releases of what may have extended that are not answered
+	groups   map[groupKey]*group // guarded by mu: of owners of whom an entry here may extend
 	adopting int                 // guarded by mu: the calls between Begin and End
 	closed   bool                // guarded by mu
 	work     sync.WaitGroup      // calls and goroutines; Add only under mu while not closed, or inside one that counts
@@ -102,16 +102,16 @@ func NodeID() string {
 // New returns an engine. It does no I/O and starts nothing.
 func New(cfg Config) *Engine {
 	e := &Engine{
-		cfg:      cfg,
-		clock:    cfg.Clock,
-		closing:  make(chan struct{}),
-		gone:     make(chan struct{}),
-		jobs:     make(chan func()),
-		idle:     make(chan struct{}, idlers),
-		claims:   make(map[string]*Claim),
-		lines:    make(map[string]*line),
-		removals: make(map[*Claim]*removal),
-		flights:  flights{clock: cfg.Clock, timeout: cfg.CallTimeout},
+		cfg:     cfg,
+		clock:   cfg.Clock,
+		closing: make(chan struct{}),
+		gone:    make(chan struct{}),
+		jobs:    make(chan func()),
+		idle:    make(chan struct{}, idlers),
+		claims:  make(map[string]*Claim),
+		lines:   make(map[string]*line),
+		groups:  make(map[groupKey]*group),
+		flights: flights{clock: cfg.Clock, timeout: cfg.CallTimeout},
 	}
 	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout})
 	e.held = heartbeat.Spec{
@@ -156,6 +156,7 @@ func (e *Engine) forget(c *Claim) {
 		delete(e.claims, c.ID)
 	}
 	e.leaveLine(c)
+	e.leaveGroup(c)
 	e.mu.Unlock()
 }
 

@@ -221,7 +221,7 @@ func (s *story) effects(ev *event, fx *effects) string {
 	if g, timed := deadlines(ev, fx); timed {
 		var spec heartbeat.Spec
 		s.m.time(&spec, g)
-		fmt.Fprintf(&text, " until %s limit %s", moment(spec.Deadline), moment(spec.Limit))
+		fmt.Fprintf(&text, " until %s limit %s", when(spec.Deadline), when(spec.Limit))
 	} else if fx.left != 0 {
 		fmt.Fprintf(&text, " left %s", seconds(fx.left))
 	}
@@ -253,7 +253,7 @@ func deadlines(ev *event, fx *effects) (g given, timed bool) {
 	return given{}, false
 }
 
-func moment(d time.Duration) string {
+func when(d time.Duration) string {
 	if d == 0 {
 		return "never"
 	}

@@ -203,6 +203,10 @@ func (m *machine) takeAnswer(ev *event) effects {
 	m.place.ticket, m.lease.capacity = ev.ticket, ev.capacity
 	if ev.entry != nil {
 		m.lease.entry, m.lease.Terms = ev.entry, ev.entry.Terms
+		ev.entry.replied = ev.now
+		if !ev.given.confirmed {
+			ev.entry.rest = max(0, ev.entry.Extends-m.claim.Record.Wait)
+		}
 		if m.lease.MaxHold > 0 { // it runs already
 			m.lease.limit = heartbeat.Deadline(ev.start, m.lease.MaxHold, m.lease.lease())
 		}

@@ -105,6 +105,37 @@ type Answer struct {
 	Tide  Tide
 }
 
+// Terms are what the deadlines of a hold go by: those of its claim's record, or,
+// for an entry of an owner that held the name already, the outermost one's.
+type Terms struct {
+	Lease   time.Duration // berth.Forever for none
+	NoRenew bool
+	MaxHold time.Duration // 0 for none
+}
+
+// lease is what a renewal gives, within the maximum hold, so that the margin is no
+// larger than it.
+func (t Terms) lease() time.Duration {
+	if t.MaxHold > 0 {
+		return min(t.Lease, t.MaxHold)
+	}
+	return t.Lease
+}
+
+// Entry is what the server says of a claim whose owner held the name already.
+type Entry struct {
+	Terms
+	// Extends is by how much the claim lengthens the common deadline, confirmed
+	// or not.
+	Extends time.Duration
+	// Common is what is left of the common deadline, below 0 for no end, and where
+	// the outermost entry has yet to speak.
+	Common time.Duration
+
+	rest    time.Duration // what its claimant's confirming call adds
+	replied time.Duration // when this was read
+}
+
 // Parting is what the server says to a release.
 type Parting struct {
 	Word Released

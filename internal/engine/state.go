@@ -93,7 +93,7 @@ type given struct {
 	start     time.Duration
 	left      time.Duration
 	most      time.Duration // the deadline is no later than this, 0 for no bound
-	step      int           // of the sight of that call, of a claim that is held
+	turn      int           // in which that call was sent, of its owner's group
 	confirmed bool
 }
 
@@ -101,7 +101,7 @@ type given struct {
 // push may have overtaken it.
 type sight struct {
 	known int // of news
-	step  int // what had become of its deadline
+	turn  int // of its owner's group
 }
 
 // event is what happens to a claim, with what is known of that.

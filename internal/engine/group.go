@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// group is what this node knows of the entries by which one owner holds one name. The server
+// gives them one deadline in common. An entry that extends moves it further off; its release
+// takes back what is unused, but only from entries of this node that were lowered for it.
+// The methods take numbers and return deadlines: they send nothing and look at no clock. A
+// moment is a local deadline on the engine's clock, never where there is none.
+type group struct {
+	key    groupKey
+	claims []*Claim // guarded by Engine.mu: its entries on this node, and what asks to be one
+
+	mu      sync.Mutex
+	holding int           // guarded by mu: how many of them are granted
+	least   time.Duration // guarded by mu: the common deadline is no nearer, even when all of going have run
+	floor   time.Duration // guarded by mu: nor does any release from here bring it nearer than this
+	going   []*member     // guarded by mu: whose releases are not answered
+	turn    int           // guarded by mu: how often a release began to take back, or was answered
+	turned  time.Duration // guarded by mu: when that last was
+}
+
+// member is a claim's part in its owner's group, nil for a claim without one: then its
+// methods do nothing.
+type member struct {
+	id     string
+	group  *group
+	holds  bool          // guarded by group.mu: it is granted
+	before time.Duration // guarded by group.mu: what was left before the claim was asked for
+	noted  int           // guarded by group.mu: the turn then; before counts in no later one
+
+	// Of its release, from before the first attempt until it is answered. The release
+	// outlives the handles that it lowers: a hold may be taken up anew, with its id.
+	by    time.Duration // guarded by group.mu: what the claim has added
+	since time.Duration // guarded by group.mu: from when on that is being used up
+	of    []string      // guarded by group.mu: the claims from which it may be taken back
+}
+
+const (
+	past  time.Duration = -1 // before every moment of the clock, and not 0
+	never time.Duration = math.MaxInt64
+)
+
+// moment is when a deadline is, of which 0 is none.
+func moment(deadline time.Duration) time.Duration {
+	if deadline == 0 {
+		return never
+	}
+	return deadline
+}
+
+// nearer is a moment moved nearer.
+func nearer(at, by time.Duration) time.Duration {
+	if at <= by {
+		return past
+	}
+	return at - by
+}
+
+func newGroup(key groupKey) *group {
+	return &group{key: key, least: past, floor: past, turned: past}
+}
+
+// unused is the most that the member's release takes back if it runs at a moment or later.
+func (m *member) unused(at time.Duration) time.Duration {
+	return max(0, m.by-max(0, at-m.since))
+}
+
+// learns takes what a call that began at start has said of the common deadline, and what the
+// outermost entry's own lease gives, which nobody takes back. mu is held.
+func (g *group) learns(start, deadline, renewed time.Duration) {
+	for _, m := range g.going {
+		deadline = nearer(deadline, m.unused(start)) // each takes back its own
+	}
+	g.floor = max(g.floor, renewed)
+	g.least = max(g.least, g.floor, deadline)
+}
+
+// takesFrom says whether a release that is not answered may take something back from a
+// claim. mu is held.
+func (g *group) takesFrom(id string) bool {
+	return slices.ContainsFunc(g.going, func(m *member) bool { return slices.Contains(m.of, id) })
+}
+
+// turns begins another turn: what was noted before is too much, and what is answered to a call
+// that was sent before may be. mu is held.
+func (g *group) turns(now time.Duration) { g.turn, g.turned = g.turn+1, max(g.turned, now) }
+
+// asks notes what is left without the claim: its release leaves at least that.
+func (m *member) asks() {
+	if m == nil {
+		return
+	}
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	m.before, m.noted = m.group.least, m.group.turn
+}
+
+// enters counts the claim as granted. While none was, entries of other nodes may have given
+// back: what is older does not count. mu is held.
+func (m *member) enters(start, deadline, renewed time.Duration) {
+	g := m.group
+	m.holds = true
+	if g.holding++; g.holding == 1 {
+		g.least, g.floor = past, past
+		g.turns(start)
+	}
+	g.learns(start, deadline, renewed)
+}
+
+// adopted takes the answer that the claim was taken up again, to a call that began at start,
+// and returns the deadline that it may be believed in: the answer may be from before
+// something was taken back.
+func (m *member) adopted(start, deadline time.Duration) time.Duration {
+	if m == nil {
+		return deadline
+	}
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	old := g.turned >= start
+	if old {
+		deadline = min(deadline, g.least) // which knows of all that is on its way
+	}
+	m.enters(start, deadline, past)
+	if old {
+		g.least = max(g.least, deadline)
+	}
+	if g.takesFrom(m.id) {
+		deadline = min(deadline, g.least)
+	}
+	return deadline
+}
+
+// ends takes the end of the claim here.
+func (m *member) ends() {
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	if m.holds {
+		m.holds = false
+		m.group.holding--
+	}
+}
+
+// seen is the turn, for a call that is about to be sent.
+func (m *member) seen() int {
+	if m == nil {
+		return 0
+	}
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	return m.group.turn
+}
+
+// heard takes the grant of the claim, or the answer to a call that was sent at start, in the
+// turn that was seen. It reports false where that turn is over.
+func (m *member) heard(seen int, start, deadline, renewed time.Duration) bool {
+	if m == nil {
+		return true
+	}
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	if !m.holds {
+		m.enters(start, deadline, renewed)
+		return true
+	}
+	if m.group.turn != seen {
+		return false
+	}
+	m.group.learns(start, deadline, renewed)
+	return true
+}
+
+// leaves is called before an attempt of the claim's release is sent: with what the claim has
+// added, from when on that is being used up, and the claims that can be lowered. It reports
+// whether these have a ceiling now: before the first attempt, and where something may be taken back.
+func (m *member) leaves(now, by, since time.Duration, of []string) bool {
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.by, m.since = by, since
+	if slices.Contains(g.going, m) || len(of) == 0 || m.unused(now) == 0 {
+		return false
+	}
+	least := max(g.floor, nearer(g.least, m.unused(now)))
+	if m.noted == g.turn {
+		least = max(least, m.before)
+	}
+	m.of, g.least, g.going = of, least, append(g.going, m)
+	g.turns(now)
+	return true
+}
+
+// heralded are the claims from which the release may take something back.
+func (m *member) heralded() []string {
+	if m == nil {
+		return nil
+	}
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	return m.of
+}
+
+// answered takes the answer to the release, and returns whose ceilings are to be lifted.
+func (m *member) answered(now time.Duration) (of []string) {
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.going, m); i >= 0 {
+		g.going, of = slices.Delete(g.going, i, i+1), m.of
+		g.turns(now)
+	}
+	return of
+}
+
+// lifts returns the claim's deadline after a release was answered: what was answered before may
+// be too much. It moves it at least a bit, so that a beat that is under way no longer does.
+func (m *member) lifts(deadline time.Duration) time.Duration {
+	if m == nil {
+		return deadline
+	}
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	return min(nearer(moment(deadline), 1), m.group.least)
+}
+
+// ceiling is what the claim may be believed in at the most, never for no bound: some releases that
+// may take something back from it are not answered.
+func (m *member) ceiling() time.Duration {
+	if m == nil {
+		return never
+	}
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	if !m.group.takesFrom(m.id) {
+		return never
+	}
+	return m.group.least
+}
+
+// bounds is the earlier one of a claim's own limit and its ceiling, 0 for none.
+func (m *member) bounds(limit time.Duration) time.Duration {
+	if at := min(moment(limit), m.ceiling()); at != never {
+		return at
+	}
+	return 0
+}
+
+// idle says whether nothing that is on its way has anything to take back any more. What it has taken
+// back is told to whoever asks from now on.
+func (g *group) idle(now time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !slices.ContainsFunc(g.going, func(m *member) bool { return m.unused(now) > 0 })
+}
