@@ -35,7 +35,8 @@ import (
 // The names are those of the fields of event and of what it consists of; @ is the moment, which
 // stays that of the line before, and from= the start of the call that an answer is to, which is
 // that moment where it is left out. "-> =" says that nothing changes, and nothing is to be done.
-// "show -> ..." says what is known then.
+// "show -> ..." says what is known then. "until" and "limit" are the deadlines that the hold has
+// from there on, and "fixed" says that no heartbeat renews it.
 //
 // A history begins with its rule, as a title; the line below may say what its claim asks for,
 // and that it waits at place a, or holds 9 of r, since 0 s. The wait lease is 6 s, and the lease
@@ -222,6 +223,9 @@ func (s *story) effects(ev *event, fx *effects) string {
 		var spec heartbeat.Spec
 		s.m.time(&spec, g)
 		fmt.Fprintf(&text, " until %s limit %s", when(spec.Deadline), when(spec.Limit))
+		if !spec.Renews {
+			text.WriteString(" fixed")
+		}
 	} else if fx.left != 0 {
 		fmt.Fprintf(&text, " left %s", seconds(fx.left))
 	}
