@@ -22,10 +22,10 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 				return refusal
 			}
 			continue
-		case fx.has(doTake) && fx.err == nil:
+		case fx.has(doReturn) && fx.result != nil:
+			return refusalBy(fx.result)
+		case fx.has(doReturn):
 			return nil
-		case fx.has(doTake):
-			return refusalBy(fx.err)
 		}
 		select {
 		case <-c.signal:

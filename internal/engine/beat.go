@@ -90,7 +90,7 @@ func (fx *effects) outcome() heartbeat.Outcome {
 	if left < 0 {
 		left = berth.Forever
 	}
-	return heartbeat.Outcome{Left: left, Skip: fx.has(doSkip) || !fx.has(doTake)}
+	return heartbeat.Outcome{Left: left, Skip: !fx.has(doTake)}
 }
 
 // restoreOf restores those claims of a batch that are unknown, and sets their outcomes.
@@ -138,11 +138,14 @@ var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Un
 func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effects {
 	ev := &event{kind: heard(s.Word), start: start, seen: seen, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
 	ev.given = given{gift: gift{s.Fence, s.Resource}, start: start, left: s.Left, confirmed: true}
-	if ev.kind == evHeld {
+	switch ev.kind {
+	case evSaysEnded:
+		ev.cause = berth.ErrReleased
+	case evSaysHeld:
 		ev.stale = c.part.Load().seen() != seen.turn
 	}
 	fx := e.on(c, ev)
-	if ev.kind == evHeld && fx.has(doTake) && c.part.Load() != nil {
+	if ev.kind == evSaysHeld && fx.has(doTake) && c.part.Load() != nil {
 		fx.do |= doTime // the answer says something to its owner's group
 	}
 	return fx
@@ -152,15 +155,15 @@ func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effec
 func heard(w Word) kind {
 	switch w {
 	case WordHeld:
-		return evHeld
+		return evSaysHeld
 	case WordWaiting:
-		return evWaits
+		return evSaysWaiting
 	case WordTooHeavy:
-		return evTooHeavy
+		return evSaysTooHeavy
 	case WordTaken, WordGone, WordReleased:
-		return evOver
+		return evSaysEnded
 	}
-	return evUnknown
+	return evSaysUnknown
 }
 
 // restore puts claims that wait here back where they stood. It is called with
@@ -193,9 +196,9 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 		s := &round.Status[i]
 		ev := &event{kind: heard(s.Word), start: start, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
 		switch ev.kind {
-		case evWaits:
+		case evSaysWaiting:
 			ev.kind = evRestored
-		case evHeld:
+		case evSaysHeld:
 			ev.kind = evRestoredHeld // the next beat says how much is left
 		}
 		fx := e.on(c, ev)

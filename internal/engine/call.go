@@ -130,7 +130,7 @@ func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	for {
-		if m := c.see(); m.over() {
+		if m := c.see(); m.done() {
 			return m.end.err
 		}
 		overtaken, err := e.callOnce(c, mode)
@@ -171,9 +171,9 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	case fx.has(doRestore):
 		_, err := e.restore(ctx, c.Name, []*Claim{c})
 		return false, err
-	case fx.has(doTake) && c.see().phase != waiting:
+	case fx.has(doTake) && m.holds():
 		e.retime(c, given{start: start, left: fx.left, confirmed: true, turn: seen.turn})
-	case fx.has(doSkip):
+	default:
 		overtaken = m.holds()
 	}
 	return overtaken, nil
@@ -186,7 +186,7 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 	e.spawn(func() { reply <- e.repeat(ctx, c, ModeBeat, true, nil) })
 	select {
 	case err := <-reply:
-		if m := c.see(); err == nil || m.over() {
+		if m := c.see(); err == nil || m.done() {
 			return nil // await says why
 		}
 		return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}

@@ -172,7 +172,7 @@ func (e *Engine) Reaffirm(ctx context.Context) error {
 				if err == nil {
 					err = e.call(c, ModeBeat, nil)
 				}
-				if m := c.see(); m.over() {
+				if m := c.see(); m.done() {
 					err = nil
 				}
 				answers <- err

@@ -16,13 +16,13 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 		cancel()
 		ended := h.Err()
 		over := ended != nil
-		if m := h.c.see(); !over || m.end.parted && m.end.result == nil { // or released or detached by f
+		if m := h.c.see(); !over || m.end.final && m.end.result == nil { // or released or detached by f
 			ended = nil
 			if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
 				ended = released // it had ended, and nobody here had heard of it yet
 			}
 		} else {
-			h.part()
+			h.giveBack()
 		}
 		err = Outcome(ctx, err, ended, over)
 	}()

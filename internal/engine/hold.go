@@ -35,8 +35,8 @@ func (e *Engine) handle(ctx context.Context, c *Claim) (h *Hold, why error) {
 	if e.closed || outdated {
 		return nil, e.closedBy()
 	}
-	if fx := c.on(&event{kind: evHanded, now: now}); fx.err != nil {
-		return nil, fx.err
+	if fx := c.on(&event{kind: evHanded, now: now}); fx.result != nil {
+		return nil, fx.result
 	}
 	return h, nil
 }
@@ -109,7 +109,7 @@ func (h *Hold) Err() error {
 func (h *Hold) at(now time.Duration) error {
 	m := h.c.see()
 	switch cause := h.c.lease.Err(now); {
-	case m.over():
+	case m.done():
 		return m.end.err
 	case cause != nil:
 		h.e.leaseEnded(h.c, cause)

@@ -75,19 +75,19 @@ func (h *Hold) retire(cause error) (mine bool, result error) {
 	now := h.e.clock.Now()
 	_ = h.at(now) // what has ended by the clock was not released
 	fx := h.e.on(h.c, &event{kind: evRelease, now: now, cause: cause})
-	return fx.has(doSend), fx.err
+	return fx.has(doSend), fx.result
 }
 
 // release sends the release and keeps what the server says of it. Only where an acquire or
 // a restore went unanswered does it leave a tombstone.
 func (h *Hold) release(ctx context.Context) error {
-	ev := event{kind: evParted}
+	ev := event{kind: evReleased}
 	fx, then := h.releaseOnce(ctx, &ev)
 	h.e.tell(h.c, &ev, &fx)
 	if then != nil {
 		then()
 	}
-	return fx.err
+	return fx.result
 }
 
 // releaseOnce returns what release is to tell, which takes as long as the observer likes.
@@ -96,8 +96,8 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	m := c.see()
-	if m.end.parted {
-		return effects{err: m.end.result}, nil
+	if m.end.final {
+		return effects{result: m.end.result}, nil
 	}
 	if !m.end.own {
 		c.Thin.Store(false) // the script of thin names would not look at the clock
@@ -105,9 +105,9 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 	parting, err := e.sendRelease(ctx, c)
 	ev.now = e.clock.Now()
 	if err != nil {
-		ev.kind, ev.mayRun = evPartFailed, scriptkit.MaybeRan(err)
+		ev.kind, ev.mayRun = evReleaseFailed, scriptkit.MaybeRan(err)
 		c.on(ev)
-		return effects{tell: observe.ReleaseFailed, err: err}, nil
+		return effects{tell: observe.ReleaseFailed, told: err, result: err}, nil
 	}
 	if parting.More {
 		e.sweepSoon(c.Name)
@@ -143,13 +143,13 @@ func (e *Engine) remove(c *Claim) {
 // Drop ends a hold whose caller has left, and gives it back in the background.
 func (h *Hold) Drop() {
 	if mine, _ := h.retire(berth.ErrReleased); mine {
-		h.part()
+		h.giveBack()
 	}
 }
 
-// part gives back a hold that has ended here and that the server may still count.
+// giveBack gives back a hold that has ended here and that the server may still count.
 // Nothing is protected by it any more, so nobody has to wait for the answer.
-func (h *Hold) part() {
+func (h *Hold) giveBack() {
 	if !h.e.begin() {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 func (e *Engine) on(c *Claim, ev *event) effects {
 	fx := e.act(c, ev)
 	e.tell(c, ev, &fx)
-	if fx.has(doPart) {
-		c.handle.part()
+	if fx.has(doGiveBack) {
+		c.handle.giveBack()
 	}
 	return fx
 }
@@ -111,7 +111,7 @@ func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
 				o.Fence, o.Waited, o.Held, o.Lease, o.Left = m.grant.fence, c.handle.waited, ev.now-m.grant.since, m.lease.Lease, c.left(ev.now)
 			}
 		default:
-			e.describe(o, c, &m, fx.err)
+			e.describe(o, c, &m, fx.told)
 		}
 	})
 }

@@ -33,7 +33,7 @@ type silence struct {
 // complain takes note of a call that the server did not answer or did not run, and has the
 // observer told once that has lasted.
 func (m *machine) complain(ev *event) effects {
-	m.news.lost = m.news.lost || ev.revives
+	m.doubt(ev)
 	if ev.mayRun {
 		m.began(ev.start)
 	}
@@ -51,6 +51,11 @@ func (m *machine) complain(ev *event) effects {
 	s.tell = ev.now + silenceAgain
 	told := *s
 	return effects{tell: observe.Unavailable, silence: &told}
+}
+
+func (m *machine) doubt(ev *event) effects {
+	m.news.lost = m.news.lost || ev.revives
+	return effects{}
 }
 
 // miss is complain of a heartbeat, the last one that was sent. One that was answered or

@@ -76,7 +76,7 @@ type end struct {
 	err    error
 	own    bool  // the handle lived when it was released
 	mayRun bool  // a release may have run without its answer being read
-	parted bool  // no release is to be sent any more
+	final  bool  // no release is to be sent any more
 	result error // what every release returns then
 }
 
@@ -135,30 +135,31 @@ type event struct {
 type deed uint16
 
 const (
-	doSend    deed = 1 << iota // the call may be sent
-	doTake                     // the answer counts
-	doWake                     // wake the waiting caller
-	doJoin                     // count the claim in line, have its place kept
-	doKeep                     // take it out of line, have its lease kept
-	doHurry                    // have a heartbeat ask at once
-	doEcho                     // test the subscription
-	doRestore                  // ask for its place again
-	doConfirm                  // send a confirming call
-	doTime                     // set its deadlines anew
-	doLoosen                   // take its lease away
-	doForget                   // take it out of all that the engine keeps
-	doFinish                   // end the handle's context
-	doRemove                   // remove it from the server
-	doPart                     // release it there: its handle has ended
-	doSkip                     // the heartbeat has learned nothing
+	doSend     deed = 1 << iota // send the call that the event is about
+	doTake                      // make use of what the answer says beside
+	doReturn                    // return to the waiting caller
+	doConfirm                   // send a confirming call
+	doWake                      // wake the waiting caller
+	doJoin                      // count the claim in line, have its place kept
+	doKeep                      // take it out of line, have its lease kept
+	doTime                      // set its deadlines anew
+	doLoosen                    // take its lease away
+	doHurry                     // have a heartbeat ask at once
+	doEcho                      // test the subscription
+	doRestore                   // ask for its place again
+	doForget                    // take it out of all that the engine keeps
+	doFinish                    // end the handle's context
+	doRemove                    // remove it from the server
+	doGiveBack                  // release it there, where its handle has ended
 )
 
 // effects are what an event leads to.
 type effects struct {
 	do      deed
 	tell    observe.Kind  // what the observer is told, "" for nothing
+	told    error         // the error that goes with that
+	result  error         // with doReturn and of a handle: why there is none; of a release: what it returns
 	end     error         // with doFinish: why the hold has ended
-	err     error         // why it has ended, as the observer is told, or what a release returns
 	given   given         // with doKeep
 	left    time.Duration // of an own call's answer: how much is left, below 0 for no end
 	silence *silence      // with observe.Unavailable
@@ -178,16 +179,8 @@ func begin(c *Claim) machine {
 // holds says whether the claim holds, as far as is known.
 func (m *machine) holds() bool { return m.phase == granted || m.phase == held }
 
-// settled takes note of the answer to a call that says that the hold has not begun: not by
-// that call, nor by one before it.
-func (m *machine) settled(start time.Duration) {
-	if start >= m.lease.since {
-		m.lease.mayRun = false
-	}
-}
-
-// over says whether nobody here holds or waits for it any more.
-func (m *machine) over() bool { return m.phase == ended || m.phase == detached }
+// done says whether nobody here holds or waits for it any more.
+func (m *machine) done() bool { return m.phase == ended || m.phase == detached }
 
 // answer takes note of the answer to a call that was sent at start. It reports false for a
 // call that is older than one that was answered before: its answer came late, and says
@@ -244,8 +237,20 @@ func (m *machine) blame(r *berth.AcquireError, now time.Duration) {
 	}
 }
 
+// limits has a maximum hold run from a confirmed call that began at start, or from an
+// earlier one that may have run.
+func (m *machine) limits(start time.Duration) {
+	t := &m.lease
+	if t.MaxHold > 0 && t.limit == 0 {
+		if t.mayRun {
+			start = min(start, t.since)
+		}
+		t.limit = heartbeat.Deadline(start, t.MaxHold, t.lease())
+	}
+}
+
 // time sets what an answer, or a push, says of the hold's deadlines. What is not confirmed
-// has the wait lease, and its margin. A maximum hold runs from its first confirmed call.
+// has the wait lease, and its margin.
 func (m *machine) time(spec *heartbeat.Spec, g given) {
 	t := &m.lease
 	spec.Renews = !t.NoRenew && t.Lease != berth.Forever
@@ -259,13 +264,6 @@ func (m *machine) time(spec *heartbeat.Spec, g given) {
 	margin := spec.Lease
 	if !g.confirmed {
 		margin = min(m.claim.Record.Wait, left) // an entry may end long before its wait lease would: clocks drift for no longer
-	}
-	if g.confirmed && t.MaxHold > 0 && t.limit == 0 {
-		from := g.start
-		if t.mayRun {
-			from = min(from, t.since)
-		}
-		t.limit = heartbeat.Deadline(from, t.MaxHold, spec.Lease)
 	}
 	spec.Limit = t.limit
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// The rules by which claims end, and of the release of a hold.
+
+// finish ends a hold.
+func (m *machine) finish(cause error, now time.Duration) effects {
+	fx := effects{do: doForget | doWake, told: cause}
+	if m.grant.handed {
+		cause = m.ending(cause, now)
+		fx.do |= doFinish
+		fx.tell = endOf(cause)
+	}
+	m.phase, m.end.err, fx.end = ended, cause, cause
+	return fx
+}
+
+// endOf is the event of a hold that ended, by its cause.
+func endOf(cause error) observe.Kind {
+	switch {
+	case errors.Is(cause, berth.ErrExpired):
+		return observe.Expired
+	case errors.Is(cause, berth.ErrReleased):
+		return observe.ReleasedByOther
+	}
+	return observe.Lost
+}
+
+func (m *machine) drop(ev *event) effects {
+	m.end.final = true
+	fx := m.finish(ev.cause, ev.now)
+	if !errors.Is(ev.cause, berth.ErrLost) {
+		fx.tell, fx.told = observe.Released, nil
+	}
+	return fx
+}
+
+func (m *machine) dropLate() effects {
+	m.end.final, m.grant.loose = true, true
+	return effects{do: doRemove}
+}
+
+func (m *machine) detach(ev *event) effects {
+	m.end.final = true
+	fx := m.finish(berth.ErrReleased, ev.now)
+	m.phase, fx.tell, fx.told = detached, observe.Detached, nil
+	return fx
+}
+
+// leave ends a claim whose caller gets an error. It is removed from the server in whatever
+// state it is there, unless the server has just said that it has nothing of it.
+func (m *machine) leave(ev *event) effects {
+	if m.phase != ended {
+		m.phase, m.end.err = ended, ev.cause
+	}
+	fx := effects{do: doForget}
+	if m.news.asked && (m.news.lost || !m.nothingAfter(ev.cause)) {
+		fx.do |= doRemove
+	}
+	return fx
+}
+
+// nothingAfter says whether a server that refuses a claim has nothing of it.
+func (m *machine) nothingAfter(cause error) bool {
+	refusal, ok := errors.AsType[*berth.AcquireError](cause)
+	if !ok {
+		return false
+	}
+	switch refusal.Reason {
+	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty,
+		berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonDeadlock, berth.ReasonTooManyEntries:
+		return true
+	case berth.ReasonAttempts:
+		return !m.claim.MayWait
+	}
+	return false
+}
+
+func (m *machine) release(ev *event) effects {
+	m.end.own = true
+	fx := m.finish(berth.ErrReleased, ev.now)
+	fx.tell, fx.told = "", nil // the server's answer says what is told
+	fx.do |= doSend
+	return fx
+}
+
+// releaseAgain is a release of a hold that has ended. One that was released or detached here,
+// or that somebody else has released or taken up, is not this handle's to release.
+func (m *machine) releaseAgain() effects {
+	switch {
+	case m.end.final:
+		return effects{result: m.end.result}
+	case m.end.own: // a release that follows one that got no answer
+		return effects{do: doSend}
+	case errors.Is(m.end.err, berth.ErrReleased):
+		return effects{result: m.end.err}
+	}
+	return effects{do: doSend, result: m.end.err}
+}
+
+func (m *machine) conclude(ev *event) effects {
+	if m.end.final {
+		return effects{result: m.end.result}
+	}
+	m.end.final, m.end.result = true, m.outcome(ev)
+	fx := effects{result: m.end.result, told: m.end.result}
+	switch {
+	case !m.end.own: // its end has been told
+	case fx.result != nil:
+		fx.tell = endOf(fx.result)
+	case ev.entries > 0:
+		fx.tell = observe.ReentryEnded
+	default:
+		fx.tell = observe.Released
+	}
+	return fx
+}
+
+// outcome is what a release returns, by what the server says and by what was known before
+// it was sent.
+func (m *machine) outcome(ev *event) error {
+	mine := ev.given.fence == m.grant.fence // else the claim had lost its grant, and got another
+	cause := m.end.err
+	switch {
+	case ev.word == GivenBack && mine:
+		return nil
+	case ev.word == ForceReleased || ev.word == TakenOver:
+		cause = berth.ErrReleased
+	case !m.end.own:
+	case ev.word == NotHeld && (ev.again || m.end.mayRun):
+		return nil // an earlier attempt to release it has done so
+	case ev.word == HadExpired && mine:
+		cause = m.overdue(nil)
+	default:
+		cause = berth.ErrLost // forgotten before its time, or in line again
+	}
+	return m.ending(cause, ev.now)
+}
+
+func (m *machine) suspect(ev *event) effects {
+	m.end.mayRun = m.end.mayRun || ev.mayRun
+	return effects{}
+}

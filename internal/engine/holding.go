@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/berth-go/berth"
+)
+
+// The rules of a claim that is granted, held or loose; and of one that learns that it is.
+
+// discover takes a grant that an own call's answer tells of.
+func (m *machine) discover(ev *event) effects {
+	fx := m.take(ev.given)
+	fx.do |= doWake
+	if m.news.pushed != ev.given.gift {
+		fx.do |= doEcho
+	}
+	return fx
+}
+
+// renew takes an answer that a claim holds which is known to hold.
+func (m *machine) renew(ev *event) effects {
+	switch m.judge(ev) {
+	case otherGrant:
+		return m.lose(ev)
+	case unclear:
+		m.news.askAgain = m.news.swapping // when that call is over
+		if m.news.swapping {
+			return effects{}
+		}
+		return effects{do: doHurry}
+	case newGrant:
+		m.exchange(ev)
+	}
+	if ev.stale { // what the entries of its owner have left of it is asked for since
+		return effects{}
+	}
+	fx := effects{do: doTake, left: ev.given.left}
+	if !m.grant.confirmed {
+		m.grant.confirmed = true
+		fx.do |= doTime
+		m.limits(ev.start)
+	}
+	return fx
+}
+
+// verdict is what an answer that a claim holds says of the grant that is believed in.
+type verdict uint8
+
+const (
+	sameGrant  verdict = iota // it is of that grant
+	newGrant                  // it is of another one, and nobody has that one's handle
+	otherGrant                // it is of another one: that one was lost
+	unclear                   // it may be older than that one
+)
+
+// judge compares the grant that an answer names with the one that is believed in. A failover
+// may have lost that one, of which a push or an answer told, and the claim may have got
+// another.
+func (m *machine) judge(ev *event) verdict {
+	switch {
+	case ev.given.gift == m.grant.gift:
+		return sameGrant
+	case m.news.swapping || ev.seen.known < m.news.known:
+		return unclear // an exchange changes what is held, and a push overtakes what is under way
+	case m.phase == held:
+		return otherGrant
+	}
+	return newGrant
+}
+
+// lose ends a hold of which the server says something else than is believed here. The place
+// or the other grant that the claim has there is no use to anybody; where there is no handle,
+// the claim is removed when its caller leaves.
+func (m *machine) lose(ev *event) effects {
+	if ev.seen.known < m.news.known {
+		return effects{} // older than the grant
+	}
+	has := m.phase == held && (ev.kind == evSaysWaiting || ev.kind == evSaysHeld)
+	fx := m.finish(berth.ErrLost, ev.now)
+	if has {
+		fx.do |= doGiveBack
+	}
+	return fx
+}
+
+func (m *machine) hand(ev *event) effects {
+	m.phase, m.grant.handed, m.grant.since = held, true, ev.now
+	return effects{}
+}
+
+func (m *machine) swap() effects {
+	m.news.swapping = true
+	return effects{}
+}
+
+func (m *machine) exchange(ev *event) effects {
+	m.grant.gift = ev.given.gift
+	m.news.known++
+	return effects{}
+}
+
+func (m *machine) unswap() effects {
+	again := m.news.askAgain
+	m.news.swapping, m.news.askAgain = false, false
+	if again {
+		return effects{do: doHurry}
+	}
+	return effects{}
+}
+
+func (m *machine) loosen() effects {
+	m.phase, m.grant.loose = loose, true
+	return effects{do: doLoosen | doRemove}
+}
+
+// began takes note of a call, sent at start, that may have run without its answer being
+// read: a maximum hold may run from then on.
+func (m *machine) began(start time.Duration) {
+	if !m.lease.mayRun {
+		m.lease.mayRun, m.lease.since = true, start
+	}
+}
+
+// notBegun takes note of the answer to a call that says that the hold has not begun: not by
+// that call, nor by one before it.
+func (m *machine) notBegun(start time.Duration) {
+	if start >= m.lease.since {
+		m.lease.mayRun = false
+	}
+}
