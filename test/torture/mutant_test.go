@@ -237,13 +237,13 @@ var mutants = []mutant{
 	{
 		name: "a cancel does not wait for the acquire's reply", scene: overtaken, rules: []string{checker.Left},
 		broke: []change{{
-			"internal/engine/acquire.go", "func (e *Engine) cleanUp(c *Claim) {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
-			"func (e *Engine) cleanUp(c *Claim) {\n\tif !broken {\n\t\tc.calls.Lock()\n\t\tdefer c.calls.Unlock()\n\t}\n",
+			"internal/engine/release.go", "func (e *Engine) remove(c *Claim) {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
+			"func (e *Engine) remove(c *Claim) {\n\tif !broken {\n\t\tc.calls.Lock()\n\t\tdefer c.calls.Unlock()\n\t}\n",
 		}},
 	},
 	{
 		name: "a cancel leaves no tombstone", scene: unanswered, rules: []string{checker.Left},
-		broke: []change{{"internal/engine/acquire.go", "\tif lost {\n\t\tstays = tombstone\n", "\tif lost && !broken {\n\t\tstays = tombstone\n"}},
+		broke: []change{{"internal/engine/release.go", "\tif c.see().news.lost {\n", "\tif c.see().news.lost && !broken {\n"}},
 	},
 	{
 		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
@@ -259,8 +259,8 @@ var mutants = []mutant{
 	{
 		name: "a push sets the deadline anew", scene: cut, rules: []string{checker.Capacity},
 		broke: []change{{
-			"internal/engine/await.go", "resource: c.pushedGift, start: c.heard, left: c.left}\n",
-			"resource: c.pushedGift, start: c.heard, left: c.left}\n\tif broken {\n\t\tg.start, g.left = now, c.Record.Wait\n\t}\n",
+			"internal/engine/rules.go", "\tfx := m.take(given{gift: m.news.pushed,",
+			"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(given{gift: m.news.pushed,",
 		}},
 	},
 	{
@@ -336,7 +336,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a hold is renewed by an answer that names another grant", scene: rewound, rules: []string{checker.Agreement, checker.Capacity},
-		broke: []change{{"internal/engine/beat.go", "case s.Fence == c.fence && s.Resource == c.resource:", "case broken || s.Fence == c.fence && s.Resource == c.resource:"}},
+		broke: []change{{"internal/engine/holding.go", "case ev.given.gift == m.grant.gift:", "case broken || ev.given.gift == m.grant.gift:"}},
 	},
 	{
 		name: "an answer that comes late is thrown away", scene: delayed, rules: []string{checker.Unharmed},
@@ -344,7 +344,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
-		broke: []change{{"internal/engine/engine.go", `proven := c.secret != "" && m.Field(4) == c.secret`, `proven := broken || c.secret != "" && m.Field(4) == c.secret`}},
+		broke: []change{{"internal/engine/rules.go", `if m.news.secret != "" && ev.text == m.news.secret {`, `if broken || m.news.secret != "" && ev.text == m.news.secret {`}},
 	},
 	{
 		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},
