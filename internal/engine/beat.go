@@ -58,9 +58,7 @@ func sighted(b heartbeat.Batch, start time.Duration) beaten {
 	sent := beaten{Batch{b.Key, make([]*Claim, len(b.Leases))}, make([]sight, len(b.Leases))}
 	for i, l := range b.Leases {
 		c := l.Claim.(*Claim)
-		ev := event{kind: evCall, start: start, beats: true}
-		c.on(&ev)
-		sent.Claims[i], sent.seen[i] = c, ev.seen
+		sent.Claims[i], sent.seen[i] = c, c.on(&event{kind: evCall, start: start, beats: true}).seen
 	}
 	return sent
 }

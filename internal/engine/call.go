@@ -154,9 +154,8 @@ func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	ctx := context.Background() // every attempt has its own limit
 	start := e.clock.Now()
-	ev := event{kind: evCall, start: start}
-	c.on(&ev)
-	m, seen := c.see(), ev.seen
+	seen := c.on(&event{kind: evCall, start: start}).seen
+	m := c.see()
 	if m.holds() && (mode == ModeRenew || mode == ModeDetach || !m.grant.confirmed) {
 		e.lower(c, start)
 	}

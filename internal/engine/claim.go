@@ -72,12 +72,12 @@ func (c *Claim) begins(now time.Duration) {
 func (c *Claim) on(ev *event) effects {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fx := c.m.on(ev)
+	fx := c.m.on(*ev)
 	switch {
 	case fx.has(doJoin):
 		c.signal = make(chan struct{}, 1)
 	case ev.kind == evCall:
-		ev.seen.turn = c.part.Load().seen()
+		fx.seen.turn = c.part.Load().seen()
 	}
 	return fx
 }

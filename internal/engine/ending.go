@@ -33,7 +33,14 @@ func endOf(cause error) observe.Kind {
 	return observe.Lost
 }
 
-func (m *machine) drop(ev *event) effects {
+// closes ends the hold.
+func closes(m *machine, ev event) effects { return m.finish(ev.cause, ev.now) }
+
+// expires ends the hold by its own time.
+func expires(m *machine, ev event) effects { return m.finish(m.overdue(ev.cause), ev.now) }
+
+// drops ends the handle; its release has nothing to give back, and returns nil.
+func drops(m *machine, ev event) effects {
 	m.end.final = true
 	fx := m.finish(ev.cause, ev.now)
 	if !errors.Is(ev.cause, berth.ErrLost) {
@@ -42,21 +49,23 @@ func (m *machine) drop(ev *event) effects {
 	return fx
 }
 
-func (m *machine) dropLate() effects {
+// dropsLate has the claim of a handle removed that has ended before; its release returns nil.
+func dropsLate(m *machine, _ event) effects {
 	m.end.final, m.grant.loose = true, true
 	return effects{do: doRemove}
 }
 
-func (m *machine) detach(ev *event) effects {
+// detaches ends the handle; the hold stays.
+func detaches(m *machine, ev event) effects {
 	m.end.final = true
 	fx := m.finish(berth.ErrReleased, ev.now)
 	m.phase, fx.tell, fx.told = detached, observe.Detached, nil
 	return fx
 }
 
-// leave ends a claim whose caller gets an error. It is removed from the server in whatever
-// state it is there, unless the server has just said that it has nothing of it.
-func (m *machine) leave(ev *event) effects {
+// leaves ends the claim, and has it removed in whatever state it is on the server, unless that
+// has just said that it has nothing of it.
+func leaves(m *machine, ev event) effects {
 	if m.phase != ended {
 		m.phase, m.end.err = ended, ev.cause
 	}
@@ -83,7 +92,8 @@ func (m *machine) nothingAfter(cause error) bool {
 	return false
 }
 
-func (m *machine) release(ev *event) effects {
+// releases ends the handle before its release is sent.
+func releases(m *machine, ev event) effects {
 	m.end.own = true
 	fx := m.finish(berth.ErrReleased, ev.now)
 	fx.tell, fx.told = "", nil // the server's answer says what is told
@@ -91,9 +101,9 @@ func (m *machine) release(ev *event) effects {
 	return fx
 }
 
-// releaseAgain is a release of a hold that has ended. One that was released or detached here,
-// or that somebody else has released or taken up, is not this handle's to release.
-func (m *machine) releaseAgain() effects {
+// releasesAgain has the release sent, if it is still this handle's to send: of a hold that was
+// released or detached here, or that somebody else has released or taken up, it is not.
+func releasesAgain(m *machine, _ event) effects {
 	switch {
 	case m.end.final:
 		return effects{result: m.end.result}
@@ -105,7 +115,8 @@ func (m *machine) releaseAgain() effects {
 	return effects{do: doSend, result: m.end.err}
 }
 
-func (m *machine) conclude(ev *event) effects {
+// concludes keeps what every later release returns.
+func concludes(m *machine, ev event) effects {
 	if m.end.final {
 		return effects{result: m.end.result}
 	}
@@ -125,7 +136,7 @@ func (m *machine) conclude(ev *event) effects {
 
 // outcome is what a release returns, by what the server says and by what was known before
 // it was sent.
-func (m *machine) outcome(ev *event) error {
+func (m *machine) outcome(ev event) error {
 	mine := ev.given.fence == m.grant.fence // else the claim had lost its grant, and got another
 	cause := m.end.err
 	switch {
@@ -144,7 +155,8 @@ func (m *machine) outcome(ev *event) error {
 	return m.ending(cause, ev.now)
 }
 
-func (m *machine) suspect(ev *event) effects {
+// suspects notes that the release may have run all the same.
+func suspects(m *machine, ev event) effects {
 	m.end.mayRun = m.end.mayRun || ev.mayRun
 	return effects{}
 }

@@ -189,9 +189,9 @@ func (s *story) line(words []string, whole bool) string {
 	if s.met != nil {
 		s.met(ev.kind, before.phase)
 	}
-	fx := s.m.on(ev)
+	fx := s.m.on(*ev)
 	if ev.kind == evCall {
-		s.seen[ev.start] = ev.seen
+		s.seen[ev.start] = fx.seen
 	}
 	if whole && reflect.DeepEqual(before, s.m) && reflect.DeepEqual(fx, effects{}) {
 		return "="

@@ -8,8 +8,8 @@ import (
 
 // The rules of a claim that is granted, held or loose; and of one that learns that it is.
 
-// discover takes a grant that an own call's answer tells of.
-func (m *machine) discover(ev *event) effects {
+// discovers takes the grant; where no push told of it, the subscription is tested.
+func discovers(m *machine, ev event) effects {
 	fx := m.take(ev.given)
 	fx.do |= doWake
 	if m.news.pushed != ev.given.gift {
@@ -18,11 +18,11 @@ func (m *machine) discover(ev *event) effects {
 	return fx
 }
 
-// renew takes an answer that a claim holds which is known to hold.
-func (m *machine) renew(ev *event) effects {
+// renews has the hold go on, if the answer is about its grant.
+func renews(m *machine, ev event) effects {
 	switch m.judge(ev) {
 	case otherGrant:
-		return m.lose(ev)
+		return loses(m, ev)
 	case unclear:
 		m.news.askAgain = m.news.swapping // when that call is over
 		if m.news.swapping {
@@ -30,7 +30,7 @@ func (m *machine) renew(ev *event) effects {
 		}
 		return effects{do: doHurry}
 	case newGrant:
-		m.exchange(ev)
+		exchanges(m, ev)
 	}
 	if ev.stale { // what the entries of its owner have left of it is asked for since
 		return effects{}
@@ -57,7 +57,7 @@ const (
 // judge compares the grant that an answer names with the one that is believed in. A failover
 // may have lost that one, of which a push or an answer told, and the claim may have got
 // another.
-func (m *machine) judge(ev *event) verdict {
+func (m *machine) judge(ev event) verdict {
 	switch {
 	case ev.given.gift == m.grant.gift:
 		return sameGrant
@@ -69,10 +69,10 @@ func (m *machine) judge(ev *event) verdict {
 	return newGrant
 }
 
-// lose ends a hold of which the server says something else than is believed here. The place
-// or the other grant that the claim has there is no use to anybody; where there is no handle,
-// the claim is removed when its caller leaves.
-func (m *machine) lose(ev *event) effects {
+// loses ends the hold, unless the answer is older than the grant. The place or the other grant
+// that the server has is no use to anybody, and is given back; where there is no handle, the
+// claim is removed when its caller leaves.
+func loses(m *machine, ev event) effects {
 	if ev.seen.known < m.news.known {
 		return effects{} // older than the grant
 	}
@@ -84,23 +84,27 @@ func (m *machine) lose(ev *event) effects {
 	return fx
 }
 
-func (m *machine) hand(ev *event) effects {
+// hands gives the caller the handle.
+func hands(m *machine, ev event) effects {
 	m.phase, m.grant.handed, m.grant.since = held, true, ev.now
 	return effects{}
 }
 
-func (m *machine) swap() effects {
+// swaps has no answer prove what the claim holds from here on.
+func swaps(m *machine, _ event) effects {
 	m.news.swapping = true
 	return effects{}
 }
 
-func (m *machine) exchange(ev *event) effects {
+// exchanges has the claim hold something else.
+func exchanges(m *machine, ev event) effects {
 	m.grant.gift = ev.given.gift
 	m.news.known++
 	return effects{}
 }
 
-func (m *machine) unswap() effects {
+// unswaps has answers prove again what the claim holds.
+func unswaps(m *machine, _ event) effects {
 	again := m.news.askAgain
 	m.news.swapping, m.news.askAgain = false, false
 	if again {
@@ -109,7 +113,8 @@ func (m *machine) unswap() effects {
 	return effects{}
 }
 
-func (m *machine) loosen() effects {
+// loosens takes the handle's lease, and has the claim removed.
+func loosens(m *machine, _ event) effects {
 	m.phase, m.grant.loose = loose, true
 	return effects{do: doLoosen | doRemove}
 }

@@ -56,52 +56,9 @@ const (
 	kinds
 )
 
-// rule is what an event does in a phase.
-type rule uint8
-
-const (
-	ignores       rule = iota // nothing happens
-	sends                     // the attempt may be sent
-	joins                     // the claim joins those that wait here
-	takes                     // the grant is taken, and its lease kept
-	denies                    // the claim ends, unless its asker sweeps and asks again
-	tellsLine                 // only what the answer says of the line counts
-	proves                    // the secret is what a push of its grant proves itself by
-	keeps                     // the push is kept until the claim waits
-	believes                  // the grant of the push is taken, or confirmed first
-	hurries                   // the next heartbeat is sent at once
-	settles                   // the caller gets the grant, or it is confirmed first
-	reports                   // the caller is told why the claim has ended
-	marks                     // the answer will count as being as old as what is known now
-	discovers                 // the grant is taken; where no push told of it, the subscription is tested
-	renews                    // the hold goes on, if the answer is about its grant
-	stays                     // the place is good for another wait lease
-	restores                  // the place is to be asked for again
-	fails                     // the wait ends, for the reason that the event names
-	loses                     // the hold is lost, unless the answer is older than the grant; what the server has instead is given back
-	closes                    // the hold ends
-	goesBack                  // the restore may be sent; from here on a push may be about an earlier grant
-	stands                    // the claim stands where it stood
-	moves                     // the claim has a new place
-	complains                 // silence is noted, and told of when it lasts; what may bring the claim back makes its removal leave a tombstone
-	misses                    // silence is noted, once for each heartbeat
-	doubts                    // what may bring the claim back makes its removal leave a tombstone
-	hands                     // the caller has the handle
-	expires                   // the hold ends by its own time
-	swaps                     // from here on no answer proves what the claim holds
-	exchanges                 // the claim holds something else
-	unswaps                   // answers prove again what the claim holds
-	loosens                   // the handle loses its lease, and the claim is removed
-	drops                     // the handle ends; its release has nothing to give back, and returns nil
-	dropsLate                 // the handle has ended before: the claim is removed, and its release returns nil
-	detaches                  // the handle ends, and the hold stays
-	leaves                    // the claim ends, and is removed unless the server has nothing of it
-	releases                  // the handle ends before its release is sent
-	releasesAgain             // the release is sent, if it is still this handle's to send
-	concludes                 // what every later release returns is known
-	suspects                  // the release may have run all the same
-	rules
-)
+// rule is what an event does in a phase: it changes what is known, and says what the engine
+// has to do. The rules are in rules.go (asking and waiting), holding.go and ending.go.
+type rule func(m *machine, ev event) effects
 
 // table says what each event does in each phase. An event that a phase does not name does
 // nothing there.

@@ -7,6 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -37,24 +39,24 @@ func metBy(all []*history) (met [kinds][phases][]*history) {
 	return met
 }
 
-// change is an entry of the table that is another one; rules stands for any.
+// change is an entry of the table that is another one.
 type change struct {
 	kind  kind
 	phase phase
-	rule  rule
+	rule  string
 }
 
 // unseen are the changes that no history can tell, and why.
 var unseen = map[change]string{
-	{evMissed, asking, misses}:           "no heartbeat of a claim that asks is on its way",
-	{evLook, held, believes}:             "a push is of use only until the claim is granted",
-	{evLook, loose, believes}:            "a push is of use only until the claim is granted",
-	{evLook, detached, believes}:         "a push is of use only until the claim is granted",
-	{evSwapOver, asking, unswaps}:        "an exchange begins only in a hold",
-	{evSwapOver, waiting, unswaps}:       "an exchange begins only in a hold",
-	{evSwapOver, granted, unswaps}:       "an exchange begins only in a hold",
-	{evRelease, detached, releasesAgain}: "what is detached counts as released, with nil: to repeat is to return that",
-	{evReleased, detached, concludes}:    "what is detached counts as released, with nil: no answer says more",
+	{evMissed, asking, "misses"}:           "no heartbeat of a claim that asks is on its way",
+	{evLook, held, "believes"}:             "a push is of use only until the claim is granted",
+	{evLook, loose, "believes"}:            "a push is of use only until the claim is granted",
+	{evLook, detached, "believes"}:         "a push is of use only until the claim is granted",
+	{evSwapOver, asking, "unswaps"}:        "an exchange begins only in a hold",
+	{evSwapOver, waiting, "unswaps"}:       "an exchange begins only in a hold",
+	{evSwapOver, granted, "unswaps"}:       "an exchange begins only in a hold",
+	{evRelease, detached, "releasesAgain"}: "what is detached counts as released, with nil: to repeat is to return that",
+	{evReleased, detached, "concludes"}:    "what is detached counts as released, with nil: no answer says more",
 }
 
 // Every entry of the table is there for a reason, and so is every one that is not.
@@ -68,13 +70,10 @@ func TestAnEntryOfTheTableThatChangesIsFound(t *testing.T) {
 				if finds(met[k][p], &changed) {
 					continue
 				}
-				known := change{k, p, r}
-				if _, whole := unseen[change{k, p, rules}]; whole {
-					known.rule = rules
-				}
+				known := change{k, p, r.name()}
 				missed[known] = true
 				if unseen[known] == "" {
-					t.Errorf("%s, %s: no history finds that it %s where it %s", kindNames[k], phaseNames[p], ruleNames[r], ruleNames[course[k][p]])
+					t.Errorf("%s, %s: no history finds that it %s where it %s", kindNames[k], phaseNames[p], r.name(), course[k][p].name())
 				}
 			}
 		}
@@ -94,23 +93,32 @@ func finds(all []*history, by *table) bool {
 // others are the rules that an entry might be instead: none, and those of its row and its
 // column.
 func others(k kind, p phase) (all []rule) {
-	seen := map[rule]bool{course[k][p]: true}
+	seen := map[string]bool{course[k][p].name(): true}
 	add := func(r rule) {
-		if !seen[r] {
-			seen[r] = true
+		if !seen[r.name()] {
+			seen[r.name()] = true
 			all = append(all, r)
 		}
 	}
-	add(ignores)
+	add(nil)
 	for _, r := range course[k] {
 		add(r)
 	}
-	if course[k][p] != ignores {
+	if course[k][p] != nil {
 		for other := range kinds {
 			add(course[other][p])
 		}
 	}
 	return all
+}
+
+// name is that of the rule's function.
+func (r rule) name() string {
+	if r == nil {
+		return "ignores"
+	}
+	full := runtime.FuncForPC(reflect.ValueOf(r).Pointer()).Name()
+	return full[strings.LastIndex(full, ".")+1:]
 }
 
 var update = flag.Bool("update", false, "write the table of a claim into docs/architecture.md")
@@ -136,25 +144,44 @@ func tableText() string {
 	for k := range kinds {
 		fmt.Fprintf(&text, "| %s | %s |", kindNames[k], kindTexts[k])
 		for _, r := range course[k] {
-			if r != ignores {
-				text.WriteString(" " + ruleNames[r])
+			if r != nil {
+				text.WriteString(" " + words(r.name()))
 			}
 			text.WriteString(" |")
 		}
 		text.WriteString("\n")
 	}
 	text.WriteString("\n")
-	for r := ignores + 1; r < rules; r++ {
-		fmt.Fprintf(&text, "- **%s**: %s\n", ruleNames[r], ruleTexts[r])
+	texts, told := ruleTexts(), make(map[string]bool)
+	for k := range kinds {
+		for _, r := range course[k] {
+			if name := r.name(); r != nil && !told[name] {
+				told[name] = true
+				does := strings.ReplaceAll(strings.TrimPrefix(texts[name], name+" "), "\n", " ")
+				fmt.Fprintf(&text, "- **%s** %s\n", words(name), strings.TrimSpace(does))
+			}
+		}
 	}
 	return text.String() + "\n"
+}
+
+// ruleTexts are the comments of the rules' functions.
+func ruleTexts() map[string]string {
+	texts := make(map[string]string)
+	for _, file := range []string{"rules.go", "holding.go", "ending.go", "silence.go"} {
+		for _, decl := range parsed(file).Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
+				texts[f.Name.Name] = f.Doc.Text()
+			}
+		}
+	}
+	return texts
 }
 
 // The constants in machine.go and state.go, which only tests and docs want to know by name.
 var (
 	kindNames, kindTexts = constants("machine.go", "kind", "ev")
 	phaseNames, _        = constants("machine.go", "phase", "")
-	ruleNames, ruleTexts = constants("machine.go", "rule", "")
 	deedNames, _         = constants("state.go", "deed", "do")
 )
 
@@ -169,11 +196,7 @@ func kindNamed(name string) kind {
 // constants are the names of a type's constants in a file, without a prefix, as words, and
 // what their comments say.
 func constants(file, of, prefix string) (names, texts []string) {
-	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-	if err != nil {
-		panic(err)
-	}
-	for _, decl := range tree.Decls {
+	for _, decl := range parsed(file).Decls {
 		block, ok := decl.(*ast.GenDecl)
 		if !ok || block.Tok != token.CONST {
 			continue
@@ -189,6 +212,14 @@ func constants(file, of, prefix string) (names, texts []string) {
 		}
 	}
 	return names, texts
+}
+
+func parsed(file string) *ast.File {
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		panic(err)
+	}
+	return tree
 }
 
 // words has hyphens in the place of capitals.

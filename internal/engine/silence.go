@@ -30,10 +30,10 @@ type silence struct {
 	err   error         // what the last of them met
 }
 
-// complain takes note of a call that the server did not answer or did not run, and has the
-// observer told once that has lasted.
-func (m *machine) complain(ev *event) effects {
-	m.doubt(ev)
+// complains notes the silence, and has the observer told when it lasts. A call that may bring
+// the claim back makes its removal leave a tombstone.
+func complains(m *machine, ev event) effects {
+	doubts(m, ev)
 	if ev.mayRun {
 		m.began(ev.start)
 	}
@@ -53,14 +53,15 @@ func (m *machine) complain(ev *event) effects {
 	return effects{tell: observe.Unavailable, silence: &told}
 }
 
-func (m *machine) doubt(ev *event) effects {
+// doubts has the claim's removal leave a tombstone, after a call that may bring the claim back.
+func doubts(m *machine, ev event) effects {
 	m.news.lost = m.news.lost || ev.revives
 	return effects{}
 }
 
-// miss is complain of a heartbeat, the last one that was sent. One that was answered or
-// missed before is no news.
-func (m *machine) miss(ev *event) effects {
+// misses notes the silence once for each heartbeat: one that was answered or missed before is
+// no news.
+func misses(m *machine, ev event) effects {
 	if ev.start == unasked { // whichever it is
 		ev.start = m.news.sent
 	}
@@ -68,7 +69,7 @@ func (m *machine) miss(ev *event) effects {
 		return effects{}
 	}
 	m.news.sent = 0
-	return m.complain(ev)
+	return complains(m, ev)
 }
 
 // patience is for how long nothing is told.

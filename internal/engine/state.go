@@ -114,7 +114,7 @@ type event struct {
 	stale    bool          // of an answer that it holds: its deadline is out of date
 	now      time.Duration // when it is heard, where that matters
 	start    time.Duration // of an answer, a failure: when the call was sent
-	seen     sight         // of an own call, set by the machine; and of its answer
+	seen     sight         // of an answer to an own call
 	given    given         // of a grant
 	entry    *Entry        // of a grant to an owner that held already
 	ticket   int64         // of an answer to an attempt, or to a requeue
@@ -161,6 +161,7 @@ type effects struct {
 	result  error         // with doReturn and of a handle: why there is none; of a release: what it returns
 	end     error         // with doFinish: why the hold has ended
 	given   given         // with doKeep
+	seen    sight         // of an own call: what is known when it is sent
 	left    time.Duration // of an own call's answer: how much is left, below 0 for no end
 	silence *silence      // with observe.Unavailable
 }
