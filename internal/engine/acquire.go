@@ -40,13 +40,10 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		refusal = e.await(wait, c)
 	}
 	if refusal == nil {
-		hold, err := e.handle(ctx, c)
-		if err == nil {
-			e.granted(hold)
-			return hold, nil
-		}
-		refusal = refusalBy(err)
-	} else if e.cfg.Settle != nil && (refusal.Reason == berth.ReasonGone || errors.Is(refusal.Cause, berth.ErrReleased)) {
+		e.granted(&c.handle)
+		return &c.handle, nil
+	}
+	if e.cfg.Settle != nil && (refusal.Reason == berth.ReasonGone || errors.Is(refusal.Cause, berth.ErrReleased)) {
 		refusal = e.settle(wait, refusal)
 	}
 	if refusal.Reason == "" {

@@ -53,28 +53,26 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	}
 	e.mu.Lock()
 	e.claims[c.ID] = c
-	most := e.member(c).adopted(start, moment(deadline))
-	if most == moment(deadline) {
-		most = 0
+	if most := e.member(c).adopted(start, moment(deadline)); most != moment(deadline) {
+		c.most = most
 	}
 	e.mu.Unlock()
 	e.on(c, &event{
-		kind: evGranted, start: start, entry: &Entry{Terms: terms}, // it may be one: then others renew it
-		given: given{gift: gift{fence, resource}, start: start, left: left, most: most, confirmed: true},
+		kind: evGranted, start: start, left: left, gift: gift{fence, resource}, confirmed: true,
+		entry: &Entry{Terms: terms}, // it may be one: then others renew it
 	})
-	h, err := e.handle(ctx, c)
-	if err != nil {
+	if fx := e.look(ctx, c); fx.result != nil {
 		// Close and Abandon give back what is held.
-		e.on(c, &event{kind: evLeave, cause: &berth.AcquireError{Reason: berth.ReasonFailed}})
+		e.on(c, &event{kind: evLeave, cause: fx.result})
 		if e.outdated() {
-			err = berth.ErrLost // this node had taken it up, as the server sees it
+			return nil, berth.ErrLost // this node had taken it up, as the server sees it
 		}
-		return nil, err
+		return nil, fx.result
 	}
-	if most != 0 {
+	if c.most != 0 {
 		e.beats.Hurry(&c.lease)
 	}
 	e.prime()
 	e.holdEvent(observe.Resumed, c, nil)
-	return h, nil
+	return &c.handle, nil
 }

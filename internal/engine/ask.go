@@ -191,9 +191,8 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ev := &event{
-		kind: evQueued, start: start, late: late, epoch: epoch, capacity: answer.Capacity,
-		ticket: answer.Ticket, place: answer.Place, ahead: answer.Ahead,
-		given: given{start: start, left: answer.Left, confirmed: answer.Confirmed},
+		kind: evQueued, start: start, late: late, epoch: epoch, counts: counts{capacity: answer.Capacity},
+		ticket: answer.Ticket, text: answer.Place, ahead: answer.Ahead, left: answer.Left,
 	}
 	switch {
 	case answer.unfinished():
@@ -201,8 +200,8 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	case answer.Refused != nil:
 		ev.kind, ev.cause = evRefused, answer.Refused
 	case answer.Granted:
-		ev.kind, ev.entry = evGranted, answer.Entry
-		ev.given.gift = gift{answer.Fence, answer.Resource}
+		ev.kind, ev.entry, ev.confirmed = evGranted, answer.Entry, answer.Confirmed
+		ev.gift = gift{answer.Fence, answer.Resource}
 	}
 	if answer.Entry == nil {
 		ev.now = start // for nobody: the clock need not be looked at

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// await waits until the claim is granted, and returns nil then.
+// await waits until the claim is granted, and returns nil then: the caller has the handle.
 func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 	var turn <-chan time.Time
 	if c.QueueTTL > 0 {
@@ -16,7 +16,7 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		turn = ticker.C
 	}
 	for {
-		switch fx := e.on(c, &event{kind: evLook}); {
+		switch fx := e.look(ctx, c); {
 		case fx.has(doConfirm):
 			if refusal := e.confirm(ctx, c); refusal != nil {
 				return refusal
@@ -26,6 +26,8 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 			return refusalBy(fx.result)
 		case fx.has(doReturn):
 			return nil
+		case fx.has(doKeep): // of a push that came before the claim waited
+			continue
 		}
 		select {
 		case <-c.signal:
@@ -65,7 +67,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	}
 	ev.kind = evRequeued
 	if ok {
-		ev.ticket, ev.place, ev.ahead, ev.given.left = answer.Ticket, answer.Place, answer.Ahead, answer.Left
+		ev.ticket, ev.text, ev.ahead, ev.left = answer.Ticket, answer.Place, answer.Ahead, answer.Left
 		e.tide(c.Name, ev.start, answer.Tide)
 	}
 	return ev, c.on(ev)

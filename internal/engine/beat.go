@@ -134,8 +134,10 @@ var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Un
 // hear takes what an own call that began at start has learned of a claim; seen is what was
 // known of it then.
 func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effects {
-	ev := &event{kind: heard(s.Word), start: start, seen: seen, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
-	ev.given = given{gift: gift{s.Fence, s.Resource}, start: start, left: s.Left, confirmed: true}
+	ev := &event{
+		kind: heard(s.Word), start: start, seen: seen, left: s.Left, gift: gift{s.Fence, s.Resource},
+		counts: counts{s.Capacity, s.Held, s.Waiting},
+	}
 	switch ev.kind {
 	case evSaysEnded:
 		ev.cause = berth.ErrReleased
@@ -192,7 +194,7 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 	e.tide(name, start, round.Tide)
 	for i, c := range wanted {
 		s := &round.Status[i]
-		ev := &event{kind: heard(s.Word), start: start, capacity: s.Capacity, held: s.Held, waiting: s.Waiting}
+		ev := &event{kind: heard(s.Word), start: start, counts: counts{s.Capacity, s.Held, s.Waiting}}
 		switch ev.kind {
 		case evSaysWaiting:
 			ev.kind = evRestored

@@ -46,6 +46,7 @@ type Claim struct {
 	start  time.Duration   // when the call began, on the engine's clock
 	lease  heartbeat.Lease // kept while the claim waits or holds
 	inLine bool            // guarded by Engine.mu: counted among the waiters of its name
+	most   time.Duration   // of a hold that was taken up: its first deadline is no later than this, 0 for no bound
 
 	// calls is held while a script of this claim is in flight, so that they are
 	// sent one after the other. Batched heartbeats do not take it: they decide

@@ -126,7 +126,7 @@ func concludes(m *machine, ev event) effects {
 	case !m.end.own: // its end has been told
 	case fx.result != nil:
 		fx.tell = endOf(fx.result)
-	case ev.entries > 0:
+	case ev.stays:
 		fx.tell = observe.ReentryEnded
 	default:
 		fx.tell = observe.Released
@@ -137,17 +137,17 @@ func concludes(m *machine, ev event) effects {
 // outcome is what a release returns, by what the server says and by what was known before
 // it was sent.
 func (m *machine) outcome(ev event) error {
-	mine := ev.given.fence == m.grant.fence // else the claim had lost its grant, and got another
+	word, mine := Released(ev.text), ev.fence == m.grant.fence // else the claim had lost its grant, and got another
 	cause := m.end.err
 	switch {
-	case ev.word == GivenBack && mine:
+	case word == GivenBack && mine:
 		return nil
-	case ev.word == ForceReleased || ev.word == TakenOver:
+	case word == ForceReleased || word == TakenOver:
 		cause = berth.ErrReleased
 	case !m.end.own:
-	case ev.word == NotHeld && (ev.again || m.end.mayRun):
+	case word == NotHeld && (ev.again || m.end.mayRun):
 		return nil // an earlier attempt to release it has done so
-	case ev.word == HadExpired && mine:
+	case word == HadExpired && mine:
 		cause = m.overdue(nil)
 	default:
 		cause = berth.ErrLost // forgotten before its time, or in line again

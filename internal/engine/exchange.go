@@ -50,7 +50,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		}
 		answer, err := send(context.Background())
 		if err == nil && answer.Ended == nil && answer.Refused == nil {
-			h.e.on(h.c, &event{kind: evSwapped, given: given{gift: gift{answer.Fence, answer.Resource}}})
+			h.e.on(h.c, &event{kind: evSwapped, gift: gift{answer.Fence, answer.Resource}})
 			if answer.More {
 				h.e.sweepSoon(h.c.Name)
 			}

@@ -121,6 +121,7 @@ type story struct {
 	m    machine
 	now  time.Duration
 	seen map[time.Duration]sight // of the calls, by their start
+	most time.Duration           // of a hold that was taken up, as Claim.most
 	met  func(kind, phase)       // nil for nobody
 }
 
@@ -152,7 +153,7 @@ func (h *history) play(by *table, met func(kind, phase)) (err error) {
 		case "waits":
 			before = []string{"ask", "queued left=6s place=a"}
 		case "holds":
-			before = []string{"ask", "granted confirmed fence=9 resource=r left=" + all(&c.Record), "handed"}
+			before = []string{"ask", "granted confirmed fence=9 resource=r left=" + all(&c.Record), "look"}
 		default:
 			panic("no word of a claim: " + word)
 		}

@@ -21,24 +21,22 @@ type Hold struct {
 	cancel context.CancelCauseFunc // guarded by mu: of ctx
 }
 
-// handle makes the hold of a claim that was granted, nil where nothing may be held here any
-// more, or its time has passed meanwhile: then the claim is its caller's to give back, and
-// why says so. Of what has a hold, Close gives back all.
-func (e *Engine) handle(ctx context.Context, c *Claim) (h *Hold, why error) {
-	h = &c.handle
-	h.e, h.c, h.caller = e, c, ctx
-	now := e.clock.Now()
-	h.waited = c.waited(now)
+// look looks whether a claim's caller can have the handle, and gives it to him. Nothing may be
+// held by an engine that is closed: then the claim is its caller's to give back. Of what has
+// a handle, Close gives back all.
+func (e *Engine) look(ctx context.Context, c *Claim) effects {
+	h, ev := &c.handle, &event{kind: evLook, now: e.clock.Now()}
+	h.e, h.c, h.caller, h.waited = e, c, ctx, c.waited(ev.now)
 	outdated := e.outdated()
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed || outdated {
-		return nil, e.closedBy()
+		e.mu.Unlock()
+		return effects{do: doReturn, result: e.closedBy()}
 	}
-	if fx := c.on(&event{kind: evHanded, now: now}); fx.result != nil {
-		return nil, fx.result
-	}
-	return h, nil
+	fx := c.on(ev)
+	e.mu.Unlock()
+	e.do(c, ev, &fx)
+	return fx
 }
 
 // heldKey is where a context keeps the hold of a name that it was made for.

@@ -10,9 +10,9 @@ import (
 
 // discovers takes the grant; where no push told of it, the subscription is tested.
 func discovers(m *machine, ev event) effects {
-	fx := m.take(ev.given)
+	fx := m.take(ev.gift, ev.start, ev.left, true)
 	fx.do |= doWake
-	if m.news.pushed != ev.given.gift {
+	if m.news.pushed != ev.gift {
 		fx.do |= doEcho
 	}
 	return fx
@@ -35,7 +35,7 @@ func renews(m *machine, ev event) effects {
 	if ev.stale { // what the entries of its owner have left of it is asked for since
 		return effects{}
 	}
-	fx := effects{do: doTake, left: ev.given.left}
+	fx := effects{do: doTake, left: ev.left}
 	if !m.grant.confirmed {
 		m.grant.confirmed = true
 		fx.do |= doTime
@@ -59,7 +59,7 @@ const (
 // another.
 func (m *machine) judge(ev event) verdict {
 	switch {
-	case ev.given.gift == m.grant.gift:
+	case ev.gift == m.grant.gift:
 		return sameGrant
 	case m.news.swapping || ev.seen.known < m.news.known:
 		return unclear // an exchange changes what is held, and a push overtakes what is under way
@@ -84,12 +84,6 @@ func loses(m *machine, ev event) effects {
 	return fx
 }
 
-// hands gives the caller the handle.
-func hands(m *machine, ev event) effects {
-	m.phase, m.grant.handed, m.grant.since = held, true, ev.now
-	return effects{}
-}
-
 // swaps has no answer prove what the claim holds from here on.
 func swaps(m *machine, _ event) effects {
 	m.news.swapping = true
@@ -98,7 +92,7 @@ func swaps(m *machine, _ event) effects {
 
 // exchanges has the claim hold something else.
 func exchanges(m *machine, ev event) effects {
-	m.grant.gift = ev.given.gift
+	m.grant.gift = ev.gift
 	m.news.known++
 	return effects{}
 }

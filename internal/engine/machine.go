@@ -27,7 +27,7 @@ const (
 	evSecret                    // a secret was drawn for its record
 	evPushed                    // a push says that it was granted
 	evPrompted                  // a push says that it has ended
-	evLook                      // its waiting caller looks at it
+	evLook                      // its caller looks whether it can have the handle
 	evCall                      // an own call, a heartbeat among them, is about to be sent
 	evSaysHeld                  // an own call's answer: it holds
 	evSaysWaiting               // an own call's answer: it waits
@@ -41,7 +41,6 @@ const (
 	evFailed                    // a call of it failed, or counts as unanswered
 	evMissed                    // its heartbeat failed, or counts as unanswered
 	evRejected                  // its heartbeat failed, and would fail again
-	evHanded                    // its caller gets the handle
 	evTimeUp                    // its local deadline, or its limit, has passed
 	evEnd                       // this process has learned that the hold is over
 	evSwapping                  // a call begins that exchanges what it holds
@@ -74,7 +73,7 @@ var course = table{
 	evSecret:        {asking: proves, waiting: proves},
 	evPushed:        {asking: keeps, waiting: believes},
 	evPrompted:      {waiting: hurries, granted: hurries, held: hurries},
-	evLook:          {waiting: believes, granted: settles, ended: reports},
+	evLook:          {waiting: believes, granted: hands, ended: reports},
 	evCall:          {waiting: marks, granted: marks, held: marks},
 	evSaysHeld:      {waiting: discovers, granted: renews, held: renews},
 	evSaysWaiting:   {waiting: stays, granted: loses, held: loses},
@@ -88,7 +87,6 @@ var course = table{
 	evFailed:        {asking: complains, waiting: complains, granted: complains, held: complains, loose: doubts, ended: doubts},
 	evMissed:        {waiting: misses, granted: misses, held: misses},
 	evRejected:      {waiting: fails},
-	evHanded:        {granted: hands, ended: reports},
 	evTimeUp:        {granted: expires, held: expires},
 	evEnd:           {granted: closes, held: closes, loose: drops},
 	evSwapping:      {held: swaps},

@@ -25,7 +25,7 @@ func (e *Engine) deliver(m wake.Message) {
 		e.on(c, &event{kind: evPrompted})
 		return
 	}
-	e.on(c, &event{kind: evPushed, text: m.Field(4), given: given{gift: gift{m.Int(1), m.Field(3)}}})
+	e.on(c, &event{kind: evPushed, text: m.Field(4), gift: gift{m.Int(1), m.Field(3)}})
 }
 
 // subscribed runs after every subscription: what was published before may have

@@ -112,7 +112,7 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 	if parting.More {
 		e.sweepSoon(c.Name)
 	}
-	ev.given.fence, ev.word, ev.again, ev.entries = parting.Fence, parting.Word, parting.Unanswered, parting.Entries
+	ev.fence, ev.text, ev.again, ev.stays = parting.Fence, string(parting.Word), parting.Unanswered, parting.Entries > 0
 	return c.on(ev), parting.Then
 }
 

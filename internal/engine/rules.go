@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/observe"
@@ -24,7 +26,7 @@ func (m *machine) on(ev event) effects {
 	case evQueued, evGranted, evRefused:
 		if m.phase == asking {
 			m.answer(ev.start)
-			m.lease.capacity = ev.capacity
+			m.lease.capacity = ev.counts.capacity
 		}
 	case evSaysTooHeavy, evSaysEnded, evRestored, evRestoredHeld, evRequeued:
 		m.answer(ev.start)
@@ -58,7 +60,7 @@ func takes(m *machine, ev event) effects {
 	if ev.entry != nil {
 		m.enter(ev)
 	}
-	fx := m.take(ev.given)
+	fx := m.take(ev.gift, ev.start, ev.left, ev.confirmed)
 	fx.do |= doTake
 	return fx
 }
@@ -67,7 +69,7 @@ func takes(m *machine, ev event) effects {
 func (m *machine) enter(ev event) {
 	m.lease.entry, m.lease.Terms = ev.entry, ev.entry.Terms
 	ev.entry.replied = ev.now
-	if !ev.given.confirmed {
+	if !ev.confirmed {
 		ev.entry.rest = max(0, ev.entry.Extends-m.claim.Record.Wait)
 	}
 	if m.lease.MaxHold > 0 { // it runs already
@@ -76,13 +78,13 @@ func (m *machine) enter(ev event) {
 }
 
 // take moves the claim to granted.
-func (m *machine) take(g given) effects {
-	m.phase, m.grant = granted, grant{gift: g.gift, confirmed: g.confirmed}
+func (m *machine) take(what gift, start, left time.Duration, confirmed bool) effects {
+	m.phase, m.grant = granted, grant{gift: what, confirmed: confirmed}
 	m.news.known++
-	if g.confirmed {
-		m.limits(g.start)
+	if confirmed {
+		m.limits(start)
 	}
-	return effects{do: doKeep, given: g}
+	return effects{do: doKeep, start: start, left: left}
 }
 
 // denies ends the claim, unless its asker sweeps and asks again.
@@ -113,7 +115,7 @@ func proves(m *machine, ev event) effects {
 // not read the claim's record.
 func keeps(m *machine, ev event) effects {
 	if m.news.secret != "" && ev.text == m.news.secret {
-		m.news.pushed, m.news.fresh = ev.given.gift, true
+		m.news.pushed, m.news.fresh = ev.gift, true
 	}
 	return effects{}
 }
@@ -137,10 +139,8 @@ func believes(m *machine, ev event) effects {
 		return effects{do: doConfirm}
 	}
 	m.news.fresh = false
-	fx := m.take(given{gift: m.news.pushed, start: m.place.heard, left: m.place.left})
-	if fx.do |= doWake; !pushed {
-		fx.do |= doReturn
-	}
+	fx := m.take(m.news.pushed, m.place.heard, m.place.left, false)
+	fx.do |= doWake
 	return fx
 }
 
@@ -153,12 +153,13 @@ func restores(*machine, event) effects { return effects{do: doRestore} }
 // reports tells the caller why the claim has ended.
 func reports(m *machine, _ event) effects { return effects{do: doReturn, result: m.end.err} }
 
-// settles gives the caller the grant, or has it confirmed first: what has a limit of its own,
-// or is an entry, begins with the claimant's own call.
-func settles(m *machine, _ event) effects {
+// hands gives the caller the handle, or has the grant confirmed first: what has a limit of its
+// own, or is an entry, begins with the claimant's own call.
+func hands(m *machine, ev event) effects {
 	if !m.grant.confirmed && (m.bounded() || m.lease.entry != nil) {
 		return effects{do: doConfirm}
 	}
+	m.phase, m.grant.handed, m.grant.since = held, true, ev.now
 	return effects{do: doReturn}
 }
 
@@ -176,9 +177,9 @@ func marks(m *machine, ev event) effects {
 
 // stays makes the place good for another wait lease.
 func stays(m *machine, ev event) effects {
-	m.place.heard, m.place.left = ev.start, ev.given.left
+	m.place.heard, m.place.left = ev.start, ev.left
 	m.notBegun(ev.start)
-	return effects{do: doTake, left: ev.given.left}
+	return effects{do: doTake, left: ev.left}
 }
 
 // goesBack has the restore sent; from here on a push may be about an earlier grant.
@@ -189,7 +190,7 @@ func goesBack(m *machine, _ event) effects {
 
 // stands has the claim stand where it stood.
 func stands(m *machine, ev event) effects {
-	ev.given.left = m.claim.Record.Wait
+	ev.left = m.claim.Record.Wait
 	fx := stays(m, ev)
 	fx.tell = observe.Restored
 	return fx
@@ -197,7 +198,7 @@ func stands(m *machine, ev event) effects {
 
 // moves gives the claim a new place.
 func moves(m *machine, ev event) effects {
-	if ev.place == "" { // it does not wait there any more: a heartbeat says what it does
+	if ev.text == "" { // it does not wait there any more: a heartbeat says what it does
 		return effects{}
 	}
 	m.place = ev.stands()
@@ -205,8 +206,8 @@ func moves(m *machine, ev event) effects {
 }
 
 // stands is the place that an answer gives.
-func (ev *event) stands() place {
-	return place{ticket: ev.ticket, at: ev.place, heard: ev.start, left: ev.given.left}
+func (ev event) stands() place {
+	return place{ticket: ev.ticket, at: ev.text, heard: ev.start, left: ev.left}
 }
 
 // fails ends the wait, for the reason that the event names.
@@ -214,7 +215,8 @@ func fails(m *machine, ev event) effects {
 	refusal := &berth.AcquireError{Reason: berth.ReasonGone}
 	switch ev.kind {
 	case evSaysTooHeavy:
-		refusal = &berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: ev.capacity, Held: ev.held, Waiting: ev.waiting}
+		n := ev.counts
+		refusal = &berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: n.capacity, Held: n.held, Waiting: n.waiting}
 	case evRejected:
 		refusal = &berth.AcquireError{Reason: berth.ReasonFailed, Cause: ev.cause}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -22,11 +24,17 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 		ev.now = e.clock.Now()
 	}
 	fx := c.on(ev)
+	e.do(c, ev, &fx)
+	return fx
+}
+
+// do does what the effects of an event say, but for telling the observer.
+func (e *Engine) do(c *Claim, ev *event, fx *effects) {
 	switch {
 	case fx.has(doJoin):
 		e.join(c, ev)
 	case fx.has(doKeep):
-		e.keep(c, fx.given)
+		e.keep(c, fx.start, fx.left)
 	case fx.has(doFinish):
 		c.handle.finish(fx.end)
 	}
@@ -49,14 +57,13 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 	if fx.has(doRemove) {
 		e.spawn(func() { e.remove(c) })
 	}
-	return fx
 }
 
 // join counts a claim among those that wait here, and has its place kept.
 func (e *Engine) join(c *Claim, ev *event) {
 	e.joinLine(c)
 	spec := e.waits
-	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.given.left, c.Record.Wait)
+	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.left, c.Record.Wait)
 	e.beats.Add(&c.lease, c.Name, spec)
 	if c.see().phase == ended {
 		e.forget(c) // given up in between
@@ -70,15 +77,18 @@ func (e *Engine) join(c *Claim, ev *event) {
 }
 
 // keep gives the lease of a hold to the heartbeat.
-func (e *Engine) keep(c *Claim, g given) {
-	e.mu.Lock()
-	e.leaveLine(c)
-	e.mu.Unlock()
+func (e *Engine) keep(c *Claim, start, left time.Duration) {
+	m := c.see()
+	if m.queued() {
+		e.mu.Lock()
+		e.leaveLine(c)
+		e.mu.Unlock()
+	}
 	spec := e.held
 	if e.cfg.WarnAfter > 0 {
-		spec.Warn = g.start + e.cfg.WarnAfter
+		spec.Warn = start + e.cfg.WarnAfter
 	}
-	c.time(&spec, g)
+	c.time(&spec, given{start: start, left: left, most: c.most, confirmed: m.grant.confirmed})
 	e.beats.Add(&c.lease, c.Name, spec)
 	if c.see().phase == ended {
 		e.forget(c) // given up in between
@@ -99,7 +109,7 @@ func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
 	e.event(fx.tell, c, func(o *observe.Event) {
 		switch fx.tell {
 		case observe.Queued, observe.Requeued, observe.Restored:
-			o.Ahead, o.Capacity = ev.ahead, ev.capacity
+			o.Ahead, o.Capacity = ev.ahead, ev.counts.capacity
 			if fx.tell != observe.Queued {
 				o.Waited = c.waited(ev.now)
 			}

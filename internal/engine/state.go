@@ -89,7 +89,6 @@ type gift struct {
 // given is what is known of a hold: what an own call that began at start said is left.
 // Below 0 is without end.
 type given struct {
-	gift
 	start     time.Duration
 	left      time.Duration
 	most      time.Duration // the deadline is no later than this, 0 for no bound
@@ -104,32 +103,34 @@ type sight struct {
 	turn  int // of its owner's group
 }
 
-// event is what happens to a claim, with what is known of that.
+// event is what happens to a claim, with what is known of that. It is small, since a claim
+// takes some of them.
 type event struct {
-	kind     kind
-	late     bool          // of an answer to an attempt: another one goes on
-	mayRun   bool          // of a failure: the call may have run, and begun the hold
-	revives  bool          // and it may bring the claim back to the server
-	beats    bool          // of a call: it is a heartbeat
-	stale    bool          // of an answer that it holds: its deadline is out of date
-	now      time.Duration // when it is heard, where that matters
-	start    time.Duration // of an answer, a failure: when the call was sent
-	seen     sight         // of an answer to an own call
-	given    given         // of a grant
-	entry    *Entry        // of a grant to an owner that held already
-	ticket   int64         // of an answer to an attempt, or to a requeue
-	place    string        // of an answer that it waits
-	ahead    int           // how many stand before that place
-	epoch    int64         // the subscription after which the attempt was sent
-	capacity int           // of an answer to an attempt, or that it is too heavy
-	held     int           // of an answer that it is too heavy
-	waiting  int           // likewise
-	word     Released      // of an answer to a release, with its fence as that of a grant
-	again    bool          // and an earlier attempt of that release may have run
-	entries  int           // and how many entries of the owner the name is still held by
-	text     string        // the secret, of a push or of a record
-	cause    error         // of a failure, an end, a refusal
+	kind      kind
+	late      bool          // of an answer to an attempt: another one goes on
+	mayRun    bool          // of a failure: the call may have run, and begun the hold
+	revives   bool          // and it may bring the claim back to the server
+	beats     bool          // of a call: it is a heartbeat
+	confirmed bool          // of a grant: it followed an own call
+	stale     bool          // of an answer that it holds: its deadline is out of date
+	again     bool          // of an answer to a release: an earlier attempt may have run
+	stays     bool          // and other entries of the owner still hold the name
+	now       time.Duration // when it is heard, where that matters
+	start     time.Duration // of an answer, a failure: when the call was sent
+	left      time.Duration // of an answer: how much is left, below 0 for no end
+	gift                    // of a grant, a push, or what a release has ended
+	seen      sight         // of an answer to an own call
+	entry     *Entry        // of a grant to an owner that held already
+	ticket    int64         // of an answer to an attempt, or to a requeue
+	ahead     int           // how many stand before the place that an answer gives
+	epoch     int64         // the subscription after which the attempt was sent
+	counts    counts        // of an answer to an attempt, or that it is too heavy
+	text      string        // a place; the secret of a record or a push; the word for a release
+	cause     error         // of a failure, an end, a refusal
 }
+
+// counts are what an answer says of the name.
+type counts struct{ capacity, held, waiting int }
 
 // deed is a bit for each thing that the engine has to do.
 type deed uint16
@@ -137,7 +138,7 @@ type deed uint16
 const (
 	doSend     deed = 1 << iota // send the call that the event is about
 	doTake                      // make use of what the answer says beside
-	doReturn                    // return to the waiting caller
+	doReturn                    // return to the waiting caller: it has the handle, or an error
 	doConfirm                   // send a confirming call
 	doWake                      // wake the waiting caller
 	doJoin                      // count the claim in line, have its place kept
@@ -160,9 +161,9 @@ type effects struct {
 	told    error         // the error that goes with that
 	result  error         // with doReturn and of a handle: why there is none; of a release: what it returns
 	end     error         // with doFinish: why the hold has ended
-	given   given         // with doKeep
+	start   time.Duration // with doKeep: of the call that vouches for the grant
+	left    time.Duration // with doKeep, or of an own call's answer: how much is left, below 0 for no end
 	seen    sight         // of an own call: what is known when it is sent
-	left    time.Duration // of an own call's answer: how much is left, below 0 for no end
 	silence *silence      // with observe.Unavailable
 }
 
@@ -176,6 +177,9 @@ func begin(c *Claim) machine {
 		news:  news{answered: unasked},
 	}
 }
+
+// queued says whether the claim has stood in line, as far as is known.
+func (m *machine) queued() bool { return m.place.at != "" }
 
 // holds says whether the claim holds, as far as is known.
 func (m *machine) holds() bool { return m.phase == granted || m.phase == held }

@@ -18,8 +18,8 @@ import (
 
 // event reads a line.
 func (s *story) event(words []string) *event {
-	ev := &event{kind: kindNamed(words[0]), start: unasked, text: "s"}
-	refusal, cut := &berth.AcquireError{}, false
+	ev := &event{kind: kindNamed(words[0]), start: unasked}
+	refusal, cut, told := &berth.AcquireError{}, false, false
 	for _, word := range words[1:] {
 		if at, ok := strings.CutPrefix(word, "@"); ok {
 			s.now = duration(at)
@@ -30,15 +30,15 @@ func (s *story) event(words []string) *event {
 		case "from":
 			ev.start = duration(value)
 		case "left":
-			ev.given.left = duration(value)
+			ev.left = duration(value)
 		case "most":
-			ev.given.most = duration(value)
+			s.most = duration(value)
 		case "fence":
-			ev.given.fence = number(value)
+			ev.fence = number(value)
 		case "resource":
-			ev.given.resource = value
+			ev.resource = value
 		case "confirmed":
-			ev.given.confirmed = true
+			ev.confirmed = true
 		case "late":
 			ev.late = true
 		case "may-run":
@@ -50,17 +50,17 @@ func (s *story) event(words []string) *event {
 		case "stale":
 			ev.stale = true
 		case "secret":
-			ev.text = value
+			ev.text, told = value, true
 		case "place":
-			ev.place = value
+			ev.text = value
 		case "ticket":
 			ev.ticket = number(value)
 		case "capacity":
-			ev.capacity = int(number(value))
+			ev.counts.capacity = int(number(value))
 		case "held":
-			ev.held = int(number(value))
+			ev.counts.held = int(number(value))
 		case "waiting":
-			ev.waiting = int(number(value))
+			ev.counts.waiting = int(number(value))
 		case "lease", "max-hold", "no-renew":
 			ev.entry = entryWith(ev.entry, name, value)
 		case "reason":
@@ -70,11 +70,11 @@ func (s *story) event(words []string) *event {
 		case "cause":
 			ev.cause = causeNamed(value)
 		case "word":
-			ev.word = Released(value)
+			ev.text = value
 		case "unanswered":
 			ev.again = true
 		case "entries":
-			ev.entries = int(number(value))
+			ev.stays = number(value) > 0
 		default:
 			panic("no word of an event: " + word)
 		}
@@ -89,10 +89,13 @@ func (s *story) event(words []string) *event {
 	if cut { // as Engine.Acquire does where the wait has not ended by itself
 		s.m.blame(refusal, s.now)
 	}
-	ev.seen, ev.given.start = s.seen[ev.start], ev.start
+	if ev.text == "" && !told && (ev.kind == evPushed || ev.kind == evSecret) {
+		ev.text = "s"
+	}
+	ev.seen = s.seen[ev.start]
 	switch ev.kind {
 	case evSaysHeld:
-		ev.given.confirmed = true
+		ev.confirmed = true
 	case evSaysEnded:
 		ev.cause = berth.ErrReleased
 	}
@@ -196,7 +199,7 @@ func (s *story) effects(ev *event, fx *effects) string {
 			text.WriteString(" " + name)
 		}
 	}
-	if g, timed := deadlines(ev, fx); timed {
+	if g, timed := s.deadlines(ev, fx); timed {
 		var spec heartbeat.Spec
 		s.m.time(&spec, g)
 		fmt.Fprintf(&text, " until %s limit %s", when(spec.Deadline), when(spec.Limit))
@@ -225,10 +228,10 @@ func (s *story) effects(ev *event, fx *effects) string {
 }
 
 // deadlines is what the deadlines of a hold are set by after an event, as the engine does.
-func deadlines(ev *event, fx *effects) (g given, timed bool) {
+func (s *story) deadlines(ev *event, fx *effects) (g given, timed bool) {
 	switch {
 	case fx.has(doKeep):
-		return fx.given, true
+		return given{start: fx.start, left: fx.left, most: s.most, confirmed: s.m.grant.confirmed}, true
 	case fx.has(doLoosen):
 		return given{}, true
 	case fx.has(doTake) && ev.kind == evSaysHeld:
