@@ -102,14 +102,7 @@ func (h *Hold) call(ctx context.Context, mode Mode, held func()) error {
 		return berth.ErrClosed
 	}
 	defer h.e.work.Done()
-	reply := make(chan error, 1)
-	h.e.spawn(func() { reply <- h.e.repeat(ctx, h.c, mode, false, held) })
-	select {
-	case err := <-reply:
-		return err
-	case <-ctx.Done():
-		return causeOf(ctx)
-	}
+	return h.e.within(ctx, func() error { return h.e.repeat(ctx, h.c, mode, false, held) })
 }
 
 // lower brings a hold's local deadline down to what a call that begins at start

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -132,7 +131,7 @@ func (c *Claim) owner() string {
 // Endless says whether the claim's hold has no end of its own.
 func (c *Claim) Endless() bool {
 	m := c.see()
-	return m.lease.Lease == berth.Forever && m.lease.MaxHold == 0
+	return m.endless()
 }
 
 // Resource is what the claim holds, "" where the primitive has no resources.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +32,7 @@ func (e *Engine) Close(ctx context.Context) error {
 
 // shut begins to close the engine, once. Holds that have ended here already, and
 // are to be given back all the same, come along.
-func (e *Engine) shut(more []*Hold) {
+func (e *Engine) shut(more []*Claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -38,17 +40,11 @@ func (e *Engine) shut(more []*Hold) {
 	}
 	e.closed = true
 	close(e.closing)
-	holds := make([]*Claim, 0, len(e.claims)+len(more))
-	for _, c := range e.claims {
-		holds = append(holds, c)
-	}
-	for _, h := range more {
-		holds = append(holds, h.c)
-	}
+	claims := slices.AppendSeq(more, maps.Values(e.claims))
 	e.stopTimers()
 	go func() {
 		defer close(e.gone)
-		_, e.parting = e.releaseAll(holds, berth.ErrClosed)
+		_, e.parting = e.releaseAll(claims, berth.ErrClosed)
 		e.work.Wait()
 		close(e.jobs)
 		e.crew.Wait()
@@ -65,23 +61,26 @@ func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 		return 0, berth.ErrClosed
 	}
 	defer e.work.Done()
-	holds := e.holds()
-	claims := make([]*Claim, len(holds))
-	for i, h := range holds {
-		claims[i] = h.c
-	}
-	var failed int
-	reply := make(chan error, 1)
-	e.spawn(func() {
-		var err error
+	claims, failed := e.those((*machine).alive), 0
+	err := e.within(ctx, func() (err error) {
 		failed, err = e.releaseAll(claims, berth.ErrReleased)
-		reply <- err
+		return err
 	})
+	if err != nil && ctx.Err() != nil {
+		return 0, err
+	}
+	return len(claims) - failed, err
+}
+
+// within runs f in the background, and returns its error, or ctx's where that ends first.
+func (e *Engine) within(ctx context.Context, f func() error) error {
+	reply := make(chan error, 1)
+	e.spawn(func() { reply <- f() })
 	select {
 	case err := <-reply:
-		return len(holds) - failed, err
+		return err
 	case <-ctx.Done():
-		return 0, causeOf(ctx)
+		return causeOf(ctx)
 	}
 }
 
@@ -160,7 +159,7 @@ func (e *Engine) Reaffirm(ctx context.Context) error {
 		return nil
 	}
 	defer e.work.Done()
-	claims := e.endless()
+	claims := e.those(func(m *machine) bool { return m.holds() && m.endless() })
 	answers := make(chan error, len(claims))
 	e.spawn(func() {
 		slots := make(chan struct{}, releasesAtOnce)
@@ -192,41 +191,27 @@ func (e *Engine) Reaffirm(ctx context.Context) error {
 	return nil
 }
 
-// endless are the claims that are granted without an end.
-func (e *Engine) endless() []*Claim {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var claims []*Claim
-	for _, c := range e.claims {
-		if m := c.see(); m.holds() && c.Endless() {
-			claims = append(claims, c)
-		}
-	}
-	return claims
-}
-
 // Abandon closes an engine whose node must not be believed any more, and does not
 // wait: its handles end with ErrLost at once, its waits with ErrReplaced, and what
 // it held is given back in the background. It returns how many handles ended.
 func (e *Engine) Abandon() int {
 	e.replaced.Store(true)
-	holds := e.holds()
-	for _, h := range holds {
-		e.endHold(h.c, berth.ErrLost)
+	claims := e.those((*machine).alive)
+	for _, c := range claims {
+		e.endHold(c, berth.ErrLost)
 	}
-	e.shut(holds)
-	return len(holds)
+	e.shut(claims)
+	return len(claims)
 }
 
-// holds are the handles that live.
-func (e *Engine) holds() []*Hold {
+// those are the claims of which what is known fits.
+func (e *Engine) those(fits func(*machine) bool) (found []*Claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var holds []*Hold
 	for _, c := range e.claims {
-		if p := c.see().phase; p == held || p == loose {
-			holds = append(holds, &c.handle)
+		if m := c.see(); fits(&m) {
+			found = append(found, c)
 		}
 	}
-	return holds
+	return found
 }

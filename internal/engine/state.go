@@ -184,6 +184,12 @@ func (m *machine) queued() bool { return m.place.at != "" }
 // holds says whether the claim holds, as far as is known.
 func (m *machine) holds() bool { return m.phase == granted || m.phase == held }
 
+// alive says whether its caller has a handle that lives.
+func (m *machine) alive() bool { return m.phase == held || m.phase == loose }
+
+// endless says whether its hold has no end of its own.
+func (m *machine) endless() bool { return m.lease.Lease == berth.Forever && m.lease.MaxHold == 0 }
+
 // done says whether nobody here holds or waits for it any more.
 func (m *machine) done() bool { return m.phase == ended || m.phase == detached }
 

@@ -67,7 +67,15 @@ func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []str
 		return Reply{}, &Error{Script: s.Name, Keys: keys, Err: err}
 	}
 	c := call{runner: r, script: s, mode: mode, keys: keys, pace: newPace(r.opts.Retry)}
-	return c.run(ctx, args)
+	if ended(ctx) != nil { // so nothing is sent, and nothing may run
+		return Reply{}, c.fail(ctx, verdict{repeat: true}, nil)
+	}
+	for now := c.pace.started; ; now = time.Now() {
+		reply, again, err := c.settle(ctx, now, c.attempt(ctx, now, args))
+		if !again {
+			return reply, err
+		}
+	}
 }
 
 // checkCounts refuses a call with more or fewer keys or args than declared.
@@ -105,18 +113,6 @@ type call struct {
 	pace   Pace
 
 	unanswered bool // an attempt may have run without its answer being read
-}
-
-func (c *call) run(ctx context.Context, args []string) (Reply, error) {
-	if ended(ctx) != nil { // so nothing is sent, and nothing may run
-		return Reply{}, c.fail(ctx, verdict{repeat: true}, nil)
-	}
-	for now := c.pace.started; ; now = time.Now() {
-		reply, again, err := c.settle(ctx, now, c.attempt(ctx, now, args))
-		if !again {
-			return reply, err
-		}
-	}
 }
 
 // settle returns what Run returns after an attempt that started at now, or that another
