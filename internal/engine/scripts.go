@@ -204,8 +204,3 @@ const (
 	WordGone     Word = "gone"
 	WordReleased Word = "released"
 )
-
-// final says whether the claim's id will never mean anything else to the server.
-func (w Word) final() bool {
-	return w == WordTaken || w == WordTooHeavy || w == WordGone || w == WordReleased
-}
