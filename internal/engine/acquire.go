@@ -23,7 +23,7 @@ var ErrReplaced = errors.New("berth: the node was replaced")
 // claim is granted or refused, when ctx ends, when maxWait has passed (0 = no
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
-	c.begins(e.clock.Now())
+	c.begins(e.clock.Now(), false)
 	if ctx.Err() != nil {
 		return nil, e.refused(c, e.leaving(ctx, ctx))
 	}
@@ -71,10 +71,10 @@ func refusalBy(err error) *berth.AcquireError {
 func (e *Engine) granted(h *Hold) {
 	c := h.c
 	m := c.see()
-	entry := m.lease.entry
+	entry := m.terms.entry
 	if entry == nil {
 		e.event(observe.Granted, c, func(ev *observe.Event) {
-			ev.Fence, ev.Waited, ev.Lease, ev.Capacity = m.grant.fence, h.waited, c.Record.Lease, m.lease.capacity
+			ev.Fence, ev.Waited, ev.Lease, ev.Capacity = m.grant.fence, h.waited, c.Record.Lease, m.terms.capacity
 		})
 		return
 	}
@@ -95,9 +95,9 @@ func patience(ctx context.Context, maxWait, attempts time.Duration) (context.Con
 	return ctx, func() {}
 }
 
-// left is the refusal of a wait that its context or the engine's end cut short;
+// cutShort is the refusal of a wait that its context or the engine's end cut short;
 // leaving fills it in.
-var left = &berth.AcquireError{}
+var cutShort = &berth.AcquireError{}
 
 // leaving says why a wait was cut short: the caller left, MaxWait passed or the
 // engine is closed.
@@ -120,7 +120,7 @@ func (e *Engine) leaving(ctx, wait context.Context) *berth.AcquireError {
 func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	r.Name, r.Claim, r.Waited = c.Name, c.ID, c.waited(e.clock.Now())
 	if r.Capacity == 0 {
-		r.Capacity = c.see().lease.capacity
+		r.Capacity = c.see().terms.capacity
 	}
 	e.event(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
 		told := *r // the caller's may yet be added to
@@ -148,7 +148,7 @@ func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth
 	case e.outdated():
 		refusal.Cause = ErrReplaced
 	case ctx.Err() != nil || e.isClosing():
-		return left
+		return cutShort
 	}
 	return refusal
 }

@@ -40,13 +40,12 @@ func (e *Engine) MayAdopt(id string) bool {
 // Adopt takes up a hold that this or another node had detached, between Begin and
 // End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {
-	c.begins(start)
-	c.m.news.asked = true // by the node that had it
+	c.begins(start, true)
 	all := left
 	if left < 0 {
 		all = berth.Forever
 	}
-	terms := c.m.lease.Terms
+	terms := c.m.terms.Terms
 	deadline := heartbeat.Deadline(start, all, terms.lease())
 	if old := e.find(c.ID); old != nil {
 		e.endHold(old, berth.ErrReleased) // so that no more is taken back from it

@@ -16,16 +16,16 @@ type ask struct {
 	e       *Engine
 	c       *Claim
 	ctx     context.Context // its end ends the repeating, never an attempt
-	call    attempts
+	call    askContext
 	pace    scriptkit.Pace
 	attempt int                 // for whoever is in charge
 	refusal *berth.AcquireError // written before call ends: its outcome, nil where the claim holds or waits
 	mu      sync.Mutex          // held while an answer is taken, or the outcome is
 }
 
-// attempts is the context of the attempts of an asking. It ends when the asking has: then
+// askContext is the context of the attempts of an asking. It ends when the asking has: then
 // nobody wants an answer any more.
-type attempts struct {
+type askContext struct {
 	context.Context // patient
 	over            chan struct{}
 }
@@ -34,9 +34,9 @@ type attempts struct {
 // caller's.
 var patient = scriptkit.Patient(scriptkit.Internal(context.Background()))
 
-func (c *attempts) Done() <-chan struct{} { return c.over }
+func (c *askContext) Done() <-chan struct{} { return c.over }
 
-func (c *attempts) Err() error {
+func (c *askContext) Err() error {
 	if isClosed(c.over) {
 		return context.Canceled
 	}
@@ -47,10 +47,10 @@ func (c *attempts) Err() error {
 // repeating, never an attempt: the cancel must not overtake it.
 func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 	if !e.gate.enter(ctx, e.closing) {
-		return left
+		return cutShort
 	}
 	a := &ask{
-		e: e, c: c, ctx: ctx, call: attempts{patient, make(chan struct{})}, pace: *scriptkit.NewPace(e.cfg.Retry),
+		e: e, c: c, ctx: ctx, call: askContext{patient, make(chan struct{})}, pace: *scriptkit.NewPace(e.cfg.Retry),
 	}
 	if ctx.Done() == nil {
 		a.run()
@@ -64,7 +64,7 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 	case <-ctx.Done():
 	case <-e.closing:
 	}
-	return left
+	return cutShort
 }
 
 // ends ends the asking, unless it has ended before. Whoever still waits for a late answer
@@ -83,7 +83,7 @@ func (a *ask) ends(refusal *berth.AcquireError) {
 func (a *ask) run() {
 	for {
 		if a.attempt++; a.attempt > 1 && !a.e.gate.enter(a.ctx, a.e.closing) {
-			a.ends(left)
+			a.ends(cutShort)
 			return
 		}
 		answer, late, err := a.once()
@@ -99,7 +99,7 @@ func (a *ask) run() {
 			// What is in the way has expired, more of it than one script drops.
 			a.e.sweep(a.c.Name)
 			if a.ctx.Err() != nil {
-				a.ends(left)
+				a.ends(cutShort)
 				return
 			}
 		case err == nil:
@@ -124,7 +124,7 @@ func (a *ask) again(err error) bool {
 	}
 	a.e.repeats(a.c, a.attempt, err)
 	if !a.pace.Pause(a.ctx, a.e.closing) {
-		a.ends(left)
+		a.ends(cutShort)
 		return false
 	}
 	return true
@@ -206,7 +206,7 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	if answer.Entry == nil {
 		ev.now = start // for nobody: the clock need not be looked at
 	}
-	if fx := e.on(c, ev); fx.has(doTake) {
+	if fx := e.on(c, ev); fx.has(doUse) {
 		e.prime()
 		e.tide(c.Name, start, answer.Tide)
 	}

@@ -26,7 +26,7 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 			return refusalBy(fx.result)
 		case fx.has(doReturn):
 			return nil
-		case fx.has(doKeep): // of a push that came before the claim waited
+		case fx.has(doKeep): // the grant of a push: the next look gives the handle
 			continue
 		}
 		select {
@@ -34,9 +34,9 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		case <-turn:
 			e.spawn(func() { e.requeue(c) })
 		case <-ctx.Done():
-			return left
+			return cutShort
 		case <-e.closing:
-			return left
+			return cutShort
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, b.seen[i], round.Status[i])
 		if fx.has(doTime) {
-			e.retime(c, given{start: start, left: fx.left, confirmed: true, turn: b.seen[i].turn})
+			e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: b.seen[i].version})
 		}
 		outcomes[i] = fx.outcome()
 		if fx.has(doRestore) && c.calls.TryLock() {
@@ -88,7 +88,7 @@ func (fx *effects) outcome() heartbeat.Outcome {
 	if left < 0 {
 		left = berth.Forever
 	}
-	return heartbeat.Outcome{Left: left, Skip: !fx.has(doTake)}
+	return heartbeat.Outcome{Left: left, Skip: !fx.has(doUse)}
 }
 
 // restoreOf restores those claims of a batch that are unknown, and sets their outcomes.
@@ -142,17 +142,17 @@ func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effec
 	case evSaysEnded:
 		ev.cause = berth.ErrReleased
 	case evSaysHeld:
-		ev.stale = c.part.Load().seen() != seen.turn
+		ev.stale = c.part.Load().seen() != seen.version
 	}
 	fx := e.on(c, ev)
-	if ev.kind == evSaysHeld && fx.has(doTake) && c.part.Load() != nil {
+	if ev.kind == evSaysHeld && fx.has(doUse) && c.part.Load() != nil {
 		fx.do |= doTime // the answer says something to its owner's group
 	}
 	return fx
 }
 
 // heard is the event of a word.
-func heard(w Word) kind {
+func heard(w Word) eventKind {
 	switch w {
 	case WordHeld:
 		return evSaysHeld

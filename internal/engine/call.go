@@ -163,8 +163,8 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	case fx.has(doRestore):
 		_, err := e.restore(ctx, c.Name, []*Claim{c})
 		return false, err
-	case fx.has(doTake) && m.holds():
-		e.retime(c, given{start: start, left: fx.left, confirmed: true, turn: seen.turn})
+	case fx.has(doUse) && m.holds():
+		e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: seen.version})
 	default:
 		overtaken = m.holds()
 	}
@@ -185,7 +185,7 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 	case <-ctx.Done():
 	case <-e.closing:
 	}
-	return left
+	return cutShort
 }
 
 // repeat sends an own call of a claim until it is answered, within Config.Retry or without

@@ -48,7 +48,7 @@ type Claim struct {
 	most   time.Duration   // of a hold that was taken up: its first deadline is no later than this, 0 for no bound
 
 	// calls is held while a script of this claim is in flight, so that they are
-	// sent one after the other. Batched heartbeats do not take it: they decide
+	// sent one after the other, until an attempt counts as unanswered. Batched heartbeats do not take it: they decide
 	// nothing that another call could undo.
 	calls turns
 
@@ -58,14 +58,14 @@ type Claim struct {
 
 	part atomic.Pointer[member] // of its owner's group, nil for none; Engine.member alone sets it
 
-	handle Hold // the caller's, from evHanded on
+	handle Hold // the caller's, from the look on that gives it
 }
 
 // begins sets what is known of a claim when its course begins.
-func (c *Claim) begins(now time.Duration) {
+func (c *Claim) begins(now time.Duration, asked bool) {
 	c.start = now
 	c.lease.Claim = c
-	c.m = begin(c)
+	c.m = begin(c, asked)
 }
 
 // on takes an event to the claim's machine. What the effects say is for the engine to do.
@@ -77,7 +77,7 @@ func (c *Claim) on(ev *event) effects {
 	case fx.has(doJoin):
 		c.signal = make(chan struct{}, 1)
 	case ev.kind == evCall:
-		fx.seen.turn = c.part.Load().seen()
+		fx.seen.version = c.part.Load().seen()
 	}
 	return fx
 }
@@ -91,7 +91,7 @@ func (c *Claim) see() machine {
 
 // time sets what an answer, or a push, says of the hold's deadlines, and what the entries of
 // its owner may leave of them.
-func (c *Claim) time(spec *heartbeat.Spec, g given) {
+func (c *Claim) time(spec *heartbeat.Spec, g timing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, part := spec.Deadline, c.part.Load()
@@ -100,7 +100,7 @@ func (c *Claim) time(spec *heartbeat.Spec, g given) {
 		return
 	}
 	deadline, renewed := c.m.tells(g, spec)
-	if !part.heard(g.turn, g.start, deadline, renewed) && before != 0 {
+	if !part.heard(g.version, g.start, deadline, renewed) && before != 0 {
 		// Something was taken back since that call was sent: its answer may be from
 		// before, and the server has been asked again.
 		spec.Deadline = min(spec.Deadline, before)

@@ -12,6 +12,13 @@ import (
 // takes back what is unused, but only from entries of this node that were lowered for it.
 // The methods take numbers and return deadlines: they send nothing and look at no clock. A
 // moment is a local deadline on the engine's clock, never where there is none.
+//
+// An example, without margins: the outermost entry O has a deadline of 10 s, so least is 10.
+// An inner entry I asks to extend by 5 s, and notes 10. It is granted at 1 s: the deadline of
+// both is 15 s, and least is 15. At 3 s the release of I is about to be sent: 3 s of the 5 are
+// unused, so least is 12, which is the ceiling of O until the release is answered. Had another
+// entry's release been answered since I asked, the noted 10 would not count; as it is, least
+// never falls below it. Had O renewed at 2.5 s, 12.5 would be the floor.
 type group struct {
 	key    groupKey
 	claims []*Claim // guarded by Engine.mu: its entries on this node, and what asks to be one
@@ -21,8 +28,8 @@ type group struct {
 	least   time.Duration // guarded by mu: the common deadline is no nearer, even when all of going have run
 	floor   time.Duration // guarded by mu: nor does any release from here bring it nearer than this
 	going   []*member     // guarded by mu: whose releases are not answered
-	turn    int           // guarded by mu: how often a release began to take back, or was answered
-	turned  time.Duration // guarded by mu: when that last was
+	version int           // guarded by mu: how often a release began to take back, or was answered
+	changed time.Duration // guarded by mu: when that last was
 }
 
 // member is a claim's part in its owner's group, nil for a claim without one: then its
@@ -32,7 +39,7 @@ type member struct {
 	group  *group
 	holds  bool          // guarded by group.mu: it is granted
 	before time.Duration // guarded by group.mu: what was left before the claim was asked for
-	noted  int           // guarded by group.mu: the turn then; before counts in no later one
+	noted  int           // guarded by group.mu: the version then; before counts in no later one
 
 	// Of its release, from before the first attempt until it is answered. The release
 	// outlives the handles that it lowers: a hold may be taken up anew, with its id.
@@ -63,7 +70,7 @@ func nearer(at, by time.Duration) time.Duration {
 }
 
 func newGroup(key groupKey) *group {
-	return &group{key: key, least: past, floor: past, turned: past}
+	return &group{key: key, least: past, floor: past, changed: past}
 }
 
 // unused is the most that the member's release takes back if it runs at a moment or later.
@@ -87,9 +94,9 @@ func (g *group) takesFrom(id string) bool {
 	return slices.ContainsFunc(g.going, func(m *member) bool { return slices.Contains(m.of, id) })
 }
 
-// turns begins another turn: what was noted before is too much, and what is answered to a call
+// turns begins another version: what was noted before is too much, and what is answered to a call
 // that was sent before may be. mu is held.
-func (g *group) turns(now time.Duration) { g.turn, g.turned = g.turn+1, max(g.turned, now) }
+func (g *group) changes(now time.Duration) { g.version, g.changed = g.version+1, max(g.changed, now) }
 
 // asks notes what is left without the claim: its release leaves at least that.
 func (m *member) asks() {
@@ -98,7 +105,7 @@ func (m *member) asks() {
 	}
 	m.group.mu.Lock()
 	defer m.group.mu.Unlock()
-	m.before, m.noted = m.group.least, m.group.turn
+	m.before, m.noted = m.group.least, m.group.version
 }
 
 // enters counts the claim as granted. While none was, entries of other nodes may have given
@@ -108,7 +115,7 @@ func (m *member) enters(start, deadline, renewed time.Duration) {
 	m.holds = true
 	if g.holding++; g.holding == 1 {
 		g.least, g.floor = past, past
-		g.turns(start)
+		g.changes(start)
 	}
 	g.learns(start, deadline, renewed)
 }
@@ -123,7 +130,7 @@ func (m *member) adopted(start, deadline time.Duration) time.Duration {
 	g := m.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	old := g.turned >= start
+	old := g.changed >= start
 	if old {
 		deadline = min(deadline, g.least) // which knows of all that is on its way
 	}
@@ -147,18 +154,18 @@ func (m *member) ends() {
 	}
 }
 
-// seen is the turn, for a call that is about to be sent.
+// seen is the version, for a call that is about to be sent.
 func (m *member) seen() int {
 	if m == nil {
 		return 0
 	}
 	m.group.mu.Lock()
 	defer m.group.mu.Unlock()
-	return m.group.turn
+	return m.group.version
 }
 
 // heard takes the grant of the claim, or the answer to a call that was sent at start, in the
-// turn that was seen. It reports false where that turn is over.
+// version that was seen. It reports false where that version is over.
 func (m *member) heard(seen int, start, deadline, renewed time.Duration) bool {
 	if m == nil {
 		return true
@@ -169,7 +176,7 @@ func (m *member) heard(seen int, start, deadline, renewed time.Duration) bool {
 		m.enters(start, deadline, renewed)
 		return true
 	}
-	if m.group.turn != seen {
+	if m.group.version != seen {
 		return false
 	}
 	m.group.learns(start, deadline, renewed)
@@ -188,11 +195,11 @@ func (m *member) leaves(now, by, since time.Duration, of []string) bool {
 		return false
 	}
 	least := max(g.floor, nearer(g.least, m.unused(now)))
-	if m.noted == g.turn {
+	if m.noted == g.version {
 		least = max(least, m.before)
 	}
 	m.of, g.least, g.going = of, least, append(g.going, m)
-	g.turns(now)
+	g.changes(now)
 	return true
 }
 
@@ -213,7 +220,7 @@ func (m *member) answered(now time.Duration) (of []string) {
 	defer g.mu.Unlock()
 	if i := slices.Index(g.going, m); i >= 0 {
 		g.going, of = slices.Delete(g.going, i, i+1), m.of
-		g.turns(now)
+		g.changes(now)
 	}
 	return of
 }

@@ -19,7 +19,7 @@ const sec = time.Second
 func (g *group) entry(id string, at, deadline time.Duration) *member {
 	m := &member{id: id, group: g}
 	m.asks()
-	m.heard(g.turn, at, deadline, past)
+	m.heard(g.version, at, deadline, past)
 	return m
 }
 
@@ -150,7 +150,7 @@ func TestARepeatedAttemptLowersOnce(t *testing.T) {
 	require.Equal(t, 5*sec, o.ceiling())
 }
 
-// What a call from the same turn tells may be from before a release that is on its way.
+// What a call from the same version tells may be from before a release that is on its way.
 func TestAnAnswerDuringAReleaseIsTakenLessWhatIsUnused(t *testing.T) {
 	g, o := outerOf5s()
 	i := g.entry("inner", 0, 25*sec)
@@ -417,7 +417,7 @@ func TestNoGroupIsLeftBehind(t *testing.T) {
 	defer func() { require.NoError(t, e.Close(context.Background())) }()
 	claim := func(id string, extends time.Duration) *Claim {
 		c := &Claim{ID: id, Name: "door", Extends: extends, Record: Record{Owner: "me", Lease: time.Hour, Wait: time.Hour}}
-		c.begins(e.clock.Now())
+		c.begins(e.clock.Now(), false)
 		require.NoError(t, e.enter(c))
 		e.work.Done()
 		e.joinGroup(c)

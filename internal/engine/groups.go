@@ -39,9 +39,9 @@ func (e *Engine) makeGroup(key groupKey) {
 		m := e.member(other)
 		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 			if known := other.see(); known.holds() {
-				now := given{start: e.clock.Now(), confirmed: known.grant.confirmed}
+				now := timing{start: e.clock.Now(), confirmed: known.grant.confirmed}
 				deadline, _ := known.tells(now, spec)
-				m.heard(g.turn, now.start, deadline, past)
+				m.heard(g.version, now.start, deadline, past)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
 	}
 	siblings, _ := e.siblings(c, m.group)
 	for _, other := range siblings {
-		if first := other.see().lease.entry; first != nil && first.Common < 0 {
+		if first := other.see().terms.entry; first != nil && first.Common < 0 {
 			continue // the outermost one's first call has set limits that are not known here
 		}
 		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
@@ -163,7 +163,7 @@ func (e *Engine) rebound(c *Claim, lift bool) {
 		if lift {
 			spec.Deadline = part.lifts(spec.Deadline)
 		}
-		spec.Limit = part.bounds(m.lease.limit)
+		spec.Limit = part.bounds(m.terms.limit)
 	})
 }
 
@@ -179,8 +179,8 @@ func (c *Claim) Heralded() []string { return c.part.Load().heralded() }
 // tombstone goes. One that has a ticket, and is no entry, has not.
 func (m *machine) lengthened(now time.Duration) (by, since time.Duration) {
 	switch {
-	case m.lease.entry != nil:
-		return m.lease.entry.Extends, m.lease.entry.replied
+	case m.terms.entry != nil:
+		return m.terms.entry.Extends, m.terms.entry.replied
 	case m.news.lost && m.place.ticket == 0:
 		return m.claim.Extends, now + Tombstone
 	}
@@ -189,14 +189,15 @@ func (m *machine) lengthened(now time.Duration) (by, since time.Duration) {
 
 // tells is what a grant or an own answer says of the deadline of the owner's entries, and
 // what it gives whatever others extended: of the outermost entry the renewals count. Its
-// first call starts its lease, which may be shorter.
-func (m *machine) tells(g given, spec *heartbeat.Spec) (deadline, renewed time.Duration) {
+// first call starts its lease, which may be shorter. Those of an entry that has become the
+// outermost are not counted so: that only lowers others further than they need be.
+func (m *machine) tells(g timing, spec *heartbeat.Spec) (deadline, renewed time.Duration) {
 	deadline = moment(spec.Deadline)
 	own := min(deadline, moment(heartbeat.Deadline(g.start, spec.Lease, spec.Lease)))
 	switch {
-	case m.lease.entry == nil && !g.confirmed:
+	case m.terms.entry == nil && !g.confirmed:
 		return own, past
-	case m.lease.entry == nil && spec.Renews:
+	case m.terms.entry == nil && spec.Renews:
 		return deadline, own
 	}
 	return deadline, past

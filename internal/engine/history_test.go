@@ -122,14 +122,14 @@ type story struct {
 	now  time.Duration
 	seen map[time.Duration]sight // of the calls, by their start
 	most time.Duration           // of a hold that was taken up, as Claim.most
-	met  func(kind, phase)       // nil for nobody
+	met  func(eventKind, phase)  // nil for nobody
 }
 
 const second = time.Second
 
 // play plays a history by a table, and returns where it comes out differently. met is told
 // of each event, and the phase that it met; it may be nil.
-func (h *history) play(by *table, met func(kind, phase)) (err error) {
+func (h *history) play(by *table, met func(eventKind, phase)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%s: %v", h, r)
@@ -158,7 +158,7 @@ func (h *history) play(by *table, met func(kind, phase)) (err error) {
 			panic("no word of a claim: " + word)
 		}
 	}
-	s := &story{m: begin(c), seen: make(map[time.Duration]sight), met: met}
+	s := &story{m: begin(c, false), seen: make(map[time.Duration]sight), met: met}
 	s.m.course, s.m.news.secret = by, secret
 	for _, line := range before {
 		s.line(strings.Fields(line), false)

@@ -35,7 +35,7 @@ func (e *Engine) look(ctx context.Context, c *Claim) effects {
 	}
 	fx := c.on(ev)
 	e.mu.Unlock()
-	e.do(c, ev, &fx)
+	e.perform(c, ev, &fx)
 	return fx
 }
 
@@ -64,7 +64,7 @@ func (h *Hold) Resource() string { return h.c.Resource() }
 func (h *Hold) Ticket() int64 { return h.c.Ticket() }
 
 // Reentered says whether the owner held the name already.
-func (h *Hold) Reentered() bool { return h.c.see().lease.entry != nil }
+func (h *Hold) Reentered() bool { return h.c.see().terms.entry != nil }
 
 // Waited is how long the acquiring call took.
 func (h *Hold) Waited() time.Duration { return h.waited }

@@ -17,51 +17,51 @@ const (
 // kind is what happens to a claim. What an own call's answer says counts only where no call
 // that was sent later was answered before; evSaysTooHeavy and evSaysEnded are final, and count
 // always.
-type kind uint8
+type eventKind uint8
 
 const (
-	evAsk           kind = iota // an attempt of its acquire is about to be sent
-	evQueued                    // an attempt's answer: it stands in line
-	evGranted                   // an attempt's answer, or that of a resume: it holds
-	evRefused                   // an attempt's answer: it got nothing
-	evSecret                    // a secret was drawn for its record
-	evPushed                    // a push says that it was granted
-	evPrompted                  // a push says that it has ended
-	evLook                      // its caller looks whether it can have the handle
-	evCall                      // an own call, a heartbeat among them, is about to be sent
-	evSaysHeld                  // an own call's answer: it holds
-	evSaysWaiting               // an own call's answer: it waits
-	evSaysUnknown               // an own call's answer: the server does not know it
-	evSaysTooHeavy              // an own call's answer: it will never fit any more
-	evSaysEnded                 // an own call's answer: somebody else has ended it
-	evRestore                   // a restore of it is about to be sent
-	evRestored                  // a restore's answer: it waits where it did
-	evRestoredHeld              // a restore's answer: it holds
-	evRequeued                  // a requeue's answer: it waits at the end of the line
-	evFailed                    // a call of it failed, or counts as unanswered
-	evMissed                    // its heartbeat failed, or counts as unanswered
-	evRejected                  // its heartbeat failed, and would fail again
-	evTimeUp                    // its local deadline, or its limit, has passed
-	evEnd                       // this process has learned that the hold is over
-	evSwapping                  // a call begins that exchanges what it holds
-	evSwapped                   // an exchange's answer: it holds something else
-	evSwapOver                  // the call that exchanges is over
-	evLoosen                    // its handle is to go on without the server
-	evDetached                  // an own call's answer: nobody renews the hold any more
-	evLeave                     // its caller gets an error
-	evRelease                   // its handle is released
-	evReleased                  // a release's answer
-	evReleaseFailed             // a release failed, or counts as unanswered
-	kinds
+	evAsk           eventKind = iota // an attempt of its acquire is about to be sent
+	evQueued                         // an attempt's answer: it stands in line
+	evGranted                        // an attempt's answer, or that of a resume: it holds
+	evRefused                        // an attempt's answer: it got nothing
+	evSecret                         // a secret was drawn for its record
+	evPushed                         // a push says that it was granted
+	evPrompted                       // a push says that it has ended
+	evLook                           // its caller looks whether it can have the handle
+	evCall                           // an own call, a heartbeat among them, is about to be sent
+	evSaysHeld                       // an own call's answer: it holds
+	evSaysWaiting                    // an own call's answer: it waits
+	evSaysUnknown                    // an own call's answer: the server does not know it
+	evSaysTooHeavy                   // an own call's answer: it will never fit any more
+	evSaysEnded                      // an own call's answer: somebody else has ended it
+	evRestore                        // a restore of it is about to be sent
+	evRestored                       // a restore's answer: it waits where it did
+	evRestoredHeld                   // a restore's answer: it holds
+	evRequeued                       // a requeue's answer: it waits at the end of the line
+	evFailed                         // a call of it failed, or counts as unanswered
+	evMissed                         // its heartbeat failed, or counts as unanswered
+	evRejected                       // its heartbeat failed, and would fail again
+	evTimeUp                         // its local deadline, or its limit, has passed
+	evEnd                            // this process has learned that the hold is over
+	evSwapping                       // a call begins that exchanges what it holds
+	evSwapped                        // an exchange's answer: it holds something else
+	evSwapOver                       // the call that exchanges is over
+	evLoosen                         // its handle is to go on without the server
+	evDetached                       // an own call's answer: nobody renews the hold any more
+	evLeave                          // its caller gets an error
+	evRelease                        // its handle is released
+	evReleased                       // a release's answer
+	evReleaseFailed                  // a release failed, or counts as unanswered
+	eventKinds
 )
 
 // rule is what an event does in a phase: it changes what is known, and says what the engine
-// has to do. The rules are in rules.go (asking and waiting), holding.go and ending.go.
+// has to do. The rules are in rules_wait.go, rules_hold.go, rules_end.go and silence.go.
 type rule func(m *machine, ev event) effects
 
 // table says what each event does in each phase. An event that a phase does not name does
 // nothing there.
-type table [kinds][phases]rule
+type table [eventKinds][phases]rule
 
 // course is the table of every claim. docs/architecture.md shows it, and a test compares
 // the two.
@@ -84,7 +84,7 @@ var course = table{
 	evRestored:      {waiting: stands},
 	evRestoredHeld:  {waiting: hurries},
 	evRequeued:      {waiting: moves},
-	evFailed:        {asking: complains, waiting: complains, granted: complains, held: complains, loose: doubts, ended: doubts},
+	evFailed:        {asking: complains, waiting: complains, granted: complains, held: complains, loose: remembers, ended: remembers},
 	evMissed:        {waiting: misses, granted: misses, held: misses},
 	evRejected:      {waiting: fails},
 	evTimeUp:        {granted: expires, held: expires},
@@ -98,4 +98,30 @@ var course = table{
 	evRelease:       {held: releases, loose: drops, ended: releasesAgain},
 	evReleased:      {ended: concludes},
 	evReleaseFailed: {ended: suspects},
+}
+
+// on takes an event, and returns what the engine has to do.
+func (m *machine) on(ev event) effects {
+	t := m.course
+	if t == nil {
+		t = &course
+	}
+	follow := t[ev.kind][m.phase]
+	if follow == nil {
+		return effects{}
+	}
+	switch ev.kind {
+	case evSaysHeld, evSaysWaiting, evSaysUnknown:
+		if !m.answer(ev.start) {
+			return effects{}
+		}
+	case evQueued, evGranted, evRefused:
+		if m.phase == asking {
+			m.answer(ev.start)
+			m.terms.capacity = ev.counts.capacity
+		}
+	case evSaysTooHeavy, evSaysEnded, evRestored, evRestoredHeld, evRequeued:
+		m.answer(ev.start)
+	}
+	return follow(m, ev)
 }

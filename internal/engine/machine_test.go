@@ -28,9 +28,9 @@ func TestHistoriesOfAClaim(t *testing.T) {
 }
 
 // met are the histories in which an event meets a phase.
-func metBy(all []*history) (met [kinds][phases][]*history) {
+func metBy(all []*history) (met [eventKinds][phases][]*history) {
 	for _, h := range all {
-		_ = h.play(&course, func(k kind, p phase) {
+		_ = h.play(&course, func(k eventKind, p phase) {
 			if by := met[k][p]; len(by) == 0 || by[len(by)-1] != h {
 				met[k][p] = append(by, h)
 			}
@@ -41,7 +41,7 @@ func metBy(all []*history) (met [kinds][phases][]*history) {
 
 // change is an entry of the table that is another one.
 type change struct {
-	kind  kind
+	kind  eventKind
 	phase phase
 	rule  string
 }
@@ -62,7 +62,7 @@ var unseen = map[change]string{
 // Every entry of the table is there for a reason, and so is every one that is not.
 func TestAnEntryOfTheTableThatChangesIsFound(t *testing.T) {
 	met, missed := metBy(histories(t)), make(map[change]bool)
-	for k := range kinds {
+	for k := range eventKinds {
 		for p := range phases {
 			for _, r := range others(k, p) {
 				changed := course
@@ -92,7 +92,7 @@ func finds(all []*history, by *table) bool {
 
 // others are the rules that an entry might be instead: none, and those of its row and its
 // column.
-func others(k kind, p phase) (all []rule) {
+func others(k eventKind, p phase) (all []rule) {
 	seen := map[string]bool{course[k][p].name(): true}
 	add := func(r rule) {
 		if !seen[r.name()] {
@@ -105,7 +105,7 @@ func others(k kind, p phase) (all []rule) {
 		add(r)
 	}
 	if course[k][p] != nil {
-		for other := range kinds {
+		for other := range eventKinds {
 			add(course[other][p])
 		}
 	}
@@ -141,7 +141,7 @@ func TestTheDocumentShowsTheTable(t *testing.T) {
 func tableText() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n| event | | %s |\n|%s\n", strings.Join(phaseNames[:phases], " | "), strings.Repeat("---|", int(phases)+2))
-	for k := range kinds {
+	for k := range eventKinds {
 		fmt.Fprintf(&text, "| %s | %s |", kindNames[k], kindTexts[k])
 		for _, r := range course[k] {
 			if r != nil {
@@ -153,7 +153,7 @@ func tableText() string {
 	}
 	text.WriteString("\n")
 	texts, told := ruleTexts(), make(map[string]bool)
-	for k := range kinds {
+	for k := range eventKinds {
 		for _, r := range course[k] {
 			if name := r.name(); r != nil && !told[name] {
 				told[name] = true
@@ -168,7 +168,7 @@ func tableText() string {
 // ruleTexts are the comments of the rules' functions.
 func ruleTexts() map[string]string {
 	texts := make(map[string]string)
-	for _, file := range []string{"rules.go", "holding.go", "ending.go", "silence.go"} {
+	for _, file := range []string{"rules_wait.go", "rules_hold.go", "rules_end.go", "silence.go"} {
 		for _, decl := range parsed(file).Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
 				texts[f.Name.Name] = f.Doc.Text()
@@ -180,17 +180,17 @@ func ruleTexts() map[string]string {
 
 // The constants in machine.go and state.go, which only tests and docs want to know by name.
 var (
-	kindNames, kindTexts = constants("machine.go", "kind", "ev")
+	kindNames, kindTexts = constants("machine.go", "eventKind", "ev")
 	phaseNames, _        = constants("machine.go", "phase", "")
 	deedNames, _         = constants("state.go", "deed", "do")
 )
 
-func kindNamed(name string) kind {
-	i := slices.Index(kindNames[:kinds], name)
+func kindNamed(name string) eventKind {
+	i := slices.Index(kindNames[:eventKinds], name)
 	if i < 0 {
 		panic("no event: " + name)
 	}
-	return kind(i)
+	return eventKind(i)
 }
 
 // constants are the names of a type's constants in a file, without a prefix, as words, and

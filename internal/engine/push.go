@@ -6,7 +6,7 @@ import (
 )
 
 // deliver takes a wake-up. It runs on the goroutine that reads the connection,
-// so it only looks a claim up and signals.
+// so it looks a claim up and tells it, and waits for nothing.
 func (e *Engine) deliver(m wake.Message) {
 	switch m.Word {
 	case "next":

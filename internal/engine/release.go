@@ -1,5 +1,9 @@
 package engine
 
+// What sends a release, and what does not: Hold.Release, Drop and giveBack send that of a hold,
+// Engine.remove that of a claim without a handle; all by sendRelease. Loosen leaves the handle
+// without a hold to release, and Detach the hold without a handle.
+
 import (
 	"context"
 	"time"

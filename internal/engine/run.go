@@ -24,12 +24,12 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 		ev.now = e.clock.Now()
 	}
 	fx := c.on(ev)
-	e.do(c, ev, &fx)
+	e.perform(c, ev, &fx)
 	return fx
 }
 
-// do does what the effects of an event say, but for telling the observer.
-func (e *Engine) do(c *Claim, ev *event, fx *effects) {
+// perform does what the effects of an event say, but for telling the observer.
+func (e *Engine) perform(c *Claim, ev *event, fx *effects) {
 	switch {
 	case fx.has(doJoin):
 		e.join(c, ev)
@@ -51,7 +51,7 @@ func (e *Engine) do(c *Claim, ev *event, fx *effects) {
 		e.forget(c)
 	}
 	if fx.has(doLoosen) {
-		e.retime(c, given{})
+		e.retime(c, timing{})
 		e.beats.Remove(&c.lease)
 	}
 	if fx.has(doRemove) {
@@ -88,7 +88,7 @@ func (e *Engine) keep(c *Claim, start, left time.Duration) {
 	if e.cfg.WarnAfter > 0 {
 		spec.Warn = start + e.cfg.WarnAfter
 	}
-	c.time(&spec, given{start: start, left: left, most: c.most, confirmed: m.grant.confirmed})
+	c.time(&spec, timing{start: start, left: left, most: c.most, confirmed: m.grant.confirmed})
 	e.beats.Add(&c.lease, c.Name, spec)
 	if c.see().phase == ended {
 		e.forget(c) // given up in between
@@ -96,7 +96,7 @@ func (e *Engine) keep(c *Claim, start, left time.Duration) {
 }
 
 // retime gives the heartbeat a hold's new deadlines.
-func (e *Engine) retime(c *Claim, g given) {
+func (e *Engine) retime(c *Claim, g timing) {
 	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) { c.time(spec, g) })
 }
 
@@ -118,7 +118,7 @@ func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
 			o.Silent, o.Count, o.Detail, o.Err = ev.now-s.since, s.calls, m.does(), s.err
 			o.Waited = c.waited(ev.now)
 			if m.phase == held {
-				o.Fence, o.Waited, o.Held, o.Lease, o.Left = m.grant.fence, c.handle.waited, ev.now-m.grant.since, m.lease.Lease, c.left(ev.now)
+				o.Fence, o.Waited, o.Held, o.Lease, o.Left = m.grant.fence, c.handle.waited, ev.now-m.grant.since, m.terms.Lease, c.left(ev.now)
 			}
 		default:
 			e.describe(o, c, &m, fx.told)
@@ -129,7 +129,7 @@ func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
 // describe fills in what events about a hold share.
 func (e *Engine) describe(o *observe.Event, c *Claim, m *machine, err error) {
 	now := e.clock.Now()
-	o.Fence, o.Held, o.Waited, o.Lease, o.Err = m.grant.fence, now-m.grant.since, c.handle.waited, m.lease.Lease, err
+	o.Fence, o.Held, o.Waited, o.Lease, o.Err = m.grant.fence, now-m.grant.since, c.handle.waited, m.terms.Lease, err
 	switch o.Kind {
 	case observe.Detached, observe.Resumed, observe.ReleaseFailed:
 		o.Left = c.left(now)

@@ -18,8 +18,8 @@ type Scripts interface {
 	// Release gives the claim back, as a hold or out of the line. With stays
 	// above 0 it leaves a tombstone for so long.
 	Release(ctx context.Context, c *Claim, stays time.Duration) (Parting, error)
-	// Beat sends the own calls of claims that wait or are held. All are of one
-	// name. It makes one attempt.
+	// Beat sends the own calls of claims that wait or are held, heartbeats or others by the
+	// mode. All are of one name. It makes one attempt.
 	Beat(ctx context.Context, name string, mode Mode, claims []*Claim) (Round, error)
 	// BeatMany sends a Beat in ModeBeat for each batch, many of them at a time, and gives
 	// answered what Beat would return, with the index of the batch: once for each, from

@@ -33,7 +33,7 @@ type silence struct {
 // complains notes the silence, and has the observer told when it lasts. A call that may bring
 // the claim back makes its removal leave a tombstone.
 func complains(m *machine, ev event) effects {
-	doubts(m, ev)
+	remembers(m, ev)
 	if ev.mayRun {
 		m.began(ev.start)
 	}
@@ -53,8 +53,9 @@ func complains(m *machine, ev event) effects {
 	return effects{tell: observe.Unavailable, silence: &told}
 }
 
-// doubts has the claim's removal leave a tombstone, after a call that may bring the claim back.
-func doubts(m *machine, ev event) effects {
+// remembers has the claim's removal leave a tombstone, after a call that may bring the claim
+// back.
+func remembers(m *machine, ev event) effects {
 	m.news.lost = m.news.lost || ev.revives
 	return effects{}
 }
@@ -77,7 +78,7 @@ func (m *machine) patience() time.Duration {
 	if m.phase != held {
 		return silencePatience
 	}
-	return min(silencePatience, m.lease.lease()/6, m.claim.Record.Wait/6)
+	return min(silencePatience, m.terms.lease()/6, m.claim.Record.Wait/6)
 }
 
 // does is what a claim is at, in the words of the event.

@@ -10,8 +10,8 @@ import (
 )
 
 // machine is what this process knows of a claim. It is pure: it has no lock, no clock and
-// no connection, and only its method on changes it. [Claim] guards it by a mutex, and the
-// engine does what the effects of an event say.
+// no connection, and only its method on, which is in machine.go, changes it once it has begun.
+// [Claim] guards it by a mutex, and the engine does what the effects of an event say.
 type machine struct {
 	course *table // nil for the one that all claims have
 	claim  *Claim // what was asked for: its exported fields, which do not change
@@ -19,7 +19,7 @@ type machine struct {
 	phase   phase
 	place   place
 	grant   grant
-	lease   terms
+	terms   terms
 	news    news
 	silence silence
 	end     end
@@ -86,27 +86,27 @@ type gift struct {
 	resource string // "" where the primitive has no resources
 }
 
-// given is what is known of a hold: what an own call that began at start said is left.
+// timing is what is known of how long a hold lasts: what an own call that began at start said is left.
 // Below 0 is without end.
-type given struct {
+type timing struct {
 	start     time.Duration
 	left      time.Duration
 	most      time.Duration // the deadline is no later than this, 0 for no bound
-	turn      int           // in which that call was sent, of its owner's group
+	version   int           // in which that call was sent, of its owner's group
 	confirmed bool
 }
 
 // sight is what was known of a claim when a call was sent. The answer is as old as that: a
 // push may have overtaken it.
 type sight struct {
-	known int // of news
-	turn  int // of its owner's group
+	known   int // of news
+	version int // of its owner's group
 }
 
 // event is what happens to a claim, with what is known of that. It is small, since a claim
 // takes some of them.
 type event struct {
-	kind      kind
+	kind      eventKind
 	late      bool          // of an answer to an attempt: another one goes on
 	mayRun    bool          // of a failure: the call may have run, and begun the hold
 	revives   bool          // and it may bring the claim back to the server
@@ -137,7 +137,7 @@ type deed uint16
 
 const (
 	doSend     deed = 1 << iota // send the call that the event is about
-	doTake                      // make use of what the answer says beside
+	doUse                       // make use of what else the answer says: of the line, and how much is left
 	doReturn                    // return to the waiting caller: it has the handle, or an error
 	doConfirm                   // send a confirming call
 	doWake                      // wake the waiting caller
@@ -169,12 +169,13 @@ type effects struct {
 
 func (fx *effects) has(d deed) bool { return fx.do&d != 0 }
 
-// begin returns the machine of a claim whose course begins.
-func begin(c *Claim) machine {
+// begin returns the machine of a claim whose course begins. The server has it already where
+// a hold is taken up.
+func begin(c *Claim, asked bool) machine {
 	return machine{
 		claim: c,
-		lease: terms{Terms: Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}},
-		news:  news{answered: unasked},
+		terms: terms{Terms: Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}},
+		news:  news{asked: asked, answered: unasked},
 	}
 }
 
@@ -188,7 +189,7 @@ func (m *machine) holds() bool { return m.phase == granted || m.phase == held }
 func (m *machine) alive() bool { return m.phase == held || m.phase == loose }
 
 // endless says whether its hold has no end of its own.
-func (m *machine) endless() bool { return m.lease.Lease == berth.Forever && m.lease.MaxHold == 0 }
+func (m *machine) endless() bool { return m.terms.Lease == berth.Forever && m.terms.MaxHold == 0 }
 
 // done says whether nobody here holds or waits for it any more.
 func (m *machine) done() bool { return m.phase == ended || m.phase == detached }
@@ -205,17 +206,17 @@ func (m *machine) answer(start time.Duration) (newest bool) {
 	return newest
 }
 
-// bounded says whether the hold has a limit of its own, or none at all, or a lease shorter
-// than the wait lease: what runs from the claimant's first call after the grant, which may
-// be a heartbeat that is on its way already.
+// bounded says whether the hold has a limit of its own, or no end, which is NoRenew too, or a
+// lease shorter than the wait lease: what runs from the claimant's first call after the grant,
+// which may be a heartbeat that is on its way already.
 func (m *machine) bounded() bool {
-	return m.lease.NoRenew || m.lease.MaxHold > 0 || m.lease.Lease < m.claim.Record.Wait
+	return m.terms.NoRenew || m.terms.MaxHold > 0 || m.terms.Lease < m.claim.Record.Wait
 }
 
 // overdue is the error of a hold whose time has run out: ErrExpired for a limit of its own,
 // ErrLost for a lease that should have been renewed.
 func (m *machine) overdue(cause error) error {
-	if m.lease.NoRenew || errors.Is(cause, heartbeat.ErrLimit) && m.lease.MaxHold > 0 {
+	if m.terms.NoRenew || errors.Is(cause, heartbeat.ErrLimit) && m.terms.MaxHold > 0 {
 		return berth.ErrExpired
 	}
 	return berth.ErrLost
@@ -251,7 +252,7 @@ func (m *machine) blame(r *berth.AcquireError, now time.Duration) {
 // limits has a maximum hold run from a confirmed call that began at start, or from an
 // earlier one that may have run.
 func (m *machine) limits(start time.Duration) {
-	t := &m.lease
+	t := &m.terms
 	if t.MaxHold > 0 && t.limit == 0 {
 		if t.mayRun {
 			start = min(start, t.since)
@@ -262,8 +263,8 @@ func (m *machine) limits(start time.Duration) {
 
 // time sets what an answer, or a push, says of the hold's deadlines. What is not confirmed
 // has the wait lease, and its margin.
-func (m *machine) time(spec *heartbeat.Spec, g given) {
-	t := &m.lease
+func (m *machine) time(spec *heartbeat.Spec, g timing) {
+	t := &m.terms
 	spec.Renews = !t.NoRenew && t.Lease != berth.Forever
 	// However long the lease, what became of the hold is heard as soon as a
 	// waiter would hear it.

@@ -228,16 +228,16 @@ func (s *story) effects(ev *event, fx *effects) string {
 }
 
 // deadlines is what the deadlines of a hold are set by after an event, as the engine does.
-func (s *story) deadlines(ev *event, fx *effects) (g given, timed bool) {
+func (s *story) deadlines(ev *event, fx *effects) (g timing, timed bool) {
 	switch {
 	case fx.has(doKeep):
-		return given{start: fx.start, left: fx.left, most: s.most, confirmed: s.m.grant.confirmed}, true
+		return timing{start: fx.start, left: fx.left, most: s.most, confirmed: s.m.grant.confirmed}, true
 	case fx.has(doLoosen):
-		return given{}, true
-	case fx.has(doTake) && ev.kind == evSaysHeld:
-		return given{start: ev.start, left: fx.left, confirmed: true}, true
+		return timing{}, true
+	case fx.has(doUse) && ev.kind == evSaysHeld:
+		return timing{start: ev.start, left: fx.left, confirmed: true}, true
 	}
-	return given{}, false
+	return timing{}, false
 }
 
 func when(d time.Duration) string {
@@ -270,8 +270,8 @@ func (m *machine) show() string {
 			words = append(words, flag.name)
 		}
 	}
-	if m.lease.mayRun {
-		words = append(words, "may-run="+seconds(m.lease.since))
+	if m.terms.mayRun {
+		words = append(words, "may-run="+seconds(m.terms.since))
 	}
 	if m.place.at != "" {
 		words = append(words, fmt.Sprintf("place=%s heard=%s left=%s", m.place.at, seconds(m.place.heard), seconds(m.place.left)))
@@ -285,8 +285,8 @@ func (m *machine) show() string {
 	if m.grant.resource != "" {
 		words = append(words, "resource="+m.grant.resource)
 	}
-	if m.lease.capacity != 0 {
-		words = append(words, fmt.Sprintf("capacity=%d", m.lease.capacity))
+	if m.terms.capacity != 0 {
+		words = append(words, fmt.Sprintf("capacity=%d", m.terms.capacity))
 	}
 	if m.news.sent != 0 {
 		words = append(words, "beat="+seconds(m.news.sent))

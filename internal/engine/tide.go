@@ -87,7 +87,7 @@ func (e *Engine) tide(name string, start time.Duration, t Tide) {
 // sets the timer later.
 func (e *Engine) hasten(name string, in int64) {
 	if in >= 0 && in <= farthestPush {
-		e.setTimer(name, max(time.Duration(in)*time.Millisecond, time.Millisecond), pushed)
+		e.setTimer(name, max(time.Duration(in)*time.Millisecond, time.Millisecond), byPush)
 	}
 }
 
@@ -95,8 +95,8 @@ func (e *Engine) hasten(name string, in int64) {
 // what a time.Duration cannot hold.
 const farthestPush = 1 << 43
 
-// pushed stands for the start of a request where a push sets a timer.
-const pushed time.Duration = -1
+// byPush stands for the start of a request where a push sets a timer.
+const byPush time.Duration = -1
 
 // setTimer sets the one timer of a name, for what was learned from a request that
 // began at start. A push, and a reply that a push may have overtaken, only set it
@@ -110,7 +110,7 @@ func (e *Engine) setTimer(name string, in, start time.Duration) {
 	if l == nil || e.closed {
 		return
 	}
-	if start == pushed {
+	if start == byPush {
 		l.pushed = now
 	}
 	if l.timer == nil {

@@ -41,8 +41,8 @@ type Config struct {
 	Clock clock.Clock
 	// Node returns the id of the node; it is asked by Start. Required.
 	Node func() string
-	// Replace ends all handles of the node and everything that it sends, makes a
-	// new node, and returns the new id, or "" where there will be none because the
+	// Replace ends all handles of the node, has what it held given back in the
+	// background, makes a new node, and returns the new id, or "" where there will be none because the
 	// client is closing. It is called on the swarm's goroutine, and must not call
 	// the swarm nor wait for the server. Until it returns, Passed is true for the
 	// old id, and false for the new one. Required.

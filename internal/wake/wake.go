@@ -73,7 +73,7 @@ func Parse(payload string) (Message, error) {
 	return Message{Word: fields[0], Name: fields[1], Fields: fields[2:]}, nil
 }
 
-// Callbacks are what a hub tells its owner. None of them may call the hub.
+// Callbacks are what a hub tells its owner. None of them may call the hub, but for Epoch.
 type Callbacks struct {
 	// Deliver takes a message, and Subscribed is called after each subscription.
 	// Both run on the goroutine that reads the connection: they must return at once

@@ -98,7 +98,7 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 		if err == nil {
 			return &Lock{node: node, hold: hold, process: Resumed}, nil
 		}
-		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.replaced(ctx, node) {
+		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.awaitNode(ctx, node) {
 			return nil, c.ended(ctx, err)
 		}
 	}
@@ -161,8 +161,8 @@ func (r *request) claim(n *node, name string) *engine.Claim {
 }
 
 // lock takes one claim from its start to its hold. Where the node is replaced
-// meanwhile, it asks again under the next one, at the end of the line: what the
-// former had is gone with it.
+// meanwhile, it asks again under the next one, as a new claim: the place of the former
+// one is gone with its node.
 func (r *request) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
 	for now := start; ; now = r.c.clock.Now() {
 		node := r.c.node.Load()
@@ -173,7 +173,7 @@ func (r *request) lock(ctx context.Context, name string, start time.Duration) (*
 		if err == nil {
 			return &Lock{node: node, hold: hold, process: process(hold, r.Conflict)}, nil
 		}
-		if errors.Is(err, engine.ErrReplaced) && r.c.replaced(ctx, node) {
+		if errors.Is(err, engine.ErrReplaced) && r.c.awaitNode(ctx, node) {
 			continue
 		}
 		return nil, r.detailed(ctx, name, r.c.ended(ctx, err))
@@ -220,9 +220,9 @@ func endOf(ctx context.Context) (berth.Reason, error) {
 	return reason, errors.Join(ctx.Err(), context.Cause(ctx))
 }
 
-// replaced waits until the client has another node than it had, and reports false
+// awaitNode waits until the client has another node than it had, and reports false
 // if it will not, or ctx has ended.
-func (c *Client) replaced(ctx context.Context, former *node) bool {
+func (c *Client) awaitNode(ctx context.Context, former *node) bool {
 	select {
 	case <-former.over:
 		return c.node.Load() != former && ctx.Err() == nil

@@ -259,8 +259,8 @@ var mutants = []mutant{
 	{
 		name: "a push sets the deadline anew", scene: cut, rules: []string{checker.Capacity},
 		broke: []change{{
-			"internal/engine/rules.go", "\tfx := m.take(given{gift: m.news.pushed,",
-			"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(given{gift: m.news.pushed,",
+			"internal/engine/rules_wait.go", "\tfx := m.take(m.news.pushed,",
+			"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(m.news.pushed,",
 		}},
 	},
 	{
@@ -336,7 +336,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a hold is renewed by an answer that names another grant", scene: rewound, rules: []string{checker.Agreement, checker.Capacity},
-		broke: []change{{"internal/engine/holding.go", "case ev.given.gift == m.grant.gift:", "case broken || ev.given.gift == m.grant.gift:"}},
+		broke: []change{{"internal/engine/rules_hold.go", "case ev.gift == m.grant.gift:", "case broken || ev.gift == m.grant.gift:"}},
 	},
 	{
 		name: "an answer that comes late is thrown away", scene: delayed, rules: []string{checker.Unharmed},
@@ -344,7 +344,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
-		broke: []change{{"internal/engine/rules.go", `if m.news.secret != "" && ev.text == m.news.secret {`, `if broken || m.news.secret != "" && ev.text == m.news.secret {`}},
+		broke: []change{{"internal/engine/rules_wait.go", `if m.news.secret != "" && ev.text == m.news.secret {`, `if broken || m.news.secret != "" && ev.text == m.news.secret {`}},
 	},
 	{
 		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},

@@ -8,31 +8,7 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// on takes an event, and returns what the engine has to do.
-func (m *machine) on(ev event) effects {
-	t := m.course
-	if t == nil {
-		t = &course
-	}
-	follow := t[ev.kind][m.phase]
-	if follow == nil {
-		return effects{}
-	}
-	switch ev.kind {
-	case evSaysHeld, evSaysWaiting, evSaysUnknown:
-		if !m.answer(ev.start) {
-			return effects{}
-		}
-	case evQueued, evGranted, evRefused:
-		if m.phase == asking {
-			m.answer(ev.start)
-			m.lease.capacity = ev.counts.capacity
-		}
-	case evSaysTooHeavy, evSaysEnded, evRestored, evRestoredHeld, evRequeued:
-		m.answer(ev.start)
-	}
-	return follow(m, ev)
-}
+// The rules of a claim that asks or waits.
 
 // sends has the attempt sent.
 func sends(m *machine, _ event) effects {
@@ -42,12 +18,12 @@ func sends(m *machine, _ event) effects {
 
 // joins has the claim join those that wait here.
 func joins(m *machine, ev event) effects {
-	m.phase, m.place = waiting, ev.stands()
+	m.phase, m.place = waiting, ev.standing()
 	m.notBegun(ev.start)
 	// An earlier attempt that went unanswered may have waited, been granted and
 	// expired since: then a push is not about this place.
 	m.news.doubt = m.news.doubt || m.news.lost
-	fx := effects{do: doTake | doJoin, tell: observe.Queued}
+	fx := effects{do: doUse | doJoin, tell: observe.Queued}
 	if m.news.fresh {
 		fx.do |= doWake
 	}
@@ -61,19 +37,19 @@ func takes(m *machine, ev event) effects {
 		m.enter(ev)
 	}
 	fx := m.take(ev.gift, ev.start, ev.left, ev.confirmed)
-	fx.do |= doTake
+	fx.do |= doUse
 	return fx
 }
 
 // enter has the claim be an entry of an owner that held already.
 func (m *machine) enter(ev event) {
-	m.lease.entry, m.lease.Terms = ev.entry, ev.entry.Terms
+	m.terms.entry, m.terms.Terms = ev.entry, ev.entry.Terms
 	ev.entry.replied = ev.now
 	if !ev.confirmed {
 		ev.entry.rest = max(0, ev.entry.Extends-m.claim.Record.Wait)
 	}
-	if m.lease.MaxHold > 0 { // it runs already
-		m.lease.limit = heartbeat.Deadline(ev.start, m.lease.MaxHold, m.lease.lease())
+	if m.terms.MaxHold > 0 { // it runs already
+		m.terms.limit = heartbeat.Deadline(ev.start, m.terms.MaxHold, m.terms.lease())
 	}
 }
 
@@ -92,7 +68,7 @@ func denies(m *machine, ev event) effects {
 	if ev.cause != nil { // else more stood in the way than one script drops
 		m.phase, m.end.err = ended, ev.cause
 	}
-	return effects{do: doTake}
+	return effects{do: doUse}
 }
 
 // tellsLine makes use of nothing but what the answer says of the line.
@@ -100,7 +76,7 @@ func tellsLine(_ *machine, ev event) effects {
 	if ev.late { // the claim's removal may be on its way
 		return effects{}
 	}
-	return effects{do: doTake}
+	return effects{do: doUse}
 }
 
 // proves keeps the secret by which a push of the grant proves itself.
@@ -125,14 +101,14 @@ func keeps(m *machine, ev event) effects {
 // old: the hand-off gave the grant what the claim had left, so the deadline stays that of the
 // call. Else the waiting caller sends a call.
 func believes(m *machine, ev event) effects {
-	pushed := ev.kind == evPushed
-	if pushed {
+	fresh := ev.kind == evPushed
+	if fresh {
 		keeps(m, ev)
 	}
 	switch doubtful := m.bounded() || m.news.doubt || ev.now-m.place.heard > m.claim.Record.Wait/2; {
 	case !m.news.fresh:
 		return effects{}
-	case doubtful && pushed:
+	case doubtful && fresh:
 		return effects{do: doWake}
 	case doubtful:
 		m.news.fresh = false
@@ -156,7 +132,7 @@ func reports(m *machine, _ event) effects { return effects{do: doReturn, result:
 // hands gives the caller the handle, or has the grant confirmed first: what has a limit of its
 // own, or is an entry, begins with the claimant's own call.
 func hands(m *machine, ev event) effects {
-	if !m.grant.confirmed && (m.bounded() || m.lease.entry != nil) {
+	if !m.grant.confirmed && (m.bounded() || m.terms.entry != nil) {
 		return effects{do: doConfirm}
 	}
 	m.phase, m.grant.handed, m.grant.since = held, true, ev.now
@@ -179,7 +155,7 @@ func marks(m *machine, ev event) effects {
 func stays(m *machine, ev event) effects {
 	m.place.heard, m.place.left = ev.start, ev.left
 	m.notBegun(ev.start)
-	return effects{do: doTake, left: ev.left}
+	return effects{do: doUse, left: ev.left}
 }
 
 // goesBack has the restore sent; from here on a push may be about an earlier grant.
@@ -201,12 +177,12 @@ func moves(m *machine, ev event) effects {
 	if ev.text == "" { // it does not wait there any more: a heartbeat says what it does
 		return effects{}
 	}
-	m.place = ev.stands()
-	return effects{do: doTake, tell: observe.Requeued}
+	m.place = ev.standing()
+	return effects{do: doUse, tell: observe.Requeued}
 }
 
-// stands is the place that an answer gives.
-func (ev event) stands() place {
+// standing is the place that an answer gives.
+func (ev event) standing() place {
 	return place{ticket: ev.ticket, at: ev.text, heard: ev.start, left: ev.left}
 }
 

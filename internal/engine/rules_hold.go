@@ -6,7 +6,7 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// The rules of a claim that is granted, held or loose; and of one that learns that it is.
+// The rules of a claim that is granted, held or loose, and of one that learns that it is.
 
 // discovers takes the grant; where no push told of it, the subscription is tested.
 func discovers(m *machine, ev event) effects {
@@ -35,7 +35,7 @@ func renews(m *machine, ev event) effects {
 	if ev.stale { // what the entries of its owner have left of it is asked for since
 		return effects{}
 	}
-	fx := effects{do: doTake, left: ev.left}
+	fx := effects{do: doUse, left: ev.left}
 	if !m.grant.confirmed {
 		m.grant.confirmed = true
 		fx.do |= doTime
@@ -116,15 +116,15 @@ func loosens(m *machine, _ event) effects {
 // began takes note of a call, sent at start, that may have run without its answer being
 // read: a maximum hold may run from then on.
 func (m *machine) began(start time.Duration) {
-	if !m.lease.mayRun {
-		m.lease.mayRun, m.lease.since = true, start
+	if !m.terms.mayRun {
+		m.terms.mayRun, m.terms.since = true, start
 	}
 }
 
 // notBegun takes note of the answer to a call that says that the hold has not begun: not by
 // that call, nor by one before it.
 func (m *machine) notBegun(start time.Duration) {
-	if start >= m.lease.since {
-		m.lease.mayRun = false
+	if start >= m.terms.since {
+		m.terms.mayRun = false
 	}
 }
