@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+var errMine = errors.New("my own reason")
+
+// ends are the ways in which a hold ends behind the back of a function.
+var ends = map[string]struct {
+	beats   reply // what heartbeats are answered
+	maxHold time.Duration
+	want    error
+}{
+	"forgotten by the server":  {beats: reply{Status: isUnknown}, want: berth.ErrLost},
+	"not renewed in time":      {beats: reply{Status: isHeld, slow: never}, want: berth.ErrLost},
+	"released by somebody":     {beats: reply{Status: isGone}, want: berth.ErrReleased},
+	"at the end of its length": {beats: reply{Status: isHeld}, maxHold: time.Second, want: berth.ErrExpired},
+}
+
+// onEnd runs a test with a hold that ends, and fails unless that is given back.
+func onEnd(t *testing.T, test func(t *testing.T, h *engine.Hold, want error)) {
+	t.Helper()
+	for name, c := range ends {
+		t.Run(name, func(t *testing.T) {
+			p := &played{answers: []reply{c.beats}}
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+				test(t, take(t, e, func(r *engine.Record) { r.MaxHold = c.maxHold }), c.want)
+				synctest.Wait()
+				_, released := p.fake.counts()
+				require.Equal(t, 1, released)
+			})
+		})
+	}
+}
+
+// Who filters the errors of a caller who has left must not filter lost leases.
+func TestDoJoinsWhatEndedItsHoldAndMatchesNoEndOfAContext(t *testing.T) {
+	for name, returned := range map[string]func(ctx context.Context) error{
+		"nothing":             func(context.Context) error { return nil },
+		"its own error":       func(context.Context) error { return errMine },
+		"the context's error": func(ctx context.Context) error { return ctx.Err() },
+		"the context's cause": context.Cause,
+		"all of them":         func(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx), errMine) },
+		"a deadline": func(context.Context) error {
+			return errors.Join(context.DeadlineExceeded, &berth.ConfigError{Field: "mine"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEnd(t, func(t *testing.T, h *engine.Hold, want error) {
+				var own error
+				err := h.Do(context.Background(), func(ctx context.Context) error {
+					<-ctx.Done()
+					require.ErrorIs(t, context.Cause(ctx), want)
+					own = returned(ctx)
+					return own
+				})
+				require.ErrorIs(t, err, want)
+				end, ok := errors.AsType[*berth.EndError](err)
+				require.True(t, ok)
+				require.Equal(t, h.Claim().ID, end.Claim)
+				require.Equal(t, 1, strings.Count(err.Error(), end.Claim), "%v", err)
+				require.NotErrorIs(t, err, context.Canceled)
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, errors.Is(own, errMine), errors.Is(err, errMine))
+				_, told := errors.AsType[*berth.ConfigError](own)
+				field, ok := errors.AsType[*berth.ConfigError](err)
+				require.Equal(t, told, ok)
+				require.True(t, !ok || field.Field == "mine")
+			})
+		})
+	}
+}
+
+func TestDoMatchesTheErrorOfItsContextWhereTheCallersHasEndedToo(t *testing.T) {
+	onEnd(t, func(t *testing.T, h *engine.Hold, want error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		err := h.Do(ctx, func(inner context.Context) error {
+			<-inner.Done()
+			cancel()
+			return inner.Err()
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, want)
+	})
+}
+
+// doing is what a function under Do may do.
+type doing struct {
+	e     *engine.Engine
+	h     *engine.Hold
+	leave context.CancelCauseFunc // of the caller
+}
+
+func TestDoGivesBackWhatItsFunctionLeaves(t *testing.T) {
+	returns := func(err error) func(context.Context, *doing) error {
+		return func(context.Context, *doing) error { return err }
+	}
+	for name, c := range map[string]struct {
+		f    func(ctx context.Context, d *doing) error
+		word engine.Released // of the release, if it is not that it was given back
+		want error
+		kept bool // nothing is given back
+	}{
+		"and returns nothing":                {f: returns(nil)},
+		"and returns its error":              {f: returns(errMine), want: errMine},
+		"and returns a deadline of its own":  {f: returns(context.DeadlineExceeded), want: context.DeadlineExceeded},
+		"lost, which nobody had heard of":    {f: returns(nil), word: engine.NotHeld, want: berth.ErrLost},
+		"lost, with an error of its own":     {f: returns(errMine), word: engine.LeftLine, want: errMine},
+		"unless that has given it back":      {f: func(ctx context.Context, d *doing) error { return d.h.Release(ctx) }},
+		"unless that has detached it":        {f: func(ctx context.Context, d *doing) error { return d.h.Detach(ctx) }, kept: true},
+		"unless Close has given it back":     {f: func(ctx context.Context, d *doing) error { return d.e.Close(ctx) }},
+		"when its caller has left":           {f: func(ctx context.Context, d *doing) error { d.leave(errMine); return context.Cause(ctx) }, want: errMine},
+		"and returns why its caller's ended": {f: func(ctx context.Context, d *doing) error { d.leave(errMine); return ctx.Err() }, want: context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &played{fake: fake{word: c.word}, answers: []reply{{Status: isHeld}}}
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+				h := take(t, e)
+				ctx, leave := context.WithCancelCause(context.Background())
+				var inner context.Context
+				err := h.Do(ctx, func(ctx context.Context) error {
+					inner = ctx
+					require.NoError(t, ctx.Err())
+					require.Same(t, h, e.Held(ctx, h.Claim().Name))
+					return c.f(ctx, &doing{e, h, leave})
+				})
+				leave(nil)
+				require.ErrorIs(t, err, c.want)
+				require.Equal(t, c.word != "", errors.Is(err, berth.ErrNotHeld))
+				require.Error(t, inner.Err())
+				require.ErrorIs(t, h.Err(), berth.ErrReleased)
+				_, released := p.fake.counts()
+				require.Equal(t, !c.kept, released == 1)
+			})
+		})
+	}
+}
+
+// Its function has ended its context itself: the caller has not left.
+func TestDoOfWhatItsFunctionGaveBackMatchesNoEndOfAContext(t *testing.T) {
+	onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {
+		h := take(t, e)
+		err := h.Do(context.Background(), func(ctx context.Context) error {
+			require.NoError(t, h.Release(ctx))
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.Error(t, err)
+		require.NotErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, berth.ErrNotHeld)
+	})
+}
+
+func TestAPanicGoesOnThroughDoWhichGivesBack(t *testing.T) {
+	onFake(t, func(t *testing.T, f *fake, e *engine.Engine, _ func() int) {
+		require.PanicsWithError(t, errMine.Error(), func() {
+			_ = take(t, e).Do(context.Background(), func(context.Context) error { panic(errMine) })
+		})
+		_, released := f.counts()
+		require.Equal(t, 1, released)
+	})
+}
+
+func TestADroppedHoldIsGivenBackInTheBackground(t *testing.T) {
+	onFake(t, func(t *testing.T, f *fake, e *engine.Engine, _ func() int) {
+		h := take(t, e)
+		f.slows(time.Second)
+		go func() { _ = h.Renew(context.Background()) }() // a release is sent after it
+		synctest.Wait()
+		began := e.Now()
+		h.Drop()
+		require.Equal(t, began, e.Now(), "nobody waits for that")
+		require.ErrorIs(t, h.Err(), berth.ErrReleased)
+		after(time.Second)
+		_, released := f.counts()
+		require.Equal(t, 1, released)
+	})
+}
