@@ -33,7 +33,24 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 			require.Equal(t, errMine, err, name)
 			require.Error(t, inner.Err())
 			w.RequireIdle()
+			require.PanicsWithError(t, errMine.Error(), func() {
+				_ = do(ctx, nil, func(context.Context) error { panic(errMine) })
+			}, name)
+			w.RequireIdle()
+			p := n.take(1, nil)
+			err = do(ctx, &semaphore.AcquireOptions{MaxWait: ms}, func(context.Context) error { t.Error("it ran"); return nil })
+			require.ErrorIs(t, err, berth.ErrNotAcquired, name)
+			require.NoError(t, p.Release(ctx))
 		}
+	})
+}
+
+func TestDoWithoutAFunctionIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		require.ErrorIs(t, n.gpu(1).Do(context.Background(), nil, nil), berth.ErrInvalidConfig)
+		require.ErrorIs(t, n.gpu(1).TryDo(context.Background(), nil, nil), berth.ErrInvalidConfig)
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -47,86 +64,18 @@ func TestDoWithoutAnOwnerMakesTheClaimTheOwner(t *testing.T) {
 	})
 }
 
-func TestDoReturnsTheAcquiresErrorAndDoesNotRun(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.take(1, nil)
-		run := func(context.Context) error { t.Error("it ran"); return nil }
-		require.ErrorIs(t, n.gpu(1).TryDo(context.Background(), nil, run), berth.ErrNotAcquired)
-		err := n.gpu(1).Do(context.Background(), &semaphore.AcquireOptions{MaxWait: ms}, run)
-		require.ErrorIs(t, err, berth.ErrNotAcquired)
-	})
-}
-
-func TestAPanicInDoGivesThePermitBack(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		require.PanicsWithError(t, errMine.Error(), func() {
-			_ = n.gpu(1).Do(context.Background(), nil, func(context.Context) error { panic(errMine) })
-		})
-		w.RequireIdle()
-	})
-}
-
 func TestTheContextOfDoEndsWithThePermit(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts  semaphore.AcquireOptions
-		after func(w *world, n *node)
-		want  error
-	}{
-		"lost": {want: berth.ErrLost, after: func(w *world, n *node) {
-			w.Do("FLUSHALL")
-		}},
-		"expired": {want: berth.ErrExpired, opts: semaphore.AcquireOptions{MaxHold: time.Second}},
-		"released by an operator": {want: berth.ErrReleased, after: func(w *world, n *node) {
-			id := testkit.Collect(w.T, n.gpu(1).Holders(context.Background()))[0].ID
-			require.NoError(w.T, n.ReleaseByID(context.Background(), gpu, id))
-		}},
-		"cut off": {want: berth.ErrLost, after: func(w *world, n *node) { n.Die() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				err := n.gpu(1).Do(context.Background(), &c.opts, func(ctx context.Context) error {
-					if c.after != nil {
-						c.after(w, n)
-					}
-					<-ctx.Done()
-					require.ErrorIs(t, context.Cause(ctx), c.want)
-					return errMine
-				})
-				require.ErrorIs(t, err, errMine)
-				require.ErrorIs(t, err, c.want)
-				require.LessOrEqual(t, w.Now(), lease+20*time.Second)
-			})
-		})
-	}
-}
-
-func TestTheContextOfDoEndsWithTheCallers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		ctx, cancel := context.WithCancelCause(context.Background())
-		err := n.gpu(1).Do(ctx, nil, func(ctx context.Context) error {
-			cancel(errMine)
+		err := w.node().gpu(1).Do(context.Background(), nil, func(ctx context.Context) error {
+			w.Do("FLUSHALL")
 			<-ctx.Done()
-			return context.Cause(ctx)
+			require.ErrorIs(t, context.Cause(ctx), berth.ErrLost)
+			return errors.Join(ctx.Err(), errMine)
 		})
-		require.Equal(t, errMine, err, "the permit had not ended")
-		require.NotErrorIs(t, err, berth.ErrNotHeld)
-		w.RequireIdle()
-	})
-}
-
-// f does not notice that the permit is gone; Do says so.
-func TestDoSaysThatThePermitHadEndedWhenNobodyHadHeardOfIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		err := n.gpu(1).Do(context.Background(), nil, func(context.Context) error {
-			w.Do("FLUSHALL")
-			return nil
-		})
+		require.ErrorIs(t, err, errMine)
 		require.ErrorIs(t, err, berth.ErrLost)
+		require.NotErrorIs(t, err, context.Canceled, "its caller has not left")
+		require.LessOrEqual(t, w.Now(), lease+20*time.Second)
 	})
 }
 
