@@ -15,10 +15,10 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-var errMine = errors.New("my own reason")
+var errOwn = errors.New("my own reason")
 
-// ends are the ways in which a hold ends behind the back of a function.
-var ends = map[string]struct {
+// behind are the ways in which a hold ends behind the back of a function.
+var behind = map[string]struct {
 	beats   reply // what heartbeats are answered
 	maxHold time.Duration
 	want    error
@@ -32,7 +32,7 @@ var ends = map[string]struct {
 // onEnd runs a test with a hold that ends, and fails unless that is given back.
 func onEnd(t *testing.T, test func(t *testing.T, h *engine.Hold, want error)) {
 	t.Helper()
-	for name, c := range ends {
+	for name, c := range behind {
 		t.Run(name, func(t *testing.T) {
 			p := &played{answers: []reply{c.beats}}
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
@@ -49,10 +49,10 @@ func onEnd(t *testing.T, test func(t *testing.T, h *engine.Hold, want error)) {
 func TestDoJoinsWhatEndedItsHoldAndMatchesNoEndOfAContext(t *testing.T) {
 	for name, returned := range map[string]func(ctx context.Context) error{
 		"nothing":             func(context.Context) error { return nil },
-		"its own error":       func(context.Context) error { return errMine },
+		"its own error":       func(context.Context) error { return errOwn },
 		"the context's error": func(ctx context.Context) error { return ctx.Err() },
 		"the context's cause": context.Cause,
-		"all of them":         func(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx), errMine) },
+		"all of them":         func(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx), errOwn) },
 		"a deadline": func(context.Context) error {
 			return errors.Join(context.DeadlineExceeded, &berth.ConfigError{Field: "mine"})
 		},
@@ -73,7 +73,7 @@ func TestDoJoinsWhatEndedItsHoldAndMatchesNoEndOfAContext(t *testing.T) {
 				require.Equal(t, 1, strings.Count(err.Error(), end.Claim), "%v", err)
 				require.NotErrorIs(t, err, context.Canceled)
 				require.NotErrorIs(t, err, context.DeadlineExceeded)
-				require.Equal(t, errors.Is(own, errMine), errors.Is(err, errMine))
+				require.Equal(t, errors.Is(own, errOwn), errors.Is(err, errOwn))
 				_, told := errors.AsType[*berth.ConfigError](own)
 				field, ok := errors.AsType[*berth.ConfigError](err)
 				require.Equal(t, told, ok)
@@ -114,15 +114,15 @@ func TestDoGivesBackWhatItsFunctionLeaves(t *testing.T) {
 		kept bool // nothing is given back
 	}{
 		"and returns nothing":                {f: returns(nil)},
-		"and returns its error":              {f: returns(errMine), want: errMine},
+		"and returns its error":              {f: returns(errOwn), want: errOwn},
 		"and returns a deadline of its own":  {f: returns(context.DeadlineExceeded), want: context.DeadlineExceeded},
 		"lost, which nobody had heard of":    {f: returns(nil), word: engine.NotHeld, want: berth.ErrLost},
-		"lost, with an error of its own":     {f: returns(errMine), word: engine.LeftLine, want: errMine},
+		"lost, with an error of its own":     {f: returns(errOwn), word: engine.LeftLine, want: errOwn},
 		"unless that has given it back":      {f: func(ctx context.Context, d *doing) error { return d.h.Release(ctx) }},
 		"unless that has detached it":        {f: func(ctx context.Context, d *doing) error { return d.h.Detach(ctx) }, kept: true},
 		"unless Close has given it back":     {f: func(ctx context.Context, d *doing) error { return d.e.Close(ctx) }},
-		"when its caller has left":           {f: func(ctx context.Context, d *doing) error { d.leave(errMine); return context.Cause(ctx) }, want: errMine},
-		"and returns why its caller's ended": {f: func(ctx context.Context, d *doing) error { d.leave(errMine); return ctx.Err() }, want: context.Canceled},
+		"when its caller has left":           {f: func(ctx context.Context, d *doing) error { d.leave(errOwn); return context.Cause(ctx) }, want: errOwn},
+		"and returns why its caller's ended": {f: func(ctx context.Context, d *doing) error { d.leave(errOwn); return ctx.Err() }, want: context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &played{fake: fake{word: c.word}, answers: []reply{{Status: isHeld}}}
@@ -165,8 +165,8 @@ func TestDoOfWhatItsFunctionGaveBackMatchesNoEndOfAContext(t *testing.T) {
 
 func TestAPanicGoesOnThroughDoWhichGivesBack(t *testing.T) {
 	onFake(t, func(t *testing.T, f *fake, e *engine.Engine, _ func() int) {
-		require.PanicsWithError(t, errMine.Error(), func() {
-			_ = take(t, e).Do(context.Background(), func(context.Context) error { panic(errMine) })
+		require.PanicsWithError(t, errOwn.Error(), func() {
+			_ = take(t, e).Do(context.Background(), func(context.Context) error { panic(errOwn) })
 		})
 		_, released := f.counts()
 		require.Equal(t, 1, released)

@@ -27,9 +27,9 @@ var (
 	isCut    = attempt{Exchanged: engine.Exchanged{Refused: isFull.Refused, More: true}}
 	isOne    = attempt{Exchanged: engine.Exchanged{Fence: 2, Resource: "r2", More: true}}
 	isOver   = attempt{Exchanged: engine.Exchanged{Ended: berth.ErrExpired}}
-	ran      = attempt{err: &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errMine}}
-	ranNot   = attempt{err: &scriptkit.Error{Repeatable: true, Err: errMine}}
-	mayNever = attempt{err: &scriptkit.Error{Err: errMine}}
+	ran      = attempt{err: &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn}}
+	ranNot   = attempt{err: &scriptkit.Error{Repeatable: true, Err: errOwn}}
+	mayNever = attempt{err: &scriptkit.Error{Err: errOwn}}
 )
 
 // attempts are told one after the other, the last one again and again; n counts them.
@@ -59,10 +59,10 @@ func TestWhatAnExchangeIsToldDecidesWhatIsHeldAfterIt(t *testing.T) {
 		"a refusal":                            {told: []attempt{isBusy}, sent: 1, want: full},
 		"a refusal after one that did not run": {told: []attempt{ranNot, isBusy}, sent: 2, want: full},
 		"a refusal after one that may have":    {told: []attempt{ran, isBusy}, sent: 2, exchanged: true, want: full, end: berth.ErrLost},
-		"nothing":                              {told: []attempt{ran}, exchanged: true, want: errMine, end: berth.ErrLost},
-		"nothing, and it never ran":            {told: []attempt{ranNot}, want: errMine},
-		"nothing, and the last ones never ran": {told: []attempt{ran, ranNot}, exchanged: true, want: errMine, end: berth.ErrLost},
-		"an error for good":                    {told: []attempt{mayNever}, sent: 1, want: errMine},
+		"nothing":                              {told: []attempt{ran}, exchanged: true, want: errOwn, end: berth.ErrLost},
+		"nothing, and it never ran":            {told: []attempt{ranNot}, want: errOwn},
+		"nothing, and the last ones never ran": {told: []attempt{ran, ranNot}, exchanged: true, want: errOwn, end: berth.ErrLost},
+		"an error for good":                    {told: []attempt{mayNever}, sent: 1, want: errOwn},
 		"an end":                               {told: []attempt{isOver}, sent: 1, want: berth.ErrExpired, end: berth.ErrExpired},
 		"an end, after one that may have run":  {told: []attempt{ran, isOver}, sent: 2, exchanged: true, want: berth.ErrExpired, end: berth.ErrExpired},
 		"that it stopped at its bound":         {told: append(cut, isOther), sent: 31, exchanged: true, swept: 30},
@@ -117,7 +117,7 @@ func TestAnExchangeWhoseCallerHasLeftIsNotRepeated(t *testing.T) {
 			onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {
 				h, sent := take(t, e), 0
 				ctx, leave := context.WithCancelCause(context.Background())
-				time.AfterFunc(c.leaves, func() { leave(errMine) })
+				time.AfterFunc(c.leaves, func() { leave(errOwn) })
 				after(0)
 				exchanged, err := h.Exchange(ctx, func(ctx context.Context) (engine.Exchanged, error) {
 					after(time.Millisecond)
@@ -129,7 +129,7 @@ func TestAnExchangeWhoseCallerHasLeftIsNotRepeated(t *testing.T) {
 				require.Equal(t, c.exchanged, exchanged)
 				require.ErrorIs(t, h.Err(), c.end)
 				if sent == 0 {
-					require.ErrorIs(t, err, errMine)
+					require.ErrorIs(t, err, errOwn)
 					require.ErrorIs(t, err, context.Canceled)
 				}
 			})
