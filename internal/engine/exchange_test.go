@@ -93,7 +93,7 @@ func TestWhatAnExchangeIsToldDecidesWhatIsHeldAfterIt(t *testing.T) {
 				require.Equal(t, fence, h.Fence())
 				require.Equal(t, resource, h.Resource())
 				_, released := p.fake.counts()
-				require.Equal(t, c.end == berth.ErrLost, released == 1, "what it holds by now is given back")
+				require.Equal(t, errors.Is(c.end, berth.ErrLost), released == 1, "what it holds by now is given back")
 			})
 		})
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
@@ -193,48 +192,28 @@ func TestCloseWhileAValueIsOpened(t *testing.T) {
 }
 
 func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
-	for name, told := range map[string]bool{"told by a push": true, "told by the heartbeat": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				n, op := w.node(), w.node()
-				n.subscribe()
-				w.add("a")
-				a := n.takes("a", nil)
-				_ = a.Rest(time.Hour, "not asked for by its holder's release")
-				q := op.queue(nil)
-				n.Deafen(!told)
-				w.Advance(time.Second)
-				at := w.Now()
-				op.Fresh()
-				require.NoError(t, op.client.ReleaseByID(ctx, proxies, a.ID()))
-				next := q.gets(at, "a")
-				require.Greater(t, next.Fence(), a.Fence())
-				e := <-w.Watch(a)
-				require.ErrorIs(t, e.Cause, berth.ErrReleased)
-				if told {
-					require.Equal(t, at, e.At)
-				}
-				require.LessOrEqual(t, e.At, at+lease/3)
-				require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
-				require.NoError(t, next.Err(), "a late release changes nothing")
-				require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, a.ID()), berth.ErrNotHeld)
-				require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, "nobody"), berth.ErrNotHeld)
-				w.inspect()
-			})
-		})
-	}
-}
-
-func TestReleaseByIDEndsAWait(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		q := n.queue(nil)
-		waiting := testkit.Collect(t, n.Waiters(context.Background()))
-		require.Len(t, waiting, 1)
-		require.NoError(t, w.node().client.ReleaseByID(context.Background(), proxies, waiting[0].ID))
-		require.NotErrorIs(t, q.Refused(w.Now(), berth.ReasonGone), berth.ErrBusy)
-		w.Advance(2 * time.Minute)
+		ctx := context.Background()
+		n, op := w.node(), w.node()
+		n.subscribe()
+		w.add("a")
+		a := n.takes("a", nil)
+		_ = a.Rest(time.Hour, "not asked for by its holder's release")
+		q := op.queue(nil)
+		w.Advance(time.Second)
+		at := w.Now()
+		op.Fresh()
+		require.NoError(t, op.client.ReleaseByID(ctx, proxies, a.ID()))
+		next := q.gets(at, "a")
+		require.Greater(t, next.Fence(), a.Fence())
+		e := <-w.Watch(a)
+		require.ErrorIs(t, e.Cause, berth.ErrReleased)
+		require.Equal(t, at, e.At, "a push has told it")
+		require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
+		require.NoError(t, next.Err(), "a late release changes nothing")
+		require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, a.ID()), berth.ErrNotHeld)
+		require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, "nobody"), berth.ErrNotHeld)
+		w.inspect()
 	})
 }
 
@@ -246,17 +225,5 @@ func TestReleaseByIDOfWhatHasExpired(t *testing.T) {
 		w.Advance(lease)
 		require.ErrorIs(t, op.client.ReleaseByID(context.Background(), proxies, a.ID()), berth.ErrExpired)
 		require.Equal(t, []string{"a"}, w.list())
-	})
-}
-
-// The answer of a first attempt may be lost.
-func TestReleaseByIDWhoseAnswerIsLost(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n, op := w.node(), w.node()
-		op.connect()
-		a := n.takes("a", nil)
-		op.Once("pool_force_release", link.LoseReply)
-		require.NoError(t, op.client.ReleaseByID(context.Background(), proxies, a.ID()))
 	})
 }

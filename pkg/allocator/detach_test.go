@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -85,48 +84,6 @@ func TestADetachedHoldOutlivesItsClient(t *testing.T) {
 		w.release(b)
 		require.Equal(t, allocator.Resting, w.status("a").State)
 		w.requireIdle()
-	})
-}
-
-func TestATokenServesOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n, m := w.node(), w.node()
-		a := n.takes("a", nil)
-		token := detach(t, a)
-		b, err := m.Resume(ctx, token)
-		require.NoError(t, err)
-		require.ErrorIs(t, a.Err(), berth.ErrReleased)
-		require.NoError(t, a.Release(ctx))
-		require.ErrorIs(t, a.Renew(ctx), berth.ErrReleased)
-		require.ErrorIs(t, a.Swap(ctx), berth.ErrReleased)
-		require.NoError(t, b.Err())
-
-		_, err = n.Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrReleased)
-		_, err = m.Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig, "a handle of that node has it")
-		w.release(b)
-		_, err = m.Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
-		w.requireIdle()
-	})
-}
-
-func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		token := detach(t, w.node().takes("a", nil))
-		m := w.node()
-		m.connect()
-		m.Once("pool_resume", link.LoseReply)
-		b, err := m.Resume(context.Background(), token)
-		require.NoError(t, err)
-		require.Equal(t, 2, m.Count("pool_resume"))
-		require.Equal(t, "a", b.Value())
-		w.Advance(time.Minute)
-		require.NoError(t, b.Err())
 	})
 }
 

@@ -2,6 +2,7 @@ package allocator_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -38,31 +39,29 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 			require.Error(t, inner.Err())
 			require.ErrorIs(t, held.Err(), berth.ErrReleased)
 			w.requireIdle()
+			require.PanicsWithError(t, errMine.Error(), func() {
+				_ = do(ctx, nil, func(context.Context, *allocator.Allocation[string]) error { panic(errMine) })
+			}, name)
+			require.Equal(t, []string{"a"}, w.list())
+			held = n.takes("a", nil)
+			err = do(ctx, &allocator.AllocateOptions{MaxWait: ms}, func(context.Context, *allocator.Allocation[string]) error {
+				t.Error("it ran")
+				return nil
+			})
+			require.ErrorIs(t, err, berth.ErrNotAcquired, name)
+			w.release(held)
 		}
 		require.Zero(t, n.Fence(ctx), "there is none")
 	})
 }
 
-func TestDoReturnsTheAllocatesErrorAndDoesNotRun(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		run := func(context.Context, *allocator.Allocation[string]) error { t.Error("it ran"); return nil }
-		require.ErrorIs(t, n.TryDo(context.Background(), nil, run), berth.ErrNotAcquired)
-		require.ErrorIs(t, n.Do(context.Background(), &allocator.AllocateOptions{MaxWait: ms}, run), berth.ErrNotAcquired)
-	})
-}
-
-func TestAPanicInDoGivesBack(t *testing.T) {
+func TestDoWithoutAFunctionIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		n := w.node()
-		for _, do := range []doing{n.Do, n.TryDo} {
-			require.PanicsWithError(t, errMine.Error(), func() {
-				_ = do(context.Background(), nil, func(context.Context, *allocator.Allocation[string]) error { panic(errMine) })
-			})
-			require.Equal(t, []string{"a"}, w.list())
-			w.requireIdle()
-		}
+		n, before := w.node(), w.Dump()
+		require.ErrorIs(t, n.Do(context.Background(), nil, nil), berth.ErrInvalidConfig)
+		require.ErrorIs(t, n.TryDo(context.Background(), nil, nil), berth.ErrInvalidConfig)
+		require.Equal(t, before, w.Dump())
 	})
 }
 
@@ -110,63 +109,17 @@ func TestAPanicOfHealthyGoesOnAndTheResourceRests(t *testing.T) {
 }
 
 func TestTheContextOfDoEndsWithTheHold(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts  allocator.AllocateOptions
-		after func(w *world, n *node, a *allocator.Allocation[string])
-		want  error
-	}{
-		"lost": {want: berth.ErrLost, after: func(w *world, _ *node, _ *allocator.Allocation[string]) {
-			w.Do("FLUSHALL")
-		}},
-		"expired": {want: berth.ErrExpired, opts: allocator.AllocateOptions{MaxHold: lease / 2}},
-		"released by an operator": {want: berth.ErrReleased, after: func(w *world, n *node, a *allocator.Allocation[string]) {
-			require.NoError(w.T, n.client.ReleaseByID(context.Background(), proxies, a.ID()))
-		}},
-		"cut off": {want: berth.ErrLost, after: func(_ *world, n *node, _ *allocator.Allocation[string]) { n.Die() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.node()
-				err := n.Do(context.Background(), &c.opts, func(ctx context.Context, a *allocator.Allocation[string]) error {
-					if c.after != nil {
-						c.after(w, n, a)
-					}
-					<-ctx.Done()
-					require.ErrorIs(t, context.Cause(ctx), c.want)
-					return errMine
-				})
-				require.ErrorIs(t, err, errMine)
-				require.ErrorIs(t, err, c.want)
-			})
-		})
-	}
-}
-
-// f does not notice that the hold is gone; Do says so.
-func TestDoSaysThatTheHoldHadEndedWhenNobodyHadHeardOfIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		err := w.node().Do(context.Background(), nil, func(context.Context, *allocator.Allocation[string]) error {
-			w.Do("FLUSHALL")
-			return nil
-		})
-		require.ErrorIs(t, err, berth.ErrLost)
-	})
-}
-
-func TestTheContextOfDoEndsWithTheCallers(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		ctx, cancel := context.WithCancelCause(context.Background())
-		err := w.node().Do(ctx, nil, func(ctx context.Context, _ *allocator.Allocation[string]) error {
-			cancel(errMine)
+		err := w.node().Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
+			require.NoError(t, w.node().client.ReleaseByID(context.Background(), proxies, a.ID()))
 			<-ctx.Done()
-			return context.Cause(ctx)
+			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
+			return errors.Join(ctx.Err(), errMine)
 		})
-		require.Equal(t, errMine, err, "the hold had not ended")
-		require.NotErrorIs(t, err, berth.ErrNotHeld)
-		w.requireIdle()
+		require.ErrorIs(t, err, errMine)
+		require.ErrorIs(t, err, berth.ErrReleased)
+		require.NotErrorIs(t, err, context.Canceled, "its caller has not left")
 	})
 }
 

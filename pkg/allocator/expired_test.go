@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -126,76 +125,25 @@ func TestALeaseHasEndedWhetherItWasSweptOrNot(t *testing.T) {
 }
 
 func TestAHolderThatIsCutOffLosesItsResourceBeforeTheServerDoes(t *testing.T) {
-	for name, opts := range map[string]allocator.AllocateOptions{
-		"the default lease":           {},
-		"one longer than the default": {Lease: time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.node()
-				held := n.takes("a", &opts)
-				w.Advance(10 * time.Second)
-				require.NoError(t, held.Err())
-				ended := w.Watch(held)
-				synctest.Wait()
-				n.Cut()
-				left, ok := w.LeftOf(held.ID())
-				require.True(t, ok)
-				deadline := w.Now() + left
-				q := w.node().queue(nil)
-				length := opts.Lease
-				if length == 0 {
-					length = lease
-				}
-				e := <-ended
-				require.ErrorIs(t, e.Cause, berth.ErrLost)
-				require.NotErrorIs(t, e.Cause, berth.ErrExpired)
-				testkit.RequireWithin(t, deadline-2*ms-length/100, e.At)
-				// The deadline is a whole millisecond of the server.
-				q.getsIn(deadline.Truncate(ms), "a")
-			})
-		})
-	}
-}
-
-func TestAHolderIsToldOfAForcedRelease(t *testing.T) {
-	for name, by := range map[string]time.Duration{"by the push": time.Second, "by its next heartbeat": 2 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				n.subscribe() // a node that has never waited hears no pushes
-				n.Deafen(by > time.Second)
-				w.add("a")
-				held := n.takes("a", nil)
-				ended := w.Watch(held)
-				w.Until(time.Second)
-				other := w.node()
-				require.NoError(t, other.client.ReleaseByID(t.Context(), proxies, held.ID()))
-				got := other.takes("a", nil)
-				e := <-ended
-				require.Equal(t, by, e.At)
-				require.ErrorIs(t, e.Cause, berth.ErrReleased)
-				require.ErrorIs(t, held.Release(t.Context()), berth.ErrReleased)
-				require.NoError(t, got.Err())
-				require.Equal(t, got.ID(), w.holder("a"))
-			})
-		})
-	}
-}
-
-// A renewal whose reply is late does not save a lease that ended meanwhile.
-func TestAnAnswerThatComesAfterTheDeadlineRevivesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		n := w.node()
-		n.connect()
-		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Second})
-		n.Once("pool_renew", link.Slow(2*time.Second))
+		held := n.takes("a", nil)
+		w.Advance(10 * time.Second)
+		require.NoError(t, held.Err())
 		ended := w.Watch(held)
-		err := held.Renew(t.Context())
-		require.ErrorIs(t, err, berth.ErrExpired)
-		testkit.RequireWithin(t, time.Second-12*ms, (<-ended).At)
+		synctest.Wait()
+		n.Cut()
+		left, ok := w.LeftOf(held.ID())
+		require.True(t, ok)
+		deadline := w.Now() + left
+		q := w.node().queue(nil)
+		e := <-ended
+		require.ErrorIs(t, e.Cause, berth.ErrLost)
+		require.NotErrorIs(t, e.Cause, berth.ErrExpired)
+		testkit.RequireWithin(t, deadline-margin, e.At)
+		// The deadline is a whole millisecond of the server.
+		q.getsIn(deadline.Truncate(ms), "a")
 	})
 }
 

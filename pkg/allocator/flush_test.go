@@ -100,43 +100,6 @@ func TestAfterAFlushWhatIsAddedAtOnceGoesToThoseWhoAskFirst(t *testing.T) {
 	})
 }
 
-func TestAfterAServerStoodStillLongerThanTheLeaseTheLineIsTheSame(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		nodes := []*node{w.node(), w.node()}
-		held := nodes[0].takes("a", nil)
-		var line []*wait
-		for i := range 8 {
-			line = append(line, nodes[i%2].queue(nil))
-			w.Advance(10 * ms)
-		}
-		before := w.waiters()
-		for _, n := range nodes {
-			n.Stall()
-		}
-		ended := w.Watch(held)
-		w.Until(3 * lease)
-		require.ErrorIs(t, (<-ended).Cause, berth.ErrLost)
-		for _, n := range nodes {
-			n.Flow()
-		}
-		w.Advance(lease)
-		require.Len(t, w.waiters(), 7)
-		require.Subset(t, before, w.waiters())
-		at := 0
-		for _, id := range before {
-			if at < 7 && w.waiters()[at] == id {
-				at++
-			}
-		}
-		require.Equal(t, 7, at, "what is left is in its old order")
-		require.Equal(t, 1, w.inspect().Leased)
-		for _, q := range line {
-			q.Cancel(nil)
-		}
-	})
-}
-
 // What is lost is lost as a whole: no key of an evicted pool lives on by itself.
 func TestAPoolWhoseStateWasEvictedBeginsAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -34,30 +34,6 @@ func TestWhoWaitsGetsWhatComesBackInTheOrderOfTheLine(t *testing.T) {
 	})
 }
 
-func TestTwoNodesShareOneLine(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		nodes := []*node{w.node(), w.node()}
-		held := []*allocator.Allocation[string]{nodes[0].takes("a", nil), nodes[1].takes("b", nil)}
-		var line []*wait
-		for i := range 12 {
-			line = append(line, nodes[i%2].queue(nil)) // within one millisecond too
-		}
-		for i, q := range line {
-			resource := held[0].Resource()
-			w.release(held[0])
-			held = append(held[1:], q.gets(w.Now(), resource))
-			for _, later := range line[i+1:] {
-				require.True(t, later.Pending())
-			}
-			if i%3 == 0 {
-				w.Advance(1500 * ms)
-			}
-		}
-		w.inspect()
-	})
-}
-
 func TestAHigherPriorityIsServedFirstAndEqualOnesInTheirOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")

@@ -4,13 +4,11 @@ import (
 	"context"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -171,32 +169,6 @@ func TestALateCopyOfASwapDoesNotTakeAwayWhatWasSwappedBack(t *testing.T) {
 	})
 }
 
-// The grant comes by a push, and the call that confirms it is not answered.
-func TestAConfirmationWhoseAnswerIsLostIsRepeated(t *testing.T) {
-	for what, fate := range fates {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				w.occupy("x")
-				n := w.node()
-				n.connect()
-				q := n.queue(&allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
-				w.Advance(time.Second)
-				n.Once("pool_renew", fate)
-				w.vacate("x")
-				<-q.Done
-				require.NoError(t, q.Err)
-				require.Equal(t, "a", q.Got.Resource())
-				require.Equal(t, byte('h'), w.PhaseOf(q.Got.ID()))
-				left, _ := w.LeftOf(q.Got.ID())
-				require.Less(t, q.Got.Left(), left-601*ms)
-				require.Greater(t, q.Got.Left(), left-650*ms)
-				w.inspect()
-			})
-		})
-	}
-}
-
 func TestAPushSaysWhichResourceItIs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		keys := []string{"a", "|b", "a|", "#ALLOCATED", "with space", "new\nline", "ü", "\xff\x00", "7:granted"}
@@ -243,86 +215,5 @@ func TestAGrantWhosePushIsLostIsHeardOfWithTheNextHeartbeat(t *testing.T) {
 		require.Equal(t, first.ID(), w.holder("b"))
 		require.Equal(t, second.ID(), w.holder("a"))
 		require.Equal(t, w.Field("fence"), second.Fence())
-	})
-}
-
-// The server has lost a grant of a that the claimant never heard of, the claim stands
-// in line again and gets b; then the push about a comes.
-func TestALatePushOfAnEarlierGrantDoesNotBringAnotherResource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		w.occupy("x")
-		n := w.node()
-		n.subscribe()
-		n.Deafen(true)
-		q := n.queue(nil)
-		claim := testkit.Collect(t, w.pool.Waiters(ctx))[0].ID
-		w.vacate("x")
-		require.Equal(t, claim, w.holder("a"))
-		fence, secret := w.Field("fence"), w.Secret(claim)
-		w.Do("FLUSHALL")
-		w.add("b")
-		w.occupy("y")
-		w.add("a")
-		w.occupy("z") // a
-		w.Until(3 * time.Second)
-		require.True(t, q.Pending(), "it stands in line again")
-		require.Equal(t, 1, w.inspect().Waiting)
-		n.Deafen(false)
-		w.Publish(n.client.Node(), "granted", proxies, claim, millis(fence), "6000", "a", secret)
-		require.True(t, q.Pending(), "the server was asked, and knows of no grant")
-
-		n.Deafen(true)
-		w.vacate("y")
-		n.Deafen(false)
-		w.Publish(n.client.Node(), "granted", proxies, claim, millis(fence), "6000", "a", secret)
-		held := q.gets(3*time.Second, "b")
-		require.Equal(t, w.Field("fence"), held.Fence())
-		require.Equal(t, claim, w.holder("b"))
-	})
-}
-
-// With a resource of the forger's choice.
-func TestAForgedPushOpensNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.occupy("x")
-		opened := make(chan string, 1)
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
-			opened <- key
-			return key, nil
-		}})
-		q := n.queue(nil)
-		claim := testkit.Collect(t, w.pool.Waiters(context.Background()))[0].ID
-		w.Until(500 * ms)
-		for _, secret := range []string{"", "-", "AAAAAAAAAAA"} {
-			w.Publish(n.client.Node(), "granted", proxies, claim, "9223372036854775807", "3600000", "http://evil", secret)
-			require.True(t, q.Pending())
-		}
-		require.Empty(t, opened)
-		w.vacate("x")
-		q.gets(500*ms, "a")
-	})
-}
-
-// Whoever may read the claim's record can write the secret into it.
-func TestAFalsePushWithTheSecretIsFoundOutWithTheNextHeartbeat(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.occupy("x")
-		n := w.node()
-		q := n.queue(nil)
-		claim := testkit.Collect(t, w.pool.Waiters(context.Background()))[0].ID
-		w.Until(500 * ms)
-		w.Publish(n.client.Node(), "granted", proxies, claim, "9007199254740993", "3600000", "a", w.Secret(claim))
-		held := q.gets(500*ms, "a")
-		require.Equal(t, lease-margin-500*ms, held.Left(), "whatever the push says is left")
-		e := <-w.Watch(held)
-		require.Equal(t, 2*time.Second, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrLost)
-		synctest.Wait()
-		require.Zero(t, w.inspect().Waiting)
-		require.Equal(t, "x.1", w.holder("a"))
 	})
 }

@@ -36,13 +36,6 @@ func (w *world) replaced(n *node, opts *allocator.AllocateOptions) *allocator.Al
 func TestAHoldWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
 	for name, ask := range map[string]func(w *world, held *allocator.Allocation[string]){
 		"by its heartbeat": func(w *world, _ *allocator.Allocation[string]) { w.Advance(lease / 3) },
-		"by Renew": func(w *world, held *allocator.Allocation[string]) {
-			require.ErrorIs(w.T, held.Renew(context.Background()), berth.ErrLost)
-		},
-		"by Detach": func(w *world, held *allocator.Allocation[string]) {
-			_, err := held.Detach(context.Background())
-			require.ErrorIs(w.T, err, berth.ErrLost)
-		},
 		"by Release": func(w *world, held *allocator.Allocation[string]) {
 			require.ErrorIs(w.T, held.Release(context.Background()), berth.ErrLost)
 		},
@@ -78,45 +71,4 @@ func order(kinds []observe.Kind) []observe.Kind {
 		}
 	}
 	return sorted
-}
-
-// The confirming call comes before the caller has heard of any resource.
-func TestAnAllocationThatIsConfirmedGetsWhatTheServerHasForIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("r1", "r2")
-		other, n := w.node(), w.node()
-		n.connect()
-		x, y := other.takes("r1", nil), other.takes("r2", nil)
-		q := n.queue(&allocator.AllocateOptions{Lease: time.Minute, NoRenew: true})
-		failover := w.Snapshot()
-		n.Stall() // the push comes, the confirming call does not get through
-		w.release(x)
-		failover()
-		w.Advance(ms)
-		w.release(y)
-		n.Flow()
-		synctest.Wait()
-		held := q.gets(w.Now(), "r2")
-		require.Equal(t, w.Field("fence"), held.Fence())
-		w.Advance(lease)
-		require.NoError(t, held.Err())
-	})
-}
-
-// A hold that was taken up elsewhere by a token, lost with its grant, and is another one.
-func TestAHoldThatWasTakenUpIsLostWithItsGrant(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("r1", "r2")
-		n := w.node()
-		a := n.takes("r1", nil)
-		failover := w.Snapshot()
-		require.NoError(t, a.Swap(context.Background()))
-		b, err := n.Resume(context.Background(), detach(t, a))
-		require.NoError(t, err)
-		require.Equal(t, "r2", b.Resource())
-		failover()
-		w.Advance(lease / 3)
-		require.ErrorIs(t, b.Err(), berth.ErrLost)
-		w.requireIdle()
-	})
 }

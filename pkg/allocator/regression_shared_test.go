@@ -151,30 +151,3 @@ func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
 		require.Equal(t, 1, told)
 	})
 }
-
-// An answer to a heartbeat of the wait, on its way when the handle is there already,
-// must not give it a lease.
-func TestALateHeartbeatGivesASharedAllocationNoLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(inTurn)
-		n.connect()
-		n.subscribe()
-		q := n.queue(&allocator.AllocateOptions{NoRenew: true, Lease: 10 * time.Second})
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "pool_renew" {
-				return link.Slow(50 * ms)
-			}
-			return link.Pass
-		})
-		w.Until(lease/3 + 10*ms)
-		w.add("a")
-		synctest.Wait()
-		w.Advance(time.Second)
-		require.False(t, q.Pending())
-		require.NoError(t, q.Err)
-		w.Advance(10 * lease)
-		require.NoError(t, q.Got.Err())
-		require.Equal(t, berth.Forever, q.Got.Left())
-		w.requireIdle()
-	})
-}

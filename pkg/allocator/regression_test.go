@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -238,5 +239,21 @@ func TestALateCopyOfAReplaceDoesNotSupersedeTheNext(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, delivered)
 		require.Equal(t, map[string]allocator.State{"c": allocator.Free}, w.states())
+	})
+}
+
+func TestAllocateHealthyEndsWithMaxWaitWhereSomethingIsAlwaysFree(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{FailureRest: -1, Healthy: func(context.Context, string) error {
+			if w.Now() > 30*time.Second {
+				return nil
+			}
+			return errMine
+		}})
+		_, err := n.AllocateHealthy(t.Context(), &allocator.AllocateOptions{MaxWait: 2 * time.Second})
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorIs(t, err, errMine)
+		require.Less(t, w.Now(), 4*time.Second, "and a pause")
 	})
 }

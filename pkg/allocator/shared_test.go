@@ -91,23 +91,6 @@ func TestARestAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 	})
 }
 
-func TestASharedAllocationEndsWithItsClient(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.nodeOf(inTurn)
-		a := n.takes("a", nil)
-		released := n.takes("a", nil)
-		w.release(released)
-		require.NoError(t, n.client.Close(ctx))
-		<-a.Done()
-		require.ErrorIs(t, a.Err(), berth.ErrClosed)
-		require.ErrorIs(t, context.Cause(a.Context()), berth.ErrClosed)
-		require.ErrorIs(t, released.Err(), berth.ErrReleased)
-		require.Equal(t, []string{"a"}, w.list())
-	})
-}
-
 func TestWhatNeedsALeaseIsRefusedInASharedPool(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()

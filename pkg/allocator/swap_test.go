@@ -190,47 +190,6 @@ func TestASwapAndAReleaseAtOnce(t *testing.T) {
 	}
 }
 
-func TestASwapWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
-	for name, fate := range map[string]link.Fate{"the answer": link.LoseReply, "the call": link.LoseRequest} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b", "c")
-				n := w.node()
-				n.connect()
-				a := n.takes("a", nil)
-				n.Once("pool_swap", fate)
-				require.NoError(t, a.Swap(context.Background()))
-				require.Equal(t, "b", a.Resource())
-				require.Equal(t, "b", a.Value())
-				require.Equal(t, testkit.Collect(t, n.Holders(context.Background()))[0].Fence, a.Fence())
-				require.Equal(t, []string{"c", "a"}, w.list())
-				w.inspect()
-			})
-		})
-	}
-}
-
-// An answer that was lost, and a copy that comes when the holder has swapped back.
-func TestALateCopyOfASwapChangesNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
-		n.connect()
-		a := n.takes("a", nil)
-		n.Once("pool_swap", link.Late)
-		require.NoError(t, a.Swap(context.Background()))
-		require.Equal(t, "b", a.Resource())
-		require.NoError(t, a.Swap(context.Background()))
-		require.Equal(t, "a", a.Resource())
-		before := w.Dump()
-		late, err := n.DeliverLate()
-		require.NoError(t, err)
-		require.Equal(t, 1, late)
-		require.Equal(t, before, w.Dump())
-		require.NoError(t, a.Err())
-	})
-}
-
 // Nobody can tell which resource it is of: the hold ends.
 func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -245,21 +204,6 @@ func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
 		w.Advance(time.Second)
 		require.Len(t, w.list(), 2, "it is given back")
 		w.requireIdle()
-	})
-}
-
-// A call that did not reach the server has changed nothing.
-func TestASwapThatDidNotRunLeavesTheHold(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
-		n.connect()
-		a := n.takes("a", nil)
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(errMine)
-		require.ErrorIs(t, a.Swap(ctx), errMine)
-		require.NoError(t, a.Err())
-		require.Equal(t, "a", a.Resource())
 	})
 }
 
@@ -293,31 +237,25 @@ func TestASwapWhoseOpenFailsEndsTheHold(t *testing.T) {
 }
 
 func TestASwapOfWhatHasEnded(t *testing.T) {
+	ctx := context.Background()
 	for name, c := range map[string]struct {
-		opts  allocator.AllocateOptions
-		ends  func(w *world, n *node, a *allocator.Allocation[string])
-		want  error
-		still bool // the server still has what it had
+		opts   allocator.AllocateOptions
+		ends   func(w *world, a *allocator.Allocation[string])
+		want   error
+		leased int // the server still has what it had
 	}{
-		"expired": {opts: allocator.AllocateOptions{NoRenew: true}, want: berth.ErrExpired, ends: func(w *world, _ *node, _ *allocator.Allocation[string]) {
+		"expired": {opts: allocator.AllocateOptions{NoRenew: true}, want: berth.ErrExpired, ends: func(w *world, _ *allocator.Allocation[string]) {
 			w.Advance(lease)
 		}},
-		"released": {want: berth.ErrReleased, ends: func(w *world, _ *node, a *allocator.Allocation[string]) { w.release(a) }},
-		"released by an operator": {want: berth.ErrReleased, ends: func(w *world, _ *node, a *allocator.Allocation[string]) {
-			require.NoError(w.T, w.node().client.ReleaseByID(context.Background(), proxies, a.ID()))
-		}},
-		"flushed": {want: berth.ErrLost, ends: func(w *world, _ *node, _ *allocator.Allocation[string]) {
+		"flushed": {want: berth.ErrLost, ends: func(w *world, _ *allocator.Allocation[string]) {
 			w.Do("FLUSHALL")
 			w.add("a", "b")
 		}},
-		"detached": {want: berth.ErrReleased, still: true, ends: func(w *world, _ *node, a *allocator.Allocation[string]) {
-			_, err := a.Detach(context.Background())
-			require.NoError(w.T, err)
+		"released by an operator": {want: berth.ErrReleased, ends: func(w *world, a *allocator.Allocation[string]) {
+			require.NoError(w.T, w.node().client.ReleaseByID(ctx, proxies, a.ID()))
 		}},
-		"taken by another node": {want: berth.ErrReleased, still: true, ends: func(w *world, _ *node, a *allocator.Allocation[string]) {
-			token, err := a.Detach(context.Background())
-			require.NoError(w.T, err)
-			_, err = w.node().Resume(context.Background(), token)
+		"taken by another node": {want: berth.ErrReleased, leased: 1, ends: func(w *world, a *allocator.Allocation[string]) {
+			_, err := w.node().Resume(ctx, detach(w.T, a))
 			require.NoError(w.T, err)
 		}},
 	} {
@@ -326,35 +264,45 @@ func TestASwapOfWhatHasEnded(t *testing.T) {
 				w.add("a", "b")
 				n := w.node()
 				a := n.takes("a", &c.opts)
-				c.ends(w, n, a)
-				require.ErrorIs(t, a.Swap(context.Background()), c.want)
+				c.ends(w, a)
+				require.ErrorIs(t, a.Swap(ctx), c.want)
 				require.Equal(t, "a", a.Resource())
-				leased := 0
-				if c.still {
-					leased = 1
-				}
-				stats, err := n.Stats(context.Background())
+				stats, err := n.Stats(ctx)
 				require.NoError(t, err)
-				require.Equal(t, leased, stats.Leased)
+				require.Equal(t, c.leased, stats.Leased)
 				require.Equal(t, 2, w.inspect().Resources)
 			})
 		})
 	}
 }
 
+// Its script stops at its bound, with one or before it has found one, and the node goes on.
 func TestASwapFindsOneBehindWhatHasExpired(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.node()
-		a := n.takes("a", nil)
-		_, err := n.Add(ctx, many("x", 250), &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
-		w.add("b")
-		w.Advance(time.Second)
-		require.NoError(t, a.Swap(ctx))
-		require.Equal(t, "b", a.Resource())
-	})
+	for name, first := range map[string]bool{"before it": true, "behind it": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				w.add("a")
+				n := w.node()
+				a := n.takes("a", &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true})
+				if first {
+					w.add("b")
+				}
+				_, err := n.Add(ctx, many("x", 300), &allocator.AddOptions{Expiry: 500 * ms})
+				require.NoError(t, err)
+				if !first {
+					w.add("b")
+				}
+				w.Advance(500 * ms)
+				n.Fresh()
+				require.NoError(t, a.Swap(ctx))
+				require.Equal(t, "b", a.Resource())
+				w.Advance(500 * ms)
+				require.Equal(t, 2, w.inspect().Resources, "the others have left")
+				require.Zero(t, n.Count("pool_renew"), "which would sweep as well")
+			})
+		})
+	}
 }
 
 func TestASwapOfABoundClaimBindsTheNewResource(t *testing.T) {
