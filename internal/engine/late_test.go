@@ -109,7 +109,9 @@ func (p *played) counts() (restored, loaded int) {
 }
 
 // onPlayed runs a test in virtual time with an engine on such a server.
-func onPlayed(t *testing.T, p *played, test func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind)) {
+func onPlayed(
+	t *testing.T, p *played, test func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind), configure ...func(*engine.Config),
+) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,14 +124,18 @@ func onPlayed(t *testing.T, p *played, test func(t *testing.T, e *engine.Engine,
 		defer redis.Close()
 		var mu sync.Mutex
 		var seen []observe.Kind
-		e := engine.New(engine.Config{
+		cfg := engine.Config{
 			Redis: redis, Scripts: p, Node: "n", Channel: "c", Wait: wait, CallTimeout: 10 * time.Second, CleanupTimeout: time.Second, Clock: p.clock,
 			Observe: func(ev observe.Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen = append(seen, ev.Kind)
 			},
-		})
+		}
+		for _, f := range configure {
+			f(&cfg)
+		}
+		e := engine.New(cfg)
 		defer func() { require.NoError(t, e.Close(context.Background())) }()
 		test(t, e, func() []observe.Kind {
 			mu.Lock()
