@@ -122,7 +122,8 @@ func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
 		})
 	})
 	t.Run("a hold that is being taken up", func(t *testing.T) {
-		onPlayed(t, &played{}, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+		p := &played{}
+		onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 			require.NoError(t, e.Begin())
 			e.Abandon()
 			c := &engine.Claim{ID: "m.1", Name: "x", Record: engine.Record{Weight: 1, Wait: wait, Lease: wait}}
@@ -130,6 +131,8 @@ func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
 			require.ErrorIs(t, err, berth.ErrLost)
 			e.End()
 			synctest.Wait()
+			_, released := p.fake.counts()
+			require.Equal(t, 1, released)
 			require.NotContains(t, kinds(), observe.Resumed)
 		})
 	})
@@ -170,6 +173,13 @@ func TestNothingIsAskedForOnceTheTimeOfTheNodeHasPassed(t *testing.T) {
 		require.Equal(t, 1, asked)
 		require.NotContains(t, kinds(), observe.Granted)
 	}, o.configure)
+}
+
+func TestNothingIsTakenUpByAnEngineThatIsClosed(t *testing.T) {
+	onPlayed(t, &played{}, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		require.NoError(t, e.Close(context.Background()))
+		require.ErrorIs(t, e.Begin(), berth.ErrClosed)
+	})
 }
 
 // Somebody has ended a claim that waits: an operator, or who found its node dead.

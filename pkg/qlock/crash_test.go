@@ -56,50 +56,6 @@ func TestAReleasePassesWaitersThatHaveDied(t *testing.T) {
 	})
 }
 
-func TestACrashedHoldersLockIsGrantedWhenItsLeaseEnds(t *testing.T) {
-	for name, test := range map[string]struct {
-		holder, waiter qlock.Config
-		opts           qlock.LockOptions
-		alive          time.Duration // how long the holder lives
-	}{
-		"at once":                            {},
-		"after some renewals":                {alive: 13 * time.Second},
-		"with a short lease":                 {opts: qlock.LockOptions{Lease: 200 * ms}, alive: 5 * time.Second},
-		"with a long lease":                  {opts: qlock.LockOptions{Lease: 20 * time.Second}, alive: 15 * time.Second},
-		"with a fixed lease":                 {opts: qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true}, alive: 5 * time.Second},
-		"of a client with a longer lease":    {holder: qlock.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
-		"and the waiter's heartbeats rarely": {waiter: qlock.Config{Lease: time.Hour}, alive: 5 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(test.holder), w.node(test.waiter)
-				l := a.take(&test.opts)
-				q := b.queue(nil)
-				w.Advance(test.alive)
-				a.Die()
-				left, ok := w.LeftOf(l.ID())
-				require.True(t, ok)
-				next := q.GrantedBy(w.Now() + left)
-				require.Greater(t, next.Fence(), l.Fence())
-				require.Error(t, l.Err(), "it had heard before")
-				release(t, next)
-			})
-		})
-	}
-}
-
-func TestTheNextIsGrantedThoughTheHolderAndTheFirstInLineCrashed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b, c := w.node(), w.node(), w.node()
-		a.take(nil)
-		b.queue(nil)
-		next := c.queue(nil)
-		a.Die()
-		b.Die()
-		next.GrantedBy(lease)
-	})
-}
-
 func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		nodes := []*node{w.node(), w.node(), w.node()}
@@ -142,19 +98,5 @@ func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 		release(t, l)
 		release(t, late.Granted(w.Now()))
 		w.RequireIdle()
-	})
-}
-
-func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		a.take(nil)
-		first, second := a.queue(nil), a.queue(nil)
-		w.Advance(10 * ms)
-		w.Do("FLUSHALL")
-		lucky := b.queue(nil).Granted(10 * ms) // in that moment only
-		late := b.queue(nil)
-		w.Until(3 * time.Second)
-		w.grantedIn(lucky, first, second, late)
 	})
 }

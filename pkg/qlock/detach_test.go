@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -58,36 +57,6 @@ func TestADetachedLockIsTakenUpElsewhere(t *testing.T) {
 	})
 }
 
-func TestADetachedLockIsTakenUpOnItsOwnNode(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		old := n.take(&qlock.LockOptions{NoRenew: true, Lease: 10 * time.Second})
-		token := detach(t, old)
-		l := n.resume(token)
-		require.ErrorIs(t, old.Err(), berth.ErrReleased)
-		require.NoError(t, old.Release(context.Background()))
-		require.NoError(t, l.Err())
-		w.requireKept(10*time.Second, l)
-		w.Until(10 * time.Second)
-		require.ErrorIs(t, l.Err(), berth.ErrExpired, "a fixed lease goes on")
-	})
-}
-
-func TestADetachedLockOutlivesItsClient(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Minute, NoRenew: true})
-		token := detach(t, outer)
-		a.Shut()
-		require.Error(t, outer.Err())
-		w.Advance(30 * time.Second)
-		l := b.resume(token)
-		w.requireKept(30*time.Second, l)
-		require.NoError(t, l.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
 func TestInnerAndOuterEntriesAreDetachedApart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
@@ -121,36 +90,6 @@ func TestAResumedInnerEntryNeverGivesBack(t *testing.T) {
 		token := detach(t, n.takeFor("me", extend(3*time.Second)))
 		require.NoError(t, n.resume(token).Release(context.Background()))
 		w.requireKept(8*time.Second, outer)
-	})
-}
-
-func TestDetachAndResumeAreRepeatedAfterALostReply(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		l := a.take(nil)
-		a.Once("lock_renew", link.LoseReply)
-		token := detach(t, l)
-		b.Once("lock_resume", link.LoseReply)
-		resumed := b.resume(token)
-		require.Equal(t, 2, b.Count("lock_resume"))
-		w.Advance(time.Minute)
-		require.NoError(t, resumed.Err())
-		require.NoError(t, resumed.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestADetachedLockThatNobodyTakesUpEnds(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		l := a.take(nil)
-		w.Advance(time.Second)
-		token := detach(t, l)
-		next := b.queue(nil)
-		next.GrantedBy(time.Second + lease)
-		require.ErrorIs(t, l.Err(), berth.ErrReleased)
-		_, err := b.Resume(context.Background(), token)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
 	})
 }
 
@@ -188,31 +127,6 @@ func TestResumeRefusesTokensOfOthers(t *testing.T) {
 	})
 }
 
-func TestResumeOnAClosedClient(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		token := detach(t, a.take(nil))
-		b.Shut()
-		_, err := b.Resume(context.Background(), token)
-		require.ErrorIs(t, err, berth.ErrClosed)
-		require.NoError(t, a.resume(token).Release(context.Background()), "it stays detached")
-	})
-}
-
-func TestAResumedLockCountsFromTheStartOfTheCall(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		token := detach(t, a.take(&qlock.LockOptions{MaxHold: 10 * time.Second, Lease: 8 * time.Second, NoRenew: true}))
-		b.connect()
-		w.Until(time.Second)
-		b.Once("lock_resume", link.Slow(500*ms))
-		l := b.resume(token)
-		require.Equal(t, 6500*ms-82*ms, l.Left())
-		require.Equal(t, b.Node(), b.info().Entries[0].Node)
-		require.False(t, b.info().Entries[0].Detached)
-	})
-}
-
 func TestAResumedLockKeepsItsMaximumHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
@@ -245,23 +159,5 @@ func TestALockIsDetachedAndTakenUpAgainAndAgain(t *testing.T) {
 		require.NoError(t, w.node().ForceRelease(ctx, door))
 		_, err = b.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
-	})
-}
-
-func TestAResumeThatWasGivenUpMayBeMadeAgain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		token := detach(t, a.take(nil))
-		b.connect()
-		b.Once("lock_resume", link.Slow(time.Second))
-		ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
-		defer cancel()
-		_, err := b.Resume(ctx, token)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		l := b.resume(token)
-		w.Advance(time.Minute)
-		require.NoError(t, l.Err())
-		release(t, l)
-		w.RequireIdle()
 	})
 }

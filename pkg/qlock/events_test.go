@@ -252,26 +252,3 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		})
 	}
 }
-
-func TestAReleaseThatFailsIsTold(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Retry: berth.Retry{Attempts: 5}}) // shorter than the lease
-		l := n.take(&qlock.LockOptions{NoRenew: true})
-		w.Advance(time.Second)
-		n.OnCommand(func(c link.Command) link.Fate {
-			if asks(c, "release") {
-				return link.LoseRequest
-			}
-			return link.Pass
-		})
-		err := l.Release(context.Background())
-		require.Error(t, err)
-		e := n.Told(observe.ReleaseFailed)
-		require.Len(t, e, 1)
-		require.Equal(t, err, e[0].Err)
-		require.Equal(t, []any{l.ID(), l.Fence(), lease - margin - w.Now()}, []any{e[0].Claim, e[0].Fence, e[0].Left})
-		n.OnCommand(nil)
-		release(t, l)
-		require.Len(t, n.Told(observe.Released), 1)
-	})
-}

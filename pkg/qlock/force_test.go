@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -393,5 +394,20 @@ func TestANodeThatListensHearsOfAForceReleaseAtOnce(t *testing.T) {
 		require.NoError(t, operator.ForceRelease(context.Background(), door))
 		w.Advance(0)
 		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
+	})
+}
+
+func TestTwoForceExtends(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		op1, op2 := w.node(qlock.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}), w.node()
+		l := w.node().take(&qlock.LockOptions{NoRenew: true})
+		op1.Once("lock_extend", link.LoseReply)
+		done := make(chan error, 1)
+		go func() { done <- op1.ForceExtend(ctx, door, 10*time.Second) }()
+		synctest.Wait()
+		require.NoError(t, op2.ForceExtend(ctx, door, time.Second))
+		require.NoError(t, <-done)
+		w.requireLeft(17*time.Second-w.Now(), l, "once each")
 	})
 }

@@ -30,20 +30,3 @@ func TestALockWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
 		require.Zero(t, w.Field("used"))
 	})
 }
-
-// The claim stands in line again, where its release finds it.
-func TestALockThatIsReleasedAfterAFailoverHasTakenItsGrantWasLost(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		other, n := w.node(), w.node()
-		x := other.take(nil)
-		q := n.queue(nil)
-		failover := w.Snapshot()
-		require.NoError(t, x.Release(ctx))
-		held := q.Granted(w.Now())
-		failover()
-		require.ErrorIs(t, held.Release(ctx), berth.ErrLost)
-		require.Zero(t, w.Field("waiting"))
-		w.Advance(2 * lease)
-	})
-}

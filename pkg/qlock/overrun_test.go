@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -79,52 +78,5 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		l := a.take(nil)
-		q := b.queue(nil)
-		w.Advance(time.Second)
-		a.Stall()
-		testkit.RequireWithin(t, lease-margin, (<-w.Watch(l)).At)
-		held := q.GrantedBy(lease)
-		a.Flow()
-		w.Advance(lease)
-		require.ErrorIs(t, l.Err(), berth.ErrLost)
-		require.NoError(t, held.Err())
-		entries, _ := w.held(b)
-		require.Equal(t, []string{held.ID()}, entries)
-	})
-}
-
-func TestALockThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
-	for name, test := range map[string]struct {
-		opts qlock.LockOptions
-		by   time.Duration
-	}{
-		"renewing":  {by: lease / 3},
-		"fixed":     {opts: qlock.LockOptions{NoRenew: true, Lease: time.Hour}, by: lease / 3},
-		"forever":   {opts: qlock.LockOptions{Lease: berth.Forever}, by: lease / 3},
-		"long":      {opts: qlock.LockOptions{Lease: time.Hour}, by: lease / 3},
-		"short":     {opts: qlock.LockOptions{Lease: 300 * ms}, by: 100 * ms},
-		"max. hold": {opts: qlock.LockOptions{MaxHold: time.Hour}, by: lease / 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				l := w.node().take(&test.opts)
-				ended := w.Watch(l)
-				synctest.Wait()
-				at := w.Now()
-				w.Do("FLUSHALL")
-				e := <-ended
-				require.LessOrEqual(t, e.At, at+test.by)
-				require.ErrorIs(t, e.Cause, berth.ErrLost, "it is not its own limit that ended it")
-				require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
-				require.Empty(t, w.Keys())
-			})
-		})
 	}
 }

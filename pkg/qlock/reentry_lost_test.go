@@ -151,3 +151,28 @@ func TestAMaximumHoldRunsFromTheAttemptThatWasNotAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A re-entry nobody has heard of keeps a lock without end after its outer hold
+// was released.
+func TestALostReentryIsNotForever(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, dead, other := w.node(), w.node(), w.node()
+		outer := n.takeFor("me", &qlock.LockOptions{Lease: berth.Forever})
+		dead.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "lock_acquire" {
+				go dead.Die()
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		lost := dead.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		lost.Cancel(nil)
+		<-lost.Done
+		require.NoError(t, outer.Release(context.Background()))
+		next := other.queue(nil)
+		w.Advance(time.Minute)
+		require.False(t, next.Pending(), "an entry whose claimant never spoke holds on")
+		next.Cancel(nil)
+		<-next.Done
+	})
+}

@@ -2,8 +2,6 @@ package qlock_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,12 +45,9 @@ func TestAWaitThatIsFlushedBeforeTheNextProbeGoesOnUnderTheNewNode(t *testing.T)
 		fate  link.Fate // of the probe that tells
 		after time.Duration
 	}{
-		"at once":                   {nil, link.Pass, 0},
-		"its grant needs a call":    {hour(), link.Pass, 0},
-		"the probe is lost":         {nil, link.LoseRequest, 200 * ms},
-		"the answer to it is lost":  {nil, link.LoseReply, 200 * ms},
-		"the probe takes its time":  {nil, link.Slow(500 * ms), 500 * ms},
-		"it has been asked to wait": {&qlock.LockOptions{MaxWait: time.Minute}, link.Pass, 0},
+		"at once":                  {nil, link.Pass, 0},
+		"its grant needs a call":   {hour(), link.Pass, 0},
+		"the answer to it is lost": {nil, link.LoseReply, 200 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -75,26 +70,6 @@ func TestAWaitThatIsFlushedBeforeTheNextProbeGoesOnUnderTheNewNode(t *testing.T)
 			})
 		})
 	}
-}
-
-// It was granted at once, for longer than a first grant is for, and is flushed before
-// its confirming call.
-func TestAGrantThatIsFlushedBeforeItIsConfirmedIsAskedForAgain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		w.Until(100 * ms)
-		former := a.findDead()
-		a.Once("lock_renew", link.LoseRequest)
-		asks := a.queue(hour())
-		require.Equal(t, 1, b.flush().Locks)
-		asks.Returned(2 * time.Second)
-		require.NoError(t, asks.Err)
-		require.NotEqual(t, former, a.Node())
-		require.True(t, strings.HasPrefix(asks.Got.ID(), a.Node()+"."))
-		require.NoError(t, asks.Got.Err())
-		entries, _ := w.held(b)
-		require.Equal(t, []string{asks.Got.ID()}, entries)
-	})
 }
 
 // Who was removed by an operator is told so, also in a swarm.
@@ -129,8 +104,6 @@ func TestAWaitAcrossAReplacementHasItsBounds(t *testing.T) {
 		reason berth.Reason
 	}{
 		"MaxWait":              {&qlock.LockOptions{MaxWait: 20 * time.Second}, false, berth.ReasonTimedOut},
-		"MaxWait, cut off":     {&qlock.LockOptions{MaxWait: 20 * time.Second}, true, berth.ReasonFailed},
-		"MaxAttempts":          {attempts, false, berth.ReasonAttempts},
 		"MaxAttempts, cut off": {attempts, true, berth.ReasonFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,60 +128,18 @@ func TestAWaitAcrossAReplacementHasItsBounds(t *testing.T) {
 	}
 }
 
-func TestACallerWhoLeavesAcrossAReplacementIsToldOfItsContext(t *testing.T) {
-	errMine := errors.New("mine")
-	for name, test := range map[string]struct {
-		at     time.Duration
-		reason berth.Reason // failed: the last answer is older than the wait lease
-	}{
-		"before":         {horizon - ms, berth.ReasonFailed},
-		"in that moment": {horizon, ""},
-		"after":          {horizon + ms, berth.ReasonFailed},
-		"much later":     {time.Minute, berth.ReasonFailed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.member(), w.member()
-				b.take(nil)
-				ctx, cancel := context.WithTimeout(context.Background(), test.at)
-				defer cancel()
-				timed, cancelled := a.queueOn(ctx, nil), a.queue(nil)
-				a.Cut()
-				w.Until(test.at)
-				cancelled.Cancel(errMine)
-				synctest.Wait()
-				require.False(t, timed.Pending() || cancelled.Pending())
-				require.ErrorIs(t, timed.Err, context.DeadlineExceeded)
-				if test.reason != "" {
-					timed.Refused(test.at, test.reason)
-				}
-				refusal := cancelled.Refused(test.at, berth.ReasonCancelled)
-				require.ErrorIs(t, refusal, context.Canceled)
-				require.ErrorIs(t, refusal, errMine)
-				require.NotErrorIs(t, refusal, berth.ErrClosed)
-			})
-		})
-	}
-}
-
 func TestACloseEndsWhatWaitsAcrossAReplacement(t *testing.T) {
-	for name, at := range map[string]time.Duration{"before": horizon - ms, "after": horizon + ms, "later": time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.member(), w.member()
-				b.take(nil)
-				waits := a.queue(nil)
-				a.Cut()
-				w.Until(at)
-				a.Shut()
-				require.ErrorIs(t, waits.Refused(at, berth.ReasonClosed), berth.ErrClosed)
-				_, err := a.Lock(context.Background(), door, nil)
-				require.ErrorIs(t, err, berth.ErrClosed)
-				_, err = a.Resume(context.Background(), berth.Token{})
-				require.Error(t, err)
-			})
-		})
-	}
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.member(), w.member()
+		b.take(nil)
+		waits := a.queue(nil)
+		a.Cut()
+		w.Until(time.Minute)
+		a.Shut()
+		require.ErrorIs(t, waits.Refused(time.Minute, berth.ReasonClosed), berth.ErrClosed)
+		_, err := a.Lock(context.Background(), door, nil)
+		require.ErrorIs(t, err, berth.ErrClosed)
+	})
 }
 
 func TestNothingIsAskedForUnderANodeWhoseTimeHasPassed(t *testing.T) {
@@ -290,12 +221,12 @@ func TestLockAllAcrossAReplacementHoldsAllOrNone(t *testing.T) {
 	})
 }
 
-// lateAt is when the node of late is replaced.
+// lateAt is when the node of lateAcquire is replaced.
 const lateAt = 2*time.Second + horizon
 
-// late has a call sent whose answer comes 600 ms after the node was replaced for
+// lateAcquire has an acquire sent whose answer comes 600 ms after the node was replaced for
 // want of probes.
-func (n *node) late(verb string, call func()) {
+func (n *node) lateAcquire(call func()) {
 	n.w.T.Helper()
 	n.w.Until(3 * time.Second)
 	n.OnCommand(func(c link.Command) link.Fate {
@@ -306,7 +237,7 @@ func (n *node) late(verb string, call func()) {
 	})
 	n.w.Until(lateAt - 300*ms)
 	n.OnCommand(func(c link.Command) link.Fate {
-		if asks(c, verb) {
+		if asks(c, "acquire") {
 			return link.Slow(900 * ms)
 		}
 		return link.Pass
@@ -318,72 +249,22 @@ func (n *node) late(verb string, call func()) {
 	require.Len(n.w.T, n.Told(observe.NodeReplaced), 1)
 }
 
-func TestARenewalOfTheFormerNodeRevivesNothing(t *testing.T) {
+func TestAGrantToTheFormerNodeIsGivenBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.member()
-		l := a.take(nil)
-		var renewed error
-		a.late("renew", func() { go func() { renewed = l.Renew(context.Background()) }() })
-		requireLost(t, l)
-		w.Advance(time.Second)
-		require.ErrorIs(t, renewed, berth.ErrLost)
-		requireLost(t, l)
-		require.Len(t, a.Told(observe.Lost), 1)
+		var waits *wait
+		a.lateAcquire(func() { waits = a.queue(nil) })
+		// The new node asks while the former's grant is given back: before that it has to wait.
+		mine := waits.GrantedBy(lateAt + 600*ms)
+		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
+		granted := a.Told(observe.Granted)
+		require.Len(t, granted, 1)
+		require.Equal(t, mine.ID(), granted[0].Claim)
+		w.Advance(time.Minute)
+		require.NoError(t, mine.Err())
+		require.NoError(t, mine.Release(context.Background()))
 		w.RequireIdle()
 	})
-}
-
-func TestAGrantToTheFormerNodeIsGivenBack(t *testing.T) {
-	for script, opts := range map[string]*qlock.LockOptions{"thin_acquire": nil, "lock_acquire": hour()} {
-		t.Run(script, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a := w.member()
-				var waits *wait
-				a.late("acquire", func() { waits = a.queue(opts) })
-				// The new node asks while the former's grant is given back: before that it has to wait.
-				mine := waits.GrantedBy(lateAt + 600*ms)
-				require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
-				granted := a.Told(observe.Granted)
-				require.Len(t, granted, 1)
-				require.Equal(t, mine.ID(), granted[0].Claim)
-				w.Advance(time.Minute)
-				require.NoError(t, mine.Err())
-				require.NoError(t, mine.Release(context.Background()))
-				w.RequireIdle()
-			})
-		})
-	}
-}
-
-func TestAPushForTheFormerNodeChangesNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		l := b.take(nil)
-		waits := a.queue(nil)
-		former := a.Node()
-		_, before := w.held(b)
-		a.condemn()
-		_, after := w.held(b)
-		require.Len(t, after, 1)
-		require.NotEqual(t, before, after)
-		push := payload("granted", door, before[0], fmt.Sprint(l.Fence()+1))
-		w.Do("PUBLISH", "berth:wake:"+former, push)
-		w.Do("PUBLISH", "berth:wake:"+a.Node(), push)
-		w.Advance(time.Second)
-		require.True(t, waits.Pending())
-		require.Empty(t, a.Told(observe.Granted))
-		require.NoError(t, l.Release(context.Background()))
-		require.Equal(t, after[0], waits.Granted(time.Second).ID())
-	})
-}
-
-// payload is what a script publishes.
-func payload(words ...string) string {
-	var b strings.Builder
-	for _, word := range words {
-		fmt.Fprintf(&b, "%d:%s", len(word), word)
-	}
-	return b.String()
 }
 
 func TestACloseEndsWhatWaitsForAReplacement(t *testing.T) {
@@ -431,17 +312,5 @@ func TestWaitedCountsFromTheCallThroughAReplacement(t *testing.T) {
 		w.Until(10 * time.Second)
 		require.NoError(t, l.Release(context.Background()))
 		require.Equal(t, 10*time.Second, waits.Granted(10*time.Second).Waited())
-	})
-}
-
-func TestAResumeThatAReplacementOvertakesGivesBack(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		token := detach(t, b.take(hour()))
-		var err error
-		a.late("resume", func() { go func() { _, err = a.Resume(context.Background(), token) }() })
-		w.Advance(time.Second)
-		require.ErrorIs(t, err, berth.ErrLost)
-		b.free(door)
 	})
 }

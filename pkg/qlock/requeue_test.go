@@ -9,9 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -103,43 +101,6 @@ func TestAClaimThatIsNotTheFirstGoesToTheEndToo(t *testing.T) {
 	})
 }
 
-func TestARequeueWhoseReplyIsLostMovesTheClaimOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second})
-		id := w.line(a)[0]
-		first := a.queue(nil)
-		b.Once("lock_requeue", link.LoseReply)
-		w.Until(10 * time.Second)
-		require.Equal(t, 1, slices.Index(w.line(a), id), "it ran all the same")
-		require.Empty(t, b.Told(observe.Requeued), "nobody knows yet")
-		behind := a.queue(nil)
-		w.Until(20 * time.Second)
-		require.Equal(t, 1, slices.Index(w.line(a), id), "the next call finds it moved, and learns where it stands")
-		w.Until(25 * time.Second)
-		w.grantedIn(held, first, moves, behind)
-	})
-}
-
-func TestARequeueWhoseRequestIsLostIsMadeUpForInTheNextPeriod(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second})
-		id := w.line(a)[0]
-		other := a.queue(nil)
-		b.Once("lock_requeue", link.LoseRequest)
-		w.Until(19 * time.Second)
-		require.Equal(t, 0, slices.Index(w.line(a), id))
-		w.Until(20 * time.Second)
-		require.Equal(t, 1, slices.Index(w.line(a), id))
-		require.Len(t, b.Told(observe.Requeued), 1)
-		w.Until(25 * time.Second)
-		w.grantedIn(held, other, moves)
-	})
-}
-
 // The script alone: a call moves the claim only from the ticket that it names.
 func TestARequeueIsReplayedByTheTicketItNames(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -198,39 +159,6 @@ func TestAfterAFlushARequeuedClaimStandsWhereItStood(t *testing.T) {
 	})
 }
 
-func TestAClaimThatIsRequeuedInTheMomentOfItsGrantHasIt(t *testing.T) {
-	for name, opts := range map[string]qlock.LockOptions{"renewing": {}, "fixed": {NoRenew: true}} {
-		for _, before := range []time.Duration{0, 10 * ms, 20 * ms} {
-			t.Run(name+", "+before.String(), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					a, b := w.node(), w.node()
-					b.connect()
-					start := w.Now()
-					held := a.take(nil)
-					asked := opts
-					asked.QueueTTL = time.Second
-					q := b.queue(&asked)
-					b.Delay(func() time.Duration { return 10 * ms })
-					w.Until(start + time.Second - before)
-					release(t, held)
-					<-q.Done
-					require.NoError(t, q.Err)
-					require.LessOrEqual(t, q.At, start+time.Second+40*ms)
-					for range 20 {
-						w.honest(q.Got)
-						w.Advance(ms)
-					}
-					entries, waiters := w.held(a)
-					require.Equal(t, []string{q.Got.ID()}, entries)
-					require.Empty(t, waiters)
-					release(t, q.Got)
-					w.RequireIdle()
-				})
-			})
-		}
-	}
-}
-
 // The holder has died, and nobody sweeps: the requeue itself finds the lock free,
 // and hands it to whoever is first by then.
 func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
@@ -255,17 +183,4 @@ func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestACancelledClaimIsRequeuedNoMore(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		q := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second, MaxWait: 15 * time.Second})
-		q.Refused(15*time.Second, berth.ReasonTimedOut)
-		w.Advance(time.Minute)
-		require.Equal(t, 1, b.Count("lock_requeue"))
-		release(t, held)
-		w.RequireIdle()
-	})
 }
