@@ -201,7 +201,10 @@ func TestAWaitThatSomebodyEndedIsSettled(t *testing.T) {
 			reason: berth.ReasonGone, cause: engine.ErrReplaced,
 		},
 		"nobody knows, and the caller leaves": {
-			settle: func(ctx context.Context, _ *outlived, _ *engine.Engine, leave context.CancelFunc) { leave(); <-ctx.Done() },
+			settle: func(ctx context.Context, _ *outlived, _ *engine.Engine, leave context.CancelFunc) {
+				leave()
+				<-ctx.Done()
+			},
 			reason: berth.ReasonCancelled, cause: context.Canceled,
 		},
 		"nobody knows until the wait is over": {
