@@ -133,3 +133,37 @@ func TestAnExtensionIsOlderThanTheHandleThatItLengthens(t *testing.T) {
 		})
 	}
 }
+
+// An answer from before an extension was taken back must not bring it back.
+func TestAnAnswerFromBeforeAReleaseDoesNotLengthenWhatItLeft(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *qlock.Lock) error{
+		"renew":  func(ctx context.Context, l *qlock.Lock) error { return l.Renew(ctx) },
+		"extend": func(ctx context.Context, l *qlock.Lock) error { return l.Extend(ctx, time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.connect()
+				overtaken := 0
+				for overtaken < 3 {
+					outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
+					inner := n.takeFor("me", &qlock.LockOptions{Lease: 30 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+					began := w.Now()
+					n.Once("lock_renew", link.Slow(500*time.Millisecond))
+					done := make(chan error, 1)
+					go func() { done <- call(context.Background(), outer) }()
+					w.Advance(time.Millisecond) // the server has answered
+					require.NoError(t, inner.Release(context.Background()))
+					if w.Now() < began+500*time.Millisecond { // it went over another connection
+						overtaken++
+					}
+					require.NoError(t, <-done)
+					left, ok := w.LeftOf(outer.ID())
+					require.True(t, ok)
+					require.Less(t, outer.Left(), left)
+					require.NoError(t, outer.Release(context.Background()))
+				}
+			})
+		})
+	}
+}
