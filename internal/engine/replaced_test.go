@@ -73,7 +73,9 @@ func TestAnEngineThatIsAbandonedEndsWhatItHasAtOnce(t *testing.T) {
 		p.queues = true
 		returned := acquire(context.Background(), e, engine.Record{}, 0)
 
+		under := holds[0].Context()
 		require.Equal(t, 2, e.Abandon(), "handles")
+		require.ErrorIs(t, context.Cause(under), berth.ErrLost, "before anybody asks")
 		for _, h := range holds {
 			require.ErrorIs(t, h.Err(), berth.ErrLost)
 			require.ErrorIs(t, context.Cause(h.Context()), berth.ErrLost)
