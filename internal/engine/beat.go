@@ -140,7 +140,9 @@ func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effec
 	}
 	switch ev.kind {
 	case evSaysEnded:
-		ev.cause = berth.ErrReleased
+		if ev.cause = berth.ErrReleased; e.outdated() {
+			ev.cause = berth.ErrLost // whoever has ended it there: the node had lost it before
+		}
 	case evSaysHeld:
 		ev.stale = c.part.Load().seen() != seen.version
 	}

@@ -16,12 +16,16 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 		cancel()
 		ended := h.Err()
 		over := ended != nil
-		if m := h.c.see(); !over || m.end.final && m.end.result == nil { // or released or detached by f
+		switch end := h.c.see().end; {
+		case !over || end.final && end.result == nil: // or released or detached by f
+			_, told := errors.AsType[*berth.EndError](h.Release(ctx))
 			ended = nil
-			if released := h.Release(ctx); errors.Is(released, berth.ErrNotHeld) {
-				ended = released // it had ended, and nobody here had heard of it yet
+			if told { // it had ended, and nobody here had heard of it yet
+				ended = h.c.see().end.result
 			}
-		} else {
+		case end.final: // f has released it, and was told of an end
+			ended = end.result
+		default:
 			h.giveBack()
 		}
 		err = Outcome(ctx, err, ended, over)

@@ -148,6 +148,28 @@ func TestDoGivesBackWhatItsFunctionLeaves(t *testing.T) {
 	}
 }
 
+func TestDoTellsOfAnEndThatOnlyItsReleaseHasHeardOf(t *testing.T) {
+	for want, word := range map[error]engine.Released{
+		berth.ErrReleased: engine.ForceReleased, berth.ErrLost: engine.NotHeld,
+	} {
+		for name, f := range map[string]func(context.Context, *engine.Hold) error{
+			"its own":           func(context.Context, *engine.Hold) error { return nil },
+			"the function's is": func(ctx context.Context, h *engine.Hold) error { _ = h.Release(ctx); return nil },
+		} {
+			t.Run(want.Error()+", "+name, func(t *testing.T) {
+				p := &played{fake: fake{word: word}, answers: []reply{{Status: isHeld}}}
+				onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+					h := take(t, e)
+					err := h.Do(context.Background(), func(ctx context.Context) error { return f(ctx, h) })
+					require.ErrorIs(t, err, want)
+					_, told := errors.AsType[*berth.EndError](err)
+					require.True(t, told)
+				})
+			})
+		}
+	}
+}
+
 // Its function has ended its context itself: the caller has not left.
 func TestDoOfWhatItsFunctionGaveBackMatchesNoEndOfAContext(t *testing.T) {
 	onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {

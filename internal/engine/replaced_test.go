@@ -141,13 +141,20 @@ func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
 }
 
 func TestAHoldEndsOnceTheTimeOfItsNodeHasPassed(t *testing.T) {
-	for name, passes := range map[string]time.Duration{"whoever asks": 0, "also where its lease ends": wait} {
+	for name, c := range map[string]struct {
+		answers []reply
+		passes  time.Duration
+	}{
+		"whoever asks":                    {answers: []reply{{Status: isHeld}}},
+		"also where its lease ends":       {[]reply{{Status: isHeld}, {Status: isHeld, slow: never}}, wait},
+		"also where the server has freed": {[]reply{{Status: isGone}}, wait / 2},
+	} {
 		t.Run(name, func(t *testing.T) {
-			p, o := &played{answers: []reply{{Status: isHeld}, {Status: isHeld, slow: never}}}, &outlived{}
+			p, o := &played{answers: c.answers}, &outlived{}
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 				h := take(t, e, func(r *engine.Record) { r.NoRenew = true })
 				o.passed.Store(true)
-				after(passes)
+				after(c.passes)
 				require.ErrorIs(t, h.Err(), berth.ErrLost)
 				require.ErrorIs(t, context.Cause(h.Context()), berth.ErrLost)
 				sent := len(p.times())
