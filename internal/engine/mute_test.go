@@ -114,7 +114,6 @@ func (m *mute) failures() []error {
 // onMute runs a test in virtual time with an engine on such a server.
 func onMute(t *testing.T, m *mute, test func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m.fence, m.resource, m.clock = 1, "r1", clock.New()
 		server, err := embedded.Start()

@@ -61,15 +61,6 @@ func TestDetachEndsTheHandle(t *testing.T) {
 	})
 }
 
-func TestADetachedPermitEndsWithItsLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		detach(t, n.take(1, nil))
-		q := w.node().queue(1, nil)
-		q.GrantedBy(lease)
-	})
-}
-
 // Nobody can know of a token that Detach did not return: the permit is the handle's,
 // whatever became of the call.
 func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
@@ -177,31 +168,6 @@ func TestATokenServesOnce(t *testing.T) {
 	})
 }
 
-// The old handle's release must not touch the new one's hold.
-func TestResumeOnTheSameNodeGoesOnWithANewHandle(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		p := n.take(1, nil)
-		n.queue(1, nil) // subscribes
-		for range 5 {
-			n.Delay(func() time.Duration { return 10 * ms })
-			token := detach(t, p)
-			q, err := n.Resume(ctx, token)
-			require.NoError(t, err)
-			n.Delay(nil)
-			require.ErrorIs(t, p.Err(), berth.ErrReleased)
-			require.NoError(t, p.Release(ctx))
-			w.Advance(time.Minute)
-			require.NoError(t, q.Err())
-			_, err = n.Resume(ctx, token)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached any more")
-			require.NoError(t, q.Err())
-			p = q
-		}
-	})
-}
-
 func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
 	for name, same := range map[string]bool{"on the same node": true, "on another node": false} {
 		t.Run(name, func(t *testing.T) {
@@ -224,6 +190,32 @@ func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
 	}
 }
 
+// The process that detached a permit has resumed it, and has not heard so: it
+// may ask again, and its old handle keeps nothing alive.
+func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
+	for name, repeated := range map[string]bool{"repeated": true, "not repeated": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := w.node()
+				old := a.take(1, nil)
+				token := detach(t, old)
+				r := w.Call("semaphore_resume", "60000", "berth:wake:", gpu, token.Node, token.Claim, token.Node, "beat")
+				require.Equal(t, "resumed", r.Status(), "as an attempt does whose answer is lost")
+				if repeated {
+					p, err := a.Resume(context.Background(), token)
+					require.NoError(t, err)
+					w.Advance(3 * lease)
+					require.NoError(t, p.Err())
+					release(t, p)
+				}
+				require.ErrorIs(t, old.Err(), berth.ErrReleased)
+				w.Advance(lease)
+				require.Zero(t, w.stats().Held)
+			})
+		})
+	}
+}
+
 func TestAnOldTokenDoesNotTakeUpWhatWasDetachedAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
@@ -240,51 +232,6 @@ func TestAnOldTokenDoesNotTakeUpWhatWasDetachedAgain(t *testing.T) {
 		require.NoError(t, err)
 		w.Advance(time.Minute)
 		require.NoError(t, q.Err())
-	})
-}
-
-func TestResumeKeepsTheBoundsOfAPermit(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		bounded, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{MaxHold: 20 * time.Second})))
-		require.NoError(t, err)
-		fixed, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Second})))
-		require.NoError(t, err)
-		forever, err := b.Resume(ctx, detach(t, a.take(9, &semaphore.AcquireOptions{Lease: berth.Forever})))
-		require.NoError(t, err)
-		late := a.take(9, &semaphore.AcquireOptions{MaxHold: 25 * time.Second})
-		w.Advance(10 * time.Second)
-		late, err = b.Resume(ctx, detach(t, late))
-		require.NoError(t, err)
-		endOfMax, endOfFixed, endOfLate := w.Watch(bounded), w.Watch(fixed), w.Watch(late)
-		a.Shut()
-		e := <-endOfMax
-		testkit.RequireWithin(t, 20*time.Second-margin, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		e = <-endOfLate
-		testkit.RequireWithin(t, 25*time.Second-margin, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		e = <-endOfFixed
-		testkit.RequireWithin(t, 30*time.Second-302*ms, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		w.Advance(time.Minute)
-		require.NoError(t, forever.Err())
-		require.Equal(t, 1, w.stats().Held)
-		require.NoError(t, forever.Release(ctx))
-		w.RequireIdle()
-	})
-}
-
-func TestADetachWhoseReplyIsLostCountsTheLeaseOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		p := n.take(1, nil)
-		n.Once("semaphore_renew", link.LoseReply)
-		at := w.Now()
-		detach(t, p)
-		left, _ := w.LeftOf(p.ID())
-		require.Equal(t, at+lease, w.Now()+left)
 	})
 }
 

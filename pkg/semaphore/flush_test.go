@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -85,38 +84,6 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 	})
 }
 
-func TestAfterAServerStoodStillLongerThanTheLeaseTheLineIsTheSame(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*node{w.node(), w.node()}
-		p := nodes[0].take(1, nil)
-		for i := range 8 {
-			nodes[i%2].queue(1, &semaphore.AcquireOptions{Weight: 1})
-			w.Advance(10 * ms)
-		}
-		before := lineOf(t, nodes[0].gpu(1))
-		for _, n := range nodes {
-			n.Stall()
-		}
-		ended := w.Watch(p)
-		w.Until(3 * lease)
-		require.ErrorIs(t, (<-ended).Cause, berth.ErrLost)
-		for _, n := range nodes {
-			n.Flow()
-		}
-		w.Advance(lease)
-		after := lineOf(t, nodes[0].gpu(1))
-		require.Equal(t, 1, w.stats().Held)
-		require.Len(t, after, 7)
-		i := 0
-		for _, id := range before {
-			if i < len(after) && after[i] == id {
-				i++
-			}
-		}
-		require.Equal(t, len(after), i, "%v is not a part of %v in its order", after, before)
-	})
-}
-
 // A new claim that comes after the flush stands behind those who are restored,
 // but for as many as find a free place in that moment.
 func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
@@ -136,103 +103,5 @@ func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
 			require.NoError(t, p.Release(context.Background()))
 			p = q.Granted(3 * time.Second)
 		}
-	})
-}
-
-// What a flush has made a waiter of again must not be taken for granted by a
-// push from before it.
-func TestAPushFromBeforeTheFlushIsNotBelievedAfterIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		p := a.take(1, nil)
-		q := b.queue(1, nil)
-		id := lineOf(t, b.gpu(1))[0]
-		w.Do("FLUSHALL")
-		other := w.node().take(1, nil)
-		w.Advance(lease / 3)
-		require.Equal(t, []string{id}, lineOf(t, b.gpu(1)))
-		b.Reset()
-		w.Do("PUBLISH", "berth:wake:"+b.Node(), w.grantedPush(id, p.Fence()+1))
-		synctest.Wait()
-		require.True(t, q.Pending())
-		require.Equal(t, 1, b.Count("semaphore_renew"), "it asked")
-		at := w.Now()
-		require.NoError(t, other.Release(ctx))
-		q.Granted(at)
-	})
-}
-
-func TestARestoreThatIsLostIsRepeatedOrForgotten(t *testing.T) {
-	for name, fate := range map[string]link.Fate{"its reply": link.LoseReply, "its request": link.LoseRequest, "late": link.Late} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				a.take(1, nil)
-				q := b.queue(1, nil)
-				w.Do("FLUSHALL")
-				a.take(1, nil)
-				b.Once("semaphore_restore", fate)
-				w.Advance(lease / 2)
-				require.Equal(t, 1, w.stats().Waiting)
-				q.Cancel(nil)
-				<-q.Done
-				synctest.Wait()
-				_, err := b.DeliverLate()
-				require.NoError(t, err)
-				require.Zero(t, w.stats().Waiting, "a late restore meets the tombstone")
-			})
-		})
-	}
-}
-
-func TestAHoldThatTheServerForgotEndsWithTheNextHeartbeat(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts semaphore.AcquireOptions
-		by   time.Duration
-	}{
-		"renewing":  {by: lease / 3},
-		"fixed":     {opts: semaphore.AcquireOptions{NoRenew: true, Lease: time.Hour}, by: lease / 3},
-		"forever":   {opts: semaphore.AcquireOptions{Lease: berth.Forever}, by: lease / 3},
-		"long":      {opts: semaphore.AcquireOptions{Lease: time.Hour}, by: lease / 3},
-		"short":     {opts: semaphore.AcquireOptions{Lease: 300 * ms}, by: 100 * ms},
-		"max. hold": {opts: semaphore.AcquireOptions{MaxHold: time.Hour}, by: lease / 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				p := n.take(1, &c.opts)
-				ended := w.Watch(p)
-				synctest.Wait()
-				at := w.Now()
-				w.Do("FLUSHALL")
-				e := <-ended
-				require.LessOrEqual(t, e.At, at+c.by)
-				require.ErrorIs(t, e.Cause, berth.ErrNotHeld)
-				require.ErrorIs(t, e.Cause, berth.ErrLost, "it is not its own limit that ended it")
-				require.ErrorIs(t, p.Release(context.Background()), berth.ErrNotHeld)
-			})
-		})
-	}
-}
-
-func TestAHolderWhoseServerStoodStillDoesNotComeBackToLife(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		p := a.take(1, nil)
-		q := b.queue(1, nil)
-		w.Advance(time.Second)
-		a.Stall()
-		e := <-w.Watch(p)
-		testkit.RequireWithin(t, lease-margin, e.At)
-		held := q.GrantedBy(lease)
-		a.Flow()
-		require.ErrorIs(t, p.Renew(ctx), berth.ErrLost)
-		err := p.Release(ctx)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
-		require.NoError(t, held.Err())
-		require.Greater(t, held.Fence(), p.Fence())
-		require.Equal(t, 1, w.stats().Held)
 	})
 }

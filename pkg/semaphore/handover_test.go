@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -17,11 +18,13 @@ func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts semaphore.AcquireOptions
 		left time.Duration // on the server, right after a Detach at 1 s
+		lost bool          // its first answer
 	}{
-		"renewing":     {semaphore.AcquireOptions{}, lease},
-		"fixed":        {semaphore.AcquireOptions{NoRenew: true}, lease - time.Second},
-		"maximum hold": {semaphore.AcquireOptions{MaxHold: 3 * time.Second}, 2 * time.Second},
-		"long":         {semaphore.AcquireOptions{Lease: time.Minute}, time.Minute},
+		"renewing":     {opts: semaphore.AcquireOptions{}, left: lease},
+		"repeated":     {opts: semaphore.AcquireOptions{}, left: lease, lost: true},
+		"fixed":        {opts: semaphore.AcquireOptions{NoRenew: true}, left: lease - time.Second},
+		"maximum hold": {opts: semaphore.AcquireOptions{MaxHold: 3 * time.Second}, left: 2 * time.Second},
+		"long":         {opts: semaphore.AcquireOptions{Lease: time.Minute}, left: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -29,6 +32,9 @@ func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
 				n := w.node()
 				p := n.take(1, &c.opts)
 				w.Until(time.Second)
+				if c.lost {
+					n.Once("semaphore_renew", link.LoseReply)
+				}
 				token, err := p.Detach(ctx)
 				require.NoError(t, err)
 				require.Equal(t, berth.Token{
@@ -36,7 +42,7 @@ func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
 				}, token)
 				left, ok := w.LeftOf(p.ID())
 				require.True(t, ok)
-				require.Equal(t, c.left, left)
+				require.Equal(t, time.Second+c.left, w.Now()+left, "it is counted once")
 				n.Reset()
 				require.NoError(t, p.Release(ctx))
 				require.Empty(t, n.Counts(), "a Release does nothing any more")
@@ -100,18 +106,5 @@ func TestReleaseByIDOfAWaiterRefusesItAtOnce(t *testing.T) {
 		require.ErrorIs(t, heavy.Refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
 		light.Granted(500 * ms)
 		require.NoError(t, p.Err())
-	})
-}
-
-func TestAHolderThatNeverWaitedHearsOfAForcedReleaseWithItsHeartbeat(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, operator := w.node(), w.node()
-		p := a.take(1, nil)
-		ended := w.Watch(p)
-		w.Until(500 * ms)
-		require.NoError(t, operator.ReleaseByID(context.Background(), gpu, p.ID()))
-		e := <-ended
-		require.Equal(t, 2*time.Second, e.At, "it has no subscription")
-		require.ErrorIs(t, e.Cause, berth.ErrReleased)
 	})
 }

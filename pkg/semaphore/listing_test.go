@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -368,35 +367,4 @@ func TestTopReturnsTheFullestFirst(t *testing.T) {
 		require.Equal(t, []string{"full", "half", "third"}, list(3))
 		require.Equal(t, []string{"full", "half", "third", "tenth"}, list(100))
 	})
-}
-
-func TestLeftIsTheLocalDeadline(t *testing.T) {
-	for _, capacity := range capacities {
-		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				n := w.node()
-				p := n.take(capacity, nil)
-				require.Equal(t, lease-margin, p.Left())
-				w.Advance(1500 * ms)
-				require.Equal(t, lease-margin-1500*ms, p.Left())
-				w.Advance(500 * ms)
-				require.Equal(t, lease-margin, p.Left(), "renewed")
-				require.NoError(t, p.Release(ctx))
-				require.Zero(t, p.Left())
-
-				forever := n.take(capacity, &semaphore.AcquireOptions{Lease: berth.Forever})
-				require.Equal(t, berth.Forever, forever.Left())
-				require.NoError(t, forever.Release(ctx))
-
-				bounded := n.take(capacity, &semaphore.AcquireOptions{Lease: 3 * time.Second, MaxHold: 3500 * ms})
-				require.Equal(t, 3*time.Second-32*ms, bounded.Left())
-				w.Advance(time.Second) // renewed
-				synctest.Wait()
-				require.Equal(t, 2500*ms-32*ms, bounded.Left(), "the maximum hold comes first")
-				w.Advance(2500*ms - 32*ms)
-				require.Zero(t, bounded.Left())
-			})
-		})
-	}
 }

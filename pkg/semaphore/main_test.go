@@ -141,5 +141,5 @@ func (w *world) stats() semaphore.Stats {
 	}
 }
 
-// collect reads a listing to its end.
+// errMine is the cause of a caller who leaves.
 var errMine = errors.New("my own reason")

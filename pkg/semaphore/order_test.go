@@ -420,21 +420,6 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 	})
 }
 
-func TestAWaitThatIsTooHeavyHearsOfItByItsHeartbeatToo(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		a.take(4, &semaphore.AcquireOptions{Weight: 2})
-		head := b.queue(4, &semaphore.AcquireOptions{Weight: 4})
-		b.Deafen(true)
-		w.Advance(time.Second)
-		require.NoError(t, a.gpu(4).Resize(context.Background(), 2, nil))
-		<-head.Done
-		head.Refused(head.At, berth.ReasonTooHeavy)
-		require.Greater(t, head.At, time.Second, "not by the push")
-		require.LessOrEqual(t, head.At, 2*time.Second, "a third of the wait lease")
-	})
-}
-
 func TestClientsWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		short, long := w.node(semaphore.Config{Lease: 300 * ms}), w.node(semaphore.Config{Lease: time.Minute})

@@ -32,7 +32,7 @@ func (w *world) vacate(node string) {
 }
 
 func TestWithoutPushesEveryGrantIsHeardOfWithinAThirdOfTheLease(t *testing.T) {
-	for _, after := range []time.Duration{ms, 1999 * ms, 2 * time.Second, 7 * time.Second, time.Minute} {
+	for _, after := range []time.Duration{ms, 7 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				b := w.node()
@@ -92,74 +92,14 @@ func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
 	})
 }
 
-// Whoever may read the claim's record can write the secret into it.
-func TestAFalsePushWithTheSecretIsFoundOutWithTheNextHeartbeatAndLeavesNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		b := w.node()
-		w.occupy("other")
-		q := b.queue(1, nil)
-		claim := testkit.Collect(t, b.gpu(1).Waiters(context.Background()))[0].ID
-		w.Until(500 * ms)
-		w.Publish(b.Node(), "granted", gpu, claim, "9007199254740993", "3600000", "", w.Secret(claim))
-		p := q.Granted(500 * ms)
-		require.Equal(t, lease-margin-500*ms, p.Left(), "whatever the push says is left")
-		e := <-w.Watch(p)
-		require.Equal(t, 2*time.Second, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrLost)
-		synctest.Wait()
-		require.Zero(t, w.PhaseOf(claim))
-		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
-		require.ErrorIs(t, p.Release(context.Background()), berth.ErrLost)
-		w.vacate("other")
-		w.RequireIdle()
-	})
-}
-
-func TestAWaiterConfirmsAGrantOnceHalfItsLeaseHasPassedUnheard(t *testing.T) {
-	for at, confirms := range map[time.Duration]bool{lease / 2: false, lease/2 + ms: true} {
-		t.Run(at.String(), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				b := w.node()
-				w.occupy("other")
-				q := b.queue(1, nil)
-				// No heartbeat arrives.
-				b.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == "semaphore_renew" {
-						return link.LoseRequest
-					}
-					return link.Pass
-				})
-				w.Until(at)
-				b.OnCommand(nil)
-				b.Reset()
-				w.vacate("other")
-				p := q.Granted(at)
-				if confirms {
-					require.Equal(t, 1, b.Count("semaphore_renew"))
-					require.Equal(t, byte('h'), w.PhaseOf(p.ID()))
-					require.Equal(t, lease-margin, p.Left())
-				} else {
-					require.Zero(t, b.Count("semaphore_renew"))
-					require.Equal(t, byte('g'), w.PhaseOf(p.ID()))
-					require.Equal(t, lease/2-margin, p.Left())
-				}
-			})
-		})
-	}
-}
-
 func TestAHandedOnPermitWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts semaphore.AcquireOptions
 		left time.Duration
 	}{
-		"fixed":              {semaphore.AcquireOptions{NoRenew: true}, lease - margin},
-		"fixed and short":    {semaphore.AcquireOptions{NoRenew: true, Lease: 100 * ms}, 97 * ms},
-		"fixed and long":     {semaphore.AcquireOptions{NoRenew: true, Lease: time.Hour}, time.Hour - 36002*ms},
-		"maximum hold":       {semaphore.AcquireOptions{MaxHold: 3 * time.Second}, 3*time.Second - 32*ms},
-		"long maximum hold":  {semaphore.AcquireOptions{MaxHold: time.Hour}, lease - margin},
-		"without end":        {semaphore.AcquireOptions{Lease: berth.Forever}, berth.Forever},
-		"without end, bound": {semaphore.AcquireOptions{Lease: berth.Forever, MaxHold: time.Minute}, time.Minute - 602*ms},
+		"fixed":        {semaphore.AcquireOptions{NoRenew: true}, lease - margin},
+		"maximum hold": {semaphore.AcquireOptions{MaxHold: 3 * time.Second}, 3*time.Second - 32*ms},
+		"without end":  {semaphore.AcquireOptions{Lease: berth.Forever}, berth.Forever},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
