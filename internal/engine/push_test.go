@@ -17,7 +17,7 @@ func waiter() (*Engine, *Claim) {
 	e := New(Config{Clock: clock.New()})
 	c := &Claim{ID: "n.1", Name: "x", MayWait: true, Record: Record{Wait: 6 * second, Lease: 6 * second, Weight: 1}}
 	c.begins(0)
-	c.m.phase, c.m.news.secret = waiting, "s"
+	c.m.phase, c.m.news.secret, c.m.place.left = waiting, "s", 6*second
 	e.claims[c.ID] = c
 	e.lines["x"] = &line{}
 	return e, c
@@ -27,18 +27,21 @@ func TestAPushIsForTheClaimThatItNames(t *testing.T) {
 	push := func(word, name, claim string) wake.Message {
 		return wake.Message{Word: word, Name: name, Fields: []string{claim, "9", "6000", "r", "s"}}
 	}
-	e, c := waiter()
-	before := c.see()
-	for _, m := range []wake.Message{
-		{}, {Word: "granted", Name: "x"}, push("granted", "x", "nobody.1"), push("granted", "y", "n.1"), push("a word to come", "x", "n.1"),
-	} {
-		e.deliver(m)
-		require.Equal(t, before, c.see(), "%v", m)
-	}
-	e.deliver(push("granted", "x", "n.1"))
-	m := c.see()
-	require.Equal(t, granted, m.phase)
-	require.Equal(t, gift{9, "r"}, gift{m.grant.fence, m.grant.resource})
+	synctest.Test(t, func(t *testing.T) {
+		e, c := waiter()
+		before := c.see()
+		for _, m := range []wake.Message{
+			{}, {Word: "granted", Name: "x"}, push("granted", "x", "nobody.1"), push("granted", "y", "n.1"), push("a word to come", "x", "n.1"),
+		} {
+			e.deliver(m)
+			require.Equal(t, before, c.see(), "%v", m)
+		}
+		e.deliver(push("granted", "x", "n.1"))
+		m := c.see()
+		require.Equal(t, granted, m.phase)
+		require.Equal(t, gift{9, "r"}, gift{m.grant.fence, m.grant.resource})
+		e.beats.Stop()
+	})
 }
 
 // What no deadline is delays nothing, and nothing is set later than it was.

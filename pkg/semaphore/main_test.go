@@ -79,9 +79,6 @@ func asks(c link.Command, verb string) bool {
 	return c.Name == "semaphore_"+verb || c.Name == "thin_"+verb
 }
 
-// asked is how many scripts of a verb have been sent since the last Reset.
-func (n *node) asked(verb string) int { return n.Count("semaphore_"+verb) + n.Count("thin_"+verb) }
-
 // gpu is the semaphore of these tests.
 func (n *node) gpu(capacity int) *semaphore.Semaphore {
 	n.w.T.Helper()
