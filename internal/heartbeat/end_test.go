@@ -2,7 +2,6 @@ package heartbeat
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-var errGone = errors.New("not held")
 
 func TestFailedBatchIsRepeatedUntilTheDeadline(t *testing.T) {
 	inWorld(t, down, func(w *world) {
@@ -141,22 +138,9 @@ func TestAnswerDoesNotReviveWhatTheHolderSawEnd(t *testing.T) {
 		require.ErrorIs(t, l.Err(l.Deadline()), ErrDeadline)
 		require.ErrorIs(t, l.Err(0), ErrDeadline, "once over, over")
 		require.False(t, w.Update(l, func(*Spec) { t.Error("it is over") }))
-		w.until(4 * time.Second)
-		w.requireEnd("a", 4*time.Second, ErrDeadline)
-		require.Equal(t, lease-92*ms, l.Deadline())
-	})
-}
-
-func TestGoneEndsAtOnce(t *testing.T) {
-	inWorld(t, after(5*ms, always(Outcome{Gone: errGone})), func(w *world) {
-		hold := w.add("hold", "k", w.hold(lease))
-		claim := w.add("claim", "k", w.claim(lease))
 		w.until(time.Minute)
-		w.requireEnd("hold", 3005*ms, errGone)
-		w.requireEnd("claim", 3005*ms, errGone)
-		require.ErrorIs(t, hold.Err(0), errGone)
-		require.ErrorIs(t, claim.Err(0), errGone)
-		require.Len(t, w.times(), 1)
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
+		require.Equal(t, lease-92*ms, l.Deadline())
 	})
 }
 
@@ -165,8 +149,6 @@ func TestOutcomesBelongToTheirLeases(t *testing.T) {
 		outcomes := make([]Outcome, len(leases))
 		for i, l := range leases {
 			switch l.Claim {
-			case "gone":
-				outcomes[i].Gone = errGone
 			case "short":
 				outcomes[i].Left = time.Second
 			case "skipped":
@@ -178,12 +160,10 @@ func TestOutcomesBelongToTheirLeases(t *testing.T) {
 		return outcomes, nil
 	}
 	inWorld(t, mixed, func(w *world) {
-		w.add("gone", "k", w.hold(lease))
 		w.add("short", "k", w.hold(lease))
 		w.add("skipped", "k", w.hold(lease))
 		w.add("renewed", "k", w.hold(lease))
 		w.until(30 * time.Second)
-		w.requireEnd("gone", 3*time.Second, errGone)
 		w.requireEnd("short", 4*time.Second-92*ms, ErrDeadline)
 		w.requireEnd("skipped", lease-92*ms, ErrDeadline)
 		w.requireAlive("renewed")
@@ -251,16 +231,6 @@ func TestLimitThatWasMovedNoLongerBounds(t *testing.T) {
 		w.Update(l, func(s *Spec) { s.Limit = time.Hour })
 		w.until(time.Minute)
 		w.requireEnd("a", 8*time.Second-92*ms, ErrDeadline)
-	})
-}
-
-func TestHolderAndCallbackAgreeOnTheCause(t *testing.T) {
-	inWorld(t, after(time.Second, always(Outcome{Gone: errGone})), func(w *world) {
-		l := w.add("a", "k", w.hold(lease))
-		w.until(3500 * ms)
-		require.ErrorIs(t, l.Err(l.Deadline()), ErrDeadline)
-		w.until(time.Minute)
-		w.requireEnd("a", 4*time.Second, ErrDeadline)
 	})
 }
 

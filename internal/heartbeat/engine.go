@@ -170,11 +170,11 @@ func (e *Engine) Hurry(l *Lease) {
 // Update changes a lease in one step. f sees the spec as it now stands, its
 // Deadline that of the last answer, and must not call the engine. If f changes
 // Lease, Pace or Deadline, the lease is due anew, as with Add, and a beat in
-// flight no longer moves its deadline, though it may still end it. Later beats
-// do: what must stay low until a call is answered belongs in Limit. The
-// next beat waits for the one in flight, which counts as unanswered by the pace as
-// it was; where that matters, Add it anew. Update returns false, and has changed nothing, when the lease is
-// not registered or is over.
+// flight no longer moves its deadline. Later beats do: what must stay low until
+// a call is answered belongs in Limit. The next beat waits for the one in flight,
+// which counts as unanswered by the pace as it was; where that matters, Add it
+// anew. Update returns false, and has changed nothing, when the lease is not
+// registered or is over.
 func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -191,7 +191,7 @@ func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	f(&spec)
 	spec.check()
 	moved := spec.Lease != old.Lease || spec.Pace != old.Pace || spec.Deadline != old.Deadline
-	if l.put(spec, l.bounded && !moved && spec.Limit == old.Limit) != nil {
+	if !l.put(spec, l.bounded && !moved && spec.Limit == old.Limit) {
 		return false
 	}
 	if moved {
@@ -266,12 +266,15 @@ func (e *Engine) turn() (pause time.Duration, calls []call) {
 
 // The methods below are called with mu held, but for do.
 
-// sweep ends what is over and collects the warnings that are due.
+// sweep takes out what is over, and collects the callbacks that are due.
 func (e *Engine) sweep(now time.Duration) (calls []call) {
 	for e.events.next() <= now {
 		l, _ := e.events.first()
 		if cause := l.Err(now); cause != nil {
-			calls = e.end(calls, l, cause)
+			e.forget(l)
+			if ended := l.spec.Ended; ended != nil {
+				calls = append(calls, call{l, l.epoch, func() { ended(l, cause) }})
+			}
 			continue
 		}
 		if warn := l.spec.OnWarn; warn != nil {
@@ -279,16 +282,6 @@ func (e *Engine) sweep(now time.Duration) (calls []call) {
 		}
 		l.warned()
 		e.schedule(l)
-	}
-	return calls
-}
-
-// end takes out a lease that is over, and adds its callback to calls.
-func (e *Engine) end(calls []call, l *Lease, cause error) []call {
-	cause = l.finish(cause)
-	e.forget(l)
-	if ended := l.spec.Ended; ended != nil {
-		calls = append(calls, call{l, l.epoch, func() { ended(l, cause) }})
 	}
 	return calls
 }

@@ -186,15 +186,13 @@ func TestABatchOfAFlushIsAnsweredByItself(t *testing.T) {
 			return hang(ctx, key, leases)
 		case "fails":
 			return down(ctx, key, leases)
-		case "gone":
-			return always(Outcome{Gone: errGone})(ctx, key, leases)
 		case "slow":
 			return after(time.Second, renewAll)(ctx, key, leases)
 		}
 		return renewAll(ctx, key, leases)
 	}
 	inFlushes(t, answer, func(w *world, f *flushes) {
-		keys := []string{"fails", "gone", "hangs", "renews", "slow"}
+		keys := []string{"fails", "hangs", "renews", "slow"}
 		leases := map[string]*Lease{}
 		for _, key := range keys {
 			leases[key] = w.add(key, key, w.hold(lease))
@@ -204,7 +202,6 @@ func TestABatchOfAFlushIsAnsweredByItself(t *testing.T) {
 		require.Equal(t, keys, slices.Sorted(slices.Values(f.seen()[0].keys)))
 		require.Equal(t, renewed, leases["renews"].Deadline(), "at once")
 		require.Equal(t, first, leases["slow"].Deadline())
-		w.requireEnd("gone", 3*time.Second, errGone)
 		require.Equal(t, []time.Duration{3 * time.Second}, w.failed("fails"))
 		w.until(4 * time.Second)
 		require.Equal(t, renewed, leases["slow"].Deadline())

@@ -35,7 +35,7 @@
 // believe in its hold from that moment on. When it passes, the hold ends at
 // that moment, whatever is in flight, and what arrives later is ignored. A
 // claim that still waits never ends by its deadline: it is beaten until it is
-// removed, or until the server says that it is gone.
+// removed. Whoever learns otherwise that a lease is over removes it.
 //
 // # Failures
 //
@@ -80,7 +80,8 @@ type Batch struct {
 // outcomes do not count. It may do so on several goroutines, but not after it has returned,
 // and what it does not answer has failed. Beat must return when ctx ends, which it does
 // once no answer is of use any more: after the longest lease among them. Beat must not
-// change the slices.
+// change the slices. It may call Remove for a lease whose end it hears of, before it
+// answers: the outcome for that lease does not count then.
 type Beat func(ctx context.Context, batches []Batch, answer func(i int, outcomes []Outcome, err error))
 
 // Outcome is what the server says about one lease.
@@ -88,9 +89,6 @@ type Outcome struct {
 	// Left is the time left, computed on the server when it answered;
 	// berth.Forever (the largest duration) when nothing bounds it.
 	Left time.Duration
-	// Gone, when not nil, says that the lease is definitely over. The lease
-	// ends with it at once, a claim that still waits included.
-	Gone error
 	// Skip says that nothing is known about this one. Its deadline stays, and
 	// its next turn comes as usual.
 	Skip bool
@@ -138,8 +136,7 @@ type Spec struct {
 	Limit time.Duration
 	// Warn is when OnWarn is called, once. 0 is never.
 	Warn time.Duration
-	// Ended is called once, when the lease is over: with ErrDeadline, with
-	// ErrLimit, or with Outcome.Gone.
+	// Ended is called once, when a hold is over: with ErrDeadline or with ErrLimit.
 	Ended func(l *Lease, cause error)
 	// OnWarn is called at Warn, unless the lease is over by then.
 	OnWarn func(l *Lease)

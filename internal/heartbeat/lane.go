@@ -235,7 +235,7 @@ func (e *Engine) land(b *batch, outcomes []Outcome, err error) (calls []call) {
 		switch {
 		case l.epoch != b.taken[i].epoch: // removed, over, or added anew
 		case err == nil:
-			calls = e.answered(calls, l, b, i, outcomes[i], early, now)
+			e.answered(l, b, i, outcomes[i], early, now)
 		case !b.late:
 			calls = e.failed(calls, l, b, err, now)
 		}
@@ -279,18 +279,16 @@ func (e *Engine) failed(calls []call, l *Lease, b *batch, err error, now time.Du
 
 // answered takes what a batch has learned of its i-th lease, and puts that back if it
 // is still in flight with it.
-func (e *Engine) answered(calls []call, l *Lease, b *batch, i int, out Outcome, early float64, now time.Duration) []call {
+func (e *Engine) answered(l *Lease, b *batch, i int, out Outcome, early float64, now time.Duration) {
 	l.fails = 0
-	cause, moved := out.Gone, l.changes != b.taken[i].changes
+	moved := l.changes != b.taken[i].changes
 	counts := !moved && !out.Skip && b.start >= l.heard // else something newer is known
-	if cause == nil && counts {
-		// The holder may have seen the deadline pass a moment before us.
-		l.heard, cause = b.start, l.answer(b.start, out.Left)
+	if counts {
+		l.heard = b.start
+		l.answer(b.start, out.Left)
 	}
 	due := l.nextDue(b.start, early)
 	switch {
-	case cause != nil:
-		return e.end(calls, l, cause)
 	case !b.late && !moved:
 		l.due = due
 	case b.late && counts && l.dueSlot != 0 && l.due > now:
@@ -302,7 +300,6 @@ func (e *Engine) answered(calls []call, l *Lease, b *batch, i int, out Outcome, 
 	} else {
 		e.putBack(l, b, now)
 	}
-	return calls
 }
 
 // putBack returns a lease from its flight.

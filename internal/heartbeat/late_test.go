@@ -200,16 +200,8 @@ func TestALateAnswerKeepsNoExtensionThatALaterBeatMayTakeBack(t *testing.T) {
 	})
 }
 
-func TestALateEndIsAnEnd(t *testing.T) {
-	inWorld(t, script(after(2*time.Second, always(Outcome{Gone: errGone})), renewAll), func(w *world) {
-		w.add("a", "k", w.hold(lease))
-		w.until(time.Minute)
-		w.requireEnd("a", 5*time.Second, errGone)
-	})
-}
-
 func TestALateAnswerToARemovedLeaseIsIgnored(t *testing.T) {
-	inWorld(t, script(after(2*time.Second, always(Outcome{Gone: errGone})), renewAll), func(w *world) {
+	inWorld(t, script(after(2*time.Second, always(Outcome{Left: time.Second})), renewAll), func(w *world) {
 		l := w.add("a", "k", w.hold(lease))
 		w.until(4700 * ms)
 		w.Remove(l)

@@ -64,7 +64,7 @@ func (l *Lease) Deadline() time.Duration {
 // Err says why the lease is over at the given moment of the clock, and is nil
 // while it is not. It trusts no timer: a hold whose deadline has passed is over
 // from the first call that sees it, and no answer in flight revives it. The
-// Ended callback follows. A claim that waits is over only when it is gone.
+// Ended callback follows. A claim that waits is never over.
 func (l *Lease) Err(now time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,24 +102,16 @@ func (l *Lease) begin(spec Spec) {
 	l.fails = 0
 }
 
-// put replaces the spec, unless the lease is over.
-func (l *Lease) put(spec Spec, bounded bool) (cause error) {
+// put replaces the spec and returns true, unless the lease is over: the holder may see
+// that a moment before the engine does.
+func (l *Lease) put(spec Spec, bounded bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cause == nil {
-		l.spec, l.bounded = spec, bounded
+	if l.cause != nil {
+		return false
 	}
-	return l.cause
-}
-
-// finish sets the cause, unless there is one already, and returns it.
-func (l *Lease) finish(cause error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cause == nil {
-		l.cause = cause
-	}
-	return l.cause
+	l.spec, l.bounded = spec, bounded
+	return true
 }
 
 // lower brings the deadline down to what a renewal that starts now can set: the
@@ -132,24 +124,24 @@ func (l *Lease) lower(now time.Duration) {
 	spec := l.spec
 	spec.Deadline = Deadline(now, spec.Lease+min(spec.Beyond, never-spec.Lease), spec.Lease)
 	if spec.Deadline != 0 && spec.Deadline < moment(l.spec.Deadline) {
-		l.changes++            // no answer from before may raise it again
-		_ = l.put(spec, false) // one that is over stays over
+		l.changes++ // no answer from before may raise it again
+		l.put(spec, false)
 	}
 }
 
 // answer sets the deadline that follows from what the server left of a request
-// that began at start. It returns the cause of a lease that is over.
-func (l *Lease) answer(start, left time.Duration) (cause error) {
+// that began at start.
+func (l *Lease) answer(start, left time.Duration) {
 	spec := l.spec
 	spec.Deadline = Deadline(start, left, spec.Lease)
-	return l.put(spec, spec.Renews && spec.Limit != 0 && left < spec.Lease)
+	l.put(spec, spec.Renews && spec.Limit != 0 && left < spec.Lease)
 }
 
 // warned takes note that OnWarn is being called.
 func (l *Lease) warned() {
 	spec := l.spec
 	spec.Warn = 0
-	_ = l.put(spec, l.bounded) // one that is over stays over
+	l.put(spec, l.bounded)
 }
 
 // next is the moment of the next callback, or never.

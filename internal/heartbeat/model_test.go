@@ -30,7 +30,7 @@ type claimModel struct {
 	early  bool          // it may be beaten again at any time
 	hurt   bool          // its server once did not answer well
 	gone   bool          // the server no longer knows it
-	over   bool          // Ended was called
+	over   bool          // Ended was called, or the beat that heard that it is gone removed it
 	overAt time.Duration // when
 	away   bool          // it was removed
 }
@@ -70,6 +70,10 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 	default:
 		time.Sleep(k.delay)
 	}
+	failed := k.mode == "fails" || k.mode == "hangs" || ctx.Err() != nil
+	if !failed {
+		m.removeGone(leases)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range leases {
@@ -77,7 +81,7 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 			c.until = 0
 		}
 	}
-	if k.mode == "fails" || k.mode == "hangs" || ctx.Err() != nil {
+	if failed {
 		return nil, errDown
 	}
 	outcomes := make([]Outcome, len(leases))
@@ -85,6 +89,23 @@ func (m *model) beat(ctx context.Context, key string, leases []*Lease) ([]Outcom
 		outcomes[i] = m.answer(l.Claim.(*claimModel), k.mode, start, sets[i])
 	}
 	return outcomes, nil
+}
+
+// removeGone removes what the server no longer knows. It is called without mu, which an
+// Update takes under the engine's own.
+func (m *model) removeGone(leases []*Lease) {
+	for _, l := range leases {
+		c := l.Claim.(*claimModel)
+		m.mu.Lock()
+		gone := c.gone && !c.over
+		m.mu.Unlock()
+		if gone {
+			m.engine.Remove(l)
+			m.mu.Lock()
+			c.over, c.overAt = true, m.clock.Now()
+			m.mu.Unlock()
+		}
+	}
 }
 
 // begin checks a call that starts, and notes what it does to the deadlines.
@@ -143,9 +164,6 @@ func (m *model) started(c *claimModel, start time.Duration) {
 // answer is what the server says about a claim, and what must follow from it.
 func (m *model) answer(c *claimModel, mode string, start time.Duration, set int) Outcome {
 	now := m.clock.Now()
-	if c.gone {
-		return Outcome{Gone: errGone}
-	}
 	if mode == "skips" {
 		return Outcome{Skip: true}
 	}
@@ -173,12 +191,9 @@ func (m *model) ended(c *claimModel, cause error) {
 	defer m.mu.Unlock()
 	now := m.clock.Now()
 	switch {
+	case c.gone && c.over && c.overAt == now: // it was removed when this call had begun
 	case c.over || c.away:
 		m.broken("ended again, or after it was removed")
-	case errors.Is(cause, errGone):
-		if !c.gone {
-			m.broken("gone without the server saying so")
-		}
 	case !c.spec.Ends:
 		m.broken("a claim that waits ended by %v", cause)
 	case now != c.ends():
@@ -246,7 +261,7 @@ func (m *model) anew(t *rapid.T, c *claimModel) {
 	c.change, c.since, c.limits, c.early = now, now, false, false
 	c.until = 0
 	c.set++
-	c.hurt = c.gone || m.keys[c.key].mode != "works"
+	c.hurt = m.keys[c.key].mode != "works"
 	spec := c.spec
 	m.mu.Unlock()
 	m.engine.Add(&c.Lease, c.key, spec)
@@ -293,7 +308,7 @@ func (m *model) remove(c *claimModel) {
 func (m *model) forget(c *claimModel) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c.gone, c.hurt = true, true
+	c.gone = true
 }
 
 func (m *model) grant(c *claimModel) {

@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,16 +121,6 @@ func TestUpdateOfSomethingElseDuringAFlightLetsTheAnswerCount(t *testing.T) {
 	})
 }
 
-func TestGoneCountsDespiteAnUpdateDuringTheFlight(t *testing.T) {
-	inWorld(t, after(time.Second, always(Outcome{Gone: errGone})), func(w *world) {
-		l := w.add("a", "k", w.hold(lease))
-		w.until(3500 * ms)
-		w.Update(l, func(s *Spec) { s.Deadline = time.Hour })
-		w.until(4 * time.Second)
-		w.requireEnd("a", 4*time.Second, errGone)
-	})
-}
-
 func TestHoldThatBecomesForeverLetsOthersEnd(t *testing.T) {
 	inWorld(t, down, func(w *world) {
 		provisional := w.add("provisional", "k", w.hold(lease))
@@ -184,9 +175,7 @@ func TestRemovedLeaseIsLeftAlone(t *testing.T) {
 }
 
 func TestRemoveDuringAFlight(t *testing.T) {
-	for name, answer := range map[string]server{
-		"answered": renewAll, "gone": always(Outcome{Gone: errGone}), "failed": down,
-	} {
+	for name, answer := range map[string]server{"answered": renewAll, "failed": down} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, after(100*ms, answer), func(w *world) {
 				l := w.add("a", "k", w.hold(lease))
@@ -203,15 +192,46 @@ func TestRemoveDuringAFlight(t *testing.T) {
 	}
 }
 
+// As a claim does that an answer ends.
+func TestALeaseThatBeatRemovesBeforeItAnswersStaysRemoved(t *testing.T) {
+	for name, trip := range map[string]time.Duration{"in time": 100 * ms, "late": 1600 * ms} {
+		t.Run(name, func(t *testing.T) {
+			var remove func(*Lease)
+			inWorld(t, after(trip, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+				for _, l := range leases {
+					if l.Claim != "other" {
+						remove(l)
+					}
+				}
+				return renewAll(ctx, key, leases)
+			}), func(w *world) {
+				remove = w.Remove
+				hold, claim := w.add("hold", "k", w.hold(lease)), w.add("claim", "k", w.claim(lease))
+				other := w.add("other", "k", w.hold(lease))
+				w.until(time.Minute)
+				w.requireAlive("hold", "claim", "other")
+				require.Equal(t, lease-92*ms, hold.Deadline())
+				require.Equal(t, lease-92*ms, claim.Deadline())
+				require.ElementsMatch(t, []string{"hold", "claim", "other"}, w.calls()[0].claims)
+				for _, call := range w.calls()[1:] {
+					require.Equal(t, []string{"other"}, call.claims)
+				}
+				w.Remove(other)
+				w.until(2 * time.Minute) // what is in flight is back
+				w.requireNothingLeft()
+			})
+		})
+	}
+}
+
 func TestAddedAnewIgnoresTheOldFlight(t *testing.T) {
-	inWorld(t, script(after(100*ms, always(Outcome{Gone: errGone})), renewAll), func(w *world) {
+	inWorld(t, after(100*ms, renewAll), func(w *world) {
 		l := w.add("a", "k", w.claim(lease))
 		w.until(3050 * ms)
 		w.addTo(l, "k", w.claim(lease)) // it asked again, and stands again
-		w.until(time.Minute)
-		w.requireAlive("a")
-		require.NoError(t, l.Err(w.clock.Now()))
-		require.Equal(t, []time.Duration{3000 * ms, 6050 * ms}, w.times()[:2])
+		w.until(6050 * ms)
+		require.Equal(t, Deadline(3050*ms, lease, lease), l.Deadline())
+		require.Equal(t, []time.Duration{3000 * ms, 6050 * ms}, w.times())
 	})
 }
 
@@ -256,7 +276,7 @@ func requireTurns(t *testing.T, w *world, want map[string][]time.Duration) {
 }
 
 func TestAddedAnewAtAnotherPaceLeavesItsLane(t *testing.T) {
-	inWorld(t, script(after(1400*ms, always(Outcome{Gone: errGone})), renewAll), func(w *world) {
+	inWorld(t, script(after(1400*ms, always(Outcome{Left: lease})), renewAll), func(w *world) {
 		l := w.add("a", "k", w.claim(lease))
 		w.until(3 * time.Second)
 		w.addTo(l, "k", w.hold(900*ms))                           // granted while its beat as a waiter hangs
