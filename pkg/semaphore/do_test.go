@@ -41,6 +41,7 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 			err = do(ctx, &semaphore.AcquireOptions{MaxWait: ms}, func(context.Context) error { t.Error("it ran"); return nil })
 			require.ErrorIs(t, err, berth.ErrNotAcquired, name)
 			require.NoError(t, p.Release(ctx))
+			w.RequireIdle() // the claim that left is removed in the background
 		}
 	})
 }
