@@ -70,8 +70,11 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	outcomes = make([]heartbeat.Outcome, len(b.Claims))
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, b.seen[i], round.Status[i])
-		if fx.has(doTime) {
-			e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: b.seen[i].version})
+		answer := timing{start: start, left: fx.left, confirmed: true, version: b.seen[i].version}
+		if m := c.see(); fx.has(doTime) {
+			e.retime(c, answer)
+		} else if fx.has(doUse) && m.holds() && c.part.Load() != nil {
+			e.relimit(c, answer)
 		}
 		outcomes[i] = fx.outcome()
 		if fx.has(doRestore) && c.calls.TryLock() {
@@ -146,11 +149,7 @@ func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effec
 	case evSaysHeld:
 		ev.stale = c.part.Load().seen() != seen.version
 	}
-	fx := e.on(c, ev)
-	if ev.kind == evSaysHeld && fx.has(doUse) && c.part.Load() != nil {
-		fx.do |= doTime // the answer says something to its owner's group
-	}
-	return fx
+	return e.on(c, ev)
 }
 
 // heard is the event of a word.
@@ -202,6 +201,8 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 			ev.kind = evRestored
 		case evSaysHeld:
 			ev.kind = evRestoredHeld // the next beat says how much is left
+		case evSaysEnded:
+			ev.cause = berth.ErrReleased
 		}
 		fx := e.on(c, ev)
 		outcomes[at[i]] = fx.outcome()

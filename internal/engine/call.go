@@ -163,7 +163,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	case fx.has(doRestore):
 		_, err := e.restore(ctx, c.Name, []*Claim{c})
 		return false, err
-	case fx.has(doUse) && m.holds():
+	case fx.has(doUse) && c.holds():
 		e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: seen.version})
 	default:
 		overtaken = m.holds()

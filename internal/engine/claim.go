@@ -52,9 +52,14 @@ type Claim struct {
 	// nothing that another call could undo.
 	calls turns
 
+	// doing is held from when an event is taken until what follows is done, but for telling the
+	// observer: the deadline of a grant must not be set after the caller has the handle, nor
+	// before the place has been kept that it takes. It is taken before Engine.mu.
+	doing sync.Mutex
+
 	mu     sync.Mutex    // on, see and time alone take it
 	m      machine       // guarded by mu
-	signal chan struct{} // guarded by mu: something has changed. It has room for one, and is there once the claim waits
+	signal chan struct{} // something has changed. It has room for one; it is set once, under mu, before anybody wakes
 
 	part atomic.Pointer[member] // of its owner's group, nil for none; Engine.member alone sets it
 
@@ -106,6 +111,12 @@ func (c *Claim) time(spec *heartbeat.Spec, g timing) {
 		spec.Deadline = min(spec.Deadline, before)
 	}
 	spec.Limit = part.bounds(spec.Limit)
+}
+
+// holds says whether the claim holds, as far as is known.
+func (c *Claim) holds() bool {
+	m := c.see()
+	return m.holds()
 }
 
 // wake signals without blocking. A claim that does not wait yet looks at itself

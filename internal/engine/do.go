@@ -16,13 +16,16 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 		cancel()
 		ended := h.Err()
 		over := ended != nil
-		switch end := h.c.see().end; {
-		case !over || end.final && end.result == nil: // or released or detached by f
+		m := h.c.see()
+		byClose := m.grant.loose && !errors.Is(m.end.err, berth.ErrReleased)
+		switch end := m.end; {
+		case !over || end.final && end.result == nil && !byClose: // or released or detached by f
 			_, told := errors.AsType[*berth.EndError](h.Release(ctx))
 			ended = nil
 			if told { // it had ended, and nobody here had heard of it yet
 				ended = h.c.see().end.result
 			}
+		case byClose:
 		case end.final: // f has released it, and was told of an end
 			ended = end.result
 		default:

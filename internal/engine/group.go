@@ -27,6 +27,8 @@ type group struct {
 	holding int           // guarded by mu: how many of them are granted
 	least   time.Duration // guarded by mu: the common deadline is no nearer, even when all of going have run
 	floor   time.Duration // guarded by mu: nor does any release from here bring it nearer than this
+	said    time.Duration // guarded by mu: the common deadline, by the answer to the newest call
+	told    time.Duration // guarded by mu: when that call was sent
 	going   []*member     // guarded by mu: whose releases are not answered
 	version int           // guarded by mu: how often a release began to take back, or was answered
 	changed time.Duration // guarded by mu: when that last was
@@ -35,11 +37,12 @@ type group struct {
 // member is a claim's part in its owner's group, nil for a claim without one: then its
 // methods do nothing.
 type member struct {
-	id     string
-	group  *group
-	holds  bool          // guarded by group.mu: it is granted
-	before time.Duration // guarded by group.mu: what was left before the claim was asked for
-	noted  int           // guarded by group.mu: the version then; before counts in no later one
+	id      string
+	group   *group
+	limited bool          // what its answers say may be a limit of its own
+	holds   bool          // guarded by group.mu: it is granted
+	before  time.Duration // guarded by group.mu: what was left before the claim was asked for
+	noted   int           // guarded by group.mu: the version then; before counts in no later one
 
 	// Of its release, from before the first attempt until it is answered. The release
 	// outlives the handles that it lowers: a hold may be taken up anew, with its id.
@@ -70,7 +73,7 @@ func nearer(at, by time.Duration) time.Duration {
 }
 
 func newGroup(key groupKey) *group {
-	return &group{key: key, least: past, floor: past, changed: past}
+	return &group{key: key, least: past, floor: past, said: never, told: past, changed: past}
 }
 
 // unused is the most that the member's release takes back if it runs at a moment or later.
@@ -79,13 +82,20 @@ func (m *member) unused(at time.Duration) time.Duration {
 }
 
 // learns takes what a call that began at start has said of the common deadline, and what the
-// outermost entry's own lease gives, which nobody takes back. mu is held.
-func (g *group) learns(start, deadline, renewed time.Duration) {
-	for _, m := range g.going {
-		deadline = nearer(deadline, m.unused(start)) // each takes back its own
-	}
+// outermost entry's own lease gives, which nobody takes back. The answer to the newest call may
+// say less than was known: a failover may have lost what was added or renewed. mu is held.
+func (m *member) learns(start, deadline, renewed time.Duration) {
+	g := m.group
 	g.floor = max(g.floor, renewed)
-	g.least = max(g.least, g.floor, deadline)
+	if start >= g.told && !m.limited {
+		g.said, g.told = deadline, start
+	}
+	g.floor, g.least = min(g.floor, g.said), min(g.least, g.said)
+	left := min(deadline, g.said)
+	for _, gone := range g.going {
+		left = nearer(left, gone.unused(start)) // each takes back its own
+	}
+	g.least = max(g.least, g.floor, left)
 }
 
 // takesFrom says whether a release that is not answered may take something back from a
@@ -94,7 +104,7 @@ func (g *group) takesFrom(id string) bool {
 	return slices.ContainsFunc(g.going, func(m *member) bool { return slices.Contains(m.of, id) })
 }
 
-// turns begins another version: what was noted before is too much, and what is answered to a call
+// changes begins another version: what was noted before is too much, and what is answered to a call
 // that was sent before may be. mu is held.
 func (g *group) changes(now time.Duration) { g.version, g.changed = g.version+1, max(g.changed, now) }
 
@@ -114,10 +124,10 @@ func (m *member) enters(start, deadline, renewed time.Duration) {
 	g := m.group
 	m.holds = true
 	if g.holding++; g.holding == 1 {
-		g.least, g.floor = past, past
+		g.least, g.floor, g.told = past, past, past
 		g.changes(start)
 	}
-	g.learns(start, deadline, renewed)
+	m.learns(start, deadline, renewed)
 }
 
 // adopted takes the answer that the claim was taken up again, to a call that began at start,
@@ -179,7 +189,7 @@ func (m *member) heard(seen int, start, deadline, renewed time.Duration) bool {
 	if m.group.version != seen {
 		return false
 	}
-	m.group.learns(start, deadline, renewed)
+	m.learns(start, deadline, renewed)
 	return true
 }
 
@@ -196,7 +206,7 @@ func (m *member) leaves(now, by, since time.Duration, of []string) bool {
 	}
 	least := max(g.floor, nearer(g.least, m.unused(now)))
 	if m.noted == g.version {
-		least = max(least, m.before)
+		least = max(least, min(m.before, g.said))
 	}
 	m.of, g.least, g.going = of, least, append(g.going, m)
 	g.changes(now)

@@ -237,8 +237,22 @@ func TestALaterHolderMakesNoTurnOlder(t *testing.T) {
 // An entry has limits of its own, which say nothing of the others.
 func TestAnAnswerThatGivesLessLowersNothing(t *testing.T) {
 	g, o := outerOf5s()
+	o.limited = true
 	o.told(sec, 2*sec)
 	require.Equal(t, 5*sec, g.least)
+}
+
+// A failover may have lost what an entry had added, or a renewal: the answers since say so.
+func TestALossIsKnownToTheCeiling(t *testing.T) {
+	g, o := outerOf5s()
+	i, lost := g.entry("inner", 0, 25*sec), g.entry("lost", 0, 45*sec)
+	o.told(0, 45*sec)
+	o.told(sec, 25*sec)
+	lost.ends()
+	require.True(t, i.leaves(sec, 20*sec, sec, []string{"outer"}))
+	require.Equal(t, 5*sec, o.ceiling())
+	o.told(0, 45*sec)
+	require.Equal(t, 5*sec, o.ceiling(), "an older call says nothing")
 }
 
 // While none of its entries is here, those of other nodes may give back.

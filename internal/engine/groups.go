@@ -41,7 +41,7 @@ func (e *Engine) makeGroup(key groupKey) {
 			if known := other.see(); known.holds() {
 				now := timing{start: e.clock.Now(), confirmed: known.grant.confirmed}
 				deadline, _ := known.tells(now, spec)
-				m.heard(g.version, now.start, deadline, past)
+				m.heard(m.seen(), past-1, deadline, past) // older than any answer, which may say more or less
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func (e *Engine) makeGroup(key groupKey) {
 func (e *Engine) member(c *Claim) *member {
 	m := c.part.Load()
 	if g := e.groups[c.groupKey()]; m == nil && g != nil {
-		m = &member{id: c.ID, group: g}
+		m = &member{id: c.ID, group: g, limited: c.Record.MaxHold > 0}
 		c.part.Store(m)
 		g.claims = append(g.claims, c)
 	}

@@ -28,6 +28,8 @@ func (e *Engine) look(ctx context.Context, c *Claim) effects {
 	h, ev := &c.handle, &event{kind: evLook, now: e.clock.Now()}
 	h.e, h.c, h.caller, h.waited = e, c, ctx, c.waited(ev.now)
 	outdated := e.outdated()
+	c.doing.Lock()
+	defer c.doing.Unlock()
 	e.mu.Lock()
 	if e.closed || outdated {
 		e.mu.Unlock()

@@ -16,7 +16,7 @@ const (
 
 // kind is what happens to a claim. What an own call's answer says counts only where no call
 // that was sent later was answered before; evSaysTooHeavy and evSaysEnded are final, and count
-// always.
+// all the same.
 type eventKind uint8
 
 const (

@@ -132,7 +132,7 @@ func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 	return parting, err
 }
 
-// remove removes a claim that has no handle, in whatever state it is. It waits for the
+// remove removes a claim of which no handle is to be released, in whatever state it is. It waits for the
 // claim's call in flight.
 func (e *Engine) remove(c *Claim) {
 	c.calls.Lock()

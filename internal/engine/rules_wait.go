@@ -92,6 +92,7 @@ func proves(m *machine, ev event) effects {
 func keeps(m *machine, ev event) effects {
 	if m.news.secret != "" && ev.text == m.news.secret {
 		m.news.pushed, m.news.fresh = ev.gift, true
+		m.news.pushes++
 	}
 	return effects{}
 }
@@ -148,11 +149,12 @@ func marks(m *machine, ev event) effects {
 	if ev.beats {
 		m.news.sent = ev.start
 	}
-	return effects{seen: sight{known: m.news.known}}
+	return effects{seen: sight{pushes: m.news.pushes, known: m.news.known}}
 }
 
-// stays makes the place good for another wait lease.
+// stays makes the place good for another wait lease. It denies the pushes from before the call.
 func stays(m *machine, ev event) effects {
+	m.news.fresh = m.news.fresh && ev.seen.pushes < m.news.pushes
 	m.place.heard, m.place.left = ev.start, ev.left
 	m.notBegun(ev.start)
 	return effects{do: doUse, left: ev.left}

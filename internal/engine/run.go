@@ -23,6 +23,8 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 	if ev.now == 0 {
 		ev.now = e.clock.Now()
 	}
+	c.doing.Lock()
+	defer c.doing.Unlock()
 	fx := c.on(ev)
 	e.perform(c, ev, &fx)
 	return fx
@@ -65,10 +67,6 @@ func (e *Engine) join(c *Claim, ev *event) {
 	spec := e.waits
 	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.left, c.Record.Wait)
 	e.beats.Add(&c.lease, c.Name, spec)
-	if c.see().phase == ended {
-		e.forget(c) // given up in between
-		return
-	}
 	e.hub.Start()
 	if ev.epoch != e.hub.Epoch() {
 		// A subscription came in between: a push may have been lost before it.
@@ -90,14 +88,21 @@ func (e *Engine) keep(c *Claim, start, left time.Duration) {
 	}
 	c.time(&spec, timing{start: start, left: left, most: c.most, confirmed: m.grant.confirmed})
 	e.beats.Add(&c.lease, c.Name, spec)
-	if c.see().phase == ended {
-		e.forget(c) // given up in between
-	}
 }
 
 // retime gives the heartbeat a hold's new deadlines.
 func (e *Engine) retime(c *Claim, g timing) {
 	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) { c.time(spec, g) })
+}
+
+// relimit tells a hold's group what an answer says, and sets what that leaves of the hold. The
+// deadline is for the heartbeat to set.
+func (e *Engine) relimit(c *Claim, g timing) {
+	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) {
+		all := *spec
+		c.time(&all, g)
+		spec.Limit = all.Limit
+	})
 }
 
 // tell tells the observer what became of a claim, if anything.

@@ -64,7 +64,8 @@ type news struct {
 	sent     time.Duration // when the last heartbeat was sent that may run yet, 0 for none
 	secret   string        // what a push proves itself by, "" until a record has it
 	pushed   gift          // what the last push said
-	fresh    bool          // that push has not been made use of
+	pushes   int           // how many pushes have come
+	fresh    bool          // the last one has not been made use of, nor has an answer denied it
 	known    int           // how often what it holds has become known; it orders answers, which time would not
 	doubt    bool          // it was asked for or restored again: a push may be about an earlier grant
 	swapping bool          // a call that exchanges what it holds is under way
@@ -99,6 +100,7 @@ type timing struct {
 // sight is what was known of a claim when a call was sent. The answer is as old as that: a
 // push may have overtaken it.
 type sight struct {
+	pushes  int // of news
 	known   int // of news
 	version int // of its owner's group
 }

@@ -153,8 +153,8 @@ func Margin(lease time.Duration) time.Duration {
 }
 
 // Deadline returns the local deadline of a lease of which left was left when
-// the server answered a request, or the attempt of it that was answered, that was sent at
-// start. It is 0, for none, when left is berth.Forever or as good as that.
+// the server answered a call that was sent at start; of a call in attempts, the attempt that
+// was answered. It is 0, for none, when left is berth.Forever or as good as that.
 func Deadline(start, left, lease time.Duration) time.Duration {
 	if left >= never-start {
 		return 0

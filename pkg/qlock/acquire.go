@@ -104,7 +104,7 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	}
 }
 
-// request is one Lock or LockAll: what all its claims share.
+// request is one Lock or LockAll: what all its claims share, but for the draw.
 type request struct {
 	LockOptions
 	c       *Client
@@ -140,15 +140,16 @@ func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, name
 	}
 	_, ends := ctx.Deadline()
 	r.endless = !ends && r.MaxWait == 0 && r.MaxAttempts == 0
-	if r.Access == Random {
-		r.draw = rand.Uint32()
-	}
 	r.start, r.bound = c.clock.Now(), r.attempts()
 	return r, settings.Text("owner", r.owner)
 }
 
-// claim makes the claim for one of the names.
+// claim makes the claim for one of the names. A Random one has a draw of its own.
 func (r *request) claim(n *node, name string) *engine.Claim {
+	if r.Access == Random {
+		own := *r
+		own.draw, r = rand.Uint32(), &own
+	}
 	return &engine.Claim{
 		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && r.MaxAttempts != 1, Capacity: 1, Attrs: r.Attrs,
 		QueueTTL: r.QueueTTL, Extends: r.extends(), Request: r,
