@@ -170,6 +170,19 @@ func TestDoTellsOfAnEndThatOnlyItsReleaseHasHeardOf(t *testing.T) {
 	}
 }
 
+func TestDoOfALooseHoldTellsThatCloseHasEndedIt(t *testing.T) {
+	onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {
+		h := take(t, e)
+		h.Loosen()
+		err := h.Do(context.Background(), func(ctx context.Context) error {
+			go func() { _ = e.Close(context.Background()) }()
+			<-ctx.Done()
+			return nil
+		})
+		require.ErrorIs(t, err, berth.ErrClosed)
+	})
+}
+
 // Its function has ended its context itself: the caller has not left.
 func TestDoOfWhatItsFunctionGaveBackMatchesNoEndOfAContext(t *testing.T) {
 	onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {
