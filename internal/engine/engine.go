@@ -87,6 +87,7 @@ type Engine struct {
 	claims   map[string]*Claim   // guarded by mu: all that are not ended
 	lines    map[string]*line    // guarded by mu: the names on which a claim waits
 	groups   map[groupKey]*group // guarded by mu: of owners of whom an entry here may extend
+	many     int                 // guarded by mu: at how many of them those that nobody needs are dropped
 	adopting int                 // guarded by mu: the calls between Begin and End
 	closed   bool                // guarded by mu
 	work     sync.WaitGroup      // calls and goroutines; Add only under mu while not closed, or inside one that counts

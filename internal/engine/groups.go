@@ -30,6 +30,10 @@ func (e *Engine) joinGroup(c *Claim) {
 // makeGroup makes a group of the claims that are here already. None of these extends, so
 // no release from here takes back what they have. It is called with Engine.mu held.
 func (e *Engine) makeGroup(key groupKey) {
+	if len(e.groups) >= e.many { // what is left of releases that were never answered
+		e.dropGroups()
+		e.many = max(2*len(e.groups), 16)
+	}
 	g := newGroup(key)
 	e.groups[key] = g
 	for _, other := range e.claims {
@@ -143,8 +147,7 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if err != nil {
-			e.dropGroups() // it may run yet: believe no more than what it leaves
-			return
+			return // it may run yet: believe no more than what it leaves
 		}
 		for _, id := range m.answered(e.clock.Now()) {
 			if other := e.claims[id]; other != nil {

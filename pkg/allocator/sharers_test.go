@@ -185,3 +185,23 @@ func TestASharerThatDiesLeavesTheOthersAlone(t *testing.T) {
 		require.Equal(t, 2, w.inspect().Holders)
 	})
 }
+
+// Its limit may have been lowered since: others hold it still.
+func TestAResourceDoesNotRestWhileOthersHoldIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.addFor(2, "a")
+		first := w.node().takes("a", nil)
+		second := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second}).takes("a", nil)
+		w.addFor(1, "a")
+		w.release(second)
+		info := w.status("a")
+		require.Equal(t, allocator.Leased, info.State)
+		require.Len(t, info.Holders, 1)
+		w.Advance(2 * time.Second)
+		_, err := w.node().TryAllocate(context.Background(), nil)
+		require.ErrorIs(t, err, berth.ErrBusy, "the first one holds it")
+		w.release(first)
+		w.Advance(2 * time.Second)
+		w.requireIdle()
+	})
+}

@@ -28,7 +28,7 @@ local function quick_return(t, v, top, keys, linger, node, claim, stays, asked)
     local from = string.find(item_gap .. claims, item_gap .. mine, 1, true)
     others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
   end
-  if not item or not score or not others or cooldown ~= "0" and most ~= "1" then
+  if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "") then
     return nil
   end
 
