@@ -157,8 +157,8 @@ func tableText() string {
 		for _, r := range course[k] {
 			if name := r.name(); r != nil && !told[name] {
 				told[name] = true
-				does := strings.ReplaceAll(strings.TrimPrefix(texts[name], name+" "), "\n", " ")
-				fmt.Fprintf(&text, "- **%s** %s\n", words(name), strings.TrimSpace(does))
+				does, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(texts[name], name+" "), "\n", " "), ". ")
+				fmt.Fprintf(&text, "- **%s** %s.\n", words(name), strings.TrimRight(does, " ."))
 			}
 		}
 	}
