@@ -223,3 +223,15 @@ func TestADroppedHoldIsGivenBackInTheBackground(t *testing.T) {
 		require.Equal(t, 1, released)
 	})
 }
+
+func TestAContextWithinAHoldThatHasEndedHasEnded(t *testing.T) {
+	onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {
+		h := take(t, e)
+		require.NoError(t, h.Release(context.Background()))
+		for range 100 { // by chance it may have, all the same
+			inner, cancel := h.Within(context.Background())
+			require.ErrorIs(t, context.Cause(inner), berth.ErrReleased)
+			cancel()
+		}
+	})
+}

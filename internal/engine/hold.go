@@ -169,6 +169,9 @@ func (h *Hold) Mark(ctx context.Context) context.Context {
 func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(h.Mark(ctx))
 	held := h.Context()
+	if held.Err() != nil {
+		cancel(context.Cause(held)) // at once: AfterFunc takes its time
+	}
 	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
 	return inner, func() {
 		stop()

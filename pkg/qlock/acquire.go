@@ -104,38 +104,46 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	}
 }
 
-// request is one Lock or LockAll: what all its claims share, but for the draw.
+// request is one Lock or LockAll: what all its claims share.
 type request struct {
 	LockOptions
 	c       *Client
 	owner   string
 	wait    bool
 	endless bool          // the wait has no end
-	draw    uint32        // where a Random claim stands: it comes with the call, so that a replay is equal
 	start   time.Duration // of the call, on the client's clock
 	bound   time.Duration // of all attempts together, 0 for none
 }
 
+// ask is what only lock_acquire takes of a claim.
+type ask struct {
+	access   Access
+	conflict Conflict
+	draw     uint32 // where a Random claim stands: it comes with the call, so that a replay is equal
+	endless  bool   // the wait has no end
+	single   bool   // one attempt, which never waits
+}
+
 // request checks the arguments of a call for locks of these names.
-func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, names ...string) (*request, error) {
+func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, names ...string) (r request, err error) {
 	if opts == nil {
 		opts = &LockOptions{}
 	}
 	for _, name := range names {
 		if err := keyspace.CheckName(name); err != nil {
-			return nil, err
+			return r, err
 		}
 	}
 	if opts.MaxAttempts == 0 && (opts.RetryDelay != 0 || opts.RetryJitter != 0) {
-		return nil, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
+		return r, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
 	}
-	r := &request{LockOptions: opts.withDefaults(&c.cfg), c: c, owner: berth.Owner(ctx), wait: wait}
+	r = request{LockOptions: opts.withDefaults(&c.cfg), c: c, owner: berth.Owner(ctx), wait: wait}
 	if err := r.validate(); err != nil {
-		return nil, err
+		return r, err
 	}
 	if !wait {
 		if err := r.validateTry(); err != nil {
-			return nil, err
+			return r, err
 		}
 	}
 	_, ends := ctx.Deadline()
@@ -144,15 +152,15 @@ func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, name
 	return r, settings.Text("owner", r.owner)
 }
 
-// claim makes the claim for one of the names. A Random one has a draw of its own.
+// claim makes the claim for one of the names.
 func (r *request) claim(n *node, name string) *engine.Claim {
+	q := &ask{access: r.Access, conflict: r.Conflict, endless: r.endless, single: r.MaxAttempts == 1}
 	if r.Access == Random {
-		own := *r
-		own.draw, r = rand.Uint32(), &own
+		q.draw = rand.Uint32()
 	}
 	return &engine.Claim{
-		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && r.MaxAttempts != 1, Capacity: 1, Attrs: r.Attrs,
-		QueueTTL: r.QueueTTL, Extends: r.extends(), Request: r,
+		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && !q.single, Capacity: 1, Attrs: r.Attrs,
+		QueueTTL: r.QueueTTL, Extends: r.extends(), Request: q,
 		Record: engine.Record{
 			Weight: 1, Wait: r.c.cfg.Lease, Lease: r.Lease, MaxHold: r.MaxHold,
 			NoRenew: r.NoRenew || r.Lease == berth.Forever, Phase: 'w', Priority: r.Priority,

@@ -51,18 +51,18 @@ const (
 // acquireArgs are what only lock_acquire takes: whether the claim may wait, and how it asks, as
 // scripts/owner/ask.lua reads it.
 func acquireArgs(c *engine.Claim) (wait string, own []string) {
-	q, _ := c.Request.(*request) // none for the trial of Check
+	q, _ := c.Request.(*ask) // none for the trial of Check
 	if q == nil {
 		return line.Flag(c.MayWait), []string{""}
 	}
-	wait, ask := line.Flag(c.MayWait), ""
+	wait, text := line.Flag(c.MayWait), ""
 	if c.MayWait && q.endless {
 		wait = "2"
 	}
-	if owner := c.Record.Owner; owner != "" || q.Access != Queued {
-		ask = fmt.Sprintf("%s %s %d %s", q.Conflict, q.Access, q.draw, owner)
+	if owner := c.Record.Owner; owner != "" || q.access != Queued {
+		text = fmt.Sprintf("%s %s %d %s", q.conflict, q.access, q.draw, owner)
 	}
-	return wait, []string{ask}
+	return wait, []string{text}
 }
 
 // acquireReply reads what only lock_acquire says.
@@ -71,8 +71,8 @@ func acquireReply(c *engine.Claim, a engine.Answer, extra string) (_ engine.Answ
 	if extra != "" {
 		a.Entry, err = entry(extra)
 	}
-	q, _ := c.Request.(*request)
-	if r := a.Refused; r != nil && q != nil && q.MaxAttempts == 1 && (r.Reason == berth.ReasonHeld || r.Reason == berth.ReasonQueuedAhead) {
+	q, _ := c.Request.(*ask)
+	if r := a.Refused; r != nil && q != nil && q.single && (r.Reason == berth.ReasonHeld || r.Reason == berth.ReasonQueuedAhead) {
 		r.Reason = berth.ReasonAttempts
 	}
 	return a, err
