@@ -48,8 +48,8 @@ type Claim struct {
 	most   time.Duration   // of a hold that was taken up: its first deadline is no later than this, 0 for no bound
 
 	// calls is held while a script of this claim is in flight, so that they are
-	// sent one after the other, until an attempt counts as unanswered. Batched heartbeats do not take it: they decide
-	// nothing that another call could undo.
+	// sent one after the other, until an attempt counts as unanswered. Batched heartbeats
+	// do not take it: they decide nothing that another call could undo.
 	calls turns
 
 	// doing is held from when an event is taken until what follows is done, but for telling the

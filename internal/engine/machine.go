@@ -14,7 +14,7 @@ const (
 	phases
 )
 
-// kind is what happens to a claim. What an own call's answer says counts only where no call
+// eventKind is what happens to a claim. What an own call's answer says counts only where no call
 // that was sent later was answered before; evSaysTooHeavy and evSaysEnded are final, and count
 // all the same.
 type eventKind uint8

@@ -55,8 +55,8 @@ type terms struct {
 	since    time.Duration // when the first of these was sent
 }
 
-// news is what tells which of two news is newer. Whatever is sent or heard of the claim
-// changes it.
+// news tells which of two things heard of a claim is the newer one. Whatever is sent or
+// heard of the claim changes it.
 type news struct {
 	asked    bool          // an attempt of its acquire was sent
 	lost     bool          // an attempt, or a restore, went unanswered: it may run yet
@@ -87,8 +87,8 @@ type gift struct {
 	resource string // "" where the primitive has no resources
 }
 
-// timing is what is known of how long a hold lasts: what an own call that began at start said is left.
-// Below 0 is without end.
+// timing is what is known of how long a hold lasts: what an own call that began at start
+// said is left. Below 0 is without end.
 type timing struct {
 	start     time.Duration
 	left      time.Duration
