@@ -12,8 +12,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
 	"github.com/berth-go/berth/test/bench/server"
 )
 
@@ -189,6 +192,35 @@ func TestEveryStepIsTheScriptsThatItSays(t *testing.T) {
 		require.NoError(t, errs[i], s.name)
 		require.InDelta(t, s.scripts, scripts[i], 0, "%s: %v", s.name, ran[i])
 	}
+}
+
+// A step is settled when its scripts have run, and not when the server has asked for their sources.
+func TestAScriptThatTheServerDoesNotKnowIsCountedOnceItHasRun(t *testing.T) {
+	addr, stop, err := server.Start(t.Context())
+	require.NoError(t, err)
+	m, err := newMachine(addr, nothing{}, stop)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.close()) }()
+	p := probe{machine: m, ctx: t.Context()}
+	n, err := p.node()
+	require.NoError(t, err)
+	defer n.Close()
+	library, err := scriptkit.Parse(scripts.FS)
+	require.NoError(t, err)
+	s := library.Scripts()[0]
+	known := func() rueidis.Completed { return n.B().Evalsha().Sha1(s.SHA).Numkeys(0).Build() }
+
+	for range 2 {
+		require.ErrorContains(t, n.Do(t.Context(), known()).Error(), "NOSCRIPT")
+		require.ErrorContains(t, n.DoMulti(t.Context(), known(), known())[1].Error(), "NOSCRIPT")
+	}
+	require.Zero(t, n.sent.Load())
+	require.Zero(t, n.answered.Load())
+	n.Do(t.Context(), n.B().Eval().Script(s.Source).Numkeys(0).Build()) // it refuses to run without keys
+	n.DoMulti(t.Context(), known(), n.B().Ping().Build())
+	require.EqualValues(t, 2, n.sent.Load())
+	require.EqualValues(t, 2, n.answered.Load())
+	require.Equal(t, []map[string]int{{s.Name: 2}}, p.ran())
 }
 
 // scriptsOf runs a step on a server of its own. ran are the scripts that its clients have called.

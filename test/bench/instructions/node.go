@@ -28,7 +28,7 @@ func quiet(addr string) rueidis.ClientOption {
 // claim has joined a line.
 type node struct {
 	rueidis.Client
-	names      map[string]string // of the scripts, by their checksums
+	names      map[string]string // of the scripts, by their checksums and by their sources
 	sent       atomic.Int64      // how many scripts were sent
 	answered   atomic.Int64      // how many scripts were answered
 	renewed    atomic.Int64      // how many of them renew
@@ -55,7 +55,7 @@ func (p *probe) node() (*node, error) {
 		queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1),
 	}
 	for _, s := range library.Scripts() {
-		n.names[s.SHA] = s.Name
+		n.names[s.SHA], n.names[s.Source] = s.Name, s.Name
 	}
 	p.nodes = append(p.nodes, n)
 	return n, nil
@@ -63,39 +63,56 @@ func (p *probe) node() (*node, error) {
 
 // Do runs a command, as the client below does.
 func (n *node) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	ran, renewed := n.count(cmd) // before Do, which gives cmd to others
+	ran := n.send(cmd) // before Do, which gives cmd to others
 	result := n.Client.Do(ctx, cmd)
-	n.answered.Add(ran)
-	n.renewed.Add(renewed)
+	n.answer(ran, result)
 	return result
 }
 
 // DoMulti runs commands, as the client below does.
 func (n *node) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
-	ran, renewed := n.count(multi...)
+	ran := make([]string, len(multi))
+	for i, cmd := range multi {
+		ran[i] = n.send(cmd)
+	}
 	results := n.Client.DoMulti(ctx, multi...)
-	n.answered.Add(ran)
-	n.renewed.Add(renewed)
+	for i, result := range results {
+		n.answer(ran[i], result)
+	}
 	return results
 }
 
-// count returns how many of the commands run scripts, and how many of those renew. They are
-// about to be sent.
-func (n *node) count(cmds ...rueidis.Completed) (ran, renewed int64) {
+// send counts a command that is about to be sent, and returns the name of the script that it
+// runs, "" where it runs none.
+func (n *node) send(cmd rueidis.Completed) (name string) {
+	words := cmd.Commands()
+	if words[0] != "EVALSHA" && words[0] != "EVAL" {
+		return ""
+	}
+	name = n.names[words[1]]
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, cmd := range cmds {
-		if words := cmd.Commands(); words[0] == "EVALSHA" {
-			ran++
-			name := n.names[words[1]]
-			n.ran[name]++
-			if strings.HasSuffix(name, "_renew") {
-				renewed++
-			}
+	n.ran[name]++
+	n.sent.Add(1)
+	return name
+}
+
+// answer counts the answer to a command. One that says that the server does not know the script
+// makes the command count as not sent: the library sends the source next.
+func (n *node) answer(name string, result rueidis.RedisResult) {
+	switch refusal, _ := rueidis.IsRedisErr(result.Error()); {
+	case name == "":
+	case refusal != nil && refusal.IsNoScript():
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ran[name]--
+		n.sent.Add(-1)
+	default:
+		n.answered.Add(1)
+		if strings.HasSuffix(name, "_renew") {
+			n.renewed.Add(1)
 		}
 	}
-	n.sent.Add(ran)
-	return ran, renewed
 }
 
 // Observe takes the events of Berth.
