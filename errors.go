@@ -51,6 +51,15 @@ var (
 	// say: it was not started, or is being stopped.
 	ErrNotRunning = errors.New("berth: the swarm does not run")
 
+	// ErrAbsent says that what a call is about is not there: a semaphore without a
+	// stored capacity, because nobody has used it or it was forgotten; or a resource
+	// that is not in the pool, is leaving the pool or is damaged.
+	ErrAbsent = errors.New("berth: absent")
+
+	// ErrSuperseded says that another process has begun a newer Replace of the same
+	// pool, which decides.
+	ErrSuperseded = errors.New("berth: superseded by a newer replace")
+
 	// ErrClosed says that the client is closed.
 	ErrClosed = errors.New("berth: client closed")
 

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, redis rueidis.Client, l *link.Link) *world {
 	var err error
 	w.sems, err = semaphore.New(redis, semaphore.Config{Lease: time.Hour, Retry: retry})
 	require.NoError(t, err)
-	w.sem, err = w.sems.Semaphore("gpu", 1000)
+	w.sem, err = w.sems.Semaphore("gpu", 1000, nil)
 	require.NoError(t, err)
 	w.locks, err = qlock.New(redis, qlock.Config{Lease: time.Hour, Retry: retry})
 	require.NoError(t, err)

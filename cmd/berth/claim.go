@@ -92,7 +92,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*spo
 	if err != nil {
 		return nil, err
 	}
-	sem, err := sems.Semaphore(o.sem, o.capacity)
+	sem, err := sems.Semaphore(o.sem, o.capacity, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*spo
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := viewers.Semaphore(o.sem, o.capacity)
+	viewer, err := viewers.Semaphore(o.sem, o.capacity, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 // hold takes the semaphore and the lock gpu, with a label of its own.
 func hold(t *testing.T, s *embedded.Server) {
 	t.Helper()
-	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1)
+	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	_, err = sem.Acquire(context.Background(), nil)
 	require.NoError(t, err)

@@ -277,7 +277,7 @@ func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
 func TestARunUsesItsNamespace(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	other, err := clientOf(t, s, semaphore.Config{Namespace: "other"}).Semaphore("gpu", 1)
+	other, err := clientOf(t, s, semaphore.Config{Namespace: "other"}).Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	_, err = other.Acquire(context.Background(), nil)
 	require.NoError(t, err)

@@ -48,7 +48,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	const lease = time.Hour // nobody renews what is forged
-	sem, err := clientOf(t, s, semaphore.Config{Lease: lease}).Semaphore("gpu", 4)
+	sem, err := clientOf(t, s, semaphore.Config{Lease: lease}).Semaphore("gpu", 4, nil)
 	require.NoError(t, err)
 	permit, err := sem.Acquire(ctx, nil)
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
 	redis, err := s.Client()
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4)
+	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4, nil)
 	require.NoError(t, err)
 	_, err = sem.Acquire(ctx, nil)
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -87,7 +88,7 @@ func (a *app) printLocks(all []qlock.LockInfo) error {
 	return table(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows)
 }
 
-func (a *app) printLock(i qlock.LockInfo, waiters []qlock.Waiter) error {
+func (a *app) printLock(i qlock.LockInfo, waiters []berth.Waiter) error {
 	if a.json {
 		return printJSON(a.out, showLockDocument{
 			Namespace: a.namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: millis(i.Left),
@@ -129,7 +130,7 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-func (a *app) printQueue(name string, waiters []qlock.Waiter) error {
+func (a *app) printQueue(name string, waiters []berth.Waiter) error {
 	if a.json {
 		return printJSON(a.out, queueDocument{a.namespace, name, waiterDocuments(waiters, false)})
 	}

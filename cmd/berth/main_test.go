@@ -117,7 +117,7 @@ func clientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore
 // semOf returns a semaphore on a client of its own.
 func semOf(t *testing.T, s *embedded.Server, name string, capacity int) *semaphore.Semaphore {
 	t.Helper()
-	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore(name, capacity)
+	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore(name, capacity, nil)
 	require.NoError(t, err)
 	return sem
 }

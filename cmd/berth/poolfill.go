@@ -170,7 +170,7 @@ func (a *app) fill(ctx context.Context, name, verb string, total int, send func(
 		return a.withPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
 			p.begin()
 			change, err = send(ctx, pool, p.told)
-			if errors.Is(err, allocator.ErrSuperseded) {
+			if errors.Is(err, berth.ErrSuperseded) {
 				return &exitError{exitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.namespace)}
 			}
 			return err

@@ -101,7 +101,7 @@ func summary(s allocator.Stats) string {
 	return text + fmt.Sprintf(", waiting %d", s.Waiting)
 }
 
-func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, waiters []allocator.Waiter, all bool) error {
+func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool) error {
 	if a.json {
 		document := showPoolDocument{
 			Namespace: a.namespace, poolDocument: documentOf(s),

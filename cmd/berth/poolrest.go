@@ -89,7 +89,7 @@ func checkRest(d time.Duration, reason string, given bool) error {
 func (a *app) poolRest(ctx context.Context, name, resource string, d time.Duration, reason string) error {
 	return a.withPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) error {
 		err := pool.Rest(ctx, resource, d, reason)
-		if errors.Is(err, allocator.ErrAbsent) {
+		if errors.Is(err, berth.ErrAbsent) {
 			return &exitError{exitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", key(resource), name, a.namespace)}
 		}
 		if err != nil {

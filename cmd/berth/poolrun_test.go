@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -29,7 +30,7 @@ func says(flags ...string) []string {
 }
 
 // holdsOf are the holds of a pool.
-func holdsOf(t *testing.T, pool *allocator.Pool[string]) (all []allocator.Holder) {
+func holdsOf(t *testing.T, pool *allocator.Pool[string]) (all []berth.Holder) {
 	t.Helper()
 	for holder, err := range pool.Holders(context.Background()) {
 		require.NoError(t, err)

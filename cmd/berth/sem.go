@@ -155,7 +155,7 @@ func (a *app) semLs(ctx context.Context, sems *semaphore.Client) error {
 }
 
 func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) error {
-	sem, err := sems.Semaphore(name, 1) // a look stores no capacity
+	sem, err := sems.Semaphore(name, 1, nil) // a look stores no capacity
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) 
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.namespace)}
 	}
 	holders, failed := collect(sem.Holders(ctx))
-	slices.SortFunc(holders, func(a, b semaphore.Holder) int { return int(a.Fence - b.Fence) })
+	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
 	waiters, errs := collect(sem.Waiters(ctx))
 	return listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
 		return a.printSemaphore(stats, holders, waiters)
@@ -190,12 +190,12 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, opts sem
 	})
 	cfg := semaphore.Config{Observer: watch, Linger: resizeLinger}
 	return a.withSems(ctx, cfg, func(ctx context.Context, sems *semaphore.Client) error {
-		sem, err := sems.Semaphore(name, capacity)
+		sem, err := sems.Semaphore(name, capacity, nil)
 		if err != nil {
 			return inFlags(err, "capacity", "CAPACITY")
 		}
 		err = sem.Resize(ctx, capacity, &opts)
-		if errors.Is(err, semaphore.ErrAbsent) {
+		if errors.Is(err, berth.ErrAbsent) {
 			return &exitError{exitFailed, fmt.Errorf(
 				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.namespace)}
 		}

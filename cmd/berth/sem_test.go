@@ -20,7 +20,7 @@ func scenery(t *testing.T) (url string) {
 	t.Helper()
 	s := server(t)
 	client := clientOf(t, s, semaphore.Config{Label: "host/one/1"})
-	gpu, err := client.Semaphore("gpu", 4)
+	gpu, err := client.Semaphore("gpu", 4, nil)
 	require.NoError(t, err)
 	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
 	_, err = gpu.Acquire(owned, &semaphore.AcquireOptions{
@@ -35,7 +35,7 @@ func scenery(t *testing.T) (url string) {
 		require.Eventually(t, func() bool { return waiting(t, gpu) == before+1 }, patience, 10*time.Millisecond)
 	}
 	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
-		disk, err := client.Semaphore(name, 1)
+		disk, err := client.Semaphore(name, 1, nil)
 		require.NoError(t, err)
 		_, err = disk.Acquire(context.Background(), &semaphore.AcquireOptions{Lease: berth.Forever})
 		require.NoError(t, err)

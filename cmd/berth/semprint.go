@@ -101,7 +101,7 @@ func (a *app) printList(all []semaphore.Stats) error {
 	return table(a.out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows)
 }
 
-func (a *app) printSemaphore(s semaphore.Stats, holders []semaphore.Holder, waiters []semaphore.Waiter) error {
+func (a *app) printSemaphore(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) error {
 	if a.json {
 		return printJSON(a.out, a.showDocument(s, holders, waiters))
 	}

@@ -80,7 +80,7 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := server(t)
-	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1)
+	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	_, err = sem.Acquire(ctx, nil)
 	require.NoError(t, err)

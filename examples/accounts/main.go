@@ -20,6 +20,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -77,7 +78,7 @@ func run(ctx context.Context, redis rueidis.Client, post poster, accounts []stri
 			slog.Info("posted", "message", lines.Text())
 		case ctx.Err() != nil:
 			slog.Warn("left undone at shutdown", "message", lines.Text())
-		case errors.Is(err, allocator.ErrLost):
+		case errors.Is(err, berth.ErrLost):
 			slog.Error("perhaps posted: the account was lost meanwhile", "message", lines.Text(), "err", err)
 		default:
 			slog.Error("not posted", "message", lines.Text(), "err", err)

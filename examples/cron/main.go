@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -62,7 +63,7 @@ func once(ctx context.Context, locks *qlock.Client, tick time.Time, do job) (err
 	// The lease is longer than the replicas' clocks are apart.
 	name := "report:" + tick.UTC().Format(time.RFC3339)
 	lock, err := locks.TryLock(ctx, name, &qlock.LockOptions{Lease: 5 * every})
-	if errors.Is(err, qlock.ErrBusy) {
+	if errors.Is(err, berth.ErrBusy) {
 		return nil // another replica has this tick
 	}
 	if err != nil {

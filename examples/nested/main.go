@@ -78,9 +78,9 @@ func (b *bank) transfer(ctx context.Context, from, to string, cents int) error {
 		return b.book(ctx, to, cents)
 	})
 	switch {
-	case errors.Is(err, qlock.ErrDeadlock):
+	case errors.Is(err, berth.ErrDeadlock):
 		return errors.Join(err, errors.New("a caller holds one of these accounts: a bug"))
-	case errors.Is(err, qlock.ErrNotHeld), errors.Is(err, qlock.ErrReleased):
+	case errors.Is(err, berth.ErrNotHeld), errors.Is(err, berth.ErrReleased):
 		return errors.Join(err, errors.New("perhaps half booked: to be reconciled"))
 	case err == nil:
 		slog.Info("transferred", "from", from, "to", to, "cents", cents)

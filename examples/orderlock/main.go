@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -93,9 +94,9 @@ func (s *server) pay(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
 	case r.Context().Err() != nil: // nobody is left to read an answer
-	case errors.Is(err, qlock.ErrInvalidConfig): // an id that no lock can have
+	case errors.Is(err, berth.ErrInvalidConfig): // an id that no lock can have
 		http.Error(w, "no such order", http.StatusNotFound)
-	case errors.Is(err, qlock.ErrBusy):
+	case errors.Is(err, berth.ErrBusy):
 		http.Error(w, "the order is being worked on", http.StatusLocked)
 	default: // the server not reached, the lock lost on the way, the charge failed
 		slog.Error("not paid", "order", name, "err", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -39,7 +40,7 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sems.Close(ctx)) }()
 
-	renderers, err := sems.Semaphore("renderers", 4)
+	renderers, err := sems.Semaphore("renderers", 4, nil)
 	if err != nil {
 		return err
 	}
@@ -68,9 +69,9 @@ func work(ctx context.Context, renderers *semaphore.Semaphore, page int) {
 		log.Info("rendered")
 	case ctx.Err() != nil:
 		log.Info("left undone at shutdown")
-	case errors.Is(err, semaphore.ErrNotAcquired):
+	case errors.Is(err, berth.ErrNotAcquired):
 		log.Error("did not start", "err", err)
-	case errors.Is(err, semaphore.ErrExpired):
+	case errors.Is(err, berth.ErrExpired):
 		log.Error("took longer than a minute", "err", err)
 	default:
 		log.Error("not rendered", "err", err)

@@ -172,7 +172,7 @@ func (m *machine) start(t *rapid.T) *client {
 		}),
 	})
 	must(t, err)
-	c.sem, err = c.Semaphore(m.Name, m.named)
+	c.sem, err = c.Semaphore(m.Name, m.named, nil)
 	must(t, err)
 	return c
 }

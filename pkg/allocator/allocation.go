@@ -141,7 +141,7 @@ func (a *Allocation[T]) restShared(ctx context.Context) error {
 	ctx, cancel := a.pool.core.client.node.Engine.Overtime(ctx)
 	defer cancel()
 	err := a.pool.core.rest(ctx, a.Resource(), rest, reason)
-	if err == nil || errors.Is(err, ErrAbsent) {
+	if err == nil || errors.Is(err, berth.ErrAbsent) {
 		return nil
 	}
 	back()

@@ -39,7 +39,7 @@ func checkBind(field, name string) error {
 }
 
 // Bind binds a name, any bytes, 1 to 512, to a resource, in place of another one. It
-// returns ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
+// returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
 // berth.ErrInvalidConfig for bad arguments, or the server's error.
 func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOptions) error {
 	lasts := defaultBindFor

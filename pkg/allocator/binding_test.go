@@ -260,7 +260,7 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 	ctx := context.Background()
 	inWorld(t, func(t *testing.T, w *world) {
 		require.NoError(t, w.pool.Unbind(ctx, "nobody"))
-		require.ErrorIs(t, w.pool.Bind(ctx, "one", "a", nil), allocator.ErrAbsent)
+		require.ErrorIs(t, w.pool.Bind(ctx, "one", "a", nil), berth.ErrAbsent)
 		require.Empty(t, w.Keys())
 		w.add("a", "\xff|\n")
 		names := []string{"one", "|", "a b", "ü\xff", strings.Repeat("n", 512)}

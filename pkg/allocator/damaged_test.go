@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
@@ -78,7 +79,7 @@ func TestADamagedResourceStopsNobody(t *testing.T) {
 		w.release(a)
 		b := waits.gets(w.Now(), "r2")
 		_, err := n.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, allocator.ErrBusy)
+		require.ErrorIs(t, err, berth.ErrBusy)
 		require.Equal(t, []string{"r1"}, n.told(), "once")
 
 		require.Equal(t, map[string]allocator.State{"r1": allocator.Damaged, "r2": allocator.Leased}, w.states())
@@ -157,7 +158,7 @@ func TestWhatIsHeldStaysHeldThroughDamage(t *testing.T) {
 				require.NoError(t, mend(n))
 				require.Equal(t, a.ID(), w.holder("r1"))
 				_, err := n.TryAllocate(ctx, nil)
-				require.ErrorIs(t, err, allocator.ErrBusy)
+				require.ErrorIs(t, err, berth.ErrBusy)
 				stays := name == "add" || name == "replace"
 				require.Equal(t, !stays, w.status("r1").Leaving)
 				require.Equal(t, 1, w.inspect().Leased)
@@ -225,7 +226,7 @@ func TestOneOfTwoSharersIsLeftThroughDamage(t *testing.T) {
 		require.Equal(t, b.ID(), w.holder("r1"))
 		require.Equal(t, 1, w.inspect().Leased)
 		_, err := n.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, allocator.ErrBusy, "how many may share it is forgotten")
+		require.ErrorIs(t, err, berth.ErrBusy, "how many may share it is forgotten")
 		w.addFor(2, "r1")
 		n.takes("r1", nil)
 		w.release(b)
@@ -274,7 +275,7 @@ func TestWhatCannotBeReadIsDamaged(t *testing.T) {
 			require.Equal(t, allocator.Damaged, w.status("r1").State, "%q", text)
 			require.Equal(t, []string{isDamaged("r1")}, w.inspection().Problems, "%q", text)
 			_, err := n.TryAllocate(t.Context(), nil)
-			require.ErrorIs(t, err, allocator.ErrBusy, "%q", text)
+			require.ErrorIs(t, err, berth.ErrBusy, "%q", text)
 			require.Equal(t, []string{"r1"}, n.told(), "%q", text)
 			require.Equal(t, text, w.field(itemsKey, "ir1"), "it is left as it is")
 			w.add("r1")
@@ -296,8 +297,8 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				held := n.takes("r1", &allocator.AllocateOptions{Bind: "me"})
 				w.Do("HSET", itemsKey, "ir1", text)
 
-				require.ErrorIs(t, n.Rest(ctx, "r1", time.Second, ""), allocator.ErrAbsent)
-				require.ErrorIs(t, n.Bind(ctx, "you", "r1", nil), allocator.ErrAbsent)
+				require.ErrorIs(t, n.Rest(ctx, "r1", time.Second, ""), berth.ErrAbsent)
+				require.ErrorIs(t, n.Bind(ctx, "you", "r1", nil), berth.ErrAbsent)
 				b, err := n.Binding(ctx, "me")
 				require.NoError(t, err)
 				require.Empty(t, b.Resource)
@@ -309,7 +310,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				require.NoError(t, err)
 				w.release(held)
 				a := n.takes("r2", &allocator.AllocateOptions{Bind: "me"})
-				require.ErrorIs(t, a.Swap(ctx), allocator.ErrBusy)
+				require.ErrorIs(t, a.Swap(ctx), berth.ErrBusy)
 				w.release(a)
 				report, err := n.CheckHealth(ctx, 1)
 				require.NoError(t, err)
@@ -359,7 +360,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 							held = append(held, a)
 							require.NotEqual(t, allocator.Damaged, w.status(a.Resource()).State)
 						} else {
-							require.ErrorIs(t, err, allocator.ErrBusy)
+							require.ErrorIs(t, err, berth.ErrBusy)
 						}
 					case 3:
 						if len(held) > 0 {
@@ -377,7 +378,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 					case 6:
 						require.NoError(t, change(n.Remove(ctx, []string{key()})))
 					case 7:
-						if err := n.Rest(ctx, key(), time.Second, "mine"); !errors.Is(err, allocator.ErrAbsent) {
+						if err := n.Rest(ctx, key(), time.Second, "mine"); !errors.Is(err, berth.ErrAbsent) {
 							require.NoError(t, err)
 						}
 					case 8:

@@ -45,7 +45,7 @@ func ExamplePool_Resume() {
 	fmt.Println(resumed.Release(ctx))
 
 	_, err = accounts.Resume(ctx, received)
-	fmt.Println(errors.Is(err, allocator.ErrNotHeld))
+	fmt.Println(errors.Is(err, berth.ErrNotHeld))
 	// Output:
 	// anna true
 	// <nil>

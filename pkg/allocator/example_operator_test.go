@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -88,7 +89,7 @@ func ExampleClient_ReleaseByID() {
 
 	// The holder's process is told at once if it has ever had to wait; else with
 	// its next heartbeat, or its next call.
-	fmt.Println(errors.Is(proxy.Release(ctx), allocator.ErrReleased))
+	fmt.Println(errors.Is(proxy.Release(ctx), berth.ErrReleased))
 	// Output:
 	// a is taken from its holder
 	// true

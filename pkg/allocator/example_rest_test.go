@@ -39,7 +39,7 @@ func ExamplePool_Rest() {
 	ctx := context.Background()
 	fmt.Println(accounts.Rest(ctx, "anna", berth.Forever, "locked by its owner"))
 	_, err := accounts.TryAllocate(ctx, nil)
-	fmt.Println(errors.Is(err, allocator.ErrBusy))
+	fmt.Println(errors.Is(err, berth.ErrBusy))
 
 	fmt.Println(accounts.Rest(ctx, "anna", 0, ""))
 	fmt.Println(allocate(accounts, nil).Value())
@@ -49,7 +49,7 @@ func ExamplePool_Rest() {
 	// true
 	// <nil>
 	// anna
-	// berth: resource not in the pool
+	// berth: absent
 }
 
 // A cooldown is a rest after every hold. Who waits is given the resource when it is

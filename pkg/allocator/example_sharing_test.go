@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -20,7 +21,7 @@ func ExamplePoolConfig_maxSharers() {
 		fmt.Println(allocate(apis, nil).Value())
 	}
 	_, err := apis.TryAllocate(ctx, nil)
-	fmt.Println(errors.Is(err, allocator.ErrBusy))
+	fmt.Println(errors.Is(err, berth.ErrBusy))
 	// Output:
 	// key-1
 	// key-2

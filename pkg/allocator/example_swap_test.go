@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -24,7 +25,7 @@ func ExampleAllocation_Swap() {
 	fmt.Println("goes on with", proxy.Value())
 
 	// Nothing else is free now: all stays as it is.
-	fmt.Println(errors.Is(proxy.Swap(ctx), allocator.ErrBusy), proxy.Value(), proxy.Err())
+	fmt.Println(errors.Is(proxy.Swap(ctx), berth.ErrBusy), proxy.Value(), proxy.Err())
 	// Output:
 	// begins with a
 	// <nil>

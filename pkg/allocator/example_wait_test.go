@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -46,9 +47,9 @@ func ExamplePool_Allocate_wait() {
 		switch {
 		case errors.Is(err, context.Canceled):
 			fmt.Println("left:", context.Cause(ctx))
-		case errors.Is(err, allocator.ErrBusy):
+		case errors.Is(err, berth.ErrBusy):
 			fmt.Println("others have them all")
-		case errors.Is(err, allocator.ErrNotAcquired):
+		case errors.Is(err, berth.ErrNotAcquired):
 			fmt.Println("not acquired:", err)
 		}
 	}

@@ -34,7 +34,7 @@ func TestAResourceLeavesWhenItExpires(t *testing.T) {
 		require.Equal(t, map[string]allocator.State{"leased": allocator.Leased, "stays": allocator.Free}, w.states(), "swept or not")
 		require.True(t, w.status("leased").Leaving)
 		require.Equal(t, allocator.Absent, w.status("free").State)
-		require.ErrorIs(t, n.Bind(ctx, "b", "free", nil), allocator.ErrAbsent)
+		require.ErrorIs(t, n.Bind(ctx, "b", "free", nil), berth.ErrAbsent)
 		require.Equal(t, dump, w.Dump())
 		n.takes("stays", nil)
 		_, err = n.TryAllocate(ctx, nil)

@@ -108,7 +108,7 @@ func TestAnotherProcessSupersedesAReplace(t *testing.T) {
 				}
 			},
 		})
-		require.ErrorIs(t, err, allocator.ErrSuperseded)
+		require.ErrorIs(t, err, berth.ErrSuperseded)
 		require.Equal(t, []string{"a"}, w.list())
 	})
 }

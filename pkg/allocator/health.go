@@ -169,7 +169,7 @@ func (h *health[T]) check(ctx context.Context, resource string) verdict {
 	case err == nil:
 	case ctx.Err() != nil: // before ErrBusy: a deadline that passed matches that too
 		return verdict{err: caller.EndOf(ctx)}
-	case errors.Is(err, berth.ErrBusy), errors.Is(err, ErrAbsent):
+	case errors.Is(err, berth.ErrBusy), errors.Is(err, berth.ErrAbsent):
 		return verdict{skipped: true}
 	default:
 		return verdict{err: err}

@@ -215,7 +215,7 @@ func TestWhatIsNotFreeIsLeftAlone(t *testing.T) {
 		case call == "lease" && resource == "wanted":
 			return &berth.AcquireError{Reason: berth.ReasonQueuedAhead}
 		case call == "lease" && resource == "gone":
-			return &berth.AcquireError{Reason: berth.ReasonGone, Cause: ErrAbsent}
+			return &berth.AcquireError{Reason: berth.ReasonGone, Cause: berth.ErrAbsent}
 		case resource == "leased" || resource == "resting":
 			t.Errorf("%s of %s", call, resource)
 		}

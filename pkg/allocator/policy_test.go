@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -83,7 +84,7 @@ func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 			w.inspect()
 		}
 		_, err := n.TryAllocate(t.Context(), nil)
-		require.ErrorIs(t, err, allocator.ErrBusy)
+		require.ErrorIs(t, err, berth.ErrBusy)
 	})
 }
 

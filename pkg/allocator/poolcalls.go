@@ -163,8 +163,8 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 // supersededError is ErrSuperseded by the generation that the pool has now.
 type supersededError struct{ generation int64 }
 
-func (e *supersededError) Error() string        { return ErrSuperseded.Error() }
-func (e *supersededError) Is(target error) bool { return target == ErrSuperseded }
+func (e *supersededError) Error() string        { return berth.ErrSuperseded.Error() }
+func (e *supersededError) Is(target error) bool { return target == berth.ErrSuperseded }
 
 // replaceOnce runs pool_replace: look returns the last generation, begin the new one,
 // prune the next cursor and how many were removed, the damaged ones included.
@@ -199,7 +199,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	switch r.Status() {
 	case statusRested:
 	case statusAbsent:
-		return ErrAbsent
+		return berth.ErrAbsent
 	default:
 		return line.Unexpected(p.name, &r)
 	}
@@ -275,7 +275,7 @@ func (p *core) bind(ctx context.Context, name, resource string, lasts time.Durat
 	case statusBound, statusUnbound:
 		return r.Err()
 	case statusAbsent:
-		return ErrAbsent
+		return berth.ErrAbsent
 	}
 	return line.Unexpected(p.name, &r)
 }

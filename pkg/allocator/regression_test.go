@@ -64,7 +64,7 @@ func TestWhatHasExpiredCannotRest(t *testing.T) {
 		_, err := w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		w.Advance(time.Second)
-		require.ErrorIs(t, w.pool.Rest(ctx, all[len(all)-1], time.Hour, ""), allocator.ErrAbsent)
+		require.ErrorIs(t, w.pool.Rest(ctx, all[len(all)-1], time.Hour, ""), berth.ErrAbsent)
 	})
 }
 

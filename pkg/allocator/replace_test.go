@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -116,7 +117,7 @@ func TestTheNewerOfTwoReplacesWins(t *testing.T) {
 			_, err := n.Replace(ctx, []string{"a", "b"}, nil)
 			require.NoError(t, err)
 			r.goOn()
-			require.ErrorIs(t, r.err, allocator.ErrSuperseded)
+			require.ErrorIs(t, r.err, berth.ErrSuperseded)
 			require.Equal(t, step, r.change.Added)
 			require.Equal(t, map[string]allocator.State{"a": allocator.Free, "b": allocator.Free}, w.states())
 			w.inspect()

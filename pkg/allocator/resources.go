@@ -73,7 +73,7 @@ type ResourceInfo struct {
 	// MaxSharers is how many may hold it at once; 0 if it is absent.
 	MaxSharers int
 	// Holders are who holds it: one, or up to MaxSharers.
-	Holders []Holder
+	Holders []berth.Holder
 }
 
 // Add puts resources at the end of the pool, in their order, in steps of up to
@@ -130,7 +130,7 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 // Replace has the pool hold these resources and no others, in steps as Add and
 // Remove do: what is new is added first. Those that stay keep their place, their
 // rest and their holders. It refuses an empty list; that is Clear. It returns
-// ErrSuperseded if another process has begun a newer Replace of the pool, which then
+// berth.ErrSuperseded if another process has begun a newer Replace of the pool, which then
 // decides; what this process replaces goes one after the other. Else its errors are those
 // of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
@@ -170,7 +170,7 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 // Rest has a free or resting resource rest for d from now, rounded up to the
 // millisecond, and a leased one when it is next given back; 0 ends a rest,
 // berth.Forever lasts until somebody does that. The reason is any text of up to 512
-// bytes. It returns ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
+// bytes. It returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
 // berth.ErrInvalidConfig for bad arguments, or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
 	if err := checkResource(resource); err != nil {

@@ -128,8 +128,8 @@ func TestWhatIsRemovedWhileItIsLeasedLeavesWhenItComesBack(t *testing.T) {
 		b, err := n.Binding(ctx, "me")
 		require.NoError(t, err)
 		require.Empty(t, b.Resource, "its resource is not in the pool")
-		require.ErrorIs(t, n.Rest(ctx, "a", time.Second, ""), allocator.ErrAbsent)
-		require.ErrorIs(t, n.Bind(ctx, "you", "a", nil), allocator.ErrAbsent)
+		require.ErrorIs(t, n.Rest(ctx, "a", time.Second, ""), berth.ErrAbsent)
+		require.ErrorIs(t, n.Bind(ctx, "you", "a", nil), berth.ErrAbsent)
 
 		w.Advance(3 * lease)
 		require.NoError(t, held.Err(), "it is renewed")

@@ -314,7 +314,7 @@ func TestWhatIsNotInThePoolCannotRest(t *testing.T) {
 	ctx := context.Background()
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{0, time.Second, berth.Forever} {
-			require.ErrorIs(t, w.pool.Rest(ctx, "a", d, ""), allocator.ErrAbsent)
+			require.ErrorIs(t, w.pool.Rest(ctx, "a", d, ""), berth.ErrAbsent)
 		}
 		require.Empty(t, w.Keys(), "asking makes no pool")
 
@@ -322,12 +322,12 @@ func TestWhatIsNotInThePoolCannotRest(t *testing.T) {
 		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		w.Until(time.Second)
-		require.ErrorIs(t, w.pool.Rest(ctx, "short", time.Minute, ""), allocator.ErrAbsent)
+		require.ErrorIs(t, w.pool.Rest(ctx, "short", time.Minute, ""), berth.ErrAbsent)
 		w.add("a")
 		held := n.takes("a", nil)
 		_, err = w.pool.Remove(ctx, []string{"a"})
 		require.NoError(t, err)
-		require.ErrorIs(t, w.pool.Rest(ctx, "a", time.Minute, ""), allocator.ErrAbsent, "it is leaving")
+		require.ErrorIs(t, w.pool.Rest(ctx, "a", time.Minute, ""), berth.ErrAbsent, "it is leaving")
 		w.release(held)
 		require.Empty(t, w.states())
 

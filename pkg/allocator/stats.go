@@ -71,7 +71,7 @@ func (p *Pool[T]) GC(ctx context.Context) (int, error) {
 // hold that lasts from beginning to end is there, once. An
 // error that names a claim says that what is stored of it is damaged; the listing
 // goes on. It ends after any other error: berth.ErrIncompatible or the server's.
-func (p *Pool[T]) Holders(ctx context.Context) iter.Seq2[Holder, error] {
+func (p *Pool[T]) Holders(ctx context.Context) iter.Seq2[berth.Holder, error] {
 	return p.core.client.node.Holders(ctx, p.core.name)
 }
 
@@ -79,7 +79,7 @@ func (p *Pool[T]) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 // that waits from beginning to end is there, once; what comes and goes meanwhile
 // may be there or not. It goes on after a damaged claim, as Holders does, and ends
 // after any other error: berth.ErrIncompatible or the server's.
-func (p *Pool[T]) Waiters(ctx context.Context) iter.Seq2[Waiter, error] {
+func (p *Pool[T]) Waiters(ctx context.Context) iter.Seq2[berth.Waiter, error] {
 	return p.core.client.node.Waiters(ctx, p.core.name)
 }
 

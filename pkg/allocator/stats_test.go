@@ -206,16 +206,16 @@ func TestAHolderIsListedWithItsResourceAndAllThatItAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		granted := time.UnixMilli(time.Now().UnixMilli())
 		w.Advance(1500 * ms)
-		want := allocator.Holder{
+		want := berth.Holder{
 			ID: a.ID(), Node: n.client.Node(), Label: "worker 7", Owner: "order:7", Weight: 1, Fence: a.Fence(),
 			Resource: "\xff a|", Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute,
 			Granted: granted, Held: 1500 * ms, Meta: map[string]string{"job": "42"},
 		}
-		require.Equal(t, []allocator.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
-		require.Equal(t, []allocator.Holder{want}, w.status("\xff a|").Holders)
+		require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
+		require.Equal(t, []berth.Holder{want}, w.status("\xff a|").Holders)
 		detach(t, a)
 		want.Detached = true
-		require.Equal(t, []allocator.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
+		require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
 		w.Advance(3500 * ms)
 		require.Empty(t, testkit.Collect(t, n.Holders(ctx)), "what has expired is not held, swept or not")
 		require.Equal(t, allocator.Free, w.status("\xff a|").State)

@@ -37,7 +37,7 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = sems.Close(ctx) }()
-	books, err := sems.Semaphore("books", 1)
+	books, err := sems.Semaphore("books", 1, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -267,7 +267,7 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	// Nothing is lost where this fails: the error is the caller's either way.
 	if info, err := r.c.Info(ctx, name); err == nil {
 		// Its own claim may not have been removed yet.
-		refusal.Holders = slices.DeleteFunc(info.Entries, func(h Holder) bool { return h.ID == refusal.Claim })
+		refusal.Holders = slices.DeleteFunc(info.Entries, func(h berth.Holder) bool { return h.ID == refusal.Claim })
 	}
 	for w, err := range r.c.Queue(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {

@@ -20,12 +20,12 @@ func ExampleLockOptions_conflict() {
 	err := locks.Do(ctx, "stock", nil, func(ctx context.Context) error {
 		// The default: what would wait for itself is told so at once.
 		_, err := locks.Lock(ctx, "stock", nil)
-		fmt.Println("fail:", errors.Is(err, qlock.ErrDeadlock))
+		fmt.Println("fail:", errors.Is(err, berth.ErrDeadlock))
 
 		// Wait stands in line behind its own owner, so the wait must end.
 		opts := &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: time.Second}
 		_, err = locks.Lock(ctx, "stock", opts)
-		fmt.Println("wait:", errors.Is(err, qlock.ErrBusy))
+		fmt.Println("wait:", errors.Is(err, berth.ErrBusy))
 
 		inner, err := locks.Lock(ctx, "stock", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		if err != nil {

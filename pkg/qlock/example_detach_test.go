@@ -47,7 +47,7 @@ func ExampleLock_Detach() {
 	fmt.Println(resumed.Release(ctx))
 
 	_, err = worker.Resume(ctx, received)
-	fmt.Println(errors.Is(err, qlock.ErrNotHeld))
+	fmt.Println(errors.Is(err, berth.ErrNotHeld))
 	// Output:
 	// resumed true true
 	// <nil>

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -29,7 +30,7 @@ func ExampleClient_Do() {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
-	fmt.Println(errors.Is(err, qlock.ErrExpired))
+	fmt.Println(errors.Is(err, berth.ErrExpired))
 	// Output:
 	// writing
 	// <nil>

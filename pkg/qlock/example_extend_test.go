@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -47,8 +48,8 @@ func ExampleLock_Renew() {
 	}
 
 	<-lock.Done() // nobody renews it any more
-	fmt.Println(errors.Is(context.Cause(lock.Context()), qlock.ErrExpired))
-	fmt.Println(errors.Is(lock.Renew(ctx), qlock.ErrExpired))
+	fmt.Println(errors.Is(context.Cause(lock.Context()), berth.ErrExpired))
+	fmt.Println(errors.Is(lock.Renew(ctx), berth.ErrExpired))
 	// Output:
 	// part 0 <nil>
 	// part 1 <nil>

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -39,7 +40,7 @@ func ExampleLock_Fence() {
 	fmt.Println(err)
 
 	err = write(old.Fence(), "late")
-	fmt.Println("refused:", errors.Is(err, fence.ErrStale), errors.Is(old.Err(), qlock.ErrExpired))
+	fmt.Println("refused:", errors.Is(err, fence.ErrStale), errors.Is(old.Err(), berth.ErrExpired))
 	// Output:
 	// written: first
 	// <nil>

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -27,10 +28,10 @@ func ExampleClient_ForceRelease() {
 	fmt.Println(info.Left > time.Hour, err)
 
 	fmt.Println(locks.ForceRelease(ctx, "stock"))
-	fmt.Println(errors.Is(lock.Release(ctx), qlock.ErrReleased)) // of the one that held it
+	fmt.Println(errors.Is(lock.Release(ctx), berth.ErrReleased)) // of the one that held it
 
 	err = locks.ForceRelease(ctx, "stock")
-	fmt.Println(errors.Is(err, qlock.ErrNotHeld))
+	fmt.Println(errors.Is(err, berth.ErrNotHeld))
 	// Output:
 	// <nil>
 	// true <nil>

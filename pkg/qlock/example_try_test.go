@@ -23,7 +23,7 @@ func ExampleClient_TryLock() {
 	_, err = locks.TryLock(ctx, "nightly", &qlock.LockOptions{DetailedErrors: true})
 	var refused *berth.AcquireError
 	switch {
-	case errors.As(err, &refused) && errors.Is(err, qlock.ErrBusy):
+	case errors.As(err, &refused) && errors.Is(err, berth.ErrBusy):
 		fmt.Println(refused.Reason, "by", refused.Holders[0].Label)
 	case err != nil:
 		fmt.Println("the server was not reached, or refuses:", err)

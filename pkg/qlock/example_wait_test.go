@@ -23,9 +23,9 @@ func ExampleClient_Lock_wait() {
 		switch {
 		case errors.Is(err, context.Canceled):
 			fmt.Println("left:", context.Cause(ctx))
-		case errors.Is(err, qlock.ErrBusy):
+		case errors.Is(err, berth.ErrBusy):
 			fmt.Println("others were in the way for too long")
-		case errors.Is(err, qlock.ErrNotAcquired):
+		case errors.Is(err, berth.ErrNotAcquired):
 			fmt.Println("not acquired:", err)
 		}
 	}
@@ -54,7 +54,7 @@ func ExampleLockOptions_maxAttempts() {
 	})
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {
-		fmt.Println(refused.Reason, errors.Is(err, qlock.ErrBusy))
+		fmt.Println(refused.Reason, errors.Is(err, berth.ErrBusy))
 	}
 	// Output:
 	// attempts used up true

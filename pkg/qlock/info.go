@@ -12,10 +12,8 @@ import (
 )
 
 // Holder is an entry that somebody holds.
-type Holder = berth.Holder
 
 // Waiter is a claim that waits in line.
-type Waiter = berth.Waiter
 
 // LockInfo is a lock at one moment. One that nobody holds has no entries.
 type LockInfo struct {
@@ -30,7 +28,7 @@ type LockInfo struct {
 	// the entry that lasts longest; berth.Forever for no end.
 	Left time.Duration
 	// Entries are the owner's holds, the outermost first.
-	Entries []Holder
+	Entries []berth.Holder
 	// Reentry is about the entries after the first.
 	Reentry Reentry
 	// Waiting is how many claims wait; some may have died, and were not met yet.
@@ -64,7 +62,7 @@ type QueueInfo struct {
 	// Waiting is how many claims wait; some may have died, and were not met yet.
 	Waiting int
 	// Waiters are the first 100 of them, in order.
-	Waiters []Waiter
+	Waiters []berth.Waiter
 }
 
 // Info reads the lock. It returns berth.ErrInvalidConfig for a bad name,
@@ -93,9 +91,9 @@ func (c *Client) Queued(ctx context.Context, name string) (bool, error) {
 // meanwhile may be there or not. An error that names a claim says that what is
 // stored of it is damaged; the queue goes on. It ends after any other error: those
 // of Info.
-func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[Waiter, error] {
+func (c *Client) Queue(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
 	if err := keyspace.CheckName(name); err != nil {
-		return func(yield func(Waiter, error) bool) { yield(Waiter{}, err) }
+		return func(yield func(berth.Waiter, error) bool) { yield(berth.Waiter{}, err) }
 	}
 	return c.node.Load().Waiters(ctx, name)
 }

@@ -270,7 +270,7 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 			n.Reset()
 			_, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict, DetailedErrors: true})
 			require.ErrorIs(t, err, berth.ErrNotAcquired)
-			require.ErrorIs(t, err, qlock.ErrTooManyEntries)
+			require.ErrorIs(t, err, berth.ErrTooManyEntries)
 			require.NotErrorIs(t, err, berth.ErrBusy, "nobody else is in the way")
 			require.NotErrorIs(t, err, berth.ErrDeadlock)
 			require.ErrorContains(t, err, `"door" not acquired: too many entries`)

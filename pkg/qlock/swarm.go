@@ -88,7 +88,7 @@ type Zombies struct {
 	// Locks are the names of the locks that they hold, each once.
 	Locks []string
 	// Waiters are their waiting claims.
-	Waiters []Waiter
+	Waiters []berth.Waiter
 }
 
 // Flushed is what a flush did.

@@ -184,7 +184,7 @@ func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
 		require.Equal(t, node, a.Node())
 		require.False(t, a.Swarm().Status().Running)
 		err := a.Swarm().ProbeNow(context.Background())
-		require.ErrorIs(t, err, qlock.ErrNotRunning)
+		require.ErrorIs(t, err, berth.ErrNotRunning)
 		require.NotErrorIs(t, err, berth.ErrClosed)
 		next.GrantedBy(2 * time.Minute)
 		require.ErrorIs(t, l.Err(), berth.ErrExpired)

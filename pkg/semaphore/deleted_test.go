@@ -113,7 +113,7 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 				dump := w.Dump()
 				_, err = b.gpu(1).TryAcquire(ctx, nil)
 				require.ErrorContains(t, err, "is not Berth's")
-				require.NotErrorIs(t, err, semaphore.ErrBusy)
+				require.NotErrorIs(t, err, berth.ErrBusy)
 				require.NotErrorIs(t, err, berth.ErrIncompatible)
 				_, err = b.gpu(1).Stats(ctx)
 				require.ErrorContains(t, err, "is not Berth's")

@@ -23,7 +23,7 @@ func ExampleCapacityPolicy() {
 	ask := func(policy semaphore.CapacityPolicy, capacity int) {
 		sems, done := connect(server, semaphore.Config{CapacityPolicy: policy})
 		defer done()
-		gpu, err := sems.Semaphore("gpu", capacity)
+		gpu, err := sems.Semaphore("gpu", capacity, nil)
 		if err != nil {
 			panic(err)
 		}

@@ -23,7 +23,7 @@ func ExamplePermit_Detach() {
 	defer workerDone()
 
 	ctx := context.Background()
-	licences, err := front.Semaphore("licences", 1)
+	licences, err := front.Semaphore("licences", 1, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -51,7 +51,7 @@ func ExamplePermit_Detach() {
 	fmt.Println(resumed.Release(ctx))
 
 	_, err = worker.Resume(ctx, received)
-	fmt.Println(errors.Is(err, semaphore.ErrNotHeld))
+	fmt.Println(errors.Is(err, berth.ErrNotHeld))
 	// Output:
 	// true true
 	// <nil>

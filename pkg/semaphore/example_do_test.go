@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -14,7 +15,7 @@ import (
 func ExampleSemaphore_Do() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	renderers, err := sems.Semaphore("renderers", 2)
+	renderers, err := sems.Semaphore("renderers", 2, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -31,7 +32,7 @@ func ExampleSemaphore_Do() {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
-	fmt.Println(errors.Is(err, semaphore.ErrExpired))
+	fmt.Println(errors.Is(err, berth.ErrExpired))
 	// Output:
 	// rendering
 	// <nil>

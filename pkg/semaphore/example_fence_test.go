@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -26,7 +27,7 @@ func (l *ledger) write(fence int64, text string) error {
 func ExamplePermit_Fence() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	books, err := sems.Semaphore("books", 1)
+	books, err := sems.Semaphore("books", 1, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -46,7 +47,7 @@ func ExamplePermit_Fence() {
 	fmt.Println(err)
 
 	fmt.Println(shared.write(old.Fence(), "late"))
-	fmt.Println(errors.Is(old.Err(), semaphore.ErrExpired))
+	fmt.Println(errors.Is(old.Err(), berth.ErrExpired))
 	// Output:
 	// written: first
 	// <nil>

@@ -20,7 +20,7 @@ func ExampleSemaphore_Acquire_line() {
 		}
 	})})
 	defer done()
-	ferry, err := sems.Semaphore("ferry", 1)
+	ferry, err := sems.Semaphore("ferry", 1, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -17,7 +17,7 @@ func ExampleConfig_observer() {
 		}),
 	})
 	defer done()
-	gpu, err := sems.Semaphore("gpu", 1)
+	gpu, err := sems.Semaphore("gpu", 1, nil)
 	if err != nil {
 		panic(err)
 	}

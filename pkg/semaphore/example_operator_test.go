@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -12,7 +13,7 @@ import (
 func ExampleClient_ReleaseByID() {
 	sems, done := open(semaphore.Config{Label: "host-1/render/4711"})
 	defer done()
-	gpu, err := sems.Semaphore("gpu", 2)
+	gpu, err := sems.Semaphore("gpu", 2, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -34,7 +35,7 @@ func ExampleClient_ReleaseByID() {
 
 	// The holder's process is told at once if it has ever had to wait; else with
 	// its next heartbeat, or its next call.
-	fmt.Println(errors.Is(permit.Release(ctx), semaphore.ErrReleased))
+	fmt.Println(errors.Is(permit.Release(ctx), berth.ErrReleased))
 	// Output:
 	// host-1/render/4711 holds 1 for job 42
 	// true

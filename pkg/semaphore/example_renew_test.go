@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -14,7 +15,7 @@ import (
 func ExamplePermit_Renew() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	export, err := sems.Semaphore("export", 1)
+	export, err := sems.Semaphore("export", 1, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -29,8 +30,8 @@ func ExamplePermit_Renew() {
 	}
 
 	<-permit.Done() // nobody renews it any more
-	fmt.Println(errors.Is(context.Cause(permit.Context()), semaphore.ErrExpired))
-	fmt.Println(errors.Is(permit.Renew(ctx), semaphore.ErrExpired))
+	fmt.Println(errors.Is(context.Cause(permit.Context()), berth.ErrExpired))
+	fmt.Println(errors.Is(permit.Renew(ctx), berth.ErrExpired))
 	// Output:
 	// part 0 <nil>
 	// part 1 <nil>

@@ -12,7 +12,7 @@ import (
 func ExampleSemaphore_Resize() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	workers, err := sems.Semaphore("workers", 2)
+	workers, err := sems.Semaphore("workers", 2, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -14,7 +14,7 @@ func ExampleClient_Top() {
 
 	ctx := context.Background()
 	for name, weight := range map[string]int{"gpu": 3, "cpu": 1, "disk": 2} {
-		s, err := sems.Semaphore(name, 4)
+		s, err := sems.Semaphore(name, 4, nil)
 		if err != nil {
 			panic(err)
 		}

@@ -29,7 +29,7 @@ func Example() {
 		panic(err)
 	}
 
-	gpu, err := sems.Semaphore("gpu", 4)
+	gpu, err := sems.Semaphore("gpu", 4, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -13,7 +13,7 @@ import (
 func ExampleSemaphore_TryAcquire() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	nightly, err := sems.Semaphore("nightly", 1)
+	nightly, err := sems.Semaphore("nightly", 1, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -27,7 +27,7 @@ func ExampleSemaphore_TryAcquire() {
 	_, err = nightly.TryAcquire(ctx, nil)
 	var refused *berth.AcquireError
 	switch {
-	case errors.As(err, &refused) && errors.Is(err, semaphore.ErrBusy):
+	case errors.As(err, &refused) && errors.Is(err, berth.ErrBusy):
 		fmt.Printf("%s: %d of %d held, %d waiting\n", refused.Reason, refused.Held, refused.Capacity, refused.Waiting)
 	case err != nil:
 		fmt.Println("the server was not reached, or refuses:", err)

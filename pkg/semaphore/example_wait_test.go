@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -13,7 +14,7 @@ import (
 func ExampleSemaphore_Acquire_wait() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	gpu, err := sems.Semaphore("gpu", 1)
+	gpu, err := sems.Semaphore("gpu", 1, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -26,9 +27,9 @@ func ExampleSemaphore_Acquire_wait() {
 		switch {
 		case errors.Is(err, context.Canceled):
 			fmt.Println("left:", context.Cause(ctx))
-		case errors.Is(err, semaphore.ErrBusy):
+		case errors.Is(err, berth.ErrBusy):
 			fmt.Println("others were in the way for too long")
-		case errors.Is(err, semaphore.ErrNotAcquired):
+		case errors.Is(err, berth.ErrNotAcquired):
 			fmt.Println("not acquired:", err)
 		}
 	}

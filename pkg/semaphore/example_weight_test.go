@@ -14,7 +14,7 @@ import (
 func ExampleSemaphore_Acquire_weight() {
 	sems, done := open(semaphore.Config{})
 	defer done()
-	memory, err := sems.Semaphore("memory", 64) // GB
+	memory, err := sems.Semaphore("memory", 64, nil) // GB
 	if err != nil {
 		panic(err)
 	}

@@ -124,13 +124,13 @@ func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
 		ctx := context.Background()
 		s := w.node().gpu(1)
 		for _, opts := range []*semaphore.ResizeOptions{nil, {Keep: true}} {
-			require.ErrorIs(t, s.Resize(ctx, 5, opts), semaphore.ErrAbsent)
+			require.ErrorIs(t, s.Resize(ctx, 5, opts), berth.ErrAbsent)
 			require.Empty(t, w.Keys(), "nothing was written")
 		}
 		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Create: true}))
 		require.Equal(t, 5, w.stats().Capacity)
 		w.Advance(time.Minute)
-		require.ErrorIs(t, s.Resize(ctx, 3, nil), semaphore.ErrAbsent, "it is forgotten")
+		require.ErrorIs(t, s.Resize(ctx, 3, nil), berth.ErrAbsent, "it is forgotten")
 	})
 }
 
@@ -331,7 +331,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			require.ErrorContains(t, err, field)
 		}
 		for _, name := range []string{"", strings.Repeat("x", 513), "a{b", "a}b", "a\x00b", "a\nb", "\xff"} {
-			_, err := n.Semaphore(name, 1)
+			_, err := n.Semaphore(name, 1, nil)
 			refuse("name", err)
 			refuse("name", n.ReleaseByID(ctx, name, "x"))
 			_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: name, Claim: "c", Node: "n"})
@@ -341,7 +341,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			}
 		}
 		for _, capacity := range []int{0, -1, 1<<40 + 1} {
-			_, err := n.Semaphore(gpu, capacity)
+			_, err := n.Semaphore(gpu, capacity, nil)
 			refuse("capacity", err)
 			refuse("capacity", n.gpu(1).Resize(ctx, capacity, nil))
 		}

@@ -28,17 +28,17 @@ func TestAHolderIsListedWithAllThatItAskedFor(t *testing.T) {
 				require.Equal(t, capacity == 1, w.Thin())
 				granted := time.UnixMilli(time.Now().UnixMilli())
 				w.Advance(1500 * ms)
-				want := semaphore.Holder{
+				want := berth.Holder{
 					ID: p.ID(), Node: n.Node(), Label: "worker 7", Owner: "order:7", Weight: capacity, Fence: p.Fence(),
 					Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute, Granted: granted,
 					Held: 1500 * ms, Meta: map[string]string{"job": "42"},
 				}
-				require.Equal(t, []semaphore.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
+				require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
 
 				_, err = p.Detach(ctx)
 				require.NoError(t, err)
 				want.Detached = true
-				require.Equal(t, []semaphore.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
+				require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
 				w.Advance(3500 * ms)
 				require.Empty(t, testkit.Collect(t, n.gpu(capacity).Holders(ctx)), "what has expired is not held, swept or not")
 			})
@@ -97,7 +97,7 @@ func TestAWaiterIsListedWithAllThatItAskedFor(t *testing.T) {
 		// not, so nothing was heard of it since it came.
 		require.Contains(t, waiters[0].ID, n.Node()+".")
 		waiters[0].ID = ""
-		require.Equal(t, semaphore.Waiter{
+		require.Equal(t, berth.Waiter{
 			Node: n.Node(), Label: "worker 7", Owner: "order:7", Weight: 2, Priority: 4, Ahead: 0, Since: since,
 			Waited: 1500 * ms, Alive: lease - 1500*ms, Meta: map[string]string{"job": "42"},
 		}, waiters[0])
@@ -213,7 +213,7 @@ func TestAListingEndsWithTheServersError(t *testing.T) {
 // named acquires on a semaphore of another name.
 func (n *node) named(name string, capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
 	n.w.T.Helper()
-	s, err := n.Semaphore(name, capacity)
+	s, err := n.Semaphore(name, capacity, nil)
 	require.NoError(n.w.T, err)
 	p, err := s.Acquire(context.Background(), opts)
 	require.NoError(n.w.T, err)

@@ -65,7 +65,7 @@ func (w *world) node(cfg ...semaphore.Config) *node {
 // connect makes all of the client's connections for calls, and has it acquire once.
 func (n *node) connect() {
 	n.w.T.Helper()
-	s, err := n.Semaphore("connect", 1)
+	s, err := n.Semaphore("connect", 1, nil)
 	require.NoError(n.w.T, err)
 	p, err := s.Acquire(context.Background(), nil)
 	require.NoError(n.w.T, err)
@@ -82,7 +82,7 @@ func asks(c link.Command, verb string) bool {
 // gpu is the semaphore of these tests.
 func (n *node) gpu(capacity int) *semaphore.Semaphore {
 	n.w.T.Helper()
-	s, err := n.Semaphore(gpu, capacity)
+	s, err := n.Semaphore(gpu, capacity, nil)
 	require.NoError(n.w.T, err)
 	return s
 }

@@ -76,7 +76,7 @@ func (n *node) resize(ctx context.Context, name string, capacity int, opts Resiz
 	switch r.Status() {
 	case statusResized:
 	case statusAbsent:
-		return fmt.Errorf("%w: %q", ErrAbsent, name)
+		return fmt.Errorf("%w: %q", berth.ErrAbsent, name)
 	default:
 		return line.Unexpected(name, &r)
 	}

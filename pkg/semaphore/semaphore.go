@@ -149,7 +149,7 @@ func (c *Client) Node() string { return c.node.ID }
 // Semaphore returns the semaphore of a name with a capacity of at least 1. The
 // same name is the same semaphore, in every process. It does no I/O. Its errors
 // are *berth.ConfigError.
-func (c *Client) Semaphore(name string, capacity int) (*Semaphore, error) {
+func (c *Client) Semaphore(name string, capacity int, defaults *AcquireOptions) (*Semaphore, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (s *Semaphore) Fence(ctx context.Context) int64 {
 
 // Resize stores another capacity. What is held stays held: below it, grants
 // pause until enough is given back. Waiting claims that have become too heavy
-// end with ReasonTooHeavy. It returns berth.ErrInvalidConfig; ErrAbsent where no
+// end with ReasonTooHeavy. It returns berth.ErrInvalidConfig; berth.ErrAbsent where no
 // capacity is stored, because nobody has used the semaphore or it is forgotten;
 // berth.ErrIncompatible; or the server's error.
 func (s *Semaphore) Resize(ctx context.Context, capacity int, opts *ResizeOptions) error {
@@ -219,6 +219,6 @@ type ResizeOptions struct {
 	// again. Default false.
 	Keep bool
 	// Create stores the capacity of a semaphore that has none, too. Default
-	// false: such a name is refused with ErrAbsent.
+	// false: such a name is refused with berth.ErrAbsent.
 	Create bool
 }

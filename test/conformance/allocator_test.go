@@ -136,7 +136,7 @@ func poolReplace(w *world) {
 			require.NoError(w, err)
 		})
 	}})
-	require.ErrorIs(w, err, allocator.ErrSuperseded)
+	require.ErrorIs(w, err, berth.ErrSuperseded)
 	w.has(pools[0], "new")
 }
 

@@ -170,9 +170,9 @@ func semResize(w *world) {
 
 func semDetach(w *world) {
 	clients := w.sems(semaphore.Config{Lease: long})
-	sem, err := clients[0].Semaphore("sem", 1)
+	sem, err := clients[0].Semaphore("sem", 1, nil)
 	require.NoError(w, err)
-	other, err := clients[1].Semaphore("sem", 1)
+	other, err := clients[1].Semaphore("sem", 1, nil)
 	require.NoError(w, err)
 	p := afterAWait(w, acquire(sem, nil), acquire(other, nil), w.semWaiting(sem))
 	token := must(w, p.Detach)
@@ -197,7 +197,7 @@ func semReleaseByID(w *world) {
 	var sems [2]*semaphore.Semaphore
 	for i, c := range clients {
 		var err error
-		sems[i], err = c.Semaphore("sem", 1)
+		sems[i], err = c.Semaphore("sem", 1, nil)
 		require.NoError(w, err)
 	}
 	p := must(w, acquire(sems[0], nil))
@@ -213,7 +213,7 @@ func semListings(w *world) {
 	names := numbered(12)
 	var held []*semaphore.Permit
 	for i, name := range names {
-		sem, err := clients[i%2].Semaphore(name, 2)
+		sem, err := clients[i%2].Semaphore(name, 2, nil)
 		require.NoError(w, err)
 		held = append(held, must(w, acquire(sem, &semaphore.AcquireOptions{Weight: 1 + i%2, Meta: map[string]string{"of": name}})))
 	}
@@ -229,7 +229,7 @@ func semListings(w *world) {
 		require.InDelta(w, 1, stats.Share(), 0)
 	}
 
-	sem, err := clients[0].Semaphore(names[1], 2)
+	sem, err := clients[0].Semaphore(names[1], 2, nil)
 	require.NoError(w, err)
 	q := queue(w, acquire(sem, &semaphore.AcquireOptions{Priority: 5}), w.semWaiting(sem), 1)
 	holder := one(w, sem.Holders(w.Within(patience)))

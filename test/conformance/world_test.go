@@ -98,7 +98,7 @@ func (w *world) sem(cfg semaphore.Config, capacity int) [2]*semaphore.Semaphore 
 	var sems [2]*semaphore.Semaphore
 	for i, c := range w.sems(cfg) {
 		var err error
-		sems[i], err = c.Semaphore("sem", capacity)
+		sems[i], err = c.Semaphore("sem", capacity, nil)
 		require.NoError(w, err)
 	}
 	return sems

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -36,7 +37,7 @@ func TestTheSmallestUser(t *testing.T) {
 	p := w.take(mine, nil)
 	q := w.queue(theirs, nil, 1)
 	_, err = mine.TryAcquire(ctx, nil)
-	require.ErrorIs(t, err, semaphore.ErrBusy)
+	require.ErrorIs(t, err, berth.ErrBusy)
 	for _, err := range mine.Holders(ctx) {
 		require.NoError(t, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -85,7 +86,7 @@ func (q *queueOf) drain() {
 	q.Helper()
 	entries := q.drainPermits(q.waits)
 	for _, p := range q.holders {
-		require.ErrorIs(q, p.Release(q.Within(patience)), semaphore.ErrNotHeld)
+		require.ErrorIs(q, p.Release(q.Within(patience)), berth.ErrNotHeld)
 	}
 	slices.SortFunc(entries, func(a, b *semaphore.Permit) int { return cmp.Compare(a.Fence(), b.Fence()) })
 	place := map[string]int{}
@@ -125,7 +126,7 @@ func (q *queueOf) lost() {
 	q.Helper()
 	for _, p := range q.holders {
 		q.Signalled("the holder to hear", p.Done())
-		require.ErrorIs(q, p.Err(), semaphore.ErrLost)
+		require.ErrorIs(q, p.Err(), berth.ErrLost)
 	}
 }
 

@@ -137,7 +137,7 @@ func (s *storm) once(y way) {
 			s.Errorf("release: %v", err)
 		}
 		s.inside.leave(p)
-	case errors.Is(err, context.Canceled) && errors.Is(err, semaphore.ErrNotAcquired):
+	case errors.Is(err, context.Canceled) && errors.Is(err, berth.ErrNotAcquired):
 		if s.cancels.Add(1)%4 == 0 {
 			y.answered(s.world, s.name)
 		}

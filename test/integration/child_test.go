@@ -196,7 +196,7 @@ func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error 
 }
 
 func (c *permitServant) acquire(ctx context.Context, o order, a *answer) error {
-	sem, err := c.client.Semaphore(o.Name, o.Capacity)
+	sem, err := c.client.Semaphore(o.Name, o.Capacity, nil)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (c *permitServant) acquire(ctx context.Context, o order, a *answer) error {
 
 // crowd begins many acquires that nobody waits for.
 func (c *permitServant) crowd(ctx context.Context, o order) error {
-	sem, err := c.client.Semaphore(o.Name, o.Capacity)
+	sem, err := c.client.Semaphore(o.Name, o.Capacity, nil)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -41,12 +42,12 @@ func TestCloseInMidTraffic(t *testing.T) {
 	took := time.Since(start)
 	all.Wait()
 	for _, p := range permits {
-		require.ErrorIs(t, p.Err(), semaphore.ErrReleased)
+		require.ErrorIs(t, p.Err(), berth.ErrReleased)
 	}
 	for _, q := range waits {
 		w.Signalled("the waits to end", q.Done)
-		require.ErrorIs(t, q.Err, semaphore.ErrClosed)
-		require.ErrorIs(t, q.Err, semaphore.ErrNotAcquired)
+		require.ErrorIs(t, q.Err, berth.ErrClosed)
+		require.ErrorIs(t, q.Err, berth.ErrNotAcquired)
 	}
 	v := w.whole("gpu")
 	for claim, r := range v.records {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -93,7 +94,7 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 			var before int64
 			for shown := 0; shown < 5; {
 				p, err := s.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 20 * time.Millisecond})
-				if errors.Is(err, semaphore.ErrExpired) {
+				if errors.Is(err, berth.ErrExpired) {
 					continue // it has run out on its way here, as the machine had others to run
 				}
 				if err != nil {

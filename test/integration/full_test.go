@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -68,8 +69,8 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 		return func() {
 			for _, ask := range asks {
 				_, err := ask(f.world, f.sem(f.here, name, 1))
-				require.ErrorIs(f, err, semaphore.ErrNotAcquired)
-				require.NotErrorIs(f, err, semaphore.ErrBusy)
+				require.ErrorIs(f, err, berth.ErrNotAcquired)
+				require.NotErrorIs(f, err, berth.ErrBusy)
 				require.ErrorContains(f, err, "the server is full")
 				require.Empty(f, f.look(name).expires, "it left keys")
 			}
@@ -80,7 +81,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 		return func() {
 			for _, ask := range asks {
 				_, err := ask(f.world, f.sem(f.here, name, 1))
-				require.ErrorIs(f, err, semaphore.ErrNotAcquired)
+				require.ErrorIs(f, err, berth.ErrNotAcquired)
 				v := f.whole(name)
 				require.Len(f, v.holds, 1)
 				require.Len(f, v.alive, 1)
@@ -153,7 +154,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 			require.NoError(f, f.here.ReleaseByID(f.Within(patience), name, p.ID()))
 			f.release(q.Wait(f.world))
 			f.Signalled("the holder to hear", p.Done())
-			require.ErrorIs(f, p.Err(), semaphore.ErrReleased)
+			require.ErrorIs(f, p.Err(), berth.ErrReleased)
 		}
 	},
 	"a hold is resumed elsewhere": func(f *fullHouse, name string) func() {

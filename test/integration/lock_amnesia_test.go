@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -44,7 +45,7 @@ func TestTheLineOfALockSurvives(t *testing.T) {
 			strike(w)
 			for _, l := range []*qlock.Lock{outer, inner} {
 				w.Signalled("the holder to hear", l.Done())
-				require.ErrorIs(t, l.Err(), qlock.ErrLost)
+				require.ErrorIs(t, l.Err(), berth.ErrLost)
 			}
 			// Whoever asked first was granted before the others stood again: the
 			// capacity is one.
@@ -62,7 +63,7 @@ func TestTheLineOfALockSurvives(t *testing.T) {
 				}
 			}
 			for _, l := range []*qlock.Lock{outer, inner} {
-				require.ErrorIs(t, l.Release(w.Within(patience)), qlock.ErrNotHeld)
+				require.ErrorIs(t, l.Release(w.Within(patience)), berth.ErrNotHeld)
 			}
 			w.tombstones(door)
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -111,7 +112,7 @@ func (c *lockServant) pairs(ctx context.Context, o order) error {
 		switch {
 		case err == nil:
 			done++
-		case !errors.Is(err, qlock.ErrNotHeld):
+		case !errors.Is(err, berth.ErrNotHeld):
 			return err
 		}
 	}

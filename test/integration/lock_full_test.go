@@ -24,8 +24,8 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		return func() {
 			for _, ask := range []func(context.Context, string, *qlock.LockOptions) (*qlock.Lock, error){f.here.Lock, f.here.TryLock} {
 				_, err := ask(f.Within(patience), door, nil)
-				require.ErrorIs(f, err, qlock.ErrNotAcquired)
-				require.NotErrorIs(f, err, qlock.ErrBusy)
+				require.ErrorIs(f, err, berth.ErrNotAcquired)
+				require.NotErrorIs(f, err, berth.ErrBusy)
 				require.ErrorContains(f, err, "the server is full")
 				require.Empty(f, f.look(door).expires, "it left keys")
 			}
@@ -146,7 +146,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 			f.unlock(q.Wait(f.world))
 			for _, ended := range []*qlock.Lock{l, inner} {
 				f.Signalled("the holder to hear", ended.Done())
-				require.ErrorIs(f, ended.Err(), qlock.ErrReleased)
+				require.ErrorIs(f, ended.Err(), berth.ErrReleased)
 			}
 		}
 	},

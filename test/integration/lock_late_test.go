@@ -95,7 +95,7 @@ var lostReplies = map[string]struct {
 		require.False(m, last.Over())
 		m.unlock(l)
 		m.unlock(last.Wait(m.world))
-		require.ErrorIs(m, m.outer.Renew(m.ctx), qlock.ErrReleased)
+		require.ErrorIs(m, m.outer.Renew(m.ctx), berth.ErrReleased)
 	}},
 	"a claim goes to the end of the line once": {"lock_requeue", func(m *meddled) {
 		m.unlock(m.outer)
@@ -152,7 +152,7 @@ func TestAnUnheardReleaseOfAnEntryEndsTheOthersInTime(t *testing.T) {
 	m.always("lock_renew", deferred)
 	go func() { _ = inner.Release(w.Within(patience)) }()
 	l := q.Wait(w)
-	require.ErrorIs(t, outer.Err(), qlock.ErrNotHeld, "two are believed in")
+	require.ErrorIs(t, outer.Err(), berth.ErrNotHeld, "two are believed in")
 	require.NoError(t, l.Err())
 	w.unlock(l)
 	m.always("lock_release", passed)

@@ -151,7 +151,7 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	}
 	w.Await("one goes to the end of the line", func() bool { return r.has("lock_requeue") })
 	_, err := other.TryLock(ctx, door, &qlock.LockOptions{DetailedErrors: true})
-	require.ErrorIs(t, err, qlock.ErrBusy)
+	require.ErrorIs(t, err, berth.ErrBusy)
 	require.ErrorIs(t, err, berth.ErrNotAcquired)
 	w.forget(door)
 	w.Await("they stand in line again", func() bool { return r.has("lock_restore") })

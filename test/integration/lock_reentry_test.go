@@ -23,11 +23,11 @@ func TestAConflictFailsByDefault(t *testing.T) {
 	outer := w.lockFor(c, "me", nil)
 	for _, node := range []*qlock.Client{c, other} {
 		_, err := node.Lock(berth.WithOwner(w.Within(patience), "me"), door, nil)
-		require.ErrorIs(t, err, qlock.ErrDeadlock)
+		require.ErrorIs(t, err, berth.ErrDeadlock)
 	}
 	// Behind a hold that ends by nothing it would wait for ever.
 	_, err := c.Lock(berth.WithOwner(t.Context(), "me"), door, &qlock.LockOptions{Conflict: qlock.Wait})
-	require.ErrorIs(t, err, qlock.ErrDeadlock)
+	require.ErrorIs(t, err, berth.ErrDeadlock)
 	w.unlock(outer)
 	w.idle(door)
 }
@@ -37,7 +37,7 @@ func TestAWaitOnOnesOwnHoldQueuesBehindIt(t *testing.T) {
 	c := w.locker(qlock.Config{Lease: safe})
 	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
 	inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.Wait})
-	require.ErrorIs(t, outer.Err(), qlock.ErrExpired)
+	require.ErrorIs(t, outer.Err(), berth.ErrExpired)
 	require.Greater(t, inner.Fence(), outer.Fence())
 	require.Equal(t, qlock.Granted, inner.Process())
 	w.unlock(inner)
@@ -130,11 +130,11 @@ func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
 					}
 					return true
 				})
-				if errors.Is(err, qlock.ErrExpired) {
+				if errors.Is(err, berth.ErrExpired) {
 					continue // it had run out on its way here, as the machine had others to run
 				}
 				require.NoError(t, err)
-				require.ErrorIs(t, outer.Err(), qlock.ErrExpired, "the handle lives longer than the lock")
+				require.ErrorIs(t, outer.Err(), berth.ErrExpired, "the handle lives longer than the lock")
 				l := w.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
 				require.Equal(t, qlock.Granted, l.Process())
 				require.Greater(t, l.Fence(), outer.Fence())
@@ -189,7 +189,7 @@ func TestNoHandleOutlivesTheLock(t *testing.T) {
 		for range 1 + rand.N(3) {
 			opts := &qlock.LockOptions{NoRenew: fixed, Lease: lease, Conflict: conflicts[rand.N(2)]}
 			l, err := c.Lock(ctx, door, opts)
-			if errors.Is(err, qlock.ErrNotHeld) {
+			if errors.Is(err, berth.ErrNotHeld) {
 				continue // it had run out before it could be had
 			}
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/torture/history"
@@ -41,7 +42,7 @@ func (c *lockServant) sections(ctx context.Context, o order) error {
 	}
 	defer func() { _ = file.Close() }() // each record was written through
 	for !c.done.Load() {
-		if err := c.section(ctx, o.Name, file); err != nil && !errors.Is(err, qlock.ErrNotHeld) {
+		if err := c.section(ctx, o.Name, file); err != nil && !errors.Is(err, berth.ErrNotHeld) {
 			return err
 		}
 	}

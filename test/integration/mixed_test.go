@@ -94,7 +94,7 @@ func (on *watch) jostle(sems []*semaphore.Semaphore, claims map[string]string) {
 	w.Helper()
 	for _, s := range sems {
 		_, err := s.TryAcquire(w.Within(patience), nil)
-		require.ErrorIs(w, err, semaphore.ErrBusy)
+		require.ErrorIs(w, err, berth.ErrBusy)
 		on.look(claims)
 		ctx, cancel := context.WithCancel(context.Background())
 		waits := w.beginWith(ctx, s, &semaphore.AcquireOptions{Priority: 9})
@@ -129,7 +129,7 @@ func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
 	granted := w.look("gpu").records[p.ID()].Granted.UnixMilli()
 	require.GreaterOrEqual(t, granted, deadline)
 	require.LessOrEqual(t, granted-deadline, lag.allow(slack, 2).Milliseconds())
-	require.ErrorIs(t, short.Err(), semaphore.ErrExpired)
+	require.ErrorIs(t, short.Err(), berth.ErrExpired)
 	require.NoError(t, endless.Err())
 	require.NoError(t, long.Err())
 	v := w.look("gpu")
@@ -139,7 +139,7 @@ func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
 	for _, p := range []*semaphore.Permit{endless, long, p} {
 		require.NoError(t, p.Release(w.Within(patience)))
 	}
-	require.ErrorIs(t, short.Release(w.Within(patience)), semaphore.ErrExpired)
+	require.ErrorIs(t, short.Release(w.Within(patience)), berth.ErrExpired)
 	w.idle("gpu")
 }
 
@@ -162,7 +162,7 @@ func TestShortLeasesDoNotCostLongOnes(t *testing.T) {
 			w.Signalled("the short one to end", p.Done())
 			continue
 		}
-		require.ErrorIs(t, err, semaphore.ErrExpired) // on a slow machine, before it was here
+		require.ErrorIs(t, err, berth.ErrExpired) // on a slow machine, before it was here
 	}
 	t.Logf("%d short permits beside one of %v", shorts, lease)
 	require.NoError(t, long.Err())

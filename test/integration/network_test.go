@@ -60,7 +60,7 @@ func (tr *traffic) work(i int, ask ask) {
 			tr.hold(p)
 			err = p.Release(ctx)
 			tr.inside.leave(p)
-			if errors.Is(err, semaphore.ErrLost) {
+			if errors.Is(err, berth.ErrLost) {
 				tr.lost.Add(1)
 				err = nil
 			}
@@ -228,7 +228,7 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 	}
 	inside.check(w)
 	for _, p := range cut {
-		require.ErrorIs(t, p.Err(), semaphore.ErrLost)
+		require.ErrorIs(t, p.Err(), berth.ErrLost)
 	}
 	proxy.Heal(t)
 	w.Await("the one that was cut off stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
@@ -236,7 +236,7 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 	inside.enter(waits[2].Wait(w))
 	inside.check(w)
 	for _, p := range cut {
-		require.ErrorIs(t, p.Release(w.Within(patience)), semaphore.ErrNotHeld)
+		require.ErrorIs(t, p.Release(w.Within(patience)), berth.ErrNotHeld)
 	}
 	require.NoError(t, waits[1].Got.Release(w.Within(patience)))
 	require.NoError(t, waits[2].Got.Release(w.Within(patience)))

@@ -75,7 +75,7 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	a, err = here.Resume(ctx, token)
 	require.NoError(t, err)
 	require.NoError(t, client.ReleaseByID(ctx, proxies, a.ID()))
-	require.ErrorIs(t, a.Renew(ctx), allocator.ErrReleased)
+	require.ErrorIs(t, a.Renew(ctx), berth.ErrReleased)
 	random := w.pooler(cfg, user)
 	p, err := allocator.NewPool(random, proxies, poolConfig{Policy: allocator.Random, Cooldown: 20 * time.Millisecond})
 	require.NoError(t, err)

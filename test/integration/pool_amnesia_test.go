@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -60,7 +61,7 @@ func TestTheLineOfAPoolSurvives(t *testing.T) {
 			struck := time.Now() // how long it took to kill and start a server is not the pool's
 			lag.reset()
 			w.Signalled("the holder to hear", holder.Done())
-			require.ErrorIs(t, holder.Err(), allocator.ErrLost)
+			require.ErrorIs(t, holder.Err(), berth.ErrLost)
 			// The pool is found empty by the next heartbeat, a third of the lease later at
 			// the most; a node asks no more often than once a second.
 			first := w.firstAllocated(waits)
@@ -85,7 +86,7 @@ func TestTheLineOfAPoolSurvives(t *testing.T) {
 				require.Equal(t, order[i], a.ID(), "the %dth is out of turn", i)
 				require.Greater(t, a.Fence(), served[i].Fence(), "fences fell back")
 			}
-			require.ErrorIs(t, holder.Release(w.Within(patience)), allocator.ErrNotHeld)
+			require.ErrorIs(t, holder.Release(w.Within(patience)), berth.ErrNotHeld)
 			w.tombstones(proxies)
 			w.allFree(crew[0], 1)
 		})

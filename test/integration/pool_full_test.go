@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -36,8 +37,8 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 			} {
 				f.unchanged(what, func() {
 					_, err := ask(f.Within(patience), nil)
-					require.ErrorIs(f, err, allocator.ErrNotAcquired)
-					require.NotErrorIs(f, err, allocator.ErrBusy)
+					require.ErrorIs(f, err, berth.ErrNotAcquired)
+					require.NotErrorIs(f, err, berth.ErrBusy)
 					require.ErrorContains(f, err, "the server is full")
 				})
 			}
@@ -47,7 +48,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
 			_, err := f.here.Allocate(f.Within(patience), nil)
-			require.ErrorIs(f, err, allocator.ErrNotAcquired)
+			require.ErrorIs(f, err, berth.ErrNotAcquired)
 			v := f.whole(proxies)
 			require.Len(f, v.holds, 1)
 			require.Len(f, v.alive, 1)
@@ -240,7 +241,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 			require.NoError(f, f.client.ReleaseByID(f.Within(patience), proxies, a.ID()))
 			f.giveBack(q.Wait(f.world))
 			f.Signalled("the holder to hear", a.Done())
-			require.ErrorIs(f, a.Err(), allocator.ErrReleased)
+			require.ErrorIs(f, a.Err(), berth.ErrReleased)
 		}
 	},
 	"a hold is swapped or kept": func(f *poolHouse) func() {

@@ -36,7 +36,7 @@ func TestAnyBytesAreAResource(t *testing.T) {
 	p, there := w.pool(allocator.Config{}), w.pool(allocator.Config{})
 	for _, bad := range []string{"", strings.Repeat("k", 1025)} {
 		_, err := p.Add(ctx, []string{"good", bad}, nil)
-		require.ErrorIs(t, err, allocator.ErrInvalidConfig)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	}
 	require.Empty(t, w.keys(), "what was refused has left something")
 	change, err := p.Add(ctx, keys, nil)
@@ -175,7 +175,7 @@ func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 	adder.does(order{Do: "add", Names: []string{"r0"}})
 	for _, child := range []*child{remover, adder} {
 		_, err := p.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, allocator.ErrBusy, "it was handed out twice")
+		require.ErrorIs(t, err, berth.ErrBusy, "it was handed out twice")
 		child.kill()
 	}
 	info, err = p.Status(ctx, "r0")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -169,7 +170,7 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	owner.kill()
 	ctx := b.Within(4 * patience)
 	_, err := b.TryAllocate(ctx, nil)
-	require.ErrorIs(t, err, allocator.ErrBusy)
+	require.ErrorIs(t, err, berth.ErrBusy)
 
 	// One that has expired among them all.
 	expired := b.expireOne(cooldown)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/test/torture/history"
 )
@@ -60,7 +61,7 @@ func (m *mixer) note(what int64, a *allocation, at time.Duration) {
 // check keeps the first error. One that says that the hold has ended is none: the
 // lease may have been too short for the machine.
 func (m *mixer) check(err error) {
-	if err != nil && !errors.Is(err, allocator.ErrNotHeld) && !errors.Is(err, allocator.ErrAbsent) {
+	if err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrAbsent) {
 		m.err = cmp.Or(m.err, err)
 	}
 }
@@ -129,7 +130,7 @@ func (m *mixer) swap(ctx context.Context, a *allocation) bool {
 	m.leave(a)
 	err := a.Swap(ctx)
 	m.ops++
-	if errors.Is(err, allocator.ErrBusy) {
+	if errors.Is(err, berth.ErrBusy) {
 		err = nil
 	}
 	if err == nil && a.Fence() != fence {

@@ -48,7 +48,7 @@ func listen(t *testing.T, d *harness.Deployment, cfg semaphore.Config) *listener
 // queue has it wait, and returns once it stands in line.
 func (l *listener) queue(t *testing.T) {
 	t.Helper()
-	s, err := l.Semaphore("gpu", 1)
+	s, err := l.Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	l.granted = make(chan *semaphore.Permit, 1)
 	go func() {
@@ -108,7 +108,7 @@ func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
 	holder, err := semaphore.New(d.Client(t), cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, holder.Close(context.Background())) }()
-	gpu, err := holder.Semaphore("gpu", 1)
+	gpu, err := holder.Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	held, err := gpu.Acquire(t.Context(), nil)
 	require.NoError(t, err)

@@ -90,7 +90,7 @@ func (w *world) closed(by func(context.Context) error) {
 // sem is a semaphore of the client.
 func (w *world) sem(c *semaphore.Client, name string, capacity int) *semaphore.Semaphore {
 	w.Helper()
-	s, err := c.Semaphore(name, capacity)
+	s, err := c.Semaphore(name, capacity, nil)
 	require.NoError(w, err)
 	return s
 }

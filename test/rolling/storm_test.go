@@ -96,7 +96,7 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		require.NoError(t, err)
 		pools, err := allocator.New(redis, allocator.Config{Namespace: ns, Observer: a, CallTimeout: patience})
 		require.NoError(t, err)
-		sem, err := sems.Semaphore(name, stormCapacity)
+		sem, err := sems.Semaphore(name, stormCapacity, nil)
 		require.NoError(t, err)
 		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
 		require.NoError(t, err)

@@ -109,7 +109,7 @@ func (w *world) process(release *scriptkit.Library) *process {
 		ctx := context.Background()
 		_, _, _ = p.sems.Close(ctx), p.locks.Close(ctx), p.pools.Close(ctx) // of one that died nothing can be given back
 	})
-	p.sem, err = p.sems.Semaphore(name, 3)
+	p.sem, err = p.sems.Semaphore(name, 3, nil)
 	require.NoError(w, err)
 	p.pool, err = allocator.NewPool(p.pools, name, allocator.PoolConfig[string]{})
 	require.NoError(w, err)

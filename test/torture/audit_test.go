@@ -84,7 +84,7 @@ func (i *inspector) claims(r *round) (all [][]claimed) {
 		all = append(all, found)
 	}
 	for _, s := range sems {
-		sem, err := i.sems.Semaphore(s.Name, s.Capacity)
+		sem, err := i.sems.Semaphore(s.Name, s.Capacity, nil)
 		require.NoError(r, err)
 		list(s.Name, sem.Holders(ctx), sem.Waiters(ctx))
 	}
@@ -130,7 +130,7 @@ func (r *round) audit() []checker.Violation {
 	ctx := r.within(auditLimit)
 	var release []func(context.Context) error
 	for _, s := range sems {
-		sem, err := i.sems.Semaphore(s.Name, s.Capacity)
+		sem, err := i.sems.Semaphore(s.Name, s.Capacity, nil)
 		require.NoError(r, err)
 		permit, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
 		r.tally.check(ruleWhole)

@@ -34,7 +34,7 @@ func openSemaphore(addr string) (Locker, error) {
 func (l *semaphoreLocker) Lock(ctx context.Context, name string) (func() error, error) {
 	s, ok := l.byName.Load(name)
 	if !ok {
-		made, err := l.client.Semaphore(name, 10)
+		made, err := l.client.Semaphore(name, 10, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -124,7 +124,7 @@ func openSemaphore(lease time.Duration, capacity int) opens[*semaphore.Semaphore
 		if err != nil {
 			return nil, nil, err
 		}
-		sem, err := sems.Semaphore(numbered(0), capacity)
+		sem, err := sems.Semaphore(numbered(0), capacity, nil)
 		return sem, n, err
 	}
 }
@@ -148,7 +148,7 @@ func acquire(opts *semaphore.AcquireOptions) takes[*semaphore.Semaphore, *semaph
 
 // acquireEach takes a permit of another name in each cycle.
 func acquireEach(ctx context.Context, sems *semaphore.Client, i int) (*semaphore.Permit, error) {
-	sem, err := sems.Semaphore(numbered(i), capacity)
+	sem, err := sems.Semaphore(numbered(i), capacity, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ const beaten = 3
 
 // acquireHundred takes 100 permits of each of these names.
 func acquireHundred(ctx context.Context, sems *semaphore.Client, i int) (*semaphore.Permit, error) {
-	sem, err := sems.Semaphore(numbered(i%beaten), 100)
+	sem, err := sems.Semaphore(numbered(i%beaten), 100, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func semaphoreExpired(p *probe) (cycle, error) {
 	expire := detached(acquire(&semaphore.AcquireOptions{Lease: expiring, NoRenew: true}))
 	sems := make([]*semaphore.Semaphore, p.all())
 	for i := range sems {
-		if sems[i], err = client.Semaphore(numbered(i), capacity); err != nil {
+		if sems[i], err = client.Semaphore(numbered(i), capacity, nil); err != nil {
 			return nil, err
 		}
 		for range capacity {

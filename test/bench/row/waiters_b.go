@@ -290,7 +290,7 @@ func holdPermits(ctx context.Context, env *Env, n int) (*holders, error) {
 		redis.Close()
 		return nil, err
 	}
-	sem, err := sems.Semaphore(env.Name("held"), n)
+	sem, err := sems.Semaphore(env.Name("held"), n, nil)
 	if err != nil {
 		redis.Close()
 		return nil, err

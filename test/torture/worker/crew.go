@@ -76,7 +76,7 @@ func (w *worker) connectAll(o observe.Observer) (c clients) {
 	c.sem, c.pool = map[string]*semaphore.Semaphore{}, map[string]*allocator.Pool[string]{}
 	for _, s := range w.job.Sems {
 		var err error
-		c.sem[s.Name], err = c.sems.Semaphore(s.Name, s.Capacity)
+		c.sem[s.Name], err = c.sems.Semaphore(s.Name, s.Capacity, nil)
 		must(err)
 	}
 	for _, l := range w.job.Locks {

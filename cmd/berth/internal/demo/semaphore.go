@@ -66,7 +66,7 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // it holds nothing
-	sem, err := client.Semaphore(workshop, semaphorePlan.capacity)
+	sem, err := client.Semaphore(workshop, semaphorePlan.capacity, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func joinSemaphore(redis rueidis.Client, observer observe.Observer, lease time.D
 	if err != nil {
 		return nil, err
 	}
-	sem, err := client.Semaphore(workshop, semaphorePlan.capacity)
+	sem, err := client.Semaphore(workshop, semaphorePlan.capacity, nil)
 	if err != nil {
 		return nil, err
 	}
