@@ -10,41 +10,69 @@ import (
 // by its holder or forced, gives it back: a process that dies keeps it.
 const Forever time.Duration = math.MaxInt64
 
-// Hold is what the handles of all primitives share.
+// Handle is what every handle offers: a [Hold], and the LockSet of package qlock,
+// which is several holds as one.
+type Handle interface {
+	// Context carries the values of the acquiring context but not its end. It ends
+	// with the handle, and its cause says why.
+	Context() context.Context
+	// Done is closed when the handle has ended.
+	Done() <-chan struct{}
+	// Err is nil while the handle lives, and says why it ended afterwards. Err
+	// looks at the clock itself.
+	Err() error
+	// Left is how long the holder may still believe in the hold if nothing renews
+	// it: [Forever] for no end, 0 once it has ended.
+	Left() time.Duration
+	// Waited is how long the acquiring call took.
+	Waited() time.Duration
+	// Renew sets the end of the lease anew, counted from now.
+	Renew(ctx context.Context) error
+	// Release gives back what is held. Release works after the acquiring context has
+	// ended, and is nil ever after it has succeeded once.
+	Release(ctx context.Context) error
+	// Within returns a context that ends with ctx or with the handle, whichever
+	// comes first, and that carries the owner. Call the CancelFunc when what runs
+	// under the context is done.
+	Within(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// Hold is a handle of one claim. The handles of all primitives are Holds.
 type Hold interface {
+	Handle
 	// ID is the id of the claim.
 	ID() string
 	// Name is what is held.
 	Name() string
+	// Node is the id of the client's node that holds it.
+	Node() string
 	// Fence is the number of the grant, strictly rising per name. Pass it on
 	// to whatever the hold protects, and refuse smaller ones there.
 	Fence() int64
-	// Waited is how long the acquiring call took.
-	Waited() time.Duration
-	// Context carries the values of the acquiring context but not its end; it
-	// ends with the hold, and its cause says why.
-	Context() context.Context
-	// Done is closed when the hold has ended.
-	Done() <-chan struct{}
-	// Err is nil while the hold lives, and says why it ended afterwards. It
-	// looks at the clock itself.
-	Err() error
-	// Left is how long the holder may still believe in the hold if nothing
-	// renews it: Forever for no end, 0 once it has ended.
-	Left() time.Duration
-	// Release gives the hold back. It works after the acquiring context has
-	// ended, and is nil ever after it has succeeded once.
-	Release(ctx context.Context) error
-	// Renew sets the end of the lease anew, counted from now.
-	Renew(ctx context.Context) error
+	// Granted is when this process heard of the grant, or resumed the hold, by the
+	// clock of this process.
+	Granted() time.Time
+	// Lease is the lease that was asked for, Forever for none.
+	Lease() time.Duration
 	// Detach stops renewing and keeps the hold until its lease ends, also
-	// through the client's Close. It ends the handle with ErrReleased; a Release
+	// through the client's Close. Detach ends the handle with ErrReleased; a Release
 	// after it does nothing. The token is for Resume, here or elsewhere.
 	Detach(ctx context.Context) (Token, error)
-	// Within returns a context that ends with ctx or with the hold, whichever
-	// comes first, and that carries the owner. Call the CancelFunc when what
-	// runs under it is done.
-	Within(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// Target says whose claims an operator's Release ends. All fields that are given
+// must match. At least one of them is needed.
+type Target struct {
+	// Name is what is contended for. With Name alone everything ends that is held
+	// of it; claims that wait stay in line, and get what comes free.
+	Name string
+	// Claim is the id of one claim of Name, which holds or waits. It needs Name.
+	Claim string
+	// Owner and Node end what they hold and what they have waiting. A claim to which
+	// no owner was given is its own owner.
+	Owner, Node string
+	// All ends everything that is held in the namespace. It stands alone.
+	All bool
 }
 
 // Retry bounds how a call that the server did not answer, or did not run, is

@@ -71,6 +71,18 @@ func (h *Hold) Reentered() bool { return h.c.see().terms.entry != nil }
 // Waited is how long the acquiring call took.
 func (h *Hold) Waited() time.Duration { return h.waited }
 
+// Node is the id of the node that holds it.
+func (h *Hold) Node() string { return h.c.Record.Node }
+
+// Lease is the lease that was asked for.
+func (h *Hold) Lease() time.Duration { return h.c.see().terms.Lease }
+
+// Granted is when this process heard of the grant, by its wall clock.
+func (h *Hold) Granted() time.Time {
+	ago := h.e.clock.Now() - h.c.see().grant.since
+	return time.Now().Add(-ago) //nolint:forbidigo // a wall clock's time, for people
+}
+
 // Context ends with the hold.
 func (h *Hold) Context() context.Context {
 	h.mu.Lock()

@@ -71,6 +71,15 @@ func (a *Allocation[T]) Value() T {
 // ones there.
 func (a *Allocation[T]) Fence() int64 { return a.hold.Fence() }
 
+// Node is the id of the client's node that holds it.
+func (a *Allocation[T]) Node() string { return a.hold.Node() }
+
+// Granted is when this process heard of the grant, or resumed the hold, by its own clock.
+func (a *Allocation[T]) Granted() time.Time { return a.hold.Granted() }
+
+// Lease is the lease that was asked for, berth.Forever for none.
+func (a *Allocation[T]) Lease() time.Duration { return a.hold.Lease() }
+
 // Waited is how long the allocation took, Open not counted.
 func (a *Allocation[T]) Waited() time.Duration { return a.hold.Waited() }
 

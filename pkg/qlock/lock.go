@@ -49,6 +49,15 @@ func (l *Lock) Owner() string { return berth.Owner(l.hold.Context()) }
 // smaller ones there: see package fence.
 func (l *Lock) Fence() int64 { return l.hold.Fence() }
 
+// Node is the id of the client's node that holds it.
+func (l *Lock) Node() string { return l.hold.Node() }
+
+// Granted is when this process heard of the grant, or resumed the hold, by its own clock.
+func (l *Lock) Granted() time.Time { return l.hold.Granted() }
+
+// Lease is the lease that was asked for, berth.Forever for none.
+func (l *Lock) Lease() time.Duration { return l.hold.Lease() }
+
 // Waited is how long the acquiring call took.
 func (l *Lock) Waited() time.Duration { return l.hold.Waited() }
 

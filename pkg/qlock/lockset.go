@@ -21,6 +21,8 @@ type LockSet struct {
 	cancel context.CancelCauseFunc
 }
 
+var _ berth.Handle = (*LockSet)(nil)
+
 // newLockSet makes the handle of locks that are held.
 func newLockSet(ctx context.Context, locks []*Lock, waited time.Duration) *LockSet {
 	s := &LockSet{locks: locks, waited: waited}
@@ -57,6 +59,16 @@ func (s *LockSet) Fences() map[string]int64 {
 			}
 		}
 	})
+}
+
+// Left is how long the holder may still believe in all locks if nothing renews them:
+// the least of theirs, berth.Forever for no end, 0 once one of them has ended.
+func (s *LockSet) Left() time.Duration {
+	left := berth.Forever
+	for _, lock := range s.locks {
+		left = min(left, lock.Left())
+	}
+	return left
 }
 
 // Waited is how long the acquiring call took.

@@ -30,6 +30,15 @@ func (p *Permit) Weight() int { return p.hold.Claim().Record.Weight }
 // whatever the permit protects, and refuse smaller ones there.
 func (p *Permit) Fence() int64 { return p.hold.Fence() }
 
+// Node is the id of the client's node that holds it.
+func (p *Permit) Node() string { return p.hold.Node() }
+
+// Granted is when this process heard of the grant, or resumed the hold, by its own clock.
+func (p *Permit) Granted() time.Time { return p.hold.Granted() }
+
+// Lease is the lease that was asked for, berth.Forever for none.
+func (p *Permit) Lease() time.Duration { return p.hold.Lease() }
+
 // Waited is how long the acquire took.
 func (p *Permit) Waited() time.Duration { return p.hold.Waited() }
 

@@ -1,0 +1,163 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// allNames goes through the names of the kind that the server knows, idle ones too.
+func (s *Calls) allNames(ctx context.Context) iter.Seq2[string, error] {
+	c := s.cfg
+	return Names(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout)
+}
+
+// All goes through the statistics of the names that the server knows and that are worth telling
+// of. After an error it goes on where it can.
+func All[S any](ctx context.Context, s *Calls, read func(ctx context.Context, name string) (S, error), used func(S) bool) iter.Seq2[S, error] {
+	return func(yield func(S, error) bool) {
+		for name, err := range s.allNames(ctx) {
+			var stats S
+			if err == nil {
+				stats, err = read(ctx, name)
+			}
+			if (err != nil || used(stats)) && !yield(stats, err) {
+				return
+			}
+		}
+	}
+}
+
+// SweepNames drops what has expired from the names given or, without any, from all that the
+// server knows, and returns how much that was, also beside an error. After an error it goes on
+// where it can.
+func (s *Calls) SweepNames(ctx context.Context, names ...string) (int, error) {
+	for _, name := range names {
+		if err := keyspace.CheckName(name); err != nil {
+			return 0, err
+		}
+	}
+	return each(s.listed(ctx, names...), func(name string) (int, error) { return s.SweepAll(ctx, name) })
+}
+
+// listed goes through the names given or, without any, through all that the server knows.
+func (s *Calls) listed(ctx context.Context, names ...string) iter.Seq2[string, error] {
+	if len(names) == 0 {
+		return s.allNames(ctx)
+	}
+	return func(yield func(string, error) bool) {
+		for _, name := range names {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+// each does something with each name, and returns the sum and the errors.
+func each(names iter.Seq2[string, error], do func(name string) (int, error)) (int, error) {
+	sum := 0
+	var errs []error
+	for name, err := range names {
+		if err == nil {
+			var n int
+			n, err = do(name)
+			sum += n
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return sum, errors.Join(errs...)
+}
+
+// ReleaseTarget ends claims by force, and returns how many, also beside an error. whole ends
+// what is held of a name in one step; nil where the kind can only end claim by claim. It returns
+// berth.ErrInvalidConfig for a target that cannot be; berth.ErrNotHeld where a name was given and
+// nothing of it was ended; berth.ErrExpired where the time of the claim given had passed; or the
+// server's errors.
+func (s *Node) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx context.Context, name string) (int, error)) (int, error) {
+	if err := checkTarget(t); err != nil {
+		return 0, err
+	}
+	if t.Claim != "" && t.Owner == "" {
+		if err := s.ForceRelease(ctx, t.Name, t.Claim, t.Node); err != nil {
+			return 0, err
+		}
+		return 1, nil
+	}
+	end := func(name string) (int, error) { return s.releaseMatches(ctx, name, t) }
+	if whole != nil && t.Claim == "" && t.Owner == "" && t.Node == "" {
+		end = func(name string) (int, error) { return whole(ctx, name) }
+	}
+	if t.Name == "" {
+		return each(s.allNames(ctx), end)
+	}
+	ended, err := end(t.Name)
+	if err == nil && ended == 0 {
+		err = berth.ErrNotHeld
+	}
+	return ended, err
+}
+
+// checkTarget returns a *berth.ConfigError for a target that cannot be.
+func checkTarget(t berth.Target) error {
+	others := t != berth.Target{All: t.All}
+	switch {
+	case t.All && others:
+		return berth.Invalid("Target", "All stands alone")
+	case !t.All && !others:
+		return berth.Invalid("Target", "a name, an owner, a node or All is needed")
+	case t.Claim != "" && t.Name == "":
+		return berth.Invalid("Target", "a claim needs its name")
+	case t.Name != "":
+		return keyspace.CheckName(t.Name)
+	}
+	return nil
+}
+
+// releaseMatches ends the claims of a name that match a target: those that wait first, so that
+// none of them is granted what the holds leave.
+func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) (ended int, err error) {
+	var errs []error
+	end := func(id, node, owner string, err error) bool {
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+			return errors.Is(err, ErrDamaged) // the listing goes on after such a claim
+		case !matches(t, id, node, owner):
+			return true
+		}
+		switch err := s.ForceRelease(ctx, name, id, t.Node); {
+		case err == nil:
+			ended++
+		case !errors.Is(err, berth.ErrNotHeld): // it has ended by itself
+			errs = append(errs, err)
+		}
+		return true
+	}
+	if t.Claim != "" || t.Owner != "" || t.Node != "" {
+		for w, err := range s.Waiters(ctx, name) {
+			if !end(w.ID, w.Node, w.Owner, err) {
+				return ended, errors.Join(errs...)
+			}
+		}
+	}
+	for h, err := range s.Holders(ctx, name) {
+		if !end(h.ID, h.Node, h.Owner, err) {
+			break
+		}
+	}
+	return ended, errors.Join(errs...)
+}
+
+// matches says whether a target means a claim.
+func matches(t berth.Target, id, node, owner string) bool {
+	if owner == "" {
+		owner = id
+	}
+	return (t.Claim == "" || t.Claim == id) && (t.Node == "" || t.Node == node) && (t.Owner == "" || t.Owner == owner)
+}
