@@ -23,7 +23,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 		pool allocator.PoolConfig[string]
 		ends func(w *world, n *node, a held)
 	}{
-		"ReleaseByID: by claim": {ends: func(w *world, _ *node, a held) {
+		"Operator.Release by claim": {ends: func(w *world, _ *node, a held) {
 			require.NoError(w.T, w.node().client.ReleaseByID(ctx, proxies, a.ID()))
 		}},
 		"a Swap that may have run was not answered": {ends: func(w *world, n *node, a held) {

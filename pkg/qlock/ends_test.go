@@ -64,12 +64,12 @@ func TestHowALockEnds(t *testing.T) {
 			_ = n.resume(berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.Node(), Fence: l.Fence()})
 			return l
 		},
-		"ForceRelease, ForceReleaseAll: by name": func(w *world, n *node) *qlock.Lock {
+		"Operator.Release by name": func(w *world, n *node) *qlock.Lock {
 			l := n.take(nil)
 			require.NoError(w.T, w.node().ForceRelease(ctx, door))
 			return l
 		},
-		"ForceReleaseNode: by node": func(w *world, n *node) *qlock.Lock {
+		"Operator.Release by node": func(w *world, n *node) *qlock.Lock {
 			l := n.take(nil)
 			_, err := w.node().ForceReleaseNode(ctx, n.Node())
 			require.NoError(w.T, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// The worked example of docs/semantics.md.
+// The example of docs/semantics.md#re-entry, and what else an owner's entries do to
+// their deadline.
 func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(qlock.Config{Lease: 10 * time.Second})
