@@ -21,7 +21,7 @@ import (
 	"github.com/berth-go/berth/pkg/fence"
 )
 
-// sentinels are all that an error of Berth may match, as docs/generated/errors.md names
+// sentinels are all that an error of Berth may match, as docs/errors.md names
 // them. A test compares them with the code.
 var sentinels = map[string]error{
 	"ErrNotAcquired":           berth.ErrNotAcquired,
@@ -64,7 +64,7 @@ var quoted = regexp.MustCompile("`([^`]+)`")
 // statuses reads the table.
 func statuses(t *testing.T) (rows []status) {
 	t.Helper()
-	raw, err := os.ReadFile("docs/generated/errors.md")
+	raw, err := os.ReadFile("docs/errors.md")
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(raw), "<!-- begin statuses -->\n")
 	require.True(t, found)

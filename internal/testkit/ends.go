@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// End is a row of the table of docs/generated/errors.md on how a hold ends.
+// End is a row of the table of docs/errors.md on how a hold ends.
 type End struct {
 	// Err names what Err matches, "" where the hold goes on.
 	Err string
@@ -21,7 +21,7 @@ type End struct {
 // way to the root of the repository.
 func Ends(t *testing.T, repo, test string) map[string]End {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repo, "docs", "generated", "errors.md"))
+	text, err := os.ReadFile(filepath.Join(repo, "docs", "errors.md"))
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(text), "## How a hold ends\n")
 	require.True(t, found)
