@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # Each is a Go module of its own, with its tests.
-MODULES := . test test/bench
+MODULES := . cmd/berth test test/bench
 
 .PHONY: help
 help: ## List the targets
@@ -86,6 +86,11 @@ fmt: ## Format the Go code
 	@tools/setup.sh golangci-lint
 	@tools/lint.sh fmt $(MODULES)
 
+# For test/bench, see check-tidy.
+.PHONY: tidy
+tidy: ## Tidy go.mod and go.sum of the modules
+	@tools/tidy.sh $(filter-out test/bench,$(MODULES))
+
 .PHONY: lint
 lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
 	@tools/setup.sh golangci-lint luacheck
@@ -117,8 +122,7 @@ setup-docker: ## Install and start Docker where none answers, for the tests in c
 # redsync import a module that cannot be had everywhere. There, `go mod tidy -e` by hand.
 .PHONY: check-tidy
 check-tidy: ## go.mod and go.sum of the modules are tidy
-	@failed=0; for module in $(filter-out test/bench,$(MODULES)); do \
-		echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff || failed=1; done; exit $$failed
+	@tools/tidy.sh -diff $(filter-out test/bench,$(MODULES))
 
 .PHONY: check-docs
 check-docs: ## Generated parts are fresh; links, anchors and the names in docs/parity.md exist
@@ -126,9 +130,9 @@ check-docs: ## Generated parts are fresh; links, anchors and the names in docs/p
 
 # For this system it is one of the linters of `make lint`.
 .PHONY: vet
-vet: ## go vet of the library for macOS and Windows
+vet: ## go vet of the library and the command for macOS and Windows
 	@failed=0; for os in darwin windows; do \
-		echo "go vet for $$os"; GOOS=$$os go vet ./... || failed=1; done; exit $$failed
+		echo "go vet for $$os"; GOOS=$$os go vet ./... ./cmd/berth/... || failed=1; done; exit $$failed
 
 .PHONY: check-consumer
 check-consumer: ## An application can add Berth and install the command, and nothing else is upgraded

@@ -2,8 +2,9 @@
 # consumer.sh: be a user of a release. An application with older modules adds
 # Berth from a file GOPROXY. It must build; and beyond what the packages that it
 # links bring by themselves, only modules that Berth names in its own go.mod as
-# direct requirements may be newer than before. Then the command is installed by
-# its version.
+# direct requirements may be newer than before. It says how much Berth adds to the
+# smallest application's go.sum. Then the command, a module of its own, is installed by its
+# version, which is that of the library that it requires: both are tags of one commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
@@ -11,23 +12,29 @@ source tools/lib.sh
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 module=github.com/berth-go/berth
-version=v0.0.1
+export GOWORK=off # what a user has is no workspace
+version=$(sed -En "s#^(require|[[:space:]])[[:space:]]*$module (v[^ ]+).*#\2#p" cmd/berth/go.mod)
+[ -n "$version" ] || die "cmd/berth/go.mod requires no version of $module"
 
-if grep -Eq '^[[:space:]]*(replace|toolchain|exclude)\b' go.mod; then
-  die "go.mod: a replace, exclude or toolchain line keeps go install from working"
-fi
+for file in go.mod cmd/berth/go.mod; do
+  if grep -Eq '^[[:space:]]*(replace|toolchain|exclude)\b' "$file"; then
+    die "$file: a replace, exclude or toolchain line keeps go install from working"
+  fi
+done
 
 # What Berth requires for itself, and what an application links with it.
 go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all | sort -u >"$work/direct"
 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}' \
   . ./pkg/... | sort -u >"$work/linked"
 
-go run ./internal/tools/modproxy -out "$work/proxy" -version "$version"
+for folder in . cmd/berth; do
+  go run ./internal/tools/modproxy -from "$folder" -out "$work/proxy" -version "$version"
+done
 
 # A module cache of its own: the version that is tried is no release, and must
 # not be found by anybody later.
 export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-export GOMODCACHE="$work/cache" GONOSUMDB="$module,$(go env GONOSUMDB)" GOWORK=off
+export GOMODCACHE="$work/cache" GONOSUMDB="$module,$module/*,$(go env GONOSUMDB)"
 export GOFLAGS='-mod=mod -modcacherw'
 
 mkdir "$work/app"
@@ -83,6 +90,29 @@ join -v 1 "$work/changed" "$work/direct" >"$work/forced"
 $(cat "$work/forced")"
 say "an application with $(wc -l <"$work/before") modules adds Berth; newer are:"
 sed 's/^/  /' "$work/changed"
+
+mkdir "$work/least"
+cat >"$work/least/main.go" <<'END'
+package main
+
+import "github.com/redis/rueidis"
+
+func main() {
+	var redis rueidis.Client
+	_ = redis
+}
+END
+(cd "$work/least" && go mod init example.com/least && go get "$(grep -o '^github.com/redis/rueidis@.*' "$work/linked")" && go mod tidy) 2>"$work/get.log" ||
+  die "the smallest application: $(cat "$work/get.log")"
+
+# sums: the lines of its go.sum, and the modules that these name.
+sums() { cut -d' ' -f1 "$work/least/go.sum" | sort | uniq -c | awk '{ n += $1 } END { print n " lines for " NR " modules" }'; }
+
+alone=$(sums)
+cp "$work/app/main.go" "$work/least"
+(cd "$work/least" && go get "$module@$version" && go mod tidy) 2>"$work/get.log" ||
+  die "the smallest application: $(cat "$work/get.log")"
+say "the smallest application's go.sum has $alone with rueidis alone, $(sums) with Berth"
 
 GOBIN="$work/bin" GOFLAGS=-modcacherw go install "$module/cmd/berth@$version"
 "$work/bin/berth" --help >/dev/null || die "the installed command does not run"

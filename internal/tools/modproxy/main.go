@@ -1,7 +1,7 @@
-// Command modproxy writes this module as one version of a file GOPROXY, so that
+// Command modproxy writes a module as one version of a file GOPROXY, so that
 // what a user of a release meets can be tried before there is a release.
 //
-//	modproxy -out DIR -version v0.0.1
+//	modproxy -from cmd/berth -out DIR -version v0.0.1
 package main
 
 import (
@@ -16,8 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 )
-
-const module = "github.com/berth-go/berth"
 
 func main() {
 	from := flag.String("from", ".", "the module's root folder")
@@ -34,12 +32,16 @@ func run(from, out, version string) error {
 	if out == "" || version == "" {
 		return errors.New("-out and -version: both are needed")
 	}
-	dir := filepath.Join(out, filepath.FromSlash(module), "@v")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	mod, err := os.ReadFile(filepath.Join(from, "go.mod"))
 	if err != nil {
+		return err
+	}
+	module, err := modulePath(mod)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(out, filepath.FromSlash(module), "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	archive, err := pack(os.DirFS(from), module+"@"+version)
@@ -58,6 +60,16 @@ func run(from, out, version string) error {
 		}
 	}
 	return nil
+}
+
+// modulePath returns the path of the module that a go.mod names.
+func modulePath(mod []byte) (string, error) {
+	for line := range strings.Lines(string(mod)) {
+		if path, ok := strings.CutPrefix(line, "module "); ok {
+			return strings.TrimSpace(path), nil
+		}
+	}
+	return "", errors.New("go.mod names no module")
 }
 
 // pack returns the files of the module as the go command wants them: without

@@ -38,15 +38,15 @@ func TestPackTakesTheModuleAlone(t *testing.T) {
 func TestRunWritesWhatTheGoCommandAsksFor(t *testing.T) {
 	t.Parallel()
 	from, out := t.TempDir(), t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(from, "go.mod"), []byte("module m\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "go.mod"), []byte("module example.org/m\n\ngo 1.26\n"), 0o644))
 
 	require.NoError(t, run(from, out, "v1.2.3"))
 
-	dir := filepath.Join(out, "github.com", "berth-go", "berth", "@v")
+	dir := filepath.Join(out, "example.org", "m", "@v")
 	for name, want := range map[string]string{
 		"list":        "v1.2.3\n",
 		"v1.2.3.info": `{"Version":"v1.2.3","Time":"2000-01-01T00:00:00Z"}`,
-		"v1.2.3.mod":  "module m\n",
+		"v1.2.3.mod":  "module example.org/m\n\ngo 1.26\n",
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -54,4 +54,7 @@ func TestRunWritesWhatTheGoCommandAsksFor(t *testing.T) {
 	}
 	require.FileExists(t, filepath.Join(dir, "v1.2.3.zip"))
 	require.Error(t, run(from, out, ""), "a version is needed")
+
+	require.NoError(t, os.WriteFile(filepath.Join(from, "go.mod"), []byte("go 1.26\n"), 0o644))
+	require.EqualError(t, run(from, out, "v1.2.3"), "go.mod names no module")
 }

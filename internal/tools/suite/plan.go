@@ -71,8 +71,8 @@ func plans(at places) map[string]plan {
 	// What two go commands need at the same time is built by both, and everything twice if
 	// one of them wants no race detector: so all is built first, once, with it.
 	build := step{
-		name: "build", does: "the library and its tests, with the race detector", takes: 85 * time.Second, after: []string{"setup"},
-		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./..."},
+		name: "build", does: "the library, the command and their tests, with the race detector", takes: 85 * time.Second, after: []string{"setup"},
+		command: []string{"go", "list", "-race", "-test", "-export", "-f={{/* nothing */}}", "./...", "./cmd/berth/..."},
 	}
 	racing := []string{at.goflags + " -race"}
 	root := tests(".", "the library, with nothing but Go", 2*time.Minute, "build")
@@ -84,7 +84,10 @@ func plans(at places) map[string]plan {
 		"PATH=" + at.bare + string(os.PathListSeparator) + os.Getenv("PATH"), "BERTH_TEST_REDIS", "BERTH_REDIS",
 		"GORACE=atexit_sleep_ms=50",
 	}
-	rootAlone := root // nothing else fills a processor while one of them waits or is linked
+	command := root
+	command.name, command.module, command.first = "test cmd/berth", "cmd/berth", ""
+	command.does, command.takes = "the command, with nothing but Go", 45*time.Second
+	rootAlone := root // little else fills a processor while one of them waits or is linked
 	rootAlone.flags = []string{"-p=4"}
 	// Most of them wait most of the time: more at once than there are processors.
 	servers := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
@@ -97,13 +100,13 @@ func plans(at places) map[string]plan {
 	docs.env = racing
 	lint := target("lint", "golangci-lint, go vet among it, in all modules; luacheck", 75*time.Second, "check-docs")
 	lint.env = racing
-	// What the other modules stand on, and no test of the library needs, takes as long to
-	// build as all the rest.
-	lintRoot := lint
-	lintRoot.does, lintRoot.takes = "golangci-lint, go vet among it, in the library; luacheck", 30*time.Second
-	lintRoot.command = append(slices.Clone(lint.command), "MODULES=.")
+	// What the modules of tests stand on, and nothing else needs, takes as long to build as
+	// all the rest.
+	lintSome := lint
+	lintSome.does, lintSome.takes = "golangci-lint, go vet among it, in the library and the command; luacheck", 30*time.Second
+	lintSome.command = append(slices.Clone(lint.command), "MODULES=. cmd/berth")
 	// It builds all that the library stands on for each system: more than a commit is worth.
-	vet := target("vet", "the library for macOS and Windows", 3*time.Minute, "lint")
+	vet := target("vet", "the library and the command for macOS and Windows", 3*time.Minute, "lint")
 
 	dockerd := target("setup-docker", "a Docker, if none answers", 10*time.Second, "setup")
 	dockerd.env = []string{"BERTH_DOCKER=" + at.docker}
@@ -118,21 +121,21 @@ func plans(at places) map[string]plan {
 
 	return map[string]plan{
 		"check": {
-			does: "tidy, docs, lint with vet, and the unit tests of the library with the race detector",
+			does: "tidy, docs, lint with vet, and the tests of the library and the command with the race detector",
 			cold: 4 * time.Minute, warm: 2 * time.Minute,
-			steps: []step{setup("cc", "golangci-lint", "luacheck"), tidy, build, docs, lintRoot, rootAlone},
+			steps: []step{setup("cc", "golangci-lint", "luacheck"), tidy, build, docs, lintSome, rootAlone, command},
 		},
 		"test": {
 			does: "all tests with the race detector, on real servers too",
 			cold: 9 * time.Minute, warm: 7 * time.Minute,
-			steps: []step{setup("cc", "redis", "valkey"), build, root, servers, bench},
+			steps: []step{setup("cc", "redis", "valkey"), build, root, command, servers, bench},
 		},
 		"ci": {
 			does: "everything that a change must pass",
 			cold: 14 * time.Minute, warm: 8 * time.Minute,
 			steps: []step{
 				setup("cc", "redis", "valkey", "golangci-lint", "luacheck"),
-				tidy, build, docs, lint, vet, consumer, root, dockerd, contained, bench, undocker,
+				tidy, build, docs, lint, vet, consumer, root, command, dockerd, contained, bench, undocker,
 			},
 		},
 	}

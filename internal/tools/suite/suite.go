@@ -196,9 +196,24 @@ func (s *suite) pointless(ctx context.Context, step step) string {
 func (s *suite) process(ctx context.Context, step step, r *result) []failure {
 	say := func(text string) { s.console.line("      %s | %s", step.name, text) }
 	if err := s.execute(ctx, step, r, step.command, say); err != nil {
-		return []failure{{what: step.name, why: err.Error(), again: strings.ReplaceAll(strings.Join(step.command, " "), " --no-print-directory", "")}}
+		return []failure{{what: step.name, why: err.Error(), again: quoted(step.command)}}
 	}
 	return nil
+}
+
+// quoted returns a command as a person gives it to a shell.
+func quoted(command []string) string {
+	var words []string
+	for _, word := range command {
+		switch {
+		case word == "--no-print-directory":
+		case strings.Contains(word, " "):
+			words = append(words, "'"+word+"'")
+		default:
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // tests runs the tests of a module.
