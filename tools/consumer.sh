@@ -2,8 +2,8 @@
 # consumer.sh: be a user of a release. An application with older modules adds
 # Berth from a file GOPROXY. It must build; and beyond what the packages that it
 # links bring by themselves, only modules that Berth names in its own go.mod as
-# direct requirements may be newer than before. It says how much Berth adds to the
-# smallest application's go.sum. Then the command, a module of its own, is installed by its
+# direct requirements may be newer than before. Told is what Berth adds to the go.sum and
+# the module graph of the smallest application. Then the command, a module of its own, is installed by its
 # version, which is that of the library that it requires: both are tags of one commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -105,14 +105,19 @@ END
 (cd "$work/least" && go mod init example.com/least && go get "$(grep -o '^github.com/redis/rueidis@.*' "$work/linked")" && go mod tidy) 2>"$work/get.log" ||
   die "the smallest application: $(cat "$work/get.log")"
 
-# sums: the lines of its go.sum, and the modules that these name.
-sums() { cut -d' ' -f1 "$work/least/go.sum" | sort | uniq -c | awk '{ n += $1 } END { print n " lines for " NR " modules" }'; }
+# size: the lines of its go.sum, the modules that these name, the modules of its graph.
+size() {
+  local lines named
+  lines=$(wc -l <"$work/least/go.sum")
+  named=$(cut -d' ' -f1 "$work/least/go.sum" | sort -u | wc -l)
+  echo "$lines lines in go.sum for $named modules, and $(go -C "$work/least" list -m all | wc -l) modules in the graph"
+}
 
-alone=$(sums)
+say "the smallest application has, with rueidis alone, $(size)"
 cp "$work/app/main.go" "$work/least"
 (cd "$work/least" && go get "$module@$version" && go mod tidy) 2>"$work/get.log" ||
   die "the smallest application: $(cat "$work/get.log")"
-say "the smallest application's go.sum has $alone with rueidis alone, $(sums) with Berth"
+say "with Berth, $(size)"
 
 GOBIN="$work/bin" GOFLAGS=-modcacherw go install "$module/cmd/berth@$version"
 "$work/bin/berth" --help >/dev/null || die "the installed command does not run"
