@@ -1,7 +1,7 @@
 --[[
 claim_holders: some of the holds, in no order.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
@@ -13,8 +13,8 @@ REPLAY reads only    COST O(page)
 --- @include "state/now"
 --- @include "state/number"
 --- @include "state/thin"
---- @include "state/band"
---- @include "line/span"
+--- @include "state/score"
+--- @include "line/remaining"
 local time, kept = fetch(KEYS, nil, "fmt")
 local at = { ms = now(time) }
 local st, newer = nil, number_newer(kept[1], kept[3])
@@ -24,7 +24,7 @@ end
 if newer then
   return { "incompatible", newer }
 elseif st and st.used > 0 then
-  return { "page", "0", at.ms, st.thin.claim, span(at, st.thin.held), thin_record(st).text, "" }
+  return { "page", "0", at.ms, st.thin.claim, remaining(at, st.thin.held), thin_record(st).text, "" }
 elseif st then
   return { "page", "0", at.ms }
 end
@@ -38,9 +38,9 @@ if members[1] then
   local scores = redis.call("ZMSCORE", KEYS[2], unpack(members))
   resources = redis.call("HMGET", KEYS[1], unpack(resources))
   for i, member in ipairs(members) do
-    local deadline, n = scores[i] and scores[i] - band_hold, #reply
+    local deadline, n = scores[i] and scores[i] - score_hold, #reply
     if deadline and deadline > at.ms then
-      reply[n + 1], reply[n + 2], reply[n + 3] = string.sub(member, 3), span(at, deadline), fields[2 * i]
+      reply[n + 1], reply[n + 2], reply[n + 3] = string.sub(member, 3), remaining(at, deadline), fields[2 * i]
       reply[n + 4] = resources[i] or ""
     end
   end

@@ -1,7 +1,7 @@
 --[[
 claim_waiters: some of those who wait, in the order of the line.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] where the last one stands that was seen ("" to begin)    ARGV[2] its claim    ARGV[3] how many
 RETURNS {"page", now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(log n squared + page)

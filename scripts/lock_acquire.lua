@@ -1,10 +1,10 @@
 --[[
 lock_acquire: take a lock, join the line, or enter once more what the owner holds.
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (0 = try, 1 = until an end, 2 = without end)
-ARGV[7] lane, see line/place    ARGV[8] tail of the record, see state/record
+ARGV[7] lane, see line/place    ARGV[8] fixed terms of the record, see state/record
 ARGV[9] how ("" = by its ticket and for itself, else see owner/ask)
 RETURNS {"granted", ticket, fence, left_ms, flags, setting}
   | {"reentered", ticket, fence, left_ms, flags, setting, extra}
@@ -16,9 +16,9 @@ REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at mo
 ]]
 -- The fields are those of line/reply; extra is in owner/reentered.
 --- @include "state/fetch"
---- @include "quick/acquire"
+--- @include "fast/acquire"
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-local plain = quick_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], "1",
+local plain = fast_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], "1",
   ARGV[6] ~= "0" and ARGV[9] == "")
 if plain then
   return plain

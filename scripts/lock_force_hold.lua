@@ -1,7 +1,7 @@
 --[[
 lock_force_hold: end a lock's hold with all its entries, whoever has it, hand on, and tell their nodes.
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] fence (0 = any)    ARGV[5] tombstone (ms)
 RETURNS {"released", flags, fence, ended} | {"not_held", word} | {"other", fence} | {"incompatible", format}

@@ -1,7 +1,7 @@
 --[[
 lock_force_release: end somebody's hold or wait by its id alone, hand on, and tell its node.
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] node ("" = any)    ARGV[5] claim id    ARGV[6] tombstone (ms)
 RETURNS {"released", flags, fence, ended} | {"cancelled", flags, fence, ended} | {"expired", flags, fence, ended}

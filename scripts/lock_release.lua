@@ -1,7 +1,7 @@
 --[[
 lock_release: end an entry of a lock, or leave the line; the last entry hands on.
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
 ARGV[7...] x1: claim id of another entry that was lowered for this
@@ -10,15 +10,15 @@ RETURNS {"released", flags, fence, entries} | {"cancelled", flags, fence, entrie
 REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
 --- @include "state/fetch"
---- @include "quick/release"
+--- @include "fast/release"
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-local plain, heir = quick_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
+local plain, heir = fast_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
 if plain then
   return plain
 end
 
---- @include "quick/heir"
-plain = heir and quick_heir(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
+--- @include "fast/handoff"
+plain = heir and fast_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
 if plain then
   return plain
 end

@@ -1,7 +1,7 @@
 --[[
 lock_resume: another node takes up a detached entry.
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] node that takes it up    ARGV[5] claim id    ARGV[6] node that detached it
 ARGV[7] mode (beat, "beat <zombie limit, ms>")

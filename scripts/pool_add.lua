@@ -1,7 +1,7 @@
 --[[
 pool_add: put resources at the end of the pool, or keep those that are in it, and hand on.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -20,10 +20,10 @@ REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 dro
 --- @include "state/save"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "pool/item"
 --- @include "pool/settle"
---- @include "wake/tell"
+--- @include "wake/publish"
 local lasts, max, gen = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
 local budget = { left = 100, swept = 0 }
@@ -61,7 +61,7 @@ for n = 7, #ARGV do
 end
 handoff(at, st, budget)
 save(at, st)
-hasten(at, st, sooner)
-tell(at)
+notify(at, st, sooner)
+publish(at)
 reply[4] = (budget.left <= 0 or st.met) and 2 or 0
 return reply

@@ -11,7 +11,7 @@ REPLAY reads only    COST O(page)
 -- milliseconds left (-1 = no end). One that has ended, or whose resource is not in
 -- the pool, is left out.
 --- @include "state/now"
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/number"
 --- @include "pool/binding"
 --- @include "pool/item"
@@ -34,7 +34,7 @@ for _, name in ipairs(names) do
   local i = key and item_read(at, key)
   if i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms) then
     reply[#reply + 1], reply[#reply + 2] = name, key
-    reply[#reply + 1] = ends == band_forever and -1 or ends - at.ms
+    reply[#reply + 1] = ends == score_forever and -1 or ends - at.ms
   end
 end
 return reply

@@ -1,7 +1,7 @@
 --[[
 pool_inspect: count what a pool has, and check that all of it fits together.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -14,8 +14,8 @@ REPLAY reads only    COST O(n) up to so many resources, O(page) above
 -- After the counts that the state keeps come those of this step: resources, in the
 -- list by their items, leased, resting, leaving, bindings, walked, linked, holds,
 -- places; then for each problem a word and the key or claim that it is about. The next
--- part is "" when all has been read.
---- @include "state/band"
+-- remove_entry is "" when all has been read.
+--- @include "state/score"
 --- @include "state/record"
 --- @include "pool/open"
 --- @include "pool/item"
@@ -80,7 +80,7 @@ local function check_damaged(key)
   seen.resources = seen.resources + 1
   seen.free = seen.free + (get(at.free, "n" .. key) and get(at.free, "p" .. key) and 1 or 0)
   seen.resting = seen.resting + (rests and 1 or 0)
-  seen.leaving = seen.leaving + (leaves == band_expiry + band_forever and 1 or 0)
+  seen.leaving = seen.leaving + (leaves == score_expiry + score_forever and 1 or 0)
   problem("damaged", key)
 end
 local function check_item(key, i)
@@ -97,10 +97,10 @@ local function check_item(key, i)
   elseif i.listed and (get(at.free, "p" .. n) ~= key or get(at.free, "n" .. before) ~= key) then
     problem("link", key)
   end
-  if (score("e:" .. key) or band_rest) ~= band_rest + i.ends then
+  if (score("e:" .. key) or score_rest) ~= score_rest + i.ends then
     problem("rest", key)
   end
-  if (score("x:" .. key) or band_expiry) ~= band_expiry + (i.leaving and band_forever or i.expiry) then
+  if (score("x:" .. key) or score_expiry) ~= score_expiry + (i.leaving and score_forever or i.expiry) then
     problem("expiry", key)
   end
   if i.leaving and not i.was.leased then
@@ -135,7 +135,7 @@ function steps.bindings()
     if string.sub(list[n], 1, 1) == "b" then
       local name, ends = string.sub(list[n], 2), binding_parse(list[n + 1])
       seen.bindings = seen.bindings + 1
-      if not ends or (score("u:" .. name) or band_bind + band_forever) ~= band_bind + ends then
+      if not ends or (score("u:" .. name) or score_bind + score_forever) ~= score_bind + ends then
         problem("binding", name)
       end
     end
@@ -202,7 +202,7 @@ function steps.state()
       local text = get(at.state, "c:" .. claim)
       r = text and record_read(text)
       local i, bad = item_read(at, list[n + 1])
-      local holds = bad or r and wants_read(r.tail).shared
+      local holds = bad or r and wants_read(r.terms).shared
       for _, holder in ipairs(i and i.claims or {}) do
         holds = holds or holder == claim
       end

@@ -1,7 +1,7 @@
 --[[
 pool_mend: take damaged resources out of the pool; one that is held stays with its holders until it comes back.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -13,7 +13,7 @@ REPLAY what is whole stays as it is    COST O(log n) a claim
 -- The claims are those that pool_holds has found: nobody gets what is damaged, so there
 -- are no others.
 --- @include "kind/pool"
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/record"
 --- @include "state/touch"
 --- @include "state/save"
@@ -36,7 +36,7 @@ for n = 4, #ARGV, 2 do
   local text = claim ~= "" and redis.call("HGET", at.state, "r:" .. claim) == key
     and redis.call("HGET", at.state, "c:" .. claim)
   local r = text and record_read(text)
-  if r and not wants_read(r.tail).shared then
+  if r and not wants_read(r.terms).shared then
     table.insert(claims[key], claim)
   end
 end
@@ -50,14 +50,14 @@ for _, key in ipairs(keys) do
     end
     -- What it was is told by all that is not in the item.
     local scores = redis.call("ZMSCORE", at.line, "e:" .. key, "x:" .. key, "d:" .. key)
-    local rests, leaves = tonumber(scores[1]) or band_rest, tonumber(scores[2]) or band_expiry
-    local ended = ((tonumber(scores[3]) or band_damage) - band_damage) % 2 == 1
+    local rests, leaves = tonumber(scores[1]) or score_rest, tonumber(scores[2]) or score_expiry
+    local ended = ((tonumber(scores[3]) or score_damage) - score_damage) % 2 == 1
     local links, held = redis.call("HMGET", at.free, "n" .. key, "p" .. key), claims[key]
     local i = item_new()
     i.max, i.leaving, i.claims, i.listed = math.max(#held, 1), true, held, links[1] and links[2] and true or false
     i.was = {
-      ends = rests - band_rest, expiry = leaves - band_expiry, leased = #held > 0 and not ended,
-      leaving = leaves - band_expiry == band_forever,
+      ends = rests - score_rest, expiry = leaves - score_expiry, leased = #held > 0 and not ended,
+      leaving = leaves - score_expiry == score_forever,
     }
     settle(at, st, key, i)
     redis.call("ZREM", at.line, "d:" .. key)

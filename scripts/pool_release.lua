@@ -1,7 +1,7 @@
 --[[
 pool_release: give back a hold and its resource, or leave the line, and hand on.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -15,9 +15,9 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 ]]
 -- stays is 1 where the resource is still in the pool.
 --- @include "state/fetch"
---- @include "quick/return"
+--- @include "fast/pool_release"
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain = quick_return(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7])
+local plain = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7])
 if plain then
   return plain
 end

@@ -1,7 +1,7 @@
 --[[
 pool_renew: the calls of a node's own claims: heartbeats, confirmations, renewals.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -13,9 +13,9 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
 -- line/renew; then for each the resource that it holds, "" for none.
 --- @include "state/fetch"
---- @include "quick/lengthen"
+--- @include "fast/pool_renew"
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain = quick_lengthen(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
+local plain = fast_pool_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
 if plain then
   return plain
 end

@@ -1,7 +1,7 @@
 --[[
 pool_resources: what is known of given resources, or of a page of all, in no order.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 ARGV[1] cursor (0 to begin, "" = only those given)    ARGV[2] about how many
 ARGV[3...] x1: resource

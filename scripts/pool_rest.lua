@@ -1,7 +1,7 @@
 --[[
 pool_rest: have a resource rest from now on, or from its next return on where it is leased; or end its rest.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -12,16 +12,16 @@ REPLAY a rest is counted from now    COST O(log n) + at most 100 drops and grant
 ]]
 -- flags 2: the run has stopped at its bound, sweep at once.
 --- @include "kind/pool"
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/least"
 --- @include "state/touch"
 --- @include "state/save"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "pool/item"
 --- @include "pool/settle"
---- @include "wake/tell"
+--- @include "wake/publish"
 local key, lasts = ARGV[4], tonumber(ARGV[5])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
 local budget = { left = 100, swept = 0 }
@@ -39,8 +39,8 @@ if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
   if budget.left < 100 then
     handoff(at, st, budget)
     save(at, st)
-    hasten(at, st, sooner)
-    tell(at)
+    notify(at, st, sooner)
+    publish(at)
   end
   return { "absent" }
 end
@@ -50,11 +50,11 @@ if lasts == 0 then
 elseif i.was.leased then
   i.pend, i.reason = lasts, ARGV[6]
 else
-  i.ends, i.reason = math.min(at.ms + lasts, band_forever), ARGV[6]
+  i.ends, i.reason = math.min(at.ms + lasts, score_forever), ARGV[6]
 end
 settle(at, st, key, i)
 handoff(at, st, budget)
 save(at, st)
-hasten(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)
-tell(at)
+notify(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)
+publish(at)
 return { "rested", (budget.left <= 0 or st.met) and 2 or 0 }

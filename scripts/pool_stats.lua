@@ -1,20 +1,20 @@
 --[[
 pool_stats: count what a pool has, who waits, and what has expired.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 ARGV[1] so many expired entries of a kind are looked into
 RETURNS {"stats", resources, free, leased, resting, leaving, holders, waiting, expired} | {"incompatible", format}
 REPLAY reads only    COST O(log n) + so many expired entries
 ]]
 -- The counts are those after a sweep: a lease or a rest whose end has passed has ended.
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
 --- @include "pool/open"
 --- @include "pool/wants"
 --- @include "pool/item"
---- @include "pool/comesback"
+--- @include "pool/remove"
 local at, st = pool_open(KEYS, "0", "", "")
 if at.newer then
   return { "incompatible", at.newer }
@@ -34,14 +34,14 @@ local function meet(key)
   return key and met[key]
 end
 
-local holds, rests, expiries = due(band_hold), due(band_rest), due(band_expiry)
+local holds, rests, expiries = due(score_hold), due(score_rest), due(score_expiry)
 for n = 1, #holds, 2 do
   local claim = string.sub(holds[n], 3)
   local v = redis.call("HMGET", at.state, "r:" .. claim, "c:" .. claim)
   local i, r = meet(v[1]), v[2] and record_read(v[2])
   if i then
-    local cooldown = r and wants_read(r.tail).cooldown or 0
-    comesback(at, i, claim, cooldown > 0 and tonumber(holds[n + 1]) - band_hold + cooldown or 0, "")
+    local cooldown = r and wants_read(r.terms).cooldown or 0
+    remove_claim(at, i, claim, cooldown > 0 and tonumber(holds[n + 1]) - score_hold + cooldown or 0, "")
   end
 end
 for n = 1, #rests, 2 do
@@ -60,7 +60,7 @@ end
 local function digit(yes)
   return yes and 1 or 0
 end
-local resting = count(band_rest + at.ms + 1, band_rest + band_forever)
+local resting = count(score_rest + at.ms + 1, score_rest + score_forever)
 for _, i in pairs(met) do
   if i then
     local leased = #i.claims > 0
@@ -73,7 +73,7 @@ for _, i in pairs(met) do
   end
 end
 return {
-  "stats", p.resources, p.free, p.leased, resting, p.leaving, count(band_hold + at.ms + 1, band_hold + band_forever),
-  count(0, band_last_lane),
-  count(band_hold, band_hold + at.ms) + count(band_expiry, band_expiry + at.ms),
+  "stats", p.resources, p.free, p.leased, resting, p.leaving, count(score_hold + at.ms + 1, score_hold + score_forever),
+  count(0, score_last_lane),
+  count(score_hold, score_hold + at.ms) + count(score_expiry, score_expiry + at.ms),
 }

@@ -1,7 +1,7 @@
 --[[
 pool_swap: a holder gives its resource back and gets the next one, in one step.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
-KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
@@ -21,13 +21,13 @@ REPLAY a claim that has another fence already is told what it has    COST O(log 
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "line/hold"
---- @include "line/span"
---- @include "line/tide"
+--- @include "line/remaining"
+--- @include "line/deadline"
 --- @include "pool/wants"
 --- @include "pool/pick"
 --- @include "pool/take"
---- @include "pool/giveback"
---- @include "wake/tell"
+--- @include "pool/release"
+--- @include "wake/publish"
 local claim = ARGV[5]
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], claim)
 local old, budget = st.extra, { left = 100 - kind_spare, swept = 0 }
@@ -43,7 +43,7 @@ elseif r.node ~= ARGV[4] then
   return { "taken" }
 end
 local function swapped(resource, flags, stays)
-  return { "swapped", tonumber(r.ticket), tonumber(r.fence), span(at, deadline), flags, st.pool.resources, resource,
+  return { "swapped", tonumber(r.ticket), tonumber(r.fence), remaining(at, deadline), flags, st.pool.resources, resource,
     stays }
 end
 if r.fence ~= ARGV[6] then
@@ -53,7 +53,7 @@ end
 local sooner = expire(at, st, budget)
 handoff(at, st, budget)
 budget.left = budget.left + kind_spare
-local w, chosen = wants_read(r.tail), nil
+local w, chosen = wants_read(r.terms), nil
 w.other = old
 if st.waiting == 0 then
   chosen = pick(at, st, w, budget)
@@ -62,19 +62,19 @@ local more = budget.left <= kind_spare
 if not chosen then
   if budget.left < 100 then
     save(at, st)
-    hasten(at, st, sooner)
+    notify(at, st, sooner)
   end
-  tell(at)
+  publish(at)
   local word = st.waiting > 0 and "ahead" or "full"
   return { word, st.used, st.waiting, budget.swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
 take(at, st, claim, chosen)
 local rest = tonumber(ARGV[7])
 local ends = math.max(w.cooldown > 0 and at.ms + w.cooldown or 0, rest > 0 and at.ms + rest or 0)
-local kept = giveback(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "")
+local kept = release_resource(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "")
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
 -- Nobody waits: nobody has to know of a rest.
 save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })
-tell(at)
+publish(at)
 return swapped(chosen.key, (more or st.met) and 2 or 0, kept and 1 or 0)

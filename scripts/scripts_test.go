@@ -42,7 +42,7 @@ var codecs = map[string]string{
 	"state/thin.lua":      "thin name",
 	"state/record.lua":    "record",
 	"line/place.lua":      "place",
-	"owner/stem.lua":      "stem",
+	"owner/group.lua":     "group",
 	"pool/counts.lua":     "counts of a pool",
 	"pool/item.lua":       "item",
 	"pool/wants.lua":      "wants",
@@ -51,7 +51,7 @@ var codecs = map[string]string{
 	"pool_refresh.lua":    "turn",
 	"wake/wake.lua":       "wake-up",
 	"owner/ask.lua":       "how a lock is asked for",
-	"owner/prolong.lua":   "mode",
+	"owner/renewal.lua":   "mode",
 	"owner/reentered.lua": "terms of an entry",
 	"fence/outdated.lua":  "fence",
 	"fence_admit.lua":     "fence",
@@ -87,7 +87,7 @@ func TestTheScoreRangesStandInOneFile(t *testing.T) {
 	found := 0
 	lines(t, func(file, line string) {
 		if regexp.MustCompile(`\b1759218604441[0-9]\b|2 ?\^ ?44`).MatchString(line) {
-			require.Equal(t, "state/band.lua", file, "%s", line)
+			require.Equal(t, "state/score.lua", file, "%s", line)
 			found++
 		}
 	})

@@ -1,10 +1,10 @@
 --[[
 semaphore_acquire: take weight permits, or join the line.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
-ARGV[8] tail of the record, see state/record
+ARGV[8] fixed terms of the record, see state/record
 ARGV[9] capacity    ARGV[10] policy (stored, strict, override)
 RETURNS {"granted", ticket, fence, left_ms, flags, setting}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
@@ -15,9 +15,9 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 ]]
 -- The fields are those of line/reply.
 --- @include "state/fetch"
---- @include "quick/acquire"
+--- @include "fast/acquire"
 local time, kept, top = fetch(KEYS, ARGV[5])
-local plain = quick_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ARGV[9], ARGV[6] ~= "0")
+local plain = fast_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ARGV[9], ARGV[6] ~= "0")
 if plain then
   return plain
 end

@@ -1,7 +1,7 @@
 --[[
 semaphore_release: give back a hold, or leave the line, and hand on.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
 RETURNS {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", flags, fence}
@@ -9,15 +9,15 @@ RETURNS {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", f
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
 --- @include "state/fetch"
---- @include "quick/release"
+--- @include "fast/release"
 local time, kept, top = fetch(KEYS, ARGV[5])
-local plain, heir = quick_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
+local plain, heir = fast_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
 if plain then
   return plain
 end
 
---- @include "quick/heir"
-plain = heir and quick_heir(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
+--- @include "fast/handoff"
+plain = heir and fast_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
 if plain then
   return plain
 end

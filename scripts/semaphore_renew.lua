@@ -1,7 +1,7 @@
 --[[
 semaphore_renew: the calls of a node's own claims: heartbeats, confirmations, renewals.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, renew, detach)
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
@@ -10,9 +10,9 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
 -- line/renew.
 --- @include "state/fetch"
---- @include "quick/renew"
+--- @include "fast/renew"
 local time, kept, top = fetch(KEYS, ARGV[5])
-local plain = quick_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
+local plain = fast_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
 if plain then
   return plain
 end

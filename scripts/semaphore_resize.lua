@@ -1,7 +1,7 @@
 --[[
 semaphore_resize: set the capacity; what is held stays held, and a rise is handed on.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] capacity    ARGV[5] keep it when idle (1, 0)
 ARGV[6] set it of a name that has none, too (1, 0)
@@ -16,7 +16,7 @@ REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and g
 --- @include "state/save"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "wake/tell"
+--- @include "wake/publish"
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS))
 local budget = { left = 100, swept = 0 }
 
@@ -39,5 +39,5 @@ st.cap, st.keep = tonumber(ARGV[4]), tonumber(ARGV[5])
 expire(at, st, budget)
 handoff(at, st, budget)
 save(at, st)
-tell(at)
+publish(at)
 return { "resized", before, st.used, st.waiting, budget.left <= 0 and 2 or 0 }

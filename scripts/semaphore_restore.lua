@@ -1,7 +1,7 @@
 --[[
 semaphore_restore: a node's waiting claims that the server no longer knows stand where they stood.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
-KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/band)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] capacity, if none is stored
 ARGV[6...] x3: claim id, place, record with its ticket

@@ -1,7 +1,7 @@
 --[[
 swarm_dead: some of the nodes that are to be flushed, or may be.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/open)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/open)
 ARGV[1] memory (ms)    ARGV[2] from (0 to begin)    ARGV[3] how many of each
 RETURNS {"page", from, more, ...} | {"incompatible", format}
 REPLAY reads only    COST O(log n + page)
@@ -9,9 +9,9 @@ REPLAY reads only    COST O(log n + page)
 -- For each node two fields follow: its id, and 1 if it was condemned within the
 -- memory, or 0 if it has not probed within its own limit. The latter are those
 -- that have been dead for the longest time, whatever from says.
---- @include "swarm/watch"
+--- @include "swarm/open"
 local memory, from, many = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local at, newer = watch(KEYS[1], KEYS[2])
+local at, newer = open_swarm(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }

@@ -1,7 +1,7 @@
 --[[
 swarm_expect: nodes that hold without end, and that the swarm does not know, are to probe.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/open)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/open)
 ARGV[1] memory (ms)
 ARGV[2...] x3: node, its own zombie limit (ms), its label
 RETURNS {"expected", entered} | {"incompatible", format}
@@ -9,11 +9,11 @@ REPLAY a node that is known stays as it is    COST O(log n) a node
 ]]
 -- Their claims say that they are in the swarm, so the server has lost what it knew of
 -- them. Each is entered as if it had probed now, and has its whole limit to do so.
---- @include "swarm/watch"
+--- @include "swarm/open"
 --- @include "swarm/member"
---- @include "swarm/endure"
+--- @include "swarm/expiry"
 local memory, entered = tonumber(ARGV[1]), 0
-local at, newer = watch(KEYS[1], KEYS[2])
+local at, newer = open_swarm(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }
@@ -28,6 +28,6 @@ for i = 2, #ARGV, 3 do
   end
 end
 if entered > 0 then
-  endure(at, memory)
+  set_expiry(at, memory)
 end
 return { "expected", entered }

@@ -1,19 +1,19 @@
 --[[
 swarm_leave: a node goes, and nobody is to flush what it holds.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/open)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/open)
 ARGV[1] node    ARGV[2] run that ends    ARGV[3] tombstone (ms, 0 = none)    ARGV[4] memory (ms)
 RETURNS {"left"} | {"condemned"} | {"incompatible", format}
 REPLAY who has left has left; a later run of the node stays    COST O(log n)
 ]]
 -- With the tombstone, a probe of this run that comes later counts nothing. A node
 -- whose limit has passed cannot leave any more: it is condemned.
---- @include "swarm/watch"
+--- @include "swarm/open"
 --- @include "swarm/member"
---- @include "swarm/endure"
+--- @include "swarm/expiry"
 --- @include "swarm/condemn"
 local node, run, stays, memory = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local at, newer = watch(KEYS[1], KEYS[2])
+local at, newer = open_swarm(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }
@@ -26,7 +26,7 @@ elseif m and tonumber(m.run) > tonumber(run) then
   return { "left" }
 elseif ends and at.ms >= ends then
   condemn(at, node, m, ends)
-  endure(at, memory)
+  set_expiry(at, memory)
   return { "condemned" }
 end
 if m or ends then
@@ -36,7 +36,7 @@ end
 if stays > 0 then
   redis.call("HSET", at.state, "fmt", 1, "t:" .. node, run)
   redis.call("ZADD", at.probes, at.left + at.ms + stays, "t:" .. node)
-  endure(at, memory)
+  set_expiry(at, memory)
 elseif redis.call("EXISTS", at.probes) == 0 and redis.call("EXISTS", at.state) == 1 then
   redis.call("UNLINK", at.state) -- it was the last one
 end

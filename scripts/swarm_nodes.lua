@@ -1,7 +1,7 @@
 --[[
 swarm_nodes: some of the nodes of a swarm, in no order.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/open)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/open)
 ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 RETURNS {"page", cursor, now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(page)
@@ -9,9 +9,9 @@ REPLAY reads only    COST O(page)
 -- The cursor is 0 when all have been seen. For each node five fields follow: its
 -- id, its label, when it is dead unless it probes (ms), its own zombie limit (ms)
 -- and when it was condemned (ms, 0 = it is not).
---- @include "swarm/watch"
+--- @include "swarm/open"
 --- @include "swarm/member"
-local at, newer = watch(KEYS[1], KEYS[2])
+local at, newer = open_swarm(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }

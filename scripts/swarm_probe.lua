@@ -1,7 +1,7 @@
 --[[
 swarm_probe: a node says that it lives.
-KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/watch)
-KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/watch)
+KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/open)
+KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/open)
 ARGV[1] node    ARGV[2] run, which rises with each start of the node    ARGV[3] label
 ARGV[4] the node's own zombie limit (ms)    ARGV[5] memory (ms)
 RETURNS {"probed", more, known} | {"condemned", more, known} | {"left", more, known} | {"incompatible", format}
@@ -10,13 +10,13 @@ REPLAY a probe counts from now; one of a run that has left counts nothing    COS
 -- The limit is kept with the probe, and everybody goes by it. A probe that comes when
 -- that of the last one has passed revives nobody: it condemns. known is 1 if the node was in
 -- the swarm before: where it is 0 for one that has probed, the server has lost it.
---- @include "swarm/watch"
+--- @include "swarm/open"
 --- @include "swarm/member"
---- @include "swarm/endure"
+--- @include "swarm/expiry"
 --- @include "swarm/condemn"
---- @include "swarm/fade"
+--- @include "swarm/sweep"
 local node, run, limit, memory = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
-local at, newer = watch(KEYS[1], KEYS[2])
+local at, newer = open_swarm(KEYS[1], KEYS[2])
 
 if newer then
   return { "incompatible", newer }
@@ -34,18 +34,18 @@ elseif tonumber(run) <= ended then
 elseif ends and at.ms >= ends then
   status = "condemned"
   condemn(at, node, m, ends)
-  endure(at, memory)
+  set_expiry(at, memory)
 else
   local text = member_write(run, "0", ARGV[4], ARGV[3])
   if ends then
-    endure(at, memory) -- nodes live on on a full server
+    set_expiry(at, memory) -- nodes live on on a full server
   end
   if text ~= known[1] then
     redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
   end
   redis.call("ZADD", at.probes, at.ms + limit, "p:" .. node)
   if not ends or text ~= known[1] then
-    endure(at, memory) -- a key may be new
+    set_expiry(at, memory) -- a key may be new
   end
 end
-return { status, fade(at, memory), ends and 1 or 0 }
+return { status, sweep_nodes(at, memory), ends and 1 or 0 }

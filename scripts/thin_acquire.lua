@@ -1,7 +1,7 @@
 --[[
 thin_acquire: take a lock, or a semaphore of capacity 1, whose name is thin and idle, or not there yet.
 KEYS[1] state (STRING see state/thin; HASH)
-ARGV[1] claim id    ARGV[2] tail of the record, see state/record    ARGV[3] lease + linger (ms)
+ARGV[1] claim id    ARGV[2] fixed terms of the record, see state/record    ARGV[3] lease + linger (ms)
 RETURNS {"granted", fence} | {"fat"}
 REPLAY a claim that holds is answered fat: the general script says the same again    COST O(1)
 ]]

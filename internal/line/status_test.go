@@ -183,7 +183,7 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	body := function(t, raw, "renew")
 	words = append(tombstones(t), found(`\bword(?:, [\w.]+)* = [^"\n]*"(\w+)"`, body)...)
 	require.Equal(t, engineWords(t, "Word"), distinct(words), "as the script does")
-	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "quick/renew.lua"))
+	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "fast/renew.lua"))
 	require.NotEmpty(t, words)
 	require.Subset(t, engineWords(t, "Word"), words)
 }

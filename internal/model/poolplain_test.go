@@ -14,8 +14,8 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// lends are the functions that are the plain case of a pool.
-var lends = []string{"quick_lend", "quick_return", "quick_lengthen"}
+// poolPlains are the functions that are the plain case of a pool.
+var poolPlains = []string{"fast_pool_acquire", "fast_pool_release", "fast_pool_renew"}
 
 func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
 	require.NoError(t, model.Checks(8))
@@ -32,9 +32,9 @@ func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
 				Heard: heard, Now: time.Now, Advance: func(d time.Duration, _ ...string) { w.Advance(d) },
 			})
 		})
-		taken, err := w.Do(append([]string{"MGET"}, lends...)...).AsStrSlice()
+		taken, err := w.Do(append([]string{"MGET"}, poolPlains...)...).AsStrSlice()
 		require.NoError(t, err)
-		t.Log(lends, taken)
+		t.Log(poolPlains, taken)
 		require.NotEmpty(t, taken[0])
 		require.NotEmpty(t, taken[1]) // the third one is seldom; TestWhatIsPlainOfAPool shows that it is taken
 	})

@@ -37,7 +37,7 @@ var parsed = sync.OnceValues(func() (releases, error) {
 	if err != nil {
 		return releases{}, err
 	}
-	whole, err := scriptkit.Parse(wrapped(files, `--- @include "quick/%[2]sinner"
+	whole, err := scriptkit.Parse(wrapped(files, `--- @include "fast/%[2]sinner"
 -- %[1]s counts how often it is taken.
 local function %[1]s(...)
   local reply, next_up = %[1]sinner(...)
@@ -50,7 +50,7 @@ end
 	if err != nil {
 		return releases{}, err
 	}
-	general, err := scriptkit.Parse(wrapped(files, `-- %[1]s (quick/%[2]s) leaves all to the general way.
+	general, err := scriptkit.Parse(wrapped(files, `-- %[1]s (fast/%[2]s) leaves all to the general way.
 local function %[1]s()
   return nil
 end
@@ -59,17 +59,17 @@ end
 })
 
 // wrapped is files with others in the place of the plain functions, which are called
-// quick_grantinner and so on there.
+// fast_acquireinner and so on there.
 func wrapped(files fstest.MapFS, text string) fstest.MapFS {
 	edited := fstest.MapFS{}
 	for path, file := range files {
 		edited[path] = file
 	}
-	for _, name := range slices.Concat(plains, lends) {
-		file := strings.TrimPrefix(name, "quick_")
-		inner := strings.ReplaceAll(string(files["quick/"+file+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
-		edited["quick/"+file+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}
-		edited["quick/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file)}
+	for _, name := range slices.Concat(plains, poolPlains) {
+		file := strings.TrimPrefix(name, "fast_")
+		inner := strings.ReplaceAll(string(files["fast/"+file+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
+		edited["fast/"+file+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}
+		edited["fast/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file)}
 	}
 	return edited
 }

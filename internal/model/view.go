@@ -19,7 +19,7 @@ import (
 
 const (
 	// width is that of a band of scores, forever the score of a hold without
-	// end: see scripts/state/band.lua.
+	// end: see scripts/state/score.lua.
 	width   = int64(1) << 44
 	forever = width - 1
 )

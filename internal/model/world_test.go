@@ -21,7 +21,7 @@ import (
 )
 
 // plains are the functions that are the plain case.
-var plains = []string{"quick_acquire", "quick_release", "quick_heir", "quick_renew"}
+var plains = []string{"fast_acquire", "fast_release", "fast_handoff", "fast_renew"}
 
 // thins are the scripts of thin names.
 var thins = []string{"thin_acquire", "thin_release", "thin_renew"}

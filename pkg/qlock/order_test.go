@@ -240,7 +240,7 @@ func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing
 	})
 }
 
-// drawing are scripts that call what owner/stand has, as the acquire does but many times.
+// drawing are scripts that call what owner/place has, as the acquire does but many times.
 var drawing = sync.OnceValue(func() *scriptkit.Library {
 	files := fstest.MapFS{
 		"draw.lua": {Data: []byte(`--[[
@@ -251,10 +251,10 @@ RETURNS {"drawn", draws, ...}
 REPLAY reads only    COST O(draws)
 ]]
 -- For each draw the place follows.
---- @include "owner/stand"
+--- @include "owner/place"
 local reply = { "drawn", #ARGV - 1 }
 for i = 2, #ARGV do
-  local _, place = stand("254", tonumber(ARGV[1]), { line = KEYS[1] }, { access = "random", draw = tonumber(ARGV[i]) })
+  local _, place = place_access("254", tonumber(ARGV[1]), { line = KEYS[1] }, { access = "random", draw = tonumber(ARGV[i]) })
   reply[i + 1] = place
 end
 return reply
@@ -268,11 +268,11 @@ RETURNS {"between", claims}
 REPLAY they stand already    COST O(claims)
 ]]
 -- The claims are the numbers by when they came.
---- @include "owner/stand"
+--- @include "owner/place"
 --- @include "line/place"
 local places = { [0] = ARGV[1], ARGV[2] }
 for left, right in string.gmatch(ARGV[3], "(%d+) (%d+)") do
-  places[#places + 1] = stand_between(places[tonumber(left)], places[tonumber(right)])
+  places[#places + 1] = place_between(places[tonumber(left)], places[tonumber(right)])
 end
 for claim = 0, #places do
   redis.call("ZADD", KEYS[1], "254", places[claim] .. place_mark .. claim)

@@ -1,12 +1,12 @@
 --- @include "state/open"
---- @include "owner/group"
---- @include "owner/move"
---- @include "owner/part"
---- @include "owner/prolong"
+--- @include "owner/live"
+--- @include "owner/deadline"
+--- @include "owner/remove"
+--- @include "owner/renewal"
 --- @include "owner/reenter"
---- @include "owner/stand"
+--- @include "owner/place"
 --- @include "owner/reentered"
---- @include "owner/told"
+--- @include "owner/remaining"
 -- What only locks are: one owner holds, with one entry or several, which share a deadline.
 -- See docs/architecture.md, "Add a kind", for what the machine asks of a kind. What a kind
 -- does not need is false.
@@ -25,10 +25,10 @@ local kind_setting = false
 local kind_thin = true
 local kind_tell = false
 
--- kind_open: the stem is the last of what was fetched.
+-- kind_open: the text of the group is the last of what was fetched.
 local function kind_open(keys, linger, channel, name, claim, t, v, top)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
-  st.stem = v[3]
+  st.group_text = v[3]
   return at, st, known
 end
 
@@ -47,8 +47,8 @@ end
 -- outermost one, is told what it has. Where the owner holds the lock, a claim enters once
 -- more by its conflict, waits, or is refused.
 local function kind_enter(at, st, ask, holds, swept, more)
-  local s = st.used > 0 and group(at, st)
-  local e = holds and group_entry(s, ask.claim)
+  local s = st.used > 0 and live_group(at, st)
+  local e = holds and find_entry(s, ask.claim)
   if holds then
     return e and e.kind ~= "o" and reentered(at, s, e, false) or nil
   end
@@ -70,18 +70,18 @@ local function kind_enter(at, st, ask, holds, swept, more)
 end
 
 -- kind_place: by access.
-local kind_place = stand
+local kind_place = place_access
 
--- kind_part: after a hold was ended, the other entries go on, and the last one takes the
--- stem along. It returns how many stay, what is to be saved, the earliest deadline that has
--- come nearer, and whether all that is left has ended before the outermost one.
-local function kind_part(at, st, claim, r, wish)
+-- kind_remove: when an entry ends, the others go on; the last one to end removes the group's text.
+-- It returns how many entries stay, what is to be saved, the earliest deadline that has come
+-- nearer, and whether all entries that stay had ended before.
+local function kind_remove(at, st, claim, r, wish)
   local count, m = 0, nil
   if st.used > 0 and not wish.forced then
-    count, m = part(at, st, claim, r, wish.lowered)
-  elseif st.stem then
+    count, m = remove_entry(at, st, claim, r, wish.lowered)
+  elseif st.group_text then
     redis.call("HDEL", at.state, "stem")
-    st.stem = false
+    st.group_text = false
   end
   return count, m and m.fields, m and m.sooner, st.used > 0 and count == 0
 end
@@ -103,22 +103,22 @@ end
 
 -- kind_hold: the live entry, as the group has read it.
 local function kind_hold(at, st, claim)
-  local e = st.used > 0 and group_entry(group(at, st), claim)
+  local e = st.used > 0 and find_entry(live_group(at, st), claim)
   return e and e.r
 end
 
 -- kind_renew: an entry's call moves the deadline that all have.
-local kind_renew = prolong
+local kind_renew = renew_entry
 
--- kind_move: all entries follow the common deadline.
-local function kind_move(at, st, m)
-  local s = st.used > 0 and group(at, st)
+-- kind_deadlines: all entries follow the common deadline.
+local function kind_deadlines(at, st, m)
+  local s = st.used > 0 and live_group(at, st)
   if s then
-    move(st, s, m)
+    set_deadlines(st, s, m)
   end
 end
 
 -- kind_left: how long an entry may believe in its hold.
 local function kind_left(at, st, claim)
-  return told(at, st.group, group_entry(st.group, claim))
+  return entry_remaining(at, st.group, find_entry(st.group, claim))
 end

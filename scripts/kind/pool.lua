@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "pool/open"
 --- @include "pool/holding"
@@ -8,11 +8,11 @@
 -- kind", for what the machine asks of a kind. What a kind does not need is false.
 local kind_enter = false
 local kind_place = false
-local kind_part = false
+local kind_remove = false
 local kind_refuse = false
 local kind_heavy = false
 local kind_hold = false
-local kind_move = false
+local kind_deadlines = false
 local kind_left = false
 local kind_weighs = false
 local kind_thin = false
@@ -28,12 +28,12 @@ local kind_due = due
 
 -- kind_moment: the first end of a rest.
 local function kind_moment(at)
-  local rest = redis.call("ZRANGEBYSCORE", at.line, int(band_rest), int(band_rest + band_forever - 1), "WITHSCORES",
+  local rest = redis.call("ZRANGEBYSCORE", at.line, int(score_rest), int(score_rest + score_forever - 1), "WITHSCORES",
     "LIMIT", "0", "1")
-  return rest[2] and tonumber(rest[2]) - band_rest
+  return rest[2] and tonumber(rest[2]) - score_rest
 end
 
---- @include "line/tide"
+--- @include "line/deadline"
 -- kind_full: what has expired may be in the way.
 local function kind_full(at, st)
   local p = st.pool
@@ -48,7 +48,7 @@ local function kind_next(at, st, budget, arrival)
   if not r or st.pool.free <= 0 then
     return claim, r
   end
-  local w = wants_read(r.tail)
+  local w = wants_read(r.terms)
   w.only = arrival and arrival.only
   return claim, r, pick(at, st, w, budget)
 end
@@ -59,9 +59,9 @@ local function kind_refused(st, _, swept, more)
   return { ahead and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
 end
 
---- @include "line/lengthen"
+--- @include "line/renewal"
 -- kind_renew: each hold has its own deadline.
-local kind_renew = lengthen
+local kind_renew = renew_hold
 
 -- kind_setting: how many resources there are.
 local function kind_setting(st)
@@ -70,7 +70,7 @@ end
 
 -- kind_tell: the resources that were found damaged and not told of before, up to 100.
 local function kind_tell(at, st, reply)
-  local untold = redis.call("ZRANGEBYSCORE", at.line, int(band_damage), int(band_damage + 1), "WITHSCORES",
+  local untold = redis.call("ZRANGEBYSCORE", at.line, int(score_damage), int(score_damage + 1), "WITHSCORES",
     "LIMIT", "0", "100")
   for n = 1, #untold, 2 do
     redis.call("ZADD", at.line, int(untold[n + 1] + 2), untold[n])

@@ -9,14 +9,14 @@ local kind_spare = 0
 local kind_weighs = true
 local kind_enter = false
 local kind_place = false
-local kind_part = false
+local kind_remove = false
 local kind_deal = false
 local kind_leave = false
 local kind_expire = false
 local kind_due = false
 local kind_moment = false
 local kind_hold = false
-local kind_move = false
+local kind_deadlines = false
 local kind_left = false
 local kind_extras = false
 local kind_setting = false
@@ -60,6 +60,6 @@ local function kind_refused(st, r, swept, more)
   return { st.used + r.weight <= st.cap and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.cap }
 end
 
---- @include "line/lengthen"
+--- @include "line/renewal"
 -- kind_renew: each hold has its own deadline.
-local kind_renew = lengthen
+local kind_renew = renew_hold

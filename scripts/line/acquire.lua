@@ -1,15 +1,15 @@
 --- @include "state/record"
---- @include "line/thinly"
+--- @include "line/thin"
 --- @include "state/fatten"
 --- @include "state/save"
 --- @include "state/least"
 --- @include "line/place"
---- @include "line/again"
+--- @include "line/replay"
 --- @include "line/clear"
 --- @include "line/grant"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "line/reply"
---- @include "wake/tell"
+--- @include "wake/publish"
 -- acquire answers a claim that asks: it gets what it asks for, waits in line, or gets
 -- nothing. known is its record as it was fetched. ask has the claim; r, its record;
 -- waits, false where it only tries; its lane; owner, where one was given; and what only the
@@ -21,7 +21,7 @@ local function acquire(at, st, known, ask)
   local claim, r, budget = ask.claim, ask.r, { left = 100 - kind_spare, swept = 0 }
   local reply, was, held
   if known then
-    reply, was, held = again(at, st, known, ask)
+    reply, was, held = replay(at, st, known, ask)
   end
   reply = reply or kind_refuse and kind_refuse(st, ask)
   if reply then
@@ -55,9 +55,9 @@ local function acquire(at, st, known, ask)
     if fields or budget.left < 100 or st.cap ~= st.was_cap then
       fatten(at, st, true)
       save(at, st, furthest, fields)
-      hasten(at, st, sooner)
+      notify(at, st, sooner)
     end
-    tell(at)
+    publish(at)
     return reply
   end
 
@@ -80,8 +80,8 @@ local function acquire(at, st, known, ask)
     st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
-  hasten(at, st, sooner)
-  tell(at)
+  notify(at, st, sooner)
+  publish(at)
   if what then
     return reply_granted(at, st, r, st.fence, deadline, more, extra)
   end

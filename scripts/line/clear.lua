@@ -3,25 +3,25 @@
 --- @include "line/leave"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/look"
+--- @include "line/dead"
 --- @include "line/patrol"
 -- clear makes way for an arrival. What is left of an earlier try of the claim goes, and what
 -- has expired, where that may be in the way (full); whoever waits comes first. It returns the
 -- earliest deadline that it has set (ms), nil for none.
 local function clear(at, st, ask, was, held, budget, full)
-  local parted, sooner = false, nil
+  local head_left, sooner = false, nil
   if was then
     local _
-    parted = not held and first(at.line) == ask.claim
+    head_left = not held and first(at.line) == ask.claim
     _, _, sooner = leave(at, st, ask.claim, was, held)
     budget.left, full = budget.left - 1, kind_full(at, st, ask.r)
   end
   if full then
     sooner = least(sooner, expire(at, st, budget))
     if ask.waits and st.waiting > 0 and patrol_due(math.max(st.ticket + 1, at.ms)) then
-      parted = patrol(at, st, budget, 8) or parted
+      head_left = patrol(at, st, budget, 8) or head_left
     end
-    handoff(at, st, budget, parted)
+    handoff(at, st, budget, head_left)
   end
   return sooner
 end

@@ -1,7 +1,7 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
---- @include "line/endless"
+--- @include "line/forever"
 --- @include "line/earliest"
 -- expired returns the members of a range of the line whose time has passed, and the
 -- fields of their claims, within the budget.
@@ -26,7 +26,7 @@ end
 -- expire_holds drops holds whose deadline has passed. It returns the earliest deadline
 -- that the kind has set with what they held (ms), nil for none.
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, band_hold)
+  local holds, fields = expired(at, budget, score_hold)
   if #holds == 0 then
     return nil
   end
@@ -34,13 +34,13 @@ local function expire_holds(at, st, budget)
   for i, text in ipairs(records) do
     local r = text and record_read(text)
     st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and endless_count(r) or 0)
+    st.forever = st.forever - (r and forever_count(r) or 0)
     records[i] = r or false
   end
   local deadlines, sooner = kind_expire and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
   for i, member in ipairs(kind_expire and holds or {}) do
-    local ends = kind_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - band_hold)
+    local ends = kind_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - score_hold)
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
@@ -56,18 +56,18 @@ local function expire(at, st, budget)
     if earliest(at, st) > 0 and st.due <= at.ms then
       sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, int(band_hold), int(band_hold + band_forever),
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, int(score_hold), int(score_hold + score_forever),
       "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0 -- a cached sum counts as nothing when nothing is held
     end
   end
-  local stones, graves = {}, nil
+  local tombs, tomb_fields = {}, nil
   if st.gone > 0 then
-    stones, graves = expired(at, budget, band_tomb)
+    tombs, tomb_fields = expired(at, budget, score_tomb)
   end
-  if stones[1] then
-    st.gone = st.gone - #stones
-    expire_drop(at, budget, stones, graves)
+  if tombs[1] then
+    st.gone = st.gone - #tombs
+    expire_drop(at, budget, tombs, tomb_fields)
   end
   if kind_due then
     kind_due(at, st, budget)

@@ -8,24 +8,24 @@
 --- @include "line/recount"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "wake/wake"
---- @include "wake/tell"
+--- @include "wake/publish"
 -- force ends holds or waits, each with its claim and record, whoever has them, tells their
 -- nodes, and hands on. Each leaves a tombstone for so many milliseconds; wish is nil where a
 -- claim was named, else what the kind is to do with a whole hold. It returns what a reply has
 -- behind its status: flags (2: the run has stopped at its bound, sweep at once), the fence, and
 -- how many claims it ended.
 local function force(at, st, targets, stays, wish)
-  local budget, parted, sooner, fence = { left = 100, swept = 0 }, false, nil, nil
+  local budget, head_left, sooner, fence = { left = 100, swept = 0 }, false, nil, nil
   fatten(at, st, false, targets[1].claim)
   for _, e in ipairs(targets) do
     fence = e.r.fence
-    parted = parted or not e.r.held and first(at.line) == e.claim
+    head_left = head_left or not e.r.held and first(at.line) == e.claim
     local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)
     sooner = least(sooner, ends)
-    if kind_part and wish then
-      kind_part(at, st, e.claim, e.r, wish)
+    if kind_remove and wish then
+      kind_remove(at, st, e.claim, e.r, wish)
     end
     wake(at, e.r.node, "released", at.name, e.claim)
   end
@@ -35,10 +35,10 @@ local function force(at, st, targets, stays, wish)
   if st.used > 0 or kind_due then
     sooner = least(sooner, expire(at, st, budget))
   end
-  handoff(at, st, budget, parted)
+  handoff(at, st, budget, head_left)
   save(at, st, at.ms + stays)
-  hasten(at, st, sooner)
-  tell(at)
+  notify(at, st, sooner)
+  publish(at)
   return (budget.left <= 0 or st.met) and 2 or 0, tonumber(fence), #targets
 end
 

@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 -- grant gives a claim what it asks for, with the call of its own claimant that is under
 -- way, and returns the hold's deadline (ms). The state and the record are still to be
@@ -18,6 +18,6 @@ local function grant(at, st, claim, r)
     end
   end
   st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and deadline or math.min(st.due, deadline))
-  redis.call("ZADD", at.line, int(band_hold + deadline), "h:" .. claim)
+  redis.call("ZADD", at.line, int(score_hold + deadline), "h:" .. claim)
   return deadline
 end

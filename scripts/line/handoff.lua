@@ -1,21 +1,21 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
 --- @include "line/place"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "wake/wake"
--- handoff grants to whoever is next for as long as what that one asks for is there, within
--- the budget. A grant keeps the deadline that the waiter had: only its own call may
--- lengthen it. parted says that the first in line has left before: the next one may not
--- know yet what it waits for.
-local function handoff(at, st, budget, parted)
+-- handoff grants to the first in line, again and again, while what that claim asks for is free and
+-- the budget lasts. A grant keeps the deadline that the waiter had: only the waiter's own call may
+-- extend it. head_left says that the first in line has left: the next one may not know yet what it
+-- waits for.
+local function handoff(at, st, budget, head_left)
   while st.waiting > 0 and budget.left > 0 do
     local waiting = st.waiting
     local claim, r, what = kind_next(at, st, budget)
-    parted = parted or st.waiting < waiting
+    head_left = head_left or st.waiting < waiting
     if not what then
       if budget.left > 0 then
-        hasten(at, st, parted, claim, r)
+        notify(at, st, head_left, claim, r)
       end
       return
     end
@@ -29,12 +29,12 @@ local function handoff(at, st, budget, parted)
     st.waiting, st.busy = st.waiting - 1, at.ms
     r.phase, r.fence, r.granted = "g", int(st.fence), at.ms
     redis.call("ZREM", at.line, place .. place_mark .. claim) -- needs no memory: a full server lets the rest pass
-    redis.call("ZADD", at.line, int(band_hold + alive), "h:" .. claim)
+    redis.call("ZADD", at.line, int(score_hold + alive), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
     wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
-    parted, budget.left = true, budget.left - 1
+    head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
-    hasten(at, st, at.ms) -- who has to sweep may die
+    notify(at, st, at.ms) -- who has to sweep may die
   end
 end

@@ -1,12 +1,12 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
---- @include "line/endless"
+--- @include "line/forever"
 --- @include "line/place"
 --- @include "line/recount"
--- bury leaves a tombstone of a claim, for so many milliseconds.
-local function bury(at, st, claim, stays)
-  redis.call("ZADD", at.line, int(band_tomb + at.ms + stays), "t:" .. claim)
+-- add_tombstone leaves a tombstone of a claim, for so many milliseconds.
+local function add_tombstone(at, st, claim, stays)
+  redis.call("ZADD", at.line, int(score_tomb + at.ms + stays), "t:" .. claim)
   st.gone = st.gone + 1
 end
 
@@ -20,7 +20,7 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   if deadline then
     redis.call("ZREM", at.line, "h:" .. claim)
     st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
-    st.forever = st.forever - endless_count(r)
+    st.forever = st.forever - forever_count(r)
   elseif redis.call("ZREM", at.line, r.place .. place_mark .. claim) > 0 then
     st.waiting = st.waiting - 1
   else
@@ -28,7 +28,7 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   end
   if word then
     redis.call("HSET", at.state, "c:" .. claim, record_stone .. word)
-    bury(at, st, claim, stays)
+    add_tombstone(at, st, claim, stays)
   else
     redis.call("HDEL", at.state, "c:" .. claim)
   end

@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/record"
 --- @include "state/touch"
 --- @include "line/leave"
@@ -19,7 +19,7 @@ local function lookup(at, st, node, calls)
   end
   for n, text in ipairs(texts) do
     local claim, r = calls[2 * n - 1], text and record_read(text)
-    texts[n], held[n] = r or text, scores[n] and tonumber(scores[n]) - band_hold
+    texts[n], held[n] = r or text, scores[n] and tonumber(scores[n]) - score_hold
     if r and r.phase == "w" then
       ranks[n] = redis.call("ZRANK", at.line, r.place .. place_mark .. claim)
     elseif r and r.node == node and not held[n] then

@@ -4,7 +4,7 @@
 -- The place of a claim that waits is a text of digits, which stands with the claim in the line:
 -- the members of a lane are in the order of their bytes. It begins with the 13 digits of the
 -- ticket; digits behind those are a fraction, which makes room between two neighbours, see
--- owner/stand. A reply and a
+-- owner/place. A reply and a
 -- restore name it behind the three digits of its lane.
 local place_member = "^(%d+)%-(.+)$"
 local place_whole = 13

@@ -1,7 +1,7 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
---- @include "line/endless"
+--- @include "line/forever"
 -- recount makes the counts of a name anew, once in a run, by what is in its line: that
 -- was deleted by hand or by eviction, and the state still counts what was in it. Where
 -- there are more than 100 holds by now, their sums stay as they are, too high, until
@@ -11,9 +11,10 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", int(band_last_lane))
-  st.gone = redis.call("ZCOUNT", at.line, int(band_tomb), int(band_tomb + band_width - 1))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, int(band_hold), int(band_hold + band_forever), "LIMIT", "0", "101")
+  st.waiting = redis.call("ZCOUNT", at.line, "0", int(score_last_lane))
+  st.gone = redis.call("ZCOUNT", at.line, int(score_tomb), int(score_tomb + score_width - 1))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, int(score_hold), int(score_hold + score_forever),
+    "LIMIT", "0", "101")
   if #holds > 100 then
     return
   end
@@ -25,6 +26,6 @@ local function recount(at, st)
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
     local r = text and record_read(text)
     st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and endless_count(r) or 0)
+    st.forever = st.forever + (r and forever_count(r) or 0)
   end
 end

@@ -1,6 +1,6 @@
 --- @include "state/record"
 --- @include "state/fatten"
---- @include "line/thinly"
+--- @include "line/thin"
 --- @include "line/hold"
 --- @include "state/least"
 --- @include "state/save"
@@ -8,8 +8,8 @@
 --- @include "line/leave"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/tide"
---- @include "wake/tell"
+--- @include "line/deadline"
+--- @include "wake/publish"
 -- release ends a node's own hold or wait, and hands on. stays is how long a tombstone
 -- stays (ms, 0 = none): the claim's acquire may still be on its way, and what it meets must
 -- say so. wish is what only the kind reads. The reply is
@@ -28,7 +28,7 @@ local function release(at, st, known, claim, node, stays, wish)
     if not known and stays > 0 then
       redis.call("ZREM", at.line, "t:" .. claim) -- needs no memory: the rest works on a full server too
       fatten(at, st, false)
-      bury(at, st, claim, stays)
+      add_tombstone(at, st, claim, stays)
       save(at, st, at.ms + stays, { "c:" .. claim, record_stone .. "gone" })
     end
     return { "not_held", string.match(known or "", record_word) or "" }
@@ -37,20 +37,20 @@ local function release(at, st, known, claim, node, stays, wish)
   end
   fatten(at, st, false, claim)
   local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
-  local parted = not deadline and first(at.line) == claim
+  local head_left = not deadline and first(at.line) == claim
   local extra, fields, sooner = leave(at, st, claim, r, deadline, stays > 0 and "gone" or nil, stays, wish)
   local stale = false
-  if kind_part and deadline then
+  if kind_remove and deadline then
     r.held = deadline
-    extra, fields, sooner, stale = kind_part(at, st, claim, r, wish)
+    extra, fields, sooner, stale = kind_remove(at, st, claim, r, wish)
   end
   if stale or st.gone > 0 then
     sooner = least(sooner, expire(at, st, budget))
   end
-  handoff(at, st, budget, parted)
+  handoff(at, st, budget, head_left)
   save(at, st, stays > 0 and at.ms + stays or nil, fields)
-  hasten(at, st, sooner)
-  tell(at)
+  notify(at, st, sooner)
+  publish(at)
   local word = "released"
   if not deadline then
     word = "cancelled"

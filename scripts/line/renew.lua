@@ -2,16 +2,16 @@
 --- @include "state/least"
 --- @include "state/save"
 --- @include "line/lookup"
---- @include "line/thinly"
+--- @include "line/thin"
 --- @include "line/leave"
 --- @include "line/patrol"
---- @include "line/moves"
---- @include "line/span"
+--- @include "line/batch"
+--- @include "line/remaining"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "line/reply"
---- @include "wake/tell"
+--- @include "wake/publish"
 -- renew answers the own calls of a node's claims: claim, mode, ... The reply is
 --   status, next_ms, flags, setting, then of each claim: word, left_ms, fence
 -- and then of each what only the kind says; see line/reply. The words are
@@ -32,9 +32,9 @@ local function renew(at, st, node, calls)
     end
   end
   local reply = { "renewed", -1, 0, kind_setting and kind_setting(st) or st.cap }
-  local budget, m = { left = 100, swept = 0 }, moves()
+  local budget, m = { left = 100, swept = 0 }, batch()
   local texts, held, ranks, extras = lookup(at, st, node, calls)
-  local parted, holds, beats = false, {}, {}
+  local head_left, holds, beats = false, {}, {}
   for n, r in ipairs(texts) do
     local claim, word, left, fence = calls[2 * n - 1], "unknown", 0, 0
     if type(r) ~= "table" then
@@ -50,7 +50,7 @@ local function renew(at, st, node, calls)
         word = "held"
         kind_renew(at, st, claim, r, calls[2 * n], m)
       elseif ranks[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
-        parted = parted or ranks[n] == 0
+        head_left = head_left or ranks[n] == 0
         leave(at, st, claim, r)
         word, left, fence = "too_heavy", st.used, st.waiting
       elseif ranks[n] and record_alive(r) > at.ms then
@@ -62,29 +62,29 @@ local function renew(at, st, node, calls)
     reply[3 * n + 2], reply[3 * n + 3], reply[3 * n + 4] = word, left, fence
   end
   if st.form then
-    if kind_move then
-      kind_move(at, st, m)
+    if kind_deadlines then
+      kind_deadlines(at, st, m)
     end
     for n = 1, #texts do
       local r = holds[n]
       if r then
-        reply[3 * n + 3] = kind_left and kind_left(at, st, calls[2 * n - 1]) or span(at, r.held)
+        reply[3 * n + 3] = kind_left and kind_left(at, st, calls[2 * n - 1]) or remaining(at, r.held)
         reply[3 * n + 4] = tonumber(r.fence)
       end
     end
-    moves_write(at, st, m)
+    batch_write(at, st, m)
     if beats[1] then
       redis.call("HSET", at.state, unpack(beats)) -- before the hand-off, which may grant to one of them
     end
     local ends = expire(at, st, budget)
     if beats[1] then
-      parted = patrol(at, st, budget, 32) or parted
+      head_left = patrol(at, st, budget, 32) or head_left
     end
-    handoff(at, st, budget, parted)
+    handoff(at, st, budget, head_left)
     save(at, st, m.furthest, m.fields)
-    hasten(at, st, least(m.sooner, ends))
-    reply_tide(at, st, node, budget, reply)
-    tell(at)
+    notify(at, st, least(m.sooner, ends))
+    reply_next(at, st, node, budget, reply)
+    publish(at)
   end
   for n = 1, extras and #texts or 0 do
     reply[#reply + 1] = extras[n]

@@ -1,6 +1,6 @@
 --- @include "line/place"
---- @include "line/span"
---- @include "line/tide"
+--- @include "line/remaining"
+--- @include "line/deadline"
 -- The reply of a verb has the same places for every kind; what is missing at its end is 0 or "".
 -- Of acquire and requeue it is
 --   status, ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms
@@ -19,12 +19,12 @@
 local function reply_granted(at, st, r, fence, deadline, more, extra)
   local flags = (r.phase == "g" and 0 or 1) + (more and 2 or 0)
   local setting = kind_setting and kind_setting(st) or st.cap
-  return { "granted", tonumber(r.ticket), fence, span(at, deadline), flags, setting, extra or nil }
+  return { "granted", tonumber(r.ticket), fence, remaining(at, deadline), flags, setting, extra or nil }
 end
 
 -- reply_queued is the answer to a claim that waits in a lane.
 local function reply_queued(at, st, claim, r, lane, more)
-  local next_ms, mine = tide(at, st, r.node)
+  local next_ms, mine = next_deadline(at, st, r.node)
   local flags = (more and 2 or 0) + (mine and 4 or 0)
   local setting = kind_setting and kind_setting(st) or st.cap
   local ahead = redis.call("ZRANK", at.line, r.place .. place_mark .. claim)
@@ -32,10 +32,10 @@ local function reply_queued(at, st, claim, r, lane, more)
     string.format(place_told, lane, r.place), ahead, next_ms }
 end
 
--- reply_tide writes what the replies of renew, restore and sweep begin with: status,
+-- reply_next writes what the replies of renew, restore and sweep begin with: status,
 -- next_ms, flags, setting.
-local function reply_tide(at, st, node, budget, reply)
-  local next_ms, mine = tide(at, st, node)
+local function reply_next(at, st, node, budget, reply)
+  local next_ms, mine = next_deadline(at, st, node)
   reply[2], reply[3] = next_ms, ((budget.left <= 0 or st.met) and 2 or 0) + (mine and 4 or 0)
   reply[4] = kind_setting and kind_setting(st) or st.cap
 end

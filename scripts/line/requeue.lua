@@ -5,7 +5,7 @@
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "line/reply"
---- @include "wake/tell"
+--- @include "wake/publish"
 -- requeue sends a waiting claim that has a ticket to the end of the line. The reply is that
 -- of acquire to a claim that queues, or
 --   not_waiting: what became of it is for its heartbeat to say
@@ -33,6 +33,6 @@ local function requeue(at, st, known, claim, node, ticket, own_lane)
   handoff(at, st, budget, tonumber(r.ticket) ~= tonumber(ticket))
   save(at, st, record_alive(r))
   local reply = reply_queued(at, st, claim, r, lane, budget.left <= 0)
-  tell(at)
+  publish(at)
   return reply
 end

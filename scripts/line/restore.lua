@@ -9,9 +9,9 @@
 --- @include "line/place"
 --- @include "line/expire"
 --- @include "line/handoff"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "line/reply"
---- @include "wake/tell"
+--- @include "wake/publish"
 -- restore_claim puts a claim that waited back where it stood, and says what it is now:
 -- waiting, held, gone, released, taken or too_heavy; and until when it is waited for, the
 -- earliest deadline that its leaving has set (ms), nil for none, and whether it was the first
@@ -22,7 +22,7 @@ local function restore_claim(at, st, node, claim, standing, text)
   if st.form == "fat" then
     known = redis.call("HGET", at.state, "c:" .. claim)
   end
-  local sooner, parted = nil, false
+  local sooner, head_left = nil, false
   if known then
     local was = record_read(known)
     if not was then
@@ -39,12 +39,12 @@ local function restore_claim(at, st, node, claim, standing, text)
     end
     if st.form == "fat" then
       local _
-      parted = not held and first(at.line) == claim
+      head_left = not held and first(at.line) == claim
       _, _, sooner = leave(at, st, claim, was, held)
     end
   end
   if kind_heavy and kind_heavy(st, r) then
-    return "too_heavy", nil, sooner, parted
+    return "too_heavy", nil, sooner, head_left
   end
   fatten(at, st, true)
   local lane, place = string.match(standing, place_telling)
@@ -52,7 +52,7 @@ local function restore_claim(at, st, node, claim, standing, text)
   redis.call("ZADD", at.line, lane, place .. place_mark .. claim)
   redis.call("HSET", at.state, "c:" .. claim, record_write(r))
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, tonumber(r.ticket))
-  return "waiting", at.ms + r.wait, sooner, parted
+  return "waiting", at.ms + r.wait, sooner, head_left
 end
 
 -- restore has a node's waiting claims that the server no longer knows stand where they
@@ -68,20 +68,20 @@ local function restore(at, st, node, cap, claims)
     st.cap = cap
   end
   local reply = { "restored", -1, 0, 0, 0, 0 }
-  local budget, furthest, sooner, parted = { left = 100, swept = 0 }, nil, nil, false
+  local budget, furthest, sooner, head_left = { left = 100, swept = 0 }, nil, nil, false
   for i = 1, #claims, 3 do
     local word, ends, nearer, first_left = restore_claim(at, st, node, claims[i], claims[i + 1], claims[i + 2])
-    reply[#reply + 1], sooner, parted = word, least(sooner, nearer), parted or first_left
+    reply[#reply + 1], sooner, head_left = word, least(sooner, nearer), head_left or first_left
     furthest = ends and math.max(furthest or 0, ends) or furthest
   end
   if st.form == "fat" then
     sooner = least(sooner, expire(at, st, budget))
-    handoff(at, st, budget, parted)
+    handoff(at, st, budget, head_left)
     save(at, st, furthest)
-    hasten(at, st, sooner)
+    notify(at, st, sooner)
   end
-  reply_tide(at, st, node, budget, reply)
+  reply_next(at, st, node, budget, reply)
   reply[5], reply[6] = st.used, st.waiting
-  tell(at)
+  publish(at)
   return reply
 end

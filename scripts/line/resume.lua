@@ -2,8 +2,8 @@
 --- @include "state/touch"
 --- @include "state/save"
 --- @include "line/hold"
---- @include "line/moves"
---- @include "line/span"
+--- @include "line/batch"
+--- @include "line/remaining"
 -- resume has a node take up a hold that another one (from) has detached, with a call of
 -- the mode. The reply is
 --   status, left_ms, limit_ms, record, extra
@@ -29,17 +29,17 @@ local function resume(at, st, known, claim, from, to, mode)
   end
   local word = "attached"
   if r.node == from and r.phase == "d" then
-    local m = moves()
+    local m = batch()
     word = "resumed"
     touch(at, st) -- a full server must not keep a hold from its new holder
     r.node, r.phase, r.changed = to, "h", true
     kind_renew(at, st, claim, r, mode, m)
-    if kind_move then
-      kind_move(at, st, m)
+    if kind_deadlines then
+      kind_deadlines(at, st, m)
     end
-    moves_write(at, st, m)
+    batch_write(at, st, m)
     save(at, st, m.furthest, m.fields)
   end
-  local left = kind_left and kind_left(at, st, claim) or span(at, r.held)
+  local left = kind_left and kind_left(at, st, claim) or remaining(at, r.held)
   return { word, left, r.limit > 0 and r.limit - at.ms or -1, r.text or record_write(r), st.extra }
 end

@@ -2,9 +2,9 @@
 --- @include "line/expire"
 --- @include "line/patrol"
 --- @include "line/handoff"
---- @include "line/tide"
+--- @include "line/deadline"
 --- @include "line/reply"
---- @include "wake/tell"
+--- @include "wake/publish"
 -- sweep drops what has expired, and hands on. The reply is
 --   status, next_ms, flags, setting, dropped
 -- and then what only the kind tells; see line/reply. Of the line it looks at a part, see
@@ -19,22 +19,22 @@ local function sweep(at, st, node, whole)
   end
   local budget, used, look = { left = 100, swept = 0 }, st.used, st.look
   local sooner = expire(at, st, budget)
-  local parted, found
+  local head_left, found
   if whole == "1" then
     st.look = 0
   end
   if st.waiting > 0 then
-    parted, found = patrol(at, st, budget, 100)
+    head_left, found = patrol(at, st, budget, 100)
   end
-  handoff(at, st, budget, parted)
+  handoff(at, st, budget, head_left)
   reply[5] = budget.swept
   local news = kind_tell and kind_tell(at, st, reply)
   st.met = st.met or found or whole ~= "0" and st.look > 0
   if budget.left < 100 or news or st.used ~= used or st.look ~= look then
     save(at, st)
-    hasten(at, st, sooner)
+    notify(at, st, sooner)
   end
-  reply_tide(at, st, node, budget, reply)
-  tell(at)
+  reply_next(at, st, node, budget, reply)
+  publish(at)
   return reply
 end

@@ -1,9 +1,9 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/record"
---- @include "line/endless"
---- @include "line/moves"
---- @include "owner/stem"
---- @include "owner/move"
+--- @include "line/forever"
+--- @include "line/batch"
+--- @include "owner/group"
+--- @include "owner/deadline"
 -- reenter grants one more entry to the owner that holds a lock. It returns the entry, and
 -- the moves, of which the fields are still to be saved.
 -- It has the outermost one's terms, so that it goes on as that one would if it
@@ -11,14 +11,14 @@
 -- lease to the common deadline, for now no more than its wait lease: what is
 -- longer waits for its claimant's next call.
 local function reenter(at, st, s, claim, r, extends)
-  local outer, m = s.entries[1].r, moves()
-  local e = stem_entry(claim, extends and "e" or "w", 0, at.ms, 0, "-",
+  local outer, m = s.entries[1].r, batch()
+  local e = group_entry(claim, extends and "e" or "w", 0, at.ms, 0, "-",
     outer.phase ~= "g" and s.deadline > at.ms + r.wait)
   local limit = r.max > 0 and at.ms + r.max or 0
   if outer.limit > 0 and (limit == 0 or outer.limit < limit) then
     limit = outer.limit
   end
-  if extends and s.deadline < band_forever then
+  if extends and s.deadline < score_forever then
     local whole = r.lease
     if r.max > 0 and (whole == 0 or r.max < whole) then
       whole = r.max
@@ -37,9 +37,9 @@ local function reenter(at, st, s, claim, r, extends)
   local max = limit > 0 and math.max(limit - at.ms, 1) or outer.phase == "g" and outer.max or 0
   record_terms(r, outer.kind, outer.lease, max)
   r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, (outer.phase == "g" or e.fresh) and "g" or "h"
-  st.forever = st.forever + endless_count(r)
+  st.forever = st.forever + forever_count(r)
   st.used = st.used + 1
-  move(st, s, m)
-  moves_write(at, st, m)
+  set_deadlines(st, s, m)
+  batch_write(at, st, m)
   return e, m
 end

@@ -1,5 +1,5 @@
---- @include "line/span"
---- @include "owner/told"
+--- @include "line/remaining"
+--- @include "owner/remaining"
 -- reentered is the reply of acquire for an entry that is not the outermost one. What it has
 -- beyond a grant are the terms of the hold, as words: lease_ms, kind, limit_ms, extended_ms,
 -- group_ms. group_ms is what is left of the deadline that all entries have, -1 where that has
@@ -7,7 +7,7 @@
 local function reentered(at, s, e, more)
   local r, settled = e.r, s.entries[1].r.phase ~= "g"
   local flags = (e.pending == 0 and not e.fresh and 1 or 0) + (more and 2 or 0)
-  return { "reentered", tonumber(r.ticket), tonumber(r.fence), told(at, s, e), flags, 0,
+  return { "reentered", tonumber(r.ticket), tonumber(r.fence), entry_remaining(at, s, e), flags, 0,
     string.format("%d %s %d %d %d", r.lease, r.kind, r.limit > 0 and r.limit - at.ms or -1, e.ext + e.pending,
-      settled and span(at, s.deadline) or -1) }
+      settled and remaining(at, s.deadline) or -1) }
 end

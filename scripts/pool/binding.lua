@@ -1,7 +1,7 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 -- A binding is the field b<name> of a pool's bindings:
---   ends      when it ends (ms), band_forever = never
+--   ends      when it ends (ms), score_forever = never
 --   resource  any bytes, up to the end
 
 -- binding_parse returns the end (ms) and the resource, or nil.
@@ -30,14 +30,14 @@ end
 -- earlier end than least (ms), and forgets two bindings that have ended, so that they do
 -- not grow in number where nothing else sweeps.
 local function binding_begin(at, name, key, lasts, least_end)
-  local ends = lasts == 0 and band_forever or math.min(math.max(at.ms + lasts, least_end), band_forever)
+  local ends = lasts == 0 and score_forever or math.min(math.max(at.ms + lasts, least_end), score_forever)
   redis.call("HSET", at.bindings, "b" .. name, int(ends) .. " " .. key)
-  if ends < band_forever then
-    redis.call("ZADD", at.line, int(band_bind + ends), "u:" .. name)
+  if ends < score_forever then
+    redis.call("ZADD", at.line, int(score_bind + ends), "u:" .. name)
   else
     redis.call("ZREM", at.line, "u:" .. name)
   end
-  local ended = redis.call("ZRANGEBYSCORE", at.line, int(band_bind), int(band_bind + at.ms), "LIMIT", "0", "2")
+  local ended = redis.call("ZRANGEBYSCORE", at.line, int(score_bind), int(score_bind + at.ms), "LIMIT", "0", "2")
   for _, member in ipairs(ended) do
     binding_end(at, string.sub(member, 3))
   end

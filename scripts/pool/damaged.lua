@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "pool/list"
 -- damaged takes a resource whose item cannot be read off the list of free ones, so that
@@ -13,8 +13,8 @@ local function damaged(at, st, key, ended)
     p.free = p.free - 1
   end
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
-  local score = known or band_damage
-  if ended and (score - band_damage) % 2 == 0 then
+  local score = known or score_damage
+  if ended and (score - score_damage) % 2 == 0 then
     p.leased, score = math.max(p.leased - 1, 0), score + 1
   end
   if score ~= known then

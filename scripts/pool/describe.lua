@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "pool/item"
 --- @include "line/hold"
 -- describe appends to a reply what is known of a resource, whose item may be given as
@@ -10,7 +10,7 @@
 -- passed, swept or not.
 local function describe(at, key, reply, text)
   local function left(ends)
-    return ends == band_forever and -1 or ends - at.ms
+    return ends == score_forever and -1 or ends - at.ms
   end
   local i, bad = item_read(at, key, text)
   if i and i.expiry > 0 and i.expiry <= at.ms then

@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "pool/item"
 --- @include "pool/settle"
@@ -26,7 +26,7 @@ local function due_items(at, st, budget, from)
     local i, bad = item_read(at, key)
     if bad then
       damaged(at, st, key)
-    elseif i and from == band_rest then
+    elseif i and from == score_rest then
       i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
     elseif i then
       i.leaving = true
@@ -40,16 +40,16 @@ end
 -- due ends rests, lets leave what has expired, and forgets bindings that have ended. They stand
 -- in the line in this order, so the first of them says which there are.
 local function due(at, st, budget)
-  local first = redis.call("ZRANGEBYSCORE", at.line, int(band_rest), "+inf", "LIMIT", "0", "1")[1]
+  local first = redis.call("ZRANGEBYSCORE", at.line, int(score_rest), "+inf", "LIMIT", "0", "1")[1]
   local what = string.sub(first or "", 1, 2)
   if what == "e:" then
-    due_items(at, st, budget, band_rest)
+    due_items(at, st, budget, score_rest)
   end
   if what == "e:" or what == "x:" then
-    due_items(at, st, budget, band_expiry)
+    due_items(at, st, budget, score_expiry)
   end
   if what == "e:" or what == "x:" or what == "u:" then
-    for _, name in ipairs(due_read(at, budget, band_bind)) do
+    for _, name in ipairs(due_read(at, budget, score_bind)) do
       redis.call("HDEL", at.bindings, "b" .. name)
     end
   end

@@ -1,5 +1,5 @@
 --- @include "pool/wants"
---- @include "pool/giveback"
+--- @include "pool/release"
 --- @include "pool/take"
 -- The field r:<claim> of a pool's state is the resource that a claim holds.
 
@@ -41,13 +41,13 @@ local function holding_end(at, st, claim, r, deadline, wish)
   if not key then
     return 1
   end
-  local w, reason = wants_read(r.tail), ""
+  local w, reason = wants_read(r.terms), ""
   local ends = w.cooldown > 0 and math.min(at.ms, deadline or at.ms) + w.cooldown or 0
   local rest = wish and deadline and deadline > at.ms and r.fence == wish.fence and wish.rest or 0
   if rest > 0 and at.ms + rest >= ends then
     ends, reason = at.ms + rest, wish.reason
   end
-  local stays, rests = giveback(at, st, claim, key, w, ends, reason)
+  local stays, rests = release_resource(at, st, claim, key, w, ends, reason)
   return stays and 1 or 0, nil, rests
 end
 
@@ -58,7 +58,7 @@ local function holding_expire(at, st, claim, r, deadline)
   if not key then
     return nil
   end
-  local w = r and wants_read(r.tail) or nil
-  local _, rests = giveback(at, st, claim, key, w, w and w.cooldown > 0 and deadline + w.cooldown or 0, "")
+  local w = r and wants_read(r.terms) or nil
+  local _, rests = release_resource(at, st, claim, key, w, w and w.cooldown > 0 and deadline + w.cooldown or 0, "")
   return rests
 end

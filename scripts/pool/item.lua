@@ -1,9 +1,9 @@
---- @include "state/band"
+--- @include "state/score"
 -- What is known of a resource is the field i<resource> of a pool's items: words
 --   max      how many may hold it at once
 --   expiry   when it leaves the pool (ms), 0 = never
---   ends     the end of its rest (ms), 0 = it does not rest, band_forever = without end
---   pend     a rest that begins when it next comes back (ms), 0 = none, band_forever = without
+--   ends     the end of its rest (ms), 0 = it does not rest, score_forever = without end
+--   pend     a rest that begins when it next comes back (ms), 0 = none, score_forever = without
 --            end
 --   gen      the last Replace that named it, or that had begun when it was added
 --   leaving  1: it leaves when its last holder gives it back
@@ -62,7 +62,7 @@ local function item_read(at, key, text)
   local i, most = {
     max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, gen = gen + 0, leaving = leaving == "1",
     claims = {},
-  }, band_forever
+  }, score_forever
   if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.gen > most then
     return nil, true
   end

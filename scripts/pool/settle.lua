@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "pool/item"
 --- @include "pool/list"
@@ -11,17 +11,17 @@ local function settle(at, st, key, i)
   local gone = i.leaving and not leased
   local listed = not i.leaving and i.ends == 0 and #i.claims < i.max
   if i.ends ~= was.ends and i.ends > 0 and not gone then
-    redis.call("ZADD", at.line, int(band_rest + i.ends), "e:" .. key)
+    redis.call("ZADD", at.line, int(score_rest + i.ends), "e:" .. key)
   elseif was.ends > 0 and (gone or i.ends == 0) then
     redis.call("ZREM", at.line, "e:" .. key)
   end
   -- One that is leaving has no expiry any more, and says so in the line.
-  local leaves = gone and 0 or i.leaving and band_forever or i.expiry
-  local left = was.leaving and band_forever or was.expiry
+  local leaves = gone and 0 or i.leaving and score_forever or i.expiry
+  local left = was.leaving and score_forever or was.expiry
   if leaves == 0 and left > 0 then
     redis.call("ZREM", at.line, "x:" .. key)
   elseif leaves > 0 and leaves ~= left then
-    redis.call("ZADD", at.line, int(band_expiry + leaves), "x:" .. key)
+    redis.call("ZADD", at.line, int(score_expiry + leaves), "x:" .. key)
   end
   if i.listed and not listed then
     list_drop(at, key)

@@ -12,8 +12,8 @@ local wants_cools = "^%a (%a) (%d+) " -- kind, cooldown
 -- wants_read reads it. These are all the fields: only is the one resource that will do,
 -- other one that will not; bound and until_then are what the name is bound to and for how
 -- long (ms), once pick has looked it up.
-local function wants_read(tail)
-  local policy, kind, cooldown, bindfor, bind = string.match(record_extra(tail), "^(%a) (%a) (%d+) (%d+) (.*)$")
+local function wants_read(terms)
+  local policy, kind, cooldown, bindfor, bind = string.match(record_extra(terms), "^(%a) (%a) (%d+) (%d+) (.*)$")
   return {
     policy = policy, shared = kind == "s", cooldown = tonumber(cooldown), bindfor = tonumber(bindfor), bind = bind,
   }

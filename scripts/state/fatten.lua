@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/thin"
 -- fatten gives a name its fat form, before the first write that needs it: one that is thin,
@@ -15,9 +15,9 @@ local function fatten(at, st, grows, claim)
     hold = hold.claim == claim and hold
     st.used, st.due = hold and 1 or 0, hold and hold.held or 0
   end
-  local members = { int(band_mark), "-" }
+  local members = { int(score_mark), "-" }
   if hold then
-    members[3], members[4] = int(band_hold + hold.held), "h:" .. hold.claim
+    members[3], members[4] = int(score_hold + hold.held), "h:" .. hold.claim
   end
   if grows then
     redis.call("ZADD", at.line, unpack(members))
@@ -40,6 +40,6 @@ local function fatten(at, st, grows, claim)
   if kind_fresh and not st.form then
     kind_fresh(at)
   end
-  st.form, st.thin, st.stem, at.head = "fat", nil, anew and false or st.stem, "-"
+  st.form, st.thin, st.group_text, at.head = "fat", nil, anew and false or st.group_text, "-"
   st.was_exp, st.was_never, st.busy = 0, false, at.ms
 end

@@ -13,8 +13,8 @@
 --   thin              of a thin name that is held: its hold, see state/thin
 --   met               true once this run has found damage that the next sweep tells of
 --   recounted         true once this run has made the counts anew
---   stem              of a lock: the text of its stem, or false
---   group             of a lock: what owner/group has read
+--   group_text        of a lock: the text of its owner's group, or false
+--   group             of a lock: what owner/live has read
 --   pool              of a pool: its own counts
 --   claim             of a pool: the claim of the call
 --   extra             what the kind adds to the replies about that claim: of a pool the

@@ -10,7 +10,7 @@
 --   granted   when it was granted (ms); of a claim that waits when its node was last heard of:
 --             it lives for its wait lease from then on
 --   limit     the end of its maximum hold (ms), 0 = none or not yet running
--- Then the tail, which only record_terms changes:
+-- Then the fixed terms, which only record_terms changes:
 --   weight    what it takes of the capacity
 --   secret    what a push of its grant proves itself by, - = none
 --   kind      r: renews by itself, f: fixed
@@ -28,13 +28,13 @@ local record_stone = "!"
 local record_word = "^!(.*)$"
 
 -- What the plain cases read and write.
-local record_asks = "^(%d+) %S+ %a (%d+) (%d+) (%d+) " -- of a tail: weight, wait, lease, max
-local record_lone = "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of a tail with no such text: wants
+local record_asks = "^(%d+) %S+ %a (%d+) (%d+) (%d+) " -- of fixed terms: weight, wait, lease, max
+local record_lone = "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
 local record_own = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (%d+) " -- of a hold: node, fence, weight
-local record_owned = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (1 .*)$" -- of a hold of one: node, fence, tail
+local record_owned = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (1 .*)$" -- of a hold of one: node, fence, terms
 local record_beating = "^h (%S+) %d+ (%d+) %d+ 0 %d+ %S+ r %d+ (%d+) 0 " -- that renews: node, fence, lease
-local record_heir = "^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$" -- of a waiter: node, ticket,
--- heard, limit, tail, weight, secret, wait
+local record_waiter = "^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$" -- of a waiter: node, ticket,
+-- heard, limit, terms, weight, secret, wait
 local record_lives = "^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) " -- of a waiter: node, heard, wait
 -- Before the ticket, the fence and granted of a record that the plain cases write, and behind them.
 local record_waits = "w "
@@ -43,15 +43,15 @@ local record_given = "g "
 local record_gap = " "
 
 -- record_new is the record of a claim that asks. These are its fields and, of one that was
--- read, secret and kind; tail has the text behind limit as it is; held is the deadline of a
+-- read, secret and kind; terms has the text behind limit as it is; held is the deadline of a
 -- hold, where a step has looked it up (ms); changed says that the step has to write the
 -- record, and text is what it has written.
 -- Of a claim that waits, place and heard are what fence and granted are of a hold.
 -- Ticket, fence, granted and place are text where they were read: nothing is reckoned with them.
-local function record_new(node, tail)
-  local weight, wait, lease, max = string.match(tail, record_asks)
+local function record_new(node, terms)
+  local weight, wait, lease, max = string.match(terms, record_asks)
   return {
-    node = node, phase = "w", zombie = "", ticket = 0, fence = "0", granted = 0, limit = 0, tail = tail,
+    node = node, phase = "w", zombie = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
     place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
     max = tonumber(max), held = 0, changed = true,
   }
@@ -59,7 +59,7 @@ end
 
 -- record_read returns the record, or nil for a tombstone.
 local function record_read(text)
-  local phase, zombie, node, ticket, fence, granted, limit, tail, weight, secret, kind, wait, lease, max = string.match(
+  local phase, zombie, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max = string.match(
     text, "^(%a)(%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
   if not phase then
     return nil
@@ -68,17 +68,17 @@ local function record_read(text)
   return {
     node = node, phase = phase, zombie = zombie, ticket = ticket, fence = waits and "0" or fence,
     granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), tail = tail, weight = tonumber(weight), secret = secret, kind = kind,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
     wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
   }
 end
 
--- record_write is the counterpart of record_read. The tail may hold any bytes, which
+-- record_write is the counterpart of record_read. The terms may hold any bytes, which
 -- format would cut.
 local function record_write(r)
   local waits = r.phase == "w"
   return string.format("%s%s %s %d %s %d %d ", r.phase, r.zombie, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.tail
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
 end
 
 -- record_alive is until when a claim that waits lives (ms).
@@ -89,31 +89,31 @@ end
 -- record_terms writes another kind, lease and maximum hold (ms) into a record: an entry
 -- of an owner that holds already has those of the outermost one.
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.tail, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
+  local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.tail = r.weight .. " " .. secret .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = r.weight .. " " .. secret .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
 end
 
 -- record_owner is whom a claim is for: its own id where no owner was given.
 local function record_owner(claim, r)
-  local size, from = string.match(r.tail, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ (%d+):()")
+  local size, from = string.match(r.terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ (%d+):()")
   if size == "0" then
     return claim
   end
-  return string.sub(r.tail, from, from + size - 1)
+  return string.sub(r.terms, from, from + size - 1)
 end
 
 -- record_extra is the text of a record that only the kind reads.
-local function record_extra(tail)
-  local extra = string.match(tail, record_lone)
+local function record_extra(terms)
+  local extra = string.match(terms, record_lone)
   if extra then
     return extra
   end
-  local from = string.match(tail, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
+  local from = string.match(terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
   local size, after
   for _ = 1, 4 do
-    size, after = string.match(tail, "^(%d+):()", from)
+    size, after = string.match(terms, "^(%d+):()", from)
     from = after + size
   end
-  return string.sub(tail, after, from - 1)
+  return string.sub(terms, after, from - 1)
 end

@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/feature"
 --- @include "state/values"
@@ -21,9 +21,9 @@ local function save(at, st, furthest, fields)
   local last = furthest or at.ms
   local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
   if idle and st.gone > 0 then
-    local stone = redis.call("ZREVRANGEBYSCORE", at.line, int(band_tomb + band_width - 1), int(band_tomb),
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, int(score_tomb + score_width - 1), int(score_tomb),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    last = math.max(last, stone and tonumber(stone) - band_tomb or 0)
+    last = math.max(last, stone and tonumber(stone) - score_tomb or 0)
   end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), values_last)

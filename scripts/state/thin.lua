@@ -6,9 +6,10 @@
 --   fence   the last one, 16 digits: when it was given (microseconds)
 --   since   of a hold: when it was last renewed (ms, 13 digits)
 --   claim   of a hold; its node comes before the last dot
---   tail    of a hold: as in state/record
+--   terms   of a hold: its fixed terms, as in state/record
 -- Such a hold has been confirmed, has the weight 1, a lease that ends, no longer than its
--- wait lease, and a tail of at most 512 bytes. An f and a number in front of the text belong to a feature to come.
+-- wait lease, and fixed terms of at most
+-- 512 bytes. An f and a number in front of the text belong to a feature to come.
 local thin_idle = "^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$"
 local thin_held = "^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"
 local thin_claim = "^(%S+)%.[^%s.]+$"
@@ -30,7 +31,7 @@ local thin_terms = "^1 %S+ (%a) %d+ (%d+) (%d+) "
 -- thin_read makes a state of the text of a thin name, as load does of values: a hold that lives is
 -- counted, one whose deadline has passed is not. It returns nil for a text that is not
 -- Berth's. The field thin of the state, nil for an idle name, has
---   claim, node, granted (ms), tail   as the text has them
+--   claim, node, granted (ms), terms   as the text has them
 --   held (ms)   its deadline
 --   limit (ms)  the end of its maximum hold, 0 = none
 --   r, text     once thin_record has made them: its record, as it is read and as text
@@ -40,8 +41,8 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, tail = string.match(text, thin_held)
-  local weight, _, lease, max = string.match(tail or "", record_asks)
+  local fence, since, claim, node, terms = string.match(text, thin_held)
+  local weight, _, lease, max = string.match(terms or "", record_asks)
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, thin_idle) then
     return nil
   end
@@ -53,7 +54,7 @@ local function thin_read(text, ms)
       limit = granted + max
       held = math.min(held, limit)
     end
-    st.thin = { claim = claim, node = node, granted = granted, tail = tail, held = held, limit = limit }
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
     if held > ms then
       st.used, st.due = 1, held
     end
@@ -74,7 +75,7 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(record_plain, hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.tail
+    hold.text = string.format(record_plain, hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -82,6 +83,6 @@ local function thin_record(st)
 end
 
 -- thin_text is the text of a thin name that is held.
-local function thin_text(fence, since, claim, tail)
-  return string.format(thin_form, fence, since) .. claim .. thin_gap .. tail
+local function thin_text(fence, since, claim, terms)
+  return string.format(thin_form, fence, since) .. claim .. thin_gap .. terms
 end

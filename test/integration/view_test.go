@@ -38,7 +38,7 @@ type view struct {
 	bindings  map[string]int64  // when a binding ends, ms
 }
 
-// look reads it all. The line's bands are those of scripts/state/band.lua.
+// look reads it all. The line's bands are those of scripts/state/score.lua.
 func (w *world) look(name string) view {
 	w.Helper()
 	const script = `

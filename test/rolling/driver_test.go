@@ -98,8 +98,8 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 			value, known = s.space.Wake(""), true
 		case arg.Name == "name":
 			value, known = s.name, true
-		case strings.HasPrefix(arg.Name, "tail of the record"):
-			value, known = tail(s.kind, time.Minute), true
+		case strings.HasPrefix(arg.Name, "fixed terms of the record"):
+			value, known = terms(s.kind, time.Minute), true
 		default:
 			value, known = usual[arg.Name]
 		}
@@ -117,8 +117,8 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 	return reply
 }
 
-// tail is the end of a record, as the clients write it.
-func tail(kind keyspace.Kind, wait time.Duration) string {
+// terms are the fixed terms of a record, as the clients write it.
+func terms(kind keyspace.Kind, wait time.Duration) string {
 	rec := engine.Record{Weight: 1, Wait: wait, Lease: time.Minute, Owner: "o", Label: "label"}
 	if kind != keyspace.Pool {
 		return line.Tail(&rec)

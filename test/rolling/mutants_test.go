@@ -42,7 +42,7 @@ var mutants = map[string]struct {
 	"a waiter's record says when it dies": {"lock/hand on in order", []edit{
 		general,
 		{"state/record.lua", "return r.heard + r.wait", "return r.heard"},
-		{"line/look.lua", "heard + wait > ms", "heard + 0 > ms"},
+		{"line/dead.lua", "heard + wait > ms", "heard + 0 > ms"},
 		{"line/acquire.lua", "r.heard = ask.place, at.ms", "r.heard = ask.place, at.ms + r.wait"},
 		{"line/renew.lua", `"waiting", r.wait, at.ms`, `"waiting", r.wait, at.ms + r.wait`},
 		{"line/requeue.lua", "r.heard = at.ms", "r.heard = at.ms + r.wait"},
@@ -81,7 +81,7 @@ var mutants = map[string]struct {
 		{"state/save.lua", "st.fence, st.exp,", "st.exp, st.fence,"},
 	}},
 	"holds are reckoned from elsewhere": {"semaphore/hand on in order", []edit{
-		{"state/band.lua", "band_hold = 17592186044416", "band_hold = 35184372088832"},
+		{"state/score.lua", "score_hold = 17592186044416", "score_hold = 35184372088832"},
 	}},
 	"a place has more digits": {"semaphore/hand on in order", []edit{
 		general,
@@ -93,17 +93,17 @@ var mutants = map[string]struct {
 	}},
 	"a thin name says when its hold ends": {"lock/hand on in order", []edit{
 		{"state/thin.lua", "since + lease, 0", "since + 0, 0"},
-		{"line/thinly.lua", "thin_text(fence, since, claim", "thin_text(fence, since + r.lease, claim"},
+		{"line/thin.lua", "thin_text(fence, since, claim", "thin_text(fence, since + r.lease, claim"},
 		{"thin_acquire.lua", "if text and (", "if true or text and ("},
 		{"thin_renew.lua", "if not text or", "if true or not text or"},
 	}},
-	"two words of a lock's stem change places": {"lock/enter once more", []edit{
-		{"owner/stem.lua", "own = tonumber(w[8]), deadline = tonumber(w[9])", "own = tonumber(w[9]), deadline = tonumber(w[8])"},
-		{"owner/stem.lua", "int(s.own), int(s.deadline)", "int(s.deadline), int(s.own)"},
+	"two words of an owner's group change places": {"lock/enter once more", []edit{
+		{"owner/group.lua", "own = tonumber(w[8]), deadline = tonumber(w[9])", "own = tonumber(w[9]), deadline = tonumber(w[8])"},
+		{"owner/group.lua", "int(s.own), int(s.deadline)", "int(s.deadline), int(s.own)"},
 	}},
 	"two words of a lock's entry change places": {"lock/enter once more", []edit{
-		{"owner/stem.lua", "tonumber(w[i + 2]), tonumber(w[i + 3])", "tonumber(w[i + 3]), tonumber(w[i + 2])"},
-		{"owner/stem.lua", "e.claim, e.kind, e.ext, e.at", "e.claim, e.kind, e.at, e.ext"},
+		{"owner/group.lua", "tonumber(w[i + 2]), tonumber(w[i + 3])", "tonumber(w[i + 3]), tonumber(w[i + 2])"},
+		{"owner/group.lua", "e.claim, e.kind, e.ext, e.at", "e.claim, e.kind, e.at, e.ext"},
 	}},
 	"two words of a node change places": {"lock/watch in a swarm", []edit{
 		{"swarm/member.lua", "local run, ends, limit, label", "local run, limit, ends, label"},
@@ -132,7 +132,7 @@ var mutants = map[string]struct {
 		{"pool_renew.lua", `"r:"`, `"R:"`},
 		{"pool/open.lua", `"r:"`, `"R:"`},
 		{"pool/holding.lua", `"r:"`, `"R:"`},
-		{"pool/giveback.lua", `"r:"`, `"R:"`},
+		{"pool/release.lua", `"r:"`, `"R:"`},
 		{"pool_swap.lua", `"r:"`, `"R:"`},
 		{"pool_inspect.lua", `"r:"`, `"R:"`},
 		{"claim_holders.lua", `"r:"`, `"R:"`},

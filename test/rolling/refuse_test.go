@@ -88,8 +88,8 @@ func furnish(s *site) (ticket, fence string) {
 	reply = s.call(acquire, with{of: map[string]string{"claim id": "b.3"}})
 	require.Equal(s, "queued", reply.Status())
 	ticket = reply.Str(1)
-	dead := tail(s.kind, time.Millisecond)
-	reply = s.call(acquire, with{of: map[string]string{"claim id": "b.5", "lane, see line/place": "000", "tail of the record, see state/record": dead}})
+	dead := terms(s.kind, time.Millisecond)
+	reply = s.call(acquire, with{of: map[string]string{"claim id": "b.5", "lane, see line/place": "000", "fixed terms of the record, see state/record": dead}})
 	require.Equal(s, "queued", reply.Status())
 	s.outlast()
 	return ticket, fence
@@ -115,7 +115,7 @@ func given(script *scriptkit.Script, s *site, ticket, fence string) with {
 	}
 	for _, group := range fitting[script.Name].groups {
 		if strings.HasSuffix(script.Name, "_restore") {
-			group = []string{group[0], "254 " + ticket, "w b " + ticket + " 0 0 0 " + tail(s.kind, time.Minute)}
+			group = []string{group[0], "254 " + ticket, "w b " + ticket + " 0 0 0 " + terms(s.kind, time.Minute)}
 		}
 		w.groups = append(w.groups, group)
 	}
@@ -190,7 +190,7 @@ func refuses(s *site, script *scriptkit.Script) {
 func refusesThin(s *site, script *scriptkit.Script, thin bool) {
 	s.Helper()
 	const fence = "1700000000000000"
-	held := fence + " 1700000000000 b.9 " + tail(s.kind, time.Minute)
+	held := fence + " 1700000000000 b.9 " + terms(s.kind, time.Minute)
 	state, w := s.space.State(s.kind, s.name), given(script, s, "1700000000000", fence)
 	if thin {
 		w = with{}

@@ -205,11 +205,11 @@ func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 var mutants = []mutant{
 	{
 		name: "nothing that frees grants to the first in line", scene: calm, rules: []string{checker.Stuck},
-		broke: []change{{"scripts/line/handoff.lua", "while st.waiting > 0 and budget.left > 0 do", "while false do"}, noHeir},
+		broke: []change{{"scripts/line/handoff.lua", "while st.waiting > 0 and budget.left > 0 do", "while false do"}, noFastHandOff},
 	},
 	{
 		name: "a release does not grant to the first in line", scene: calm, rules: []string{checker.HandOff},
-		broke: []change{{"scripts/line/release.lua", "handoff(at, st, budget, parted)", "handoff(at, st, { left = 0 }, parted)"}, noHeir},
+		broke: []change{{"scripts/line/release.lua", "handoff(at, st, budget, head_left)", "handoff(at, st, { left = 0 }, head_left)"}, noFastHandOff},
 	},
 	{
 		name: "deadlines go by the client's clock, which is behind", scene: calm, skew: []int{0, -700, -1400},
@@ -253,7 +253,7 @@ var mutants = []mutant{
 		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
 		broke: []change{
 			{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-			{"scripts/quick/heir.lua", heirGranted, "  p.us = string.sub(text, 3, 18)\n" + heirGranted},
+			{"scripts/fast/handoff.lua", fastGranted, "  p.us = string.sub(text, 3, 18)\n" + fastGranted},
 		},
 	},
 	{
@@ -277,18 +277,18 @@ var mutants = []mutant{
 		name: "who comes last is served first", scene: calm, rules: []string{checker.Order},
 		broke: []change{
 			{"scripts/line/place.lua", "return lane, string.format(place_ticket, ticket)", "return lane, string.format(place_ticket, 9999999999999 - ticket)"},
-			{"scripts/quick/acquire.lua", "if not queues or", "if true or not queues or"},
-			{"scripts/owner/stand.lua", `if ask.access == "lifo" then`, "if true then"},
+			{"scripts/fast/acquire.lua", "if not queues or", "if true or not queues or"},
+			{"scripts/owner/place.lua", `if ask.access == "lifo" then`, "if true then"},
 		},
 	},
 	{
 		name: "capacity counts claims and not their weight", scene: busy, rules: []string{checker.Capacity},
 		broke: []change{
 			{"scripts/state/record.lua", "heard = 0, weight = tonumber(weight)", "heard = 0, weight = 1"},
-			{"scripts/state/record.lua", "tail = tail, weight = tonumber(weight)", "tail = tail, weight = 1"},
-			{"scripts/quick/acquire.lua", "string.match(tail, record_asks)\n", "string.match(tail, record_asks)\n  weight = 1\n"},
-			{"scripts/quick/release.lua", "used - weight", "used - 1"},
-			{"scripts/quick/heir.lua", "p.left + weight", "p.left + 1"},
+			{"scripts/state/record.lua", "terms = terms, weight = tonumber(weight)", "terms = terms, weight = 1"},
+			{"scripts/fast/acquire.lua", "string.match(terms, record_asks)\n", "string.match(terms, record_asks)\n  weight = 1\n"},
+			{"scripts/fast/release.lua", "used - weight", "used - 1"},
+			{"scripts/fast/handoff.lua", "p.left + weight", "p.left + 1"},
 		},
 	},
 	{
@@ -296,14 +296,14 @@ var mutants = []mutant{
 		broke: []change{
 			{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 			{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-			{"scripts/quick/lend.lua", "own and left == 0", "own and left < 0"},
+			{"scripts/fast/pool_acquire.lua", "own and left == 0", "own and left < 0"},
 		},
 	},
 	{
 		name: "the end of an inner entry frees the lock", scene: busy, rules: []string{checker.Capacity},
 		broke: []change{{
-			"scripts/kind/lock.lua", "    count, m = part(at, st, claim, r, wish.lowered)\n",
-			"    count, m = part(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
+			"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
+			"    count, m = remove_entry(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
 		}},
 	},
 	{
@@ -320,7 +320,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "nobody is told of a grant", scene: busy, rules: []string{checker.WakeUp},
-		broke: []change{{"scripts/wake/tell.lua", `redis.pcall("PUBLISH"`, `tostring("PUBLISH"`}},
+		broke: []change{{"scripts/wake/publish.lua", `redis.pcall("PUBLISH"`, `tostring("PUBLISH"`}},
 	},
 	{
 		name: "priorities are ignored", scene: busy, rules: []string{checker.Order},
@@ -378,23 +378,23 @@ var mutants = []mutant{
 		broke: []change{
 			{"scripts/state/slim.lua", "\n    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.fence >= at.us then", " then"},
 			{"scripts/state/slim.lua", "string.format(values_fence, st.fence)", "string.format(values_fence, math.min(st.fence, at.us))"},
-			{"scripts/quick/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"},
+			{"scripts/fast/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"},
 		},
 	},
 	{
 		name: "a patrol drops the living", scene: crowded, rules: []string{checker.Unharmed},
-		broke: []change{{"scripts/line/look.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}},
+		broke: []change{{"scripts/line/dead.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}},
 	},
 	{
 		name: "a Random claim is drawn a place among those of a higher priority", scene: busy, rules: []string{checker.Order},
 		broke: []change{{
-			"scripts/owner/stand.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
+			"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
 		}},
 	},
 }
 
-// noHeir leaves all hand-offs to line/handoff.
-var noHeir = change{"scripts/quick/heir.lua", "if not node or", "if true or not node or"}
+// noFastHandOff leaves all hand-offs to line/handoff.
+var noFastHandOff = change{"scripts/fast/handoff.lua", "if not node or", "if true or not node or"}
 
 // ofPriority is where a claim waits by its priority.
 const ofPriority = "return fmt.Sprintf(\"%03d\", 2*(127-priority))"
@@ -441,8 +441,8 @@ const (
 `
 	// beaten is what a heartbeat does for a claim that waits.
 	beaten = "        word, left, r.heard = \"waiting\", r.wait, at.ms\n"
-	// heirGranted begins to grant to the first in line, in the plain case.
-	heirGranted = "  redis.call(\"ZREM\", line, \"h:\" .. claim, members[1])\n"
+	// fastGranted begins to grant to the first in line, in the plain case.
+	fastGranted = "  redis.call(\"ZREM\", line, \"h:\" .. claim, members[1])\n"
 )
 
 // play is a mutant in its scene, nil for the library as it is.

@@ -26,21 +26,21 @@ local function place() end
 
 func tableTree(document string) fstest.MapFS {
 	return fstest.MapFS{
-		"docs/keys.md":           {Data: []byte(document)},
-		"scripts/state/band.lua": {Data: []byte(bandScript)},
-		"scripts/state/bare.lua": {Data: []byte("-- bare has no rows.\nlocal function bare() end\n")},
+		"docs/keys.md":            {Data: []byte(document)},
+		"scripts/state/score.lua": {Data: []byte(bandScript)},
+		"scripts/state/bare.lua":  {Data: []byte("-- bare has no rows.\nlocal function bare() end\n")},
 	}
 }
 
 func TestATableIsMadeOfAComment(t *testing.T) {
 	t.Parallel()
-	document := "text\n<!-- table state/band: member | score -->\nold\n<!-- end table -->\nmore\n"
+	document := "text\n<!-- table state/score: member | score -->\nold\n<!-- end table -->\nmore\n"
 	sections, err := tables(tableTree(document))
 	require.NoError(t, err)
 	require.Len(t, sections, 1)
 	text, err := sections[0].replace(document)
 	require.NoError(t, err)
-	require.Equal(t, "text\n<!-- table state/band: member | score -->\n"+
+	require.Equal(t, "text\n<!-- table state/score: member | score -->\n"+
 		"| member | score |\n|---|---|\n"+
 		"| `h:<claim>` | a hold: its deadline, or 2^44 - 1 without one \\| none |\n"+
 		"| In a pool also: | |\n"+

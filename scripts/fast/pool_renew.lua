@@ -1,15 +1,15 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/values"
 --- @include "state/record"
 --- @include "line/earliest"
 --- @include "pool/counts"
--- quick_lengthen takes the heartbeat of one claim on a pool, or its renewal, in the plain case: the
+-- fast_pool_renew takes the heartbeat of one claim on a pool, or its renewal, in the plain case: the
 -- pool is kept, the claim holds, by a lease that renews and has been confirmed, nobody waits, no
 -- hold has expired, and of rests, expiries, bindings and damage there are none. That is what the
--- general way does, in the fewest steps; see quick/acquire. It returns the reply, or nil, and has
+-- general way does, in the fewest steps; see fast/acquire. It returns the reply, or nil, and has
 -- written nothing, in every other case. mode is nil where there is more than one claim.
-local function quick_lengthen(t, v, top, keys, linger, node, claim, mode)
+local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
   local whole, resources, moves = string.match(v[3] or "", pool_counts_moves)
   local own, fence, lease = string.match(v[2] or "", record_beating)
@@ -17,13 +17,13 @@ local function quick_lengthen(t, v, top, keys, linger, node, claim, mode)
     return nil
   end
   local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
-  local was, ends = score and score - band_hold, now + lease
+  local was, ends = score and score - score_hold, now + lease
   if not score or was - now <= 0 or was > ends or due <= now or ends + linger > values_last
-    or redis.call("ZRANGEBYSCORE", keys[2], int(band_rest), "+inf", "LIMIT", "0", "1")[1] ~= "-" then
+    or redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), "+inf", "LIMIT", "0", "1")[1] ~= "-" then
     return nil
   end
   redis.call("PERSIST", keys[2]) -- first what needs no memory
-  redis.call("ZADD", keys[2], int(band_hold + ends), "h:" .. claim)
+  redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if was - due == 0 then
     due = string.format(values_ms, used == "1" and ends or earliest({ line = keys[2] }, { used = 1 }))
   end

@@ -1,10 +1,10 @@
---- @include "state/band"
---- @include "line/moves"
--- lengthen takes a call of the holder's own, of a hold that stands for itself. The first such
+--- @include "state/score"
+--- @include "line/batch"
+-- renew_hold takes a call of the holder's own, of a hold that stands for itself. The first such
 -- call after a grant confirms it, and starts a fixed lease and the maximum hold, once.
 -- After that a hold that renews by itself gets its lease anew; a fixed one only where the
 -- holder asks for it in so many words, and a detached one likewise.
-local function lengthen(at, st, claim, r, mode, m)
+local function renew_hold(at, st, claim, r, mode, m)
   local starts = r.phase == "g"
   if starts then
     r.phase, r.changed = "h", true
@@ -19,10 +19,10 @@ local function lengthen(at, st, claim, r, mode, m)
   end
   local ends = r.held
   if anew then
-    ends = r.lease == 0 and band_forever or at.ms + r.lease
+    ends = r.lease == 0 and score_forever or at.ms + r.lease
     if r.limit > 0 then
       ends = math.min(ends, r.limit)
     end
   end
-  moves_hold(m, claim, r, ends)
+  batch_hold(m, claim, r, ends)
 end

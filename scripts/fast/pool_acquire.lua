@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/values"
 --- @include "state/record"
@@ -7,24 +7,24 @@
 --- @include "pool/item"
 --- @include "pool/list"
 --- @include "pool/binding"
--- quick_lend answers a new claim on a pool in the plain case: the pool is kept, nobody waits, no
+-- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody waits, no
 -- hold and no rest has ended, and the claim takes what comes first by its policy, or what it is bound
 -- to, if that is free, and renews no later than it would wait. What it gets does not rest and will
 -- not, nor has it expired. That is what the general way does, in the fewest steps; see
--- quick/acquire. It returns the reply, or nil, and has written nothing, in every other case.
-local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
+-- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
+local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, only)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves = string.match(v[3] or "", pool_counts_words)
   if not top or not used or v[2] or not moves or free == "0" or only ~= "" then
     return nil
   end
-  local weight, wait, lease, max = string.match(tail, record_asks)
-  local policy, kind, lasts, bind = string.match(record_extra(tail), wants_plain)
+  local weight, wait, lease, max = string.match(terms, record_asks)
+  local policy, kind, lasts, bind = string.match(record_extra(terms), wants_plain)
   local fence = values_us(t)
   local now = string.sub(fence, 1, values_millis)
   if weight ~= "1" or not policy or lease == "0" or lease - wait > 0 or now <= ticket or fence <= former
     or due <= now and due ~= values_none
-    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(band_rest), int(band_rest + now), "LIMIT", "0",
+    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
       "1")[1] then
     return nil
   end
@@ -59,7 +59,7 @@ local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
     limit = int(now + max)
     ends = math.min(ends, limit)
   end
-  redis.call("ZADD", keys[2], int(band_hold + ends), "h:" .. claim)
+  redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if ends + linger - exp > 0 then
     exp = string.format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
   end
@@ -70,7 +70,7 @@ local function quick_lend(t, v, top, keys, linger, node, claim, tail, only)
     "v", values_known .. fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
       .. values_one .. int(used + 1) .. values_alone .. rest,
     "c:" .. claim, record_holds .. node .. record_gap .. now .. record_gap .. int(tonumber(fence)) .. record_gap .. now
-      .. record_gap .. limit .. record_gap .. tail,
+      .. record_gap .. limit .. record_gap .. terms,
     "r:" .. claim, key,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
       .. pool_counts_gap .. int(moves + 1))

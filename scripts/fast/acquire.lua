@@ -1,33 +1,33 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/values"
 --- @include "state/record"
 --- @include "line/place"
---- @include "line/look"
--- quick_look is the look of patrol. It returns the words behind those that are in use, or nil
+--- @include "line/dead"
+-- fast_patrol is the look of patrol. It returns the words behind those that are in use, or nil
 -- where it has found a dead claim.
-local function quick_look(keys, waiting, rest, ms)
+local function fast_patrol(keys, waiting, rest, ms)
   local look, others = string.match(rest, values_look)
   local to = look ~= "0" and math.min(look, waiting) or waiting
   local from = math.max(to - 8, 0)
-  if look_dead(keys[1], keys[2], from, to, ms)[1] then
+  if find_dead(keys[1], keys[2], from, to, ms)[1] then
     return nil
   end
   return values_gap .. string.format("%d", from) .. others
 end
 
--- quick_acquire answers a new claim in the plain cases of a fat name. It grants at once where
+-- fast_acquire answers a new claim in the plain cases of a fat name. It grants at once where
 -- nobody waits and the claim fits. It has a claim that may queue by its ticket (queues) join the
 -- line where the name is full, no hold has expired and the first in line lives. That is what the
 -- general way does, in the fewest steps, on the texts as they are read: to reckon or to format
 -- costs more than a command. A test holds the two to the same. It returns the reply, or nil, and
 -- has written nothing, in every other case. What a call gives is text.
-local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, capacity, queues)
+local function fast_acquire(t, v, top, keys, linger, node, claim, lane, terms, capacity, queues)
   local text = v[1] or ""
   local cap, used, waiting, kept, rest = string.match(text, values_behind, values_words)
   if not top or cap ~= capacity or kept ~= values_calm or v[2] or string.sub(text, 1, 2) ~= values_known then
     return nil
   end
-  local weight, wait, lease, max = string.match(tail, record_asks)
+  local weight, wait, lease, max = string.match(terms, record_asks)
   local fence, due = values_us(t), string.sub(text, values_due, values_due + 12)
   local now, last = string.sub(fence, 1, values_millis), string.sub(text, values_ticket, values_ticket + 12)
   if due <= now and due ~= values_none then
@@ -47,7 +47,7 @@ local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, c
       limit = max ~= "0" and string.format("%d", now + max) or "0"
       ends = limit ~= "0" and math.min(ends, limit) or ends
     end
-    redis.call("ZADD", keys[2], string.format("%d", band_hold + ends), "h:" .. claim)
+    redis.call("ZADD", keys[2], string.format("%d", score_hold + ends), "h:" .. claim)
     due = due ~= values_none and due - ends <= 0 and due or string.format(values_ms, ends)
     values = due .. values_gap .. last .. values_gap .. (after > 1 and now or busy) .. values_gap .. cap .. values_gap
       .. string.format("%d", after) .. values_gap .. waiting
@@ -68,7 +68,7 @@ local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, c
       return nil
     end
     if patrol_due(ticket) then
-      rest = quick_look(keys, waiting + 0, rest, now + 0)
+      rest = fast_patrol(keys, waiting + 0, rest, now + 0)
       if not rest then
         return nil
       end
@@ -92,6 +92,6 @@ local function quick_acquire(t, v, top, keys, linger, node, claim, lane, tail, c
   end
   redis.call("HSET", keys[1],
     "v", string.sub(text, 1, values_head) .. exp .. values_gap .. values .. values_gap .. kept .. rest,
-    "c:" .. claim, record .. record_gap .. limit .. record_gap .. tail)
+    "c:" .. claim, record .. record_gap .. limit .. record_gap .. terms)
   return reply
 end

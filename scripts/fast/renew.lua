@@ -1,13 +1,13 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/values"
 --- @include "state/record"
 --- @include "line/earliest"
--- quick_renew takes the heartbeat of one claim in the plain case: the name is fat, the claim
+-- fast_renew takes the heartbeat of one claim in the plain case: the name is fat, the claim
 -- holds, by a lease that renews and has been confirmed, nobody waits, and no hold has expired.
--- That is what the general way does, in the fewest steps; see quick/acquire. It returns the reply,
+-- That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply,
 -- or nil, and has written nothing, in every other case. mode is nil where there is more than one
 -- claim.
-local function quick_renew(t, v, top, keys, linger, node, claim, mode)
+local function fast_renew(t, v, top, keys, linger, node, claim, mode)
   if mode ~= "beat" or v[3] then
     return nil
   end
@@ -19,7 +19,7 @@ local function quick_renew(t, v, top, keys, linger, node, claim, mode)
   end
   local now, due = string.sub(values_us(t), 1, values_millis), string.sub(text, values_due, values_due + 12)
   local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
-  local was, ends = score and score - band_hold, now + lease
+  local was, ends = score and score - score_hold, now + lease
   if not score or was <= now + 0 or was > ends or due <= now or ends + linger > values_last then
     return nil
   end
@@ -27,7 +27,7 @@ local function quick_renew(t, v, top, keys, linger, node, claim, mode)
   local at = string.format("%d", exp)
   redis.call("PEXPIREAT", keys[2], at) -- first what needs no memory
   redis.call("PEXPIREAT", keys[1], at)
-  redis.call("ZADD", keys[2], string.format("%d", band_hold + ends), "h:" .. claim)
+  redis.call("ZADD", keys[2], string.format("%d", score_hold + ends), "h:" .. claim)
   if was == due + 0 then
     due = string.format(values_ms, used == "1" and ends or earliest({ line = keys[2] }, { used = 1 }))
   end

@@ -1,8 +1,8 @@
 --- @include "state/record"
 --- @include "line/place"
--- look_dead returns the claims among so many places of the line, from a rank up to before another,
+-- find_dead returns the claims among so many places of the line, from a rank up to before another,
 -- that have died, each with its place behind it: claim, place, ...
-local function look_dead(state, line, from, to, ms)
+local function find_dead(state, line, from, to, ms)
   local members, fields, dead = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}
   for i, member in ipairs(members) do
     fields[i] = "c:" .. (select(2, string.match(member, place_member)) or "")

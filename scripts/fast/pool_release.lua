@@ -1,4 +1,4 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/values"
 --- @include "state/record"
@@ -7,20 +7,20 @@
 --- @include "pool/wants"
 --- @include "pool/item"
 --- @include "pool/list"
--- quick_return takes the hold of a resource back in the plain case: the pool is kept, nobody waits,
+-- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody waits,
 -- the claim is the node's own and not detached, leaves no tombstone and asks for no rest, and what it
 -- held has not expired, and is not to rest but by the claim's cooldown, if only one may hold it. That
--- is what the general way does, in the fewest steps; see quick/acquire. It returns the reply, or
+-- is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
 -- nil, and has written nothing, in every other case.
-local function quick_return(t, v, top, keys, linger, node, claim, stays, asked)
+local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves = string.match(v[3] or "", pool_counts_words)
-  local own, fence, tail = string.match(v[2] or "", record_owned)
+  local own, fence, terms = string.match(v[2] or "", record_owned)
   local key = v[4]
   if not top or not used or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0" or not key then
     return nil
   end
-  local kind, cooldown = string.match(record_extra(tail), wants_cools)
+  local kind, cooldown = string.match(record_extra(terms), wants_cools)
   local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
   local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
   local mine, others = claim .. item_gap, ""
@@ -32,13 +32,13 @@ local function quick_return(t, v, top, keys, linger, node, claim, stays, asked)
     return nil
   end
 
-  local ends, left = score - band_hold, used - 1
+  local ends, left = score - score_hold, used - 1
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind == "o" then
-    local rests = cooldown ~= "0" and int(math.min(math.min(now, ends) + cooldown, band_forever)) or "0"
+    local rests = cooldown ~= "0" and int(math.min(math.min(now, ends) + cooldown, score_forever)) or "0"
     if rests - now > 0 then
-      redis.call("ZADD", keys[2], int(band_rest + rests), "e:" .. key)
+      redis.call("ZADD", keys[2], int(score_rest + rests), "e:" .. key)
       item = string.format(item_rests, most, expiry, rests, named)
     else
       item = item .. int(count - 1) .. item_gap .. others

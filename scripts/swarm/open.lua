@@ -1,6 +1,6 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/now"
--- watch gathers what the scripts of a swarm need: its keys, the server's time
+-- open_swarm gathers what the scripts of a swarm need: its keys, the server's time
 -- (ms) and where the bands of its scores begin. Where a newer release of Berth
 -- has written the state, it returns that release's format as well, and the
 -- script must not write. The scores of probes are
@@ -10,9 +10,9 @@
 --             may be forgotten (ms)
 -- The state has a record n:<node> for those of p and c, see swarm/member, and for
 -- those of t the run that has ended.
-local function watch(state, probes)
-  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = band_width }
-  at.left = 2 * band_width
+local function open_swarm(state, probes)
+  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = score_width }
+  at.left = 2 * score_width
   local format = tonumber(redis.call("HGET", state, "fmt")) or 0
   return at, format > 1 and format or nil
 end

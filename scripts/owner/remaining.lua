@@ -1,8 +1,8 @@
---- @include "line/span"
--- told is how long an entry may believe in its hold (ms, -1 = no end): until its
+--- @include "line/remaining"
+-- entry_remaining is how long an entry may believe in its hold (ms, -1 = no end): until its
 -- deadline, but no longer than it would be left with if the outermost one's own
 -- call came now, which starts its lease and the maximum holds.
-local function told(at, s, e)
+local function entry_remaining(at, s, e)
   local outer, ends = s.entries[1], e.r.held
   if e ~= outer and outer.r.lease > 0 then
     ends = math.min(ends, at.ms + outer.r.lease + s.more)
@@ -10,5 +10,5 @@ local function told(at, s, e)
   if e ~= outer and e.r.max > 0 and e.r.limit == 0 then
     ends = math.min(ends, at.ms + e.r.max)
   end
-  return span(at, ends)
+  return remaining(at, ends)
 end

@@ -4,7 +4,7 @@
 -- thin_fits says whether a grant of this run can be written in thin form.
 local function thin_fits(at, st, claim, r)
   return st.form ~= "fat" and st.cap == 1 and r.weight == 1 and st.fence < at.us
-    and r.lease > 0 and r.lease <= math.min(r.wait, at.linger) and #r.tail <= 512
+    and r.lease > 0 and r.lease <= math.min(r.wait, at.linger) and #r.terms <= 512
     and string.match(claim, thin_claim) == r.node
 end
 
@@ -15,7 +15,7 @@ local function thin_write(at, fence, since, claim, r)
   if r.limit > 0 then
     ends = math.min(ends, r.limit)
   end
-  redis.call("SET", at.state, thin_text(fence, since, claim, r.tail),
+  redis.call("SET", at.state, thin_text(fence, since, claim, r.terms),
     "PX", int(since - at.ms + r.lease + at.linger))
   return ends
 end
@@ -73,5 +73,5 @@ local function release_thin(at, st, claim, node, stays)
     return { "not_held", "" }
   end
   thin_free(at, st)
-  return { hold.held > at.ms and "released" or "expired", 0, st.fence, kind_part and 0 or nil }
+  return { hold.held > at.ms and "released" or "expired", 0, st.fence, kind_remove and 0 or nil }
 end

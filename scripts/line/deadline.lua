@@ -1,7 +1,7 @@
 --- @include "state/record"
 --- @include "line/earliest"
 --- @include "line/first"
---- @include "line/nudge"
+--- @include "line/notify"
 -- soonest returns the earliest deadline that frees something by itself (ms), false for
 -- none: of a hold, or of what else the kind knows.
 local function soonest(at, st)
@@ -12,18 +12,18 @@ local function soonest(at, st)
   return moment and math.min(low, moment) or low
 end
 
--- tide_first returns the first claim in line, and its record.
-local function tide_first(at)
+-- first_waiter returns the first claim in line, and its record.
+local function first_waiter(at)
   local claim = first(at.line)
   local text = claim and redis.call("HGET", at.state, "c:" .. claim)
   return claim, text and record_read(text)
 end
 
--- hasten tells the node of the first in line of a deadline that this run has
--- set, when it is the earliest; see line/nudge. Where another claim than before is first
--- in line, deadline is true: its node may know of none. One that has passed says that there is
--- something to sweep. Whoever has read the first in line already gives its claim and record.
-local function hasten(at, st, deadline, claim, r)
+-- notify tells the node of the first in line of a deadline that this run has set, if that is the
+-- earliest one; see line/notify. deadline is true where the first in line has changed: its node may
+-- know of no deadline. A deadline that has passed says that there is something to sweep. A caller
+-- that has read the first in line gives its claim and record.
+local function notify(at, st, deadline, claim, r)
   if st.waiting <= 0 or not deadline then
     return
   end
@@ -32,22 +32,21 @@ local function hasten(at, st, deadline, claim, r)
     return
   end
   if not r then
-    claim, r = tide_first(at)
+    claim, r = first_waiter(at)
   end
   if claim and r then
-    nudge(at, r, next_at)
+    notify_node(at, r, next_at)
   end
 end
 
--- tide says when a place may next become free without anybody's call, for those
--- who wait: the milliseconds until the earliest deadline among the holds, what else the
--- kind knows, and of the first in line, -1 for none; and whether the first in line belongs to
--- the node.
-local function tide(at, st, node)
+-- next_deadline is how long it is (ms, -1 = for ever) until a place may become free without
+-- anybody's call: until the earliest deadline of the holds, of what else the kind knows, and of the
+-- first in line. It also returns whether the first in line belongs to the node.
+local function next_deadline(at, st, node)
   if st.waiting <= 0 then
     return -1, false
   end
-  local next_at, claim, r = soonest(at, st), tide_first(at)
+  local next_at, claim, r = soonest(at, st), first_waiter(at)
   if r then
     next_at = math.min(next_at or math.huge, record_alive(r))
   end

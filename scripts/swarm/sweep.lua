@@ -1,7 +1,7 @@
--- fade drops the nodes that were condemned longer ago than memory (ms), and the
+-- sweep_nodes drops the nodes that were condemned longer ago than memory (ms), and the
 -- tombstones whose time has passed, at most 100 together. It returns 1 if more
 -- may be left, else 0.
-local function fade(at, memory)
+local function sweep_nodes(at, memory)
   local members = redis.call("ZRANGEBYSCORE", at.probes, at.condemned, at.condemned + at.ms - memory, "LIMIT", 0, 100)
   if #members < 100 then
     local stale = redis.call("ZRANGEBYSCORE", at.probes, at.left, at.left + at.ms, "LIMIT", 0, 100 - #members)

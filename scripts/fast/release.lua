@@ -1,13 +1,13 @@
---- @include "state/band"
+--- @include "state/score"
 --- @include "state/values"
 --- @include "state/record"
 --- @include "line/earliest"
--- quick_release takes a hold back in the plain case: the name is fat, the claim is the node's own
+-- fast_release takes a hold back in the plain case: the name is fat, the claim is the node's own
 -- and not detached, and it leaves no tombstone. Where nobody waits, that is all. Where the first
--- in line lives and fills the name, it is granted to that one, see quick_heir. That is what the
--- general way does, in the fewest steps; see quick/acquire. It returns the reply, or nil, and has
--- written nothing, in every other case; and what quick_heir goes on with.
-local function quick_release(t, v, top, keys, linger, node, claim, stays)
+-- in line lives and fills the name, it is granted to that one, see fast_handoff. That is what the
+-- general way does, in the fewest steps; see fast/acquire. It returns the reply, or nil, and has
+-- written nothing, in every other case; and what fast_handoff goes on with.
+local function fast_release(t, v, top, keys, linger, node, claim, stays)
   if stays ~= "0" or v[3] then
     return nil
   end
@@ -23,7 +23,7 @@ local function quick_release(t, v, top, keys, linger, node, claim, stays)
   local ends = due
   if left ~= 0 then
     ends = redis.call("ZSCORE", keys[2], "h:" .. claim)
-    ends = ends and ends - band_hold
+    ends = ends and ends - score_hold
   end
   if left < 0 or not ends or now + linger - exp > 0 then
     return nil

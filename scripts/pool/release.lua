@@ -1,11 +1,11 @@
 --- @include "pool/item"
 --- @include "pool/settle"
---- @include "pool/comesback"
+--- @include "pool/remove"
 --- @include "pool/damaged"
--- giveback ends what a claim had of a resource; see comesback for ends and reason. It
+-- release_resource ends what a claim had of a resource; see remove_claim for ends and reason. It
 -- returns whether the resource is still in the pool, and the end of the rest that it begins
 -- (ms), nil for none. w is what the claim wants, nil where its record is gone.
-local function giveback(at, st, claim, key, w, ends, reason)
+local function release_resource(at, st, claim, key, w, ends, reason)
   redis.call("HDEL", at.state, "r:" .. claim)
   local i, bad = item_read(at, key)
   if bad then
@@ -14,7 +14,7 @@ local function giveback(at, st, claim, key, w, ends, reason)
   elseif not i then
     return false, nil
   end
-  local was_there, rests = comesback(at, i, claim, ends, reason)
+  local was_there, rests = remove_claim(at, i, claim, ends, reason)
   if was_there then -- else it was shared, and has kept nothing from anybody
     settle(at, st, key, i)
   end

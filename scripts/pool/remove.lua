@@ -1,8 +1,8 @@
---- @include "state/band"
--- comesback takes a claim off the item of a resource, which then rests until ends (ms), and
+--- @include "state/score"
+-- remove_claim takes a claim off the item of a resource, which then rests until ends (ms), and
 -- for as long as somebody has asked for meanwhile, or leaves. It returns whether the claim
 -- was there, and the end of the rest that it begins (ms), nil for none. It writes nothing.
-local function comesback(at, i, claim, ends, reason)
+local function remove_claim(at, i, claim, ends, reason)
   local count, rests = #i.claims, nil
   for n = count, 1, -1 do
     if i.claims[n] == claim then
@@ -22,7 +22,7 @@ local function comesback(at, i, claim, ends, reason)
   if i.expiry > 0 and i.expiry <= at.ms then
     i.leaving = true
   elseif ends > at.ms and ends > i.ends then
-    i.ends, i.reason = math.min(ends, band_forever), reason
+    i.ends, i.reason = math.min(ends, score_forever), reason
     rests = i.ends
   end
   if i.ends == 0 then

@@ -1,8 +1,8 @@
 --- @include "state/int"
 --- @include "line/place"
--- stand_between is a place between two that stand next to each other: a whole ticket, or as few
+-- place_between is a place between two that stand next to each other: a whole ticket, or as few
 -- digits of a fraction as there have to be.
-local function stand_between(left, right)
+local function place_between(left, right)
   if left >= right or #left > 100 or #right > 100 then
     return left -- beside it, in the order of the ids
   end
@@ -23,11 +23,11 @@ local function stand_between(left, right)
   return string.sub(left, 1, place_whole) .. table.concat(digits)
 end
 
--- stand is where a claim stands by its access: its lane and its place. Queued: where the ticket
+-- place_access is where a claim stands by its access: its lane and its place. Queued: where the ticket
 -- says. Random: at any of the ranks that there are among those of its priority, before the first
 -- and behind the last included, each as likely; the draw (0 up to 2^32) comes with the call, so
 -- that a replay is equal. LIFO: the later the sooner, behind the others of its priority.
-local function stand(lane, ticket, at, ask)
+local function place_access(lane, ticket, at, ask)
   local own = string.format(place_ticket, ticket)
   if ask.access == "lifo" then
     return lane + 1, string.format(place_ticket, 9999999999999 - ticket)
@@ -43,5 +43,5 @@ local function stand(lane, ticket, at, ask)
   if rank == 0 then
     return lane, string.format(place_ticket, string.sub(right, 1, place_whole) - 1) .. "5"
   end
-  return lane, stand_between(string.match(members[1], place_member), right)
+  return lane, place_between(string.match(members[1], place_member), right)
 end

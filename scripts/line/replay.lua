@@ -2,10 +2,10 @@
 --- @include "line/hold"
 --- @include "line/place"
 --- @include "line/reply"
--- again answers a claim that has asked before: the same answer, unless what it got has ended
+-- replay answers a claim that has asked before: the same answer, unless what it got has ended
 -- since. Then it returns nil, the claim's record, and the deadline of its hold, nil for a claim
 -- that waited.
-local function again(at, st, known, ask)
+local function replay(at, st, known, ask)
   local was = record_read(known)
   if not was then
     return { "gone" }

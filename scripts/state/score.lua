@@ -1,0 +1,26 @@
+-- The scores of a line: one key holds the places and the deadlines of a name. Who stands first
+-- in line is its first member.
+--   <place>-<claim>  of a waiting claim: its lane, see line/place
+--   h:<claim>     of a hold: score_hold + its deadline (ms), or + score_forever without one
+--   t:<claim>     of a tombstone: score_tomb + when it may be forgotten (ms)
+--   -             keeps the line of a name in its fat form from ever being empty: score_mark
+-- In a pool also:
+--   e:<resource>  of a rest: score_rest + its end (ms), or + score_forever without one
+--   x:<resource>  of an expiry: score_expiry + when the resource leaves (ms), or
+--                 + score_forever for one that leaves when its last holder gives it back
+--   u:<name>      of a binding: score_bind + its end (ms)
+--   d:<resource>  of a damaged resource: score_damage, + 1 once a hold of it has ended
+--                 since, + 2 once it was told; see pool/damaged
+-- Milliseconds stay below 2^44 until the year 2527, all scores below 2^53. What lies between
+-- the lanes and score_hold is not used yet. A swarm's scores have the same width, see
+-- swarm/open.
+local score_width = 17592186044416 -- 2^44
+local score_forever = 17592186044415
+local score_last_lane = 511
+local score_hold = 17592186044416
+local score_tomb = 260 * 17592186044416
+local score_rest = 262 * 17592186044416
+local score_expiry = 264 * 17592186044416
+local score_bind = 266 * 17592186044416
+local score_damage = 268 * 17592186044416
+local score_mark = 9007199254740991
