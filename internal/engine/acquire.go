@@ -67,7 +67,7 @@ func refusalBy(err error) *berth.AcquireError {
 }
 
 // granted tells the observer of a grant, and the owner's other entries of what it
-// lengthened.
+// extended.
 func (e *Engine) granted(h *Hold) {
 	c := h.c
 	m := c.see()
@@ -78,7 +78,7 @@ func (e *Engine) granted(h *Hold) {
 		})
 		return
 	}
-	e.lengthenSiblings(c, entry)
+	e.extendSiblings(c, entry)
 	e.event(observe.Reentered, c, func(ev *observe.Event) {
 		ev.Fence, ev.Waited, ev.Lease, ev.Left = m.grant.fence, h.waited, entry.Extends, h.left()
 	})

@@ -113,7 +113,7 @@ func (a *ask) run() {
 
 // unfinished says whether a refusal is not the last word: its script stopped at its
 // bound.
-func (a *Answer) unfinished() bool { return a.Refused != nil && a.Tide.More }
+func (a *Answer) unfinished() bool { return a.Refused != nil && a.NextDeadline.More }
 
 // again pauses before the attempt that follows one that failed. It reports false, and
 // has ended the asking, where none follows.
@@ -208,6 +208,6 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	}
 	if fx := e.on(c, ev); fx.has(doUse) {
 		e.prime()
-		e.tide(c.Name, start, answer.Tide)
+		e.nextDeadline(c.Name, start, answer.NextDeadline)
 	}
 }

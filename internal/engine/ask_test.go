@@ -44,7 +44,7 @@ func (s *tardy) Acquire(ctx context.Context, _ *engine.Claim) (engine.Answer, er
 	}
 	s.starts = append(s.starts, s.clock.Now())
 	s.mu.Unlock()
-	a.Tide.Next = -1
+	a.NextDeadline.In = -1
 	select {
 	case <-time.After(a.slow):
 		return a.Answer, nil

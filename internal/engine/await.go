@@ -68,7 +68,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	ev.kind = evRequeued
 	if ok {
 		ev.ticket, ev.text, ev.ahead, ev.left = answer.Ticket, answer.Place, answer.Ahead, answer.Left
-		e.tide(c.Name, ev.start, answer.Tide)
+		e.nextDeadline(c.Name, ev.start, answer.NextDeadline)
 	}
 	return ev, c.on(ev)
 }

@@ -19,7 +19,7 @@ const restorePause = 100 * time.Millisecond
 // beaten is a batch of the heartbeat that is sent: the own calls of claims of one name.
 type beaten struct {
 	Batch
-	seen []sight // what was known of each claim before
+	seen []snapshot // what was known of each claim before
 }
 
 // beatMany is the heartbeat's: it sends batches, and answers them one by one. A batch waits
@@ -28,7 +28,7 @@ func (e *Engine) beatMany(ctx context.Context, batches []heartbeat.Batch, answer
 	all, calls := make([]beaten, len(batches)), make([]Batch, len(batches))
 	start := e.clock.Now()
 	for i, b := range batches {
-		all[i] = sighted(b, start)
+		all[i] = snapshots(b, start)
 		calls[i] = all[i].Batch
 	}
 	var restores sync.WaitGroup
@@ -53,9 +53,9 @@ func (e *Engine) beatMany(ctx context.Context, batches []heartbeat.Batch, answer
 	})
 }
 
-// sighted is a batch that is about to be sent.
-func sighted(b heartbeat.Batch, start time.Duration) beaten {
-	sent := beaten{Batch{b.Key, make([]*Claim, len(b.Leases))}, make([]sight, len(b.Leases))}
+// snapshots is a batch that is about to be sent.
+func snapshots(b heartbeat.Batch, start time.Duration) beaten {
+	sent := beaten{Batch{b.Key, make([]*Claim, len(b.Leases))}, make([]snapshot, len(b.Leases))}
 	for i, l := range b.Leases {
 		c := l.Claim.(*Claim)
 		sent.Claims[i], sent.seen[i] = c, c.on(&event{kind: evCall, start: start, beats: true}).seen
@@ -66,7 +66,7 @@ func sighted(b heartbeat.Batch, start time.Duration) beaten {
 // hearAll takes the answer to a batch that was sent at start. unknown are the claims that
 // are to be restored; their calls are held.
 func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes []heartbeat.Outcome, unknown []int) {
-	e.tide(b.Name, start, round.Tide)
+	e.nextDeadline(b.Name, start, round.NextDeadline)
 	outcomes = make([]heartbeat.Outcome, len(b.Claims))
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, b.seen[i], round.Status[i])
@@ -136,7 +136,7 @@ var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Un
 
 // hear takes what an own call that began at start has learned of a claim; seen is what was
 // known of it then.
-func (e *Engine) hear(c *Claim, start time.Duration, seen sight, s Status) effects {
+func (e *Engine) hear(c *Claim, start time.Duration, seen snapshot, s Status) effects {
 	ev := &event{
 		kind: heard(s.Word), start: start, seen: seen, left: s.Left, gift: gift{s.Fence, s.Resource},
 		counts: counts{s.Capacity, s.Held, s.Waiting},
@@ -192,7 +192,7 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 		}
 		return nil, err
 	}
-	e.tide(name, start, round.Tide)
+	e.nextDeadline(name, start, round.NextDeadline)
 	for i, c := range wanted {
 		s := &round.Status[i]
 		ev := &event{kind: heard(s.Word), start: start, counts: counts{s.Capacity, s.Held, s.Waiting}}

@@ -157,7 +157,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		e.on(c, &event{kind: evFailed, start: start, mayRun: scriptkit.MaybeRan(err), cause: err})
 		return false, err
 	}
-	e.tide(c.Name, start, round.Tide)
+	e.nextDeadline(c.Name, start, round.NextDeadline)
 	fx := e.hear(c, start, seen, round.Status[0])
 	switch {
 	case fx.has(doRestore):

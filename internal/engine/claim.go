@@ -32,7 +32,7 @@ type Claim struct {
 	// QueueTTL sends a claim that waits to the end of the line once each such
 	// period, 0 for never.
 	QueueTTL time.Duration
-	// Extends is by how much the claim lengthens what its owner holds already, if
+	// Extends is by how much the claim extends what its owner holds already, if
 	// it does; 0 for a claim that would not.
 	Extends time.Duration
 	// Before is how long the call had taken when this claim was made for it, under

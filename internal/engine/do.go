@@ -29,7 +29,7 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 		case end.final: // f has released it, and was told of an end
 			ended = end.result
 		default:
-			h.giveBack()
+			h.releaseEnded()
 		}
 		err = Outcome(ctx, err, ended, over)
 	}()

@@ -42,7 +42,7 @@
 //
 //	a claim       machine.go, state.go, rules_*.go, silence.go; claim.go, run.go
 //	an acquire    acquire.go, ask.go (attempts), gate.go, flights.go; await.go
-//	a push        push.go; tide.go (a deadline that frees something)
+//	a push        push.go; deadline.go (a deadline that frees something)
 //	a heartbeat   beat.go; call.go (other calls of a holder)
 //	a hold        hold.go, do.go, release.go, exchange.go, adopt.go
 //	an owner      group.go, groups.go (the entries by which one owner holds one lock)

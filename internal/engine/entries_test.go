@@ -56,7 +56,7 @@ func (o *owned) run(script func(now time.Time)) error {
 func (o *owned) Acquire(_ context.Context, c *engine.Claim) (a engine.Answer, err error) {
 	err = o.run(func(now time.Time) {
 		_, again := o.entries[c.ID]
-		a = engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: 1, Tide: engine.Tide{Next: -1}}
+		a = engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: 1, NextDeadline: engine.NextDeadline{In: -1}}
 		switch {
 		case len(o.entries) == 0:
 			o.own, o.deadline = now.Add(wait), now.Add(wait)
@@ -78,7 +78,7 @@ func (o *owned) Acquire(_ context.Context, c *engine.Claim) (a engine.Answer, er
 }
 
 func (o *owned) Beat(_ context.Context, _ string, mode engine.Mode, claims []*engine.Claim) (round engine.Round, err error) {
-	round.Tide.Next = -1
+	round.NextDeadline.In = -1
 	err = o.run(func(now time.Time) {
 		for _, c := range claims {
 			if _, held := o.entries[c.ID]; !held || !now.Before(o.deadline) {

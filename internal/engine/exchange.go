@@ -74,7 +74,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		}
 		if lost {
 			h.e.endHold(h.c, berth.ErrLost)
-			h.giveBack()
+			h.releaseEnded()
 			return true, errors.Join(h.Err(), err)
 		}
 		return false, err

@@ -104,9 +104,9 @@ func (e *Engine) siblings(c *Claim, g *group) (found []*Claim, ids []string) {
 	return found, ids
 }
 
-// lengthenSiblings moves the deadlines of the others to what the entry's grant has made of
+// extendSiblings moves the deadlines of the others to what the entry's grant has made of
 // them. Where that is not known, their own next beats tell.
-func (e *Engine) lengthenSiblings(c *Claim, entry *Entry) {
+func (e *Engine) extendSiblings(c *Claim, entry *Entry) {
 	if entry.Extends == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 		return func(error) {}
 	}
 	now, known := e.clock.Now(), c.see()
-	by, since := known.lengthened(now)
+	by, since := known.extendedBy(now)
 	if siblings, ids := e.siblings(c, m.group); m.leaves(now, by, since, ids) {
 		for _, other := range siblings {
 			e.rebound(other, false)
@@ -177,10 +177,10 @@ func sum(a, b time.Duration) time.Duration { return a + min(b, berth.Forever-a) 
 // the claim's removal is sent: only where no other stays may it take anything back.
 func (c *Claim) Heralded() []string { return c.part.Load().heralded() }
 
-// lengthened is by how much the claim has lengthened what its owner holds, as far as is
+// extendedBy is by how much the claim has extended what its owner holds, as far as is
 // known, and from when on that is being used up: an acquire that is on its way runs before its
 // tombstone goes. One that has a ticket, and is no entry, has not.
-func (m *machine) lengthened(now time.Duration) (by, since time.Duration) {
+func (m *machine) extendedBy(now time.Duration) (by, since time.Duration) {
 	switch {
 	case m.terms.entry != nil:
 		return m.terms.entry.Extends, m.terms.entry.replied

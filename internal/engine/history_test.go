@@ -120,9 +120,9 @@ func most(text string) int {
 type story struct {
 	m    machine
 	now  time.Duration
-	seen map[time.Duration]sight // of the calls, by their start
-	most time.Duration           // of a hold that was taken up, as Claim.most
-	met  func(eventKind, phase)  // nil for nobody
+	seen map[time.Duration]snapshot // of the calls, by their start
+	most time.Duration              // of a hold that was taken up, as Claim.most
+	met  func(eventKind, phase)     // nil for nobody
 }
 
 const second = time.Second
@@ -158,7 +158,7 @@ func (h *history) play(by *table, met func(eventKind, phase)) (err error) {
 			panic("no word of a claim: " + word)
 		}
 	}
-	s := &story{m: begin(c, false), seen: make(map[time.Duration]sight), met: met}
+	s := &story{m: begin(c, false), seen: make(map[time.Duration]snapshot), met: met}
 	s.m.course, s.m.news.secret = by, secret
 	for _, line := range before {
 		s.line(strings.Fields(line), false)

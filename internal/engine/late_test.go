@@ -43,7 +43,7 @@ type reply struct {
 
 func (p *played) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	if p.queues {
-		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, Tide: engine.Tide{Next: -1}}, nil
+		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
 	}
 	return p.fake.Acquire(ctx, c)
 }
@@ -61,7 +61,7 @@ func (p *played) Beat(ctx context.Context, _ string, _ engine.Mode, claims []*en
 	case <-ctx.Done():
 		return engine.Round{}, ctx.Err()
 	}
-	round := engine.Round{Tide: engine.Tide{Next: -1, More: a.more}}
+	round := engine.Round{NextDeadline: engine.NextDeadline{In: -1, More: a.more}}
 	for range claims {
 		round.Status = append(round.Status, a.Status)
 	}
@@ -76,7 +76,7 @@ func (p *played) Restore(_ context.Context, _ string, claims []*engine.Claim) (e
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.restored += len(claims)
-	return engine.Round{Tide: engine.Tide{Next: -1}, Status: []engine.Status{{Word: engine.WordWaiting}}}, nil
+	return engine.Round{NextDeadline: engine.NextDeadline{In: -1}, Status: []engine.Status{{Word: engine.WordWaiting}}}, nil
 }
 
 func (p *played) Load(context.Context) error {
@@ -86,12 +86,12 @@ func (p *played) Load(context.Context) error {
 	return nil
 }
 
-func (p *played) Sweep(context.Context, string) (engine.Tide, error) {
+func (p *played) Sweep(context.Context, string) (engine.NextDeadline, error) {
 	p.mu.Lock()
 	p.swept = append(p.swept, p.clock.Now())
 	p.mu.Unlock()
 	<-time.After(p.sweeping)
-	return engine.Tide{Next: -1}, nil
+	return engine.NextDeadline{In: -1}, nil
 }
 
 // times are when heartbeats came so far.

@@ -182,7 +182,7 @@ func ruleTexts() map[string]string {
 var (
 	kindNames, kindTexts = constants("machine.go", "eventKind", "ev")
 	phaseNames, _        = constants("machine.go", "phase", "")
-	deedNames, _         = constants("state.go", "deed", "do")
+	actionNames, _       = constants("state.go", "action", "do")
 )
 
 func kindNamed(name string) eventKind {

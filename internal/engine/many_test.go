@@ -34,7 +34,7 @@ type manyNames struct {
 
 func (m *manyNames) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	if c.MayWait {
-		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, Tide: engine.Tide{Next: -1}}, nil
+		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
 	}
 	return m.fake.Acquire(ctx, c)
 }
@@ -52,7 +52,7 @@ func (m *manyNames) BeatMany(_ context.Context, batches []engine.Batch, answered
 		_, unknown := m.unknown[name]
 		fails := m.fails[name]
 		m.mu.Unlock()
-		round := engine.Round{Tide: engine.Tide{Next: -1}}
+		round := engine.Round{NextDeadline: engine.NextDeadline{In: -1}}
 		for range batches[i].Claims {
 			status := engine.Status{Word: engine.WordHeld, Left: wait, Fence: m.fence, Resource: m.resource}
 			if unknown {
@@ -76,7 +76,7 @@ func (m *manyNames) Restore(_ context.Context, name string, _ []*engine.Claim) (
 	defer m.mu.Unlock()
 	delete(m.unknown, name)
 	m.restored = append(m.restored, name)
-	return engine.Round{Tide: engine.Tide{Next: -1}, Status: []engine.Status{{Word: engine.WordHeld}}}, nil
+	return engine.Round{NextDeadline: engine.NextDeadline{In: -1}, Status: []engine.Status{{Word: engine.WordHeld}}}, nil
 }
 
 // unheard is a client whose subscriptions do not come about, so that nobody who waits asks

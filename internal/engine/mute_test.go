@@ -46,7 +46,7 @@ func (m *mute) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, err
 	m.mu.Unlock()
 	<-time.After(m.acquire)
 	if c.MayWait && c.Name == "queued" {
-		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, Tide: engine.Tide{Next: -1}}, nil
+		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
 	}
 	return m.fake.Acquire(ctx, c)
 }

@@ -28,7 +28,7 @@ func (l *line6s) Release(context.Context, *Claim, time.Duration) (Parting, error
 
 func (l *line6s) BeatMany(_ context.Context, batches []Batch, answered func(int, Round, error)) {
 	for i, b := range batches {
-		round := Round{Tide: Tide{Next: -1}}
+		round := Round{NextDeadline: NextDeadline{In: -1}}
 		for range b.Claims {
 			round.Status = append(round.Status, l.beat(b.Claims))
 		}
@@ -37,7 +37,7 @@ func (l *line6s) BeatMany(_ context.Context, batches []Batch, answered func(int,
 }
 
 func (l *line6s) Restore(context.Context, string, []*Claim) (Round, error) {
-	return Round{Tide: Tide{Next: -1}, Status: []Status{l.restore()}}, nil
+	return Round{NextDeadline: NextDeadline{In: -1}, Status: []Status{l.restore()}}, nil
 }
 
 func (l *line6s) Key(name string) string { return name }
@@ -103,7 +103,7 @@ func TestARestoreThatEndsAGrantSaysWhy(t *testing.T) {
 		e.on(c, isQueued(e))
 		l.beat = func([]*Claim) Status { return Status{Word: WordWaiting, Left: 6 * second} }
 		l.restore = func() Status {
-			e.hear(c, e.clock.Now(), sight{}, Status{Word: WordHeld, Left: 6 * second, Fence: 9})
+			e.hear(c, e.clock.Now(), snapshot{}, Status{Word: WordHeld, Left: 6 * second, Fence: 9})
 			return Status{Word: WordGone}
 		}
 		c.calls.Lock()

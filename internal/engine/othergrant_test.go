@@ -55,7 +55,7 @@ func (f *fake) Acquire(_ context.Context, c *engine.Claim) (engine.Answer, error
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := engine.Answer{
-		Granted: true, Confirmed: !c.Record.NoRenew, Ticket: 1, Fence: f.fence, Resource: f.resource, Left: wait, Tide: engine.Tide{Next: -1},
+		Granted: true, Confirmed: !c.Record.NoRenew, Ticket: 1, Fence: f.fence, Resource: f.resource, Left: wait, NextDeadline: engine.NextDeadline{In: -1},
 	}
 	if f.acquired != nil {
 		f.acquired()
@@ -71,7 +71,7 @@ func (f *fake) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine
 	f.beats++
 	f.mu.Unlock()
 	<-time.After(slow)
-	round := engine.Round{Tide: engine.Tide{Next: -1}}
+	round := engine.Round{NextDeadline: engine.NextDeadline{In: -1}}
 	for range claims {
 		round.Status = append(round.Status, status)
 	}
@@ -114,8 +114,8 @@ func (f *fake) Requeue(context.Context, *engine.Claim) (engine.Answer, bool, err
 	panic("nothing waits")
 }
 
-func (f *fake) Sweep(context.Context, string) (engine.Tide, error) {
-	return engine.Tide{Next: -1}, nil
+func (f *fake) Sweep(context.Context, string) (engine.NextDeadline, error) {
+	return engine.NextDeadline{In: -1}, nil
 }
 
 func (f *fake) Key(name string) string { return name }

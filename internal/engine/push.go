@@ -10,7 +10,7 @@ import (
 func (e *Engine) deliver(m wake.Message) {
 	switch m.Word {
 	case "next":
-		e.hasten(m.Name, m.Int(0))
+		e.earlierDeadline(m.Name, m.Int(0))
 		return
 	case "granted", "too_heavy", "released":
 	default:

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// What sends a release, and what does not: Hold.Release, Drop and giveBack send that of a hold,
+// What sends a release, and what does not: Hold.Release, Drop and releaseEnded send that of a hold,
 // Engine.remove that of a claim of which no handle is to be released; all by sendRelease.
 // Loosen leaves the handle without a hold to release, and Detach the hold without a handle.
 
@@ -147,13 +147,13 @@ func (e *Engine) remove(c *Claim) {
 // Drop ends a hold whose caller has left, and gives it back in the background.
 func (h *Hold) Drop() {
 	if mine, _ := h.retire(berth.ErrReleased); mine {
-		h.giveBack()
+		h.releaseEnded()
 	}
 }
 
-// giveBack gives back a hold that has ended here and that the server may still count.
+// releaseEnded releases a hold that has ended here and that the server may still count.
 // Nothing is protected by it any more, so nobody has to wait for the answer.
-func (h *Hold) giveBack() {
+func (h *Hold) releaseEnded() {
 	if !h.e.begin() {
 		return
 	}

@@ -79,7 +79,7 @@ func loses(m *machine, ev event) effects {
 	has := m.phase == held && (ev.kind == evSaysWaiting || ev.kind == evSaysHeld)
 	fx := m.finish(berth.ErrLost, ev.now)
 	if has {
-		fx.do |= doGiveBack
+		fx.do |= doReleaseEnded
 	}
 	return fx
 }

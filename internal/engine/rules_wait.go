@@ -149,7 +149,7 @@ func marks(m *machine, ev event) effects {
 	if ev.beats {
 		m.news.sent = ev.start
 	}
-	return effects{seen: sight{pushes: m.news.pushes, known: m.news.known}}
+	return effects{seen: snapshot{pushes: m.news.pushes, known: m.news.known}}
 }
 
 // stays makes the place good for another wait lease. It denies the pushes from before the call.

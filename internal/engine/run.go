@@ -12,8 +12,8 @@ import (
 func (e *Engine) on(c *Claim, ev *event) effects {
 	fx := e.act(c, ev)
 	e.tell(c, ev, &fx)
-	if fx.has(doGiveBack) {
-		c.handle.giveBack()
+	if fx.has(doReleaseEnded) {
+		c.handle.releaseEnded()
 	}
 	return fx
 }

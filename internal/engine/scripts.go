@@ -35,7 +35,7 @@ type Scripts interface {
 	// first Beat has to. Nothing depends on it.
 	Load(ctx context.Context) error
 	// Sweep drops what has expired and hands on. It makes one attempt.
-	Sweep(ctx context.Context, name string) (Tide, error)
+	Sweep(ctx context.Context, name string) (NextDeadline, error)
 	// Key is a Redis key of a name: the server that has it runs the name's scripts.
 	Key(name string) string
 }
@@ -64,11 +64,11 @@ func modeExtend(by time.Duration, call string) Mode {
 	return Mode(fmt.Sprintf("extend %d %s", by.Milliseconds(), call))
 }
 
-// Tide is what every reply tells about the line.
-type Tide struct {
-	// Next is the time until a place may become free by itself, below 0 for
+// NextDeadline is what every reply tells about the line: when a place may become free by itself.
+type NextDeadline struct {
+	// In is the time until a place may become free by itself, below 0 for
 	// never.
-	Next time.Duration
+	In time.Duration
 	// First says that the first in line is of this node.
 	First bool
 	// More says that the script stopped at its bound: sweep again at once.
@@ -101,8 +101,8 @@ type Answer struct {
 	// Resource is what a grant gives where the primitive has resources.
 	Resource string
 	// Entry is set where the owner held the name already.
-	Entry *Entry
-	Tide  Tide
+	Entry        *Entry
+	NextDeadline NextDeadline
 }
 
 // Terms are what the deadlines of a hold go by: those of its claim's record, or,
@@ -125,7 +125,7 @@ func (t Terms) lease() time.Duration {
 // Entry is what the server says of a claim whose owner held the name already.
 type Entry struct {
 	Terms
-	// Extends is by how much the claim lengthens the common deadline, confirmed
+	// Extends is by how much the claim extends the common deadline, confirmed
 	// or not.
 	Extends time.Duration
 	// Common is what is left of the common deadline, below 0 for no end, and where
@@ -174,8 +174,8 @@ const (
 // Round is what the server says to a Beat or a Restore.
 type Round struct {
 	// Status has one entry for each claim, in their order.
-	Status []Status
-	Tide   Tide
+	Status       []Status
+	NextDeadline NextDeadline
 }
 
 // Status is what the server says of one claim.

@@ -26,7 +26,7 @@ type machine struct {
 }
 
 // place is where the claim stands in line. An answer to its acquire sets it, and one to a
-// requeue moves it; every answer that it still waits lengthens it.
+// requeue moves it; every answer that it still waits extends it.
 type place struct {
 	ticket int64
 	at     string        // the lesser text stands before
@@ -97,9 +97,9 @@ type timing struct {
 	confirmed bool
 }
 
-// sight is what was known of a claim when a call was sent. The answer is as old as that: a
+// snapshot is what was known of a claim when a call was sent. The answer is as old as that: a
 // push may have overtaken it.
-type sight struct {
+type snapshot struct {
 	pushes  int // of news
 	known   int // of news
 	version int // of its owner's group
@@ -121,7 +121,7 @@ type event struct {
 	start     time.Duration // of an answer, a failure: when the call was sent
 	left      time.Duration // of an answer: how much is left, below 0 for no end
 	gift                    // of a grant, a push, or what a release has ended
-	seen      sight         // of an answer to an own call
+	seen      snapshot      // of an answer to an own call
 	entry     *Entry        // of a grant to an owner that held already
 	ticket    int64         // of an answer to an attempt, or to a requeue
 	ahead     int           // how many stand before the place that an answer gives
@@ -134,42 +134,42 @@ type event struct {
 // counts are what an answer says of the name.
 type counts struct{ capacity, held, waiting int }
 
-// deed is a bit for each thing that the engine has to do.
-type deed uint16
+// action is a bit for each thing that the engine has to do.
+type action uint16
 
 const (
-	doSend     deed = 1 << iota // send the call that the event is about
-	doUse                       // make use of what else the answer says: of the line, and how much is left
-	doReturn                    // return to the waiting caller: it has the handle, or an error
-	doConfirm                   // send a confirming call
-	doWake                      // wake the waiting caller
-	doJoin                      // count the claim in line, have its place kept
-	doKeep                      // take it out of line, have its lease kept
-	doTime                      // set its deadlines anew
-	doLoosen                    // take its lease away
-	doHurry                     // have a heartbeat ask at once
-	doEcho                      // test the subscription
-	doRestore                   // ask for its place again
-	doForget                    // take it out of all that the engine keeps
-	doFinish                    // end the handle's context
-	doRemove                    // remove it from the server
-	doGiveBack                  // release it there, where its handle has ended
+	doSend         action = 1 << iota // send the call that the event is about
+	doUse                             // make use of what else the answer says: of the line, and how much is left
+	doReturn                          // return to the waiting caller: it has the handle, or an error
+	doConfirm                         // send a confirming call
+	doWake                            // wake the waiting caller
+	doJoin                            // count the claim in line, have its place kept
+	doKeep                            // take it out of line, have its lease kept
+	doTime                            // set its deadlines anew
+	doLoosen                          // take its lease away
+	doHurry                           // have a heartbeat ask at once
+	doEcho                            // test the subscription
+	doRestore                         // ask for its place again
+	doForget                          // take it out of all that the engine keeps
+	doFinish                          // end the handle's context
+	doRemove                          // remove it from the server
+	doReleaseEnded                    // release it there, where its handle has ended
 )
 
 // effects are what an event leads to.
 type effects struct {
-	do      deed
+	do      action
 	tell    observe.Kind  // what the observer is told, "" for nothing
 	told    error         // the error that goes with that
 	result  error         // with doReturn and of a handle: why there is none; of a release: what it returns
 	end     error         // with doFinish: why the hold has ended
 	start   time.Duration // with doKeep: of the call that vouches for the grant
 	left    time.Duration // with doKeep, or of an own call's answer: how much is left, below 0 for no end
-	seen    sight         // of an own call: what is known when it is sent
+	seen    snapshot      // of an own call: what is known when it is sent
 	silence *silence      // with observe.Unavailable
 }
 
-func (fx *effects) has(d deed) bool { return fx.do&d != 0 }
+func (fx *effects) has(d action) bool { return fx.do&d != 0 }
 
 // begin returns the machine of a claim whose course begins. The server has it already where
 // a hold is taken up.

@@ -194,7 +194,7 @@ func said(err error) string {
 // effects are what the engine has to do, as text.
 func (s *story) effects(ev *event, fx *effects) string {
 	var text strings.Builder
-	for i, name := range deedNames {
+	for i, name := range actionNames {
 		if fx.do&(1<<i) != 0 {
 			text.WriteString(" " + name)
 		}

@@ -127,7 +127,7 @@ type Spec struct {
 	// Ends is true for a hold: it is over when its deadline or its limit has
 	// passed. A claim that waits is only renewed.
 	Ends bool
-	// Renews is true when a beat lengthens the lease, false when it only
+	// Renews is true when a beat extends the lease, false when it only
 	// checks it.
 	Renews bool
 	// Deadline is the local deadline, see the function Deadline. 0 is none.

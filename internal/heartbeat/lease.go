@@ -156,7 +156,7 @@ func (l *Lease) next() time.Duration {
 // firstDue is when the lease is due after a request of the caller's own: a
 // third of the lease after it started, which the deadline tells. If it was a
 // shorter lease that the deadline comes from, it is a third of what is left,
-// where a beat can lengthen that.
+// where a beat can extend that.
 func (l *Lease) firstDue(now time.Duration) time.Duration {
 	pace := l.spec.pace()
 	if l.spec.Deadline == 0 {
@@ -194,7 +194,7 @@ func (l *Lease) failed() time.Duration {
 }
 
 // urgent is when a third of a lease is left, so that its beat waits for no other;
-// never where a beat does not lengthen it.
+// never where a beat does not extend it.
 func (l *Lease) urgent() time.Duration {
 	if !l.spec.Ends || !l.spec.Renews || l.spec.Deadline == 0 {
 		return never

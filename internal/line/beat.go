@@ -90,7 +90,7 @@ func (s *Calls) beaten(b engine.Batch, thin bool, r *scriptkit.Reply, err error)
 		return engine.Round{}, false, nil
 	}
 	return engine.Round{
-		Status: []engine.Status{{Word: engine.WordHeld, Left: Millis(r.Int(1)), Fence: r.Int(2)}},
-		Tide:   engine.Tide{Next: -1},
+		Status:       []engine.Status{{Word: engine.WordHeld, Left: Millis(r.Int(1)), Fence: r.Int(2)}},
+		NextDeadline: engine.NextDeadline{In: -1},
 	}, true, r.Err()
 }

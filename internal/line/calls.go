@@ -130,7 +130,7 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	}
 	wait, own := s.cfg.AcquireArgs(c)
 	_, record := c.Standing()
-	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), Tail(&record))
+	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), FixedTerms(&record))
 	r, err := s.cfg.Runner.Run(ctx, s.acquire, scriptkit.Once, s.keysFor(s.acquire, c.Name), append(args, own...))
 	if err != nil {
 		return engine.Answer{}, err
@@ -202,7 +202,7 @@ func (s *Calls) round(name string, r *scriptkit.Reply, status string, n int, rea
 	if r.Status() != status {
 		return engine.Round{}, Unexpected(name, r)
 	}
-	round, waiting := engine.Round{Tide: tide(r), Status: make([]engine.Status, n)}, false
+	round, waiting := engine.Round{NextDeadline: nextDeadline(r), Status: make([]engine.Status, n)}, false
 	for i := range round.Status {
 		round.Status[i] = read(r, n, i)
 		waiting = waiting || round.Status[i].Word == engine.WordWaiting

@@ -50,18 +50,18 @@ func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
 }
 
 // Sweep runs the kind's sweep once.
-func (s *Calls) Sweep(ctx context.Context, name string) (engine.Tide, error) {
-	_, tide, err := s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
-	return tide, err
+func (s *Calls) Sweep(ctx context.Context, name string) (engine.NextDeadline, error) {
+	_, next, err := s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
+	return next, err
 }
 
 // SweepAll drops what has expired, however much it is, and returns how much that
 // was, also beside an error. Calls are repeated by Config.Retry.
 func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
 	for all, look := 0, lookAtAll; ; look = lookOn {
-		dropped, tide, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
+		dropped, next, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
 		all += dropped
-		if err != nil || !tide.More {
+		if err != nil || !next.More {
 			return all, err
 		}
 	}
@@ -78,18 +78,18 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 }
 
 // sweepOnce runs one sweep.
-func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.Tide, error) {
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.NextDeadline, error) {
 	r, err := s.Run(ctx, s.sweep, mode, name, s.ID, look)
 	if err != nil {
-		return 0, engine.Tide{}, err
+		return 0, engine.NextDeadline{}, err
 	}
 	if r.Status() != statusSwept {
-		return 0, engine.Tide{}, Unexpected(name, &r)
+		return 0, engine.NextDeadline{}, Unexpected(name, &r)
 	}
 	dropped := int(r.Int(4))
 	s.Tell.Swept(name, dropped)
 	if s.cfg.Swept != nil {
 		s.cfg.Swept(name, Texts(&r, 5))
 	}
-	return dropped, tide(&r), r.Err()
+	return dropped, nextDeadline(&r), r.Err()
 }

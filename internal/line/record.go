@@ -22,14 +22,14 @@ func Text(r *engine.Record) string {
 	for _, n := range []int64{r.Ticket, r.Fence, millis(r.Granted), millis(r.Limit)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
-	return string(appendTail(b, r))
+	return string(appendTerms(b, r))
 }
 
-// Tail is the part of the record that scripts hand on, and change only where an entry takes over
+// FixedTerms are the part of the record that scripts hand on, and change only where an entry takes over
 // the terms of the outermost one.
-func Tail(r *engine.Record) string { return string(appendTail(make([]byte, 0, 96), r)) }
+func FixedTerms(r *engine.Record) string { return string(appendTerms(make([]byte, 0, 96), r)) }
 
-func appendTail(b []byte, r *engine.Record) []byte {
+func appendTerms(b []byte, r *engine.Record) []byte {
 	kind := byte('r')
 	if r.NoRenew {
 		kind = 'f'

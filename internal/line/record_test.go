@@ -69,7 +69,7 @@ func TestARecordReadsBackAsItWasWritten(t *testing.T) {
 		got, err := line.ParseRecord(text)
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, r, got)
-		require.True(t, strings.HasSuffix(text, line.Tail(&r)), "the tail is its end")
+		require.True(t, strings.HasSuffix(text, line.FixedTerms(&r)), "its fixed terms are its end")
 		require.Equal(t, text, line.Text(&got), "a replay is equal, whatever the order of the map")
 	})
 }
@@ -95,7 +95,7 @@ func TestARecordIsWrittenAsTheScriptsReadIt(t *testing.T) {
 	require.Equal(t, "h n:1 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", line.Text(&r))
 	require.EqualValues(t, 0, r.LeaseMillis(), "forever")
 	r.Lease, r.NoRenew = time.Second, false
-	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", line.Tail(&r))
+	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", line.FixedTerms(&r))
 	require.EqualValues(t, 1000, r.LeaseMillis())
 }
 

@@ -113,14 +113,14 @@ var refusals = map[string]berth.AcquireError{
 // setting, extra, place, ahead, next_ms; or status, held, waiting, swept, flags, setting.
 func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err error) {
 	flags := num(r, 4)
-	a.Tide = engine.Tide{Next: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0}
+	a.NextDeadline = engine.NextDeadline{In: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0}
 	a.Capacity = int(num(r, 5))
 	switch status := r.Status(); status {
 	case statusGranted, statusReentered:
 		a.Granted, a.Confirmed = true, flags&flagConfirmed != 0
 		a.Ticket, a.Fence, a.Left = r.Int(1), r.Int(2), Left(r.Int(3))
 	case statusQueued:
-		a.Ticket, a.Left, a.Place, a.Ahead, a.Tide.Next = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
+		a.Ticket, a.Left, a.Place, a.Ahead, a.NextDeadline.In = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
 	default:
 		refused, known := refusals[status]
 		if !known {
@@ -158,10 +158,10 @@ func parting(name string, r *scriptkit.Reply) (p engine.Parting, extra string, e
 	return p, text(r, 3), r.Err()
 }
 
-// tide reads what the replies of renew, restore and sweep begin with: status, next_ms,
+// nextDeadline reads what the replies of renew, restore and sweep begin with: status, next_ms,
 // flags, setting.
-func tide(r *scriptkit.Reply) engine.Tide {
-	return engine.Tide{Next: Left(r.Int(1)), First: r.Int(2)&flagFirst != 0, More: More(r, 2)}
+func nextDeadline(r *scriptkit.Reply) engine.NextDeadline {
+	return engine.NextDeadline{In: Left(r.Int(1)), First: r.Int(2)&flagFirst != 0, More: More(r, 2)}
 }
 
 func setting(r *scriptkit.Reply) int { return int(r.Int(3)) }

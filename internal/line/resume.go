@@ -70,7 +70,7 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	default:
 		return nil, Unexpected(token.Name, &r)
 	}
-	span, limit := Left(r.Int(1)), r.Int(2)
+	remaining, limit := Left(r.Int(1)), r.Int(2)
 	record, err := ParseRecord(r.Str(3))
 	resource := text(&r, 4)
 	if r.Err() != nil {
@@ -89,5 +89,5 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	if n.cfg.Request != nil {
 		claim.Request = n.cfg.Request()
 	}
-	return n.Engine.Adopt(ctx, claim, start, record.Fence, resource, span)
+	return n.Engine.Adopt(ctx, claim, start, record.Fence, resource, remaining)
 }

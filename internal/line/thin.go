@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// thinTail is the longest tail of a record, in bytes, that a thin name takes; see
+	// thinTerms is the size of the longest fixed terms, in bytes, that a thin name takes; see
 	// scripts/state/thin.lua.
-	thinTail = 512
+	thinTerms = 512
 	// fatFor is how long a name is not asked for by the script of thin names after that
 	// has said that it is fat, or held.
 	fatFor = 10 * time.Second
@@ -62,7 +62,7 @@ func (n *names) found(name string, until time.Duration) {
 }
 
 // hold is what a thin name is told of a hold beside its claim.
-type hold struct{ tail, lives string }
+type hold struct{ terms, lives string }
 
 // asked is what a hold is made of, but for metadata.
 type asked struct {
@@ -88,9 +88,9 @@ func (s *Calls) fits(c *engine.Claim) (h hold, ok bool) {
 	if last := s.made.Load(); last != nil && last.asked == a && len(r.Meta) == 0 {
 		return last.hold, true
 	}
-	// The tail has no secret: nobody pushes a grant of a thin name.
-	h = hold{Tail(r), Decimal((r.Lease + s.cfg.Settings.Linger).Milliseconds())}
-	if len(h.tail) > thinTail {
+	// The fixed terms have no secret: nobody pushes a grant of a thin name.
+	h = hold{FixedTerms(r), Decimal((r.Lease + s.cfg.Settings.Linger).Milliseconds())}
+	if len(h.terms) > thinTerms {
 		return hold{}, false
 	}
 	if len(r.Meta) == 0 {
@@ -110,7 +110,7 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 	if fat != 0 && fat > s.cfg.Clock.Now() {
 		return a, false, nil
 	}
-	r, err := s.cfg.Runner.Run(ctx, s.thinAcquire, scriptkit.Once, keys[:1], []string{c.ID, hold.tail, hold.lives})
+	r, err := s.cfg.Runner.Run(ctx, s.thinAcquire, scriptkit.Once, keys[:1], []string{c.ID, hold.terms, hold.lives})
 	if err != nil {
 		return a, false, err
 	}
@@ -124,7 +124,7 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 		left = min(left, limit)
 	}
 	a = engine.Answer{
-		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, Tide: engine.Tide{Next: -1},
+		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, NextDeadline: engine.NextDeadline{In: -1},
 	}
 	if s.cfg.Kind == keyspace.Sem {
 		a.Capacity = 1

@@ -378,10 +378,10 @@ func slight(w *world) {
 	require.True(w.T, w.thin)
 }
 
-// labelled has a claim's tail have so many bytes.
-func labelled(tail int) func(a *ask) {
+// labelled has a claim's fixed terms have so many bytes.
+func labelled(terms int) func(a *ask) {
 	return func(a *ask) {
-		for a.Label = "x"; len(line.Tail(&a.Record)) < tail; {
+		for a.Label = "x"; len(line.FixedTerms(&a.Record)) < terms; {
 			a.Label += "x"
 		}
 	}
@@ -402,8 +402,8 @@ var thinGrants = map[string]plainCase{
 	"it does not renew":                     {before: slight, ask: noRenew, want: "granted", plain: true},
 	"it has a maximum hold":                 {before: slight, ask: func(a *ask) { a.MaxHold = 500 * time.Millisecond }, want: "granted", plain: true},
 	"it has a label of any bytes":           {before: slight, ask: func(a *ask) { a.Label = "%d \x00\xff 1" }, want: "granted", plain: true},
-	"its tail has 512 bytes":                {before: slight, ask: labelled(512), want: "granted", plain: true},
-	"its tail has 513 bytes":                {before: slight, ask: labelled(513), want: "granted"},
+	"its fixed terms have 512 bytes":        {before: slight, ask: labelled(512), want: "granted", plain: true},
+	"its fixed terms have 513 bytes":        {before: slight, ask: labelled(513), want: "granted"},
 	"its id is not of its node":             {before: slight, ask: func(a *ask) { a.claim = "m.1" }, want: "granted"},
 	"its id has a dot more":                 {before: slight, ask: func(a *ask) { a.claim = "n.1.1" }, want: "granted"},
 	"the last fence is of this microsecond": {before: then(slight, number("fence", micros(0))), want: "granted"},

@@ -79,7 +79,7 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 		for _, c := range change {
 			c(&r)
 		}
-		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.Tail(&r), only)
+		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.FixedTerms(&r), only)
 		p.Advance(time.Millisecond)
 		return status, plain
 	}

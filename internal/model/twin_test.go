@@ -115,7 +115,7 @@ func (w *world) both(t require.TestingT, script string, args ...string) (status 
 		require.Len(t, reply, 10)
 		flags, ok := reply[4].(int64)
 		require.True(t, ok, "%v", got)
-		require.Equal(t, w.tide(t, claim, node, fmt.Sprint(reply[7])), append(reply[8:10:10], flags/4), "ahead, next_ms and first of %s %q on\n%s", script, args, was)
+		require.Equal(t, w.nextDeadline(t, claim, node, fmt.Sprint(reply[7])), append(reply[8:10:10], flags/4), "ahead, next_ms and first of %s %q on\n%s", script, args, was)
 	}
 	if reply[0] != "incompatible" && !w.damaged {
 		tb, ok := t.(model.TB)
@@ -206,10 +206,10 @@ func trimmed(t require.TestingT, reply any) []any {
 	return words
 }
 
-// tide is what a waiting claim of a node has to be told, by where it stands and what the line
+// nextDeadline is what a waiting claim of a node has to be told, by where it stands and what the line
 // holds: how many are ahead of it, how soon a hold or the first in line ends (ms), and 1 if the
 // first in line is the node's.
-func (w *world) tide(t require.TestingT, claim, node, place string) []any {
+func (w *world) nextDeadline(t require.TestingT, claim, node, place string) []any {
 	const band = 1 << 44
 	var waiting []string
 	next := int64(band - 1)

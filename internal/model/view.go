@@ -132,8 +132,8 @@ func (v *view) slight(t TB, text string) {
 	}
 	r, err := line.ParseRecord(thin.Record)
 	must(t, err)
-	if tail := len(line.Tail(&r)); r.Weight != 1 || r.Lease > r.Wait || tail > 512 {
-		t.Fatalf("%s cannot be held in thin form: %+v, tail of %d bytes", thin.Claim, r, tail)
+	if terms := len(line.FixedTerms(&r)); r.Weight != 1 || r.Lease > r.Wait || terms > 512 {
+		t.Fatalf("%s cannot be held in thin form: %+v, terms of %d bytes", thin.Claim, r, terms)
 	}
 	v.records[thin.Claim], v.holds[thin.Claim] = r, thin.Ends
 }

@@ -205,7 +205,7 @@ func (w *world) acquire(t require.TestingT, a ask) (status string, plain bool) {
 		a.waits = min(a.waits, 1)
 	}
 	return w.both(t, w.kind+"_acquire", writes(millis(a.linger), append([]string{
-		a.Node, a.claim, strconv.Itoa(a.waits), line.Lane(a.Priority), line.Tail(&a.Record),
+		a.Node, a.claim, strconv.Itoa(a.waits), line.Lane(a.Priority), line.FixedTerms(&a.Record),
 	}, own...)...)...)
 }
 

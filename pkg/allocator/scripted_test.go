@@ -36,7 +36,7 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), line.Tail(&r), "")
+	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), line.FixedTerms(&r), "")
 }
 
 // releaseScript sends pool_release as another node would.

@@ -47,8 +47,8 @@ func (m *crowd) add(lasts string, from, to int) {
 
 func (m *crowd) try(n int) scriptkit.Reply {
 	wants := "l o 0 0 "
-	tail := fmt.Sprintf("1 - r 1000 1000 0 0 0:0:0:%d:%s", len(wants), wants)
-	return m.CallOn(m.keys, "pool_acquire", lingerMS, prefix, "many", "a", "a."+strconv.Itoa(n), "0", line.Lane(0), tail, "")
+	terms := fmt.Sprintf("1 - r 1000 1000 0 0 0:0:0:%d:%s", len(wants), wants)
+	return m.CallOn(m.keys, "pool_acquire", lingerMS, prefix, "many", "a", "a."+strconv.Itoa(n), "0", line.Lane(0), terms, "")
 }
 
 func (m *crowd) whole(t *testing.T) {

@@ -144,9 +144,9 @@ func (b *bigPool) sweepAll(what string, many int) {
 	ctx, sweeper := b.Within(2*patience), b.sweeper()
 	scripts := b.watch(what, func() {
 		for more := true; more; b.lap() {
-			tide, err := sweeper.Sweep(ctx, proxies)
+			next, err := sweeper.Sweep(ctx, proxies)
 			require.NoError(b, err)
-			more = tide.More
+			more = next.More
 		}
 		dropped, err := b.GC(ctx)
 		require.NoError(b, err)

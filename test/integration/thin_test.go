@@ -21,16 +21,16 @@ import (
 func TestATextThatIsNotOursInTheWay(t *testing.T) {
 	w := shared(t)
 	c := w.client(semaphore.Config{})
-	const fence, tail = "1700000000000000", "1 - r 60000 60000 0 0 0:0:0:"
+	const fence, terms = "1700000000000000", "1 - r 60000 60000 0 0 0:0:0:"
 	for what, command := range map[string][]string{
 		"string":                        {"SET", "", "somebody's"},
 		"string, empty":                 {"SET", "", ""},
 		"string of 17 digits":           {"SET", "", fence + "0"},
 		"string of words":               {"SET", "", "5 5 5.5 1 5"},
 		"string that lacks a record":    {"SET", "", fence + " 1700000000000 a.1 1 "},
-		"string with a broken fence":    {"SET", "", "1 1700000000000 a.1 " + tail},
-		"string with a broken moment":   {"SET", "", fence + " 17 a.1 " + tail},
-		"string of a claim with a line": {"SET", "", fence + " 1700000000000 a.1\n " + tail},
+		"string with a broken fence":    {"SET", "", "1 1700000000000 a.1 " + terms},
+		"string with a broken moment":   {"SET", "", fence + " 17 a.1 " + terms},
+		"string of a claim with a line": {"SET", "", fence + " 1700000000000 a.1\n " + terms},
 		"list":                          {"RPUSH", "", "somebody's"},
 		"zset":                          {"ZADD", "", "1", "somebody's"},
 		"set":                           {"SADD", "", "somebody's"},

@@ -121,10 +121,10 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 func terms(kind keyspace.Kind, wait time.Duration) string {
 	rec := engine.Record{Weight: 1, Wait: wait, Lease: time.Minute, Owner: "o", Label: "label"}
 	if kind != keyspace.Pool {
-		return line.Tail(&rec)
+		return line.FixedTerms(&rec)
 	}
 	const wants = "l o 0 0 "
-	return line.Tail(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
+	return line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 
 // do runs a command.

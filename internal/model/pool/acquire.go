@@ -28,7 +28,7 @@ func (d *driver) acquire(t *rapid.T) {
 // ask has a claim's own node ask.
 func (d *driver) ask(t *rapid.T, c *claim, only string, may bool) {
 	asker := c.id[:1]
-	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.tail, only)
+	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.terms, only)
 	d.same(t, "acquire", &r, d.acquired(c, asker, only, may)...)
 }
 
@@ -38,13 +38,13 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 	} else if c.known && c.node != asker {
 		return []any{"foreign"}
 	} else if c.deadline > d.now {
-		return []any{"granted", c.ticket, c.fence, d.span(c), confirmed(c), len(d.items), c.resource}
+		return []any{"granted", c.ticket, c.fence, d.remaining(c), confirmed(c), len(d.items), c.resource}
 	} else if c.alive > d.now {
 		return []any{"queued", c.ticket, 0, c.alive - d.now, d.first(asker), len(d.items), "", c.place, slices.Index(d.line(), c)}
 	}
 	waited := c.alive > 0
 	if c.known {
-		d.quit(c, "", 0, 0, "")
+		d.removeClaim(c, "", 0, 0, "")
 	}
 	c.node, c.limit, c.known = asker, 0, true
 	due := len(d.items) > len(d.free) && d.over()
@@ -69,7 +69,7 @@ func (d *driver) acquired(c *claim, asker, only string, may bool) []any {
 		d.take(c, key)
 		c.place = place
 		d.granted = append(d.granted, c)
-		return []any{"granted", c.ticket, c.fence, d.span(c), d.more + confirmed(c), len(d.items), key}
+		return []any{"granted", c.ticket, c.fence, d.remaining(c), d.more + confirmed(c), len(d.items), key}
 	}
 	if d.drops > 0 {
 		d.more = flagMore // it may not have been all that was in the way
@@ -111,8 +111,8 @@ func (d *driver) first(node string) int {
 	return 0
 }
 
-// span is how long a hold lasts, as the scripts tell it.
-func (d *driver) span(c *claim) int64 {
+// remaining is how long a hold lasts, as the scripts tell it.
+func (d *driver) remaining(c *claim) int64 {
 	if c.deadline == forever {
 		return -1
 	}

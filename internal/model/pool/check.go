@@ -138,7 +138,7 @@ func (d *driver) checkLine(t *rapid.T) {
 		if c.alive > 0 {
 			lane, place, _ := strings.Cut(c.place, " ")
 			want[place+"-"+id], _ = strconv.ParseInt(lane, 10, 64)
-			text := fmt.Sprintf("w %s %d %s %d 0 %s", c.node, c.ticket, place, c.alive-c.wait, c.tail)
+			text := fmt.Sprintf("w %s %d %s %d 0 %s", c.node, c.ticket, place, c.alive-c.wait, c.terms)
 			if got := d.view.state["c:"+id]; got != text {
 				t.Fatalf("%s waits by %q, in the model by %q", id, got, text)
 			}

@@ -57,7 +57,7 @@ func own[V any](_ V, k string) string { return k }
 func (m *model) reclaim() {
 	held := expired(m.claims, m.now, func(c *claim) int64 { return c.deadline }, own)
 	for _, id := range held {
-		m.quit(m.claims[id], "", 0, 0, "")
+		m.removeClaim(m.claims[id], "", 0, 0, "")
 	}
 	stones := expired(m.claims, m.now, func(c *claim) int64 { return c.forgotten }, own)
 	for _, id := range stones {
@@ -99,7 +99,7 @@ func (m *model) patrol(places int) {
 	m.looked = max(len(line)-places, 0)
 	for _, c := range line[m.looked:] {
 		if c.alive <= m.now {
-			m.quit(c, "", 0, 0, "")
+			m.removeClaim(c, "", 0, 0, "")
 			m.swept, m.more = m.swept+1, flagMore
 		}
 	}
@@ -211,7 +211,7 @@ func (m *model) line() []*claim {
 func (m *model) handOff() {
 	for _, c := range m.line() {
 		if c.alive <= m.now {
-			m.quit(c, "", 0, 0, "")
+			m.removeClaim(c, "", 0, 0, "")
 			m.swept++
 			continue
 		}

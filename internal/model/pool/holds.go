@@ -44,7 +44,7 @@ func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen in
 	if stays > 0 {
 		stone = "gone"
 	}
-	kept := d.quit(c, stone, stays, said, "429 \n")
+	kept := d.removeClaim(c, stone, stays, said, "429 \n")
 	if _, _, stones := d.holds(); stones > 0 {
 		d.reclaim()
 	}
@@ -66,7 +66,7 @@ func (d *driver) force(t *rapid.T) {
 	} else if c.deadline <= d.now {
 		word = "expired"
 	}
-	d.quit(c, "released", 900, 0, "")
+	d.removeClaim(c, "released", 900, 0, "")
 	d.reclaim()
 	d.handOff()
 	d.same(t, "force", &r, word, 0, fence, 1)
@@ -105,7 +105,7 @@ func (d *driver) calls(t *rapid.T, node, mode string, of ...*claim) {
 			want = append(want, "taken", 0, 0)
 		case c.deadline > d.now:
 			d.lengthen(c, mode)
-			want = append(want, "held", d.span(c), c.fence)
+			want = append(want, "held", d.remaining(c), c.fence)
 		case c.alive > d.now:
 			c.alive, waits = d.now+c.wait, true
 			want = append(want, "waiting", c.wait, 0)
@@ -157,7 +157,7 @@ func (d *driver) swap(t *rapid.T) {
 		d.same(t, "swap", &r, "not_held", c.stone)
 		return
 	} else if c.fence != seen {
-		d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.span(c), 0, len(d.items), c.resource, 1)
+		d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.remaining(c), 0, len(d.items), c.resource, 1)
 		return
 	}
 	d.reclaim()
@@ -187,5 +187,5 @@ func (d *driver) swap(t *rapid.T) {
 	c.resource = old
 	kept := d.giveBack(c, ends, reason)
 	c.resource = key
-	d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.span(c), 0, len(d.items), key, digit(kept))
+	d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.remaining(c), 0, len(d.items), key, digit(kept))
 }

@@ -36,7 +36,7 @@ func (d *driver) restore(t *rapid.T, of []*claim) {
 		for _, c := range of {
 			if c.node == node {
 				mine = append(mine, c)
-				args = append(args, c.id, c.place, fmt.Sprintf("w %s %d 0 0 0 %s", node, c.ticket, c.tail))
+				args = append(args, c.id, c.place, fmt.Sprintf("w %s %d 0 0 0 %s", node, c.ticket, c.terms))
 			}
 		}
 		if len(mine) == 0 {
@@ -53,7 +53,7 @@ func (d *driver) restore(t *rapid.T, of []*claim) {
 				want = append(want, "waiting")
 			default:
 				if c.known {
-					d.quit(c, "", 0, 0, "")
+					d.removeClaim(c, "", 0, 0, "")
 				}
 				c.alive, c.known, c.phase, c.limit = d.now+c.wait, true, 'w', 0
 				d.ticket = max(d.ticket, c.ticket)

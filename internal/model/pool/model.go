@@ -25,7 +25,7 @@ type wants struct {
 // while it holds or waits; stone is the word of a tombstone.
 type claim struct {
 	wants
-	id, node, tail       string
+	id, node, terms      string
 	priority             int
 	renews               bool
 	wait, lease, most    int64
@@ -141,8 +141,8 @@ func (m *model) giveBack(c *claim, ends int64, reason string) bool {
 	return !i.leaving
 }
 
-// quit ends a hold or a wait. word and stays are those of its tombstone.
-func (m *model) quit(c *claim, word string, stays, rest int64, reason string) bool {
+// removeClaim ends a hold or a wait. word and stays are those of its tombstone.
+func (m *model) removeClaim(c *claim, word string, stays, rest int64, reason string) bool {
 	held, deadline := c.deadline > 0, c.deadline
 	c.deadline, c.alive, c.known = 0, 0, false
 	if word != "" {

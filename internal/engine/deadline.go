@@ -65,27 +65,27 @@ func (e *Engine) stopTimers() {
 	}
 }
 
-// tide takes what the reply to a request that began at start told about the line:
+// nextDeadline takes what the reply to a request that began at start told about the line:
 // it sets the name's timer anew, or sweeps at once where the script stopped at
 // its bound.
-func (e *Engine) tide(name string, start time.Duration, t Tide) {
+func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline) {
 	if t.More {
 		e.sweepSoon(name)
 		return
 	}
-	if t.Next < 0 {
+	if t.In < 0 {
 		return
 	}
-	wait := max(t.Next, time.Millisecond)
+	wait := max(t.In, time.Millisecond)
 	if !t.First {
 		wait += othersAfter + rand.N(othersSpread)
 	}
 	e.setTimer(name, wait, start)
 }
 
-// hasten takes a push about an earlier deadline, in so many milliseconds: it never
+// earlierDeadline takes a push about an earlier deadline, in so many milliseconds: it never
 // sets the timer later.
-func (e *Engine) hasten(name string, in int64) {
+func (e *Engine) earlierDeadline(name string, in int64) {
 	if in >= 0 && in <= farthestPush {
 		e.setTimer(name, max(time.Duration(in)*time.Millisecond, time.Millisecond), byPush)
 	}
@@ -150,7 +150,7 @@ func (e *Engine) sweepSoon(name string) {
 
 // sweep drops what has expired until the script says that no more is left.
 func (e *Engine) sweep(name string) {
-	var t Tide
+	var t NextDeadline
 	var err error
 	var start time.Duration
 	for more := true; more; more = t.More && !e.isClosing() {
@@ -172,7 +172,7 @@ func (e *Engine) sweep(name string) {
 	case again:
 		e.sweepSoon(name)
 	default:
-		e.tide(name, start, t)
+		e.nextDeadline(name, start, t)
 	}
 }
 
