@@ -28,8 +28,8 @@ elseif st or not kept[1] then
   return { "page", ms }
 end
 local reply = { "page", ms }
--- The page begins behind the last one, which may have left meanwhile: among those of its lane
--- the rank is looked for where it would stand.
+-- The page begins behind the last claim that was seen. That may have left meanwhile, so the rank
+-- where it would stand in its lane is searched for.
 local lane, last = string.match(ARGV[1], place_telling)
 local from = lane and redis.call("ZCOUNT", KEYS[2], "0", "(" .. lane) or 0
 local to = lane and redis.call("ZCOUNT", KEYS[2], "0", lane) or 0

@@ -15,7 +15,7 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]
--- The fields are those of line/reply; the terms has what pool/wants reads.
+-- The fields are those of line/reply; the fixed terms end with those of pool/wants.
 --- @include "state/fetch"
 --- @include "fast/pool_acquire"
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])

@@ -14,7 +14,7 @@ REPLAY reads only    COST O(n) up to so many resources, O(page) above
 -- After the counts that the state keeps come those of this step: resources, in the
 -- list by their items, leased, resting, leaving, bindings, walked, linked, holds,
 -- places; then for each problem a word and the key or claim that it is about. The next
--- remove_entry is "" when all has been read.
+-- part is "" when all has been read.
 --- @include "state/score"
 --- @include "state/record"
 --- @include "pool/open"

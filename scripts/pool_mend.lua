@@ -48,7 +48,7 @@ for _, key in ipairs(keys) do
       st.pool.resources = redis.call("HLEN", at.items) - 1
       st.pool.free = redis.call("HLEN", at.free) / 2 - 1
     end
-    -- What it was is told by all that is not in the item.
+    -- What it was shows in all that is stored outside the item.
     local scores = redis.call("ZMSCORE", at.line, "e:" .. key, "x:" .. key, "d:" .. key)
     local rests, leaves = tonumber(scores[1]) or score_rest, tonumber(scores[2]) or score_expiry
     local ended = ((tonumber(scores[3]) or score_damage) - score_damage) % 2 == 1

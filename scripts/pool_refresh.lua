@@ -6,8 +6,8 @@ ARGV[3] still at it (1) or ask for it (0)    ARGV[4] linger (ms)
 RETURNS {"turn"} | {"later", left_ms} | {"incompatible", format}
 REPLAY who has the turn has it still    COST O(1)
 ]]
--- Who has the turn says so again and again until the source has answered, each time
--- moving on when the next may ask: so one that dies is followed after that time.
+-- The node that has the turn repeats the call until the source has answered. Each call moves on
+-- when another may ask, so a node that dies is followed after that time.
 --- @include "state/now"
 --- @include "state/number"
 local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(redis.call("TIME"))

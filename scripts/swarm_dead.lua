@@ -8,7 +8,7 @@ REPLAY reads only    COST O(log n + page)
 ]]
 -- For each node two fields follow: its id, and 1 if it was condemned within the
 -- memory, or 0 if it has not probed within its own limit. The latter are those
--- that have been dead for the longest time, whatever from says.
+-- that have been dead for the longest time; from does not apply to them.
 --- @include "swarm/open"
 local memory, from, many = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local at, newer = open_swarm(KEYS[1], KEYS[2])

@@ -4,7 +4,7 @@ KEYS[1] state (HASH fmt, n:node -> record, t:node -> run, see swarm/open)
 KEYS[2] probes (ZSET p:, c:, t:node -> score, see swarm/open)
 ARGV[1] node    ARGV[2] run that ends    ARGV[3] tombstone (ms, 0 = none)    ARGV[4] memory (ms)
 RETURNS {"left"} | {"condemned"} | {"incompatible", format}
-REPLAY who has left has left; a later run of the node stays    COST O(log n)
+REPLAY a run that has left stays out; a later run of the node stays in    COST O(log n)
 ]]
 -- With the tombstone, a probe of this run that comes later counts nothing. A node
 -- whose limit has passed cannot leave any more: it is condemned.

@@ -7,9 +7,9 @@ ARGV[4] the node's own zombie limit (ms)    ARGV[5] memory (ms)
 RETURNS {"probed", more, known} | {"condemned", more, known} | {"left", more, known} | {"incompatible", format}
 REPLAY a probe counts from now; one of a run that has left counts nothing    COST O(log n) + at most 100 drops
 ]]
--- The limit is kept with the probe, and everybody goes by it. A probe that comes when
--- that of the last one has passed revives nobody: it condemns. known is 1 if the node was in
--- the swarm before: where it is 0 for one that has probed, the server has lost it.
+-- The limit is kept with the probe, and everybody goes by it. A probe that comes after
+-- the last one's limit revives nobody: the node is condemned. known is 1 if the node was in the
+-- swarm before; 0 for a node that has probed says that the server has lost it.
 --- @include "swarm/open"
 --- @include "swarm/member"
 --- @include "swarm/expiry"

@@ -3,8 +3,8 @@
 --- @include "state/record"
 --- @include "line/place"
 --- @include "line/dead"
--- fast_patrol is the look of patrol. It returns the words behind those that are in use, or nil
--- where it has found a dead claim.
+-- fast_patrol looks as patrol does. It returns the values from look on, or nil where it has found a
+-- dead claim.
 local function fast_patrol(keys, waiting, rest, ms)
   local look, others = string.match(rest, values_look)
   local to = look ~= "0" and math.min(look, waiting) or waiting
@@ -19,7 +19,7 @@ end
 -- nobody waits and the claim fits. It has a claim that may queue by its ticket (queues) join the
 -- line where the name is full, no hold has expired and the first in line lives. That is what the
 -- general way does, in the fewest steps, on the texts as they are read: to reckon or to format
--- costs more than a command. A test holds the two to the same. It returns the reply, or nil, and
+-- costs more than a command. A test compares the two. It returns the reply, or nil, and
 -- has written nothing, in every other case. What a call gives is text.
 local function fast_acquire(t, v, top, keys, linger, node, claim, lane, terms, capacity, queues)
   local text = v[1] or ""

@@ -8,9 +8,9 @@
 --- @include "pool/list"
 --- @include "pool/binding"
 -- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody waits, no
--- hold and no rest has ended, and the claim takes what comes first by its policy, or what it is bound
--- to, if that is free, and renews no later than it would wait. What it gets does not rest and will
--- not, nor has it expired. That is what the general way does, in the fewest steps; see
+-- hold and no rest has ended, the claim takes what comes first by its policy, or what it is bound to
+-- if that is free, and its lease is no longer than its wait lease. The resource is not to rest, and
+-- has not expired. That is what the general way does, in the fewest steps; see
 -- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
 local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, only)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)

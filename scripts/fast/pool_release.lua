@@ -8,9 +8,9 @@
 --- @include "pool/item"
 --- @include "pool/list"
 -- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody waits,
--- the claim is the node's own and not detached, leaves no tombstone and asks for no rest, and what it
--- held has not expired, and is not to rest but by the claim's cooldown, if only one may hold it. That
--- is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
+-- the claim is the node's own and not detached, leaves no tombstone and asks for no rest. The resource
+-- has not expired, and is to rest by the claim's cooldown alone, and only if one at a time may hold
+-- it. That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
 -- nil, and has written nothing, in every other case.
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)

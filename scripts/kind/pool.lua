@@ -68,7 +68,7 @@ local function kind_setting(st)
   return st.pool.resources
 end
 
--- kind_tell: the resources that were found damaged and not told of before, up to 100.
+-- kind_tell: the resources that were found damaged and not reported before, up to 100.
 local function kind_tell(at, st, reply)
   local untold = redis.call("ZRANGEBYSCORE", at.line, int(score_damage), int(score_damage + 1), "WITHSCORES",
     "LIMIT", "0", "100")

@@ -5,8 +5,8 @@
 --- @include "line/handoff"
 --- @include "line/dead"
 --- @include "line/patrol"
--- clear makes way for an arrival. What is left of an earlier try of the claim goes, and what
--- has expired, where that may be in the way (full); whoever waits comes first. It returns the
+-- clear makes way for an arrival. It removes what is left of an earlier try of the claim and, where
+-- that may be in the way (full), what has expired; those who wait are granted first. It returns the
 -- earliest deadline that it has set (ms), nil for none.
 local function clear(at, st, ask, was, held, budget, full)
   local head_left, sooner = false, nil

@@ -1,7 +1,7 @@
 --- @include "state/record"
 --- @include "line/place"
--- find_dead returns the claims among so many places of the line, from a rank up to before another,
--- that have died, each with its place behind it: claim, place, ...
+-- find_dead returns the claims that have died from one rank of the line up to before another, each
+-- with its place: claim, place, ...
 local function find_dead(state, line, from, to, ms)
   local members, fields, dead = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}
   for i, member in ipairs(members) do

@@ -35,6 +35,6 @@ local function handoff(at, st, budget, head_left)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
-    notify(at, st, at.ms) -- who has to sweep may die
+    notify(at, st, at.ms) -- the caller, who has to sweep, may die
   end
 end

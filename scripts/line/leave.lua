@@ -10,12 +10,11 @@ local function add_tombstone(at, st, claim, stays)
   st.gone = st.gone + 1
 end
 
--- leave takes a claim out of the line and the state, as a hold, which has a deadline, or
--- as a waiter, and lowers the counts by what was there. With a word given, a tombstone that says
--- it stays for so many milliseconds. A claim of which the line has nothing says that
--- somebody has deleted the line: the counts are made anew. Its first write is a ZREM, so
--- it works on a full server. What the claim had goes back by kind_leave, with what that
--- returns; wish is what only the kind reads.
+-- leave takes a claim out of the line and the state, as a hold, which has a deadline, or as a
+-- waiter, and lowers the counts. With a word given it leaves a tombstone with the word, for so many
+-- milliseconds. Where the line lacks the claim somebody has deleted the line, and the counts are
+-- made anew. The first write is a ZREM, so it works on a full server. kind_leave takes back what
+-- the claim had, and its results are returned; wish is what only the kind reads.
 local function leave(at, st, claim, r, deadline, word, stays, wish)
   if deadline then
     redis.call("ZREM", at.line, "h:" .. claim)
@@ -37,7 +36,7 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   end
 end
 
--- leave_place takes a claim out of the line that died, or has become too heavy, at a place. Where
+-- leave_place takes a claim that died, or has become too heavy, out of the line at a place. Where
 -- its record, nil for none, says that it stands or holds elsewhere, only the place goes.
 local function leave_place(at, st, claim, place, r)
   if r and r.phase == "w" and r.place == place then

@@ -5,7 +5,7 @@
 --- @include "line/place"
 -- lookup fetches what the state and the line have of the claims: the records, and of each
 -- the deadline of its hold (ms) or its rank in the line, false where it has none. It takes out
--- those that hold for the state and of which the line has nothing: somebody has deleted it.
+-- claims that hold by the state and not by the line: somebody has deleted the line.
 local function lookup(at, st, node, calls)
   local fields, members = {}, {}
   for i = 1, #calls, 2 do

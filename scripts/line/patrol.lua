@@ -1,11 +1,10 @@
 --- @include "state/record"
 --- @include "line/leave"
 --- @include "line/dead"
--- patrol drops claims that died waiting where head does not come, in the middle of the line: it
--- looks at so many places before those that it looked at last, and from the end of the line
--- again once it has come to the first. Where it finds any the caller has to sweep at once, so
--- that a look follows. It returns whether the first in line may have left,
--- and whether it has found any.
+-- patrol drops claims that died waiting in the middle of the line, where head does not come. It looks
+-- at so many places, further on from the end of the line to its first, and then from the end again.
+-- Where it finds dead ones the caller has to sweep at once, so that the next look follows. It
+-- returns whether the first in line may have left, and whether it has found any.
 local function patrol(at, st, budget, places)
   local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
   st.look = math.max(to - places, 0)

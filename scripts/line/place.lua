@@ -1,11 +1,9 @@
 -- The lane of a claim that waits is its score in the line, three digits: 2 * (127 - its priority),
--- so that the higher priority comes first. The claims that want to be last come first stand in
--- the lane behind it, one more.
+-- so that the higher priority comes first. LIFO claims stand in the lane behind it, one more.
 -- The place of a claim that waits is a text of digits, which stands with the claim in the line:
 -- the members of a lane are in the order of their bytes. It begins with the 13 digits of the
 -- ticket; digits behind those are a fraction, which makes room between two neighbours, see
--- owner/place. A reply and a
--- restore name it behind the three digits of its lane.
+-- owner/place. A reply and a restore name it behind the three digits of its lane.
 local place_member = "^(%d+)%-(.+)$"
 local place_whole = 13
 local place_ticket = "%013d"

@@ -10,9 +10,9 @@
 --- @include "line/handoff"
 --- @include "line/deadline"
 --- @include "wake/publish"
--- release ends a node's own hold or wait, and hands on. stays is how long a tombstone
--- stays (ms, 0 = none): the claim's acquire may still be on its way, and what it meets must
--- say so. wish is what only the kind reads. The reply is
+-- release ends a node's own hold or wait, and hands on. stays is how long a tombstone stays (ms,
+-- 0 = none): the claim's acquire may still be on its way, and must not queue or grant when it
+-- arrives. wish is what only the kind reads. The reply is
 --   status, flags, fence, extra
 -- flags 2: the run has stopped at its bound, sweep at once; the fence of the hold that it ended.
 local function release(at, st, known, claim, node, stays, wish)

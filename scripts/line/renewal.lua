@@ -1,9 +1,8 @@
 --- @include "state/score"
 --- @include "line/batch"
--- renew_hold takes a call of the holder's own, of a hold that stands for itself. The first such
--- call after a grant confirms it, and starts a fixed lease and the maximum hold, once.
--- After that a hold that renews by itself gets its lease anew; a fixed one only where the
--- holder asks for it in so many words, and a detached one likewise.
+-- renew_hold takes an own call of a hold that has a deadline of its own. The first call after a grant
+-- confirms it, and starts a fixed lease and the maximum hold, once. After that a hold that renews by
+-- itself gets its lease anew; a fixed or a detached one only by the mode renew.
 local function renew_hold(at, st, claim, r, mode, m)
   local starts = r.phase == "g"
   if starts then

@@ -2,9 +2,9 @@
 --- @include "line/hold"
 --- @include "line/place"
 --- @include "line/reply"
--- replay answers a claim that has asked before: the same answer, unless what it got has ended
--- since. Then it returns nil, the claim's record, and the deadline of its hold, nil for a claim
--- that waited.
+-- replay answers a claim that has asked before: the same answer, unless its hold or wait has ended
+-- since. Then it returns nil, the claim's record, and the deadline of the hold, nil for a claim that
+-- waited.
 local function replay(at, st, known, ask)
   local was = record_read(known)
   if not was then

@@ -12,7 +12,7 @@
 --   place    where a waiting claim stands: its lane and its place, see line/place
 --   ahead    how many stand before it; dead ones may be among them
 --   next_ms  how long it is until a place may become free by itself, -1 = never
--- Who gets nothing is told how much is held, how many wait, and how much was swept in the
+-- A claim that gets nothing is told how much is held, how many wait, and how much was swept, in the
 -- place of ticket, fence and left_ms.
 
 -- reply_granted is the answer to a claim that holds.

@@ -12,10 +12,10 @@
 --- @include "line/deadline"
 --- @include "line/reply"
 --- @include "wake/publish"
--- restore_claim puts a claim that waited back where it stood, and says what it is now:
--- waiting, held, gone, released, taken or too_heavy; and until when it is waited for, the
--- earliest deadline that its leaving has set (ms), nil for none, and whether it was the first
--- in line.
+-- restore_claim puts a claim that waited back where it stood. It returns what the claim is now:
+-- waiting, held, gone, released, taken or too_heavy; the end of its wait lease (ms) if it waits now;
+-- the earliest deadline that its leaving has set (ms), nil for none; and whether the first in line
+-- has left.
 local function restore_claim(at, st, node, claim, standing, text)
   local r, hold = record_read(text), st.thin
   local known = hold and hold.claim == claim and thin_record(st).text

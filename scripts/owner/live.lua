@@ -41,7 +41,7 @@ local function live_group(at, st, left, r)
     end
   end
   for _, e in ipairs(unheard) do
-    live[#live + 1] = e -- the others renew before one that has never spoken
+    live[#live + 1] = e -- the others renew before one that has not called yet
   end
   s.entries = live
   if not live[1] then

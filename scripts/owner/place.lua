@@ -23,10 +23,10 @@ local function place_between(left, right)
   return string.sub(left, 1, place_whole) .. table.concat(digits)
 end
 
--- place_access is where a claim stands by its access: its lane and its place. Queued: where the ticket
--- says. Random: at any of the ranks that there are among those of its priority, before the first
--- and behind the last included, each as likely; the draw (0 up to 2^32) comes with the call, so
--- that a replay is equal. LIFO: the later the sooner, behind the others of its priority.
+-- place_access is where a claim stands by its access: its lane and its place. Queued: by
+-- the ticket. Random: at any rank among the claims of its priority, both ends included, all equally
+-- likely; the draw (0 up to 2^32) comes with the call, so that a replay is equal. LIFO: behind the
+-- others of its priority, the latest first.
 local function place_access(lane, ticket, at, ask)
   local own = string.format(place_ticket, ticket)
   if ask.access == "lifo" then

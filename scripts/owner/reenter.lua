@@ -5,11 +5,10 @@
 --- @include "owner/group"
 --- @include "owner/deadline"
 -- reenter grants one more entry to the owner that holds a lock. It returns the entry, and
--- the moves, of which the fields are still to be saved.
--- It has the outermost one's terms, so that it goes on as that one would if it
--- outlives it, and ends with it at the latest. An entry that extends adds its own
--- lease to the common deadline, for now no more than its wait lease: what is
--- longer waits for its claimant's next call.
+-- a batch whose fields are still to be saved. The entry has the outermost entry's terms, so that it
+-- goes on in the same way if it outlives that one, and ends no later. An entry that extends adds its
+-- own lease to the common deadline: no more than its wait lease now, the rest with its claimant's
+-- next call.
 local function reenter(at, st, s, claim, r, extends)
   local outer, m = s.entries[1].r, batch()
   local e = group_entry(claim, extends and "e" or "w", 0, at.ms, 0, "-",

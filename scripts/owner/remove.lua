@@ -3,10 +3,10 @@
 --- @include "owner/live"
 --- @include "owner/deadline"
 -- remove_entry has the entries of a group go on without one that its node has ended. An entry that
--- extended the hold gives back what it has not used, but never what the outermost one's own
--- lease gives, and only where all entries that stay are of the node that calls and have
--- lowered their deadlines for it: none of another node, and none whose grant that node has
--- yet to hear of. It returns how many entries stay, and the moves, nil for none.
+-- extended the hold gives back what it has not used, but never what the outermost entry's own lease
+-- gives. It gives nothing back unless the node that calls has all entries that stay, knows of them,
+-- and has lowered their local deadlines (lowered). It returns how many entries stay, and the batch
+-- that it has written but for its fields, nil for none.
 local function remove_entry(at, st, claim, r, lowered)
   local s = live_group(at, st, claim, r)
   local e, i = find_entry(s, claim)

@@ -1,13 +1,11 @@
 --- @include "state/score"
 --- @include "line/forever"
 --- @include "owner/live"
--- renew_entry takes a call of its own of an entry of the group that was read: it confirms what
--- was granted, adds what is still to be added, and moves the common deadline.
--- Only the outermost entry's beat renews; a renewal lowers nothing, but for what
--- lies further off than lease and extensions explain: then the clock went back.
--- "beat <ms>" is a beat of a node that is in a swarm, with its zombie limit: the record
--- of a hold without end says what the last beat said. Records that the step has to write
--- are marked.
+-- renew_entry takes an own call of an entry of the group that was read: it confirms the grant, adds
+-- what is still to be added, and moves the common deadline. Only the outermost entry's beat renews.
+-- A renewal lowers no deadline but one that is further off than lease and extensions allow: then the
+-- clock went back. "beat <ms>" is a beat of a node that is in a swarm, with its zombie limit, which
+-- goes into the record of a hold without end. Records that the step has to write are marked.
 local function renew_entry(at, st, claim, _, mode)
   local s, e = st.group, find_entry(st.group, claim)
   local outer = s.entries[1]
@@ -18,7 +16,7 @@ local function renew_entry(at, st, claim, _, mode)
     st.forever = st.forever + forever_count(e.r)
   end
   local starts = e == outer and r.phase == "g"
-  -- Nothing long before the outermost one has spoken.
+  -- Until its own first call the outermost entry has no more than its wait lease.
   local anew = starts or (mode == "renew" and r.phase ~= "g") or (e == outer and r.kind == "r" and r.phase ~= "d")
   if starts then
     for _, f in ipairs(s.entries) do
@@ -53,10 +51,10 @@ local function renew_entry(at, st, claim, _, mode)
     e.r.zombie, e.r.changed = zombie, true
   end
   if mode == "detach" then
-    -- Who takes it up knows nothing of what it extended: that stays.
+    -- The node that takes it up does not know what it extended: that stays.
     st.forever = st.forever - forever_count(e.r)
     if e.r.max > 0 and e.r.limit == 0 then
-      e.r.limit = at.ms + e.r.max -- detached before the outermost one has spoken
+      e.r.limit = at.ms + e.r.max -- detached before the outermost entry's own call
     end
     e.r.phase, e.r.changed, e.ext = "d", true, 0
     st.forever = st.forever + forever_count(e.r)

@@ -32,10 +32,10 @@ local function holding_begin(at, st, claim, chosen)
 end
 
 -- holding_end has what a claim held go back. The cooldown counts from the end of the hold.
--- wish has the fence that the holder knows, and the rest (ms) and the reason that it asks
--- for: who comes too late, or has lost its grant to another one of the claim, has no say in
--- how long the resource rests. It returns whether the resource is still in the pool (1, 0),
--- and as a third value the end of the rest that it begins (ms), nil for none.
+-- wish has the fence that the holder knows, and the rest (ms) and reason that it asks for.
+-- They count only while the hold lasts, and if the fence is that of its grant. It returns whether
+-- the resource is still in the pool (1, 0), and as a third value the end of the rest that it begins
+-- (ms), nil for none.
 local function holding_end(at, st, claim, r, deadline, wish)
   local key = holding_of(at, st, claim)
   if not key then
@@ -51,7 +51,7 @@ local function holding_end(at, st, claim, r, deadline, wish)
   return stays and 1 or 0, nil, rests
 end
 
--- holding_expire has what a hold whose time has passed was of go back; r is false where its
+-- holding_expire has the resource of a hold that has expired go back; r is false where the hold's
 -- record is gone. It returns the end of the rest that it begins (ms), nil for none.
 local function holding_expire(at, st, claim, r, deadline)
   local key = redis.call("HGET", at.state, "r:" .. claim)

@@ -39,8 +39,7 @@ end
 -- pick chooses the free resource that a claim gets: the one that it is bound to if that is
 -- free, else by its policy. It returns nil for none, or these fields: key, item, and wants.
 -- What it drops on the way, because it had expired or is damaged, is within the budget.
--- With w.only it is that one or none, and nobody may hold it; w.other is one that it must
--- not be.
+-- With w.only it is that one or none, and nobody may hold it; it is never w.other.
 local function pick(at, st, w, budget)
   if w.bind ~= "" then
     w.bound, w.until_then = binding_of(at, w.bind)

@@ -1,7 +1,7 @@
 --- @include "state/score"
--- remove_claim takes a claim off the item of a resource, which then rests until ends (ms), and
--- for as long as somebody has asked for meanwhile, or leaves. It returns whether the claim
--- was there, and the end of the rest that it begins (ms), nil for none. It writes nothing.
+-- remove_claim takes a claim off the item of a resource. The resource then rests until ends (ms),
+-- or for longer if somebody has asked for that meanwhile; or it leaves. It returns whether the claim
+-- was there, and the end of the rest that begins (ms), nil for none. It writes nothing.
 local function remove_claim(at, i, claim, ends, reason)
   local count, rests = #i.claims, nil
   for n = count, 1, -1 do

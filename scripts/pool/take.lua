@@ -1,9 +1,8 @@
 --- @include "pool/list"
 --- @include "pool/settle"
 --- @include "pool/binding"
--- take gives a claim what pick has chosen. What has room for more holders, or is shared,
--- goes to the tail of the list. What the claim is bound to already stays bound for as long
--- as it was, if that is longer.
+-- take gives a claim what pick has chosen. A resource with room for more holders, or a shared one,
+-- goes to the tail of the list. A binding to it does not become shorter.
 local function take(at, st, claim, chosen)
   local key, i, w = chosen.key, chosen.item, chosen.wants
   if not w.shared then

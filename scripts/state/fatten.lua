@@ -1,9 +1,9 @@
 --- @include "state/score"
 --- @include "state/int"
 --- @include "state/thin"
--- fatten gives a name its fat form, before the first write that needs it: one that is thin,
--- not there yet, or that has lost its line, of which then nothing is left. save writes the
--- values. A hold of a thin name goes along if it lives, or if it is that of a claim given.
+-- fatten gives a name its fat form, before the first write that needs it: a name that is
+-- thin, not there yet, or has lost its line and with it all that stood there. save writes the
+-- values. A hold of a thin name goes along if it lives, or if it is of the claim given.
 -- On a full server the first write decides whether the script is refused: what frees begins
 -- with one that needs no memory, and what grows, an arrival that may wait, with one that does.
 local function fatten(at, st, grows, claim)

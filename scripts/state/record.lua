@@ -47,7 +47,7 @@ local record_gap = " "
 -- hold, where a step has looked it up (ms); changed says that the step has to write the
 -- record, and text is what it has written.
 -- Of a claim that waits, place and heard are what fence and granted are of a hold.
--- Ticket, fence, granted and place are text where they were read: nothing is reckoned with them.
+-- Ticket, fence, granted and place are text where they were read: nobody reckons with them.
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, record_asks)
   return {

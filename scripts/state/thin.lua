@@ -8,8 +8,8 @@
 --   claim   of a hold; its node comes before the last dot
 --   terms   of a hold: its fixed terms, as in state/record
 -- Such a hold has been confirmed, has the weight 1, a lease that ends, no longer than its
--- wait lease, and fixed terms of at most
--- 512 bytes. An f and a number in front of the text belong to a feature to come.
+-- wait lease, and fixed terms of at most 512 bytes. An f and a number in front of the text belong to
+-- a feature to come.
 local thin_idle = "^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$"
 local thin_held = "^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"
 local thin_claim = "^(%S+)%.[^%s.]+$"
@@ -62,7 +62,7 @@ local function thin_read(text, ms)
   return st
 end
 
--- thin_open is thin_read of a Redis key, of which the server says so where it is of another type.
+-- thin_open is thin_read of a Redis key. Where the key is of another type, the server says so.
 local function thin_open(state, text, ms)
   local st, newer = thin_read(text, ms)
   if not st then

@@ -1,8 +1,9 @@
 // Command docs keeps the documentation true. It writes what is generated from the
 // scripts' headers and comments into the docs. With -check it writes nothing, and fails
 // if a generated part is stale, a link or an anchor leads nowhere, the README is too long,
-// docs/parity.md names something that does not exist, or the table of kinds in
-// docs/architecture.md is not what scripts/kind and the other scripts say.
+// docs/parity.md names something that does not exist, the table of kinds in
+// docs/architecture.md is not what scripts/kind and the other scripts say, or a script or a
+// package is named by a word that is not in its glossary.
 package main
 
 import (
@@ -59,6 +60,7 @@ func run(root string, check bool) error {
 		checkLinks(tree),
 		checkParity(tree, "docs/parity.md"),
 		checkKinds(tree, "docs/architecture.md"),
+		checkWords(tree, "docs/architecture.md"),
 	)
 	if err := errors.Join(problems...); err != nil {
 		return err

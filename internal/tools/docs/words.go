@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A script, a fragment and a Go package are named by words of the glossary, the section
+// "Words" of docs/architecture.md, or by plain terms of the field:
+var plainTerms = termsOf(
+	// What every lock, lease and queue has done to it.
+	"acquire admit enter reenter reentered expire extend force notify renew renewal replay requeue resize resume",
+	// What is done to records.
+	"add batch bind check clear count describe expect fetch forget inspect load lookup open pick publish",
+	"recount refresh remove replace reply save settle swap take touch",
+	// What is stored or told.
+	"binding deadline expiry feature info int number score semaphore stat target text",
+	// What time and order say of it.
+	"dead due earliest first leave live now outdated remaining waiter",
+	// What programs and their tests have; and this one.
+	"allocator berth caller clock demo embedded engine fast harness heartbeat history job link lock main model observe pool",
+	"probe report row script server setting supervise",
+	// What proves a system of many machines, and what compares it with others.
+	"checker conformance contender integration rolling torture",
+)
+
+func termsOf(lists ...string) map[string]bool {
+	terms := map[string]bool{}
+	for _, word := range strings.Fields(strings.Join(lists, " ")) {
+		terms[word] = true
+	}
+	return terms
+}
+
+var (
+	wordsSection = regexp.MustCompile(`(?ms)^## Words$(.*?)(?:^## |\z)`)
+	aside        = regexp.MustCompile(`\([^)]*\)`)
+)
+
+// glossary returns the words that the glossary explains: those in the first cells of its
+// tables, without hyphens; what stands there in brackets explains one.
+func glossary(document string) map[string]bool {
+	words := map[string]bool{}
+	for line := range strings.Lines(wordsSection.FindString(document)) {
+		cells := cellsOf(line)
+		if len(cells) != 2 || cells[0] == "word" || strings.Trim(cells[0], "-") == "" {
+			continue
+		}
+		for word := range strings.SplitSeq(aside.ReplaceAllString(cells[0], ""), ",") {
+			words[strings.ToLower(strings.NewReplacer("-", "", "`", "").Replace(strings.TrimSpace(word)))] = true
+		}
+	}
+	return words
+}
+
+// checkWords says which files of scripts and which Go packages are named by a word that
+// nobody explains.
+func checkWords(tree fs.FS, document string) error {
+	text, err := fs.ReadFile(tree, document)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // told already
+	}
+	if err != nil {
+		return err
+	}
+	used, err := namingWords(tree)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	known := glossary(string(text))
+	for _, word := range slices.Sorted(maps.Keys(used)) {
+		one := strings.TrimSuffix(word, "s")
+		if !known[word] && !known[one] && !plainTerms[word] && !plainTerms[one] {
+			problems = append(problems, fmt.Errorf("%s: the word %s is neither in the glossary of %s nor a plain term of words.go",
+				used[word], word, document))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// namingWords returns the words of the names of scripts and packages, each with a name that
+// has it.
+func namingWords(tree fs.FS) (map[string]string, error) {
+	used := map[string]string{}
+	scripts, err := readScripts(tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range slices.Sorted(maps.Keys(scripts)) {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "scripts/"), path.Ext(file))
+		for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '_' }) {
+			used[word] = file
+		}
+	}
+	names, err := readNames(tree)
+	if err != nil {
+		return nil, err
+	}
+	for name := range names.packages {
+		used[name] = "package " + name
+	}
+	return used, nil
+}
