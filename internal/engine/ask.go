@@ -67,8 +67,8 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 	return cutShort
 }
 
-// ends ends the asking, unless it has ended before. Whoever still waits for a late answer
-// need not.
+// ends ends the asking, unless it has ended before. Nobody need wait for a late answer
+// any more.
 func (a *ask) ends(refusal *berth.AcquireError) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -84,8 +84,8 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	return outcomes, unknown
 }
 
-// outcome is what the heartbeat makes of an answer. An end is no news to it: what has ended
-// has left it.
+// outcome is what the heartbeat makes of an answer. An end needs none: a claim that
+// has ended has left the heartbeat.
 func (fx *effects) outcome() heartbeat.Outcome {
 	left := fx.left
 	if left < 0 {
@@ -131,7 +131,7 @@ func (e *Engine) beatFailed(l *heartbeat.Lease, err error) {
 	}
 }
 
-// errLate is what a heartbeat meets whose answer has not come in time.
+// errLate is the error of a heartbeat whose answer has not come in time.
 var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Unavailable: true, Err: errNoAnswer}
 
 // hear takes what an own call that began at start has learned of a claim; seen is what was

@@ -179,10 +179,9 @@ func causeOf(ctx context.Context) error {
 	return errNoAnswer
 }
 
-// turns is a mutex for what takes as long as the network does. Whoever waits for
-// a sync.Mutex is not idle for testing/synctest, so that virtual time would stand
-// still, and the call that it waits for would never come back; whoever waits for a
-// sync.Cond is.
+// turns is a mutex for what takes as long as the network does. A goroutine that waits
+// for a sync.Mutex is not idle for testing/synctest: virtual time would stand still, and the
+// call that it waits for would never return. One that waits for a sync.Cond is idle.
 type turns struct {
 	mu    sync.Mutex // never held for as long as a turn
 	taken bool       // guarded by mu

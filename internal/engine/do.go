@@ -37,10 +37,9 @@ func (h *Hold) Do(ctx context.Context, f func(context.Context) error) (err error
 }
 
 // Outcome is the error of a Do: that of f, err, and why the hold ended before f did,
-// nil where it did not or where f itself has ended it; over says that it has ended. Who
-// looks for an error of package context wants to know whether the caller has left: where
-// it may be the hold's end that f met, err matches none, unless ctx, the caller's, has
-// ended too.
+// nil where it did not or where f itself has ended it; over says that it has ended. An error of
+// package context is to mean that the caller has left: where f may have met the hold's end, the
+// result matches none of them, unless ctx, the caller's, has ended too.
 func Outcome(ctx context.Context, err, ended error, over bool) error {
 	told := ended != nil && errors.Is(err, ended)
 	if over && ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {

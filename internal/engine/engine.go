@@ -190,8 +190,8 @@ func (e *Engine) serve(f func()) {
 
 // prime loads the heartbeat's script, in the background and once, so that the first
 // heartbeats find it. It may only be called from work that counts already. An engine that
-// is closing has none to come: what it would send for them would be given up at once, and
-// with it the connection that rueidis may be making for it, and for others who wait.
+// is closing sends no more of them. It would give the load up at once, and with it the
+// connection that rueidis may be making for others too.
 func (e *Engine) prime() {
 	if e.primed.Load() || e.isClosing() || !e.primed.CompareAndSwap(false, true) {
 		return
@@ -265,8 +265,8 @@ func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 // Now is the engine's clock, for the start of a request.
 func (e *Engine) Now() time.Duration { return e.clock.Now() }
 
-// outdated says whether the node has outlived its time in a swarm: whatever it
-// holds may have been given to others.
+// outdated says whether the node has outlived its time in a swarm: others may have been given
+// what it holds.
 func (e *Engine) outdated() bool {
 	return e.replaced.Load() || e.cfg.Passed != nil && e.cfg.Passed()
 }

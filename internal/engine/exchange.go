@@ -26,8 +26,8 @@ type Exchanged struct {
 // else, in one step. send makes one attempt. It is repeated by Config.Retry while
 // ctx lives. An attempt is never cut short, so Exchange may last for CallTimeout
 // after ctx has ended. It reports whether something was exchanged, for all that is
-// known. A hold of which nobody knows what it is of, because no answer came to an
-// attempt that may run yet, ends with berth.ErrLost and is given back.
+// known. Where no answer came to an attempt that may run yet, nobody knows what the hold is
+// of: the hold ends with berth.ErrLost and is released.
 func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchanged, error)) (bool, error) {
 	if err := h.Err(); err != nil {
 		return false, err

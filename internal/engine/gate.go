@@ -8,12 +8,11 @@ import (
 )
 
 // mostAsking is how many acquires of a client are in flight and have not yet counted as
-// unanswered. It is half of
-// what rueidis queues for a connection before a call blocks, so that releases and
-// renewals, which do not wait here, find room; and it is many enough for a server far
-// away: 512 in 30 ms are 17 000 a second, more than one Redis runs. On a server that
-// takes 1 ms for a script, the last of them has its answer after half a second, well
-// within CallTimeout.
+// unanswered. It is half of what rueidis queues for a connection before a call blocks, so
+// that releases and renewals, which do not wait here, find room. It is enough for a server
+// far away: 512 in 30 ms are 17 000 a second, more than one Redis runs. On a server that takes
+// 1 ms for a script, the last of them has its answer after half a second, well within
+// CallTimeout.
 const mostAsking = 512
 
 // gate bounds the acquires in flight. The others wait in the process, first come,

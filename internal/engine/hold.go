@@ -21,9 +21,9 @@ type Hold struct {
 	cancel context.CancelCauseFunc // guarded by mu: of ctx
 }
 
-// look looks whether a claim's caller can have the handle, and gives it to him. Nothing may be
-// held by an engine that is closed: then the claim is its caller's to give back. Of what has
-// a handle, Close gives back all.
+// look looks whether a claim's caller can have the handle, and gives it to him. A closed
+// engine gives no handle: then the caller has the claim removed. Close releases all claims that
+// have a handle.
 func (e *Engine) look(ctx context.Context, c *Claim) effects {
 	h, ev := &c.handle, &event{kind: evLook, now: e.clock.Now()}
 	h.e, h.c, h.caller, h.waited = e, c, ctx, c.waited(ev.now)
@@ -106,9 +106,9 @@ func (h *Hold) finish(cause error) {
 }
 
 // Err says why the hold ended, nil while it lives. It trusts no timer: after a
-// suspension the clock knows before any timer has fired. The context of a hold of
-// which Err says that it has ended, has ended too: whoever found the end may have
-// recorded it, and not yet have told the context.
+// suspension the clock knows before any timer has fired. Where it says that the hold has ended,
+// the context has ended too: another goroutine may have recorded the end, and not yet have told
+// the context.
 func (h *Hold) Err() error {
 	err := h.at(h.e.clock.Now())
 	if err != nil {

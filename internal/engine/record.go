@@ -30,8 +30,8 @@ type Record struct {
 	Meta        map[string]string
 	Extra       string // what only the primitive reads, "" for none
 
-	// Secret is what a push of the grant proves itself by, "" for none, and where it was
-	// not asked for by Claim.Standing. Who lists claims has no business with it.
+	// Secret is what a push of the grant proves itself by; "" for none, and until
+	// Claim.Standing has drawn it. No listing shows it.
 	Secret string
 }
 

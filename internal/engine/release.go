@@ -10,7 +10,7 @@ import (
 )
 
 // What sends a release, and what does not: Hold.Release, Drop and releaseEnded send that of a hold,
-// Engine.remove that of a claim of which no handle is to be released; all by sendRelease.
+// Engine.remove that of a claim without a handle to release; all by sendRelease.
 // Loosen leaves the handle without a hold to release, and Detach the hold without a handle.
 
 // Release gives the hold back. What the caller holds ends before anything is
@@ -132,8 +132,8 @@ func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 	return parting, err
 }
 
-// remove removes a claim of which no handle is to be released, in whatever state it is.
-// It waits for the claim's call in flight.
+// remove removes a claim without a handle to release, in any state. It waits for the claim's
+// call in flight.
 func (e *Engine) remove(c *Claim) {
 	c.calls.Lock()
 	defer c.calls.Unlock()

@@ -50,13 +50,13 @@ type verdict uint8
 const (
 	sameGrant  verdict = iota // it is of that grant
 	newGrant                  // it is of another one, and nobody has that one's handle
-	otherGrant                // it is of another one: that one was lost
-	unclear                   // it may be older than that one
+	otherGrant                // it is of another one: the grant believed in was lost
+	unclear                   // it may be older than the grant believed in
 )
 
 // judge compares the grant that an answer names with the one that is believed in. A failover
-// may have lost that one, of which a push or an answer told, and the claim may have got
-// another.
+// may have lost that grant, though a push or an answer told of it, and the claim may have got
+// another one since.
 func (m *machine) judge(ev event) verdict {
 	switch {
 	case ev.gift == m.grant.gift:

@@ -25,7 +25,7 @@ const (
 	// to all of a flush, which may come with the last one, do not come too late. Those
 	// who have very short leases therefore share little.
 	shareOfABatch = 3 * time.Millisecond
-	// crowd is how many batches may be in flight without that anybody waits.
+	// crowd is how many batches may be in flight before others wait for answers.
 	crowd = 4 * mostInAFlush
 )
 
@@ -41,8 +41,8 @@ func (f *flush) full(t track, size int) bool {
 // While a crowd is in flight it waits for answers, but no longer than it may: until the
 // engine is behind the pace that renews all leases in a third of their length. If all that
 // is due after a pause of the machine were sent at once, the server could answer the last
-// of it so late that it would be sent again, and would have even more to do. And of what is
-// never answered, the others' turns do not depend.
+// of it so late that it would be sent again, and would have even more to do. A batch
+// that is never answered holds up no others.
 func (e *Engine) departure() time.Duration {
 	ln, ok := e.ready.first()
 	if !ok {
@@ -55,9 +55,9 @@ func (e *Engine) departure() time.Duration {
 	return at
 }
 
-// depart sends what is due now. What goes along comes after it in the order, and is looked
-// for no further than to the first lane that may not go yet, or whose pace nothing goes at:
-// behind it may be others, but to find them would cost a walk through all lanes.
+// depart sends what is due now, and the lanes behind it in the order that may go along. It stops
+// at the first lane that may not go yet, or at whose pace nothing goes: there may be others behind
+// that one, but to find them would cost a walk through all lanes.
 //
 // It is called with mu held.
 func (e *Engine) depart(now time.Duration) {

@@ -42,8 +42,8 @@
 // A batch counts as unanswered after a sixth of its shortest lease, or after
 // Config.Timeout. Its leases are sent again, as those of a batch that fails: after a
 // thirtieth of the lease, then after twice as long each time, up to a sixth, until
-// the local deadlines pass. The answer may still come, until the lease would be over
-// that it gives. It counts then as if it had come in time, from the start of its own
+// the local deadlines pass. The answer may still come, until the lease that it
+// gives would be over. It counts then as if it had come in time, from the start of its own
 // batch, unless something newer is known: the answer to a later batch, or an Update
 // of the deadline.
 package heartbeat
@@ -63,7 +63,7 @@ var (
 	ErrDeadline = errors.New("heartbeat: the deadline has passed")
 	// ErrLimit ends a hold whose limit has passed, which renewals never move.
 	ErrLimit = errors.New("heartbeat: the limit has passed")
-	// ErrNoAnswer is what a batch failed with that counts as unanswered.
+	// ErrNoAnswer is the error of a batch that counts as unanswered.
 	ErrNoAnswer = errors.New("heartbeat: no answer in time")
 )
 
@@ -152,9 +152,9 @@ func Margin(lease time.Duration) time.Duration {
 	return 2*time.Millisecond + lease/100
 }
 
-// Deadline returns the local deadline of a lease of which left was left when
-// the server answered a call that was sent at start; of a call in attempts, the attempt that
-// was answered. It is 0, for none, when left is berth.Forever or as good as that.
+// Deadline returns the local deadline of a lease that lasts for left from when the server
+// answers. start is when the call was sent; of a call in attempts, the attempt that was answered.
+// It is 0, for none, when left is berth.Forever or as good as that.
 func Deadline(start, left, lease time.Duration) time.Duration {
 	if left >= never-start {
 		return 0

@@ -142,7 +142,7 @@ func (e *Engine) reorder(l *Lease) {
 	}
 }
 
-// queue puts a lease where when it is due, and its pace, say that it belongs.
+// queue puts a lease where it belongs by its pace, and by when it is due.
 func (e *Engine) queue(l *Lease) {
 	if trackOf(l.key, l.spec.pace()) != l.lane.track {
 		e.leave(l)
@@ -162,8 +162,8 @@ func (e *Engine) kick(ln *lane, now time.Duration) {
 	e.place(ln)
 }
 
-// place puts a lane where it belongs after its leases, or when they are due, or
-// what is in flight, have changed.
+// place puts a lane where it belongs after a change of its leases, of when they are due, or of
+// what is in flight.
 func (e *Engine) place(ln *lane) {
 	ln.at = ln.next(e.size)
 	if ln.at == never {

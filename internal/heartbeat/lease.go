@@ -32,10 +32,10 @@ type Lease struct {
 	hurried bool
 	fails   uint8 // how many beats failed since the last that did not
 	// epoch counts how often the lease was added, removed or over. A batch or
-	// a callback that began under another one is none of its business.
+	// a callback of an earlier epoch no longer counts.
 	epoch uint32
 	// changes counts how often Update moved the deadline, or a beat had to lower
-	// it. An answer to a batch that began before one of these moves it no more.
+	// it. An answer to a batch that began before such a change moves it no more.
 	changes uint32
 	key     string // of the last Add
 	lane    *lane  // nil while pending or not registered
@@ -179,8 +179,8 @@ func (l *Lease) nextDue(start time.Duration, early float64) time.Duration {
 	return start + interval - time.Duration(early*float64(interval))
 }
 
-// soonAgain is the longest lease by which the pause after a failed beat is reckoned: a longer
-// one may have been asked about for a push that was lost, and waits for the answer.
+// soonAgain bounds the lease by which the pause after a failed beat is reckoned: a push may have
+// been lost, so that the caller of a longer lease waits for the beat's answer.
 const soonAgain = 30 * time.Second
 
 // failed counts a failed beat and returns the pause before the next.

@@ -55,8 +55,8 @@ func (s *Calls) Sweep(ctx context.Context, name string) (engine.NextDeadline, er
 	return next, err
 }
 
-// SweepAll drops what has expired, however much it is, and returns how much that
-// was, also beside an error. Calls are repeated by Config.Retry.
+// SweepAll drops all that has expired, and returns how much that was, beside an error
+// too. Calls are repeated by Config.Retry.
 func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
 	for all, look := 0, lookAtAll; ; look = lookOn {
 		dropped, next, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)

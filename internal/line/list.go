@@ -21,8 +21,8 @@ const pageSize = 100
 // Berth's. Listings go on after it.
 var ErrDamaged = errors.New("damaged")
 
-// idForm is what all ids of claims and nodes match. Nothing else that is stored as
-// one is passed on: who prints an id relies on it.
+// idForm matches all ids of claims and nodes. A stored id that does not match is not passed
+// on: code that prints ids relies on that.
 var idForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
 
 // readRecord reads the record of a claim that a listing has found.

@@ -25,8 +25,8 @@ func Text(r *engine.Record) string {
 	return string(appendTerms(b, r))
 }
 
-// FixedTerms are the part of the record that scripts hand on, and change only where an entry takes over
-// the terms of the outermost one.
+// FixedTerms are the part of the record that scripts hand on. They change it only where an entry
+// takes over the terms of the outermost one.
 func FixedTerms(r *engine.Record) string { return string(appendTerms(make([]byte, 0, 96), r)) }
 
 func appendTerms(b []byte, r *engine.Record) []byte {
@@ -49,8 +49,8 @@ func appendTerms(b []byte, r *engine.Record) []byte {
 	return b
 }
 
-// ParseRecord reads what Text, or a script, wrote, but for the secret: who lists claims has
-// no business with it.
+// ParseRecord reads what Text, or a script, wrote, but for the secret, which no
+// listing shows.
 func ParseRecord(text string) (engine.Record, error) {
 	phase, rest, _ := strings.Cut(text, " ")
 	node, rest, _ := strings.Cut(rest, " ")

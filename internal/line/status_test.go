@@ -191,7 +191,7 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
 	raw := source(t, "line/restore.lua")
-	comment := regexp.MustCompile(`(?s)what it is now:\n-- (.*?); and until`).FindStringSubmatch(raw)
+	comment := regexp.MustCompile(`(?s)what the claim is now:\n-- (.*?); the end`).FindStringSubmatch(raw)
 	require.NotNil(t, comment)
 	words := strings.Split(strings.ReplaceAll(comment[1], " or ", ", "), ", ")
 	// What is not known is put back, so no claim stays unknown.

@@ -18,7 +18,7 @@ const (
 	// fatFor is how long a name is not asked for by the script of thin names after that
 	// has said that it is fat, or held.
 	fatFor = 10 * time.Second
-	// namesKept is of how many names a node keeps what it knows.
+	// namesKept is how many names a node remembers.
 	namesKept = 4096
 )
 

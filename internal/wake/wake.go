@@ -1,8 +1,8 @@
 // Package wake delivers the wake-ups that scripts publish for a node: one
 // subscription per node, made when the node first has to wait.
 //
-// A wake-up may be lost, late or false; whoever receives one must not rest
-// anything on it that only an answered call of its own may decide.
+// A wake-up may be lost, late or false; its receiver must not decide by
+// it what only an answered call of its own may decide.
 package wake
 
 import (

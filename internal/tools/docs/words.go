@@ -15,7 +15,7 @@ import (
 // "Words" of docs/architecture.md, or by plain terms of the field:
 var plainTerms = termsOf(
 	// What every lock, lease and queue has done to it.
-	"acquire admit enter reenter reentered expire extend force notify renew renewal replay requeue resize resume",
+	"acquire admit reenter reentered expire extend force notify renew renewal replay requeue resize resume",
 	// What is done to records.
 	"add batch bind check clear count describe expect fetch forget inspect load lookup open pick publish",
 	"recount refresh remove replace reply save settle swap take touch",
@@ -24,8 +24,8 @@ var plainTerms = termsOf(
 	// What time and order say of it.
 	"dead due earliest first leave live now outdated remaining waiter",
 	// What programs and their tests have; and this one.
-	"allocator berth caller clock demo embedded engine fast harness heartbeat history job link lock main model observe pool",
-	"probe report row script server setting supervise",
+	"allocator berth caller clock demo embedded engine fast harness heartbeat history job link lock model observe pool",
+	"probe report row script server supervise",
 	// What proves a system of many machines, and what compares it with others.
 	"checker conformance contender integration rolling torture",
 )

@@ -56,8 +56,11 @@ func TestEachPlainTermIsNeeded(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/architecture.md")
 	require.NoError(t, err)
 	known := glossary(string(text))
+	var idle []string
 	for term := range plainTerms {
-		require.True(t, used[term] != "" || used[term+"s"] != "", "%s: no name has it", term)
-		require.False(t, known[term], "%s: the glossary explains it", term)
+		if known[term] || used[term] == "" && used[term+"s"] == "" {
+			idle = append(idle, term)
+		}
 	}
+	require.Empty(t, idle, "no name has them, or the glossary explains them")
 }
