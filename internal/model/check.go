@@ -209,8 +209,8 @@ func (m *machine) unserved(v *view) (idle bool, since int64) {
 	if len(line) == 0 || v.records[line[0]].Weight > m.capacity-v.used(v.now) {
 		return false, 0
 	}
-	for _, band := range []map[string]int64{v.holds, v.alive} {
-		for _, deadline := range band {
+	for _, deadlines := range []map[string]int64{v.holds, v.alive} {
+		for _, deadline := range deadlines {
 			if deadline <= v.now {
 				since = max(since, deadline)
 			}

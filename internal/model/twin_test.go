@@ -210,9 +210,9 @@ func trimmed(t require.TestingT, reply any) []any {
 // holds: how many are ahead of it, how soon a hold or the first in line ends (ms), and 1 if the
 // first in line is the node's.
 func (w *world) nextDeadline(t require.TestingT, claim, node, place string) []any {
-	const band = 1 << 44
+	const width = 1 << 44
 	var waiting []string
-	next := int64(band - 1)
+	next := int64(width - 1)
 	members, ok := w.do(t, "ZRANGE", w.line, "0", "-1", "WITHSCORES").([]any)
 	require.True(t, ok)
 	for i := 0; i < len(members); i += 2 {
@@ -220,7 +220,7 @@ func (w *world) nextDeadline(t require.TestingT, claim, node, place string) []an
 		score, err := strconv.ParseInt(fmt.Sprint(members[i+1]), 10, 64)
 		require.NoError(t, err)
 		if strings.HasPrefix(member, "h:") {
-			next = min(next, score-band)
+			next = min(next, score-width)
 		} else if score < 512 {
 			waiting = append(waiting, fmt.Sprintf("%03d %s", score, member))
 		}

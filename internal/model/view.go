@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// width is that of a band of scores, forever the score of a hold without
+	// width is that of a range of scores, forever the score of a hold without
 	// end: see scripts/state/score.lua.
 	width   = int64(1) << 44
 	forever = width - 1
@@ -225,8 +225,8 @@ func (v *view) whole(t TB, linger int64) {
 	}
 	same(t, "forever and the holds without end", v.state["forever"], endless)
 	same(t, "due and the earliest end of a hold", v.state["due"], due)
-	for _, band := range []map[string]int64{v.holds, v.alive, v.tombs} {
-		for _, deadline := range band {
+	for _, deadlines := range []map[string]int64{v.holds, v.alive, v.tombs} {
+		for _, deadline := range deadlines {
 			if deadline != forever {
 				furthest = max(furthest, deadline)
 			}

@@ -79,7 +79,7 @@ func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
 			require.Greater(t, l.Fence(), outer.Fence())
 			w.unlock(l)
 			w.idle(door)
-			require.Empty(t, w.look(door).stem)
+			require.Empty(t, w.look(door).group)
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 type view struct {
 	now     int64            // ms
 	state   map[string]int64 // the scalars
-	stem    string           // of a lock whose owner has entered more than once
+	group   string           // of a lock whose owner has entered more than once
 	records map[string]engine.Record
 	stones  map[string]string // what tombstones say
 	holds   map[string]int64  // deadline, ms
@@ -38,7 +38,7 @@ type view struct {
 	bindings  map[string]int64  // when a binding ends, ms
 }
 
-// look reads it all. The line's bands are those of scripts/state/score.lua.
+// look reads it all. The line's ranges are those of scripts/state/score.lua.
 func (w *world) look(name string) view {
 	w.Helper()
 	const script = `
@@ -90,7 +90,7 @@ func (v *view) field(w *world, field, value string) {
 	var err error
 	switch {
 	case field == "stem":
-		v.stem = value
+		v.group = value
 	case field == "v":
 		var counts map[string]int64
 		counts, err = testkit.Counts(value)
@@ -134,16 +134,16 @@ func (v *view) member(w *world, member, score string) {
 		v.places[claim] = fmt.Sprintf("%03.f %s", at, place)
 		return
 	}
-	type band struct {
+	type scoreRange struct {
 		into map[string]int64
 		from int64
 	}
-	bands := map[string]band{"h": {v.holds, width}, "t": {v.tombs, 260 * width}}
+	ranges := map[string]scoreRange{"h": {v.holds, width}, "t": {v.tombs, 260 * width}}
 	if w.kind == keyspace.Pool {
-		bands["e"], bands["x"], bands["u"] = band{v.rests, 262 * width}, band{v.ends, 264 * width}, band{v.bindings, 266 * width}
+		ranges["e"], ranges["x"], ranges["u"] = scoreRange{v.rests, 262 * width}, scoreRange{v.ends, 264 * width}, scoreRange{v.bindings, 266 * width}
 	}
 	letter, claim, _ := strings.Cut(member, ":")
-	into, ok := bands[letter]
+	into, ok := ranges[letter]
 	require.True(w, ok, "the line has %q", member)
 	into.into[claim] = int64(at) - into.from
 }

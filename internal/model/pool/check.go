@@ -18,7 +18,7 @@ type view struct {
 	values, line                 map[string]int64
 }
 
-// width is that of a band of the line; see scripts/state/score.lua.
+// width is that of a range of scores; see scripts/state/score.lua.
 const width = int64(1) << 44
 
 func (d *driver) look(t *rapid.T) view {

@@ -226,8 +226,8 @@ func (m *model) handOff() {
 	}
 }
 
-// lengthen is an own call of a holder.
-func (m *model) lengthen(c *claim, mode string) {
+// renewHold is an own call of a holder.
+func (m *model) renewHold(c *claim, mode string) {
 	starts := c.phase == 'g'
 	if starts {
 		c.phase = 'h'

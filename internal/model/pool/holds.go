@@ -104,7 +104,7 @@ func (d *driver) calls(t *rapid.T, node, mode string, of ...*claim) {
 		case c.node != node:
 			want = append(want, "taken", 0, 0)
 		case c.deadline > d.now:
-			d.lengthen(c, mode)
+			d.renewHold(c, mode)
 			want = append(want, "held", d.remaining(c), c.fence)
 		case c.alive > d.now:
 			c.alive, waits = d.now+c.wait, true
@@ -139,7 +139,7 @@ func (d *driver) resume(t *rapid.T) {
 		d.same(t, "resume", &r, "attached", nil, nil, nil, c.resource)
 	default:
 		c.node, c.phase = to, 'h'
-		d.lengthen(c, "beat")
+		d.renewHold(c, "beat")
 		d.same(t, "resume", &r, "resumed", nil, nil, nil, c.resource)
 	}
 }

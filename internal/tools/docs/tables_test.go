@@ -7,17 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const bandScript = `--- @include "state/int"
+const scoreScript = `--- @include "state/int"
 -- The score ranges:
 --   letter claim
 --   h:<claim>  a hold: its deadline, or
---              band_end without one | none
+--              score_end without one | none
 -- In a pool
 --     also:
---   e:<key>    band_rest + its end
+--   e:<key>    score_rest + its end
 -- No member is twice.
-local band_end = 17592186044415
-local band_rest = 262 * 17592186044416 -- far
+local score_end = 17592186044415
+local score_rest = 262 * 17592186044416 -- far
 
 -- place is something else:
 --   other  is not read
@@ -27,7 +27,7 @@ local function place() end
 func tableTree(document string) fstest.MapFS {
 	return fstest.MapFS{
 		"docs/keys.md":            {Data: []byte(document)},
-		"scripts/state/score.lua": {Data: []byte(bandScript)},
+		"scripts/state/score.lua": {Data: []byte(scoreScript)},
 		"scripts/state/bare.lua":  {Data: []byte("-- bare has no rows.\nlocal function bare() end\n")},
 	}
 }
