@@ -12,7 +12,7 @@ import (
 )
 
 // A script, a fragment and a Go package are named by words of the glossary, the section
-// "Words" of docs/architecture.md, or by plain terms of the field:
+// "Words" of docs/architecture.md, or by these plain terms of the field.
 var plainTerms = termsOf(
 	// What every lock, lease and queue has done to it.
 	"acquire admit reenter reentered expire extend force notify renew renewal replay requeue resize resume",
