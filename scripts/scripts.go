@@ -1,6 +1,42 @@
 // Package scripts holds the Lua of all kinds. What a script does, takes
-// and answers is in its header; docs/keys-and-scripts.md lists them all. The
+// and answers is in its header; docs/generated/scripts.md lists them all. The
 // package is no part of what compatibility covers.
+//
+// # What a kind brings
+//
+// The verbs of the folder line call these names, and each file in the folder
+// kind defines all of them. A name that a kind does not need is false, but for kind_open,
+// kind_full, kind_next, kind_refused, kind_renew, kind_spare and kind_weighs, which every kind has:
+//
+//	kind_open(keys, linger, channel, name, ...)   Returns the run, the state, and the claim's record as text. The scripts call it
+//	kind_fresh(at)                                Removes what an older state of a name that begins has left behind
+//	kind_save(st)                                 Returns the text of the field pool
+//	kind_thin                                     Whether names have a thin form
+//	kind_spare                                    How much of its budget an acquire keeps for its own kind_next
+//	kind_refuse(st, ask)                          Returns a reply if the claim is refused before anything is written
+//	kind_full(at, st, r)                          Returns whether something expired may be in the way
+//	kind_enter(at, st, ask, holds, swept, more)   Answers a claim that names an owner: reply, fields to save, furthest; or nil. With holds the claim holds already
+//	kind_place(lane, ticket, at, ask)             Returns the lane and the place. False: by the ticket
+//	kind_next(at, st, budget, arrival)            Returns the first in line: claim, record, and what it gets, false for nothing
+//	kind_heavy(st, r)                             Returns whether the claim will never fit
+//	kind_refused(st, r, swept, more)              Returns the reply to a claim that only tries and gets nothing
+//	kind_deal(at, st, claim, what)                Gives what kind_next returned. Returns extra, and the field that keeps it
+//	kind_setting(st)                              Returns the setting. False: the capacity
+//	kind_hold(at, st, claim)                      Returns the record of a hold with its deadline, or nil
+//	kind_renew(at, st, claim, r, mode, m)         Takes an own call: changes the record, and moves the deadline in m
+//	kind_deadlines(at, st, m)                     Moves what follows the own calls of a run
+//	kind_left(at, st, claim)                      Returns how long the holder may believe in the hold (ms, -1 = no end)
+//	kind_extras(at, calls)                        Returns a text for each own call, for the end of the reply
+//	kind_leave(at, st, claim, r, deadline, wish)  Takes back what a leaving claim had. Returns extra, fields to save, sooner
+//	kind_remove(at, st, claim, r, wish)           Has the rest go on after a hold was ended. Returns the same, and whether all the rest has expired
+//	kind_weighs                                   Whether an end by force makes the counts anew
+//	kind_expire(at, st, claim, r, deadline)       Takes back what an expired hold had. Returns sooner
+//	kind_due(at, st, budget)                      Drops what else ends by time
+//	kind_moment(at)                               Returns the earliest end that frees something, holds aside (ms)
+//	kind_tell(at, st, reply)                      Adds to the reply of a sweep. Returns whether it has written
+//
+// In a kind's file the constants come first. line/head and line/lengthen are included right above
+// the function that needs each, because what they call has to stand before them.
 package scripts
 
 import "embed"

@@ -63,8 +63,7 @@ type rule func(m *machine, ev event) effects
 // nothing there.
 type table [eventKinds][phases]rule
 
-// course is the table of every claim. docs/architecture.md shows it, and a test compares
-// the two.
+// course is the table of every claim. `make docs` shows it in docs/generated.
 var course = table{
 	evAsk:           {asking: sends},
 	evQueued:        {asking: joins, ended: tellsLine},

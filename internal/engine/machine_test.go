@@ -1,20 +1,15 @@
 package engine
 
 import (
-	"flag"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestHistoriesOfAClaim(t *testing.T) {
@@ -121,68 +116,11 @@ func (r rule) name() string {
 	return full[strings.LastIndex(full, ".")+1:]
 }
 
-var update = flag.Bool("update", false, "write the table of a claim into docs/architecture.md")
-
-func TestTheDocumentShowsTheTable(t *testing.T) {
-	const file, begin, end = "../../docs/architecture.md", "<!-- the table of a claim -->\n", "<!-- end of the table -->\n"
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	before, rest, begins := strings.Cut(string(text), begin)
-	shown, after, ends := strings.Cut(rest, end)
-	require.True(t, begins && ends, "the document has a place for the table")
-	if want := tableText(); *update {
-		require.NoError(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o600))
-	} else {
-		require.Equal(t, want, shown, "go test ./internal/engine -run TestTheDocumentShowsTheTable -update writes it")
-	}
-}
-
-// tableText is the table as Markdown, and what its rules do.
-func tableText() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "\n| event | | %s |\n|%s\n", strings.Join(phaseNames[:phases], " | "), strings.Repeat("---|", int(phases)+2))
-	for k := range eventKinds {
-		fmt.Fprintf(&text, "| %s | %s |", kindNames[k], kindTexts[k])
-		for _, r := range course[k] {
-			if r != nil {
-				text.WriteString(" " + words(r.name()))
-			}
-			text.WriteString(" |")
-		}
-		text.WriteString("\n")
-	}
-	text.WriteString("\n")
-	texts, told := ruleTexts(), make(map[string]bool)
-	for k := range eventKinds {
-		for _, r := range course[k] {
-			if name := r.name(); r != nil && !told[name] {
-				told[name] = true
-				does, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(texts[name], name+" "), "\n", " "), ". ")
-				fmt.Fprintf(&text, "- **%s** %s.\n", words(name), strings.TrimRight(does, " ."))
-			}
-		}
-	}
-	return text.String() + "\n"
-}
-
-// ruleTexts are the comments of the rules' functions.
-func ruleTexts() map[string]string {
-	texts := make(map[string]string)
-	for _, file := range []string{"rules_wait.go", "rules_hold.go", "rules_end.go", "silence.go"} {
-		for _, decl := range parsed(file).Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
-				texts[f.Name.Name] = f.Doc.Text()
-			}
-		}
-	}
-	return texts
-}
-
-// The constants in machine.go and state.go, which only tests and docs want to know by name.
+// The constants in machine.go and state.go, which only tests want to know by name.
 var (
-	kindNames, kindTexts = constants("machine.go", "eventKind", "ev")
-	phaseNames, _        = constants("machine.go", "phase", "")
-	actionNames, _       = constants("state.go", "action", "do")
+	kindNames   = constants("machine.go", "eventKind", "ev")
+	phaseNames  = constants("machine.go", "phase", "")
+	actionNames = constants("state.go", "action", "do")
 )
 
 func kindNamed(name string) eventKind {
@@ -193,9 +131,8 @@ func kindNamed(name string) eventKind {
 	return eventKind(i)
 }
 
-// constants are the names of a type's constants in a file, without a prefix, as words, and
-// what their comments say.
-func constants(file, of, prefix string) (names, texts []string) {
+// constants are the names of a type's constants in a file, without a prefix, as words.
+func constants(file, of, prefix string) (names []string) {
 	for _, decl := range parsed(file).Decls {
 		block, ok := decl.(*ast.GenDecl)
 		if !ok || block.Tok != token.CONST {
@@ -208,10 +145,9 @@ func constants(file, of, prefix string) (names, texts []string) {
 		for _, spec := range block.Specs {
 			value := spec.(*ast.ValueSpec)
 			names = append(names, words(strings.TrimPrefix(value.Names[0].Name, prefix)))
-			texts = append(texts, strings.TrimSpace(value.Comment.Text()))
 		}
 	}
-	return names, texts
+	return names
 }
 
 func parsed(file string) *ast.File {

@@ -9,7 +9,7 @@ import (
 )
 
 // Everything that happens is one event to one observer: count it, log it, trace
-// it. docs/events.md lists the kinds.
+// it. docs/generated/events.md lists the kinds.
 func ExampleConfig_observer() {
 	pools, done := open(allocator.Config{
 		Observer: observe.Func(func(e observe.Event) {

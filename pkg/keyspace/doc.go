@@ -11,7 +11,21 @@
 // The braces are the hash tag of Redis Cluster: only what stands between them
 // is hashed, so all keys of a name lie in one slot, and one script may use
 // them all. Semaphore, lock, pool and guard of one name share a slot, too, but
-// no key.
+// no key. These are all keys and channels, with the type of each key:
+//
+//	<namespace>:sem:{<name>}:state      string or hash  a semaphore: its thin form, or its values and a record of each claim
+//	<namespace>:sem:{<name>}:line       sorted set      of a fat semaphore: its deadlines and places
+//	<namespace>:lock:{<name>}:state     string or hash  the same of a lock
+//	<namespace>:lock:{<name>}:line      sorted set      the same of a lock
+//	<namespace>:pool:{<name>}:state     hash            the same of a pool, and its counts
+//	<namespace>:pool:{<name>}:line      sorted set      the same of a pool, and when rests, resources and bindings end
+//	<namespace>:pool:{<name>}:items     hash            what is known of each resource
+//	<namespace>:pool:{<name>}:free      hash            the links of the list of free resources
+//	<namespace>:pool:{<name>}:bindings  hash            which names are bound to which resources
+//	<namespace>:fence:{<name>}:state    hash            the field fence: the greatest fence that a guard has admitted
+//	<namespace>:swarm:{nodes}:state     hash            a record of each node of the swarm
+//	<namespace>:swarm:{nodes}:probes    sorted set      when each node is dead, and which are condemned
+//	<namespace>:wake:<node>             channel         messages for a node
 //
 // No string of a user reaches a key unchecked: [New] checks the namespace, and
 // whoever calls [Space.Key] has checked the name with [CheckName] before.

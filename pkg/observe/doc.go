@@ -16,6 +16,6 @@
 // The names that users contend for are without number, so do not make them
 // labels of a metric: map them to a few words first.
 //
-// docs/events.md lists all kinds in one table, with the primitives that send
+// docs/generated/events.md lists all kinds in one table, with the primitives that send
 // each of them today. It is generated from the comments of this package.
 package observe

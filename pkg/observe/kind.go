@@ -4,7 +4,7 @@ package observe
 //
 // Every comment below ends with the fields that a kind fills beside those that
 // all events have, and with the level of its log line. Those of a claim also
-// have Claim, Owner and Attrs. The comments are what docs/events.md is made of,
+// have Claim, Owner and Attrs. The comments are what docs/generated/events.md is made of,
 // and a test reads them: keep their form.
 type Kind string
 

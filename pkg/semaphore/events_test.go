@@ -17,11 +17,11 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// promised are the kinds that docs/events.md says a semaphore sends, and the
+// promised are the kinds that docs/generated/events.md says a semaphore sends, and the
 // fields that each fills.
 func promised(t *testing.T) map[observe.Kind][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/events.md")
+	text, err := os.ReadFile("../../docs/generated/events.md")
 	require.NoError(t, err)
 	kinds := make(map[observe.Kind][]string)
 	for line := range strings.Lines(string(text)) {

@@ -3,6 +3,7 @@
 -- A binding is the field b<name> of a pool's bindings:
 --   ends      when it ends (ms), score_forever = never
 --   resource  any bytes, up to the end
+-- Beside them the bindings have a field v, so that the hash is never empty.
 
 -- binding_parse returns the end (ms) and the resource, or nil.
 local function binding_parse(text)

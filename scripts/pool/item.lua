@@ -9,6 +9,7 @@
 --   leaving  1: it leaves when its last holder gives it back
 --   count    how many claims hold it, and those claims
 --   reason   why it rests, or will: any bytes, up to the end
+-- Beside them the items have a field v, which is 1, so that the hash is never empty.
 
 -- What the plain cases read of one that neither rests nor will: what stands before its count, max,
 -- expiry, gen, its count, its claims, each with a space behind it. And what they write.

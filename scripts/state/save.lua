@@ -4,6 +4,19 @@
 --- @include "state/values"
 --- @include "line/earliest"
 --- @include "state/slim"
+-- The fields of the state of a fat name
+--   v          the values, see state/values
+--   c:<claim>  the claim's record, see state/record, or its tombstone: !gone where the claim left
+--              while an acquire was unanswered, !released where it was ended by force; a tombstone
+--              is forgotten after 60 s
+--   stem       of a lock whose owner has entered again, or extended: see owner/group
+--   pool       of a pool: its counts, see pool/counts
+--   r:<claim>  of a pool: the resource that the claim holds
+--   replace    of a pool: the id of the call that began the last Replace, so that a repeated call
+--              begins no other
+--   refresh    of a pool: when somebody may ask the Source next (ms), and the id of the turn that
+--              says so
+
 -- save writes the values of a fat name, with what else is to be written in its state (field,
 -- value, ...), and keeps one expiry on all keys of the name. furthest is the furthest deadline
 -- that this run has set (ms), nil for none.

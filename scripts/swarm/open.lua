@@ -1,7 +1,7 @@
 --- @include "state/score"
 --- @include "state/now"
 -- open_swarm gathers what the scripts of a swarm need: its keys, the server's time
--- (ms) and where the bands of its scores begin. Where a newer release of Berth
+-- (ms) and where its score ranges begin. Where a newer release of Berth
 -- has written the state, it returns that release's format as well, and the
 -- script must not write. The scores of probes are
 --   p:<node>  of a node that probes: when it is dead, its last probe + its limit (ms)

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// SmallestUser makes a user on the server with the rules that docs/operations.md
+// SmallestUser makes a user on the server with the rules that docs/generated/acl.md
 // gives as the smallest, written for this namespace, and with the rules that are
 // added to it. It returns what makes a client log in as that user. The server must be
 // private.
@@ -34,7 +34,7 @@ func (s *Server) SmallestUser(t testing.TB, namespace string, more ...string) fu
 	return func(o *rueidis.ClientOption) { o.Username, o.Password = user, password }
 }
 
-// documentedACL is the line between its markers in docs/operations.md.
+// documentedACL is the line of docs/generated/acl.md.
 func documentedACL(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -42,19 +42,17 @@ func documentedACL(t testing.TB) string {
 		t.Fatal(err)
 	}
 	for ; ; dir = filepath.Dir(dir) {
-		text, err := os.ReadFile(filepath.Join(dir, "docs", "operations.md"))
+		text, err := os.ReadFile(filepath.Join(dir, "docs", "generated", "acl.md"))
 		if err == nil {
-			_, rest, _ := strings.Cut(string(text), "<!-- begin smallest ACL")
-			block, _, _ := strings.Cut(rest, "<!-- end smallest ACL")
-			for line := range strings.Lines(block) {
+			for line := range strings.Lines(string(text)) {
 				if strings.HasPrefix(line, "user ") {
 					return strings.TrimSpace(line)
 				}
 			}
-			t.Fatalf("docs/operations.md does not give the smallest ACL: run `make docs`")
+			t.Fatalf("docs/generated/acl.md does not give the smallest ACL: run `make docs`")
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("no docs/operations.md above the test's folder")
+			t.Fatal("no docs/generated/acl.md above the test's folder")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,121 +12,86 @@ import (
 	"strings"
 )
 
-// The table of docs/architecture.md says what the machine asks of a kind. Its lines are
-//
-//	| `kind_heavy(st, r)` | whether the claim never fits | by its weight | `false` | `false` |
-//
-// under a head that names the kinds: its third cell and those behind it.
+// asked is where a comment says what the line asks of a kind, a row a name.
+const asked = "scripts/scripts.go"
+
+// What a kind's file has under a name is a function, with a comment above it that begins
+// with the name, or a value, which a comment may follow.
 var (
 	kindName     = regexp.MustCompile(`\bkind_[a-z]+\b`)
 	kindFunction = regexp.MustCompile(`(?m)^local function (kind_[a-z]+)\(([^)]*)\)`)
-	kindValue    = regexp.MustCompile(`(?m)^local (kind_[a-z]+) = ([^\s]+)`)
-	kindCell     = regexp.MustCompile("^`(kind_[a-z]+)(?:\\(([^)]*)\\))?`$")
-	literal      = regexp.MustCompile(`^(true|false|\d+)$`)
+	kindValue    = regexp.MustCompile(`(?m)^local (kind_[a-z]+) = (\S+)(?: -- (.*))?$`)
+	kindComment  = regexp.MustCompile(`(?m)^-- (kind_[a-z]+): ((?:.*\n-- )*.*)\nlocal `)
+	kindAsked    = regexp.MustCompile(`(?m)^//\t((kind_[a-z]+)(\([^)]*\))?) {2,}(\S.*)$`)
 )
 
-// kindRow is a line of the table: a name, its arguments, nil for a constant, and what each
-// kind does.
+// kindRow is a name for which the line asks: its arguments, nil for a value, what it does,
+// and what each kind has under it.
 type kindRow struct {
-	name  string
-	args  []string
-	kinds map[string]string
+	call, does string
+	args       []string
+	kinds      map[string]string
 }
 
-// checkKinds compares the table with the files of scripts/kind, and with what the scripts
-// use.
-func checkKinds(tree fs.FS, document string) error {
-	text, err := fs.ReadFile(tree, document)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // told already
-	}
-	if err != nil {
-		return err
-	}
+// kindsPage has the table of what the line asks of a kind, and what each kind answers. Its
+// errors are names that a kind lacks, that nobody asks for or explains, and other arguments.
+func kindsPage(tree fs.FS) (page, error) {
+	p := page{name: "kinds", title: "What the line asks of a kind"}
 	scripts, err := readScripts(tree)
 	if err != nil {
-		return err
+		return p, err
 	}
-	rows, kinds := kindTable(string(text))
+	source, err := fs.ReadFile(tree, asked)
+	if err != nil {
+		return p, err
+	}
+	rows, order := map[string]*kindRow{}, []string{}
+	for _, match := range kindAsked.FindAllStringSubmatch(string(source), -1) {
+		row := &kindRow{call: match[1], does: match[4], kinds: map[string]string{}}
+		if match[3] != "" {
+			row.args = splitArgs(strings.Trim(match[3], "()"))
+		}
+		rows[match[2]] = row
+		order = append(order, match[2])
+	}
 	var problems []error
-	tell := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf(document+": "+format, args...))
-	}
-	asked := map[string]bool{}
+	var kinds []string
+	used := map[string]bool{}
 	for _, file := range slices.Sorted(maps.Keys(scripts)) {
+		isKind := path.Dir(file) == "scripts/kind"
 		names := slices.Sorted(slices.Values(kindName.FindAllString(scripts[file], -1)))
 		for _, name := range slices.Compact(names) {
 			if rows[name] == nil {
-				tell("the table of kinds lacks %s, which %s names", name, file)
+				problems = append(problems, fmt.Errorf("%s lacks %s, which %s names", asked, name, file))
 			}
-			asked[name] = asked[name] || path.Dir(file) != "scripts/kind"
+			used[name] = used[name] || !isKind
+		}
+		if !isKind {
+			continue
 		}
 		kind := strings.TrimSuffix(path.Base(file), ".lua")
-		if path.Dir(file) != "scripts/kind" {
-			continue
-		}
-		if !slices.Contains(kinds, kind) {
-			tell("the table of kinds has no column for %s", kind)
-			continue
-		}
-		for _, problem := range compareKind(rows, kind, scripts[file]) {
-			tell("%s: %s", file, problem)
+		kinds = append(kinds, kind)
+		for _, problem := range readKind(rows, kind, scripts[file]) {
+			problems = append(problems, fmt.Errorf("%s: %s", file, problem))
 		}
 	}
-	for _, kind := range kinds {
-		if scripts["scripts/kind/"+kind+".lua"] == "" {
-			tell("the table of kinds has a column for %s, which is no kind", kind)
+	var b strings.Builder
+	b.WriteString("Each file of `scripts/kind` defines these names, and the verbs of `scripts/line` call them. " +
+		"`false` says that the kind does not need the name.\n\n")
+	fmt.Fprintf(&b, "| name | does | %s |\n|---|---|%s\n", strings.Join(kinds, " | "), strings.Repeat("---|", len(kinds)))
+	for _, name := range order {
+		row := rows[name]
+		if !used[name] {
+			problems = append(problems, fmt.Errorf("%s has %s, for which no script asks", asked, name))
 		}
+		fmt.Fprintf(&b, "| `%s` | %s |", row.call, row.does)
+		for _, kind := range kinds {
+			fmt.Fprintf(&b, " %s |", cell(row.kinds[kind]))
+		}
+		b.WriteString("\n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if !asked[name] {
-			tell("the table of kinds has %s, for which no script asks", name)
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// kindTable reads the table: its lines by their names, and the kinds that its head names.
-func kindTable(document string) (rows map[string]*kindRow, kinds []string) {
-	rows = map[string]*kindRow{}
-	var head []string
-	for line := range strings.Lines(document) {
-		cells := cellsOf(line)
-		if len(cells) == 0 {
-			head = nil
-			continue
-		}
-		if head == nil {
-			head = cells
-		}
-		match := kindCell.FindStringSubmatch(cells[0])
-		if match == nil || len(cells) != len(head) || len(cells) < 3 {
-			continue
-		}
-		row := &kindRow{name: match[1], kinds: map[string]string{}}
-		if strings.Contains(cells[0], "(") {
-			row.args = splitArgs(match[2])
-		}
-		kinds = head[2:]
-		for i, kind := range kinds {
-			row.kinds[kind] = cells[i+2]
-		}
-		rows[row.name] = row
-	}
-	return rows, kinds
-}
-
-// cellsOf returns the cells of a table's line, nothing for another line.
-func cellsOf(line string) []string {
-	line = strings.TrimSpace(line)
-	if !strings.HasPrefix(line, "|") || !strings.HasSuffix(line, "|") || len(line) < 2 {
-		return nil
-	}
-	cells := strings.Split(line[1:len(line)-1], "|")
-	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
-	}
-	return cells
+	p.text = b.String()
+	return p, errors.Join(problems...)
 }
 
 func splitArgs(text string) []string {
@@ -138,50 +104,41 @@ func splitArgs(text string) []string {
 	return args
 }
 
-// compareKind compares what a kind's file defines with its column.
-func compareKind(rows map[string]*kindRow, kind, script string) (problems []string) {
-	defined := map[string]bool{}
+// readKind fills the column of a kind from its file, and returns what is wrong with it.
+func readKind(rows map[string]*kindRow, kind, script string) (problems []string) {
+	comments := map[string]string{}
+	for _, match := range kindComment.FindAllStringSubmatch(script, -1) {
+		comments[match[1]] = strings.ReplaceAll(match[2], "\n-- ", " ")
+	}
 	for _, match := range kindFunction.FindAllStringSubmatch(script, -1) {
 		name, args := match[1], splitArgs(match[2])
-		defined[name] = true
 		row := rows[name]
 		if row == nil {
 			continue // told already
 		}
-		if literal.MatchString(firstCode(row.kinds[kind])) {
-			problems = append(problems, fmt.Sprintf("%s is a function; the table says %s", name, row.kinds[kind]))
+		if row.kinds[kind] = strings.TrimSuffix(comments[name], "."); row.kinds[kind] == "" {
+			problems = append(problems, "the function "+name+" has no comment that begins with its name")
 		}
 		if !takes(row.args, args) {
-			problems = append(problems, fmt.Sprintf("%s takes (%s); the table says (%s)",
-				name, strings.Join(args, ", "), strings.Join(row.args, ", ")))
+			problems = append(problems, fmt.Sprintf("%s takes (%s); %s says (%s)",
+				name, strings.Join(args, ", "), asked, strings.Join(row.args, ", ")))
 		}
 	}
 	for _, match := range kindValue.FindAllStringSubmatch(script, -1) {
-		name, value := match[1], match[2]
-		defined[name] = true
-		row := rows[name]
-		if row == nil {
-			continue
-		}
-		if told := firstCode(row.kinds[kind]); told != value && (literal.MatchString(value) || literal.MatchString(told)) {
-			problems = append(problems, fmt.Sprintf("%s is %s; the table says %s", name, value, row.kinds[kind]))
+		name, value, comment := match[1], match[2], match[3]
+		if row := rows[name]; row != nil {
+			row.kinds[kind] = "`" + value + "`"
+			if comment = cmp.Or(comment, comments[name]); comment != "" {
+				row.kinds[kind] += ": " + strings.TrimSuffix(comment, ".")
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if !defined[name] {
+		if rows[name].kinds[kind] == "" {
 			problems = append(problems, name+" is not defined")
 		}
 	}
 	return problems
-}
-
-// firstCode is the code that a cell begins with, empty for none.
-func firstCode(cell string) string {
-	if !strings.HasPrefix(cell, "`") {
-		return ""
-	}
-	code, _, _ := strings.Cut(cell[1:], "`")
-	return code
 }
 
 // takes says whether a function of the parameters fits a call with the arguments: it may

@@ -8,17 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const kindDocument = "# Kinds\n\n| a | b |\n|---|---|\n| `x` | y |\n\n" +
-	"| name | asks | lock | pool |\n|---|---|---|---|\n" +
-	"| `kind_spare` | a number | `0` | `20`: for pick |\n" +
-	"| `kind_heavy(st, r)` | whether it fits | by weight | `false` |\n" +
-	"| `kind_open(keys, ...)` | the state | `open` | its own |\n"
-
 var kindScripts = map[string]string{
+	asked: "// Package scripts.\n//\n" +
+		"//\tkind_spare          a number\n" +
+		"//\tkind_heavy(st, r)   whether it fits\n" +
+		"//\tkind_open(k, ...)   the state\n",
 	"scripts/kind/lock.lua": "local kind_spare = 0\nlocal kind_open = open\n" +
-		"-- kind_heavy: never.\nlocal function kind_heavy(_, r)\n  return r.x\nend\n",
+		"-- kind_heavy: by weight,\n-- of course.\nlocal function kind_heavy(_, r)\n  return r.x\nend\n",
 	"scripts/kind/pool.lua": "local kind_spare = 20 -- for pick\nlocal kind_heavy = false\n" +
-		"local function kind_open(keys, claim)\nend\n",
+		"-- kind_open: its own.\nlocal function kind_open(k, claim)\nend\n",
 	"scripts/line/acquire.lua": "if kind_heavy and kind_heavy(st, r) then\n  return kind_spare\nend\n",
 	"scripts/lock_acquire.lua": "local at, st = kind_open(KEYS)\n",
 }
@@ -31,51 +29,31 @@ func TestTheTableOfKinds(t *testing.T) {
 		{name: "it is true"},
 		{
 			"one that a script asks for", "scripts/line/acquire.lua", "return", "kind_new()\nreturn",
-			"the table of kinds lacks kind_new, which scripts/line/acquire.lua names",
+			"scripts/scripts.go lacks kind_new, which scripts/line/acquire.lua names",
 		},
 		{
 			"one that a kind has", "scripts/kind/pool.lua", "local kind_heavy", "local kind_old = 1\nlocal kind_heavy",
-			"the table of kinds lacks kind_old, which scripts/kind/pool.lua names",
+			"scripts/scripts.go lacks kind_old, which scripts/kind/pool.lua names",
 		},
 		{
 			"one for which nobody asks", "scripts/lock_acquire.lua", "kind_open", "open",
-			"the table of kinds has kind_open, for which no script asks",
+			"scripts/scripts.go has kind_open, for which no script asks",
 		},
 		{
 			"one that a kind lacks", "scripts/kind/pool.lua", "local kind_heavy = false\n", "",
 			"scripts/kind/pool.lua: kind_heavy is not defined",
 		},
 		{
-			"one that is false no more", "scripts/kind/pool.lua", "kind_heavy = false", "kind_heavy = heavy",
-			"scripts/kind/pool.lua: kind_heavy is heavy; the table says `false`",
-		},
-		{
-			"one that is false now", "scripts/kind/lock.lua", "kind_open = open", "kind_open = false",
-			"scripts/kind/lock.lua: kind_open is false; the table says `open`",
-		},
-		{
-			"one that is a function now", "scripts/kind/pool.lua", "local kind_spare = 20", "local function kind_spare()",
-			"scripts/kind/pool.lua: kind_spare is a function; the table says `20`: for pick",
-		},
-		{
-			"another number", "scripts/kind/pool.lua", "20", "30",
-			"scripts/kind/pool.lua: kind_spare is 30; the table says `20`: for pick",
+			"a function without a comment", "scripts/kind/lock.lua", "-- kind_heavy", "-- heavy",
+			"scripts/kind/lock.lua: the function kind_heavy has no comment that begins with its name",
 		},
 		{
 			"another argument", "scripts/kind/lock.lua", "(_, r)", "(_, at)",
-			"scripts/kind/lock.lua: kind_heavy takes (_, at); the table says (st, r)",
+			"scripts/kind/lock.lua: kind_heavy takes (_, at); scripts/scripts.go says (st, r)",
 		},
 		{
 			"one more argument", "scripts/kind/lock.lua", "(_, r)", "(_, r, at)",
-			"scripts/kind/lock.lua: kind_heavy takes (_, r, at); the table says (st, r)",
-		},
-		{
-			"a kind without a column", "k.md", "| pool |", "| swarm |",
-			"the table of kinds has no column for pool",
-		},
-		{
-			"a column without a kind", "k.md", "| pool |", "| swarm |",
-			"the table of kinds has a column for swarm, which is no kind",
+			"scripts/kind/lock.lua: kind_heavy takes (_, r, at); scripts/scripts.go says (st, r)",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -84,16 +62,20 @@ func TestTheTableOfKinds(t *testing.T) {
 			for file, text := range kindScripts {
 				tree[file] = &fstest.MapFile{Data: []byte(text)}
 			}
-			tree["k.md"] = &fstest.MapFile{Data: []byte(kindDocument)}
 			if test.problem == "" {
-				require.NoError(t, checkKinds(tree, "k.md"))
+				p, err := kindsPage(tree)
+				require.NoError(t, err)
+				require.Contains(t, p.text, "\n| name | does | lock | pool |\n|---|---|---|---|\n"+
+					"| `kind_spare` | a number | `0` | `20`: for pick |\n"+
+					"| `kind_heavy(st, r)` | whether it fits | by weight, of course | `false` |\n"+
+					"| `kind_open(k, ...)` | the state | `open` | its own |\n")
 				return
 			}
 			before := string(tree[test.file].Data)
 			require.Contains(t, before, test.old)
 			tree[test.file] = &fstest.MapFile{Data: []byte(strings.Replace(before, test.old, test.fresh, 1))}
-			require.ErrorContains(t, checkKinds(tree, "k.md"), test.problem)
+			_, err := kindsPage(tree)
+			require.ErrorContains(t, err, test.problem)
 		})
 	}
-	require.NoError(t, checkKinds(fstest.MapFS{}, "gone.md"))
 }

@@ -108,3 +108,16 @@ func namingWords(tree fs.FS) (map[string]string, error) {
 	}
 	return used, nil
 }
+
+// cellsOf returns the cells of a table's line, nothing for another line.
+func cellsOf(line string) []string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "|") || !strings.HasSuffix(line, "|") || len(line) < 2 {
+		return nil
+	}
+	cells := strings.Split(line[1:len(line)-1], "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}

@@ -8,14 +8,6 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// generate returns all sections.
-func generate(scripts []*scriptkit.Script) []section {
-	return []section{
-		{file: "docs/keys-and-scripts.md", name: "scripts", text: scriptTable(scripts) + scriptDetails(scripts)},
-		{file: "docs/operations.md", name: "smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```"},
-	}
-}
-
 // scriptTable is one line a script.
 func scriptTable(scripts []*scriptkit.Script) string {
 	var b strings.Builder

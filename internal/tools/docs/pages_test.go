@@ -4,46 +4,36 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-var sample = section{file: "a.md", name: "scripts", text: "new"}
-
-func TestASectionIsWrittenAndThenFresh(t *testing.T) {
+func TestAPageIsWrittenAndThenFresh(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	file := filepath.Join(root, "a.md")
-	document := "top\n" + sample.begin() + "\nold\n" + sample.end() + "\nbottom\n"
-	require.NoError(t, os.WriteFile(file, []byte(document), 0o600))
+	sample := []page{{name: "a", title: "A page", text: "\nnew\n\n"}}
+	require.EqualError(t, checkPages(os.DirFS(root), sample), "docs/generated/a.md is stale: run `make docs`")
+	require.NoError(t, write(root, sample))
+	require.NoError(t, checkPages(os.DirFS(root), sample))
 
-	require.ErrorContains(t, compare(root, []section{sample}), "a.md: scripts is stale")
-	require.NoError(t, write(root, []section{sample}))
-	require.NoError(t, compare(root, []section{sample}))
-
+	file := filepath.Join(root, "docs", "generated", "a.md")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, "top\n"+sample.begin()+"\nnew\n"+sample.end()+"\nbottom\n", string(text))
+	require.Equal(t, "<!-- Written by `make docs`: do not edit. -->\n\n# A page\n\nnew\n", string(text))
+
+	require.NoError(t, os.WriteFile(file, append(text, "old\n"...), 0o600))
+	require.ErrorContains(t, checkPages(os.DirFS(root), sample), "a.md is stale")
+	require.NoError(t, write(root, sample))
+	require.NoError(t, checkPages(os.DirFS(root), sample))
 }
 
-func TestASectionWithoutItsPlaceIsAnError(t *testing.T) {
+func TestAPageThatNobodyWritesIsAnError(t *testing.T) {
 	t.Parallel()
-	for name, document := range map[string]string{
-		"no markers": "text\n",
-		"no end":     sample.begin() + "\n",
-		"no begin":   sample.end() + "\n",
-	} {
-		_, err := sample.replace(document)
-		require.ErrorContains(t, err, "no place for scripts", name)
-	}
-}
-
-func TestAMissingFileIsAnErrorOfWritingOnly(t *testing.T) {
-	t.Parallel()
-	require.ErrorIs(t, write(t.TempDir(), []section{sample}), os.ErrNotExist)
-	require.NoError(t, compare(t.TempDir(), []section{sample}), "the check names it among the missing files")
+	tree := fstest.MapFS{"docs/generated/old.md": {}, measured[0]: {}}
+	require.EqualError(t, checkPages(tree, nil), "docs/generated/old.md is not generated: remove it")
 }
 
 func TestTheReadmeIsShort(t *testing.T) {
@@ -81,7 +71,7 @@ func TestWhatIsWrittenAboutAScript(t *testing.T) {
 		},
 		{Name: "a_verb", Commands: []string{"TIME", "PUBLISH"}, Header: scriptkit.Header{Summary: "x"}},
 	}
-	text := generate(scripts)[0].text
+	text := scriptTable(scripts) + scriptDetails(scripts)
 	for _, want := range []string{
 		"| [`b_verb`](#b_verb) | take a\\|b | O(1) |\n",
 		"### b_verb\n\nTake a|b.\n",
