@@ -97,7 +97,7 @@ lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
 	@failed=0; tools/lint.sh go $(MODULES) || failed=1; tools/lint.sh lua || failed=1; exit $$failed
 
 .PHONY: docs
-docs: ## Write the generated parts of the docs
+docs: ## Write docs/generated
 	@go run ./internal/tools/docs
 
 # Once for each release, before it is tagged: VERSION=v1.2.3.
@@ -125,7 +125,7 @@ check-tidy: ## go.mod and go.sum of the modules are tidy
 	@tools/tidy.sh -diff $(filter-out test/bench,$(MODULES))
 
 .PHONY: check-docs
-check-docs: ## Generated parts are fresh; links, anchors and the names in docs/parity.md exist
+check-docs: ## docs/generated is fresh; links, anchors and the names in docs/parity.md exist; the docs are short
 	@go run ./internal/tools/docs -check
 
 # For this system it is one of the linters of `make lint`.

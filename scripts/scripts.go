@@ -35,7 +35,7 @@
 //	kind_moment(at)                               Returns the earliest end that frees something, holds aside (ms)
 //	kind_tell(at, st, reply)                      Adds to the reply of a sweep. Returns whether it has written
 //
-// In a kind's file the constants come first. line/head and line/lengthen are included right above
+// In a kind's file the constants come first. line/head and line/renewal are included right above
 // the function that needs each, because what they call has to stand before them.
 package scripts
 

@@ -38,6 +38,26 @@
 // plus the time left that it named, less a margin. When it passes, or the server
 // says that the claim is not held, the hold ends with its cause.
 //
+// # Goroutines
+//
+// Close waits for all of them. In a client there are:
+//
+//   - one for the heartbeat's timing, from the first lease on, and one for the subscription,
+//     from the first wait on, both until Close;
+//   - one for each flush of heartbeats in flight, until its last answer or its longest lease;
+//     the flush adds one for each further node of a cluster, one for each name whose waiting
+//     claims are restored, and one each 10 s that asks for the cluster's nodes;
+//   - one that loads the heartbeat's scripts, with the first claim;
+//   - at most one sweep in flight for each name with waiting claims;
+//   - one for each acquire, release, renewal or confirmation in flight whose ctx can end, until
+//     its answer or CallTimeout; at most 64 of them are kept for the next calls, until Close.
+//     An acquire that waits for the gate uses its caller's;
+//   - one for each removal of a claim that left, within CallTimeout + CleanupTimeout;
+//   - of locks: one for each lock that a LockAll with NoRenew has while it waits; one for a
+//     swarm's probes and one for its flushes, until Stop or Close;
+//   - of pools: one for each pool with a Source or an Open, and one more while the Source is
+//     asked; as many as CheckHealth was told, and one.
+//
 // # Where to read on
 //
 //	a claim       machine.go, state.go, rules_*.go, silence.go; claim.go, run.go

@@ -57,6 +57,14 @@ type terms struct {
 
 // news tells which of two things heard of a claim is the newer one. Whatever is sent or
 // heard of the claim changes it.
+//
+// It goes by what this process knows: when a call was sent, and what the claim knew then. A
+// number of the server in every answer and push would not do. After a flush it starts anew,
+// and all that the empty server says would count as old. The time of the next server may be
+// behind: a holder without an end would take "unknown" for old, and go on beside the next
+// holder. A forged push can carry any number. A call that was not answered has none, nor has
+// a deadline that is lowered before its call is sent. During an exchange a number does not
+// tell whether another fence comes from the exchange or from a failover.
 type news struct {
 	asked    bool          // an attempt of its acquire was sent
 	lost     bool          // an attempt, or a restore, went unanswered: it may run yet

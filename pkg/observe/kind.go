@@ -178,12 +178,13 @@ const (
 
 // What only pools of resources have.
 const (
-	// Rested: a resource is set aside for the time in Left. Detail is the
-	// reason that was given.
+	// Rested: a resource is set aside for the time in Left, because somebody asked
+	// for it; the Cooldown after a use tells nothing. Detail is the reason that was
+	// given.
 	// Fills: Left, Resource, Detail. Level: debug.
 	Rested Kind = "rested"
-	// Swapped: a hold gave its resource back and got another one. Resource is
-	// the new one, Detail the old one.
+	// Swapped: a hold gave its resource back, got another one and goes on.
+	// Resource is the new one, Detail the old one.
 	// Fills: Fence, Resource, Detail. Level: debug.
 	Swapped Kind = "swapped"
 	// OpenFailed: Open returned an error; the resource goes back and rests.

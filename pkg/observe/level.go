@@ -44,7 +44,9 @@ func (k Kind) Level() zapcore.Level {
 }
 
 // ForReason returns the kind of the event for an acquire that ended with the
-// given reason. A reason that is not known gives Failed.
+// given reason: TimedOut, AttemptsUsedUp, Deadlock and Failed for the reason of that
+// name, Cancelled for cancelled and closed, and Refused for all that the server found.
+// A reason that is not known gives Failed.
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,

@@ -16,6 +16,8 @@
 --   look     the rank in the line below which patrol looks for dead claims next, 0 = from the end
 --   rev      how often an operator has changed a setting; 0 so far
 --   news     how often the name has changed; 0 so far
+-- Each entry of a lock's owner has the weight 1, so used is how many entries there are. Of a pool
+-- used is how many claims hold a resource, and keep is 1 while it has resources that are not leaving.
 local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
 local values_form = "%d %016d %013d %013d %013d %013d %d %d %d "
 -- The words from gone on, which few names have: of all others they are these.
