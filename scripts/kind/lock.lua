@@ -8,8 +8,8 @@
 --- @include "owner/reentered"
 --- @include "owner/remaining"
 -- What only locks are: one owner holds, with one entry or several, which share a deadline.
--- See docs/architecture.md, "Add a kind", for what the machine asks of a kind. What a kind
--- does not need is false.
+-- See scripts.go for what the line
+-- asks of a kind. What a kind does not need is false.
 local kind_fresh = false
 local kind_save = false
 local kind_spare = 0

@@ -4,8 +4,8 @@
 --- @include "pool/holding"
 --- @include "pool/due"
 --- @include "pool/pick"
--- What only pools are: a claim gets one of the resources. See docs/architecture.md, "Add a
--- kind", for what the machine asks of a kind. What a kind does not need is false.
+-- What only pools are: a claim gets one of the resources. See scripts.go for what the line
+-- asks of a kind. What a kind does not need is false.
 local kind_enter = false
 local kind_place = false
 local kind_remove = false

@@ -1,7 +1,6 @@
 --- @include "state/open"
--- What only semaphores are: a capacity, of which each claim takes its weight. See
--- docs/architecture.md, "Add a kind", for what the machine asks of a kind. What a kind
--- does not need is false.
+-- What only semaphores are: a capacity, of which each claim takes its weight. See scripts.go for what the line
+-- asks of a kind. What a kind does not need is false.
 local kind_open = open
 local kind_fresh = false
 local kind_save = false
