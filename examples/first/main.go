@@ -1,0 +1,28 @@
+// First is the program at the beginning of the README.
+package main
+
+import (
+	"context"
+	"log"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func main() {
+	redis, err := rueidis.NewClient(rueidis.MustParseURL("redis://127.0.0.1:6379"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(context.Background())
+	err = locks.Do(context.Background(), "invoice:42", nil, func(ctx context.Context) error {
+		log.Println("nobody else is here; fence", locks.Fence(ctx, "invoice:42"))
+		return ctx.Err() // ctx ends if the lock is lost
+	})
+	log.Println("released:", err)
+}
