@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -55,7 +56,7 @@ func run(root string, check bool) error {
 	}
 	problems = append(problems,
 		checkPages(tree, all),
-		checkReadme(filepath.Join(root, "README.md")),
+		checkReadme(tree),
 		checkLength(tree, wordsByHand),
 		checkLinks(tree),
 		checkParity(tree, "docs/parity.md"),
@@ -71,9 +72,13 @@ func run(root string, check bool) error {
 // readmeLines is how long a README may be that people still read.
 const readmeLines = 200
 
-func checkReadme(path string) error {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+// first is the program that the README begins with.
+const first = "examples/first/main.go"
+
+// checkReadme looks at the README's length, and at the program in it: the one that is built.
+func checkReadme(tree fs.FS) error {
+	text, err := fs.ReadFile(tree, "README.md")
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // told already
 	}
 	if err != nil {
@@ -81,6 +86,14 @@ func checkReadme(path string) error {
 	}
 	if n := bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")) + 1; n >= readmeLines {
 		return fmt.Errorf("README.md has %d lines, and is to have fewer than %d", n, readmeLines)
+	}
+	program, err := fs.ReadFile(tree, first)
+	if err != nil {
+		return err
+	}
+	_, program, _ = bytes.Cut(program, []byte("\n")) // the package's comment
+	if !bytes.Contains(text, []byte("```go\n"+string(program)+"```\n")) {
+		return fmt.Errorf("README.md does not begin with the program of %s", first)
 	}
 	return nil
 }

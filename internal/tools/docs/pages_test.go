@@ -36,22 +36,6 @@ func TestAPageThatNobodyWritesIsAnError(t *testing.T) {
 	require.EqualError(t, checkPages(tree, nil), "docs/generated/old.md is not generated: remove it")
 }
 
-func TestTheReadmeIsShort(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "README.md")
-	for _, test := range []struct {
-		lines int
-		ok    bool
-	}{{1, true}, {199, true}, {200, false}} {
-		text := make([]byte, 0, 2*test.lines)
-		for range test.lines {
-			text = append(text, "x\n"...)
-		}
-		require.NoError(t, os.WriteFile(file, text, 0o600))
-		require.Equal(t, test.ok, checkReadme(file) == nil, test.lines)
-	}
-}
-
 func TestWhatIsWrittenAboutAScript(t *testing.T) {
 	t.Parallel()
 	scripts := []*scriptkit.Script{
