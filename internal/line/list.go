@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -42,10 +43,14 @@ func readRecord(name, id, text string) (engine.Record, error) {
 
 // Holders goes through the holds of a name, in no order. It promises what SCAN
 // promises: what is held from beginning to end is there, once. It goes on after a
-// claim that is damaged, and ends after any other error: berth.ErrIncompatible or
-// the server's.
+// claim that is damaged, and ends after any other error:
+// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
 func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
 	return func(yield func(berth.Holder, error) bool) {
+		if err := keyspace.CheckName(name); err != nil {
+			yield(berth.Holder{}, err)
+			return
+		}
 		seen := make(map[string]bool)
 		cursor := "0"
 		for {
@@ -73,6 +78,10 @@ func (s *Calls) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder
 // other error: berth.ErrIncompatible or the server's.
 func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
 	return func(yield func(berth.Waiter, error) bool) {
+		if err := keyspace.CheckName(name); err != nil {
+			yield(berth.Waiter{}, err)
+			return
+		}
 		seen := make(map[string]bool)
 		var after foundWaiter
 		for ahead := 0; ; {

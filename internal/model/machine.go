@@ -211,7 +211,8 @@ func (m *machine) finish(t *rapid.T) {
 		case c.phase == held && !c.on.dead && !c.parked:
 			m.giveBack(t, c)
 		case c.phase == held && m.last.holds[c.id] == forever:
-			must(t, m.clients[0].ReleaseByID(context.Background(), m.Name, c.id))
+			_, err := m.clients[0].Operator().Release(context.Background(), berth.Target{Name: m.Name, Claim: c.id})
+			must(t, err)
 			m.take(c)
 		}
 		m.check(t)
@@ -219,7 +220,7 @@ func (m *machine) finish(t *rapid.T) {
 	s := m.clients[0]
 	empty := func() bool {
 		must(t, m.sweep()) // of those who died waiting, too: they are counted until then
-		stats, err := s.sem.Stats(context.Background())
+		stats, err := s.Operator().Stats(context.Background(), m.Name)
 		must(t, err)
 		return stats.Holders+stats.Waiting == 0
 	}

@@ -128,7 +128,7 @@ func (c *claim) never() bool { return c.opts.NoRenew || c.opts.Lease == berth.Fo
 func (m *machine) resize(t *rapid.T) {
 	n := rapid.IntRange(1, 6).Draw(t, "capacity")
 	keep := rapid.IntRange(0, 4).Draw(t, "keep if 0") == 0
-	must(t, m.living(t).sem.Resize(context.Background(), n, &semaphore.ResizeOptions{Keep: keep, Create: true}))
+	must(t, m.living(t).Operator().Resize(context.Background(), m.Name, n, &semaphore.ResizeOptions{Keep: keep, Create: true}))
 	if !m.Exact {
 		m.before = m.capacity // in real time a grant may have come since the last check
 	}
@@ -139,7 +139,7 @@ func (m *machine) resize(t *rapid.T) {
 
 func (m *machine) force(t *rapid.T) {
 	c := m.some(t, func(c *claim) bool { return c.phase == held || c.phase == waiting && !c.lost })
-	err := m.living(t).ReleaseByID(context.Background(), m.Name, c.id)
+	_, err := m.living(t).Operator().Release(context.Background(), berth.Target{Name: m.Name, Claim: c.id})
 	m.allow(t, err, berth.ErrNotHeld)
 	waits := c.phase == waiting && !c.on.dead && err == nil
 	m.take(c)

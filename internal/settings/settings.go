@@ -3,6 +3,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -163,4 +164,13 @@ func Priority(field string, priority int) error {
 		return berth.Invalid(field, "%d is not within -128 to 127", priority)
 	}
 	return nil
+}
+
+// Within puts what holds a field before the name of the field of a *berth.ConfigError.
+func Within(holder string, err error) error {
+	var bad *berth.ConfigError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return berth.Invalid(holder+"."+bad.Field, "%s", bad.Problem)
 }

@@ -134,3 +134,6 @@ func Collect[T any](t *testing.T, listing iter.Seq2[T, error]) []T {
 	}
 	return all
 }
+
+// Second is the error of a call that returns something else before it.
+func Second[T any](_ T, err error) error { return err }

@@ -2,72 +2,11 @@ package semaphore
 
 import (
 	"context"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/settings"
 )
-
-// AcquireOptions are the options of one acquire. A nil pointer means all
-// defaults.
-type AcquireOptions struct {
-	// Weight is how much of the capacity the permit takes, at least 1.
-	// Default 1.
-	Weight int
-	// Priority moves the claim ahead of lower ones in line: -128 to 127.
-	// Default 0.
-	Priority int
-	// Lease is how long the permit lives without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
-	// Config.Lease begins with the first heartbeat after the grant, a third of
-	// Config.Lease later at the most; with NoRenew or MaxHold, before Acquire
-	// returns. Default Config.Lease.
-	Lease time.Duration
-	// NoRenew leaves the renewing to the caller: the permit ends with its lease
-	// unless Renew is called. Default false.
-	NoRenew bool
-	// MaxHold bounds how long the permit may be held, renewed or not: whole
-	// milliseconds. Default 0, no bound.
-	MaxHold time.Duration
-	// MaxWait bounds the wait, beside ctx. Default 0, no bound.
-	MaxWait time.Duration
-	// Meta is stored with the claim and shown in listings: up to 16 KiB.
-	// Default none.
-	Meta map[string]string
-	// Attrs goes to the observer with every event of the claim, and nowhere
-	// else. Default none.
-	Attrs map[string]any
-}
-
-func (o AcquireOptions) withDefaults(cfg *Config) AcquireOptions {
-	if o.Weight == 0 {
-		o.Weight = 1
-	}
-	if o.Lease == 0 {
-		o.Lease = cfg.Lease
-	}
-	return o
-}
-
-func (o *AcquireOptions) validate() error {
-	if o.Weight < 1 || o.Weight > maxCapacity {
-		return berth.Invalid("Weight", "%d is not within 1 to %d", o.Weight, maxCapacity)
-	}
-	if err := settings.Priority("Priority", o.Priority); err != nil {
-		return err
-	}
-	if err := settings.Lease("Lease", o.Lease); err != nil {
-		return err
-	}
-	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
-		return err
-	}
-	if o.MaxWait < 0 {
-		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
-	}
-	return settings.Meta("Meta", o.Meta)
-}
 
 // Acquire waits in line until the permit is granted, ctx ends or MaxWait has
 // passed. Claims of one priority are granted strictly in the order in which the
@@ -90,13 +29,16 @@ func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Perm
 }
 
 func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool) (*Permit, error) {
-	c := s.client
-	if opts == nil {
-		opts = &AcquireOptions{}
+	c, o := s.client, s.defaults
+	if opts != nil {
+		o = opts.or(o)
 	}
-	o := opts.withDefaults(&c.cfg)
+	o = o.complete(&c.cfg)
 	if err := o.validate(); err != nil {
 		return nil, err
+	}
+	if !wait {
+		o.MaxWait = 0
 	}
 	owner := berth.Owner(ctx)
 	if err := settings.Text("owner", owner); err != nil {

@@ -19,7 +19,7 @@ func TestAResizeUpGrantsToManyMoreThanOneScriptMay(t *testing.T) {
 		for range 110 {
 			n.queue(1, nil)
 		}
-		require.NoError(t, n.gpu(1).Resize(context.Background(), 111, nil))
+		require.NoError(t, n.Operator().Resize(context.Background(), gpu, 111, nil))
 		synctest.Wait()
 		require.Equal(t, semaphore.Stats{Held: 111, Holders: 111, Capacity: 111}, w.stats())
 	})

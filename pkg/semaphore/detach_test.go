@@ -113,7 +113,7 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 					n.OnCommand(nil)
 					n.Delay(nil)
 					require.NoError(t, p.Err(), "it holds")
-					require.True(t, testkit.Collect(t, n.gpu(1).Holders(context.Background()))[0].Detached)
+					require.True(t, testkit.Collect(t, n.Operator().Holders(context.Background(), gpu))[0].Detached)
 					what(t, w, n, p)
 				})
 			})
@@ -155,7 +155,7 @@ func TestATokenServesOnce(t *testing.T) {
 		require.NoError(t, p.Release(ctx))
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
 		require.NoError(t, q.Err())
-		require.Equal(t, b.Node(), testkit.Collect(t, b.gpu(1).Holders(ctx))[0].Node)
+		require.Equal(t, b.Node(), testkit.Collect(t, b.Operator().Holders(ctx, gpu))[0].Node)
 
 		_, err = a.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
@@ -245,7 +245,7 @@ func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrNotHeld)
 
 		forced := detach(t, a.take(3, nil))
-		require.NoError(t, b.ReleaseByID(ctx, gpu, forced.Claim))
+		require.NoError(t, testkit.Second(b.Operator().Release(ctx, berth.Target{Name: gpu, Claim: forced.Claim})))
 		_, err = b.Resume(ctx, forced)
 		require.ErrorIs(t, err, berth.ErrReleased)
 
@@ -258,7 +258,7 @@ func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
 	})
 }
 
-func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
+func TestForceOfAClaimEndsAHoldAndHandsOn(t *testing.T) {
 	for name, deaf := range map[string]bool{"told by a push": false, "told by the heartbeat": true} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -269,7 +269,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 				last := a.queue(1, nil) // subscribes
 				a.Deafen(deaf)
 				ended := w.Watch(p)
-				require.NoError(t, operator.ReleaseByID(ctx, gpu, p.ID()))
+				require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: p.ID()})))
 				q.Granted(0)
 				e := <-ended
 				require.ErrorIs(t, e.Cause, berth.ErrReleased)
@@ -278,13 +278,13 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 				}
 				require.LessOrEqual(t, e.At, lease/3)
 				require.ErrorIs(t, p.Release(ctx), berth.ErrReleased)
-				require.ErrorIs(t, operator.ReleaseByID(ctx, gpu, p.ID()), berth.ErrNotHeld)
-				require.ErrorIs(t, operator.ReleaseByID(ctx, gpu, "nobody.1"), berth.ErrNotHeld)
+				require.ErrorIs(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: p.ID()})), berth.ErrNotHeld)
+				require.ErrorIs(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: "nobody.1"})), berth.ErrNotHeld)
 
-				waiting := testkit.Collect(t, b.gpu(1).Waiters(ctx))
+				waiting := testkit.Collect(t, b.Operator().Waiters(ctx, gpu))
 				require.Len(t, waiting, 1)
 				at := w.Now()
-				require.NoError(t, operator.ReleaseByID(ctx, gpu, waiting[0].ID))
+				require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: waiting[0].ID})))
 				<-last.Done
 				require.LessOrEqual(t, last.At, at+lease/3)
 				last.Refused(last.At, berth.ReasonGone)
@@ -294,16 +294,16 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 	}
 }
 
-func TestReleaseByIDOfWhatHasExpiredSaysSo(t *testing.T) {
+func TestForceOfAClaimOfWhatHasExpiredSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		w.Advance(lease)
-		require.ErrorIs(t, w.node().ReleaseByID(context.Background(), gpu, "dead.1"), berth.ErrExpired)
+		require.ErrorIs(t, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: "dead.1"})), berth.ErrExpired)
 		require.Zero(t, w.stats().Held)
 	})
 }
 
-func TestReleaseByIDThatMeetsALostAcquireRefusesIt(t *testing.T) {
+func TestForceOfAClaimThatMeetsALostAcquireRefusesIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(semaphore.Config{Retry: berth.Retry{Base: time.Second}})
 		n.connect()
@@ -312,9 +312,9 @@ func TestReleaseByIDThatMeetsALostAcquireRefusesIt(t *testing.T) {
 		n.Once("semaphore_acquire", link.LoseReply)
 		q := n.queue(1, nil)
 		synctest.Wait()
-		waiting := testkit.Collect(t, n.gpu(1).Waiters(context.Background()))
+		waiting := testkit.Collect(t, n.Operator().Waiters(context.Background(), gpu))
 		require.Len(t, waiting, 2)
-		require.NoError(t, w.node().ReleaseByID(context.Background(), gpu, waiting[1].ID))
+		require.NoError(t, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: waiting[1].ID})))
 		<-q.Done
 		q.Refused(q.At, berth.ReasonGone)
 	})

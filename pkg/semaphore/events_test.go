@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -140,7 +141,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"released_by_other": func(w *world, n *node) {
 		p := n.take(1, nil)
 		w.Advance(time.Second)
-		require.NoError(w.T, w.node().ReleaseByID(context.Background(), gpu, p.ID()))
+		require.NoError(w.T, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: p.ID()})))
 		<-p.Done()
 	},
 	"lost": func(w *world, n *node) {
@@ -160,7 +161,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"force_released": func(w *world, n *node) {
 		p := w.node().take(1, nil)
-		require.NoError(w.T, n.ReleaseByID(context.Background(), gpu, p.ID()))
+		require.NoError(w.T, testkit.Second(n.Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: p.ID()})))
 	},
 	"swept": func(w *world, n *node) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
@@ -181,7 +182,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"resized": func(w *world, n *node) {
 		n.take(1, nil)
-		require.NoError(w.T, n.gpu(1).Resize(context.Background(), 2, nil))
+		require.NoError(w.T, n.Operator().Resize(context.Background(), gpu, 2, nil))
 	},
 }
 

@@ -33,7 +33,7 @@ func ExampleCapacityPolicy() {
 			fmt.Printf("%s, asked for %d: %s\n", policy, capacity, refused.Reason)
 			return
 		}
-		stats, err := gpu.Stats(ctx)
+		stats, err := sems.Operator().Stats(ctx, gpu.Name())
 		fmt.Printf("%s, asked for %d: granted, capacity %d, %v\n", policy, capacity, stats.Capacity, err)
 	}
 	ask(semaphore.CapacityStored, 2)

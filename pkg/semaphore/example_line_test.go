@@ -45,7 +45,7 @@ func ExampleSemaphore_Acquire_line() {
 	join("lorry", 0)
 	join("ambulance", 100)
 
-	for waiter, err := range ferry.Waiters(ctx) {
+	for waiter, err := range sems.Operator().Waiters(ctx, ferry.Name()) {
 		fmt.Println(waiter.Owner, "has", waiter.Ahead, "ahead", err)
 	}
 	if err := first.Release(ctx); err != nil {

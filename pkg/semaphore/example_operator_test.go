@@ -10,7 +10,7 @@ import (
 )
 
 // See who holds a semaphore, and end somebody's permit by its id alone.
-func ExampleClient_ReleaseByID() {
+func ExampleOperator_Release() {
 	sems, done := open(semaphore.Config{Label: "host-1/render/4711"})
 	defer done()
 	gpu, err := sems.Semaphore("gpu", 2, nil)
@@ -23,12 +23,12 @@ func ExampleClient_ReleaseByID() {
 	if err != nil {
 		panic(err)
 	}
-	for holder, err := range gpu.Holders(ctx) {
+	for holder, err := range sems.Operator().Holders(ctx, gpu.Name()) {
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println(holder.Label, "holds", holder.Weight, "for job", holder.Meta["job"])
-		if err := sems.ReleaseByID(ctx, "gpu", holder.ID); err != nil {
+		if _, err := sems.Operator().Release(ctx, berth.Target{Name: "gpu", Claim: holder.ID}); err != nil {
 			panic(err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Change the capacity while it is in use. Nobody loses a permit; below what is
 // held, grants pause.
-func ExampleSemaphore_Resize() {
+func ExampleOperator_Resize() {
 	sems, done := open(semaphore.Config{})
 	defer done()
 	workers, err := sems.Semaphore("workers", 2, nil)
@@ -24,10 +24,10 @@ func ExampleSemaphore_Resize() {
 		}
 	}
 	for _, capacity := range []int{1, 3} {
-		if err := workers.Resize(ctx, capacity, nil); err != nil {
+		if err := sems.Operator().Resize(ctx, workers.Name(), capacity, nil); err != nil {
 			panic(err)
 		}
-		stats, err := workers.Stats(ctx)
+		stats, err := sems.Operator().Stats(ctx, workers.Name())
 		fmt.Println(stats.Held, "of", stats.Capacity, "held,", stats.Available(), "free", err)
 	}
 	// Output:

@@ -1,14 +1,16 @@
 package semaphore_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // Look at all semaphores of a namespace, the fullest first.
-func ExampleClient_Top() {
+func ExampleOperator_All() {
 	sems, done := open(semaphore.Config{})
 	defer done()
 
@@ -22,14 +24,19 @@ func ExampleClient_Top() {
 			panic(err)
 		}
 	}
-	top, err := sems.Top(ctx, 2)
-	if err != nil {
-		panic(err)
+	var all []semaphore.Stats
+	for stats, err := range sems.Operator().All(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, stats)
 	}
-	for _, stats := range top {
+	slices.SortFunc(all, func(a, b semaphore.Stats) int { return cmp.Compare(b.Share(), a.Share()) })
+	for _, stats := range all {
 		fmt.Printf("%s %.0f %%\n", stats.Name, 100*stats.Share())
 	}
 	// Output:
 	// gpu 75 %
 	// disk 50 %
+	// cpu 25 %
 }

@@ -37,7 +37,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	stats, err := gpu.Stats(ctx)
+	stats, err := sems.Operator().Stats(ctx, gpu.Name())
 	fmt.Println(stats.Held, "held,", stats.Available(), "free", err)
 
 	fmt.Println(permit.Release(ctx))

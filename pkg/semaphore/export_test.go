@@ -10,3 +10,6 @@ func Library() *scriptkit.Library { return line.Library() }
 
 // Ticket is when the permit's claim came.
 func (p *Permit) Ticket() int64 { return p.hold.Ticket() }
+
+// Operator is that of the client.
+func (s *Semaphore) Operator() *Operator { return s.client.Operator() }

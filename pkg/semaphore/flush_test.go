@@ -17,7 +17,7 @@ import (
 func lineOf(t *testing.T, s *semaphore.Semaphore) []string {
 	t.Helper()
 	var ids []string
-	for _, waiter := range testkit.Collect(t, s.Waiters(context.Background())) {
+	for _, waiter := range testkit.Collect(t, s.Operator().Waiters(context.Background(), s.Name())) {
 		ids = append(ids, waiter.ID)
 	}
 	return ids

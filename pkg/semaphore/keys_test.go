@@ -89,16 +89,16 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 			require.Equal(t, want, w.Expiry())
 		}
 		s := a.gpu(2)
-		require.NoError(t, s.Resize(ctx, 3, &semaphore.ResizeOptions{Create: true}))
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 3, &semaphore.ResizeOptions{Create: true}))
 		check(time.Minute)
-		require.NoError(t, s.Resize(ctx, 2, nil))
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 2, nil))
 		forever := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever, Weight: 2})
 		check(-1)
 		q := b.queue(2, nil)
 		check(-1)
 		w.Advance(10 * time.Second)
 		check(-1)
-		require.NoError(t, s.Resize(ctx, 4, nil))
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 4, nil))
 		check(-1)
 		second := q.Granted(10 * time.Second)
 		check(-1)
@@ -112,7 +112,7 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 
 		again := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever})
 		check(-1)
-		require.NoError(t, b.ReleaseByID(ctx, gpu, again.ID()))
+		require.NoError(t, testkit.Second(b.Operator().Release(ctx, berth.Target{Name: gpu, Claim: again.ID()})))
 		check(roundUp(w.Now() + time.Minute)) // the tombstone
 		w.Advance(2 * time.Minute)
 		require.Empty(t, w.Keys())
@@ -124,13 +124,13 @@ func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
 		ctx := context.Background()
 		s := w.node().gpu(1)
 		for _, opts := range []*semaphore.ResizeOptions{nil, {Keep: true}} {
-			require.ErrorIs(t, s.Resize(ctx, 5, opts), berth.ErrAbsent)
+			require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 5, opts), berth.ErrAbsent)
 			require.Empty(t, w.Keys(), "nothing was written")
 		}
-		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Create: true}))
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Create: true}))
 		require.Equal(t, 5, w.stats().Capacity)
 		w.Advance(time.Minute)
-		require.ErrorIs(t, s.Resize(ctx, 3, nil), berth.ErrAbsent, "it is forgotten")
+		require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 3, nil), berth.ErrAbsent, "it is forgotten")
 	})
 }
 
@@ -139,12 +139,12 @@ func TestKeepRemembersTheCapacityForGood(t *testing.T) {
 		ctx := context.Background()
 		n := w.node()
 		s := n.gpu(1)
-		require.NoError(t, s.Resize(ctx, 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
 		require.NoError(t, n.take(1, nil).Release(ctx))
 		require.Equal(t, time.Duration(-1), w.Expiry())
 		w.Advance(100 * time.Hour)
 		require.Equal(t, 5, w.stats().Capacity)
-		require.NoError(t, s.Resize(ctx, 5, nil))
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, nil))
 		require.Equal(t, roundUp(w.Now()), w.Expiry())
 		w.Advance(time.Minute)
 		require.Empty(t, w.Keys())
@@ -261,14 +261,14 @@ func refusesFormat(t *testing.T, number int, put func(w *world)) {
 		require.ErrorContains(t, err, fmt.Sprint("format ", number))
 		_, err = s.TryAcquire(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrIncompatible)
-		require.ErrorIs(t, s.Resize(ctx, 3, nil), berth.ErrIncompatible)
-		require.ErrorIs(t, n.ReleaseByID(ctx, gpu, "theirs"), berth.ErrIncompatible)
-		_, err = s.Stats(ctx)
+		require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 3, nil), berth.ErrIncompatible)
+		require.ErrorIs(t, testkit.Second(n.Operator().Release(ctx, berth.Target{Name: gpu, Claim: "theirs"})), berth.ErrIncompatible)
+		_, err = s.Operator().Stats(ctx, s.Name())
 		require.ErrorIs(t, err, berth.ErrIncompatible)
-		for _, err := range s.Holders(ctx) {
+		for _, err := range s.Operator().Holders(ctx, s.Name()) {
 			require.ErrorIs(t, err, berth.ErrIncompatible)
 		}
-		for _, err := range s.Waiters(ctx) {
+		for _, err := range s.Operator().Waiters(ctx, s.Name()) {
 			require.ErrorIs(t, err, berth.ErrIncompatible)
 		}
 		_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"})
@@ -333,21 +333,35 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		for _, name := range []string{"", strings.Repeat("x", 513), "a{b", "a}b", "a\x00b", "a\nb", "\xff"} {
 			_, err := n.Semaphore(name, 1, nil)
 			refuse("name", err)
-			refuse("name", n.ReleaseByID(ctx, name, "x"))
+			if name != "" { // with none, a claim needs one
+				_, err = n.Operator().Release(ctx, berth.Target{Name: name, Claim: "x"})
+				refuse("name", err)
+			}
 			_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: name, Claim: "c", Node: "n"})
 			refuse("name", err)
-			for _, err := range n.Stats(ctx, name) {
+			_, err = n.Operator().Stats(ctx, name)
+			refuse("name", err)
+			_, err = n.Operator().Sweep(ctx, name)
+			refuse("name", err)
+			refuse("name", n.Operator().Resize(ctx, name, 2, nil))
+			for _, err := range n.Operator().Holders(ctx, name) {
+				refuse("name", err)
+			}
+			for _, err := range n.Operator().Waiters(ctx, name) {
 				refuse("name", err)
 			}
 		}
 		for _, capacity := range []int{0, -1, 1<<40 + 1} {
 			_, err := n.Semaphore(gpu, capacity, nil)
 			refuse("capacity", err)
-			refuse("capacity", n.gpu(1).Resize(ctx, capacity, nil))
+			refuse("capacity", n.Operator().Resize(ctx, gpu, capacity, nil))
 		}
-		refuse("id", n.ReleaseByID(ctx, gpu, ""))
-		_, err := n.Top(ctx, 0)
-		refuse("n", err)
+		for _, target := range []berth.Target{
+			{}, {Claim: "x"}, {All: true, Name: gpu}, {All: true, Node: "n"},
+		} {
+			_, err := n.Operator().Release(ctx, target)
+			refuse("Target", err)
+		}
 		for _, bad := range []struct {
 			field string
 			opts  semaphore.AcquireOptions
@@ -369,7 +383,13 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			refuse(bad.field, err)
 			_, err = n.gpu(1).TryAcquire(ctx, &bad.opts)
 			refuse(bad.field, err)
+			_, err = n.Semaphore(gpu, 1, &bad.opts)
+			refuse("defaults."+bad.field, err)
+			_, err = semaphore.New(n.Redis, semaphore.Config{Defaults: bad.opts})
+			refuse("Defaults."+bad.field, err)
 		}
+		_, err := n.Semaphore(gpu, 1, &semaphore.AcquireOptions{NoDefaults: true})
+		refuse("defaults.NoDefaults", err)
 		_, err = n.gpu(1).Acquire(berth.WithOwner(ctx, strings.Repeat("x", 513)), nil)
 		refuse("owner", err)
 		token := berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "c", Node: "n"}
@@ -437,12 +457,12 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 			}
 			w.Advance(2 * time.Second) // rewritten by a renewal
 			require.Equal(t, thin, w.Thin())
-			h := testkit.Collect(t, n.gpu(1).Holders(ctx))[0]
+			h := testkit.Collect(t, n.Operator().Holders(ctx, gpu))[0]
 			require.Equal(t, odd, h.Owner)
 			require.Equal(t, odd, h.Label)
 			require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
 		}
-		require.Equal(t, odd, testkit.Collect(t, n.gpu(1).Waiters(ctx))[0].Owner)
+		require.Equal(t, odd, testkit.Collect(t, n.Operator().Waiters(ctx, gpu))[0].Owner)
 	})
 }
 

@@ -33,14 +33,14 @@ func TestAHolderIsListedWithAllThatItAskedFor(t *testing.T) {
 					Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute, Granted: granted,
 					Held: 1500 * ms, Meta: map[string]string{"job": "42"},
 				}
-				require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
+				require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.Operator().Holders(ctx, gpu)))
 
 				_, err = p.Detach(ctx)
 				require.NoError(t, err)
 				want.Detached = true
-				require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.gpu(capacity).Holders(ctx)))
+				require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.Operator().Holders(ctx, gpu)))
 				w.Advance(3500 * ms)
-				require.Empty(t, testkit.Collect(t, n.gpu(capacity).Holders(ctx)), "what has expired is not held, swept or not")
+				require.Empty(t, testkit.Collect(t, n.Operator().Holders(ctx, gpu)), "what has expired is not held, swept or not")
 			})
 		})
 	}
@@ -50,7 +50,7 @@ func TestAHolderWithoutEndIsListedAsSuch(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
-		h := testkit.Collect(t, n.gpu(1).Holders(context.Background()))
+		h := testkit.Collect(t, n.Operator().Holders(context.Background(), gpu))
 		require.Len(t, h, 1)
 		require.Equal(t, berth.Forever, h[0].Lease)
 		require.Equal(t, berth.Forever, h[0].Left)
@@ -72,7 +72,7 @@ func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
 		queue(b, "last", -128)
 		queue(b, "second", 1)
 		var order []string
-		for i, waiter := range testkit.Collect(t, a.gpu(1).Waiters(ctx)) {
+		for i, waiter := range testkit.Collect(t, a.Operator().Waiters(ctx, gpu)) {
 			require.Equal(t, i, waiter.Ahead)
 			order = append(order, waiter.Owner)
 		}
@@ -91,7 +91,7 @@ func TestAWaiterIsListedWithAllThatItAskedFor(t *testing.T) {
 			Weight: 2, Priority: 4, Meta: map[string]string{"job": "42"},
 		})
 		w.Advance(1500 * ms)
-		waiters := testkit.Collect(t, n.gpu(3).Waiters(ctx))
+		waiters := testkit.Collect(t, n.Operator().Waiters(ctx, gpu))
 		require.Len(t, waiters, 1)
 		// The hold's heartbeat, at 2 s, takes it along if it is due soon: it is
 		// not, so nothing was heard of it since it came.
@@ -111,7 +111,7 @@ func TestADeadWaiterIsNotListed(t *testing.T) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
 		owners := func() (ids []string) {
-			for _, waiter := range testkit.Collect(t, n.gpu(1).Waiters(context.Background())) {
+			for _, waiter := range testkit.Collect(t, n.Operator().Waiters(context.Background(), gpu)) {
 				require.Equal(t, len(ids), waiter.Ahead)
 				ids = append(ids, waiter.ID)
 			}
@@ -138,7 +138,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 		}
 		s := n.gpu(many)
 		held := make(map[string]bool)
-		for _, h := range testkit.Collect(t, s.Holders(ctx)) {
+		for _, h := range testkit.Collect(t, s.Operator().Holders(ctx, s.Name())) {
 			require.False(t, held[h.ID], "%s is there twice", h.ID)
 			held[h.ID] = true
 		}
@@ -147,7 +147,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 			require.True(t, held[fmt.Sprintf("h.%d", i)])
 		}
 		n.Reset()
-		waiters := testkit.Collect(t, s.Waiters(ctx))
+		waiters := testkit.Collect(t, s.Operator().Waiters(ctx, s.Name()))
 		require.Len(t, waiters, many)
 		for i, waiter := range waiters {
 			require.Equal(t, fmt.Sprintf("w.%d", i), waiter.ID)
@@ -155,14 +155,14 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 		}
 		require.Equal(t, 2, n.Count("claim_waiters"))
 		seen := 0
-		for _, err := range s.Waiters(ctx) {
+		for _, err := range s.Operator().Waiters(ctx, s.Name()) {
 			require.NoError(t, err)
 			if seen++; seen == 3 {
 				break
 			}
 		}
 		require.Equal(t, 3, n.Count("claim_waiters"), "no page beyond what is asked for")
-		for _, err := range s.Holders(ctx) {
+		for _, err := range s.Operator().Holders(ctx, s.Name()) {
 			require.NoError(t, err)
 			break
 		}
@@ -179,7 +179,7 @@ func TestWaitersBehindAPageOfDeadOnesAreListed(t *testing.T) {
 		}
 		w.acquireScript("alive", "alive.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
 		w.Advance(lease)
-		waiters := testkit.Collect(t, n.gpu(1).Waiters(context.Background()))
+		waiters := testkit.Collect(t, n.Operator().Waiters(context.Background(), gpu))
 		require.Len(t, waiters, 1)
 		require.Equal(t, "alive.1", waiters[0].ID)
 		require.Zero(t, waiters[0].Ahead)
@@ -192,17 +192,17 @@ func TestAListingEndsWithTheServersError(t *testing.T) {
 		n.take(1, nil)
 		n.Cut()
 		count := 0
-		for _, err := range n.gpu(1).Holders(context.Background()) {
+		for _, err := range n.Operator().Holders(context.Background(), gpu) {
 			require.Error(t, err)
 			count++
 		}
-		for _, err := range n.gpu(1).Waiters(context.Background()) {
+		for _, err := range n.Operator().Waiters(context.Background(), gpu) {
 			require.Error(t, err)
 			count++
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		for _, err := range n.Stats(ctx) {
+		for _, err := range n.Operator().All(ctx) {
 			require.Error(t, err)
 			count++
 		}
@@ -225,28 +225,24 @@ func TestStatsCountWhatIsHeldAndWhoWaits(t *testing.T) {
 		ctx := context.Background()
 		n := w.node()
 		s := n.gpu(5)
-		stats, err := s.Stats(ctx)
+		stats, err := s.Operator().Stats(ctx, s.Name())
 		require.NoError(t, err)
-		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 5}, stats, "the handle knows its capacity")
-		require.Equal(t, 5, stats.Available())
-		unknown := testkit.Collect(t, n.Stats(ctx, gpu))[0]
-		require.Equal(t, semaphore.Stats{Name: gpu}, unknown)
-		require.False(t, unknown.Known())
-		require.Zero(t, unknown.Available())
-		require.Zero(t, unknown.Share())
+		require.Equal(t, semaphore.Stats{Name: gpu}, stats)
+		require.Zero(t, stats.Available())
+		require.Zero(t, stats.Share())
 		require.Empty(t, w.Keys(), "and a question does not make it known")
 
 		n.take(5, &semaphore.AcquireOptions{Weight: 3})
 		n.take(5, nil)
 		n.queue(5, &semaphore.AcquireOptions{Weight: 2})
-		stats, err = s.Stats(ctx)
+		stats, err = s.Operator().Stats(ctx, s.Name())
 		require.NoError(t, err)
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 5, Held: 4, Holders: 2, Waiting: 1}, stats)
 		require.Equal(t, 1, stats.Available())
 		require.InDelta(t, 0.8, stats.Share(), 1e-9)
 
-		require.NoError(t, s.Resize(ctx, 2, nil))
-		stats, err = s.Stats(ctx)
+		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 2, nil))
+		stats, err = s.Operator().Stats(ctx, s.Name())
 		require.NoError(t, err)
 		require.Zero(t, stats.Available(), "not below zero")
 		require.InDelta(t, 2, stats.Share(), 1e-9)
@@ -269,7 +265,7 @@ func TestStatsOnlyRead(t *testing.T) {
 		stats := func() semaphore.Stats {
 			t.Helper()
 			before := w.Dump()
-			stats, err := n.gpu(many + 1).Stats(context.Background())
+			stats, err := n.Operator().Stats(context.Background(), gpu)
 			require.NoError(t, err)
 			require.Equal(t, before, w.Dump(), "nothing is written")
 			return stats
@@ -291,7 +287,7 @@ func TestStatsWeighWhatHasExpired(t *testing.T) {
 		w.Advance(lease / 2)
 		w.acquireScript("live", "live.1", 20, semaphore.CapacityStored, weighs(5))
 		w.Advance(lease / 2)
-		stats, err := n.gpu(20).Stats(context.Background())
+		stats, err := n.Operator().Stats(context.Background(), gpu)
 		require.NoError(t, err)
 		require.Equal(t, semaphore.Stats{Name: gpu, Capacity: 20, Held: 5, Holders: 1, Expired: 3}, stats)
 	})
@@ -317,10 +313,10 @@ func TestStatsOfAllNamesSkipIdleOnes(t *testing.T) {
 		require.Equal(t, map[string]semaphore.Stats{
 			"held":  {Name: "held", Capacity: 2, Held: 1, Holders: 1},
 			"odd *": {Name: "odd *", Capacity: 1, Held: 1, Holders: 1},
-		}, byName(testkit.Collect(t, n.Stats(ctx))))
-		require.Equal(t, map[string]semaphore.Stats{
-			"idle": {Name: "idle", Capacity: 2}, "idle too": {Name: "idle too", Capacity: 1}, "never": {Name: "never"},
-		}, byName(testkit.Collect(t, n.Stats(ctx, "idle", "idle too", "never"))), "those that are named are there")
+		}, byName(testkit.Collect(t, n.Operator().All(ctx))))
+		idle, err := n.Operator().Stats(ctx, "idle")
+		require.NoError(t, err)
+		require.Equal(t, semaphore.Stats{Name: "idle", Capacity: 2}, idle, "one that is named is there")
 	})
 }
 
@@ -332,7 +328,7 @@ func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
 		w.Do("HSET", "berth:sem:{newer}:state", "v", "3")
 		w.Do("SET", "berth:sem:{newer too}:state", "f3 ")
 		good, bad := 0, 0
-		for stats, err := range n.Stats(context.Background()) {
+		for stats, err := range n.Operator().All(context.Background()) {
 			if err != nil {
 				require.ErrorIs(t, err, berth.ErrIncompatible)
 				bad++
@@ -343,28 +339,5 @@ func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
 		}
 		require.Equal(t, 2, good)
 		require.Equal(t, 2, bad)
-	})
-}
-
-func TestTopReturnsTheFullestFirst(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		n.named("half", 4, &semaphore.AcquireOptions{Weight: 2})
-		n.named("full", 1, nil)
-		n.named("third", 3, nil)
-		n.named("tenth", 10, nil)
-		require.NoError(t, n.named("idle", 1, nil).Release(ctx))
-		list := func(count int) (top []string) {
-			all, err := n.Top(ctx, count)
-			require.NoError(t, err)
-			for _, stats := range all {
-				top = append(top, stats.Name)
-			}
-			return top
-		}
-		require.Equal(t, []string{"full"}, list(1))
-		require.Equal(t, []string{"full", "half", "third"}, list(3))
-		require.Equal(t, []string{"full", "half", "third", "tenth"}, list(100))
 	})
 }

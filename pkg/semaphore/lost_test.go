@@ -102,7 +102,7 @@ func TestABrokenSubscriptionAsksAnewAtOnce(t *testing.T) {
 		// With RESP2, rueidis subscribes again only when it has noticed that its
 		// connections for calls are broken too.
 		for range 64 {
-			_, err := b.gpu(1).Stats(context.Background())
+			_, err := b.Operator().Stats(context.Background(), gpu)
 			require.NoError(t, err)
 		}
 		<-q.Done

@@ -155,7 +155,7 @@ func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 			_, err := n.gpu(4).TryAcquire(ctx, &semaphore.AcquireOptions{Weight: weight, MaxWait: time.Hour})
 			return err
 		}
-		require.NoError(t, n.gpu(4).Resize(ctx, 4, &semaphore.ResizeOptions{Create: true}))
+		require.NoError(t, n.Operator().Resize(ctx, gpu, 4, &semaphore.ResizeOptions{Create: true}))
 		w.acquireScript("a", "a.1", 4, semaphore.CapacityStored, heavy(2), lasting)
 		w.acquireScript("dead", "dead.1", 4, semaphore.CapacityStored)
 		w.acquireScript("dead", "dead.2", 4, semaphore.CapacityStored)
@@ -329,7 +329,7 @@ func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
 		require.Equal(t, 2, e.Capacity)
 		require.Equal(t, 5, e.Count)
 
-		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
+		require.NoError(t, a.Operator().Resize(context.Background(), gpu, 3, nil))
 		b.queue(5, nil)
 		b.queue(5, nil)
 		require.Len(t, b.Told(observe.CapacityDiffers), 2, "another one is told again")
@@ -371,7 +371,7 @@ func TestAResizeUpGrantsAtOnce(t *testing.T) {
 		a.take(1, nil)
 		first, second, third := b.queue(1, nil), b.queue(1, nil), b.queue(1, nil)
 		w.Advance(time.Second)
-		require.NoError(t, a.gpu(1).Resize(context.Background(), 3, nil))
+		require.NoError(t, a.Operator().Resize(context.Background(), gpu, 3, nil))
 		first.Granted(time.Second)
 		second.Granted(time.Second)
 		testkit.RequirePending(w.T, third)
@@ -384,7 +384,7 @@ func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := []*semaphore.Permit{a.take(3, nil), a.take(3, nil), a.take(3, nil)}
 		next := b.queue(3, nil)
-		require.NoError(t, a.gpu(3).Resize(context.Background(), 1, nil))
+		require.NoError(t, a.Operator().Resize(context.Background(), gpu, 1, nil))
 		w.Advance(time.Minute)
 		for i, p := range held {
 			require.NoError(t, p.Err())
@@ -405,7 +405,7 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 		fits := a.queue(4, &semaphore.AcquireOptions{Weight: 2})
 		behind := b.queue(4, &semaphore.AcquireOptions{Weight: 3})
 		w.Advance(time.Second)
-		require.NoError(t, a.gpu(4).Resize(ctx, 2, nil))
+		require.NoError(t, a.Operator().Resize(ctx, gpu, 2, nil))
 		refusal := head.Refused(time.Second, berth.ReasonTooHeavy)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
 		require.Equal(t, []int{2, 2, 2}, []int{refusal.Capacity, refusal.Held, refusal.Waiting}, "as the server has it now")

@@ -69,7 +69,7 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		w.Do("HSET", stateKey, "c:"+p.ID(), "h n damaged "+secrets[0])
 		damaged := resumed.Renew(ctx)
 		var listed []any
-		for h, err := range a.gpu(2).Holders(ctx) {
+		for h, err := range a.Operator().Holders(ctx, gpu) {
 			listed = append(listed, h, err)
 		}
 		shown := fmt.Sprintf("%+v %v %v %v %+v %+v %+v %s", listed, busy, q.Err, damaged, a.Events(), b.Events(), token, token)

@@ -125,7 +125,7 @@ func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
 		b.subscribe(t) // a subscription that comes later asks at once
 		b.queue(1, nil)
 		waiting := func() time.Duration {
-			waiters := testkit.Collect(t, w.node().gpu(1).Waiters(context.Background()))
+			waiters := testkit.Collect(t, w.node().Operator().Waiters(context.Background(), gpu))
 			require.Len(t, waiters, 1)
 			return waiters[0].Alive
 		}
@@ -162,7 +162,7 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				b, c := w.node(), w.node()
 				w.occupy("other")
 				q := b.queueOn(berth.WithOwner(ctx, "old"), b.gpu(1), nil)
-				since := testkit.Collect(t, b.gpu(1).Waiters(ctx))[0].Since
+				since := testkit.Collect(t, b.Operator().Waiters(ctx, gpu))[0].Since
 				w.Advance(time.Second)
 				forget(w, b)
 				if w.Int("EXISTS", stateKey) == 0 {
@@ -171,7 +171,7 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				late := c.queueOn(berth.WithOwner(ctx, "late"), c.gpu(1), nil)
 				w.Advance(lease / 2)
 				require.Contains(t, b.Kinds(), observe.Restored)
-				waiters := testkit.Collect(t, c.gpu(1).Waiters(ctx))
+				waiters := testkit.Collect(t, c.Operator().Waiters(ctx, gpu))
 				require.Len(t, waiters, 2)
 				require.Equal(t, "old", waiters[0].Owner)
 				require.Equal(t, since, waiters[0].Since, "with the ticket that it had")

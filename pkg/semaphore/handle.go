@@ -110,12 +110,3 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error)
 	}
 	return &Permit{client: c, hold: hold}, nil
 }
-
-// ReleaseByID ends somebody's permit, or wait, by the id alone: a call for
-// operators. The place is handed on in the same step; the holder's process hears
-// of it and its permit ends with berth.ErrReleased, a wait with ReasonGone. Until
-// it has heard, two may be inside. It returns berth.ErrNotHeld if the id is not
-// known, berth.ErrExpired if its time had passed, or the server's error.
-func (c *Client) ReleaseByID(ctx context.Context, name, id string) error {
-	return c.node.ForceRelease(ctx, name, id, "")
-}

@@ -9,40 +9,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/check"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
-
-// CapacityPolicy says what happens when a client names another capacity than
-// the one that is stored.
-type CapacityPolicy int
-
-// The policies.
-const (
-	// CapacityStored goes by the stored capacity, and reports the difference
-	// once with an event at level warn.
-	CapacityStored CapacityPolicy = iota
-	// CapacityStrict refuses the acquire with ReasonCapacity.
-	CapacityStrict
-	// CapacityOverride stores the client's own, as Resize would.
-	CapacityOverride
-)
-
-// String is the policy's word, which semaphore_acquire reads: stored, strict or
-// override.
-func (p CapacityPolicy) String() string {
-	switch p {
-	case CapacityStored:
-		return "stored"
-	case CapacityStrict:
-		return "strict"
-	case CapacityOverride:
-		return "override"
-	}
-	return "unknown"
-}
 
 // Config is what a client works with. The zero value is valid.
 type Config struct {
@@ -71,6 +43,8 @@ type Config struct {
 	// WarnHeldLongerThan is when a permit is reported as perhaps forgotten;
 	// below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
+	// Defaults are the options of all acquires that say nothing else. Default none.
+	Defaults AcquireOptions
 	// CapacityPolicy says what happens when the stored capacity is another
 	// one. Default CapacityStored.
 	CapacityPolicy CapacityPolicy
@@ -106,7 +80,7 @@ func (c Config) validate() error {
 	if c.CapacityPolicy < CapacityStored || c.CapacityPolicy > CapacityOverride {
 		return berth.Invalid("CapacityPolicy", "%d is no policy", int(c.CapacityPolicy))
 	}
-	return nil
+	return c.Defaults.validateDefaults("Defaults", &c)
 }
 
 // Client makes semaphores on one Redis. It is safe for concurrent use.
@@ -116,6 +90,8 @@ type Client struct {
 	redis rueidis.Client
 	node  *node
 	tell  line.Teller
+
+	operator Operator
 
 	// differs has, by name, the stored capacity that was last reported as
 	// another than this client's.
@@ -140,15 +116,21 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, space: space, redis: redis}
 	c.tell = line.NewTeller(keyspace.Sem, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.node = newNode(c)
+	c.operator.client = c
 	return c, nil
 }
 
 // Node is the id of this client: it carries 64 random bits.
 func (c *Client) Node() string { return c.node.ID }
 
-// Semaphore returns the semaphore of a name with a capacity of at least 1. The
-// same name is the same semaphore, in every process. It does no I/O. Its errors
-// are *berth.ConfigError.
+// Operator returns the calls for operators, which do not ask who holds a semaphore. Always
+// the same one; no I/O.
+func (c *Client) Operator() *Operator { return &c.operator }
+
+// Semaphore returns the semaphore of a name with a capacity of at least 1, and the
+// options of its acquires that say nothing else; nil for none. The same name is the
+// same semaphore, in every process; the defaults are this handle's alone. Semaphore
+// does no I/O. Its errors are *berth.ConfigError.
 func (c *Client) Semaphore(name string, capacity int, defaults *AcquireOptions) (*Semaphore, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return nil, err
@@ -156,7 +138,14 @@ func (c *Client) Semaphore(name string, capacity int, defaults *AcquireOptions) 
 	if err := checkCapacity(capacity); err != nil {
 		return nil, err
 	}
-	return &Semaphore{client: c, name: name, capacity: capacity}, nil
+	s := &Semaphore{client: c, name: name, capacity: capacity, defaults: c.cfg.Defaults}
+	if defaults != nil {
+		if err := defaults.validateDefaults("defaults", &c.cfg); err != nil {
+			return nil, err
+		}
+		s.defaults = defaults.or(s.defaults)
+	}
+	return s, nil
 }
 
 // maxCapacity keeps sums of weights exact in every Lua.
@@ -167,6 +156,21 @@ func checkCapacity(capacity int) error {
 		return berth.Invalid("capacity", "%d is not within 1 to %d", capacity, maxCapacity)
 	}
 	return nil
+}
+
+// Check looks at the server, every node of a cluster: version, eviction policy,
+// latency, and whether this user may do what the scripts need, by taking and
+// giving back a permit of a name of its own. What may not be asked is a warning.
+//
+// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
+// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
+// unless Config.AllowEviction is set, and the server's error where it cannot be reached
+// or refuses.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) {
+	return check.Server(ctx, check.Options{
+		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
+		AllowEviction: c.cfg.AllowEviction, Trial: c.node.Trial,
+	})
 }
 
 // Close ends all waits with berth.ErrClosed, gives back the permits that are
@@ -181,6 +185,7 @@ type Semaphore struct {
 	client   *Client
 	name     string
 	capacity int
+	defaults AcquireOptions
 }
 
 // Name is what is contended for.
@@ -195,30 +200,4 @@ func (s *Semaphore) Fence(ctx context.Context) int64 {
 		return 0
 	}
 	return hold.Fence()
-}
-
-// Resize stores another capacity. What is held stays held: below it, grants
-// pause until enough is given back. Waiting claims that have become too heavy
-// end with ReasonTooHeavy. It returns berth.ErrInvalidConfig; berth.ErrAbsent where no
-// capacity is stored, because nobody has used the semaphore or it is forgotten;
-// berth.ErrIncompatible; or the server's error.
-func (s *Semaphore) Resize(ctx context.Context, capacity int, opts *ResizeOptions) error {
-	if err := checkCapacity(capacity); err != nil {
-		return err
-	}
-	if opts == nil {
-		opts = &ResizeOptions{}
-	}
-	return s.client.node.resize(ctx, s.name, capacity, *opts)
-}
-
-// ResizeOptions are the options of Resize.
-type ResizeOptions struct {
-	// Keep remembers the capacity for good, where an idle semaphore would be
-	// forgotten after Config.Linger; a later Resize without it lets it go
-	// again. Default false.
-	Keep bool
-	// Create stores the capacity of a semaphore that has none, too. Default
-	// false: such a name is refused with berth.ErrAbsent.
-	Create bool
 }

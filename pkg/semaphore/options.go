@@ -1,0 +1,146 @@
+package semaphore
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// AcquireOptions are the options of one acquire. A field that is zero says nothing:
+// then the Semaphore's defaults count, then Config.Defaults, then the default that is
+// named here. A nil pointer says nothing at all.
+type AcquireOptions struct {
+	// Weight is how much of the capacity the permit takes, at least 1.
+	// Default 1.
+	Weight int
+	// Priority moves the claim ahead of lower ones in line: -128 to 127.
+	// Default 0.
+	Priority int
+	// Lease is how long the permit lives without being renewed: whole
+	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
+	// Config.Lease begins with the first heartbeat after the grant, a third of
+	// Config.Lease later at the most; with NoRenew or MaxHold, before Acquire
+	// returns. Default Config.Lease.
+	Lease time.Duration
+	// NoRenew leaves the renewing to the caller: the permit ends with its lease
+	// unless Renew is called. Default false.
+	NoRenew bool
+	// MaxHold bounds how long the permit may be held, renewed or not: whole
+	// milliseconds, or berth.Forever for no bound. Default no bound.
+	MaxHold time.Duration
+	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. TryAcquire and
+	// TryDo do not wait. Default no bound.
+	MaxWait time.Duration
+	// Meta is stored with the claim and shown in listings: up to 16 KiB.
+	// Default none.
+	Meta map[string]string
+	// Attrs goes to the observer with every event of the claim, and nowhere
+	// else. Default none.
+	Attrs map[string]any
+	// NoDefaults has the call go by its own fields and the defaults named here alone,
+	// not by those of the Semaphore or the Client. Default false.
+	NoDefaults bool
+}
+
+// or returns the options with the fields of d where o says nothing.
+func (o AcquireOptions) or(d AcquireOptions) AcquireOptions {
+	if o.NoDefaults {
+		return o
+	}
+	o.Weight = cmp.Or(o.Weight, d.Weight)
+	o.Priority = cmp.Or(o.Priority, d.Priority)
+	o.Lease = cmp.Or(o.Lease, d.Lease)
+	o.NoRenew = o.NoRenew || d.NoRenew
+	o.MaxHold = cmp.Or(o.MaxHold, d.MaxHold)
+	o.MaxWait = cmp.Or(o.MaxWait, d.MaxWait)
+	if o.Meta == nil {
+		o.Meta = d.Meta
+	}
+	if o.Attrs == nil {
+		o.Attrs = d.Attrs
+	}
+	return o
+}
+
+// complete returns the options as they are meant: the last defaults filled in, and no bound as 0.
+func (o AcquireOptions) complete(cfg *Config) AcquireOptions {
+	o.Weight = cmp.Or(o.Weight, 1)
+	o.Lease = cmp.Or(o.Lease, cfg.Lease)
+	if o.MaxHold == berth.Forever {
+		o.MaxHold = 0
+	}
+	if o.MaxWait == berth.Forever {
+		o.MaxWait = 0
+	}
+	return o
+}
+
+// validateDefaults refuses defaults that no call could go by. field is what they are called.
+func (o AcquireOptions) validateDefaults(field string, cfg *Config) error {
+	if o.NoDefaults {
+		return berth.Invalid(field+".NoDefaults", "it is for a call")
+	}
+	o = o.complete(cfg)
+	return settings.Within(field, o.validate())
+}
+
+func (o *AcquireOptions) validate() error {
+	if o.Weight < 1 || o.Weight > maxCapacity {
+		return berth.Invalid("Weight", "%d is not within 1 to %d", o.Weight, maxCapacity)
+	}
+	if err := settings.Priority("Priority", o.Priority); err != nil {
+		return err
+	}
+	if err := settings.Lease("Lease", o.Lease); err != nil {
+		return err
+	}
+	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
+		return err
+	}
+	if o.MaxWait < 0 {
+		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	return settings.Meta("Meta", o.Meta)
+}
+
+// CapacityPolicy says what happens when a client names another capacity than
+// the one that is stored.
+type CapacityPolicy int
+
+// The policies.
+const (
+	// CapacityStored goes by the stored capacity, and reports the difference
+	// once with an event at level warn.
+	CapacityStored CapacityPolicy = iota
+	// CapacityStrict refuses the acquire with ReasonCapacity.
+	CapacityStrict
+	// CapacityOverride stores the client's own, as Resize would.
+	CapacityOverride
+)
+
+// String is the policy's word, which semaphore_acquire reads: stored, strict or
+// override.
+func (p CapacityPolicy) String() string {
+	switch p {
+	case CapacityStored:
+		return "stored"
+	case CapacityStrict:
+		return "strict"
+	case CapacityOverride:
+		return "override"
+	}
+	return "unknown"
+}
+
+// ResizeOptions are the options of Resize.
+type ResizeOptions struct {
+	// Keep remembers the capacity for good, where an idle semaphore would be
+	// forgotten after Config.Linger; a later Resize without it lets it go
+	// again. Default false.
+	Keep bool
+	// Create stores the capacity of a semaphore that has none, too. Default
+	// false: such a name is refused with berth.ErrAbsent.
+	Create bool
+}
