@@ -100,10 +100,7 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*spo
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := viewers.Semaphore(o.sem, o.capacity, nil)
-	if err != nil {
-		return nil, err
-	}
+	ops := viewers.Operator()
 	take := sem.Acquire
 	if o.try {
 		take = sem.TryAcquire
@@ -116,10 +113,10 @@ func (o *runOptions) permits(conn *connection, label string, notes *notes) (*spo
 			})
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			stats, err := viewer.Stats(ctx)
+			stats, err := ops.Stats(ctx, o.sem)
 			return fmt.Sprintf("capacity %d, held %d, waiting %d", stats.Capacity, stats.Held, stats.Waiting), err
 		},
-		holders: viewer.Holders,
+		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return ops.Holders(ctx, o.sem) },
 	}, nil
 }
 

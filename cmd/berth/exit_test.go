@@ -268,7 +268,7 @@ func TestRedact(t *testing.T) {
 func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	require.NoError(t, semOf(t, s, "gpu", 3).Resize(context.Background(), 3, &semaphore.ResizeOptions{Create: true}))
+	require.NoError(t, opsOf(t, s).Resize(context.Background(), "gpu", 3, &semaphore.ResizeOptions{Create: true}))
 	got := spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
 	require.Equal(t, 0, got.code)
 	require.Equal(t, "berth: warning: the capacity of \"gpu\" is 3, and not 2; the stored one counts\n", got.err)

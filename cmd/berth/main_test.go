@@ -114,6 +114,12 @@ func clientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore
 	return client
 }
 
+// opsOf returns the operator's calls of a client of its own.
+func opsOf(t *testing.T, s *embedded.Server) *semaphore.Operator {
+	t.Helper()
+	return clientOf(t, s, semaphore.Config{}).Operator()
+}
+
 // semOf returns a semaphore on a client of its own.
 func semOf(t *testing.T, s *embedded.Server, name string, capacity int) *semaphore.Semaphore {
 	t.Helper()

@@ -21,8 +21,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // running is a berth run that goes on, and the command under it.
@@ -118,7 +118,7 @@ func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := begin(t, s.URL(), "polite", "--weight", "1")
-	for holder, err := range semOf(t, s, "gpu", 1).Holders(context.Background()) {
+	for holder, err := range opsOf(t, s).Holders(context.Background(), "gpu") {
 		require.NoError(t, err)
 		require.Equal(t, holder.ID, r.claim)
 		require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
@@ -168,21 +168,21 @@ func TestASignalEndsTheWait(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			s := server(t)
-			sem := semOf(t, s, "gpu", 1)
-			_, err := sem.Acquire(context.Background(), nil)
+			ops := opsOf(t, s)
+			_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
 			require.NoError(t, err)
 			cmd := program(t, s.URL(), runArgs("polite")...)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			require.NoError(t, cmd.Start())
-			require.Eventually(t, func() bool { return waiting(t, sem) == 1 }, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return waiting(t, ops, "gpu") == 1 }, patience, 10*time.Millisecond)
 			require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1), "which is for a command, and there is none")
 			require.NoError(t, cmd.Process.Signal(sig))
 			require.Error(t, cmd.Wait())
 			require.Equal(t, 128+int(sig), cmd.ProcessState.ExitCode())
 			require.Equal(t, "berth: ended by signal: "+sig.String()+"\n", errs.String())
 			require.Empty(t, out.String())
-			require.Zero(t, waiting(t, sem), "it has left the line")
+			require.Zero(t, waiting(t, ops, "gpu"), "it has left the line")
 		})
 	}
 }
@@ -254,9 +254,10 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			s := server(t)
-			client := clientOf(t, s, semaphore.Config{})
+			ops := opsOf(t, s)
 			r := begin(t, s.URL(), role, "--lease", "12s", "--grace", grace.String())
-			require.NoError(t, client.ReleaseByID(context.Background(), "gpu", r.claim))
+			_, err := ops.Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+			require.NoError(t, err)
 			require.Equal(t, "got terminated", r.line())
 			r.silent()
 			require.Equal(t, exitLost, r.end())
@@ -276,7 +277,8 @@ func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
 	s := server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "1h")
 	// Berth does not hear of it before its next renewal.
-	require.NoError(t, clientOf(t, s, semaphore.Config{}).ReleaseByID(context.Background(), "gpu", r.claim))
+	_, err := opsOf(t, s).Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+	require.NoError(t, err)
 	r.signal(syscall.SIGINT)
 	require.Equal(t, "got interrupt", r.line())
 	require.Equal(t, exitLost, r.end())
@@ -338,7 +340,7 @@ func TestALongLeaseIsThereFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "1h", "--grace", "20m")
-	for holder, err := range semOf(t, s, "gpu", 1).Holders(context.Background()) {
+	for holder, err := range opsOf(t, s).Holders(context.Background(), "gpu") {
 		require.NoError(t, err)
 		require.Greater(t, holder.Left, 59*time.Minute)
 	}
@@ -370,12 +372,12 @@ func TestTheNextInLineGetsThePlaceOfACommandThatEnds(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	first := begin(t, s.URL(), "polite")
-	sem := semOf(t, s, "gpu", 1)
+	ops := opsOf(t, s)
 	next := program(t, s.URL(), runArgs("polite")...)
 	out, err := next.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, next.Start())
-	require.Eventually(t, func() bool { return waiting(t, sem) == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return waiting(t, ops, "gpu") == 1 }, patience, 10*time.Millisecond)
 	first.signal(syscall.SIGTERM)
 	require.Equal(t, 3, first.end())
 	said := bufio.NewScanner(out)

@@ -127,10 +127,10 @@ Exit code 1: there is no such claim, or its time was over.`,
 
 func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
 
-// inUse returns what Stats says of all semaphores in use, by name. What a part
+// inUse returns the counts of all semaphores in use, by name. What a part
 // of a cluster answered is returned with the error of the others.
 func inUse(ctx context.Context, sems *semaphore.Client) ([]semaphore.Stats, error) {
-	all, err := collect(sems.Stats(ctx))
+	all, err := collect(sems.Operator().All(ctx))
 	slices.SortFunc(all, func(a, b semaphore.Stats) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }
@@ -155,23 +155,18 @@ func (a *app) semLs(ctx context.Context, sems *semaphore.Client) error {
 }
 
 func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) error {
-	sem, err := sems.Semaphore(name, 1, nil) // a look stores no capacity
+	ops := sems.Operator()
+	stats, err := ops.Stats(ctx, name)
 	if err != nil {
 		return err
 	}
-	var stats semaphore.Stats
-	for stats, err = range sems.Stats(ctx, name) { // which says where no capacity is stored
-		if err != nil {
-			return err
-		}
-	}
-	if !stats.Known() {
+	if stats.Capacity == 0 {
 		return &exitError{exitFailed, fmt.Errorf(
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.namespace)}
 	}
-	holders, failed := collect(sem.Holders(ctx))
+	holders, failed := collect(ops.Holders(ctx, name))
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
-	waiters, errs := collect(sem.Waiters(ctx))
+	waiters, errs := collect(ops.Waiters(ctx, name))
 	return listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
 		return a.printSemaphore(stats, holders, waiters)
 	})
@@ -190,17 +185,13 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, opts sem
 	})
 	cfg := semaphore.Config{Observer: watch, Linger: resizeLinger}
 	return a.withSems(ctx, cfg, func(ctx context.Context, sems *semaphore.Client) error {
-		sem, err := sems.Semaphore(name, capacity, nil)
-		if err != nil {
-			return inFlags(err, "capacity", "CAPACITY")
-		}
-		err = sem.Resize(ctx, capacity, &opts)
+		err := sems.Operator().Resize(ctx, name, capacity, &opts)
 		if errors.Is(err, berth.ErrAbsent) {
 			return &exitError{exitFailed, fmt.Errorf(
 				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.namespace)}
 		}
 		if err != nil {
-			return err
+			return inFlags(err, "capacity", "CAPACITY")
 		}
 		return a.printResized(name, before, capacity, opts.Keep)
 	})
@@ -208,7 +199,7 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, opts sem
 
 func (a *app) semRelease(ctx context.Context, name, claim string) error {
 	return a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-		err := sems.ReleaseByID(ctx, name, claim)
+		_, err := sems.Operator().Release(ctx, berth.Target{Name: name, Claim: claim})
 		if errors.Is(err, berth.ErrNotHeld) { // also where its time was over
 			return &exitError{exitFailed, fmt.Errorf("no claim %q of semaphore %q in namespace %q, or no longer", claim, name, a.namespace)}
 		}

@@ -30,9 +30,9 @@ func scenery(t *testing.T) (url string) {
 	ctx, leave := context.WithCancel(context.Background())
 	t.Cleanup(leave)
 	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
-		before := waiting(t, gpu)
+		before := waiting(t, client.Operator(), "gpu")
 		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
-		require.Eventually(t, func() bool { return waiting(t, gpu) == before+1 }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return waiting(t, client.Operator(), "gpu") == before+1 }, patience, 10*time.Millisecond)
 	}
 	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
 		disk, err := client.Semaphore(name, 1, nil)
@@ -43,9 +43,9 @@ func scenery(t *testing.T) (url string) {
 	return s.URL()
 }
 
-func waiting(t *testing.T, sem *semaphore.Semaphore) int {
+func waiting(t *testing.T, ops *semaphore.Operator, name string) int {
 	t.Helper()
-	stats, err := sem.Stats(context.Background())
+	stats, err := ops.Stats(context.Background(), name)
 	require.NoError(t, err)
 	return stats.Waiting
 }
@@ -202,7 +202,7 @@ func TestSemResize(t *testing.T) {
 		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
 		require.Equal(t, outcome{0, step.says, ""}, got)
 	}
-	stats, err := semOf(t, s, "gpu", 1).Stats(context.Background())
+	stats, err := opsOf(t, s).Stats(context.Background(), "gpu")
 	require.NoError(t, err)
 	require.Equal(t, 4, stats.Capacity)
 	require.Equal(t, "gpu: capacity 4, held 0, free 4, waiting 0\n", call(t, s.URL(), "sem", "show", "gpu").out)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,7 @@ func semaphoreTests() []test {
 		{name: "semaphore/a lease that is not renewed is handed on", run: semExpiry},
 		{name: "semaphore/resize", run: semResize},
 		{name: "semaphore/detach and resume", run: semDetach},
-		{name: "semaphore/release by id", run: semReleaseByID},
+		{name: "semaphore/release by an operator", run: semForce},
 		{name: "semaphore/listings", run: semListings},
 	}
 }
@@ -65,7 +66,7 @@ func semWeights(w *world) {
 
 	release(w, p)
 	release(w, first.Wait(w), second.Wait(w))
-	require.Equal(w, semaphore.Stats{Name: "sem", Capacity: 4}, must(w, sems[0].Stats))
+	require.Equal(w, semaphore.Stats{Name: "sem", Capacity: 4}, must(w, sems[0].stats))
 }
 
 func semCapacity(w *world) {
@@ -95,7 +96,7 @@ func semCapacity(w *world) {
 		})
 	}
 	users.Wait()
-	require.Equal(w, semaphore.Stats{Name: "sem", Capacity: capacity}, must(w, sems[0].Stats))
+	require.Equal(w, semaphore.Stats{Name: "sem", Capacity: capacity}, must(w, sems[0].stats))
 }
 
 func semHandOff(w *world) {
@@ -130,7 +131,7 @@ func semCancel(w *world) {
 	release(w, p)
 	release(w, next.Wait(w))
 	w.Await("nothing is left", func() bool {
-		return must(w, sems[0].Stats) == semaphore.Stats{Name: "sem", Capacity: 1}
+		return must(w, sems[0].stats) == semaphore.Stats{Name: "sem", Capacity: 1}
 	})
 }
 
@@ -153,11 +154,11 @@ func semResize(w *world) {
 	sems := w.sem(semaphore.Config{Lease: long}, 1)
 	p := must(w, acquire(sems[0], nil))
 	q := queue(w, acquire(sems[1], nil), w.semWaiting(sems[0]), 1)
-	require.NoError(w, sems[0].Resize(w.Within(patience), 2, nil))
+	require.NoError(w, sems[0].ops.Resize(w.Within(patience), "sem", 2, nil))
 	second := q.Wait(w) // grown, it goes to the one that waits
 
 	heavy := queue(w, acquire(sems[1], &semaphore.AcquireOptions{Weight: 2}), w.semWaiting(sems[0]), 1)
-	require.NoError(w, sems[1].Resize(w.Within(patience), 1, nil))
+	require.NoError(w, sems[1].ops.Resize(w.Within(patience), "sem", 1, nil))
 	heavy.Fails(w, berth.ErrNotAcquired)
 	w.refused(heavy.Err, berth.ReasonTooHeavy)
 	require.NoError(w, p.Err(), "what is held stays held")
@@ -170,10 +171,7 @@ func semResize(w *world) {
 
 func semDetach(w *world) {
 	clients := w.sems(semaphore.Config{Lease: long})
-	sem, err := clients[0].Semaphore("sem", 1, nil)
-	require.NoError(w, err)
-	other, err := clients[1].Semaphore("sem", 1, nil)
-	require.NoError(w, err)
+	sem, other := w.open(clients[0], "sem", 1), w.open(clients[1], "sem", 1)
 	p := afterAWait(w, acquire(sem, nil), acquire(other, nil), w.semWaiting(sem))
 	token := must(w, p.Detach)
 	text, err := token.MarshalText()
@@ -185,27 +183,25 @@ func semDetach(w *world) {
 	require.NoError(w, err)
 	w.ended(p, berth.ErrReleased)
 	require.Equal(w, p.Fence(), resumed.Fence())
-	require.Equal(w, 1, must(w, sem.Stats).Held)
+	require.Equal(w, 1, must(w, sem.stats).Held)
 	release(w, resumed)
-	require.Equal(w, 0, must(w, sem.Stats).Held)
+	require.Equal(w, 0, must(w, sem.stats).Held)
 	_, err = clients[0].Resume(w.Within(patience), read)
 	require.Error(w, err)
 }
 
-func semReleaseByID(w *world) {
-	clients := w.sems(semaphore.Config{Lease: long})
-	var sems [2]*semaphore.Semaphore
-	for i, c := range clients {
-		var err error
-		sems[i], err = c.Semaphore("sem", 1, nil)
-		require.NoError(w, err)
-	}
+func semForce(w *world) {
+	sems := w.sem(semaphore.Config{Lease: long}, 1)
 	p := must(w, acquire(sems[0], nil))
 	q := queue(w, acquire(sems[0], nil), w.semWaiting(sems[1]), 1)
-	require.NoError(w, clients[1].ReleaseByID(w.Within(patience), "sem", p.ID()))
+	target := berth.Target{Name: "sem", Claim: p.ID()}
+	ended, err := sems[1].ops.Release(w.Within(patience), target)
+	require.NoError(w, err)
+	require.Equal(w, 1, ended)
 	w.ended(p, berth.ErrReleased)
 	release(w, q.Wait(w))
-	require.ErrorIs(w, clients[1].ReleaseByID(w.Within(patience), "sem", p.ID()), berth.ErrNotHeld)
+	_, err = sems[1].ops.Release(w.Within(patience), target)
+	require.ErrorIs(w, err, berth.ErrNotHeld)
 }
 
 func semListings(w *world) {
@@ -213,34 +209,28 @@ func semListings(w *world) {
 	names := numbered(12)
 	var held []*semaphore.Permit
 	for i, name := range names {
-		sem, err := clients[i%2].Semaphore(name, 2, nil)
-		require.NoError(w, err)
+		sem := w.open(clients[i%2], name, 2)
 		held = append(held, must(w, acquire(sem, &semaphore.AcquireOptions{Weight: 1 + i%2, Meta: map[string]string{"of": name}})))
 	}
 	var listed []string
-	for _, stats := range all(w, clients[0].Stats(w.Within(patience))) {
+	for _, stats := range all(w, clients[0].Operator().All(w.Within(patience))) {
 		listed = append(listed, stats.Name)
+		i := slices.Index(names, stats.Name)
+		require.Equal(w, semaphore.Stats{Name: stats.Name, Capacity: 2, Held: 1 + i%2, Holders: 1}, stats)
 	}
 	require.ElementsMatch(w, names, listed)
-	top, err := clients[0].Top(w.Within(patience), 6)
-	require.NoError(w, err)
-	require.Len(w, top, 6)
-	for _, stats := range top {
-		require.InDelta(w, 1, stats.Share(), 0)
-	}
 
-	sem, err := clients[0].Semaphore(names[1], 2, nil)
-	require.NoError(w, err)
+	sem := w.open(clients[0], names[1], 2)
 	q := queue(w, acquire(sem, &semaphore.AcquireOptions{Priority: 5}), w.semWaiting(sem), 1)
-	holder := one(w, sem.Holders(w.Within(patience)))
+	holder := one(w, sem.ops.Holders(w.Within(patience), sem.Name()))
 	require.Equal(w, held[1].ID(), holder.ID)
 	require.Equal(w, "a label", holder.Label)
 	require.Equal(w, 2, holder.Weight)
 	require.Equal(w, map[string]string{"of": names[1]}, holder.Meta)
-	waiter := one(w, sem.Waiters(w.Within(patience)))
+	waiter := one(w, sem.ops.Waiters(w.Within(patience), sem.Name()))
 	require.Equal(w, clients[0].Node(), waiter.Node)
 	require.Equal(w, 5, waiter.Priority)
 	release(w, held...)
 	release(w, q.Wait(w))
-	require.Empty(w, all(w, clients[1].Stats(w.Within(patience))))
+	require.Empty(w, all(w, clients[1].Operator().All(w.Within(patience))))
 }

@@ -34,7 +34,7 @@ func serverTests() []test {
 
 // trio are the three primitives, on two nodes each.
 type trio struct {
-	sems  [2]*semaphore.Semaphore
+	sems  [2]sem
 	locks [2]*qlock.Client
 	pools [2]*pool
 }

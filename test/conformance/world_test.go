@@ -93,16 +93,29 @@ func two[C interface{ Close(context.Context) error }](w *world, open func(rueidi
 }
 
 // sem is a semaphore as two nodes see it.
-func (w *world) sem(cfg semaphore.Config, capacity int) [2]*semaphore.Semaphore {
+func (w *world) sem(cfg semaphore.Config, capacity int) (sems [2]sem) {
 	w.Helper()
-	var sems [2]*semaphore.Semaphore
 	for i, c := range w.sems(cfg) {
-		var err error
-		sems[i], err = c.Semaphore("sem", capacity, nil)
-		require.NoError(w, err)
+		sems[i] = w.open(c, "sem", capacity)
 	}
 	return sems
 }
+
+// sem is a semaphore, with the operator's calls of its client.
+type sem struct {
+	*semaphore.Semaphore
+	ops *semaphore.Operator
+}
+
+// open is a semaphore of a client.
+func (w *world) open(c *semaphore.Client, name string, capacity int) sem {
+	w.Helper()
+	s, err := c.Semaphore(name, capacity, nil)
+	require.NoError(w, err)
+	return sem{s, c.Operator()}
+}
+
+func (s sem) stats(ctx context.Context) (semaphore.Stats, error) { return s.ops.Stats(ctx, s.Name()) }
 
 // must is what a call within patience returns, which must succeed.
 func must[T any](w *world, call func(context.Context) (T, error)) T {
@@ -113,7 +126,7 @@ func must[T any](w *world, call func(context.Context) (T, error)) T {
 }
 
 // acquire, lock and allocate are calls with their options, for must and testkit.Begin.
-func acquire(s *semaphore.Semaphore, opts *semaphore.AcquireOptions) func(context.Context) (*semaphore.Permit, error) {
+func acquire(s sem, opts *semaphore.AcquireOptions) func(context.Context) (*semaphore.Permit, error) {
 	return func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) }
 }
 
@@ -169,8 +182,8 @@ func (w *world) refused(err error, reason berth.Reason) {
 }
 
 // semWaiting, lockWaiting and poolWaiting count who waits, for queue.
-func (w *world) semWaiting(s *semaphore.Semaphore) func() int {
-	return func() int { return must(w, s.Stats).Waiting }
+func (w *world) semWaiting(s sem) func() int {
+	return func() int { return must(w, s.stats).Waiting }
 }
 
 func (w *world) lockWaiting(c *qlock.Client, name string) func() int {

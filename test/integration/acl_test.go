@@ -38,25 +38,26 @@ func TestTheSmallestUser(t *testing.T) {
 	q := w.queue(theirs, nil, 1)
 	_, err = mine.TryAcquire(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrBusy)
-	for _, err := range mine.Holders(ctx) {
+	for _, err := range here.Operator().Holders(ctx, "gpu") {
 		require.NoError(t, err)
 	}
-	for _, err := range mine.Waiters(ctx) {
+	for _, err := range here.Operator().Waiters(ctx, "gpu") {
 		require.NoError(t, err)
 	}
 	require.NoError(t, p.Renew(ctx))
 	require.NoError(t, p.Release(ctx))
 	p = q.Wait(w)
 	q = w.queue(mine, nil, 1)
-	require.NoError(t, mine.Resize(ctx, 2, nil))
+	require.NoError(t, here.Operator().Resize(ctx, "gpu", 2, nil))
 	require.NoError(t, q.Wait(w).Release(ctx))
 	token, err := p.Detach(ctx)
 	require.NoError(t, err)
 	p, err = here.Resume(ctx, token)
 	require.NoError(t, err)
-	require.NoError(t, there.ReleaseByID(ctx, "gpu", p.ID()))
+	_, err = there.Operator().Release(ctx, berth.Target{Name: "gpu", Claim: p.ID()})
+	require.NoError(t, err)
 	w.Signalled("the holder to hear", p.Done())
-	stats, err := mine.Stats(ctx)
+	stats, err := here.Operator().Stats(ctx, "gpu")
 	require.NoError(t, err)
 	require.Zero(t, stats.Held)
 	w.tombstones("gpu")

@@ -41,7 +41,7 @@ func forPermit(s *semaphore.Semaphore) ask {
 type storm struct {
 	*world
 	name    string
-	sems    []*semaphore.Semaphore
+	ops     []*semaphore.Operator
 	ways    []way
 	spread  atomic.Int64 // acquires are cancelled within so many ns
 	cancels atomic.Int64
@@ -84,8 +84,9 @@ func heardOn(pipelines int) func(o *rueidis.ClientOption) {
 func (s *storm) add(connect func(testing.TB, ...func(*rueidis.ClientOption)) rueidis.Client, pipelines int, cfg semaphore.Config) {
 	cfg.Observer = s.failures()
 	redis := connect(s.T, heardOn(pipelines))
-	sem := s.sem(s.clientOn(redis, cfg), s.name, s.inside.capacity)
-	s.sems, s.ways = append(s.sems, sem), append(s.ways, way{forPermit(sem), redis})
+	c := s.clientOn(redis, cfg)
+	sem := s.sem(c, s.name, s.inside.capacity)
+	s.ops, s.ways = append(s.ops, c.Operator()), append(s.ways, way{forPermit(sem), redis})
 }
 
 // failures counts the claims that could not be removed.
@@ -190,7 +191,7 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 			s.settled()
 			require.Zero(t, s.failed.Load())
 			w.idle("gpu") // without a tombstone: every acquire was answered
-			stats, err := s.sems[0].Stats(w.Within(patience))
+			stats, err := s.ops[0].Stats(w.Within(patience), "gpu")
 			require.NoError(t, err)
 			require.Zero(t, stats.Held)
 			require.Zero(t, stats.Waiting)
@@ -210,8 +211,8 @@ func TestCancelsOfUnansweredAcquires(t *testing.T) {
 	for _, pipelines := range []int{1, 3} {
 		s.add(proxy.Client, pipelines, cfg)
 	}
-	for _, sem := range s.sems {
-		w.busy(sem) // opens all pipelines, while that is fast
+	for _, ops := range s.ops {
+		w.busy(ops) // opens all pipelines, while that is fast
 	}
 	proxy.AddLatency(1200 * time.Millisecond)
 	stop := make(chan struct{})

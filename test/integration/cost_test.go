@@ -13,20 +13,20 @@ import (
 
 // warm has the server know the scripts, opens all connections of the client and
 // has it subscribe, so that none of it counts.
-func (w *world) warm(c *semaphore.Client, s *semaphore.Semaphore) {
+func (w *world) warm(c *semaphore.Client) {
 	w.Helper()
 	w.subscribe(c)
-	w.busy(s)
+	w.busy(c.Operator())
 }
 
 // busy makes so many calls at once that all connections are opened.
-func (w *world) busy(s *semaphore.Semaphore) {
+func (w *world) busy(ops *semaphore.Operator) {
 	w.Helper()
 	for range 5 {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, err := s.Stats(w.Within(patience)); err != nil {
+				if _, err := ops.Stats(w.Within(patience), "gpu"); err != nil {
 					w.Errorf("stats: %v", err)
 				}
 			})
@@ -51,7 +51,7 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 	for range 2 {
 		c := w.client(cfg)
 		sems = append(sems, w.sem(c, "gpu", 3))
-		w.warm(c, sems[len(sems)-1])
+		w.warm(c)
 	}
 	const many = 200
 	scripts := w.cost(func() {
@@ -83,7 +83,7 @@ func TestWaitersOpenAtMostOneConnection(t *testing.T) {
 			w := private(t)
 			c := w.client(semaphore.Config{}, func(o *rueidis.ClientOption) { o.AlwaysRESP2 = old })
 			s := w.sem(c, "gpu", 1)
-			w.busy(s)
+			w.busy(c.Operator())
 			before := w.connections()
 			p := w.take(s, nil)
 			var waits []*taking

@@ -143,7 +143,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"a resize grants": func(f *fullHouse, name string) func() {
 		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			require.NoError(f, f.sem(f.here, name, 1).Resize(f.Within(patience), 2, nil))
+			require.NoError(f, f.here.Operator().Resize(f.Within(patience), name, 2, nil))
 			f.release(q.Wait(f.world))
 			f.release(p)
 		}
@@ -151,7 +151,8 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"an operator releases": func(f *fullHouse, name string) func() {
 		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			require.NoError(f, f.here.ReleaseByID(f.Within(patience), name, p.ID()))
+			_, err := f.here.Operator().Release(f.Within(patience), berth.Target{Name: name, Claim: p.ID()})
+			require.NoError(f, err)
 			f.release(q.Wait(f.world))
 			f.Signalled("the holder to hear", p.Done())
 			require.ErrorIs(f, p.Err(), berth.ErrReleased)

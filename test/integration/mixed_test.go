@@ -52,24 +52,25 @@ func (on *watch) look(claims map[string]string) {
 func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
 	w := shared(t)
 	const capacity = 7
-	host := w.sem(w.client(semaphore.Config{Linger: 5 * time.Second}), "shared", capacity)
-	require.NoError(t, host.Resize(w.Within(patience), capacity, &semaphore.ResizeOptions{Create: true}))
+	host := w.client(semaphore.Config{Linger: 5 * time.Second}).Operator()
+	require.NoError(t, host.Resize(w.Within(patience), "shared", capacity, &semaphore.ResizeOptions{Create: true}))
 	on := &watch{w: w, holds: map[string]int64{}}
 	claims := map[string]string{}
-	var sems []*semaphore.Semaphore
+	var visitors []visitor
 	var permits []*semaphore.Permit
 	for _, g := range guests {
-		s := w.sem(w.client(g.cfg), "shared", g.cap)
+		c := w.client(g.cfg)
+		s := w.sem(c, "shared", g.cap)
 		p := w.take(s, &g.opts)
 		if g.opts.NoRenew {
 			require.NoError(t, p.Renew(w.Within(patience))) // its whole lease runs
 		}
-		sems, permits = append(sems, s), append(permits, p)
+		visitors, permits = append(visitors, visitor{s, c.Operator()}), append(permits, p)
 		claims[p.ID()] = g.what
 		on.look(claims)
 	}
 	require.EqualValues(t, capacity, w.look("shared").state["used"])
-	on.jostle(sems, claims)
+	on.jostle(visitors, claims)
 
 	// The shortest lease ends; all renew by themselves or last.
 	start := w.now()
@@ -87,27 +88,33 @@ func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
 	require.EqualValues(t, capacity, w.look("shared").state["cap"], "somebody's capacity replaced the stored one")
 }
 
+// visitor is a guest who uses the name and looks at it.
+type visitor struct {
+	sem *semaphore.Semaphore
+	ops *semaphore.Operator
+}
+
 // jostle has every guest do what touches the name: ask and be refused, wait and
 // leave, count, list.
-func (on *watch) jostle(sems []*semaphore.Semaphore, claims map[string]string) {
+func (on *watch) jostle(visitors []visitor, claims map[string]string) {
 	w := on.w
 	w.Helper()
-	for _, s := range sems {
-		_, err := s.TryAcquire(w.Within(patience), nil)
+	for _, v := range visitors {
+		_, err := v.sem.TryAcquire(w.Within(patience), nil)
 		require.ErrorIs(w, err, berth.ErrBusy)
 		on.look(claims)
 		ctx, cancel := context.WithCancel(context.Background())
-		waits := w.beginWith(ctx, s, &semaphore.AcquireOptions{Priority: 9})
+		waits := w.beginWith(ctx, v.sem, &semaphore.AcquireOptions{Priority: 9})
 		w.Await("it waits", func() bool { return w.look("shared").waiting() == 1 })
 		on.look(claims)
 		cancel()
 		w.Signalled("the caller to be let go", waits.Done)
 		w.Await("it has left", func() bool { return w.look("shared").waiting() == 0 })
 		on.look(claims)
-		stats, err := s.Stats(w.Within(patience))
+		stats, err := v.ops.Stats(w.Within(patience), "shared")
 		require.NoError(w, err)
 		require.Equal(w, 7, stats.Held)
-		for _, err := range s.Holders(w.Within(patience)) {
+		for _, err := range v.ops.Holders(w.Within(patience), "shared") {
 			require.NoError(w, err)
 		}
 		on.look(claims)

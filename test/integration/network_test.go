@@ -164,10 +164,11 @@ func TestTrafficThroughAServerThatFalters(t *testing.T) {
 func TestTrafficThroughResizes(t *testing.T) {
 	w := shared(t)
 	const most = 6
-	s := w.sem(w.client(semaphore.Config{}), "gpu", most)
+	c := w.client(semaphore.Config{})
+	s := w.sem(c, "gpu", most)
 	resize := func(capacity int) func() {
 		return func() {
-			require.NoError(t, s.Resize(w.Within(patience), capacity, &semaphore.ResizeOptions{Create: true}))
+			require.NoError(t, c.Operator().Resize(w.Within(patience), "gpu", capacity, &semaphore.ResizeOptions{Create: true}))
 		}
 	}
 	tr := w.traffic([]*semaphore.Semaphore{s, w.sem(w.client(semaphore.Config{}), "gpu", most)}, 20, most)

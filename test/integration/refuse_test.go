@@ -23,13 +23,13 @@ func TestTheLargestInputIsTaken(t *testing.T) {
 	p, err := s.Acquire(ctx, &semaphore.AcquireOptions{Weight: 1 << 40, Priority: -128, Meta: meta})
 	require.NoError(t, err)
 	q := w.queue(s, &semaphore.AcquireOptions{Priority: 127, Meta: meta}, 1)
-	for h, err := range s.Holders(ctx) {
+	for h, err := range c.Operator().Holders(ctx, name) {
 		require.NoError(t, err)
 		require.Equal(t, meta, h.Meta)
 		require.Equal(t, 1<<40, h.Weight)
 		require.Equal(t, berth.Owner(ctx), h.Owner)
 	}
-	for h, err := range s.Waiters(ctx) {
+	for h, err := range c.Operator().Waiters(ctx, name) {
 		require.NoError(t, err)
 		require.Equal(t, meta, h.Meta)
 		require.Equal(t, 127, h.Priority)
@@ -49,26 +49,27 @@ var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semapho
 		_, err := s.TryAcquire(ctx, nil)
 		return err
 	},
-	"Resize": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) error {
-		return s.Resize(ctx, 5, &semaphore.ResizeOptions{Create: true})
+	"Resize": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error {
+		return c.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Create: true})
 	},
-	"Stats": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) error {
-		_, err := s.Stats(ctx)
+	"Stats": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error {
+		_, err := c.Operator().Stats(ctx, s.Name())
 		return err
 	},
-	"ReleaseByID": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error {
-		return c.ReleaseByID(ctx, s.Name(), "nobody")
+	"Release": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error {
+		_, err := c.Operator().Release(ctx, berth.Target{Name: s.Name(), Claim: "nobody"})
+		return err
 	},
-	"Holders": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) (err error) {
-		for _, err = range s.Holders(ctx) {
+	"Holders": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) (err error) {
+		for _, err = range c.Operator().Holders(ctx, s.Name()) {
 			if err != nil {
 				break
 			}
 		}
 		return err
 	},
-	"Waiters": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) (err error) {
-		for _, err = range s.Waiters(ctx) {
+	"Waiters": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) (err error) {
+		for _, err = range c.Operator().Waiters(ctx, s.Name()) {
 			if err != nil {
 				break
 			}
@@ -98,7 +99,7 @@ func TestAKeyOfAnotherTypeInTheWay(t *testing.T) {
 			err := call(w.Within(patience), c, s)
 			// What does not look at a key is not in its way.
 			if err == nil || errors.Is(err, berth.ErrNotHeld) {
-				require.Contains(t, []string{"Holders", "Waiters", "ReleaseByID", "Stats"}, verb, what)
+				require.Contains(t, []string{"Holders", "Waiters", "Release", "Stats"}, verb, what)
 				require.NotEqual(t, "state", part, what)
 			} else {
 				require.ErrorContains(t, err, key)

@@ -29,12 +29,12 @@ func TestStatsOnAReplica(t *testing.T) {
 	want := semaphore.Stats{Name: "gpu", Capacity: 2, Held: 1, Holders: 1, Expired: 1}
 	var seen semaphore.Stats
 	w.Await("the replica to have both permits, one of them expired", func() bool {
-		seen, err = w.sem(reader, "gpu", 9).Stats(w.Within(patience))
+		seen, err = reader.Operator().Stats(w.Within(patience), "gpu")
 		require.NoError(w, err)
 		return seen == want
 	})
 	held := 0
-	for holder, err := range w.sem(reader, "gpu", 9).Holders(w.Within(patience)) {
+	for holder, err := range reader.Operator().Holders(w.Within(patience), "gpu") {
 		require.NoError(w, err)
 		require.Equal(w, c.Node(), holder.Node)
 		held++

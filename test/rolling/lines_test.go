@@ -46,16 +46,16 @@ func semaphoreHandsOn(w *world, a, b *process) {
 	ahead := b.permitQueued(&semaphore.AcquireOptions{Priority: 5})
 
 	for _, p := range []*process{a, b} {
-		stats, err := p.sem.Stats(bg)
+		stats, err := p.sems.Operator().Stats(bg, name)
 		w.ok(err)
 		require.Equal(w, []int{3, 3, 2, 3}, []int{stats.Capacity, stats.Held, stats.Holders, stats.Waiting})
-		for _, h := range all(w, p.sem.Holders(bg)) {
+		for _, h := range all(w, p.sems.Operator().Holders(bg, name)) {
 			if h.ID == two.ID() {
 				require.Equal(w, []any{2, two.Fence(), a.sems.Node(), meta}, []any{h.Weight, h.Fence, h.Node, h.Meta})
 			}
 		}
 		var nodes []string
-		for _, w := range all(w, p.sem.Waiters(bg)) {
+		for _, w := range all(w, p.sems.Operator().Waiters(bg, name)) {
 			nodes = append(nodes, w.Node)
 		}
 		require.Equal(w, []string{b.sems.Node(), b.sems.Node(), a.sems.Node()}, nodes, "the line, by priority and age")
@@ -118,14 +118,15 @@ func semaphoreHolds(w *world, a, b *process) {
 	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
 
 	waiting := a.permitQueued(nil)
-	w.ok(a.sems.ReleaseByID(bg, name, forever.ID()))
+	_, err = a.sems.Operator().Release(bg, berth.Target{Name: name, Claim: forever.ID()})
+	w.ok(err)
 	w.pass(10 * time.Millisecond)
 	require.ErrorIs(w, forever.Err(), berth.ErrReleased)
 	fifth := waiting.granted(fourth.Fence())
 
-	w.ok(b.sem.Resize(bg, 4, nil))
+	w.ok(b.sems.Operator().Resize(bg, name, 4, nil))
 	sixth := a.permit(nil)
-	w.ok(a.sem.Resize(bg, 1, nil))
+	w.ok(a.sems.Operator().Resize(bg, name, 1, nil))
 	last := b.permitQueued(nil)
 	cancelled := a.permitQueued(nil)
 	cancelled.stop()
@@ -192,7 +193,7 @@ func firstOf[H handle](waits []*wait[H]) int {
 func idle(w *world, all ...*process) {
 	w.pass(second)
 	for _, p := range all {
-		stats, err := p.sem.Stats(bg)
+		stats, err := p.sems.Operator().Stats(bg, name)
 		w.ok(err)
 		require.Equal(w, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting}, "nothing is left")
 	}

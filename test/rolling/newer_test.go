@@ -80,17 +80,18 @@ var newer = map[string]play{
 		_, err = b.sems.Resume(bg, token)
 		w.refused("resume", err)
 		w.refused("renew", theirs.Renew(bg))
-		w.refused("resize", a.sem.Resize(bg, 9, nil))
-		_, err = a.sem.Stats(bg)
+		w.refused("resize", a.sems.Operator().Resize(bg, name, 9, nil))
+		_, err = a.sems.Operator().Stats(bg, name)
 		w.refused("stats", err)
-		w.refused("by id", a.sems.ReleaseByID(bg, name, theirs.ID()))
-		for _, err := range a.sem.Holders(bg) {
+		_, err = a.sems.Operator().Release(bg, berth.Target{Name: name, Claim: theirs.ID()})
+		w.refused("force", err)
+		for _, err := range a.sems.Operator().Holders(bg, name) {
 			w.refused("holders", err)
 		}
-		for _, err := range a.sem.Waiters(bg) {
+		for _, err := range a.sems.Operator().Waiters(bg, name) {
 			w.refused("waiters", err)
 		}
-		for _, err := range a.sems.Stats(bg) {
+		for _, err := range a.sems.Operator().All(bg) {
 			w.refused("all", err)
 		}
 		w.refused("release", theirs.Release(bg))

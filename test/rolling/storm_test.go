@@ -114,7 +114,7 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		}
 		if n == stormProcesses-1 {
 			all.Wait()
-			a.over(sem, locks, pool)
+			a.over(sems.Operator(), locks, pool)
 		}
 	}
 	for release, served := range a.served {
@@ -217,8 +217,8 @@ func (a *tally) resource(ctx context.Context, version string, pool *allocator.Po
 }
 
 // over looks at what is left, and at the order.
-func (a *tally) over(sem *semaphore.Semaphore, locks *qlock.Client, pool *allocator.Pool[string]) {
-	stats, err := sem.Stats(bg)
+func (a *tally) over(sems *semaphore.Operator, locks *qlock.Client, pool *allocator.Pool[string]) {
+	stats, err := sems.Stats(bg, name)
 	require.NoError(a, err)
 	require.Equal(a, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting})
 	info, err := locks.Info(bg, name)

@@ -84,9 +84,7 @@ func (i *inspector) claims(r *round) (all [][]claimed) {
 		all = append(all, found)
 	}
 	for _, s := range sems {
-		sem, err := i.sems.Semaphore(s.Name, s.Capacity, nil)
-		require.NoError(r, err)
-		list(s.Name, sem.Holders(ctx), sem.Waiters(ctx))
+		list(s.Name, i.sems.Operator().Holders(ctx, s.Name), i.sems.Operator().Waiters(ctx, s.Name))
 	}
 	for _, l := range locks {
 		list(l.Name, func(func(berth.Holder, error) bool) {}, i.locks.Queue(ctx, l.Name))

@@ -75,20 +75,21 @@ func semaphoreSteps() []step {
 		{
 			name: "semaphore_force_release", does: "release a permit by its id", scripts: 1,
 			prepare: over(each, acquireEach, func(ctx context.Context, sems client, held permit) error {
-				return sems.ReleaseByID(ctx, held.Name(), held.ID())
+				_, err := sems.Operator().Release(ctx, berth.Target{Name: held.Name(), Claim: held.ID()})
+				return err
 			}),
 		},
 		{
 			name: "semaphore_stats", does: "count what is held, 5 of 10 in 2 permits", scripts: 1, cycles: 400,
-			prepare: calls(openPartly, func(ctx context.Context, s sem, _ int) error {
-				_, err := s.Stats(ctx)
+			prepare: calls(openHeld, func(ctx context.Context, sems client, _ int) error {
+				_, err := sems.Operator().Stats(ctx, numbered(0))
 				return err
 			}),
 		},
 		{
 			name: "semaphore_holders", does: "list these", scripts: 1, cycles: 400,
-			prepare: calls(openPartly, func(ctx context.Context, s sem, _ int) error {
-				for _, err := range s.Holders(ctx) {
+			prepare: calls(openHeld, func(ctx context.Context, sems client, _ int) error {
+				for _, err := range sems.Operator().Holders(ctx, numbered(0)) {
 					if err != nil {
 						return err
 					}
@@ -98,7 +99,9 @@ func semaphoreSteps() []step {
 		},
 		{
 			name: "semaphore_resize", does: "another capacity for these", scripts: 1, cycles: 400,
-			prepare: calls(openPartly, func(ctx context.Context, s sem, i int) error { return s.Resize(ctx, capacity+1-i%2, nil) }),
+			prepare: calls(openHeld, func(ctx context.Context, sems client, i int) error {
+				return sems.Operator().Resize(ctx, numbered(0), capacity+1-i%2, nil)
+			}),
 		},
 	}
 }
@@ -129,14 +132,28 @@ func openSemaphore(lease time.Duration, capacity int) opens[*semaphore.Semaphore
 	}
 }
 
-// openPartly opens one name, of which two permits hold 5.
-func openPartly(p *probe) (*semaphore.Semaphore, *node, error) {
-	sem, n, err := openSemaphore(long, capacity)(p)
+// openHeld opens a client that holds 5 of its first name, in two permits.
+func openHeld(p *probe) (*semaphore.Client, *node, error) {
+	sems, n, err := openSemaphores(long)(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	sem, err := sems.Semaphore(numbered(0), capacity, nil)
 	for _, weight := range []int{2, 3} {
 		if err == nil {
 			_, err = sem.Acquire(p.ctx, &semaphore.AcquireOptions{Weight: weight})
 		}
 	}
+	return sems, n, err
+}
+
+// openPartly opens that name.
+func openPartly(p *probe) (*semaphore.Semaphore, *node, error) {
+	sems, n, err := openHeld(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	sem, err := sems.Semaphore(numbered(0), capacity, nil)
 	return sem, n, err
 }
 

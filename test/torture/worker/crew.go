@@ -212,8 +212,9 @@ func (c *crew) list() {
 // list adds, by node, the claims of all that hold or wait.
 func (c clients) list(ctx context.Context, left map[string][]string) error {
 	var errs []error
-	for _, s := range c.sem {
-		errs = append(errs, holders(left, s.Holders(ctx)), waiters(left, s.Waiters(ctx)))
+	ops := c.sems.Operator()
+	for name := range c.sem {
+		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
 	}
 	for _, name := range c.lock {
 		info, err := c.locks.Info(ctx, name)

@@ -201,7 +201,7 @@ func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err erro
 	var holders iter.Seq2[berth.Holder, error]
 	switch p.primitive {
 	case sem:
-		holders = c.sem[p.name].Holders(ctx)
+		holders = c.sems.Operator().Holders(ctx, p.name)
 	case lock:
 		info, err := c.locks.Info(ctx, p.name)
 		return info.Entries, err
@@ -220,7 +220,8 @@ func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err erro
 // force ends a claim by its id, as an operator would.
 func (p plan) force(ctx context.Context, c *crew, claim string) error {
 	if p.primitive == sem {
-		return c.sems.ReleaseByID(ctx, p.name, claim)
+		_, err := c.sems.Operator().Release(ctx, berth.Target{Name: p.name, Claim: claim})
+		return err
 	}
 	return c.pools.ReleaseByID(ctx, p.name, claim)
 }

@@ -66,11 +66,7 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // it holds nothing
-	sem, err := client.Semaphore(workshop, semaphorePlan.capacity, nil)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.direct(ctx, semaphorePlan, semaphoreThing{sem})
+	e, err := s.direct(ctx, semaphorePlan, semaphoreThing{client.Operator()})
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +74,10 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 }
 
 // semaphoreThing is the semaphore as its director sees it.
-type semaphoreThing struct{ sem *semaphore.Semaphore }
+type semaphoreThing struct{ ops *semaphore.Operator }
 
 func (s semaphoreThing) holders(ctx context.Context) (all []berth.Holder, err error) {
-	for holder, err := range s.sem.Holders(ctx) {
+	for holder, err := range s.ops.Holders(ctx, workshop) {
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +87,7 @@ func (s semaphoreThing) holders(ctx context.Context) (all []berth.Holder, err er
 }
 
 func (s semaphoreThing) waiting(ctx context.Context) (int, error) {
-	stats, err := s.sem.Stats(ctx)
+	stats, err := s.ops.Stats(ctx, workshop)
 	return stats.Waiting, err
 }
 
