@@ -5,44 +5,55 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// What happens when two clients name different capacities: by default the one
-// that is stored counts.
+// deploy stands for a process whose program names a capacity.
+func deploy(ctx context.Context, redis rueidis.Client, policy semaphore.CapacityPolicy, capacity int) {
+	sems, err := semaphore.New(redis, semaphore.Config{CapacityPolicy: policy})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
+	gpu, err := sems.Semaphore("gpu", capacity, nil)
+	if err != nil {
+		panic(err)
+	}
+	_, err = gpu.TryAcquire(ctx, nil)
+	var refused *berth.AcquireError
+	if errors.As(err, &refused) {
+		fmt.Printf("%s, asks for %d: %s\n", policy, capacity, refused.Reason)
+		return
+	}
+	stats, err := sems.Operator().Stats(ctx, gpu.Name())
+	fmt.Printf("%s, asks for %d: granted, capacity %d, %v\n", policy, capacity, stats.Capacity, err)
+}
+
+// Where two programs name different capacities, the stored one counts by default.
 func ExampleCapacityPolicy() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
 	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 
 	ctx := context.Background()
-	ask := func(policy semaphore.CapacityPolicy, capacity int) {
-		sems, done := connect(server, semaphore.Config{CapacityPolicy: policy})
-		defer done()
-		gpu, err := sems.Semaphore("gpu", capacity, nil)
-		if err != nil {
-			panic(err)
-		}
-		_, err = gpu.TryAcquire(ctx, nil)
-		var refused *berth.AcquireError
-		if errors.As(err, &refused) {
-			fmt.Printf("%s, asked for %d: %s\n", policy, capacity, refused.Reason)
-			return
-		}
-		stats, err := sems.Operator().Stats(ctx, gpu.Name())
-		fmt.Printf("%s, asked for %d: granted, capacity %d, %v\n", policy, capacity, stats.Capacity, err)
-	}
-	ask(semaphore.CapacityStored, 2)
-	ask(semaphore.CapacityStored, 8)
-	ask(semaphore.CapacityStrict, 8)
-	ask(semaphore.CapacityOverride, 8)
+	deploy(ctx, redis, semaphore.CapacityStored, 2)
+	deploy(ctx, redis, semaphore.CapacityStored, 8)
+	deploy(ctx, redis, semaphore.CapacityStrict, 8)
+	deploy(ctx, redis, semaphore.CapacityOverride, 8)
 	// Output:
-	// stored, asked for 2: granted, capacity 2, <nil>
-	// stored, asked for 8: granted, capacity 2, <nil>
-	// strict, asked for 8: capacity differs
-	// override, asked for 8: granted, capacity 8, <nil>
+	// stored, asks for 2: granted, capacity 2, <nil>
+	// stored, asks for 8: granted, capacity 2, <nil>
+	// strict, asks for 8: capacity differs
+	// override, asks for 8: granted, capacity 8, <nil>
 }

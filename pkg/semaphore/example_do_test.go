@@ -7,34 +7,54 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// A worker that runs under a permit. The context of the function ends with the
-// caller's or with the permit, whichever comes first.
+// convert works until it is done or its context ends.
+func convert(ctx context.Context, work time.Duration) error {
+	select {
+	case <-time.After(work):
+		fmt.Println("converted")
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Do runs a function under a permit. The context of the function ends with the
+// caller's context or with the permit, whichever comes first.
 func ExampleSemaphore_Do() {
-	sems, done := open(semaphore.Config{})
-	defer done()
-	renderers, err := sems.Semaphore("renderers", 2, nil)
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
+	videos, err := sems.Semaphore("videos", 2, nil)
 	if err != nil {
 		panic(err)
 	}
 
-	ctx := context.Background()
-	err = renderers.Do(ctx, nil, func(ctx context.Context) error {
-		fmt.Println("rendering")
-		return ctx.Err()
-	})
+	err = videos.Do(ctx, nil, func(ctx context.Context) error { return convert(ctx, time.Millisecond) })
 	fmt.Println(err)
 
-	// Work that may not take longer than a while is told when it did.
-	err = renderers.Do(ctx, &semaphore.AcquireOptions{MaxHold: 2 * time.Second}, func(ctx context.Context) error {
-		<-ctx.Done()
-		return context.Cause(ctx)
-	})
+	// MaxHold bounds the work.
+	opts := &semaphore.AcquireOptions{MaxHold: 2 * time.Second}
+	err = videos.Do(ctx, opts, func(ctx context.Context) error { return convert(ctx, time.Hour) })
 	fmt.Println(errors.Is(err, berth.ErrExpired))
 	// Output:
-	// rendering
+	// converted
 	// <nil>
 	// true
 }

@@ -7,40 +7,55 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// ledger stands for what a permit protects. It keeps the highest fence that it
-// has seen and refuses lower ones, so that a holder that was stopped past its
-// lease, and does not know it yet, can do no harm.
+// ledger stands for what a permit protects. It keeps the highest fence that it has
+// seen and refuses lower ones: a holder that was stopped past its lease, and does
+// not know it yet, can do no harm.
 type ledger struct{ fence int64 }
 
 func (l *ledger) write(fence int64, text string) error {
 	if fence < l.fence {
-		return errors.New("an older holder: refused")
+		return errors.New("refused: an older holder")
 	}
 	l.fence = fence
 	fmt.Println("written:", text)
 	return nil
 }
 
+// Pass the fence to whatever the permit protects, and refuse smaller ones there.
 func ExamplePermit_Fence() {
-	sems, done := open(semaphore.Config{})
-	defer done()
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
 	books, err := sems.Semaphore("books", 1, nil)
 	if err != nil {
 		panic(err)
 	}
 
-	ctx := context.Background()
 	var shared ledger
-	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 2 * time.Second})
+	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(shared.write(old.Fence(), "first"))
 
-	// The next one waits until the lease has ended. Under Do the fence is in ctx.
+	// The next holder waits until the lease has ended. Under Do, ctx has the fence.
 	err = books.Do(ctx, nil, func(ctx context.Context) error {
 		return shared.write(books.Fence(ctx), "second")
 	})
@@ -53,6 +68,6 @@ func ExamplePermit_Fence() {
 	// <nil>
 	// written: second
 	// <nil>
-	// an older holder: refused
+	// refused: an older holder
 	// true
 }

@@ -6,56 +6,78 @@ import (
 	"sync"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Claims stand in line in the order in which they came; a higher priority goes
-// ahead of lower ones.
+// cross waits in line for the ferry, and crosses alone.
+func cross(ctx context.Context, ferry *semaphore.Semaphore, who string, priority int) {
+	err := ferry.Do(berth.WithOwner(ctx, who), &semaphore.AcquireOptions{Priority: priority},
+		func(context.Context) error {
+			fmt.Println(who)
+			return nil
+		})
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Claims are granted in the order in which they came. A higher priority stands
+// ahead of all lower ones.
 func ExampleSemaphore_Acquire_line() {
-	queued := make(chan struct{}, 1)
-	sems, done := open(semaphore.Config{Observer: observe.Func(func(e observe.Event) {
+	queued := make(chan struct{})
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{Observer: observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
 			queued <- struct{}{}
 		}
 	})})
-	defer done()
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
 	ferry, err := sems.Semaphore("ferry", 1, nil)
 	if err != nil {
 		panic(err)
 	}
-	ctx := context.Background()
-	first, err := ferry.Acquire(ctx, nil)
+	permit, err := ferry.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)
 	}
 
-	var waiting sync.WaitGroup
-	join := func(who string, priority int) {
-		waiting.Go(func() {
-			ctx := berth.WithOwner(ctx, who)
-			opts := &semaphore.AcquireOptions{Priority: priority}
-			if err := ferry.Do(ctx, opts, func(context.Context) error { fmt.Println(who); return nil }); err != nil {
-				panic(err)
-			}
-		})
-		<-queued
+	var crossing sync.WaitGroup
+	for _, claim := range []struct {
+		who      string
+		priority int
+	}{{"car", 0}, {"lorry", 0}, {"ambulance", 100}} {
+		crossing.Go(func() { cross(ctx, ferry, claim.who, claim.priority) })
+		<-queued // so that they come one after the other
 	}
-	join("car", 0)
-	join("lorry", 0)
-	join("ambulance", 100)
-
 	for waiter, err := range sems.Operator().Waiters(ctx, ferry.Name()) {
-		fmt.Println(waiter.Owner, "has", waiter.Ahead, "ahead", err)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(waiter.Owner, "has", waiter.Ahead, "ahead")
 	}
-	if err := first.Release(ctx); err != nil {
+	if err := permit.Release(ctx); err != nil {
 		panic(err)
 	}
-	waiting.Wait()
+	crossing.Wait()
 	// Output:
-	// ambulance has 0 ahead <nil>
-	// car has 1 ahead <nil>
-	// lorry has 2 ahead <nil>
+	// ambulance has 0 ahead
+	// car has 1 ahead
+	// lorry has 2 ahead
 	// ambulance
 	// car
 	// lorry

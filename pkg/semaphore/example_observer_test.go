@@ -4,25 +4,37 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Everything that happens is one event to one observer: count it, log it, trace
-// it. docs/generated/events.md lists the kinds.
+// count stands for metrics: everything that happens is one event.
+// docs/generated/events.md lists the kinds.
+func count(e observe.Event) { fmt.Println(e.Kind, e.Name, e.Attrs["request"]) }
+
+// An observer hears of everything: count it, log it, trace it.
 func ExampleConfig_observer() {
-	sems, done := open(semaphore.Config{
-		Observer: observe.Func(func(e observe.Event) {
-			fmt.Println(e.Kind, e.Name, e.Attrs["request"])
-		}),
-	})
-	defer done()
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{Observer: observe.Func(count)})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
 	gpu, err := sems.Semaphore("gpu", 1, nil)
 	if err != nil {
 		panic(err)
 	}
-
-	ctx := context.Background()
 	opts := &semaphore.AcquireOptions{Attrs: map[string]any{"request": 4711}}
 	err = gpu.Do(ctx, opts, func(ctx context.Context) error {
 		return gpu.TryDo(ctx, opts, func(context.Context) error { return nil })

@@ -1,42 +1,93 @@
 package semaphore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// See who holds a semaphore, and end somebody's permit by its id alone.
-func ExampleOperator_Release() {
-	sems, done := open(semaphore.Config{Label: "host-1/render/4711"})
-	defer done()
-	gpu, err := sems.Semaphore("gpu", 2, nil)
-	if err != nil {
-		panic(err)
+// dashboard prints the semaphores in use, the fullest first, and who holds them.
+func dashboard(ctx context.Context, ops *semaphore.Operator) error {
+	var all []semaphore.Stats
+	for stats, err := range ops.All(ctx) {
+		if err != nil {
+			return err
+		}
+		all = append(all, stats)
 	}
+	slices.SortFunc(all, func(a, b semaphore.Stats) int { return cmp.Compare(b.Share(), a.Share()) })
+	for _, stats := range all {
+		fmt.Printf("%s: %d of %d held\n", stats.Name, stats.Held, stats.Capacity)
+		for holder, err := range ops.Holders(ctx, stats.Name) {
+			if err != nil {
+				return err
+			}
+			fmt.Printf("  %s holds %d for job %s\n", holder.Owner, holder.Weight, holder.Meta["job"])
+		}
+	}
+	return nil
+}
 
-	ctx := context.Background()
-	permit, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{"job": "42"}})
+// An Operator sees all semaphores of a namespace and changes them, whoever holds them.
+func ExampleOperator() {
+	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
-	for holder, err := range sems.Operator().Holders(ctx, gpu.Name()) {
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
+	var permits []*semaphore.Permit
+	for _, claim := range []struct {
+		name, owner, job string
+		weight           int
+	}{{"cpu", "ann", "41", 1}, {"gpu", "bob", "42", 3}} {
+		s, err := sems.Semaphore(claim.name, 4, nil)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(holder.Label, "holds", holder.Weight, "for job", holder.Meta["job"])
-		if _, err := sems.Operator().Release(ctx, berth.Target{Name: "gpu", Claim: holder.ID}); err != nil {
+		permit, err := s.Acquire(berth.WithOwner(ctx, claim.owner), &semaphore.AcquireOptions{
+			Weight: claim.weight, Meta: map[string]string{"job": claim.job},
+		})
+		if err != nil {
 			panic(err)
 		}
+		permits = append(permits, permit)
 	}
 
-	// The holder's process is told at once if it has ever had to wait; else with
-	// its next heartbeat, or its next call.
-	fmt.Println(errors.Is(permit.Release(ctx), berth.ErrReleased))
+	ops := sems.Operator()
+	fmt.Println(dashboard(ctx, ops))
+	fmt.Println(ops.Resize(ctx, "cpu", 8, nil))               // nobody loses a permit
+	fmt.Println(ops.Release(ctx, berth.Target{Owner: "bob"})) // wherever bob holds or waits
+	fmt.Println(dashboard(ctx, ops))
+
+	// Bob's process hears of it, at the latest by its next call.
+	fmt.Println(errors.Is(permits[1].Release(ctx), berth.ErrReleased))
 	// Output:
-	// host-1/render/4711 holds 1 for job 42
+	// gpu: 3 of 4 held
+	//   bob holds 3 for job 42
+	// cpu: 1 of 4 held
+	//   ann holds 1 for job 41
+	// <nil>
+	// <nil>
+	// 1 <nil>
+	// cpu: 1 of 8 held
+	//   ann holds 1 for job 41
+	// <nil>
 	// true
 }

@@ -8,9 +8,14 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Take a permit, work under it, give it back. In production the rueidis client
-// is one of a Redis or Valkey; here it is one of the embedded server, so that
-// the examples run with nothing but Go.
+// render is work that no more than four processes may do at a time.
+func render(ctx context.Context, page int) error {
+	fmt.Println("rendering page", page)
+	return ctx.Err() // its context ends when the permit is lost
+}
+
+// Take a permit, work under it, give it back. The examples run on the embedded
+// server. In production the rueidis client is one of a Redis or Valkey.
 func Example() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -22,13 +27,12 @@ func Example() {
 		panic(err)
 	}
 	defer redis.Close()
-
 	ctx := context.Background()
 	sems, err := semaphore.New(redis, semaphore.Config{Namespace: "shop"})
 	if err != nil {
 		panic(err)
 	}
-
+	defer func() { _ = sems.Close(ctx) }()
 	gpu, err := sems.Semaphore("gpu", 4, nil)
 	if err != nil {
 		panic(err)
@@ -37,45 +41,10 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	stats, err := sems.Operator().Stats(ctx, gpu.Name())
-	fmt.Println(stats.Held, "held,", stats.Available(), "free", err)
-
+	fmt.Println(render(permit.Context(), 1))
 	fmt.Println(permit.Release(ctx))
-	fmt.Println(sems.Close(ctx))
 	// Output:
-	// 1 held, 3 free <nil>
+	// rendering page 1
 	// <nil>
 	// <nil>
-}
-
-// open is how the other examples begin: a client on an embedded server of its
-// own. Example has it written out.
-func open(cfg semaphore.Config) (sems *semaphore.Client, done func()) {
-	server, err := embedded.Start()
-	if err != nil {
-		panic(err)
-	}
-	sems, disconnect := connect(server, cfg)
-	return sems, func() {
-		disconnect()
-		server.Close()
-	}
-}
-
-// connect makes one more client, as another process would.
-func connect(server *embedded.Server, cfg semaphore.Config) (sems *semaphore.Client, done func()) {
-	redis, err := server.Client()
-	if err != nil {
-		panic(err)
-	}
-	sems, err = semaphore.New(redis, cfg)
-	if err != nil {
-		panic(err)
-	}
-	return sems, func() {
-		if err := sems.Close(context.Background()); err != nil {
-			panic(err)
-		}
-		redis.Close()
-	}
 }

@@ -6,35 +6,53 @@ import (
 	"fmt"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Take a permit if one is free, and say what is in the way if none is.
-func ExampleSemaphore_TryAcquire() {
-	sems, done := open(semaphore.Config{})
-	defer done()
-	nightly, err := sems.Semaphore("nightly", 1, nil)
-	if err != nil {
-		panic(err)
-	}
-
-	ctx := context.Background()
-	running, err := nightly.TryAcquire(ctx, nil)
-	if err != nil {
-		panic(err)
-	}
-
-	_, err = nightly.TryAcquire(ctx, nil)
+// reserve takes gigabytes of memory if they are free, and says why if they are not.
+func reserve(ctx context.Context, memory *semaphore.Semaphore, gigabytes int) {
+	_, err := memory.TryAcquire(ctx, &semaphore.AcquireOptions{Weight: gigabytes})
 	var refused *berth.AcquireError
 	switch {
-	case errors.As(err, &refused) && errors.Is(err, berth.ErrBusy):
-		fmt.Printf("%s: %d of %d held, %d waiting\n", refused.Reason, refused.Held, refused.Capacity, refused.Waiting)
-	case err != nil:
+	case err == nil:
+		fmt.Println(gigabytes, "GB reserved")
+	case errors.As(err, &refused):
+		fmt.Printf("%d GB refused, %s: %d of %d held, %d waiting\n",
+			gigabytes, refused.Reason, refused.Held, refused.Capacity, refused.Waiting)
+	default:
 		fmt.Println("the server was not reached, or refuses:", err)
 	}
+}
 
-	fmt.Println(running.Release(ctx))
+// TryAcquire never waits. A permit may take more than one place of the capacity.
+func ExampleSemaphore_TryAcquire() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
+	memory, err := sems.Semaphore("memory", 64, nil) // GB
+	if err != nil {
+		panic(err)
+	}
+	for _, gigabytes := range []int{40, 16, 16, 100} {
+		reserve(ctx, memory, gigabytes)
+	}
 	// Output:
-	// full: 1 of 1 held, 0 waiting
-	// <nil>
+	// 40 GB reserved
+	// 16 GB reserved
+	// 16 GB refused, full: 56 of 64 held, 0 waiting
+	// 100 GB refused, too heavy: 56 of 64 held, 0 waiting
 }

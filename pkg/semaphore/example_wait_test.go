@@ -7,37 +7,55 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Wait for a bounded time, and tell apart the ways in which a wait ends.
+// enter waits for a second at the most, and tells apart the ways in which a wait ends.
+func enter(ctx context.Context, s *semaphore.Semaphore) {
+	permit, err := s.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
+	switch {
+	case err == nil:
+		fmt.Println("acquired:", permit.Release(ctx))
+	case ctx.Err() != nil:
+		fmt.Println("left:", context.Cause(ctx))
+	case errors.Is(err, berth.ErrBusy):
+		fmt.Println("others were in the way for too long")
+	default:
+		fmt.Println("not acquired:", err)
+	}
+}
+
+// MaxWait and the end of the caller's context bound a wait.
 func ExampleSemaphore_Acquire_wait() {
-	sems, done := open(semaphore.Config{})
-	defer done()
-	gpu, err := sems.Semaphore("gpu", 1, nil)
+	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
-	if _, err := gpu.Acquire(context.Background(), nil); err != nil {
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	sems, err := semaphore.New(redis, semaphore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = sems.Close(ctx) }()
+	printer, err := sems.Semaphore("printer", 1, nil)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := printer.Acquire(ctx, nil); err != nil {
 		panic(err)
 	}
 
-	try := func(ctx context.Context) {
-		_, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
-		switch {
-		case errors.Is(err, context.Canceled):
-			fmt.Println("left:", context.Cause(ctx))
-		case errors.Is(err, berth.ErrBusy):
-			fmt.Println("others were in the way for too long")
-		case errors.Is(err, berth.ErrNotAcquired):
-			fmt.Println("not acquired:", err)
-		}
-	}
-	try(context.Background())
-
-	ctx, cancel := context.WithCancelCause(context.Background())
+	enter(ctx, printer)
+	leaving, cancel := context.WithCancelCause(ctx)
 	cancel(errors.New("the service shuts down"))
-	try(ctx)
+	enter(leaving, printer)
 	// Output:
 	// others were in the way for too long
 	// left: the service shuts down
