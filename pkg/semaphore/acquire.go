@@ -12,18 +12,18 @@ import (
 // passed. Claims of one priority are granted strictly in the order in which the
 // server saw them first.
 //
-// It returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
-// did not get the permit; one that the end of ctx caused also matches ctx.Err()
-// and context.Cause(ctx), and returns at once: what is left of the claim on the
-// server is removed in the background. It returns berth.ErrInvalidConfig for bad
-// options and berth.ErrClosed on a closed client.
+// If it did not get the permit, Acquire returns a *berth.AcquireError, which matches
+// berth.ErrNotAcquired. When ctx ends, Acquire returns at once; the error then also
+// matches ctx.Err() and context.Cause(ctx), and the client removes the rest of the
+// claim in the background. Acquire returns berth.ErrInvalidConfig for bad options and
+// berth.ErrClosed on a closed client.
 func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, true)
 }
 
-// TryAcquire takes a permit if one is free and nobody waits for it, and never
-// waits in line itself. The reason in the *berth.AcquireError is ReasonFull or
-// ReasonQueuedAhead where it is not; else as Acquire.
+// TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire itself
+// never waits. Its errors are those of Acquire; the reason in the *berth.AcquireError is
+// ReasonFull if too little is free, and ReasonQueuedAhead if others wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, false)
 }
@@ -59,12 +59,14 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 	return &Permit{client: c, hold: hold}, nil
 }
 
-// Do acquires a permit, runs f under it and gives it back, also when f panics.
-// The context of f carries the owner; it ends with ctx or with the permit,
-// whichever comes first. Do returns Acquire's error if f did not run; else f's
-// error, joined with the *berth.EndError of the permit if that ended before f did.
-// That error matches context.Canceled and context.DeadlineExceeded only if ctx itself
-// has ended. A nil f is refused with berth.ErrInvalidConfig.
+// Do acquires a permit, runs f under it and releases it, also when f panics. The
+// context of f carries the owner, and ends with ctx or with the permit, whichever comes
+// first.
+//
+// If f did not run, Do returns Acquire's error. Otherwise it returns f's error, joined
+// with the *berth.EndError of the permit if the permit ended before f. That error matches
+// context.Canceled and context.DeadlineExceeded only if ctx itself has ended. A nil f is
+// refused with berth.ErrInvalidConfig.
 func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -76,7 +78,7 @@ func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context
 	return permit.hold.Do(ctx, f)
 }
 
-// TryDo is Do with TryAcquire in the place of Acquire.
+// TryDo is Do by TryAcquire instead of Acquire.
 func (s *Semaphore) TryDo(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err

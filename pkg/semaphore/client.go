@@ -24,36 +24,38 @@ type Config struct {
 	// Label is shown in listings of holders and waiters: up to 512 bytes.
 	// Default "<host>/<program>/<process id>".
 	Label string
-	// Lease is the wait lease, within which a waiting process must be heard of,
-	// and the lease of permits whose options name none: whole milliseconds, at
-	// least 20 ms. Default 10 s.
+	// Lease is the wait lease: a claim whose process is not heard of for so long leaves
+	// the line. It is also the lease of permits whose options name none. Whole
+	// milliseconds, at least 20 ms. Default 10 s.
 	Lease time.Duration
-	// Linger is how long an idle semaphore is remembered, its capacity
-	// included: whole milliseconds. Default 1 min.
+	// Linger is how long the server remembers an idle semaphore and its capacity:
+	// whole milliseconds. Default 1 min.
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
-	// CleanupTimeout is for after ctx has ended: Release and Close wait for so long
-	// more, and a claim whose caller has left is removed within it, in the background.
-	// A caller who waits is bounded by ctx and Retry alone. Default 2 s.
+	// CleanupTimeout counts from the end of a caller's ctx: for so long Release and
+	// Close go on waiting, and the client tries to remove a claim that its caller has
+	// left, in the background. Until ctx ends, ctx and Retry alone bound a call.
+	// Default 2 s.
 	CleanupTimeout time.Duration
-	// Retry bounds how calls are repeated that the server did not answer or
-	// did not run; a wait is not bounded by it. Default: see berth.Retry.
+	// Retry bounds how calls are repeated that the server did not answer or did not
+	// run. It does not bound a wait. Default: see berth.Retry.
 	Retry berth.Retry
-	// WarnHeldLongerThan is when a permit is reported as perhaps forgotten;
-	// below 0 never. Default 5 min.
+	// WarnHeldLongerThan is how long a permit is held before an event reports it as
+	// perhaps forgotten; below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
-	// Defaults are the options of all acquires that say nothing else. Default none.
+	// Defaults are the options of acquires: of each field that neither the call nor
+	// its Semaphore says. Default none.
 	Defaults AcquireOptions
-	// CapacityPolicy says what happens when the stored capacity is another
-	// one. Default CapacityStored.
+	// CapacityPolicy says what happens when the stored capacity differs from the
+	// Semaphore's. Default CapacityStored.
 	CapacityPolicy CapacityPolicy
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
-	// Logger takes every event, at a level by its kind. Default none.
+	// Logger gets every event, at the level of its kind. Default none.
 	Logger *zap.Logger
-	// Observer takes every event too. It must not block. Default none.
+	// Observer gets every event too. It must not block. Default none.
 	Observer observe.Observer
 }
 
@@ -98,9 +100,9 @@ type Client struct {
 	differs sync.Map
 }
 
-// New returns a client on a rueidis client, which stays the caller's and must
-// not be closed before the returned client is. New does no I/O; Check does. Its
-// errors are *berth.ConfigError.
+// New returns a client on a rueidis client. The rueidis client stays the caller's: close
+// it after the returned client. New does no I/O; Check does. Its errors are
+// *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if redis == nil {
 		return nil, berth.Invalid("redis", "a client is needed")
@@ -120,17 +122,17 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Node is the id of this client: it carries 64 random bits.
+// Node is the id of this client. It has 64 random bits.
 func (c *Client) Node() string { return c.node.ID }
 
-// Operator returns the calls for operators, which do not ask who holds a semaphore. Always
-// the same one; no I/O.
+// Operator returns the calls for operators. It does no I/O and always returns the
+// same Operator.
 func (c *Client) Operator() *Operator { return &c.operator }
 
-// Semaphore returns the semaphore of a name with a capacity of at least 1, and the
-// options of its acquires that say nothing else; nil for none. The same name is the
-// same semaphore, in every process; the defaults are this handle's alone. Semaphore
-// does no I/O. Its errors are *berth.ConfigError.
+// Semaphore returns the semaphore of a name, with a capacity of at least 1. The same
+// name is the same semaphore in every process. The defaults count for acquires through
+// this Semaphore alone, before Config.Defaults; nil for none. Semaphore does no I/O.
+// Its errors are *berth.ConfigError.
 func (c *Client) Semaphore(name string, capacity int, defaults *AcquireOptions) (*Semaphore, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return nil, err
@@ -173,11 +175,11 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	})
 }
 
-// Close ends all waits with berth.ErrClosed, gives back the permits that are
-// held and not detached, and returns when nothing of the client runs any more,
-// or with ctx's error: Config.CleanupTimeout after ctx has ended. Its other errors
-// are of permits that could not be given back within what Config.Retry allows for all
-// of them together; they end with their lease. It does not close the rueidis client.
+// Close ends all waits with berth.ErrClosed, releases the permits that are held and not
+// detached, and returns when nothing of the client runs any more. Config.CleanupTimeout
+// after the end of ctx it returns ctx's error. Its other errors are of permits that
+// could not be released within Config.Retry, which bounds all of them together; these
+// permits end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error { return c.node.Engine.Close(ctx) }
 
 // Semaphore is one name with a capacity. It is safe for concurrent use.
@@ -191,9 +193,9 @@ type Semaphore struct {
 // Name is what is contended for.
 func (s *Semaphore) Name() string { return s.name }
 
-// Fence is the fence of the permit that ctx was made under: the context of Do,
-// or one of a permit of this client and name. It is 0 where there is none, which
-// whatever refuses smaller fences refuses too.
+// Fence returns the fence of the permit that ctx was made under: the context of Do, or
+// of a permit of this client and name. It returns 0 if ctx was not made under such a
+// permit; every check of fences refuses 0.
 func (s *Semaphore) Fence(ctx context.Context) int64 {
 	hold := s.client.node.Engine.Held(ctx, s.name)
 	if hold == nil {

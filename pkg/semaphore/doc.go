@@ -4,19 +4,20 @@
 //	sems, err := semaphore.New(redis, semaphore.Config{}) // no I/O
 //	defer sems.Close(ctx)
 //
-//	gpu, err := sems.Semaphore("gpu", 4)
+//	gpu, err := sems.Semaphore("gpu", 4, nil)
 //	permit, err := gpu.Acquire(ctx, nil) // waits in line
 //	defer permit.Release(ctx)
 //
-// A [Client] stands on a rueidis client of the caller's and is one node: it has
-// an id, renews what it holds, and keeps at most one connection more than the
-// caller's, for wake-ups. A [Semaphore] is one name with a capacity; the same
-// name is the same semaphore in every process. A [Permit] is what a claim holds.
+// A [Client] uses the caller's rueidis client. It is one node: it has an id,
+// renews what it holds, and opens at most one connection of its own, for wake-ups.
+// A [Semaphore] is one name with a capacity; the same name is the same semaphore
+// in every process. A [Permit] is what a granted claim holds. An [Operator] has the
+// calls for operators: they look at semaphores and change them, whoever holds them.
 //
 // # Model
 //
-// Every acquire is a claim of its own. What became of it is decided by one
-// script on the server, by the server's clock:
+// Every acquire is a claim of its own. One script on the server decides what becomes
+// of the claim, by the server's clock:
 //
 //	           nobody ahead, and it fits
 //	asked for ───────────────────────────────────────► held ◄──► detached
@@ -24,88 +25,105 @@
 //	    │ else       first in line, and it fits         │ own call
 //	    └──► waiting ──────────────────────────────► granted
 //
-// Each of them ends by Release, by a cancel, at its deadline, or by ReleaseByID;
-// what comes free goes to the first in line in the same script.
+// A hold or a wait ends by Release, by a cancel, at its deadline, or by
+// [Operator.Release]. The same script grants the freed place to the first in line.
 //
-// A waiting claim has a place, which comes from its ticket and never moves, and
-// apart from it a liveness deadline: Config.Lease, the wait lease, counted from
-// the last heartbeat of its process. The grant by a hand-off keeps that deadline
-// until the claimant's own next call, so that a grant to a process that is gone
-// costs no more than the wait lease. The wait lease is also the longest first
-// grant: a longer Lease, and berth.Forever, begin with the claimant's next call.
+// A waiting claim has a place and a liveness deadline. The place comes from its
+// ticket and never moves. The deadline is Config.Lease, the wait lease, after the
+// last heartbeat of its process. A hand-off keeps the deadline until the claimant's
+// next call, so a grant to a dead process costs at most the wait lease. For the same
+// reason a longer Lease, and berth.Forever, begin with that next call.
+//
+// # Options and defaults
+//
+// A field of [AcquireOptions] that is zero in a call is taken from the defaults
+// given to [Client.Semaphore], then from Config.Defaults, then from the built-in
+// values. A call says berth.Forever for a MaxWait or MaxHold without bound, and
+// NoDefaults to go by its own fields and the built-in values alone.
+//
+// # Names
+//
+// A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
+// that cannot be seen, such as control characters. keyspace.CheckName has the rule,
+// and keyspace.CheckNamespace that of Config.Namespace, which also forbids the
+// characters of glob patterns. Names are compared byte by byte.
+//
+// Treat text that strangers choose, such as a tenant's id or an e-mail address,
+// with care before it becomes part of a name. Bound its length. Refuse what
+// CheckName refuses, or hash the text: a hash always fits, and a keyed one hides the
+// text too. Every new name takes memory on the server until Config.Linger has
+// passed, so bound how many names a stranger can make. Never use such a name as a
+// label of a metric. Listings return owners, labels and metadata as they were given:
+// escape them before they reach a terminal or a page.
 //
 // # Order
 //
-// Claims of one priority are granted in the order of their tickets, and the
-// first in line is never passed: where it is heavy, those behind it wait, even
-// if they would fit. A higher priority stands ahead of all lower ones, however
-// long those have waited. See [AcquireOptions].
+// Claims of one priority are granted in the order of their tickets. Nobody passes
+// the first in line: while a heavy claim waits there, lighter ones behind it wait
+// too. A higher priority stands ahead of all lower ones, however long those have
+// waited.
 //
 // # Leases
 //
-// A permit renews by itself at a third of its lease (of the wait lease, where
-// that is shorter), until it is released or the client is closed. Its local
-// deadline is the start of the last request that the server answered, plus the
-// time that the server said was left, less a margin of 2 ms and 1 % of the lease.
-// When that passes without an answer, or the server says that the permit is not
-// held, its context ends: with berth.ErrLost where it should have been renewed,
-// with berth.ErrExpired at a limit of its own (MaxHold, or the lease under
-// NoRenew), with berth.ErrReleased where somebody gave it back. [Permit.Err] and
-// every call of a permit look at the clock themselves.
+// A permit renews by itself at a third of its lease, or of the wait lease where that
+// is shorter, until it is released or the client is closed. Its local deadline is
+// the start of the last request that the server answered, plus the time left that
+// the server named, less 2 ms and 1 % of the lease. The permit's context ends when
+// that deadline passes, or when the server says that the permit is not held. The
+// cause is berth.ErrLost if a renewal was due, berth.ErrExpired at a limit of its own
+// (MaxHold, or the lease under NoRenew), and berth.ErrReleased if the permit was
+// given back. [Permit.Err] and every call of a permit look at the clock themselves.
 //
 // # What is promised
 //
 // While Redis keeps its data and its clock:
 //
-//   - never more is held than the capacity, by weight;
-//   - the strict order above, among claims whose processes are heard of;
-//   - a process that runs learns that its permit is lost before anybody else can
-//     have the place;
-//   - a process that ends in whatever way has its places given back within the
-//     lease, without anybody calling anything; detached permits and those
-//     without end excepted;
-//   - an acquire that is cancelled, or whose answer is lost, holds nothing for
+//   - never more weight is held than the capacity;
+//   - claims are granted in the order above, as long as their processes are heard of;
+//   - a running process learns that its permit is lost before another claim can have
+//     the place;
+//   - when a process ends, in whatever way, its places come free within the lease;
+//     detached permits and those without end excepted;
+//   - an acquire that was cancelled, or whose answer was lost, holds nothing for
 //     longer than the wait lease;
 //   - fences rise with every grant of a name.
 //
 // # What is not promised
 //
-//   - A process that is stopped or suspended past its lease learns of it at its
-//     first call after it has woken, not before. The same goes for a goroutine
-//     that does not look at its context. Hand [Permit.Fence] to whatever the
-//     permit protects, and refuse smaller ones there.
-//   - When Redis loses writes (a flush, a failover, a restart without its data)
-//     or its clock jumps forward, two may hold one place until the older holder's
-//     next heartbeat, at most for a lease.
-//   - After ReleaseByID two may be inside until the old holder has heard of it.
-//   - A permit is not reentrant: a claim that its own owner's permit stands in
-//     the way of waits like any other, on capacity 1 until the wait ends.
-//   - It is no rate limiter: it bounds what is held at one time, not how often.
+//   - A process that is suspended past its lease learns of it at its first call after
+//     it has woken. So does a goroutine that does not look at its context. Hand
+//     [Permit.Fence] to whatever the permit protects, and refuse smaller fences there.
+//   - When Redis loses writes (a flush, a failover, a restart without its data) or its
+//     clock jumps forward, two claims may hold one place until the older holder's next
+//     heartbeat, at most for a lease.
+//   - After [Operator.Release] two claims may hold one place until the old holder has
+//     heard of it.
+//   - A permit is not reentrant. A second claim of the same owner waits like any other;
+//     at capacity 1 it waits until its wait ends.
+//   - A semaphore is no rate limiter: it bounds what is held at one time, not how often.
 //
 // # When calls fail
 //
-// Every script can be replayed: a call that the server did not answer, or did
-// not run (LOADING, CLUSTERDOWN, READONLY and the like), is repeated, and the
-// same claim gets the same answer. An Acquire repeats until its wait ends, all
-// other calls within Config.Retry. Other answers of the server, such as OOM or
-// NOPERM, end a call at once. The end of the caller's context ends the waiting for
-// an answer, never the call: an Acquire returns at once, and what is left of its
-// claim is removed in the background, which [Client.Close] waits for.
+// Every script can be repeated, and the same claim gets the same answer. A call that
+// the server did not answer or did not run (LOADING, CLUSTERDOWN, READONLY and the
+// like) is repeated: an Acquire until its wait ends, other calls within Config.Retry.
+// Other errors of the server, such as OOM or NOPERM, end a call at once. When the
+// caller's context ends, an Acquire returns at once; the client removes the rest of
+// the claim in the background, and [Client.Close] waits for that.
 //
-// A wake-up that is lost costs time, not order: every wait also ends through the
-// heartbeat's reply. A waiting claim that the server no longer knows is put back
-// at the place that it had, also after a flush. A Release whose call failed leaves
-// a permit that ends with its lease, and may be called again.
+// A lost wake-up costs time, not order: the reply to the next heartbeat also ends the
+// wait. A waiting claim that the server has forgotten gets its old place back, also
+// after a flush. When a Release has failed, the permit ends with its lease, and
+// Release may be called again.
 //
 // # Errors
 //
-// What a call returns is matched with errors.Is, against the sentinels that this
-// package shares with package berth: [ErrNotAcquired] for a claim that did not
-// get its permit, with [ErrBusy] where others were in the way; [ErrNotHeld] for a
-// permit that has ended, as [ErrLost] or [ErrExpired]; [ErrInvalidConfig] for a
-// value that was refused. One is its own: [ErrAbsent] for a Resize of a semaphore that
-// nobody has used. The reason and the counts are in *berth.AcquireError,
-// the field in *berth.ConfigError.
+// Match errors with errors.Is against the sentinels of package berth:
+// berth.ErrNotAcquired if the claim did not get its permit, with berth.ErrBusy if others
+// were in the way; berth.ErrNotHeld if the permit has ended, with berth.ErrLost or
+// berth.ErrExpired; berth.ErrInvalidConfig if a value was refused; berth.ErrAbsent from
+// [Operator.Resize] if no capacity is stored. A *berth.AcquireError has the reason and
+// the counts, a *berth.ConfigError the field.
 //
-// docs/semantics.md has all of this in full, with what happens in every failure.
+// docs/semantics.md has the guarantees and what happens in every failure.
 package semaphore

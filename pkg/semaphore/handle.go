@@ -8,8 +8,8 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 )
 
-// Permit is what Acquire grants. It is safe for concurrent use. A permit that
-// is neither released nor lost is renewed until the client is closed.
+// Permit is what Acquire grants. The client renews it until it is released or lost, or
+// until the client is closed. It is safe for concurrent use.
 type Permit struct {
 	client *Client
 	hold   *engine.Hold
@@ -30,10 +30,11 @@ func (p *Permit) Weight() int { return p.hold.Claim().Record.Weight }
 // whatever the permit protects, and refuse smaller ones there.
 func (p *Permit) Fence() int64 { return p.hold.Fence() }
 
-// Node is the id of the client's node that holds it.
+// Node is the id of the node that holds the permit: that of its client.
 func (p *Permit) Node() string { return p.hold.Node() }
 
-// Granted is when this process heard of the grant, or resumed the hold, by its own clock.
+// Granted is when this process heard of the grant, or resumed the permit, by the
+// process's own clock.
 func (p *Permit) Granted() time.Time { return p.hold.Granted() }
 
 // Lease is the lease that was asked for, berth.Forever for none.
@@ -42,14 +43,14 @@ func (p *Permit) Lease() time.Duration { return p.hold.Lease() }
 // Waited is how long the acquire took.
 func (p *Permit) Waited() time.Duration { return p.hold.Waited() }
 
-// Context carries the values of the acquiring context but not its end. It ends
-// with the permit; context.Cause says why: berth.ErrLost, berth.ErrExpired,
-// berth.ErrReleased or berth.ErrClosed.
+// Context returns the permit's context. It has the values of the acquiring context, and
+// ends with the permit, not with the acquiring context. Its context.Cause is
+// berth.ErrLost, berth.ErrExpired, berth.ErrReleased or berth.ErrClosed.
 func (p *Permit) Context() context.Context { return p.hold.Context() }
 
 // Within returns a context that ends with ctx or with the permit, whichever
-// comes first, and that carries the permit's owner. Call the CancelFunc when what
-// runs under it is done.
+// comes first. It carries the permit's owner. Call the CancelFunc when the work under
+// the context is done.
 func (p *Permit) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return p.hold.Within(ctx)
 }
@@ -57,52 +58,51 @@ func (p *Permit) Within(ctx context.Context) (context.Context, context.CancelFun
 // Done is closed when the permit has ended.
 func (p *Permit) Done() <-chan struct{} { return p.hold.Context().Done() }
 
-// Err is nil while the permit lives; afterwards berth.ErrLost, berth.ErrExpired,
-// berth.ErrReleased or berth.ErrClosed. It looks at the clock itself, so it is
-// right even where a timer is late, as after a suspension.
+// Err is nil while the permit is held; afterwards it is berth.ErrLost, berth.ErrExpired,
+// berth.ErrReleased or berth.ErrClosed. Err compares the clock itself, so it is right
+// even when a timer is late, as after a suspension.
 func (p *Permit) Err() error { return p.hold.Err() }
 
-// Left is how long the holder may still believe in the permit if nothing renews
-// it, by the local deadline: berth.Forever for no end, 0 once it has ended. A
-// renewal lengthens it.
+// Left is the time until the local deadline: berth.Forever for no end, 0 once the permit
+// has ended. A renewal lengthens it.
 func (p *Permit) Left() time.Duration { return p.hold.Left() }
 
-// Release gives the permit back, to the first in line if somebody waits. The
-// permit's context ends before anything is sent. Release may be called more than
-// once and from several goroutines, and is nil ever after it has succeeded; it
-// works after ctx has ended, and then waits for at most Config.CleanupTimeout; what
-// is not answered by then goes on in the background, where the client is open.
+// Release gives the permit back. The same script grants the freed place to the first in
+// line. The permit's context ends before anything is sent. Release may be called from
+// several goroutines and more than once; after a success it returns nil.
 //
-// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
-// the server had ended the permit before; berth.ErrReleased if somebody else had given it
-// back; or the server's error: then the permit ends with its lease, and Release
-// may be called again.
+// Release works after ctx has ended, too. It then waits for Config.CleanupTimeout at
+// most; if the server has not answered by then, an open client goes on in the background.
+//
+// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if the
+// server had ended the permit before; berth.ErrReleased if somebody else had released it;
+// or the server's error. After the server's error the permit ends with its lease, and
+// Release may be called again.
 func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx) }
 
-// Renew sets the end of the lease anew, counted from now. Permits renew by
-// themselves unless NoRenew was set. It returns berth.ErrLost, berth.ErrExpired
-// or berth.ErrReleased if the permit has ended, ctx's error, or the server's.
+// Renew starts the lease anew. Permits renew by themselves unless NoRenew was set. Renew
+// returns berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the permit has ended,
+// ctx's error, or the server's.
 func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 
-// Detach stops renewing and keeps the permit until its lease ends, also through
-// Close of the client. A lease that renews by itself starts anew with the call, a
-// fixed one goes on. The handle ends with berth.ErrReleased: whoever has the token,
-// this process too, takes the permit up with Client.Resume and works on under that
-// handle. Release does nothing from then on and returns nil, so that a deferred one
-// may stay.
+// Detach stops renewing and keeps the permit until its lease ends, also through Close of
+// the client. A lease that renews by itself starts anew with the call; a fixed one goes
+// on. The handle ends with berth.ErrReleased. Whoever has the token, this process too,
+// gets a new handle by Client.Resume. A Release of the old handle does nothing and
+// returns nil, so a deferred one may stay.
 //
-// Its errors are those of Renew. After the server's or ctx's error the permit stays
-// this handle's, detached on the server or not, and ends with its lease if it is:
+// Its errors are those of Renew. After the server's or ctx's error the permit may or may
+// not be detached on the server; if it is, it ends with its lease. The handle lives on:
 // call Detach again, or Release.
 func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
 	return p.client.node.Detach(ctx, p.hold)
 }
 
-// Resume takes up a permit that was detached, in this or another process. It is
-// renewed again if it was before. It returns berth.ErrNotHeld if the permit has
-// ended, berth.ErrReleased if another node has resumed or released it,
-// berth.ErrInvalidConfig for a token of another kind or namespace, or for a
-// permit that is not detached.
+// Resume takes up a permit that was detached, in this or another process. The client
+// renews it if it was renewed before. Resume returns berth.ErrNotHeld if the permit has
+// ended, berth.ErrReleased if another node has resumed or released it, and
+// berth.ErrInvalidConfig for a token of another kind or namespace, or for a permit that
+// is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
 	hold, err := c.node.Resume(ctx, token)
 	if err != nil {

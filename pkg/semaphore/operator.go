@@ -7,38 +7,39 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Operator has the calls for operators: it looks at the semaphores of the namespace and
-// changes them, whoever holds them. Its methods have the same names in all primitives.
-// It is safe for concurrent use.
+// Operator looks at the semaphores of the namespace and changes them, whoever holds them.
+// The calls that all primitives have share their names. It is safe for concurrent use.
 type Operator struct {
 	client *Client
 }
 
-// Release ends permits and waits by force, and returns how many, also beside an
-// error; see berth.Target. Each place is handed on in the same step. The
-// holder's process hears of it, and its permit ends with berth.ErrReleased, a wait
-// with ReasonGone. Until the process has heard, two may be inside.
+// Release ends the permits and waits of a target by force, and returns how many it has
+// ended, also beside an error. The same script hands each place on. The process is told:
+// its permit ends with berth.ErrReleased, its wait with ReasonGone. Until the process has
+// heard, two claims may hold one place.
 //
-// Release returns berth.ErrNotHeld if the target has a name and nothing of it was ended,
-// berth.ErrExpired if the time of the claim given had passed, berth.ErrInvalidConfig
-// for a target that cannot be, or the server's error.
+// Release returns berth.ErrNotHeld if the target has a Name and nothing was ended,
+// berth.ErrExpired if the time of its Claim had passed, berth.ErrInvalidConfig for a
+// target that berth.Target does not allow, or the server's error.
 func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error) {
 	return o.client.node.ReleaseTarget(ctx, target, nil)
 }
 
-// Sweep drops what has expired from the semaphores given or, without any, from all of
-// the namespace, and returns how many claims that were, also beside an error. Calls that
-// write drop some on their way; Sweep is for who wants all of it done now. It returns
-// berth.ErrInvalidConfig for a bad name, or the server's errors.
+// Sweep drops expired claims from the semaphores named, or from all of the namespace if
+// none is named. It returns how many claims it has dropped, also beside an error. Nothing
+// needs Sweep: every call that writes drops some, too. It returns berth.ErrInvalidConfig
+// for a bad name, or the server's errors.
 func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
 	return o.client.node.SweepNames(ctx, names...)
 }
 
-// Resize stores another capacity. What is held stays held: below it, grants
-// pause until enough is given back. Waiting claims that have become too heavy
-// end with ReasonTooHeavy. It returns berth.ErrInvalidConfig; berth.ErrAbsent where no
-// capacity is stored, because nobody has used the semaphore or it is forgotten;
-// berth.ErrIncompatible; or the server's error.
+// Resize stores another capacity; nil options are the zero ones. What is held stays held:
+// if that is more than the new capacity, nothing is granted until enough is released.
+// Waiting claims that are heavier than the new capacity end with ReasonTooHeavy.
+//
+// Resize returns berth.ErrInvalidConfig for a bad name or capacity; berth.ErrAbsent if no
+// capacity is stored, because nobody has used the semaphore or the server has forgotten
+// it; berth.ErrIncompatible; or the server's error.
 func (o *Operator) Resize(ctx context.Context, name string, capacity int, opts *ResizeOptions) error {
 	if err := keyspace.CheckName(name); err != nil {
 		return err

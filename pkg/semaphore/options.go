@@ -8,9 +8,9 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// AcquireOptions are the options of one acquire. A field that is zero says nothing:
-// then the Semaphore's defaults count, then Config.Defaults, then the default that is
-// named here. A nil pointer says nothing at all.
+// AcquireOptions are the options of one acquire. A field that is zero is taken from the
+// defaults given to Client.Semaphore, then from Config.Defaults, then from the default
+// named here. A nil pointer leaves all fields zero.
 type AcquireOptions struct {
 	// Weight is how much of the capacity the permit takes, at least 1.
 	// Default 1.
@@ -18,11 +18,10 @@ type AcquireOptions struct {
 	// Priority moves the claim ahead of lower ones in line: -128 to 127.
 	// Default 0.
 	Priority int
-	// Lease is how long the permit lives without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
-	// Config.Lease begins with the first heartbeat after the grant, a third of
-	// Config.Lease later at the most; with NoRenew or MaxHold, before Acquire
-	// returns. Default Config.Lease.
+	// Lease is how long the permit lives without being renewed: whole milliseconds, at
+	// least 20 ms, or berth.Forever. A lease longer than Config.Lease begins with the
+	// first heartbeat after the grant, at most a third of Config.Lease later; with
+	// NoRenew or MaxHold it begins before Acquire returns. Default Config.Lease.
 	Lease time.Duration
 	// NoRenew leaves the renewing to the caller: the permit ends with its lease
 	// unless Renew is called. Default false.
@@ -30,17 +29,17 @@ type AcquireOptions struct {
 	// MaxHold bounds how long the permit may be held, renewed or not: whole
 	// milliseconds, or berth.Forever for no bound. Default no bound.
 	MaxHold time.Duration
-	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. TryAcquire and
-	// TryDo do not wait. Default no bound.
+	// MaxWait bounds the wait, and so does ctx; berth.Forever for no bound. TryAcquire
+	// and TryDo do not wait, and ignore it. Default no bound.
 	MaxWait time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
 	Meta map[string]string
-	// Attrs goes to the observer with every event of the claim, and nowhere
-	// else. Default none.
+	// Attrs goes to the Logger and the Observer with every event of the claim, and not
+	// to the server. Default none.
 	Attrs map[string]any
-	// NoDefaults has the call go by its own fields and the defaults named here alone,
-	// not by those of the Semaphore or the Client. Default false.
+	// NoDefaults leaves out the defaults of the Semaphore and the Client: the call goes
+	// by its own fields and the defaults named here. Default false.
 	NoDefaults bool
 }
 
@@ -105,18 +104,18 @@ func (o *AcquireOptions) validate() error {
 	return settings.Meta("Meta", o.Meta)
 }
 
-// CapacityPolicy says what happens when a client names another capacity than
-// the one that is stored.
+// CapacityPolicy says what happens when a Semaphore's capacity differs from the stored
+// one.
 type CapacityPolicy int
 
 // The policies.
 const (
-	// CapacityStored goes by the stored capacity, and reports the difference
-	// once with an event at level warn.
+	// CapacityStored goes by the stored capacity. An event at level warn reports the
+	// difference once.
 	CapacityStored CapacityPolicy = iota
 	// CapacityStrict refuses the acquire with ReasonCapacity.
 	CapacityStrict
-	// CapacityOverride stores the client's own, as Resize would.
+	// CapacityOverride stores the Semaphore's capacity, as Resize would.
 	CapacityOverride
 )
 
@@ -136,11 +135,10 @@ func (p CapacityPolicy) String() string {
 
 // ResizeOptions are the options of Resize.
 type ResizeOptions struct {
-	// Keep remembers the capacity for good, where an idle semaphore would be
-	// forgotten after Config.Linger; a later Resize without it lets it go
-	// again. Default false.
+	// Keep remembers the capacity for good. Without Keep, also after an earlier Resize
+	// with it, an idle semaphore is forgotten after Config.Linger. Default false.
 	Keep bool
-	// Create stores the capacity of a semaphore that has none, too. Default
-	// false: such a name is refused with berth.ErrAbsent.
+	// Create stores the capacity also where none is stored yet. Default false: such a
+	// name is refused with berth.ErrAbsent.
 	Create bool
 }
