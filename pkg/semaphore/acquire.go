@@ -23,7 +23,8 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit,
 
 // TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire itself
 // never waits. Its errors are those of Acquire; the reason in the *berth.AcquireError is
-// ReasonFull if too little is free, and ReasonQueuedAhead if others wait.
+// ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait is
+// refused.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, false)
 }
@@ -38,6 +39,9 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 		return nil, err
 	}
 	if !wait {
+		if opts != nil && opts.MaxWait != 0 {
+			return nil, berth.Invalid("MaxWait", "a call that does not wait has no use for it")
+		}
 		o.MaxWait = 0
 	}
 	owner := berth.Owner(ctx)

@@ -388,7 +388,9 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			_, err = semaphore.New(n.Redis, semaphore.Config{Defaults: bad.opts})
 			refuse("Defaults."+bad.field, err)
 		}
-		_, err := n.Semaphore(gpu, 1, &semaphore.AcquireOptions{NoDefaults: true})
+		_, err := n.gpu(1).TryAcquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
+		refuse("MaxWait", err)
+		_, err = n.Semaphore(gpu, 1, &semaphore.AcquireOptions{NoDefaults: true})
 		refuse("defaults.NoDefaults", err)
 		_, err = n.gpu(1).Acquire(berth.WithOwner(ctx, strings.Repeat("x", 513)), nil)
 		refuse("owner", err)

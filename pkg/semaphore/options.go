@@ -30,7 +30,7 @@ type AcquireOptions struct {
 	// milliseconds, or berth.Forever for no bound. Default no bound.
 	MaxHold time.Duration
 	// MaxWait bounds the wait, and so does ctx; berth.Forever for no bound. TryAcquire
-	// and TryDo do not wait, and ignore it. Default no bound.
+	// and TryDo refuse it. Default no bound.
 	MaxWait time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
