@@ -9,17 +9,7 @@ import (
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func exists(t *testing.T, redis rueidis.Client, key string) bool {
-	t.Helper()
-	n, err := redis.Do(context.Background(), redis.B().Exists().Key(key).Build()).AsInt64()
-	require.NoError(t, err)
-	return n == 1
-}
 
 // 61 minutes of an expiry, of TIME in a script, and of pub/sub.
 func TestVirtualTime(t *testing.T) {

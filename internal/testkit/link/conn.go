@@ -2,6 +2,7 @@ package link
 
 import (
 	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -19,6 +20,7 @@ type conn struct {
 
 	mu      sync.Mutex
 	pending []Fate // guarded by mu: of the commands without a reply yet
+	listens bool   // guarded by mu: it has subscribed
 }
 
 // open carries everything between a new client's end, which it returns, and far.
@@ -72,6 +74,7 @@ func (c *conn) readCommands() {
 		}
 		c.mu.Lock()
 		c.pending = append(c.pending, fate)
+		c.listens = c.listens || strings.HasSuffix(strings.ToUpper(words[0]), "SUBSCRIBE")
 		c.mu.Unlock()
 		c.up.push(raw, c.link.lag())
 	}
@@ -85,18 +88,19 @@ func (c *conn) readReplies() {
 		if err != nil {
 			return
 		}
-		if first == "message" {
-			if !c.link.isDeaf() {
-				c.down.push(raw, c.link.lag())
-			}
-			continue
-		}
 		c.mu.Lock()
+		published := c.listens && (first == "message" || first == "pmessage")
 		fate := Pass
-		if len(c.pending) > 0 {
+		if !published && len(c.pending) > 0 {
 			fate, c.pending = c.pending[0], c.pending[1:]
 		}
 		c.mu.Unlock()
+		if published && c.link.isDeaf() {
+			continue
+		}
+		if fate.kind == onceRun && !strings.HasPrefix(first, "NOSCRIPT ") {
+			fate = fate.decide()
+		}
 		if fate.kind == loseReply {
 			return
 		}

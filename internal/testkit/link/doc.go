@@ -1,4 +1,4 @@
-// Package link is the connection between one rueidis client and a Redis, for
+// Package link is the connection between rueidis clients and a Redis, for
 // tests that break it on purpose: whole, as when a process dies, stands still or
 // is cut off, or one call at a time, as when a request or a reply is lost or
 // comes late. It also counts what is sent.

@@ -34,6 +34,7 @@ type Fate struct {
 	kind   kind
 	delay  time.Duration
 	answer string
+	decide func() Fate // of onceRun
 }
 
 type kind int
@@ -44,6 +45,7 @@ const (
 	loseReply
 	late
 	refuse
+	onceRun
 )
 
 var (
@@ -61,15 +63,19 @@ var (
 // Refuse has the server answer with an error instead of running the command.
 func Refuse(answer string) Fate { return Fate{kind: refuse, answer: answer} }
 
+// OnceRun has decide say what happens to the reply, when it has come: Slow, LoseReply or Pass.
+// A script that the server did not know passes, for it has not run.
+func OnceRun(decide func() Fate) Fate { return Fate{kind: onceRun, decide: decide} }
+
 // Slow lets the reply, and all behind it on that connection, come later by d.
 func Slow(d time.Duration) Fate { return Fate{delay: d} }
 
-// Link is all connections of one client. The zero value is not ready; see New.
+// Link is all connections of one client, or of several. The zero value is not ready; see New.
 type Link struct {
 	scripts func(sha string) *scriptkit.Script
-	dial    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards all below
+	dial   func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 	fate   func(Command) Fate
 	delay  func() time.Duration
 	deaf   bool
@@ -91,9 +97,13 @@ func New(scripts func(sha string) *scriptkit.Script) *Link {
 	return &Link{scripts: scripts, flow: flow, conns: make(map[*conn]bool), counts: make(map[string]int)}
 }
 
-// Wrap makes a client use the link. It is an option of embedded.Server.Client.
+// Wrap makes a client use the link. It is an option of embedded.Server.Client, of all
+// clients the same server's.
 func (l *Link) Wrap(option *rueidis.ClientOption) {
-	l.dial = option.DialCtxFn
+	dial := option.DialCtxFn
+	l.mu.Lock()
+	l.dial = dial
+	l.mu.Unlock()
 	option.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, cfg *tls.Config) (net.Conn, error) {
 		l.mu.Lock()
 		cut := l.cut
@@ -101,7 +111,7 @@ func (l *Link) Wrap(option *rueidis.ClientOption) {
 		if cut {
 			return nil, errCut
 		}
-		far, err := l.dial(ctx, addr, d, cfg)
+		far, err := dial(ctx, addr, d, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -197,11 +207,11 @@ func (l *Link) Flow() {
 // other, and returns how many those were. Nobody reads their replies.
 func (l *Link) DeliverLate() (int, error) {
 	l.mu.Lock()
-	commands := l.late
+	commands, dial := l.late, l.dial
 	l.late = nil
 	l.mu.Unlock()
 	for _, raw := range commands {
-		far, err := l.dial(context.Background(), "", nil, nil)
+		far, err := dial(context.Background(), "", nil, nil)
 		if err != nil {
 			return 0, err
 		}

@@ -1,0 +1,97 @@
+package berthtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestLoseEndsOneHoldAndNoOther(t *testing.T) {
+	inBoth(t, func(t *testing.T, server *berthtest.Server) {
+		ctx := context.Background()
+		a, b := start(t, server), start(t, server)
+		a.add("10.0.0.1:3128", "10.0.0.2:3128")
+		entered := berth.WithOwner(ctx, "order")
+		outer := a.lock(entered, nil)
+		for name, take := range map[string]func() berth.Hold{
+			"a permit":                     func() berth.Hold { return a.permit(nil) },
+			"a permit that does not renew": func() berth.Hold { return a.permit(&semaphore.AcquireOptions{NoRenew: true}) },
+			"a permit without end":         func() berth.Hold { return a.permit(&semaphore.AcquireOptions{Lease: berth.Forever}) },
+			"a permit with a limit":        func() berth.Hold { return a.permit(&semaphore.AcquireOptions{MaxHold: time.Hour}) },
+			"an entry of a lock":           func() berth.Hold { return a.lock(entered, nil) },
+			"an allocation":                func() berth.Hold { return a.proxy() },
+			"a lock of its own":            func() berth.Hold { l, err := a.locks.Lock(ctx, "other", nil); require.NoError(t, err); return l },
+			"a permit that was taken up by another client": func() berth.Hold {
+				token, err := a.permit(nil).Detach(ctx)
+				require.NoError(t, err)
+				permit, err := b.sems.Resume(ctx, token)
+				require.NoError(t, err)
+				return permit
+			},
+		} {
+			others := []berth.Hold{outer, b.permit(nil), b.proxy()}
+			hold := take()
+			began := time.Now()
+			server.Lose(hold)
+			require.ErrorIs(t, hold.Err(), berth.ErrLost, name)
+			require.NotErrorIs(t, hold.Err(), berth.ErrReleased, name)
+			require.ErrorIs(t, context.Cause(hold.Context()), berth.ErrLost, name)
+			require.ErrorIs(t, hold.Release(ctx), berth.ErrLost, name)
+			if t.Name() == "TestLoseEndsOneHoldAndNoOther/virtual_time" {
+				require.Zero(t, time.Since(began), name)
+			}
+			for _, other := range others {
+				require.NoError(t, other.Renew(ctx), name)
+			}
+			for _, other := range others[1:] {
+				require.NoError(t, other.Release(ctx), name)
+			}
+		}
+		require.NoError(t, outer.Release(ctx))
+	})
+}
+
+func TestWhatIsLostGoesToTheNextInLine(t *testing.T) {
+	inBoth(t, func(t *testing.T, server *berthtest.Server) {
+		ctx := context.Background()
+		a, b := start(t, server), start(t, server)
+		a.add("10.0.0.1:3128")
+
+		permit := a.permit(&semaphore.AcquireOptions{Weight: 2})
+		nextPermit := begin(func() (*semaphore.Permit, error) { return b.gpu.Acquire(ctx, nil) })
+		waits(t, func() int { s, err := b.gpu.Stats(ctx); require.NoError(t, err); return s.Waiting })
+		server.Lose(permit)
+		require.Greater(t, nextPermit.got(t).Fence(), permit.Fence())
+
+		lock := a.lock(ctx, nil)
+		nextLock := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
+		waits(t, func() int { s, err := b.locks.Info(ctx, "order:7"); require.NoError(t, err); return s.Waiting })
+		server.Lose(lock)
+		require.Greater(t, nextLock.got(t).Fence(), lock.Fence())
+
+		proxy := a.proxy()
+		nextProxy := begin(func() (berth.Hold, error) { return b.pool.Allocate(ctx, nil) })
+		waits(t, func() int { s, err := b.pool.Stats(ctx); require.NoError(t, err); return s.Waiting })
+		server.Lose(proxy)
+		require.Greater(t, nextProxy.got(t).Fence(), proxy.Fence())
+	})
+}
+
+// waits waits until one claim waits.
+func waits(t *testing.T, waiting func() int) {
+	t.Helper()
+	for waiting() == 0 {
+		select {
+		case <-t.Context().Done():
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

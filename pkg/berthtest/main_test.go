@@ -1,0 +1,150 @@
+package berthtest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const lease = 6 * time.Second
+
+// process is what one process of a test has.
+type process struct {
+	t     *testing.T
+	redis rueidis.Client
+	sems  *semaphore.Client
+	gpu   *semaphore.Semaphore
+	locks *qlock.Client
+	pools *allocator.Client
+	pool  *allocator.Pool[string]
+}
+
+// start starts a process: a semaphore of capacity 2, locks, and a pool without resources.
+func start(t *testing.T, server *berthtest.Server) *process {
+	t.Helper()
+	p := &process{t: t, redis: server.Client()}
+	var err error
+	p.sems, err = semaphore.New(p.redis, semaphore.Config{Lease: lease})
+	require.NoError(t, err)
+	p.gpu, err = p.sems.Semaphore("gpu", 2)
+	require.NoError(t, err)
+	p.locks, err = qlock.New(p.redis, qlock.Config{Lease: lease})
+	require.NoError(t, err)
+	p.pools, err = allocator.New(p.redis, allocator.Config{Namespace: "shop", Lease: lease})
+	require.NoError(t, err)
+	p.pool, err = allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = p.sems.Close(context.Background())
+		_ = p.locks.Close(context.Background())
+		_ = p.pools.Close(context.Background())
+	})
+	return p
+}
+
+// permit acquires one at once.
+func (p *process) permit(opts *semaphore.AcquireOptions) *semaphore.Permit {
+	p.t.Helper()
+	permit, err := p.gpu.Acquire(context.Background(), opts)
+	require.NoError(p.t, err)
+	return permit
+}
+
+// lock locks at once.
+func (p *process) lock(ctx context.Context, opts *qlock.LockOptions) *qlock.Lock {
+	p.t.Helper()
+	lock, err := p.locks.Lock(ctx, "order:7", opts)
+	require.NoError(p.t, err)
+	return lock
+}
+
+// proxy allocates one.
+func (p *process) proxy() *allocator.Allocation[string] {
+	p.t.Helper()
+	proxy, err := p.pool.Allocate(context.Background(), nil)
+	require.NoError(p.t, err)
+	return proxy
+}
+
+// add puts resources into the pool.
+func (p *process) add(resources ...string) {
+	p.t.Helper()
+	_, err := p.pool.Add(context.Background(), resources, nil)
+	require.NoError(p.t, err)
+}
+
+// call is a call that may wait.
+type call[H berth.Hold] struct {
+	done chan struct{}
+	hold H
+	err  error
+	at   time.Time // when it returned
+}
+
+// begin begins one.
+func begin[H berth.Hold](acquire func() (H, error)) *call[H] {
+	c := &call[H]{done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.hold, c.err = acquire()
+		c.at = time.Now()
+	}()
+	return c
+}
+
+// got waits for the hold.
+func (c *call[H]) got(t *testing.T) H {
+	t.Helper()
+	<-c.done
+	require.NoError(t, c.err)
+	return c.hold
+}
+
+// inBubble runs a test in virtual time.
+func inBubble(t *testing.T, test func(t *testing.T, server *berthtest.Server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, berthtest.New(t)) })
+}
+
+// inBoth runs a test in virtual and in real time.
+func inBoth(t *testing.T, test func(t *testing.T, server *berthtest.Server)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("virtual time", func(t *testing.T) { inBubble(t, test) })
+	t.Run("real time", func(t *testing.T) {
+		t.Parallel()
+		test(t, berthtest.New(t))
+	})
+}
+
+// pass lets virtual time pass, and everything that happens then.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the time of a bubble
+	synctest.Wait()
+}
+
+func exists(t *testing.T, redis rueidis.Client, key string) bool {
+	t.Helper()
+	n, err := redis.Do(context.Background(), redis.B().Exists().Key(key).Build()).AsInt64()
+	require.NoError(t, err)
+	return n == 1
+}
+
+func set(t *testing.T, redis rueidis.Client, key, value string) {
+	t.Helper()
+	require.NoError(t, redis.Do(context.Background(), redis.B().Set().Key(key).Value(value).Build()).Error())
+}
