@@ -210,7 +210,7 @@ func TestEveryCallSaysThatTheServerIsUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.In(t, "", "", "", func(t *testing.T, base *testkit.World) {
 				l := link.New(nil) // the server knows no scripts yet, so a Resize that was held back does not run later
-				redis, err := base.Server.Client(testkit.RarePings, l.Wrap)
+				redis, err := base.Server.Client(link.RarePings, l.Wrap)
 				require.NoError(t, err)
 				defer redis.Close()
 				w := newWorld(t, redis, l)

@@ -46,7 +46,7 @@ func (w *World) Process() *Process {
 	w.T.Helper()
 	p := &Process{W: w, Link: link.New(Script)}
 	var err error
-	p.Redis, err = w.Server.Client(RarePings, p.Wrap)
+	p.Redis, err = w.Server.Client(link.RarePings, p.Wrap)
 	require.NoError(w.T, err)
 	w.T.Cleanup(p.Redis.Close)
 	return p

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit/backup"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -59,23 +61,13 @@ func In(t *testing.T, name, state, line string, test func(t *testing.T, w *World
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
-		redis, err := server.Client(RarePings)
+		redis, err := server.Client(link.RarePings)
 		require.NoError(t, err)
 		defer redis.Close()
 		w := &World{T: t, Server: server, Redis: redis, Name: name, State: state, Line: line, Began: time.Now()}
 		w.run = scriptkit.NewRunner(redis, scriptkit.Options{})
 		test(t, w)
 	})
-}
-
-// RarePings keeps rueidis from sending a PING a second, which makes hours of
-// virtual time long, from making more than a megabyte of buffers for each connection, and
-// from counting the machine's processors: a client has two connections for its calls.
-func RarePings(option *rueidis.ClientOption) {
-	option.PipelineMultiplex = 1
-	option.Dialer.KeepAlive = time.Hour
-	option.ConnWriteTimeout = 10 * time.Second
-	option.ReadBufferEachConn, option.WriteBufferEachConn = 16<<10, 16<<10
 }
 
 // Now is how long the test has run.
@@ -150,48 +142,15 @@ func (w *World) Dump() string {
 	return fmt.Sprint(all...)
 }
 
-// Snapshot keeps what the server has of the name, and returns what puts it back: so a
-// failover leaves it whose replica had fallen behind, or a restart from an older copy.
+// Snapshot keeps what the server has, and returns what puts it back: so a failover leaves
+// it whose replica had fallen behind, or a restart from an older copy.
 func (w *World) Snapshot() (restore func()) {
 	w.T.Helper()
-	var back [][]string
-	for _, key := range append([]string{w.State, w.Line}, w.Hashes...) {
-		back = append(back, []string{"DEL", key})
-		kind, err := w.Do("TYPE", key).ToString()
-		require.NoError(w.T, err)
-		var put []string
-		switch kind {
-		case "none":
-			continue
-		case "string":
-			text, err := w.Do("GET", key).ToString()
-			require.NoError(w.T, err)
-			put = []string{"SET", key, text}
-		case "zset":
-			line, err := w.Do("ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
-			require.NoError(w.T, err)
-			put = []string{"ZADD", key}
-			for _, z := range line {
-				put = append(put, strconv.FormatFloat(z.Score, 'f', -1, 64), z.Member)
-			}
-		default:
-			fields, err := w.Do("HGETALL", key).AsStrMap()
-			require.NoError(w.T, err)
-			put = []string{"HSET", key}
-			for field, value := range fields {
-				put = append(put, field, value)
-			}
-		}
-		back = append(back, put)
-		if at := w.Int("PEXPIRETIME", key); at > 0 {
-			back = append(back, []string{"PEXPIREAT", key, strconv.FormatInt(at, 10)})
-		}
-	}
+	taken, err := backup.Take(context.Background(), w.Redis)
+	require.NoError(w.T, err)
 	return func() {
 		w.T.Helper()
-		for _, words := range back {
-			w.Do(words...)
-		}
+		require.NoError(w.T, taken.Restore(context.Background(), w.Redis))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -64,7 +64,7 @@ func (w *world) vacate(node string) {
 // listen hears what is published to a node that has no process here, from now on.
 func (w *world) listen(node string) (heard func() []string) {
 	w.T.Helper()
-	redis, err := w.Server.Client(testkit.RarePings)
+	redis, err := w.Server.Client(link.RarePings)
 	require.NoError(w.T, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex

@@ -33,11 +33,12 @@ type Server struct {
 	link   *link.Link
 
 	mu     sync.Mutex
-	cut    int // guarded by mu: how many outages are under way
-	stuck  int // guarded by mu: how many times it hangs
-	delay  time.Duration
+	cut    int           // guarded by mu: how many outages are under way
+	stuck  int           // guarded by mu: how many times it hangs
+	delay  time.Duration // guarded by mu: of replies
 	drops  int           // guarded by mu: how many replies are still to be dropped
 	timers []*time.Timer // guarded by mu: each ends an outage or a hang
+	faulty bool          // guarded by mu: there was a fault
 }
 
 // New starts an embedded server, empty and without a socket. It ends with the
@@ -48,18 +49,40 @@ func New(t testing.TB) *Server {
 	if err != nil {
 		t.Fatalf("berthtest: %v", err)
 	}
-	t.Cleanup(server.Close)
 	s := &Server{t: t, server: server, link: link.New(nil)}
 	s.link.OnCommand(s.fate)
+	t.Cleanup(s.close)
 	return s
+}
+
+// longest is the longest pause of rueidis before it repeats a call.
+const longest = 32 * time.Millisecond
+
+// close ends the server, after its clients. A call that nobody waits for may still
+// rest before it is repeated, where its connection broke, and a bubble cannot end with that.
+func (s *Server) close() {
+	s.mu.Lock()
+	faulty := s.faulty
+	s.mu.Unlock()
+	if faulty {
+		time.Sleep(longest + time.Millisecond) //nolint:forbidigo // nothing tells of such a rest
+	}
+	s.server.Close()
 }
 
 // Client returns a new client of the server, as another process would have one.
 // It ends with the test, without a goroutine left behind. If it does not
-// connect, as during an outage, the test ends with a fatal error.
+// connect, as during an outage, the test ends with a fatal error. It looks
+// after idle connections once a minute, not once a second, so that hours of virtual time
+// are short, and has two connections for its calls whatever the machine.
 func (s *Server) Client() rueidis.Client {
 	s.t.Helper()
-	client, err := s.server.Client(s.link.Wrap)
+	client, err := s.server.Client(s.link.Wrap, link.RarePings, func(option *rueidis.ClientOption) {
+		option.Dialer.KeepAlive = time.Minute
+		option.RetryDelay = func(attempts int, _ rueidis.Completed, _ error) time.Duration {
+			return min(longest, time.Millisecond<<min(attempts, 10))
+		}
+	})
 	if err != nil {
 		s.t.Fatalf("berthtest: Client: %v", err)
 	}
@@ -75,8 +98,7 @@ func (s *Server) Client() rueidis.Client {
 // returns at once. An outage that begins within another, or lasts longer than the test,
 // is none the worse for it; with 0 the connections break, and no more.
 func (s *Server) Outage(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.fault()()
 	if d <= 0 {
 		s.link.Break()
 		return
@@ -90,11 +112,17 @@ func (s *Server) Outage(d time.Duration) {
 // direction. Then all that was held back arrives, in its order. Who had given up
 // on a connection meanwhile has lost what was under way on it. It returns at once.
 func (s *Server) Hang(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.fault()()
 	s.stuck++
 	s.link.Stall()
 	s.after(d, &s.stuck, s.link.Flow)
+}
+
+// fault notes that there is a fault. It locks mu, and returns what unlocks it.
+func (s *Server) fault() (unlock func()) {
+	s.mu.Lock()
+	s.faulty = true
+	return s.mu.Unlock
 }
 
 // after counts down in d, and ends the fault with the last one. It is called with mu held.
@@ -112,8 +140,7 @@ func (s *Server) after(d time.Duration, count *int, end func()) {
 // has run, from now on; 0 ends that. Berth's calls are scripts. What comes behind such a reply
 // on the same connection waits for it.
 func (s *Server) DelayReplies(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.fault()()
 	s.delay = max(d, 0)
 }
 
@@ -121,8 +148,7 @@ func (s *Server) DelayReplies(d time.Duration) {
 // arrive: in place of each its connection breaks. Whatever else was under way on
 // that connection is lost, too, and may or may not have run. 0 ends that.
 func (s *Server) DropReplies(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.fault()()
 	s.drops = max(n, 0)
 }
 
@@ -174,8 +200,7 @@ func (s *Server) Failover(to Snapshot) {
 	if to.of != nil && to.of != s {
 		s.t.Fatal("berthtest: Failover: the snapshot is of another server")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.fault()()
 	s.link.Cut()
 	s.direct("Failover", func(ctx context.Context, client rueidis.Client) error {
 		if err := to.copy.Restore(ctx, client); err != nil {
@@ -191,7 +216,7 @@ func (s *Server) Failover(to Snapshot) {
 // direct does something on the server that no fault is in the way of. An error ends the test.
 func (s *Server) direct(what string, do func(context.Context, rueidis.Client) error) {
 	s.t.Helper()
-	client, err := s.server.Client()
+	client, err := s.server.Client(link.RarePings)
 	if err == nil {
 		defer client.Close()
 		err = do(context.Background(), client)

@@ -25,7 +25,7 @@ func TestLoseEndsOneHoldAndNoOther(t *testing.T) {
 			"a permit that does not renew": func() berth.Hold { return a.permit(&semaphore.AcquireOptions{NoRenew: true}) },
 			"a permit without end":         func() berth.Hold { return a.permit(&semaphore.AcquireOptions{Lease: berth.Forever}) },
 			"a permit with a limit":        func() berth.Hold { return a.permit(&semaphore.AcquireOptions{MaxHold: time.Hour}) },
-			"an entry of a lock":           func() berth.Hold { return a.lock(entered, nil) },
+			"an entry of a lock":           func() berth.Hold { return a.lock(entered, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough}) },
 			"an allocation":                func() berth.Hold { return a.proxy() },
 			"a lock of its own":            func() berth.Hold { l, err := a.locks.Lock(ctx, "other", nil); require.NoError(t, err); return l },
 			"a permit that was taken up by another client": func() berth.Hold {

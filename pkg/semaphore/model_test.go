@@ -24,7 +24,7 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 				Redis: w.Redis, Namespace: "berth", Name: fmt.Sprint(gpu, runs), Lease: lease, Exact: true,
 				Connect: func() (rueidis.Client, *link.Link) {
 					l := link.New(testkit.Script)
-					redis, err := w.Server.Client(testkit.RarePings, l.Wrap)
+					redis, err := w.Server.Client(link.RarePings, l.Wrap)
 					require.NoError(t, err)
 					return redis, l
 				},

@@ -38,7 +38,7 @@ func TestASemaphoreOfTwoReleasesKeepsTheLaws(t *testing.T) {
 				Redis: w.Redis, Namespace: "berth", Name: fmt.Sprint(name, runs), Lease: lease, Exact: true,
 				Connect: func() (rueidis.Client, *link.Link) {
 					l := link.New(nil)
-					redis, err := w.Server.Client(testkit.RarePings, l.Wrap)
+					redis, err := w.Server.Client(link.RarePings, l.Wrap)
 					require.NoError(t, err)
 					if processes++; processes%2 == 0 {
 						redis = older.client(redis)

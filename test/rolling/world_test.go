@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -66,7 +65,7 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *pr
 		w.server, err = embedded.Start()
 		require.NoError(t, err)
 		w.closing = append(w.closing, w.server.Close)
-		w.redis, err = w.server.Client(testkit.RarePings)
+		w.redis, err = w.server.Client(link.RarePings)
 		require.NoError(t, err)
 		w.closing = append(w.closing, w.redis.Close)
 		defer func() {
@@ -93,7 +92,7 @@ type process struct {
 // process starts one of the release, nil for today's.
 func (w *world) process(release *scriptkit.Library) *process {
 	p := &process{w: w, wire: link.New(nil)}
-	redis, err := w.server.Client(testkit.RarePings, p.wire.Wrap)
+	redis, err := w.server.Client(link.RarePings, p.wire.Wrap)
 	require.NoError(w, err)
 	w.closing = append(w.closing, redis.Close)
 	if release != nil {

@@ -119,6 +119,16 @@ func (l *Link) Wrap(option *rueidis.ClientOption) {
 	}
 }
 
+// RarePings keeps rueidis from sending a PING a second, which makes hours of
+// virtual time long, from making more than a megabyte of buffers for each connection, and
+// from counting the machine's processors: a client has two connections for its calls.
+func RarePings(option *rueidis.ClientOption) {
+	option.PipelineMultiplex = 1
+	option.Dialer.KeepAlive = time.Hour
+	option.ConnWriteTimeout = 10 * time.Second
+	option.ReadBufferEachConn, option.WriteBufferEachConn = 16<<10, 16<<10
+}
+
 // OnCommand decides about every command from now on. f runs on the goroutine
 // that carries the command.
 func (l *Link) OnCommand(f func(Command) Fate) {
