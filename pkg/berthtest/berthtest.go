@@ -24,8 +24,8 @@ func Redis(t testing.TB) rueidis.Client {
 
 // Server is an embedded Redis of a test, with the faults that a real one may have. Its
 // methods may be called from several goroutines at once, but for those that may end the
-// test with a fatal error: Client, Lose, Snapshot and Failover belong to the goroutine of
-// the test. All its clients meet a fault. With the end of the test all faults end, before
+// test with a fatal error: Client, Lose, LoseAll, Snapshot and Failover belong to the
+// goroutine of the test. All its clients meet a fault. With the end of the test all faults end, before
 // its clients do.
 type Server struct {
 	t      testing.TB

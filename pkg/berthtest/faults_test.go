@@ -276,7 +276,7 @@ func TestADroppedReplyIsThatOfAScriptThatRan(t *testing.T) {
 		}
 
 		server.Failover(berthtest.Snapshot{}) // it knows no script now
-		redis = server.Client() // connected
+		redis = server.Client()               // connected
 		server.DropReplies(1)
 		require.Error(t, count.Exec(ctx, redis, []string{"m"}, nil).Error())
 		ran, err := redis.Do(ctx, redis.B().Get().Key("m").Build()).AsInt64()
@@ -420,6 +420,7 @@ func TestMisuseEndsTheTest(t *testing.T) {
 		permit, elsewhere := a.permit(nil), b.permit(nil)
 		for name, misuse := range map[string]func(){
 			"a hold of another server":     func() { server.Lose(elsewhere) },
+			"a name that is not held":      func() { server.LoseAll("none") },
 			"a snapshot of another server": func() { server.Failover(other.Snapshot()) },
 			"a hold that has ended":        func() { server.Lose(permit) },
 			"a key that cannot be copied":  func() { server.Snapshot() },
@@ -430,7 +431,7 @@ func TestMisuseEndsTheTest(t *testing.T) {
 			_ = a.redis.Do(ctx, a.redis.B().Xadd().Key("stream").Id("*").FieldValue().FieldValue("f", "v").Build())
 			require.PanicsWithValue(t, r, misuse, name)
 		}
-		require.Len(t, r.said, 4)
+		require.Len(t, r.said, 5)
 		server.Outage(time.Second)
 		require.PanicsWithValue(t, r, func() { server.Client() })
 		fresh := b.permit(nil)

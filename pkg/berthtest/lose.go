@@ -3,9 +3,9 @@ package berthtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -32,93 +32,100 @@ func (s *Server) Lose(hold berth.Hold) {
 	if err := hold.Err(); err != nil {
 		s.t.Fatalf("berthtest: Lose: the hold has ended already: %v", err)
 	}
-	s.direct("Lose", func(ctx context.Context, client rueidis.Client) error {
-		return forget(ctx, client, hold)
-	})
+	s.forget("Lose", hold.Name(), hold.ID())
 	_ = hold.Renew(context.Background()) // what it says, Err says too
 	if err := hold.Err(); !errors.Is(err, berth.ErrLost) {
 		s.t.Fatalf("berthtest: Lose: the holder has learned something else: %v", err)
 	}
 }
 
-// kinds are what the scripts of each kind are called, and what its release has behind the
-// arguments that all have.
-var kinds = map[keyspace.Kind]struct {
-	scripts string
-	more    func(berth.Hold) []string
-}{
-	keyspace.Sem:  {"semaphore", func(berth.Hold) []string { return nil }},
-	keyspace.Lock: {"lock", func(berth.Hold) []string { return nil }},
-	keyspace.Pool: {"pool", func(h berth.Hold) []string { return []string{"0", "", strconv.FormatInt(h.Fence(), 10)} }},
+// LoseAll has the server forget all that is held of a name, for programs whose handles a
+// test does not see, such as those of Do. The next in line get it at once; the holders
+// learn of it, with berth.ErrLost, when they next renew it: within a third of
+// its lease, or of Config.Lease where that is shorter. A name of which nothing is held ends the
+// test with a fatal error.
+func (s *Server) LoseAll(name string) {
+	s.t.Helper()
+	s.forget("LoseAll", name, "")
 }
 
-// forget releases a hold behind its holder's back: what its claim had goes where it belongs,
-// and nothing remains that says what became of it. The claim's id is random, so that it
-// is found in one name alone, whatever its kind and its namespace.
-func forget(ctx context.Context, client rueidis.Client, hold berth.Hold) error {
-	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
+// forget releases a claim of a name, "" for all that hold it, behind its holder's back: what
+// it had goes where it belongs, and nothing remains that says what became of it. If there
+// is none, the test ends.
+func (s *Server) forget(what, name, claim string) {
+	s.t.Helper()
+	s.direct(what, func(ctx context.Context, client rueidis.Client) error {
+		f := forgetting{name: name, claim: claim, run: scriptkit.NewRunner(client, scriptkit.Options{})}
+		keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
+		for _, key := range keys {
+			if err == nil {
+				err = f.look(ctx, key)
+			}
+		}
+		if err == nil && f.ended == 0 {
+			return errors.New("the server does not know the hold")
+		}
+		return err
+	})
+}
+
+// forgetting is how claims of a name are forgotten.
+type forgetting struct {
+	name, claim string
+	run         *scriptkit.Runner
+	ended       int // how many it has ended
+}
+
+// kinds are what the scripts of each kind are called.
+var kinds = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
+
+// look ends what the name has in the kind and the namespace of a key, if that is a state of it.
+func (f *forgetting) look(ctx context.Context, key string) error {
+	prefix, found := strings.CutSuffix(key, ":{"+f.name+"}:"+keyspace.StatePart)
+	colon := strings.LastIndexByte(prefix, ':')
+	if !found || colon < 0 {
+		return nil
+	}
+	kind := keyspace.Kind(prefix[colon+1:])
+	space, err := keyspace.New(prefix[:colon])
+	if _, known := kinds[kind]; !known || err != nil {
+		return nil //nolint:nilerr // a key of somebody else's
+	}
+	holders, err := f.call(ctx, space, kind, "claim_holders", "0", "10000")
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		prefix, found := strings.CutSuffix(key, ":{"+hold.Name()+"}:"+keyspace.StatePart)
-		colon := strings.LastIndexByte(prefix, ':')
-		if !found || colon < 0 {
+	for i := 3; i < holders.Len(); i += 4 { // claim, time left, record, resource
+		claim := holders.Str(i)
+		if f.claim != "" && f.claim != claim {
 			continue
 		}
-		kind := keyspace.Kind(prefix[colon+1:])
-		space, err := keyspace.New(prefix[:colon])
-		if _, known := kinds[kind]; !known || err != nil {
-			continue
-		}
-		if released, err := release(ctx, client, space, kind, hold); released || err != nil {
+		holder, err := line.Holder(f.name, claim, time.Time{}, 0, holders.Str(i+2))
+		if err != nil {
 			return err
 		}
+		// As its own release does, without a tombstone.
+		args := []string{"60000", space.Wake(""), f.name, holder.Node, claim, "0"}
+		if kind == keyspace.Pool {
+			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10)) // its resource does not rest
+		}
+		released, err := f.call(ctx, space, kind, kinds[kind]+"_release", args...)
+		if err != nil {
+			return err
+		}
+		if released.Status() == "released" {
+			f.ended++
+		}
 	}
-	return errors.New("the server does not know the hold")
+	return nil
 }
 
-// release runs the script that the holder's release would, if the name has the hold.
-func release(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind, hold berth.Hold) (bool, error) {
-	node, err := nodeOf(ctx, client, space.State(kind, hold.Name()), hold.ID())
-	if err != nil {
-		return false, err
-	}
-	of := kinds[kind]
-	script := line.Library().Script(of.scripts + "_release")
+// call runs a script on the keys of the name.
+func (f *forgetting) call(ctx context.Context, space keyspace.Space, kind keyspace.Kind, name string, args ...string) (scriptkit.Reply, error) {
+	script := line.Library().Script(name)
 	var keys []string
 	for _, key := range script.Header.Keys {
-		keys = append(keys, space.Key(kind, hold.Name(), key.Name))
+		keys = append(keys, space.Key(kind, f.name, key.Name))
 	}
-	const linger, tombstone = "60000", "0"
-	args := append([]string{linger, space.Wake(""), hold.Name(), node, hold.ID(), tombstone}, of.more(hold)...)
-	r, err := scriptkit.NewRunner(client, scriptkit.Options{}).Run(ctx, script, scriptkit.Once, keys, args)
-	if err != nil {
-		return false, err
-	}
-	switch r.Status() {
-	case "released":
-		return true, nil
-	case "not_held":
-		return false, nil
-	}
-	return false, fmt.Errorf("the server says %q", r.Status())
-}
-
-// nodeOf is the node that has a claim: that of its record, else the one that its id begins
-// with, as long as no other has taken it up.
-func nodeOf(ctx context.Context, client rueidis.Client, state, claim string) (string, error) {
-	node, _, _ := strings.Cut(claim, ".")
-	kind, err := client.Do(ctx, client.B().Type().Key(state).Build()).ToString()
-	if err != nil || kind != "hash" {
-		return node, err
-	}
-	text, err := client.Do(ctx, client.B().Hget().Key(state).Field("c:"+claim).Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return node, nil
-	} else if err != nil {
-		return "", err
-	}
-	record, err := line.ParseRecord(text)
-	return record.Node, err
+	return f.run.Run(ctx, script, scriptkit.Once, keys, args)
 }

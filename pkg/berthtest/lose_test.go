@@ -84,6 +84,33 @@ func TestWhatIsLostGoesToTheNextInLine(t *testing.T) {
 	})
 }
 
+func TestLoseAllEndsAllOfAName(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *berthtest.Server) {
+		ctx := context.Background()
+		a, b := start(t, server), start(t, server)
+		a.add("10.0.0.1:3128", "10.0.0.2:3128")
+		lock := a.lock(ctx, nil)
+		permits := []berth.Hold{a.permit(nil), b.permit(nil)}
+		proxies := []berth.Hold{a.proxy(), b.proxy()}
+		server.LoseAll("gpu")
+		server.LoseAll("proxies")
+		b.permit(&semaphore.AcquireOptions{Weight: 2}) // free at once
+		pass(lease / 3)
+		for _, hold := range append(permits, proxies...) {
+			require.ErrorIs(t, hold.Err(), berth.ErrLost)
+		}
+		require.NoError(t, lock.Err())
+		server.LoseAll("order:7")
+		<-lock.Done()
+		require.ErrorIs(t, lock.Err(), berth.ErrLost)
+		require.ErrorIs(t, a.locks.Do(ctx, "order:7", nil, func(ctx context.Context) error {
+			server.LoseAll("order:7")
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}), berth.ErrLost)
+	})
+}
+
 // waits waits until one claim waits.
 func waits(t *testing.T, waiting func() int) {
 	t.Helper()
