@@ -149,7 +149,7 @@ func TestAFailoverForgetsWhatWasWrittenSince(t *testing.T) {
 
 		lost, lostProxy := a.permit(&semaphore.AcquireOptions{Weight: 2}), a.proxy()
 		first := begin(func() (*semaphore.Permit, error) { return b.gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) })
-		waits(t, func() int { s, err := a.gpu.Stats(ctx); require.NoError(t, err); return s.Waiting })
+		<-b.queued
 		set(t, redis, "late", "v")
 		require.NoError(t, redis.Do(ctx, redis.B().Del().Key(keys...).Build()).Error())
 		server.Failover(before)
@@ -240,9 +240,7 @@ func TestADelayedReplyIsLateByJustThat(t *testing.T) {
 		pass(3 * time.Second)
 		server.DelayReplies(0)
 		require.NoError(t, call.got(t).Err())
-		stats, err := b.gpu.Stats(ctx)
-		require.NoError(t, err)
-		require.Equal(t, 1, stats.Held)
+		a.requireHeld(1)
 	})
 }
 
@@ -286,9 +284,7 @@ func TestADroppedReplyIsThatOfAScriptThatRan(t *testing.T) {
 		a := start(t, server)
 		server.DropReplies(2)
 		permit := a.permit(nil)
-		stats, err := a.gpu.Stats(ctx)
-		require.NoError(t, err)
-		require.Equal(t, 1, stats.Held)
+		a.requireHeld(1)
 		server.DropReplies(2)
 		require.NoError(t, permit.Release(ctx))
 		server.DropReplies(100)

@@ -66,19 +66,19 @@ func TestWhatIsLostGoesToTheNextInLine(t *testing.T) {
 
 		permit := a.permit(&semaphore.AcquireOptions{Weight: 2})
 		nextPermit := begin(func() (*semaphore.Permit, error) { return b.gpu.Acquire(ctx, nil) })
-		waits(t, func() int { s, err := b.gpu.Stats(ctx); require.NoError(t, err); return s.Waiting })
+		<-b.queued
 		server.Lose(permit)
 		require.Greater(t, nextPermit.got(t).Fence(), permit.Fence())
 
 		lock := a.lock(ctx, nil)
 		nextLock := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
-		waits(t, func() int { s, err := b.locks.Info(ctx, "order:7"); require.NoError(t, err); return s.Waiting })
+		<-b.queued
 		server.Lose(lock)
 		require.Greater(t, nextLock.got(t).Fence(), lock.Fence())
 
 		proxy := a.proxy()
 		nextProxy := begin(func() (berth.Hold, error) { return b.pool.Allocate(ctx, nil) })
-		waits(t, func() int { s, err := b.pool.Stats(ctx); require.NoError(t, err); return s.Waiting })
+		<-b.queued
 		server.Lose(proxy)
 		require.Greater(t, nextProxy.got(t).Fence(), proxy.Fence())
 	})
@@ -109,16 +109,4 @@ func TestLoseAllEndsAllOfAName(t *testing.T) {
 			return context.Cause(ctx)
 		}), berth.ErrLost)
 	})
-}
-
-// waits waits until one claim waits.
-func waits(t *testing.T, waiting func() int) {
-	t.Helper()
-	for waiting() == 0 {
-		select {
-		case <-t.Context().Done():
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
 }

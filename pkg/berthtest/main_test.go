@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -30,20 +31,27 @@ type process struct {
 	locks *qlock.Client
 	pools *allocator.Client
 	pool  *allocator.Pool[string]
+
+	queued chan struct{} // has one for each claim that has come to wait
 }
 
 // start starts a process: a semaphore of capacity 2, locks, and a pool without resources.
 func start(t *testing.T, server *berthtest.Server) *process {
 	t.Helper()
-	p := &process{t: t, redis: server.Client()}
+	p := &process{t: t, redis: server.Client(), queued: make(chan struct{}, 100)}
+	observer := observe.Func(func(e observe.Event) {
+		if e.Kind == observe.Queued {
+			p.queued <- struct{}{}
+		}
+	})
 	var err error
-	p.sems, err = semaphore.New(p.redis, semaphore.Config{Lease: lease})
+	p.sems, err = semaphore.New(p.redis, semaphore.Config{Lease: lease, Observer: observer})
 	require.NoError(t, err)
-	p.gpu, err = p.sems.Semaphore("gpu", 2)
+	p.gpu, err = p.sems.Semaphore("gpu", 2, nil)
 	require.NoError(t, err)
-	p.locks, err = qlock.New(p.redis, qlock.Config{Lease: lease})
+	p.locks, err = qlock.New(p.redis, qlock.Config{Lease: lease, Observer: observer})
 	require.NoError(t, err)
-	p.pools, err = allocator.New(p.redis, allocator.Config{Namespace: "shop", Lease: lease})
+	p.pools, err = allocator.New(p.redis, allocator.Config{Namespace: "shop", Lease: lease, Observer: observer})
 	require.NoError(t, err)
 	p.pool, err = allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
 	require.NoError(t, err)
@@ -61,6 +69,20 @@ func (p *process) permit(opts *semaphore.AcquireOptions) *semaphore.Permit {
 	permit, err := p.gpu.Acquire(context.Background(), opts)
 	require.NoError(p.t, err)
 	return permit
+}
+
+// requireHeld fails unless so much of the semaphore is held.
+func (p *process) requireHeld(held int) {
+	p.t.Helper()
+	for free := 2 - held; free >= 0; free-- {
+		permit, err := p.gpu.TryAcquire(context.Background(), nil)
+		if free == 0 {
+			require.ErrorIs(p.t, err, berth.ErrBusy)
+			return
+		}
+		require.NoError(p.t, err)
+		defer func() { _ = permit.Release(context.Background()) }()
+	}
 }
 
 // lock locks at once.
