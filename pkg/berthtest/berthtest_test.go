@@ -95,9 +95,18 @@ func TestEndsWithTheTest(t *testing.T) {
 	require.ErrorIs(t, err, rueidis.ErrClosing)
 }
 
-func TestExample(t *testing.T) {
+func TestExamples(t *testing.T) {
 	t.Parallel()
-	testSessionEnds(t)
+	for name, test := range map[string]func(*testing.T){
+		"Redis": testSessionEnds, "Lose": testOneOfTwoIsLost, "LoseAll": testWorkerStops,
+		"Outage": testOutage, "Hang": testHang, "Failover": testFailover,
+		"DelayReplies": testLateReplies, "DropReplies": testDroppedReply,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 func TestEachIsItsOwn(t *testing.T) {

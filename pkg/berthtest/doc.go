@@ -1,5 +1,5 @@
 // Package berthtest gives a test a Redis of its own, for tests of programs that
-// use Berth. It needs neither a server nor a network.
+// use Berth, and the faults that a Redis may have. It needs neither a server nor a network.
 //
 // Inside testing/synctest the time of that Redis is virtual, too: leases,
 // expiries and waits of hours pass in milliseconds, exactly to the millisecond,
@@ -18,7 +18,53 @@
 //
 // Make everything inside the bubble, and close Berth's clients before it ends
 // (with defer, or with t.Cleanup after the call of Redis): a bubble ends only
-// when all of its goroutines have.
+// when all of its goroutines have. Where a sleep ends at the very moment at which something
+// else happens, synctest.Wait lets that happen first. Outside of a bubble all is the same
+// in real time; give the clients of Berth a short Lease there.
+//
+// # Faults
+//
+// [New] makes the same Redis as a [Server], whose methods are its faults. All its clients
+// meet them, and no other server does. They end with the test. Each has a whole test as its
+// example.
+//
+// A hold is lost. [Server.Lose] ends the one of a handle, at once. [Server.LoseAll] ends all
+// of a name, for what runs under Do, within a third of the lease:
+//
+//	server.LoseAll("export")
+//	require.ErrorIs(t, <-worker, berth.ErrLost) // it has stopped
+//
+// An outage. With [Server.Outage] connections break, and nobody connects; with
+// [Server.Hang] they stay, and nothing passes. After so long all goes on. Shorter than the
+// lease, it loses nothing; longer, the holder learns that its hold is lost before anybody
+// else can get it. Close takes until Config.Retry gives up, 10 s, if its outage lasts longer:
+//
+//	server.Outage(time.Minute)
+//	<-permit.Done()
+//	require.ErrorIs(t, permit.Err(), berth.ErrLost)
+//
+// A failover. [Server.Failover] puts in place of the server one that has what it had at an
+// earlier moment. Holds granted since are lost when their holders next renew them; who waited
+// waits on in the old order; fences rise:
+//
+//	before := server.Snapshot()
+//	lock, err := locks.Lock(ctx, "order:7", nil)
+//	server.Failover(before)
+//	<-lock.Done()
+//
+// Late replies. [Server.DelayReplies] has what each script answers arrive so much later.
+// What is later than Config.CallTimeout, 3 s, counts as unanswered, and is sent again:
+//
+//	server.DelayReplies(500 * time.Millisecond)
+//	permit, err := gpu.Acquire(ctx, nil)
+//	require.Equal(t, 500*time.Millisecond, permit.Waited())
+//
+// Dropped replies. With [Server.DropReplies] the next scripts run, and their answers never
+// come: a reply cannot be lost alone, so their connection breaks. Berth sends a call again, and
+// it finds what the first has done:
+//
+//	server.DropReplies(1)
+//	proxy, err := proxies.Allocate(ctx, nil) // one is allocated
 //
 // How this Redis differs from a real one is in package embedded. It is never
 // for production.
