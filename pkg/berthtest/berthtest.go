@@ -125,15 +125,20 @@ func (s *Server) fault() (unlock func()) {
 	return s.mu.Unlock
 }
 
-// after counts down in d, and ends the fault with the last one. It is called with mu held.
+// after counts down in d. It is called with mu held.
 func (s *Server) after(d time.Duration, count *int, end func()) {
 	s.timers = append(s.timers, time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if *count--; *count == 0 {
-			end()
-		}
+		s.ended(count, end)
 	}))
+}
+
+// ended ends the fault with the last one. It is called with mu held.
+func (s *Server) ended(count *int, end func()) {
+	if *count--; *count == 0 {
+		end()
+	}
 }
 
 // DelayReplies has the reply to each script (EVAL, EVALSHA) arrive d after the script
@@ -193,24 +198,27 @@ func (s *Server) Snapshot() Snapshot {
 
 // Failover puts another server in the place of this one, which has what this one had when
 // the snapshot was taken, less what has expired since, and no script loaded: all later
-// writes are lost. All connections break, and clients connect again at once, or after the
-// outage that is under way. A snapshot of another Server ends the test with a fatal error.
+// writes are lost. All connections break, and clients connect again after a millisecond, when it
+// returns, or after the outage that is under way. A snapshot of another Server ends the test with a fatal error.
 func (s *Server) Failover(to Snapshot) {
 	s.t.Helper()
 	if to.of != nil && to.of != s {
 		s.t.Fatal("berthtest: Failover: the snapshot is of another server")
 	}
-	defer s.fault()()
+	unlock := s.fault()
+	s.cut++
 	s.link.Cut()
+	unlock()
+	time.Sleep(time.Millisecond) //nolint:forbidigo // without any time in between a fence would come twice
 	s.direct("Failover", func(ctx context.Context, client rueidis.Client) error {
 		if err := to.copy.Restore(ctx, client); err != nil {
 			return err
 		}
 		return client.Do(ctx, client.B().ScriptFlush().Build()).Error()
 	})
-	if s.cut == 0 {
-		s.link.Mend()
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended(&s.cut, s.link.Mend)
 }
 
 // direct does something on the server that no fault is in the way of. An error ends the test.

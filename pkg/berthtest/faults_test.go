@@ -281,6 +281,11 @@ func TestADroppedReplyIsThatOfAScriptThatRan(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, ran)
 
+		set(t, redis, "{n}text", "message") // which looks like what is published
+		require.NoError(t, redis.Do(ctx, redis.B().Get().Key("{n}text").Build()).Error())
+		server.DropReplies(1)
+		require.Error(t, count.Exec(ctx, redis, []string{"{n}"}, nil).Error())
+
 		a := start(t, server)
 		server.DropReplies(2)
 		permit := a.permit(nil)
