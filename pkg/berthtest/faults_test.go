@@ -76,7 +76,7 @@ func TestInAnOutageLongerThanTheLeaseTheHolderLearnsFirst(t *testing.T) {
 				<-lock.Done()
 				require.Equal(t, lease-margin, time.Since(began))
 				require.ErrorIs(t, lock.Err(), berth.ErrLost)
-				pass(began.Add(21*time.Second - time.Millisecond).Sub(time.Now()))
+				pass(time.Until(began.Add(21*time.Second - time.Millisecond)))
 				select {
 				case <-next.done:
 					require.Fail(t, "the server was away", next.err)

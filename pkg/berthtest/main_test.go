@@ -155,7 +155,7 @@ func inBoth(t *testing.T, test func(t *testing.T, server *berthtest.Server)) {
 
 // pass lets virtual time pass, and everything that happens then.
 func pass(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // the time of a bubble
+	time.Sleep(d)
 	synctest.Wait()
 }
 
