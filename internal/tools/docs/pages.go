@@ -18,7 +18,7 @@ const generated = "docs/generated"
 
 // measured are the files there that show what a measurement found. It cannot be made again
 // from the source.
-var measured = []string{generated + "/torture.md"}
+var measured = []string{generated + "/benchmarks.md", generated + "/torture.md"}
 
 // firstLine is that of every file that this program writes.
 const firstLine = "<!-- Written by `make docs`: do not edit. -->\n"
