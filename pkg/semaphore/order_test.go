@@ -152,7 +152,7 @@ func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 		n := w.node()
 		n.connect()
 		try := func(weight int) error {
-			_, err := n.gpu(4).TryAcquire(ctx, &semaphore.AcquireOptions{Weight: weight, MaxWait: time.Hour})
+			_, err := n.gpu(4).TryAcquire(ctx, &semaphore.AcquireOptions{Weight: weight})
 			return err
 		}
 		require.NoError(t, n.Operator().Resize(ctx, gpu, 4, &semaphore.ResizeOptions{Create: true}))

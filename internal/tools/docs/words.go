@@ -24,7 +24,7 @@ var plainTerms = termsOf(
 	// What time and order say of it.
 	"dead due earliest first leave live now outdated remaining waiter",
 	// What programs and their tests have; and this one.
-	"allocator berth caller clock demo embedded engine fast harness heartbeat history job link lock model observe pool",
+	"allocator backup berth caller clock demo embedded engine fast harness heartbeat history job link lock model observe pool",
 	"probe report row script server supervise",
 	// What proves a system of many machines, and what compares it with others.
 	"checker conformance contender integration rolling torture",
