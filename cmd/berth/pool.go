@@ -63,8 +63,11 @@ Exit code 1: the pool has no resources, and nobody waits for one.`,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completing(a.poolNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			return a.withPool(cmd.Context(), args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
-				return a.poolShow(ctx, pool, all)
+			if err := checkName(args[0]); err != nil {
+				return err
+			}
+			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				return a.poolShow(ctx, pools.Operator(), args[0], all)
 			})
 		}),
 	}
@@ -114,7 +117,12 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completing(a.poolNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			return a.withPool(cmd.Context(), args[0], a.poolInspect)
+			if err := checkName(args[0]); err != nil {
+				return err
+			}
+			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				return a.poolInspect(ctx, pools.Operator(), args[0])
+			})
 		}),
 	}
 }
@@ -157,7 +165,7 @@ func (a *app) withPool(ctx context.Context, name string, f func(context.Context,
 // poolsNow returns the pools, by name. What a part of a cluster answered is
 // returned with the error of the others.
 func poolsNow(ctx context.Context, pools *allocator.Client) ([]allocator.Stats, error) {
-	all, err := collect(pools.Stats(ctx))
+	all, err := collect(pools.Operator().All(ctx))
 	slices.SortFunc(all, func(a, b allocator.Stats) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }
@@ -186,16 +194,16 @@ func (a *app) unknown(s allocator.Stats, name string) error {
 		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.namespace)}
 }
 
-func (a *app) poolShow(ctx context.Context, pool *allocator.Pool[string], all bool) error {
-	stats, err := pool.Stats(ctx)
+func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name string, all bool) error {
+	stats, err := pools.Stats(ctx, name)
 	if err != nil {
 		return err
 	}
-	if err := a.unknown(stats, pool.Name()); err != nil {
+	if err := a.unknown(stats, name); err != nil {
 		return err
 	}
 	var resources []allocator.ResourceInfo
-	for info, err := range pool.Resources(ctx) {
+	for info, err := range pools.Resources(ctx, name) {
 		if err != nil {
 			return err
 		}
@@ -204,13 +212,13 @@ func (a *app) poolShow(ctx context.Context, pool *allocator.Pool[string], all bo
 		}
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
-	waiters, failed := collect(pool.Waiters(ctx))
+	waiters, failed := collect(pools.Waiters(ctx, name))
 	return listed(failed, len(resources)+len(waiters), func() error { return a.printPool(stats, resources, waiters, all) })
 }
 
 func (a *app) poolRelease(ctx context.Context, name, claim string) error {
 	return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		err := pools.ReleaseByID(ctx, name, claim)
+		_, err := pools.Operator().Release(ctx, berth.Target{Name: name, Claim: claim})
 		if errors.Is(err, berth.ErrNotHeld) { // also where its time was over
 			return &exitError{exitFailed, fmt.Errorf("no claim %q of pool %q in namespace %q, or no longer", claim, name, a.namespace)}
 		}
@@ -221,21 +229,21 @@ func (a *app) poolRelease(ctx context.Context, name, claim string) error {
 	})
 }
 
-func (a *app) poolInspect(ctx context.Context, pool *allocator.Pool[string]) error {
-	found, err := pool.Inspect(ctx)
+func (a *app) poolInspect(ctx context.Context, pools *allocator.Operator, name string) error {
+	found, err := pools.Inspect(ctx, name)
 	if err != nil {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		if err := a.unknown(found.Stats, pool.Name()); err != nil {
+		if err := a.unknown(found.Stats, name); err != nil {
 			return err
 		}
 	}
-	if err := a.printInspection(pool.Name(), found); err != nil {
+	if err := a.printInspection(name, found); err != nil {
 		return err
 	}
 	if n := len(found.Problems); n > 0 {
-		return &exitError{exitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", pool.Name(), a.namespace, count(n, "problem"))}
+		return &exitError{exitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.namespace, count(n, "problem"))}
 	}
 	return nil
 }

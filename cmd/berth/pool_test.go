@@ -15,8 +15,14 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
+// testPool is a pool, and the operator of its client.
+type testPool struct {
+	*allocator.Pool[string]
+	ops *allocator.Operator
+}
+
 // poolOf returns a pool on a client of its own.
-func poolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config) *allocator.Pool[string] {
+func poolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config) testPool {
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
@@ -31,11 +37,11 @@ func poolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config)
 	})
 	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
 	require.NoError(t, err)
-	return pool
+	return testPool{pool, client.Operator()}
 }
 
 // filled returns a pool with resources.
-func filled(t *testing.T, s *embedded.Server, name string, resources ...string) *allocator.Pool[string] {
+func filled(t *testing.T, s *embedded.Server, name string, resources ...string) testPool {
 	t.Helper()
 	pool := poolOf(t, s, name, allocator.Config{Label: "host/one/1"})
 	_, err := pool.Add(context.Background(), resources, nil)
@@ -66,7 +72,7 @@ func poolScenery(t *testing.T) (url string) {
 	t.Cleanup(leave)
 	go func() { _, _ = accounts.Allocate(waits, &allocator.AllocateOptions{Priority: 7}) }() // ends with the client
 	require.Eventually(t, func() bool {
-		stats, err := accounts.Stats(ctx)
+		stats, err := accounts.ops.Stats(ctx, "accounts")
 		return err == nil && stats.Waiting == 1
 	}, patience, 10*time.Millisecond)
 	return s.URL()
@@ -230,7 +236,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 		require.Equal(t, outcome{0, step.says, ""}, got)
 	}
 	require.NoError(t, held.Release(context.Background()))
-	info, err := pool.Status(context.Background(), "a")
+	info, err := pool.ops.Resource(context.Background(), "proxies", "a")
 	require.NoError(t, err)
 	require.Equal(t, allocator.Resting, info.State)
 	require.Equal(t, "answers 429", info.Reason)

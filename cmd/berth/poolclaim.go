@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -24,10 +26,7 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := o.openPool(viewers)
-	if err != nil {
-		return nil, err
-	}
+	viewer := viewers.Operator()
 	take := pool.Allocate
 	if o.try {
 		take = pool.TryAllocate
@@ -44,14 +43,14 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 			return take(ctx, opts)
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			stats, err := viewer.Stats(ctx)
+			stats, err := viewer.Stats(ctx, o.pool)
 			if err == nil && stats.Resources == 0 {
 				return fmt.Sprintf("the pool is empty, waiting %d", stats.Waiting), nil
 			}
 			return fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
 				count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting), err
 		},
-		holders: viewer.Holders,
+		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return viewer.Holders(ctx, o.pool) },
 	}, nil
 }
 

@@ -20,10 +20,10 @@ import (
 )
 
 // inPool returns the keys of a pool, sorted.
-func inPool(t *testing.T, pool *allocator.Pool[string]) []string {
+func inPool(t *testing.T, pool testPool) []string {
 	t.Helper()
 	keys := []string{}
-	for info, err := range pool.Resources(context.Background()) {
+	for info, err := range pool.ops.Resources(context.Background(), pool.Name()) {
 		require.NoError(t, err)
 		keys = append(keys, info.Resource)
 	}
@@ -73,7 +73,7 @@ func TestResourcesStayAsLongAsTheirExpirySays(t *testing.T) {
 	pool := filled(t, s, "proxies", "a")
 	require.Zero(t, call(t, s.URL(), "pool", "add", "proxies", "b", "--expiry", "1h").code)
 	for resource, least := range map[string]time.Duration{"a": 0, "b": 59 * time.Minute} {
-		info, err := pool.Status(context.Background(), resource)
+		info, err := pool.ops.Resource(context.Background(), pool.Name(), resource)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, info.Expiry, least)
 		require.LessOrEqual(t, info.Expiry, 61*least)
@@ -96,7 +96,7 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 		got <- held.Resource()
 	}()
 	require.Eventually(t, func() bool {
-		stats, err := pool.Stats(ctx)
+		stats, err := pool.ops.Stats(ctx, pool.Name())
 		return err == nil && stats.Waiting == 1
 	}, patience, 10*time.Millisecond)
 	added := call(t, s.URL(), "pool", "add", "proxies", "a")
@@ -194,7 +194,7 @@ func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
 	s := server(t)
 	pool := poolOf(t, s, "keys", allocator.Config{})
 	sharers := func(key string) int {
-		info, err := pool.Status(context.Background(), key)
+		info, err := pool.ops.Resource(context.Background(), pool.Name(), key)
 		require.NoError(t, err)
 		return info.MaxSharers
 	}

@@ -87,15 +87,19 @@ func checkRest(d time.Duration, reason string, given bool) error {
 }
 
 func (a *app) poolRest(ctx context.Context, name, resource string, d time.Duration, reason string) error {
-	return a.withPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) error {
-		err := pool.Rest(ctx, resource, d, reason)
+	return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
+		if err != nil {
+			return err
+		}
+		err = pool.Rest(ctx, resource, d, reason)
 		if errors.Is(err, berth.ErrAbsent) {
 			return &exitError{exitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", key(resource), name, a.namespace)}
 		}
 		if err != nil {
 			return inFlags(err, "reason", "--reason", "d", "--for", "resource", "RESOURCE")
 		}
-		info, err := pool.Status(ctx, resource)
+		info, err := pools.Operator().Resource(ctx, name, resource)
 		if err != nil {
 			return err
 		}

@@ -30,9 +30,9 @@ func says(flags ...string) []string {
 }
 
 // holdsOf are the holds of a pool.
-func holdsOf(t *testing.T, pool *allocator.Pool[string]) (all []berth.Holder) {
+func holdsOf(t *testing.T, pool testPool) (all []berth.Holder) {
 	t.Helper()
-	for holder, err := range pool.Holders(context.Background()) {
+	for holder, err := range pool.ops.Holders(context.Background(), pool.Name()) {
 		require.NoError(t, err)
 		all = append(all, holder)
 	}
@@ -46,7 +46,7 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	require.Equal(t, outcome{0, "a b\xff", ""}, spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
 	pool := poolOf(t, s, "gpu", allocator.Config{})
-	info, err := pool.Status(context.Background(), "a b\xff")
+	info, err := pool.ops.Resource(context.Background(), pool.Name(), "a b\xff")
 	require.NoError(t, err)
 	require.Len(t, info.Holders, 1)
 	holder := info.Holders[0]
@@ -91,7 +91,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	next := program(t, s.URL(), poolArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
 	require.Eventually(t, func() bool {
-		for waiter, err := range pool.Waiters(context.Background()) {
+		for waiter, err := range pool.ops.Waiters(context.Background(), pool.Name()) {
 			return err == nil && waiter.Priority == 7
 		}
 		return false
@@ -141,7 +141,7 @@ func TestAResourceRestsAfterTheCommand(t *testing.T) {
 	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
 	require.Equal(t, outcome{0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""}, got)
 	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
-		info, err := pool.Status(context.Background(), resource)
+		info, err := pool.ops.Resource(context.Background(), pool.Name(), resource)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Resting, info.State)
 		require.GreaterOrEqual(t, info.Left, least)

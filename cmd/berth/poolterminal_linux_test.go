@@ -84,10 +84,10 @@ func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
 	sent, err := strconv.Atoi(said[1])
 	require.NoError(t, err)
 	require.Positive(t, sent)
-	there, err := poolOf(t, s, "proxies", allocator.Config{}).Len(context.Background())
+	there, err := poolOf(t, s, "proxies", allocator.Config{}).ops.Stats(context.Background(), "proxies")
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, there, sent, "what was sent stays")
-	require.Less(t, there, far)
+	require.GreaterOrEqual(t, there.Resources, sent, "what was sent stays")
+	require.Less(t, there.Resources, far)
 }
 
 func TestManyResourcesAreAddedUnderABar(t *testing.T) {

@@ -69,7 +69,7 @@ func TestAThrottledAccountRestsAsLongAsTheServiceSays(t *testing.T) {
 		}, "hello")
 		require.NoError(t, err)
 		for account, rest := range map[string]time.Duration{"long": 10 * time.Minute, "short": cooldown, "anna": cooldown} {
-			info, err := pool.Status(t.Context(), account)
+			info, err := pools.Operator().Resource(t.Context(), "accounts", account)
 			require.NoError(t, err)
 			require.Equal(t, allocator.Resting, info.State, account)
 			require.Equal(t, rest, info.Left, account)

@@ -92,7 +92,7 @@ func TestASiteStaysWithItsProxyUntilItRefusesIt(t *testing.T) {
 		require.Equal(t, works.URL, string(body))
 	}
 	require.Len(t, refuses.pages(), 1)
-	info, err := proxies.Status(t.Context(), refuses.URL)
+	info, err := pools.Operator().Resource(t.Context(), "proxies", refuses.URL)
 	require.NoError(t, err)
 	require.Equal(t, allocator.Resting, info.State)
 	require.Contains(t, info.Reason, "429")

@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -74,34 +73,9 @@ func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
 	if err := checkBind("name", name); err != nil {
 		return Binding{}, err
 	}
-	_, page, err := p.core.bindings(ctx, name, "0")
+	_, page, err := p.core.client.node.bindingsPage(ctx, p.core.name, name, "0")
 	if err != nil || len(page) == 0 {
 		return Binding{Name: name}, err
 	}
 	return page[0], nil
-}
-
-// Bindings goes through the bindings that last, in no order. It promises what SCAN
-// promises: one that lasts from beginning to end is there, once. It ends after an
-// error: berth.ErrIncompatible or the server's.
-func (p *Pool[T]) Bindings(ctx context.Context) iter.Seq2[Binding, error] {
-	return func(yield func(Binding, error) bool) {
-		seen := make(map[string]bool)
-		for cursor := "0"; ; {
-			next, page, err := p.core.bindings(ctx, "", cursor)
-			if err != nil {
-				yield(Binding{}, err)
-				return
-			}
-			for _, b := range page {
-				if !seen[b.Name] && !yield(b, nil) {
-					return
-				}
-				seen[b.Name] = true
-			}
-			if cursor = next; cursor == "0" {
-				return
-			}
-		}
-	}
 }

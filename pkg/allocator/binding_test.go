@@ -202,7 +202,7 @@ func TestABindingEndsExactlyWhenItShould(t *testing.T) {
 					bound, left = w.binding("customer")
 					require.Empty(t, bound)
 					require.Zero(t, left)
-					require.Empty(t, testkit.Collect(t, w.pool.Bindings(ctx)))
+					require.Empty(t, testkit.Collect(t, w.ops().Bindings(ctx, proxies)))
 					n := w.node()
 					before := w.list()[0]
 					n.takes(before, to("customer"))
@@ -222,7 +222,7 @@ func TestEachGrantCountsItsBindingAnew(t *testing.T) {
 			w.release(n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: time.Second}))
 		}
 		w.Advance(time.Second)
-		_, err := w.pool.GC(t.Context())
+		_, err := w.ops().Sweep(t.Context(), proxies)
 		require.NoError(t, err)
 		require.NotContains(t, w.Dump(), "customer", "it has been dropped")
 		w.inspect()
@@ -242,13 +242,13 @@ func TestABindingWithoutEndLasts(t *testing.T) {
 				w.add("a", "b")
 				begin(w, w.node())
 				w.Until(2 * 24 * time.Hour)
-				_, err := w.pool.GC(t.Context())
+				_, err := w.ops().Sweep(t.Context(), proxies)
 				require.NoError(t, err)
 				bound, left := w.binding("customer")
 				require.Equal(t, "b", bound)
 				require.Equal(t, berth.Forever, left)
 				require.Equal(t, []allocator.Binding{{Name: "customer", Resource: "b", Left: berth.Forever}},
-					testkit.Collect(t, w.pool.Bindings(t.Context())))
+					testkit.Collect(t, w.ops().Bindings(t.Context(), proxies)))
 				w.node().takes("b", to("customer"))
 				w.inspect()
 			})
@@ -270,7 +270,7 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		w.bind("|", "a", time.Second)
 		w.bind("one", "\xff|\n", berth.Forever) // in place of another one
 		got := make(map[string]allocator.Binding)
-		for _, b := range testkit.Collect(t, w.pool.Bindings(ctx)) {
+		for _, b := range testkit.Collect(t, w.ops().Bindings(ctx, proxies)) {
 			got[b.Name] = b
 		}
 		require.Equal(t, map[string]allocator.Binding{
@@ -293,8 +293,8 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		bound, left := w.binding("ü\xff")
 		require.Empty(t, bound, "its resource is gone")
 		require.Zero(t, left)
-		require.Len(t, testkit.Collect(t, w.pool.Bindings(ctx)), 4)
-		for _, err := range w.pool.Bindings(ctx) {
+		require.Len(t, testkit.Collect(t, w.ops().Bindings(ctx, proxies)), 4)
+		for _, err := range w.ops().Bindings(ctx, proxies) {
 			require.NoError(t, err)
 			break // an iterator that went on would panic
 		}
@@ -345,7 +345,7 @@ func TestABoundClaimThatWaitsGetsItsResourceAtTheHandOff(t *testing.T) {
 					require.Equal(t, time.Hour, left, "from the grant on")
 				}
 				w.inspect()
-				_, err := w.pool.GC(ctx)
+				_, err := w.ops().Sweep(ctx, proxies)
 				require.NoError(t, err)
 			})
 		})

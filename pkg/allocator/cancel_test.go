@@ -49,7 +49,7 @@ func TestACancelledWaitLeavesNothingInWhateverStateItWas(t *testing.T) {
 					w.vacate("x")
 					require.EqualValues(t, 1, w.Field("gone"), "its acquire may still come")
 					w.Advance(time.Minute)
-					_, err := w.pool.GC(t.Context())
+					_, err := w.ops().Sweep(t.Context(), proxies)
 					require.NoError(t, err)
 				}
 				require.Equal(t, allocator.Free, w.status("a").State)

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/internal/check"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -43,6 +46,9 @@ type Config struct {
 	// WarnHeldLongerThan is when a hold is reported as perhaps forgotten;
 	// below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
+	// Defaults are the options of all allocations whose call and PoolConfig.Defaults
+	// say nothing else. Default none.
+	Defaults AllocateOptions
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
@@ -68,6 +74,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+func (c Config) validate() error {
+	if err := c.common().Validate(); err != nil {
+		return err
+	}
+	return c.Defaults.validateDefaults(&c)
+}
+
 // Client is a node that uses pools of one Redis. It is safe for concurrent use.
 type Client struct {
 	cfg   Config
@@ -75,6 +88,8 @@ type Client struct {
 	redis rueidis.Client
 	node  *node
 	tell  line.Teller
+
+	operator Operator
 
 	mu     sync.Mutex
 	pools  map[string]member // guarded by mu
@@ -90,7 +105,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 		return nil, berth.Invalid("redis", "a client is needed")
 	}
 	cfg = cfg.withDefaults()
-	if err := cfg.common().Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	space, err := keyspace.New(cfg.Namespace)
@@ -100,11 +115,16 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, space: space, redis: redis, pools: make(map[string]member), gone: make(chan struct{})}
 	c.tell = line.NewTeller(keyspace.Pool, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.node = newNode(c)
+	c.operator = Operator{client: c, atOnce: atOnce}
 	return c, nil
 }
 
 // Node is the id of this client: it carries 64 random bits.
 func (c *Client) Node() string { return c.node.ID }
+
+// Operator returns the calls for operators, which do not ask who holds a resource. It
+// is always the same one, and no I/O.
+func (c *Client) Operator() *Operator { return &c.operator }
 
 // member is a pool of a client. Only stop waits.
 type member interface {
@@ -144,6 +164,21 @@ func (c *Client) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
+}
+
+// Check looks at the server, every node of a cluster: version, eviction policy,
+// latency, and whether this user may do what the scripts need, by allocating from a
+// pool of its own and removing it. What may not be asked is a warning.
+//
+// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
+// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
+// unless Config.AllowEviction is set, and the server's error where it cannot be reached
+// or refuses.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) {
+	return check.Server(ctx, check.Options{
+		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
+		AllowEviction: c.cfg.AllowEviction, Trial: c.trial,
+	})
 }
 
 // Close is for when nothing uses the resources any more: it does not wait for those
@@ -190,12 +225,28 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 }
 
-// ReleaseByID ends somebody's hold, or wait, by the id of its claim alone: a call
-// for operators. The resource is handed on in the same step, or rests; the holder's
-// process hears of it and its hold ends with berth.ErrReleased, a wait with
-// ReasonGone. Until it has heard, two may use the resource. It returns
-// berth.ErrNotHeld if the id is not known, berth.ErrExpired if its time had passed,
-// or the server's error.
-func (c *Client) ReleaseByID(ctx context.Context, name, id string) error {
-	return c.node.ForceRelease(ctx, name, id, "")
+// trial goes through the scripts of an uncontended allocation.
+func (c *Client) trial(ctx context.Context) (err error) {
+	p := &core{client: c, name: "berth check " + c.Node(), sharers: 1}
+	defer func() {
+		_, removed := p.remove(ctx, []string{"trial"})
+		err = errors.Join(err, removed)
+	}()
+	// Should this process die in the middle, the few keys of that pool stay.
+	if _, err := p.add(ctx, []string{"trial"}, c.cfg.Lease, 1, 0, nil); err != nil {
+		return err
+	}
+	claim := p.claim(ctx, AllocateOptions{Lease: c.cfg.Lease}, false)
+	answer, err := c.node.Acquire(ctx, claim)
+	if err != nil {
+		return err
+	}
+	if answer.Refused != nil {
+		return answer.Refused
+	}
+	if _, err := c.node.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
+		return err
+	}
+	_, err = c.node.Release(ctx, claim, 0)
+	return err
 }

@@ -203,7 +203,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 		w.Advance(time.Second)
 		at := w.Now()
 		op.Fresh()
-		require.NoError(t, op.client.ReleaseByID(ctx, proxies, a.ID()))
+		require.NoError(t, force(op.client, a.ID()))
 		next := q.gets(at, "a")
 		require.Greater(t, next.Fence(), a.Fence())
 		e := <-w.Watch(a)
@@ -211,8 +211,8 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 		require.Equal(t, at, e.At, "a push has told it")
 		require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
 		require.NoError(t, next.Err(), "a late release changes nothing")
-		require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, a.ID()), berth.ErrNotHeld)
-		require.ErrorIs(t, op.client.ReleaseByID(ctx, proxies, "nobody"), berth.ErrNotHeld)
+		require.ErrorIs(t, force(op.client, a.ID()), berth.ErrNotHeld)
+		require.ErrorIs(t, force(op.client, "nobody"), berth.ErrNotHeld)
 		w.inspect()
 	})
 }
@@ -223,7 +223,7 @@ func TestReleaseByIDOfWhatHasExpired(t *testing.T) {
 		n, op := w.node(), w.node()
 		a := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
 		w.Advance(lease)
-		require.ErrorIs(t, op.client.ReleaseByID(context.Background(), proxies, a.ID()), berth.ErrExpired)
+		require.ErrorIs(t, force(op.client, a.ID()), berth.ErrExpired)
 		require.Equal(t, []string{"a"}, w.list())
 	})
 }

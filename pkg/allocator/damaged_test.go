@@ -180,7 +180,7 @@ func TestWhatComesBackDamagedIsForNobodyAndTold(t *testing.T) {
 			n.Cut()
 			w.Advance(2 * lease)
 			n.Mend()
-			require.NoError(w.T, second(n.GC(context.Background())))
+			require.NoError(w.T, second(n.ops().Sweep(context.Background(), proxies)))
 		},
 		"swapped": func(w *world, n *node, a *allocator.Allocation[string]) {
 			w.add("r2")
@@ -189,7 +189,7 @@ func TestWhatComesBackDamagedIsForNobodyAndTold(t *testing.T) {
 			require.NoError(w.T, change(w.pool.Remove(context.Background(), []string{"r2"})))
 		},
 		"by force": func(w *world, n *node, a *allocator.Allocation[string]) {
-			require.NoError(w.T, n.client.ReleaseByID(context.Background(), proxies, a.ID()))
+			require.NoError(w.T, force(n.client, a.ID()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestWhatWasLeavingOrRestingIsWholeAgain(t *testing.T) {
 		}, found.Stats)
 		require.Len(t, found.Problems, 3)
 		w.Advance(2 * time.Minute)
-		require.NoError(t, second(n.GC(ctx)))
+		require.NoError(t, second(n.ops().Sweep(ctx, proxies)))
 		require.ElementsMatch(t, []string{"rests", "expires"}, n.told())
 		w.release(a)
 		require.ElementsMatch(t, []string{"rests", "expires", "leaves"}, n.told())
@@ -302,7 +302,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				b, err := n.Binding(ctx, "me")
 				require.NoError(t, err)
 				require.Empty(t, b.Resource)
-				require.Empty(t, testkit.Collect(t, n.Bindings(ctx)))
+				require.Empty(t, testkit.Collect(t, n.ops().Bindings(ctx, proxies)))
 				require.NoError(t, held.Renew(ctx))
 				token, err := held.Detach(ctx)
 				require.NoError(t, err)
@@ -315,10 +315,10 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				report, err := n.CheckHealth(ctx, 1)
 				require.NoError(t, err)
 				require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
-				require.NoError(t, second(n.Stats(ctx)))
-				require.NoError(t, second(n.GC(ctx)))
+				require.NoError(t, second(n.ops().Stats(ctx, proxies)))
+				require.NoError(t, second(n.ops().Sweep(ctx, proxies)))
 				require.Equal(t, allocator.Damaged, w.status("r1").State)
-				require.Len(t, testkit.Collect(t, n.Resources(ctx)), 2)
+				require.Len(t, testkit.Collect(t, n.ops().Resources(ctx, proxies)), 2)
 				require.Equal(t, []string{isDamaged("r1")}, w.inspection().Problems)
 				require.Equal(t, text, w.field(itemsKey, "ir1"))
 				require.Equal(t, []string{"r1"}, n.told())
@@ -385,7 +385,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 						w.Advance(time.Duration(rng.IntN(4000)) * ms)
 					}
 					synctest.Wait()
-					found, err := n.Inspect(ctx)
+					found, err := n.ops().Inspect(ctx, proxies)
 					require.NoError(t, err)
 					for _, problem := range found.Problems {
 						require.True(t, strings.HasSuffix(problem, "or add it again"), "seed %d: %s", seed, problem)
@@ -400,7 +400,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 					require.NoError(t, a.Release(ctx))
 				}
 				w.Advance(time.Minute)
-				require.NoError(t, second(n.GC(ctx)))
+				require.NoError(t, second(n.ops().Sweep(ctx, proxies)))
 				require.Equal(t, allocator.Stats{Name: proxies, Resources: 4, Free: 4}, w.inspect())
 			})
 		})

@@ -32,7 +32,7 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 				require.Equal(t, 1, w.inspect().Leased)
 				require.Equal(t, "me", berth.Owner(ctx))
 				require.Equal(t, "value", ctx.Value(key{}))
-				require.Equal(t, "me", testkit.Collect(t, n.Holders(ctx))[0].Owner)
+				require.Equal(t, "me", testkit.Collect(t, n.ops().Holders(ctx, proxies))[0].Owner)
 				return errMine
 			})
 			require.Equal(t, errMine, err, name)
@@ -112,7 +112,7 @@ func TestTheContextOfDoEndsWithTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		err := w.node().Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
-			require.NoError(t, w.node().client.ReleaseByID(context.Background(), proxies, a.ID()))
+			require.NoError(t, force(w.node().client, a.ID()))
 			<-ctx.Done()
 			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
 			return errors.Join(ctx.Err(), errMine)

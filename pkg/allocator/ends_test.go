@@ -24,7 +24,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 		ends func(w *world, n *node, a held)
 	}{
 		"Operator.Release by claim": {ends: func(w *world, _ *node, a held) {
-			require.NoError(w.T, w.node().client.ReleaseByID(ctx, proxies, a.ID()))
+			require.NoError(w.T, force(w.node().client, a.ID()))
 		}},
 		"a Swap that may have run was not answered": {ends: func(w *world, n *node, a held) {
 			n.OnCommand(func(c link.Command) link.Fate {

@@ -160,7 +160,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"released_by_other": func(w *world, n *node) {
 		a := n.take(nil)
 		w.Advance(time.Second)
-		require.NoError(w.T, w.node().client.ReleaseByID(context.Background(), proxies, a.ID()))
+		require.NoError(w.T, force(w.node().client, a.ID()))
 		<-a.Done()
 	},
 	"lost": func(w *world, n *node) {
@@ -178,7 +178,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"force_released": func(w *world, n *node) {
 		a := w.node().take(nil)
-		require.NoError(w.T, n.client.ReleaseByID(context.Background(), proxies, a.ID()))
+		require.NoError(w.T, force(n.client, a.ID()))
 	},
 	"swept": func(w *world, n *node) {
 		w.acquireScript("dead", "dead.1")
@@ -324,7 +324,7 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 		w.release(a)
 		<-q.Done
 		held := q.Got
-		require.NoError(t, w.node().client.ReleaseByID(ctx, proxies, held.ID()))
+		require.NoError(t, force(w.node().client, held.ID()))
 		<-held.Done()
 		require.Error(t, held.Release(ctx))
 		short, err := n.Allocate(owned, &allocator.AllocateOptions{Attrs: attrs, NoRenew: true})

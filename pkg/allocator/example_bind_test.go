@@ -32,7 +32,7 @@ func ExamplePool_Allocate_bind() {
 		panic(err)
 	}
 	visit()
-	for binding, err := range proxies.Bindings(ctx) {
+	for binding, err := range pools.Operator().Bindings(ctx, "proxies") {
 		fmt.Println(binding.Name, binding.Resource, binding.Left > 23*time.Hour, err)
 	}
 	fmt.Println(proxies.Unbind(ctx, "customer-7"))

@@ -20,7 +20,7 @@ func ExamplePool_Do() {
 		return ctx.Err()
 	})
 	fmt.Println(err)
-	stats, err := accounts.Stats(ctx)
+	stats, err := pools.Operator().Stats(ctx, "accounts")
 	fmt.Println(stats.Free, "free", err)
 	// Output:
 	// signed in as anna

@@ -46,13 +46,13 @@ func ExamplePool_Replace() {
 	if err := held.Release(ctx); err != nil {
 		panic(err)
 	}
-	there, err := proxies.Contains(ctx, "a")
-	fmt.Println(there, err)
+	left, err := pools.Operator().Resource(ctx, "proxies", "a")
+	fmt.Println("a is", left.State, err)
 	fmt.Println(allocate(proxies, nil).Value(), allocate(proxies, nil).Value())
 	// Output:
 	// {Added:1 Kept:1 Removed:2} <nil>
 	// a is still held: true
-	// false <nil>
+	// a is absent <nil>
 	// c d
 }
 

@@ -28,7 +28,7 @@ func ExamplePool_CheckHealth() {
 	held := allocate(proxies, nil)
 	report, err := proxies.CheckHealth(ctx, 4)
 	fmt.Printf("%+v %v\n", report, err)
-	info, err := proxies.Status(ctx, "c")
+	info, err := pools.Operator().Resource(ctx, "proxies", "c")
 	fmt.Println(info.State, info.Reason, err)
 	fmt.Println(held.Err())
 	// Output:

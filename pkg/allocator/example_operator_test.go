@@ -2,17 +2,15 @@ package allocator_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
 // See what a pool has, and who has it.
-func ExamplePool_Resources() {
+func ExampleOperator_Resources() {
 	pools, done := open(allocator.Config{Label: "host-1/crawler/4711"})
 	defer done()
 	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{}, "a", "b", "c")
@@ -23,7 +21,7 @@ func ExamplePool_Resources() {
 		panic(err)
 	}
 	var lines []string
-	for info, err := range proxies.Resources(ctx) { // in no order
+	for info, err := range pools.Operator().Resources(ctx, "proxies") { // in no order
 		if err != nil {
 			panic(err)
 		}
@@ -41,7 +39,7 @@ func ExamplePool_Resources() {
 		fmt.Println(line)
 	}
 
-	info, err := proxies.Status(ctx, "d")
+	info, err := pools.Operator().Resource(ctx, "proxies", "d")
 	fmt.Println(info.Resource, "is", info.State, err)
 	// Output:
 	// a is leased by host-1/crawler/4711 for job 42
@@ -51,13 +49,13 @@ func ExamplePool_Resources() {
 }
 
 // Count a pool, and check that what is kept of it fits together.
-func ExamplePool_Inspect() {
+func ExampleOperator_Inspect() {
 	pools, done := open(allocator.Config{})
 	defer done()
 	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{}, "a", "b", "c")
 	allocate(proxies, &allocator.AllocateOptions{Bind: "customer-7"})
 
-	found, err := proxies.Inspect(context.Background())
+	found, err := pools.Operator().Inspect(context.Background(), "proxies")
 	if err != nil {
 		panic(err)
 	}
@@ -67,30 +65,4 @@ func ExamplePool_Inspect() {
 	// Output:
 	// 3 resources: 2 free, 1 leased, 0 resting
 	// 1 binding, 0 problems
-}
-
-// End somebody's hold by its id alone.
-func ExampleClient_ReleaseByID() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{}, "a")
-
-	ctx := context.Background()
-	proxy := allocate(proxies, nil)
-	for holder, err := range proxies.Holders(ctx) {
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(holder.Resource, "is taken from its holder")
-		if err := pools.ReleaseByID(ctx, "proxies", holder.ID); err != nil {
-			panic(err)
-		}
-	}
-
-	// The holder's process is told at once if it has ever had to wait; else with
-	// its next heartbeat, or its next call.
-	fmt.Println(errors.Is(proxy.Release(ctx), berth.ErrReleased))
-	// Output:
-	// a is taken from its holder
-	// true
 }

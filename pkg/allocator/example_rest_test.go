@@ -22,7 +22,7 @@ func ExampleAllocation_Rest() {
 	if err := account.Release(ctx); err != nil { // the rest begins here
 		panic(err)
 	}
-	info, err := accounts.Status(ctx, "anna")
+	info, err := pools.Operator().Resource(ctx, "accounts", "anna")
 	fmt.Println(info.Resource, info.State, info.Left > 14*time.Minute, info.Reason, err)
 	fmt.Println(allocate(accounts, nil).Value())
 	// Output:

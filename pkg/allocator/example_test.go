@@ -47,7 +47,7 @@ func Example() {
 		panic(err)
 	}
 	fmt.Println("through", proxy.Value().Address)
-	stats, err := proxies.Stats(ctx)
+	stats, err := pools.Operator().Stats(ctx, "proxies")
 	fmt.Println(stats.Leased, "leased,", stats.Free, "free", err)
 
 	fmt.Println(proxy.Release(ctx))

@@ -20,7 +20,7 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 	for name, meanwhile := range map[string]func(w *world, other *node){
 		"another has it": func(_ *world, other *node) { other.takes("a", nil) },
 		"it is free": func(w *world, _ *node) {
-			_, err := w.pool.GC(ctx)
+			_, err := w.ops().Sweep(ctx, proxies)
 			require.NoError(w.T, err)
 		},
 		"it was had and given back": func(w *world, other *node) { w.release(other.takes("a", nil)) },
@@ -30,7 +30,7 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 		"it is gone": func(w *world, _ *node) {
 			_, err := w.pool.Remove(ctx, []string{"a"})
 			require.NoError(w.T, err)
-			_, err = w.pool.GC(ctx)
+			_, err = w.ops().Sweep(ctx, proxies)
 			require.NoError(w.T, err)
 		},
 		"everything is gone": func(w *world, _ *node) { w.Do("FLUSHALL") },
@@ -119,7 +119,7 @@ func TestALeaseHasEndedWhetherItWasSweptOrNot(t *testing.T) {
 		require.Equal(t, allocator.Free, w.status("a").State)
 		require.Empty(t, w.holder("a"))
 		require.Empty(t, w.list(), "nobody has swept it")
-		require.Empty(t, testkit.Collect(t, w.pool.Holders(t.Context())))
+		require.Empty(t, testkit.Collect(t, w.ops().Holders(t.Context(), proxies)))
 		w.node().takes("a", nil)
 	})
 }

@@ -1,4 +1,4 @@
 package allocator
 
 // InspectAtOnce lowers up to how many resources Inspect reads in one step.
-func (p *Pool[T]) InspectAtOnce(resources int) { p.core.atOnce = resources }
+func (o *Operator) InspectAtOnce(resources int) { o.atOnce = resources }

@@ -19,7 +19,7 @@ import (
 func (w *world) waiters() []string {
 	w.T.Helper()
 	var ids []string
-	for _, waiter := range testkit.Collect(w.T, w.pool.Waiters(context.Background())) {
+	for _, waiter := range testkit.Collect(w.T, w.ops().Waiters(context.Background(), proxies)) {
 		ids = append(ids, waiter.ID)
 	}
 	return ids

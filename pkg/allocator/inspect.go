@@ -3,7 +3,157 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"iter"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
+
+// Stats is a pool at one moment. Free, Leased and Resting together are Resources,
+// where nobody shares a resource; with MaxSharers, one that is leased and has room
+// for more holders is among the free as well, and one that rests may be leased.
+type Stats struct {
+	// Name is the name of the pool.
+	Name string
+	// Resources is how many there are, those that are leaving included.
+	Resources int
+	// Free is how many the next claims may get.
+	Free int
+	// Leased is how many are held.
+	Leased int
+	// Resting is how many rest.
+	Resting int
+	// Leaving is how many of the leased ones leave when they come back.
+	Leaving int
+	// Holders is how many claims hold one.
+	Holders int
+	// Waiting is how many claims wait in line; some may have died there, and were not met yet.
+	Waiting int
+	// Expired is how many holds and resources have expired, and were
+	// not dropped yet. They are not counted in the fields above.
+	Expired int
+}
+
+// lookedInto is how many expired holds, rests that have ended and expired resources
+// Stats looks into, of each.
+const lookedInto = 1000
+
+// Share is the leased part of the resources, 0 to 1; 0 without any.
+func (s Stats) Share() float64 {
+	if s.Resources == 0 {
+		return 0
+	}
+	return float64(s.Leased) / float64(s.Resources)
+}
+
+// Stats counts, and only reads: it can be asked of a replica, by a user that may not
+// write. The counts but Waiting are those that dropping what has expired would leave. Of
+// more than 1000 expired holds, rests that have ended or expired resources, those beyond
+// count as if they had not. It returns berth.ErrInvalidConfig for a bad name,
+// berth.ErrIncompatible, or the server's error.
+func (o *Operator) Stats(ctx context.Context, name string) (Stats, error) {
+	if err := keyspace.CheckName(name); err != nil {
+		return Stats{Name: name}, err
+	}
+	return o.client.node.stats(ctx, name)
+}
+
+// All goes through the pools of the namespace that have resources or waiting claims, in
+// no order. It promises what SCAN promises: a pool that has some from beginning to end
+// is there, once. It only reads. After an error it goes on where it can; errors are
+// berth.ErrIncompatible or the server's.
+func (o *Operator) All(ctx context.Context) iter.Seq2[Stats, error] {
+	n := o.client.node
+	return line.All(ctx, n.Calls, n.stats, func(s Stats) bool { return s.Resources > 0 || s.Waiting > 0 })
+}
+
+// Holders goes through the holds of a pool, in no order. It promises what SCAN
+// promises: a hold that lasts from beginning to end is there, once. An error that names
+// a claim says that what is stored of it is damaged; the listing goes on. It ends after
+// any other error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the
+// server's.
+func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
+	return o.client.node.Holders(ctx, name)
+}
+
+// Waiters goes through the claims that wait, the first in line first. A claim
+// that waits from beginning to end is there, once; what comes and goes meanwhile
+// may be there or not. It goes on after a damaged claim, as Holders does, and its
+// errors are those of Holders.
+func (o *Operator) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
+	return o.client.node.Waiters(ctx, name)
+}
+
+// Resource reads one resource. It changes nothing. One that is not in the pool is
+// Absent, and no error. It returns berth.ErrInvalidConfig for a bad name and for a key
+// that cannot be one, berth.ErrIncompatible, or the server's error.
+func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo, error) {
+	if err := keyspace.CheckName(name); err != nil {
+		return ResourceInfo{}, err
+	}
+	if err := checkResource(key); err != nil {
+		return ResourceInfo{}, err
+	}
+	_, page, err := o.client.node.describe(ctx, name, "", []string{key})
+	if err != nil {
+		return ResourceInfo{}, err
+	}
+	return page[0], nil
+}
+
+// Resources goes through the resources of a pool, those included that are leaving, in
+// no order. It promises what SCAN promises: a resource that is there from beginning to
+// end is there, once. It ends after an error: berth.ErrInvalidConfig for a bad name,
+// berth.ErrIncompatible, or the server's.
+func (o *Operator) Resources(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
+	return o.client.node.all(ctx, name)
+}
+
+// all goes through the resources of a pool; see Operator.Resources.
+func (n *node) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
+	return pages(name, func(cursor string) (string, []ResourceInfo, error) {
+		return n.describe(ctx, name, cursor, nil)
+	}, func(info ResourceInfo) (key string, there bool) { return info.Resource, info.State != Absent })
+}
+
+// Bindings goes through the bindings of a pool that last, in no order. It promises what
+// SCAN promises: one that lasts from beginning to end is there, once. It ends after an
+// error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
+func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[Binding, error] {
+	return pages(name, func(cursor string) (string, []Binding, error) {
+		return o.client.node.bindingsPage(ctx, name, "", cursor)
+	}, func(b Binding) (key string, there bool) { return b.Name, true })
+}
+
+// pages goes through the pages of a pool's listing, and yields once what is there.
+func pages[E any](name string, read func(cursor string) (next string, page []E, err error), what func(E) (key string, there bool)) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		var none E
+		if err := keyspace.CheckName(name); err != nil {
+			yield(none, err)
+			return
+		}
+		seen := make(map[string]bool)
+		for cursor := "0"; ; {
+			next, page, err := read(cursor)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, e := range page {
+				key, there := what(e)
+				if there && !seen[key] && !yield(e, nil) {
+					return
+				}
+				seen[key] = true
+			}
+			if cursor = next; cursor == "0" {
+				return
+			}
+		}
+	}
+}
 
 // atOnce is up to how many resources Inspect reads in one step; tests set it lower.
 const atOnce = 10_000
@@ -75,17 +225,19 @@ type inspectStep struct {
 // Inspect counts everything and checks that it fits together: the list of free
 // resources runs the same forward and backward and has all that are free and no
 // others, nothing is both free and leased, every hold, rest, expiry and binding has
-// its counterpart, every item can be read. It changes nothing, what has expired and was not yet swept counts as
-// it is stored. It is one step up to 10 000 resources, several short ones above. It
-// returns berth.ErrIncompatible or the server's error.
-func (p *Pool[T]) Inspect(ctx context.Context) (Inspection, error) { return p.core.inspect(ctx) }
-
-func (p *core) inspect(ctx context.Context) (Inspection, error) {
+// its counterpart, every item can be read. It changes nothing; what has expired and was
+// not yet swept counts as it is stored. It is one step up to 10 000 resources, several
+// short ones above. It returns berth.ErrInvalidConfig for a bad name,
+// berth.ErrIncompatible, or the server's error.
+func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error) {
 	var found Inspection
+	if err := keyspace.CheckName(name); err != nil {
+		return found, err
+	}
 	var sum, stored sums
 	moves, damaged := int64(-1), false
 	for part, cursor := "items", "0"; part != ""; {
-		step, err := p.inspectOnce(ctx, part, cursor)
+		step, err := o.client.node.inspectOnce(ctx, name, o.atOnce, part, cursor)
 		if err != nil {
 			return found, err
 		}
@@ -106,7 +258,7 @@ func (p *core) inspect(ctx context.Context) (Inspection, error) {
 		sum.leased = stored.leased // who holds it does not stand in what is there of it
 	}
 	found.Stats = Stats{
-		Name: p.name, Resources: int(sum.resources), Free: int(sum.free), Leased: int(sum.leased), Resting: int(sum.resting),
+		Name: name, Resources: int(sum.resources), Free: int(sum.free), Leased: int(sum.leased), Resting: int(sum.resting),
 		Leaving: int(sum.leaving), Holders: int(sum.holds), Waiting: int(sum.places),
 	}
 	found.Bindings = int(sum.bindings)

@@ -40,7 +40,7 @@ func (w *world) furnish() string {
 func (w *world) inspection() allocator.Inspection {
 	w.T.Helper()
 	before, expiry := w.Dump(), w.Expiry()
-	found, err := w.pool.Inspect(context.Background())
+	found, err := w.ops().Inspect(context.Background(), proxies)
 	require.NoError(w.T, err)
 	require.Equal(w.T, before, w.Dump(), "it only reads")
 	require.Equal(w.T, expiry, w.Expiry())
@@ -58,7 +58,7 @@ func TestAWholePoolIsCountedAndHasNoProblems(t *testing.T) {
 			},
 			Bindings: 3,
 		}, w.inspection())
-		stats, err := w.pool.Stats(context.Background())
+		stats, err := w.ops().Stats(context.Background(), proxies)
 		require.NoError(t, err)
 		require.Equal(t, w.inspection().Stats, stats)
 	})
@@ -77,10 +77,10 @@ func TestWhatHasExpiredCountsAsItIsStored(t *testing.T) {
 			Stats:    allocator.Stats{Name: proxies, Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1},
 			Bindings: 1,
 		}, w.inspection())
-		stats, err := w.pool.Stats(ctx)
+		stats, err := w.ops().Stats(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1, Expired: 4}, stats)
-		_, err = w.pool.GC(ctx)
+		_, err = w.ops().Sweep(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Inspection{Stats: allocator.Stats{Name: proxies, Resources: 1, Free: 1}}, w.inspection())
 	})
@@ -243,21 +243,21 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 			args = c.Args
 			return link.Pass
 		})
-		_, err := n.Inspect(ctx)
+		_, err := n.ops().Inspect(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, "10000", args[len(args)-1], "as many are read in one step")
 		n.OnCommand(nil)
 
-		n.InspectAtOnce(300)
+		n.ops().InspectAtOnce(300)
 		n.Fresh()
-		found, err := n.Inspect(ctx)
+		found, err := n.ops().Inspect(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, 300, found.Stats.Resources)
 		require.Equal(t, map[string]int{"pool_inspect": 1}, n.Counts(), "one step")
 
 		w.add("one more")
 		n.Fresh()
-		found, err = n.Inspect(ctx)
+		found, err = n.ops().Inspect(ctx, proxies)
 		require.NoError(t, err)
 		require.Greater(t, n.Count("pool_inspect"), 6, "a part of it at a time, and those that are large in pages")
 		require.Equal(t, allocator.Inspection{
@@ -275,7 +275,7 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 			}
 			return link.Pass
 		})
-		found, err = n.Inspect(ctx)
+		found, err = n.ops().Inspect(ctx, proxies)
 		require.NoError(t, err)
 		require.True(t, found.Moving)
 		require.Empty(t, found.Problems)
@@ -287,7 +287,7 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 		}
 		w.Do("HSET", freeKey, "nx250", "x1")
 		before := w.Dump()
-		found, err = n.Inspect(ctx)
+		found, err = n.ops().Inspect(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, before, w.Dump())
 		require.False(t, found.Moving)
@@ -302,7 +302,7 @@ func TestAnInspectionOfANewerFormat(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		w.SetCount("fmt", 3)
-		_, err := w.pool.Inspect(context.Background())
+		_, err := w.ops().Inspect(context.Background(), proxies)
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 	})
 }

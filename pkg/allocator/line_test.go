@@ -65,7 +65,7 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 		}},
 		"force released": {"pool_force_release", func(w *world, op *node) func() error {
 			w.occupy("x")
-			return func() error { return op.client.ReleaseByID(ctx, proxies, "x.1") }
+			return func() error { return force(op.client, "x.1") }
 		}},
 		"added": {"pool_add", func(w *world, op *node) func() error {
 			w.occupy("x")
@@ -130,13 +130,16 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 			}
 			return nil
 		},
-		"pool_sweep": func(n *node, _ *allocator.Allocation[string]) error { _, err := n.GC(ctx); return err },
+		"pool_sweep": func(n *node, _ *allocator.Allocation[string]) error {
+			_, err := n.ops().Sweep(ctx, proxies)
+			return err
+		},
 		"pool_add": func(n *node, _ *allocator.Allocation[string]) error {
 			_, err := n.Add(ctx, []string{"kept"}, nil)
 			return err
 		},
 		"pool_force_release": func(n *node, held *allocator.Allocation[string]) error {
-			return n.client.ReleaseByID(ctx, proxies, held.ID())
+			return force(n.client, held.ID())
 		},
 	} {
 		for _, what := range []string{"a lease", "a rest"} {

@@ -32,7 +32,7 @@ func TestAnAllocationWhoseAnswerIsLostGetsOneResource(t *testing.T) {
 					w.release(held)
 					require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
 					w.Advance(time.Minute)
-					_, err := w.pool.GC(t.Context())
+					_, err := w.ops().Sweep(t.Context(), proxies)
 					require.NoError(t, err)
 					w.requireIdle()
 				})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -87,6 +88,17 @@ func (w *world) nodeWith(cfg allocator.Config, pool allocator.PoolConfig[string]
 	n.Pool, err = allocator.NewPool(n.client, proxies, pool)
 	require.NoError(w.T, err)
 	return n
+}
+
+// ops are the calls of the node's operator.
+func (n *node) ops() *allocator.Operator { return n.client.Operator() }
+
+// ops are the calls of the operator who looks on.
+func (w *world) ops() *allocator.Operator { return w.client.Operator() }
+
+// force ends a claim of the pool by its id.
+func force(c *allocator.Client, id string) error {
+	return second(c.Operator().Release(context.Background(), berth.Target{Name: proxies, Claim: id}))
 }
 
 // connect makes all of the client's connections for calls, has it allocate once, and
@@ -187,7 +199,7 @@ func (w *world) release(a *allocator.Allocation[string]) {
 // inspect requires the pool to be whole, and counts it. It changes nothing.
 func (w *world) inspect() allocator.Stats {
 	w.T.Helper()
-	found, err := w.pool.Inspect(context.Background())
+	found, err := w.ops().Inspect(context.Background(), proxies)
 	require.NoError(w.T, err)
 	require.Empty(w.T, found.Problems)
 	require.False(w.T, found.Moving)
@@ -197,7 +209,7 @@ func (w *world) inspect() allocator.Stats {
 // status is what is known of one resource. It changes nothing.
 func (w *world) status(resource string) allocator.ResourceInfo {
 	w.T.Helper()
-	info, err := w.pool.Status(context.Background(), resource)
+	info, err := w.ops().Resource(context.Background(), proxies, resource)
 	require.NoError(w.T, err)
 	return info
 }
@@ -217,7 +229,7 @@ func (w *world) holder(resource string) string {
 func (w *world) states() map[string]allocator.State {
 	w.T.Helper()
 	all := make(map[string]allocator.State)
-	for _, info := range testkit.Collect(w.T, w.pool.Resources(context.Background())) {
+	for _, info := range testkit.Collect(w.T, w.ops().Resources(context.Background(), proxies)) {
 		all[info.Resource] = info.State
 	}
 	return all

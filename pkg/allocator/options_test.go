@@ -125,20 +125,24 @@ func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 		}
 		_, err := n.Binding(ctx, "")
 		requireInvalid(t, "name", err)
-		_, err = n.Status(ctx, "")
+		_, err = n.ops().Resource(ctx, proxies, "")
 		requireInvalid(t, "resource", err)
-		_, err = n.Status(ctx, long)
-		requireInvalid(t, "resource", err)
-		_, err = n.Contains(ctx, "")
+		_, err = n.ops().Resource(ctx, proxies, long)
 		requireInvalid(t, "resource", err)
 		_, err = n.CheckHealth(ctx, 0)
 		requireInvalid(t, "workers", err)
-		_, err = n.client.Top(ctx, 0)
-		requireInvalid(t, "n", err)
-		requireInvalid(t, "id", n.client.ReleaseByID(ctx, proxies, ""))
-		requireInvalid(t, "name", n.client.ReleaseByID(ctx, "a{b", "id"))
-		for _, err := range n.client.Stats(ctx, "a}b") {
-			requireInvalid(t, "name", err)
+		ops := n.ops()
+		for name, err := range map[string]error{
+			"Stats": second(ops.Stats(ctx, "a}b")), "Inspect": second(ops.Inspect(ctx, "a}b")),
+			"Resource": second(ops.Resource(ctx, "a}b", "a")), "Resources": last(ops.Resources(ctx, "a}b")),
+			"Bindings": last(ops.Bindings(ctx, "a}b")), "Holders": last(ops.Holders(ctx, "a}b")),
+			"Waiters": last(ops.Waiters(ctx, "a}b")), "Sweep": second(ops.Sweep(ctx, proxies, "a}b")),
+			"Release": second(ops.Release(ctx, berth.Target{Name: "a}b"})),
+		} {
+			requireInvalid(t, "name", err, name)
+		}
+		for _, target := range []berth.Target{{}, {Claim: "x.1"}, {Name: proxies, All: true}} {
+			requireInvalid(t, "Target", second(ops.Release(ctx, target)), target)
 		}
 
 		good := berth.Token{Kind: "pool", Namespace: "berth", Name: proxies, Claim: "c", Node: "n"}
@@ -297,7 +301,7 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, a.Err(), "it renews, and has no maximum")
-		h := testkit.Collect(t, p.Holders(ctx))[0]
+		h := testkit.Collect(t, c.Operator().Holders(ctx, proxies))[0]
 		require.NotEmpty(t, h.Label)
 		require.Equal(t, 10*time.Second, h.Lease)
 		require.False(t, h.NoRenew)

@@ -54,7 +54,7 @@ func TestAHoldWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
 				require.Equal(t, allocator.Free, w.status("r2").State, "it was given back, and nobody has used it")
 				require.Equal(t, []observe.Kind{observe.Subscribed, observe.Queued, observe.Granted, observe.Lost}, order(n.Kinds()))
 				w.Advance(lease)
-				_, err := w.pool.GC(t.Context())
+				_, err := w.ops().Sweep(t.Context(), proxies)
 				require.NoError(t, err)
 				w.requireIdle()
 			})

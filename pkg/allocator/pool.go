@@ -71,6 +71,9 @@ type PoolConfig[T any] struct {
 	// opened anew by the next that allocates its resource. Default nil: all that
 	// can be opened are healthy.
 	Healthy func(ctx context.Context, value T) error
+	// Defaults are the options of allocations from this pool that say nothing else;
+	// a field that is zero leaves it to Config.Defaults. Default none.
+	Defaults AllocateOptions
 	// Policy says which of the free resources comes next. Default LeastRecent.
 	Policy Policy
 	// Cooldown is how long a resource rests after each hold of this process,
@@ -114,7 +117,7 @@ func (c PoolConfig[T]) withDefaults() PoolConfig[T] {
 	return c
 }
 
-func (c PoolConfig[T]) validate() error {
+func (c PoolConfig[T]) validate(client *Config) error {
 	if _, key := any(*new(T)).(string); c.Open == nil && !key {
 		return berth.Invalid("Open", "it is needed to make a %T of a resource", *new(T))
 	}
@@ -155,7 +158,7 @@ func (c PoolConfig[T]) validate() error {
 	case c.Open == nil && c.Close != nil:
 		return berth.Invalid("Close", "there is no Open whose values could be closed")
 	}
-	return nil
+	return c.Defaults.validateDefaults(client)
 }
 
 // Pool is a pool as this process sees it. It is safe for concurrent use.
@@ -180,13 +183,14 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validate(&client.cfg); err != nil {
 		return nil, err
 	}
 	p := &Pool[T]{
 		core: &core{
-			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown, shared: cfg.Shared, sharers: cfg.MaxSharers,
-			replacing: make(chan struct{}, 1), atOnce: atOnce,
+			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown,
+			defaults: cfg.Defaults.or(client.cfg.Defaults).complete(&client.cfg), shared: cfg.Shared, sharers: cfg.MaxSharers,
+			replacing: make(chan struct{}, 1),
 		},
 		cfg: cfg,
 	}
@@ -210,3 +214,26 @@ func (p *Pool[T]) stop() {
 
 // Name is the name of the pool.
 func (p *Pool[T]) Name() string { return p.core.name }
+
+// core is a pool without its values: everything that does not depend on what the
+// process makes of a resource.
+type core struct {
+	client   *Client
+	name     string
+	policy   Policy
+	cooldown time.Duration
+	defaults AllocateOptions // of the pool, then of the client, complete and checked
+	shared   bool
+	sharers  int
+	turnID   string // of the turn that this node had last; the refresher's
+
+	// replacing has room for one: what this process replaces goes one after the other, so
+	// that only another process can supersede it.
+	replacing chan struct{}
+}
+
+// tell sends an event of the pool.
+func (p *core) tell(ev observe.Event) {
+	ev.Name = p.name
+	p.client.tell.Send(ev)
+}

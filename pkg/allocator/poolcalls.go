@@ -228,39 +228,6 @@ func (p *core) refreshing(ctx context.Context, every time.Duration, still string
 	return false, 0, line.Unexpected(p.name, &r)
 }
 
-// describe reads the resources given, or with a cursor a page of all.
-func (p *core) describe(ctx context.Context, cursor string, resources []string) (next string, page []ResourceInfo, err error) {
-	r, err := p.run(ctx, p.client.node.resources, append([]string{cursor, "100"}, resources...)...)
-	if err != nil {
-		return "", nil, err
-	}
-	if r.Status() != statusPage {
-		return "", nil, line.Unexpected(p.name, &r)
-	}
-	next = r.Str(1)
-	now := time.UnixMilli(r.Int(2))
-	for i := 3; i < r.Len(); i += 8 {
-		info := ResourceInfo{
-			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
-			Expiry: line.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
-		}
-		if info.Left < 0 {
-			info.Left = berth.Forever
-		}
-		for range r.Int(i + 7) {
-			h, err := line.Holder(p.name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
-			if err != nil {
-				return "", nil, err
-			}
-			h.Resource = info.Resource
-			info.Holders = append(info.Holders, h)
-			i += 3
-		}
-		page = append(page, info)
-	}
-	return next, page, r.Err()
-}
-
 // bind runs pool_bind; no resource ends the binding.
 func (p *core) bind(ctx context.Context, name, resource string, lasts time.Duration) error {
 	millis := int64(0)
@@ -280,20 +247,52 @@ func (p *core) bind(ctx context.Context, name, resource string, lasts time.Durat
 	return line.Unexpected(p.name, &r)
 }
 
-// bindings runs pool_bindings: for one name, or for a page of all.
-func (p *core) bindings(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
-	c := p.client
-	keys := []string{
-		c.space.State(keyspace.Pool, p.name),
-		c.space.Key(keyspace.Pool, p.name, keyspace.ItemsPart),
-		c.space.Key(keyspace.Pool, p.name, keyspace.BindingsPart),
-	}
-	r, err := c.node.run.Run(ctx, c.node.bindings, scriptkit.Bounded, keys, []string{name, cursor, "100"})
+// describe reads the resources given, or with a cursor a page of all.
+func (n *node) describe(ctx context.Context, name, cursor string, resources []string) (next string, page []ResourceInfo, err error) {
+	r, err := n.Run(ctx, n.resources, scriptkit.Bounded, name, append([]string{cursor, "100"}, resources...)...)
 	if err != nil {
 		return "", nil, err
 	}
 	if r.Status() != statusPage {
-		return "", nil, line.Unexpected(p.name, &r)
+		return "", nil, line.Unexpected(name, &r)
+	}
+	next = r.Str(1)
+	now := time.UnixMilli(r.Int(2))
+	for i := 3; i < r.Len(); i += 8 {
+		info := ResourceInfo{
+			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
+			Expiry: line.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
+		}
+		if info.Left < 0 {
+			info.Left = berth.Forever
+		}
+		for range r.Int(i + 7) {
+			h, err := line.Holder(name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
+			if err != nil {
+				return "", nil, err
+			}
+			h.Resource = info.Resource
+			info.Holders = append(info.Holders, h)
+			i += 3
+		}
+		page = append(page, info)
+	}
+	return next, page, r.Err()
+}
+
+// bindingsPage runs pool_bindings: for one binding, or for a page of all.
+func (n *node) bindingsPage(ctx context.Context, name, binding, cursor string) (next string, page []Binding, err error) {
+	keys := []string{
+		n.space.State(keyspace.Pool, name),
+		n.space.Key(keyspace.Pool, name, keyspace.ItemsPart),
+		n.space.Key(keyspace.Pool, name, keyspace.BindingsPart),
+	}
+	r, err := n.run.Run(ctx, n.bindings, scriptkit.Bounded, keys, []string{binding, cursor, "100"})
+	if err != nil {
+		return "", nil, err
+	}
+	if r.Status() != statusPage {
+		return "", nil, line.Unexpected(name, &r)
 	}
 	next = r.Str(1)
 	for i := 2; i < r.Len(); i += 3 {
@@ -307,29 +306,29 @@ func (p *core) bindings(ctx context.Context, name, cursor string) (next string, 
 }
 
 // stats runs pool_stats.
-func (p *core) stats(ctx context.Context) (Stats, error) {
-	r, err := p.run(ctx, p.client.node.counting, strconv.Itoa(lookedInto))
+func (n *node) stats(ctx context.Context, name string) (Stats, error) {
+	r, err := n.Run(ctx, n.counting, scriptkit.Bounded, name, strconv.Itoa(lookedInto))
 	if err != nil {
-		return Stats{}, err
+		return Stats{Name: name}, err
 	}
 	if r.Status() != statusStats {
-		return Stats{}, line.Unexpected(p.name, &r)
+		return Stats{Name: name}, line.Unexpected(name, &r)
 	}
 	stats := Stats{
-		Name: p.name, Resources: int(r.Int(1)), Free: int(r.Int(2)), Leased: int(r.Int(3)), Resting: int(r.Int(4)),
+		Name: name, Resources: int(r.Int(1)), Free: int(r.Int(2)), Leased: int(r.Int(3)), Resting: int(r.Int(4)),
 		Leaving: int(r.Int(5)), Holders: int(r.Int(6)), Waiting: int(r.Int(7)), Expired: int(r.Int(8)),
 	}
 	return stats, r.Err()
 }
 
 // inspectOnce runs pool_inspect.
-func (p *core) inspectOnce(ctx context.Context, part, cursor string) (step inspectStep, err error) {
-	r, err := p.run(ctx, p.client.node.inspecting, part, cursor, strconv.Itoa(page), strconv.Itoa(p.atOnce))
+func (n *node) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
+	r, err := n.Run(ctx, n.inspecting, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
 	if err != nil {
 		return step, err
 	}
 	if r.Status() != statusPart {
-		return step, line.Unexpected(p.name, &r)
+		return step, line.Unexpected(name, &r)
 	}
 	step.part, step.cursor, step.moves = r.Str(1), r.Str(2), r.Int(3)
 	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9)}

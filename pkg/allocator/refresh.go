@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/refresh"
@@ -75,4 +76,29 @@ func (p *Pool[T]) source(ctx context.Context) ([]string, error) {
 // refill has the pool hold what Source returned.
 func (p *Pool[T]) refill(ctx context.Context, resources []string) (Change, error) {
 	return p.core.replace(ctx, resources, p.cfg.Expiry, p.cfg.MaxSharers, nil)
+}
+
+// turn asks whether it is this node's turn to ask the source; left is how long it
+// is until it may be. The next one may ask after every, unless stay moves that on.
+func (p *core) turn(ctx context.Context, every time.Duration) (mine bool, left time.Duration, err error) {
+	p.turnID = p.client.node.Engine.ClaimID()
+	return p.refreshing(ctx, every, "0")
+}
+
+// stay moves on when the next one may ask the source, as the answer is not there yet.
+func (p *core) stay(ctx context.Context, every time.Duration) error {
+	_, _, err := p.refreshing(ctx, every, "1")
+	return err
+}
+
+// absent returns those of the resources, up to 200, that are not in the pool.
+func (p *core) absent(ctx context.Context, resources []string) ([]string, error) {
+	_, page, err := p.client.node.describe(ctx, p.name, "", resources)
+	var gone []string
+	for _, info := range page {
+		if info.State == Absent {
+			gone = append(gone, info.Resource)
+		}
+	}
+	return gone, err
 }

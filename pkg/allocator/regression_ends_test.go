@@ -157,18 +157,9 @@ func TestATryOnAPoolWhoseStateIsGoneWritesNothing(t *testing.T) {
 // The name is there beside the error, also of one that cannot be a name.
 func TestStatsOfABadNameKeepIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		var names []string
-		errs := 0
-		for stats, err := range w.client.Stats(t.Context(), "a}b", proxies) {
-			names = append(names, stats.Name)
-			if err != nil {
-				require.ErrorIs(t, err, berth.ErrInvalidConfig)
-				errs++
-			}
-		}
-		require.Equal(t, []string{"a}b", proxies}, names)
-		require.Equal(t, 1, errs)
+		stats, err := w.ops().Stats(t.Context(), "a}b")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.Equal(t, allocator.Stats{Name: "a}b"}, stats)
 	})
 }
 
@@ -189,7 +180,7 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.nodeOf(c.cfg)
 				q := n.queue(&c.opts)
-				waiting := testkit.Collect(t, n.Waiters(t.Context()))
+				waiting := testkit.Collect(t, n.ops().Waiters(t.Context(), proxies))
 				require.Len(t, waiting, 1)
 				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
 				require.NoError(t, err)

@@ -121,7 +121,7 @@ func TestTheListingOfResourcesDoesNotReadBindings(t *testing.T) {
 			require.NoError(t, w.pool.Bind(t.Context(), fmt.Sprint("customer ", i), "a", nil))
 		}
 		n.Fresh()
-		require.Len(t, testkit.Collect(t, n.Resources(t.Context())), 3)
+		require.Len(t, testkit.Collect(t, n.ops().Resources(t.Context(), proxies)), 3)
 		require.Equal(t, map[string]int{"pool_resources": 1}, n.Counts())
 		require.Equal(t, int64(4), w.Int("HLEN", itemsKey), "a field for each, and one that keeps it")
 	})

@@ -3,10 +3,12 @@ package allocator
 import (
 	"cmp"
 	"context"
-	"iter"
+	"errors"
 	"time"
+	"unicode/utf8"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -185,55 +187,104 @@ func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, re
 	return p.core.rest(ctx, resource, d, reason)
 }
 
-// Contains says whether the resource is in the pool: one that is leaving is not. Its
-// errors are those of Status.
-func (p *Pool[T]) Contains(ctx context.Context, resource string) (bool, error) {
-	info, err := p.Status(ctx, resource)
-	return err == nil && info.State != Absent && !info.Leaving, err
-}
-
-// Len is how many resources are in the pool, those that are leaving not among them. Its
-// errors are those of Stats.
-func (p *Pool[T]) Len(ctx context.Context) (int, error) {
-	stats, err := p.Stats(ctx)
-	return stats.Resources - stats.Leaving, err
-}
-
-// Status reads one resource. It changes nothing. One that is not in the pool is no
-// error. It returns berth.ErrInvalidConfig for a key that cannot be one,
-// berth.ErrIncompatible, or the server's error.
-func (p *Pool[T]) Status(ctx context.Context, resource string) (ResourceInfo, error) {
-	if err := checkResource(resource); err != nil {
-		return ResourceInfo{}, err
+// replace has the pool hold these resources and no others, after what this process
+// replaces already. Where the server has lost the pool meanwhile, it begins again.
+func (p *core) replace(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (Change, error) {
+	select {
+	case p.replacing <- struct{}{}:
+	case <-ctx.Done():
+		return Change{}, caller.EndOf(ctx)
 	}
-	_, page, err := p.core.describe(ctx, "", []string{resource})
-	if err != nil {
-		return ResourceInfo{}, err
-	}
-	return page[0], nil
-}
-
-// Resources goes through the resources, those included that are leaving, in no
-// order. It promises what SCAN promises: a resource that is there from beginning to
-// end is there, once. It ends after an error: berth.ErrIncompatible or the server's.
-func (p *Pool[T]) Resources(ctx context.Context) iter.Seq2[ResourceInfo, error] {
-	return func(yield func(ResourceInfo, error) bool) {
-		seen := make(map[string]bool)
-		for cursor := "0"; ; {
-			next, page, err := p.core.describe(ctx, cursor, nil)
-			if err != nil {
-				yield(ResourceInfo{}, err)
-				return
-			}
-			for _, info := range page {
-				if info.State != Absent && !seen[info.Resource] && !yield(info, nil) {
-					return
-				}
-				seen[info.Resource] = true
-			}
-			if cursor = next; cursor == "0" {
-				return
-			}
+	defer func() { <-p.replacing }()
+	const flushes = 3 // as many are bad luck, more are something else
+	for again := 0; ; again++ {
+		change, gen, err := p.replaceNow(ctx, resources, expiry, sharers, progress)
+		var by *supersededError
+		if again == flushes || !errors.As(err, &by) || by.generation >= gen {
+			return change, err
 		}
 	}
+}
+
+// replaceNow begins a generation, adds the resources under it, and removes what is of
+// an older one.
+func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (change Change, gen int64, err error) {
+	_, seen, err := p.replaceOnce(ctx, "look", 0, "")
+	if err != nil {
+		return Change{}, 0, err
+	}
+	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.node.Engine.ClaimID())
+	if err != nil {
+		return Change{}, seen, err
+	}
+	change, err = p.add(ctx, resources, expiry, sharers, gen, progress)
+	if err != nil {
+		return change, gen, err
+	}
+	for cursor := "0"; ; {
+		next, removed, err := p.replaceOnce(ctx, "prune", gen, cursor)
+		if err != nil {
+			return change, gen, err
+		}
+		change.Removed += int(removed)
+		if cursor = next; cursor == "0" {
+			return change, gen, nil
+		}
+	}
+}
+
+const (
+	// maxResource is how long the key of a resource may be, in bytes.
+	maxResource = 1024
+	// maxReason is how much of a reason is stored, in bytes.
+	maxReason = 512
+)
+
+// checkResource refuses what cannot be the key of a resource: the empty one,
+// which the free list has as its sentinel, and one that is too long.
+func checkResource(resource string) error {
+	switch {
+	case resource == "":
+		return berth.Invalid("resource", "a key must not be empty")
+	case len(resource) > maxResource:
+		return berth.Invalid("resource", "%.40q... has %d bytes, more than %d", resource, len(resource), maxResource)
+	}
+	return nil
+}
+
+// checkSharers refuses what cannot be a MaxSharers; 0 is none given.
+func checkSharers(n int) error {
+	if n < 0 || n > maxSharers {
+		return berth.Invalid("MaxSharers", "%d is not within 1 to %d", n, maxSharers)
+	}
+	return nil
+}
+
+// unique returns the resources without repeats, each where it came first.
+func unique(resources []string) []string {
+	seen := make(map[string]struct{}, len(resources))
+	kept := make([]string, 0, len(resources))
+	for _, resource := range resources {
+		if _, repeat := seen[resource]; !repeat {
+			seen[resource] = struct{}{}
+			kept = append(kept, resource)
+		}
+	}
+	return kept
+}
+
+// cutReason shortens a reason to what is stored of one, and cuts no character in
+// two. Other bytes than UTF-8 are cut where they are.
+func cutReason(reason string) string {
+	if len(reason) <= maxReason {
+		return reason
+	}
+	end := maxReason
+	for end > maxReason-utf8.UTFMax && !utf8.RuneStart(reason[end]) {
+		end--
+	}
+	if !utf8.RuneStart(reason[end]) {
+		end = maxReason
+	}
+	return reason[:end]
 }

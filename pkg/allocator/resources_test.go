@@ -60,9 +60,7 @@ func TestAnyBytesCanBeTheKeyOfAResource(t *testing.T) {
 		require.Equal(t, len(odd), w.inspect().Resources)
 		require.Len(t, w.states(), len(odd))
 		for _, key := range odd {
-			has, err := n.Contains(ctx, key)
-			require.NoError(t, err)
-			require.True(t, has)
+			require.Equal(t, allocator.Free, w.status(key).State)
 			w.release(n.takes(key, &allocator.AllocateOptions{Bind: key[:min(len(key), 512)]}))
 		}
 		change, err = n.Remove(ctx, odd)
@@ -90,12 +88,9 @@ func TestAddPutsNewOnesAtTheEndAndKeepsWhatIsThere(t *testing.T) {
 		require.Equal(t, "mine", w.status("a").Reason)
 		require.NoError(t, held.Err())
 		require.Equal(t, allocator.Stats{Name: proxies, Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1}, w.inspect())
-		size, err := n.Len(ctx)
-		require.NoError(t, err)
-		require.Equal(t, 4, size)
 		w.release(held)
 		w.Advance(time.Minute)
-		_, err = n.GC(ctx)
+		_, err = n.ops().Sweep(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, []string{"b", "d", "c", "a"}, w.list())
 		w.requireIdle()
@@ -118,12 +113,6 @@ func TestWhatIsRemovedWhileItIsLeasedLeavesWhenItComesBack(t *testing.T) {
 		require.True(t, info.Leaving)
 		require.Equal(t, held.ID(), info.Holders[0].ID)
 		require.Equal(t, map[string]allocator.State{"a": allocator.Leased, "c": allocator.Free}, w.states())
-		has, err := n.Contains(ctx, "a")
-		require.NoError(t, err)
-		require.False(t, has)
-		size, err := n.Len(ctx)
-		require.NoError(t, err)
-		require.Equal(t, 1, size)
 		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 1, Leased: 1, Leaving: 1, Holders: 1}, w.inspect())
 		b, err := n.Binding(ctx, "me")
 		require.NoError(t, err)
@@ -214,9 +203,7 @@ func TestManyResourcesGoInStepsWithProgress(t *testing.T) {
 		require.Equal(t, total, last)
 		require.Equal(t, 3, steps)
 		require.Equal(t, steps, n.Count("pool_add"))
-		size, err := n.Len(ctx)
-		require.NoError(t, err)
-		require.Equal(t, total, size)
+		require.Equal(t, total, w.inspect().Resources)
 		a := n.takes(all[0], nil)
 		w.release(a)
 		change, err = n.Remove(ctx, all[:250])
@@ -237,7 +224,7 @@ func TestTheListingTellsOfEachResourceOnce(t *testing.T) {
 		w.add(want...)
 		held := n.takes("0000", &allocator.AllocateOptions{Meta: map[string]string{"job": "42"}, Lease: berth.Forever, Bind: "b"})
 		var got []string
-		for _, info := range testkit.Collect(t, n.Resources(ctx)) {
+		for _, info := range testkit.Collect(t, n.ops().Resources(ctx, proxies)) {
 			got = append(got, info.Resource)
 			if info.State == allocator.Leased {
 				require.Equal(t, "0000", info.Resource)
@@ -248,7 +235,7 @@ func TestTheListingTellsOfEachResourceOnce(t *testing.T) {
 		}
 		slices.Sort(got)
 		require.Equal(t, want, got)
-		for _, err := range n.Resources(ctx) {
+		for _, err := range n.ops().Resources(ctx, proxies) {
 			require.NoError(t, err)
 			break // a caller may stop
 		}
@@ -257,7 +244,7 @@ func TestTheListingTellsOfEachResourceOnce(t *testing.T) {
 		require.Equal(t, berth.Forever, info.Left)
 		require.Equal(t, allocator.ResourceInfo{Resource: "nobody", State: allocator.Absent}, w.status("nobody"))
 		n.Cut()
-		for _, err := range n.Resources(ctx) {
+		for _, err := range n.ops().Resources(ctx, proxies) {
 			require.Error(t, err)
 		}
 		n.Mend()

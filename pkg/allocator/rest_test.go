@@ -51,7 +51,7 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 		},
 		"force released": {
 			end: func(w *world, _ *node, held *allocator.Allocation[string]) {
-				require.NoError(w.T, w.client.ReleaseByID(ctx, proxies, held.ID()))
+				require.NoError(w.T, force(w.client, held.ID()))
 			},
 			at: time.Second,
 		},
@@ -99,7 +99,7 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 				q := n.queue(nil)
 				n.Deafen(true)
 				w.Until(4 * time.Second)
-				_, err := w.pool.GC(ctx)
+				_, err := w.ops().Sweep(ctx, proxies)
 				require.NoError(w.T, err)
 				require.True(w.T, q.Pending())
 				q.cancelled()
@@ -115,7 +115,7 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 				held := n.takes("a", &c.opts)
 				w.Until(time.Second)
 				c.end(w, n, held)
-				_, err := w.pool.GC(ctx) // what has expired is counted from its deadline all the same
+				_, err := w.ops().Sweep(ctx, proxies) // what has expired is counted from its deadline all the same
 				require.NoError(t, err)
 				w.requireRests("a", c.at+cooldown, "")
 			})
@@ -304,7 +304,7 @@ func TestARestThatWasAskedForBeginsEvenIfTheHolderDies(t *testing.T) {
 		require.NoError(t, w.pool.Rest(t.Context(), "a", 5*time.Second, "mine"))
 		require.Equal(t, "mine", w.status("a").Reason, "why it will")
 		w.Until(lease)
-		_, err := w.pool.GC(t.Context())
+		_, err := w.ops().Sweep(t.Context(), proxies)
 		require.NoError(t, err)
 		w.requireRests("a", lease+5*time.Second, "mine")
 	})
@@ -369,7 +369,7 @@ func TestWhatHasRestedStandsAtTheEndOfTheList(t *testing.T) {
 		require.Equal(t, []string{"b", "c"}, w.list())
 		require.Equal(t, 1, w.inspect().Resting)
 		w.Advance(time.Second)
-		_, err := w.pool.GC(t.Context())
+		_, err := w.ops().Sweep(t.Context(), proxies)
 		require.NoError(t, err)
 		require.Equal(t, []string{"b", "c", "a"}, w.list())
 		require.Zero(t, w.inspect().Resting)

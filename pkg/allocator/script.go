@@ -20,7 +20,8 @@ import (
 // is in poolcalls.go.
 type node struct {
 	*line.Node
-	run *scriptkit.Runner
+	run   *scriptkit.Runner
+	space keyspace.Space
 
 	swapping, counting                            *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
@@ -42,6 +43,7 @@ func newNode(c *Client) *node {
 			Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} },
 		}),
 		run:        run,
+		space:      c.space,
 		swapping:   lib.Script("pool_swap"),
 		counting:   lib.Script("pool_stats"),
 		adding:     lib.Script("pool_add"),

@@ -18,21 +18,18 @@ func TestStatsCountWhatThereIs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
-		stats, err := n.Stats(ctx)
+		stats, err := n.ops().Stats(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Stats{Name: proxies}, stats, "not known")
 		require.Zero(t, stats.Share())
-		size, err := n.Len(ctx)
-		require.NoError(t, err)
-		require.Zero(t, size)
 		require.Empty(t, w.Keys(), "and a question does not make it known")
 
 		w.add("a", "b", "c", "d")
-		a := n.takes("a", nil)
+		n.takes("a", nil)
 		n.takes("b", nil)
 		require.NoError(t, n.Rest(ctx, "c", time.Minute, ""))
 		require.NoError(t, change(n.Remove(ctx, []string{"a"})))
-		stats, err = n.Stats(ctx)
+		stats, err = n.ops().Stats(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Stats{
 			Name: proxies, Resources: 4, Free: 1, Leased: 2, Resting: 1, Leaving: 1, Holders: 2,
@@ -41,20 +38,16 @@ func TestStatsCountWhatThereIs(t *testing.T) {
 		n.takes("d", nil)
 		n.queue(nil)
 		n.queue(nil)
-		stats, err = n.Stats(ctx)
+		stats, err = n.ops().Stats(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Stats{
 			Name: proxies, Resources: 4, Leased: 3, Resting: 1, Leaving: 1, Holders: 3, Waiting: 2,
 		}, stats)
-		w.release(a)
-		size, err = n.Len(ctx)
-		require.NoError(t, err)
-		require.Equal(t, 3, size)
 	})
 }
 
 // Who died in the middle of the line waits, for all that is counted, until a sweep comes by.
-func TestGCDropsThoseWhoDiedInTheMiddleOfTheLine(t *testing.T) {
+func TestASweepDropsThoseWhoDiedInTheMiddleOfTheLine(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })
 		for i := range 250 {
@@ -64,7 +57,7 @@ func TestGCDropsThoseWhoDiedInTheMiddleOfTheLine(t *testing.T) {
 		w.Advance(lease)
 		require.Equal(t, 252, w.inspect().Waiting)
 		n := w.node()
-		dropped, err := n.GC(t.Context())
+		dropped, err := n.ops().Sweep(t.Context(), proxies)
 		require.NoError(t, err)
 		require.Equal(t, 250, dropped)
 		require.GreaterOrEqual(t, n.Count("pool_sweep"), 3, "at most 100 in one script")
@@ -84,12 +77,12 @@ func TestStatsSweepAllThatHasExpired(t *testing.T) {
 		swept := w.Call("pool_sweep", "60000", "berth:wake:", proxies, "looks-on", "0")
 		require.Equal(t, int64(100), swept.Int(4), "at most 100 in one script")
 		before := w.Dump()
-		stats, err := n.Stats(ctx)
+		stats, err := n.ops().Stats(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Stats{Name: proxies, Resources: 120, Free: 120, Expired: 20}, stats)
 		require.Equal(t, before, w.Dump(), "nothing is written")
 		for _, want := range []int{20, 0} {
-			count, err := n.GC(ctx)
+			count, err := n.ops().Sweep(ctx, proxies)
 			require.NoError(t, err)
 			require.Equal(t, want, count)
 		}
@@ -132,16 +125,13 @@ func TestStatsOfAllNamesSkipEmptyOnes(t *testing.T) {
 			"idle":   {Name: "idle", Resources: 3, Free: 3},
 			"odd *":  {Name: "odd *", Resources: 1, Free: 1},
 		}
-		require.Equal(t, all, byName(testkit.Collect(t, n.client.Stats(ctx))))
-		require.Equal(t, map[string]allocator.Stats{
-			proxies: {Name: proxies}, "never": {Name: "never"},
-		}, byName(testkit.Collect(t, n.client.Stats(ctx, proxies, "never"))), "those that are named are there")
+		require.Equal(t, all, byName(testkit.Collect(t, n.ops().All(ctx))))
 		q := n.queue(nil)
 		all[proxies] = allocator.Stats{Name: proxies, Waiting: 1}
-		require.Equal(t, all, byName(testkit.Collect(t, n.client.Stats(ctx))), "one that is waited for is worth telling of")
+		require.Equal(t, all, byName(testkit.Collect(t, n.ops().All(ctx))), "one that is waited for is worth telling of")
 		q.Cancel(nil)
 		<-q.Done
-		for _, err := range n.client.Stats(ctx) {
+		for _, err := range n.ops().All(ctx) {
 			require.NoError(t, err)
 			break // a caller may stop
 		}
@@ -155,7 +145,7 @@ func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
 		n.named("b", 1, 0)
 		w.Do("HSET", "berth:pool:{newer}:state", "v", "3")
 		good, bad := 0, 0
-		for stats, err := range n.client.Stats(context.Background()) {
+		for stats, err := range n.ops().All(context.Background()) {
 			if err != nil {
 				require.ErrorIs(t, err, berth.ErrIncompatible)
 				bad++
@@ -166,31 +156,6 @@ func TestStatsGoOnAfterOneThatCannotBeRead(t *testing.T) {
 		}
 		require.Equal(t, 2, good)
 		require.Equal(t, 1, bad)
-		_, err := n.client.Top(context.Background(), 1)
-		require.ErrorIs(t, err, berth.ErrIncompatible)
-	})
-}
-
-func TestTopReturnsTheFullestFirst(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		n.named("half", 4, 2)
-		n.named("full", 1, 1)
-		n.named("third", 3, 1)
-		n.named("tenth", 10, 1)
-		n.named("idle", 1, 0)
-		list := func(count int) (top []string) {
-			all, err := n.client.Top(ctx, count)
-			require.NoError(t, err)
-			for _, stats := range all {
-				top = append(top, stats.Name)
-			}
-			return top
-		}
-		require.Equal(t, []string{"full"}, list(1))
-		require.Equal(t, []string{"full", "half", "third"}, list(3))
-		require.Equal(t, []string{"full", "half", "third", "tenth", "idle"}, list(100))
 	})
 }
 
@@ -211,13 +176,13 @@ func TestAHolderIsListedWithItsResourceAndAllThatItAskedFor(t *testing.T) {
 			Resource: "\xff a|", Lease: 5 * time.Second, Left: 3500 * ms, NoRenew: true, MaxHold: time.Minute,
 			Granted: granted, Held: 1500 * ms, Meta: map[string]string{"job": "42"},
 		}
-		require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
+		require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.ops().Holders(ctx, proxies)))
 		require.Equal(t, []berth.Holder{want}, w.status("\xff a|").Holders)
 		detach(t, a)
 		want.Detached = true
-		require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.Holders(ctx)))
+		require.Equal(t, []berth.Holder{want}, testkit.Collect(t, n.ops().Holders(ctx, proxies)))
 		w.Advance(3500 * ms)
-		require.Empty(t, testkit.Collect(t, n.Holders(ctx)), "what has expired is not held, swept or not")
+		require.Empty(t, testkit.Collect(t, n.ops().Holders(ctx, proxies)), "what has expired is not held, swept or not")
 		require.Equal(t, allocator.Free, w.status("\xff a|").State)
 	})
 }
@@ -236,12 +201,12 @@ func TestAfterASwapTheListingHasTheNewResource(t *testing.T) {
 			resources[a.ID()] = a.Resource()
 		}
 		listed := make(map[string]string)
-		for _, h := range testkit.Collect(t, n.Holders(ctx)) {
+		for _, h := range testkit.Collect(t, n.ops().Holders(ctx, proxies)) {
 			require.NotContains(t, listed, h.ID)
 			listed[h.ID] = h.Resource
 		}
 		require.Equal(t, resources, listed)
-		for _, err := range n.Holders(ctx) {
+		for _, err := range n.ops().Holders(ctx, proxies) {
 			require.NoError(t, err)
 			break // a caller may stop
 		}
@@ -259,7 +224,7 @@ func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
 		m.queueOn(berth.WithOwner(ctx, "later"), nil)
 		m.queueOn(berth.WithOwner(ctx, "first"), &allocator.AllocateOptions{Priority: 3})
 		var order []string
-		for i, waiter := range testkit.Collect(t, n.Waiters(ctx)) {
+		for i, waiter := range testkit.Collect(t, n.ops().Waiters(ctx, proxies)) {
 			order = append(order, waiter.Owner)
 			require.Equal(t, i, waiter.Ahead)
 			if waiter.Owner == "late" {
@@ -272,7 +237,7 @@ func TestWaitersAreListedInTheOrderOfTheLine(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{"first", "late", "later"}, order)
-		stats, err := n.Stats(ctx)
+		stats, err := n.ops().Stats(ctx, proxies)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Stats{Name: proxies, Waiting: 3}, stats)
 	})
@@ -286,15 +251,13 @@ func TestAListingEndsWithTheServersError(t *testing.T) {
 		require.NoError(t, n.Bind(ctx, "me", "a", nil))
 		w.SetCount("fmt", 3)
 		for name, list := range map[string]func() error{
-			"Resources": func() error { return last(n.Resources(ctx)) },
-			"Bindings":  func() error { return last(n.Bindings(ctx)) },
-			"Holders":   func() error { return last(n.Holders(ctx)) },
-			"Waiters":   func() error { return last(n.Waiters(ctx)) },
-			"Stats":     func() error { _, err := n.Stats(ctx); return err },
-			"Len":       func() error { _, err := n.Len(ctx); return err },
-			"GC":        func() error { _, err := n.GC(ctx); return err },
-			"Status":    func() error { _, err := n.Status(ctx, "a"); return err },
-			"Contains":  func() error { _, err := n.Contains(ctx, "a"); return err },
+			"Resources": func() error { return last(n.ops().Resources(ctx, proxies)) },
+			"Bindings":  func() error { return last(n.ops().Bindings(ctx, proxies)) },
+			"Holders":   func() error { return last(n.ops().Holders(ctx, proxies)) },
+			"Waiters":   func() error { return last(n.ops().Waiters(ctx, proxies)) },
+			"Stats":     func() error { _, err := n.ops().Stats(ctx, proxies); return err },
+			"Sweep":     func() error { _, err := n.ops().Sweep(ctx, proxies); return err },
+			"Resource":  func() error { _, err := n.ops().Resource(ctx, proxies, "a"); return err },
 			"Binding":   func() error { _, err := n.Binding(ctx, "me"); return err },
 			"Bind":      func() error { return n.Bind(ctx, "me", "a", nil) },
 			"Rest":      func() error { return n.Rest(ctx, "a", time.Second, "") },

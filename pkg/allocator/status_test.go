@@ -171,7 +171,7 @@ func TestThePartsOfAnInspectionAreItsSteps(t *testing.T) {
 	}
 	var named []string
 	ast.Inspect(parsed(t, "inspect.go"), func(n ast.Node) bool {
-		if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name != "inspect" {
+		if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name != "Inspect" {
 			return false
 		}
 		if word, ok := n.(*ast.BasicLit); ok && word.Kind == token.STRING && regexp.MustCompile(`^"\w+"$`).MatchString(word.Value) {

@@ -34,7 +34,7 @@ func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
 			require.Equal(t, id, a.ID())
 			require.Greater(t, a.Fence(), fence)
 			fence = a.Fence()
-			h := testkit.Collect(t, n.Holders(ctx))
+			h := testkit.Collect(t, n.ops().Holders(ctx, proxies))
 			require.Len(t, h, 1)
 			require.Equal(t, key, h[0].Resource)
 			require.Equal(t, fence, h[0].Fence)
@@ -252,7 +252,7 @@ func TestASwapOfWhatHasEnded(t *testing.T) {
 			w.add("a", "b")
 		}},
 		"released by an operator": {want: berth.ErrReleased, ends: func(w *world, a *allocator.Allocation[string]) {
-			require.NoError(w.T, w.node().client.ReleaseByID(ctx, proxies, a.ID()))
+			require.NoError(w.T, force(w.node().client, a.ID()))
 		}},
 		"taken by another node": {want: berth.ErrReleased, leased: 1, ends: func(w *world, a *allocator.Allocation[string]) {
 			_, err := w.node().Resume(ctx, detach(w.T, a))
@@ -267,7 +267,7 @@ func TestASwapOfWhatHasEnded(t *testing.T) {
 				c.ends(w, a)
 				require.ErrorIs(t, a.Swap(ctx), c.want)
 				require.Equal(t, "a", a.Resource())
-				stats, err := n.Stats(ctx)
+				stats, err := n.ops().Stats(ctx, proxies)
 				require.NoError(t, err)
 				require.Equal(t, c.leased, stats.Leased)
 				require.Equal(t, 2, w.inspect().Resources)

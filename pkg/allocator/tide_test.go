@@ -37,7 +37,7 @@ func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 		"a cooldown after a forced release": {
 			hold(allocator.AllocateOptions{}, 300*ms),
 			func(w *world, _ *node, held *allocator.Allocation[string]) {
-				require.NoError(w.T, w.client.ReleaseByID(ctx, proxies, held.ID()))
+				require.NoError(w.T, force(w.client, held.ID()))
 			}, 800 * ms,
 		},
 		"a rest that the holder asked for": {
@@ -143,7 +143,10 @@ func TestWhoeverBeginsARestTellsTheFirstInLineOfItsEnd(t *testing.T) {
 			require.ErrorIs(n.w.T, held.Swap(ctx), berth.ErrBusy)
 			return nil
 		},
-		"pool_sweep": func(n *node, _ *allocator.Allocation[string]) error { _, err := n.GC(ctx); return err },
+		"pool_sweep": func(n *node, _ *allocator.Allocation[string]) error {
+			_, err := n.ops().Sweep(ctx, proxies)
+			return err
+		},
 		"pool_add": func(n *node, _ *allocator.Allocation[string]) error {
 			_, err := n.Add(ctx, []string{"kept"}, nil)
 			return err

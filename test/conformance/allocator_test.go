@@ -17,7 +17,6 @@ import (
 )
 
 type (
-	pool       = allocator.Pool[string]
 	poolConfig = allocator.PoolConfig[string]
 	allocation = allocator.Allocation[string]
 )
@@ -88,10 +87,10 @@ func poolBind(w *world) {
 	binding, err := pools[1].Binding(w.Within(patience), "customer-7")
 	require.NoError(w, err)
 	require.Equal(w, "b", binding.Resource)
-	require.Equal(w, "b", one(w, pools[0].Bindings(w.Within(patience))).Resource)
+	require.Equal(w, "b", one(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name())).Resource)
 	release(w, a, other)
 	require.NoError(w, pools[1].Unbind(w.Within(patience), "customer-7"))
-	require.Empty(w, all(w, pools[0].Bindings(w.Within(patience))))
+	require.Empty(w, all(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name())))
 }
 
 func poolRest(w *world) {
@@ -105,7 +104,7 @@ func poolRest(w *world) {
 
 	_ = a.Rest(berth.Forever, "is broken")
 	release(w, a)
-	info, err := pools[0].Status(w.Within(patience), "r")
+	info, err := pools[0].ops.Resource(w.Within(patience), pools[0].Name(), "r")
 	require.NoError(w, err)
 	require.Equal(w, allocator.Resting, info.State)
 	require.Equal(w, berth.Forever, info.Left)
@@ -163,7 +162,7 @@ func poolRemove(w *world) {
 	change, err := pools[1].Remove(w.Within(patience), []string{"a", "b"})
 	require.NoError(w, err)
 	require.Equal(w, 2, change.Removed)
-	info, err := pools[1].Status(w.Within(patience), "a")
+	info, err := pools[1].ops.Resource(w.Within(patience), pools[1].Name(), "a")
 	require.NoError(w, err)
 	require.Equal(w, allocator.Leased, info.State)
 	require.True(w, info.Leaving)
@@ -180,7 +179,7 @@ func poolSharers(w *world) {
 	a, second := must(w, allocate(pools[0], nil)), must(w, allocate(pools[1], nil))
 	require.NotEqual(w, a.Fence(), second.Fence())
 	q := queue(w, allocate(pools[0], nil), w.poolWaiting(pools[1]), 1)
-	info, err := pools[1].Status(w.Within(patience), "r")
+	info, err := pools[1].ops.Resource(w.Within(patience), pools[1].Name(), "r")
 	require.NoError(w, err)
 	require.Equal(w, 2, info.MaxSharers)
 	require.Len(w, info.Holders, 2)
@@ -213,7 +212,7 @@ func poolDetach(w *world) {
 	require.Equal(w, a.Fence(), resumed.Fence())
 	w.ended(a, berth.ErrReleased)
 	release(w, resumed)
-	require.Equal(w, 1, must(w, pools[0].Stats).Free)
+	require.Equal(w, 1, must(w, pools[0].stats).Free)
 }
 
 func poolBytes(w *world) {
@@ -229,7 +228,7 @@ func poolBytes(w *world) {
 	}
 	require.Equal(w, keys, got)
 	var leased []string
-	for _, holder := range all(w, pools[0].Holders(w.Within(patience))) {
+	for _, holder := range all(w, pools[0].ops.Holders(w.Within(patience), pools[0].Name())) {
 		leased = append(leased, holder.Resource)
 	}
 	require.ElementsMatch(w, keys, leased)
@@ -262,13 +261,14 @@ func poolDamage(w *world) {
 	_, err := pools[1].TryAllocate(w.Within(patience), nil)
 	require.ErrorIs(w, err, berth.ErrBusy)
 	states := map[string]allocator.State{}
-	for _, info := range all(w, pools[0].Resources(w.Within(patience))) {
+	for _, info := range all(w, pools[0].ops.Resources(w.Within(patience), pools[0].Name())) {
 		states[info.Resource] = info.State
 	}
 	require.Equal(w, map[string]allocator.State{
 		"free": allocator.Damaged, "held": allocator.Damaged, "whole": allocator.Leased,
 	}, states)
-	found := must(w, pools[0].Inspect)
+	found, err := pools[0].ops.Inspect(w.Within(patience), pools[0].Name())
+	require.NoError(w, err)
 	require.Len(w, found.Problems, 2)
 
 	w.add(pools[0], "free", "held")
@@ -281,7 +281,7 @@ func poolDamage(w *world) {
 	release(w, a, held, free)
 	change := must(w, func(ctx context.Context) (allocator.Change, error) { return pools[0].Remove(ctx, []string{"whole"}) })
 	require.Equal(w, allocator.Change{Removed: 1}, change)
-	require.Equal(w, 2, must(w, pools[0].Stats).Free)
+	require.Equal(w, 2, must(w, pools[0].stats).Free)
 }
 
 func poolStorm(w *world) {
@@ -312,7 +312,7 @@ func poolStorm(w *world) {
 		})
 	}
 	users.Wait()
-	require.Equal(w, allocator.Stats{Name: "pool", Resources: 3, Free: 3}, must(w, pools[0].Stats))
+	require.Equal(w, allocator.Stats{Name: "pool", Resources: 3, Free: 3}, must(w, pools[0].stats))
 }
 
 // add puts new resources into the pool.
@@ -327,7 +327,7 @@ func (w *world) add(p *pool, resources ...string) {
 func (w *world) has(p *pool, resources ...string) {
 	w.Helper()
 	var found []string
-	for _, info := range all(w, p.Resources(w.Within(patience))) {
+	for _, info := range all(w, p.ops.Resources(w.Within(patience), p.Name())) {
 		found = append(found, info.Resource)
 	}
 	require.ElementsMatch(w, resources, found)

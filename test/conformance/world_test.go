@@ -60,6 +60,14 @@ func (w *world) locks(cfg qlock.Config) [2]*qlock.Client {
 	})
 }
 
+// pool is a pool as one node sees it, and the operator of that node.
+type pool struct {
+	*allocator.Pool[string]
+	ops *allocator.Operator
+}
+
+func (p *pool) stats(ctx context.Context) (allocator.Stats, error) { return p.ops.Stats(ctx, p.Name()) }
+
 // pools are a pool as two nodes see it, as sems are. In the end it must be whole.
 func (w *world) pools(cfg allocator.PoolConfig[string]) [2]*pool {
 	w.Helper()
@@ -68,12 +76,12 @@ func (w *world) pools(cfg allocator.PoolConfig[string]) [2]*pool {
 	})
 	var pools [2]*pool
 	for i, c := range clients {
-		var err error
-		pools[i], err = allocator.NewPool(c, "pool", cfg)
+		p, err := allocator.NewPool(c, "pool", cfg)
 		require.NoError(w, err)
+		pools[i] = &pool{p, c.Operator()}
 	}
 	w.Cleanup(func() {
-		found, err := pools[0].Inspect(w.Within(patience))
+		found, err := pools[0].ops.Inspect(w.Within(patience), "pool")
 		require.NoError(w, err)
 		require.Empty(w, found.Problems)
 	})
@@ -195,7 +203,7 @@ func (w *world) lockWaiting(c *qlock.Client, name string) func() int {
 }
 
 func (w *world) poolWaiting(p *pool) func() int {
-	return func() int { return must(w, p.Stats).Waiting }
+	return func() int { return must(w, p.stats).Waiting }
 }
 
 // onNodes runs a command on every server of the deployment. It is repeated where the

@@ -45,23 +45,23 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	require.NoError(t, there.Bind(ctx, "customer", "b", nil))
 	_, err = there.Binding(ctx, "customer")
 	require.NoError(t, err)
-	for _, err := range there.Bindings(ctx) {
+	for _, err := range there.ops.Bindings(ctx, proxies) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, there.Unbind(ctx, "customer"))
-	for _, err := range there.Resources(ctx) {
+	for _, err := range there.ops.Resources(ctx, proxies) {
 		require.NoError(t, err)
 	}
-	for _, err := range there.Holders(ctx) {
+	for _, err := range there.ops.Holders(ctx, proxies) {
 		require.NoError(t, err)
 	}
-	for _, err := range there.Waiters(ctx) {
+	for _, err := range there.ops.Waiters(ctx, proxies) {
 		require.NoError(t, err)
 	}
-	for _, err := range client.Stats(ctx) {
+	for _, err := range there.ops.All(ctx) {
 		require.NoError(t, err)
 	}
-	_, err = there.GC(ctx)
+	_, err = there.ops.Sweep(ctx)
 	require.NoError(t, err)
 	_, err = here.CheckHealth(ctx, 2)
 	require.NoError(t, err)
@@ -74,14 +74,14 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	require.NoError(t, err)
 	a, err = here.Resume(ctx, token)
 	require.NoError(t, err)
-	require.NoError(t, client.ReleaseByID(ctx, proxies, a.ID()))
+	_, err = there.ops.Release(ctx, berth.Target{Name: proxies, Claim: a.ID()})
+	require.NoError(t, err)
 	require.ErrorIs(t, a.Renew(ctx), berth.ErrReleased)
 	random := w.pooler(cfg, user)
-	p, err := allocator.NewPool(random, proxies, poolConfig{Policy: allocator.Random, Cooldown: 20 * time.Millisecond})
-	require.NoError(t, err)
+	p := w.proxies(random, poolConfig{Policy: allocator.Random, Cooldown: 20 * time.Millisecond})
 	w.giveBack(w.allocate(p, nil))
 	w.Await("it has rested", func() bool {
-		s, err := p.Stats(ctx)
+		s, err := p.ops.Stats(ctx, proxies)
 		require.NoError(t, err)
 		return s.Free == s.Resources
 	})
@@ -127,7 +127,8 @@ func TestAUserOfPoolsWhoMayNotPublish(t *testing.T) {
 	for _, pass := range []func(a *allocation){
 		func(a *allocation) { w.giveBack(a) },
 		func(a *allocation) {
-			require.NoError(t, client.ReleaseByID(w.Within(patience), proxies, a.ID()))
+			_, err := client.Operator().Release(w.Within(patience), berth.Target{Name: proxies, Claim: a.ID()})
+			require.NoError(t, err)
 		},
 		func(*allocation) { w.add(mine, "r1") },
 	} {

@@ -45,9 +45,13 @@ func (c *poolServant) pool(o order) (*pool, error) {
 	if p := c.pools[o.Name]; p != nil {
 		return p, nil
 	}
-	p, err := allocator.NewPool(c.client, o.Name, poolConfig{Cooldown: o.Rest})
+	made, err := allocator.NewPool(c.client, o.Name, poolConfig{Cooldown: o.Rest})
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{made, c.client.Operator()}
 	c.pools[o.Name] = p
-	return p, err
+	return p, nil
 }
 
 func (c *poolServant) carryOut(ctx context.Context, o order, a *answer) error {

@@ -104,7 +104,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		return func() {
 			_ = a.Rest(2*time.Second, "429")
 			f.giveBack(a)
-			info, err := f.here.Status(f.Within(patience), "r0")
+			info, err := f.here.ops.Resource(f.Within(patience), proxies, "r0")
 			require.NoError(f, err)
 			require.Equal(f, allocator.Resting, info.State)
 			f.giveBack(q.Wait(f.world))
@@ -177,7 +177,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		return func() {
 			holder.kill()
 			f.Await("it is free", func() bool {
-				_, err := f.here.GC(f.Within(patience))
+				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
 				require.NoError(f, err)
 				return f.inspected(f.here).Stats.Free == 1
 			})
@@ -187,7 +187,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, "429"))
 		return func() {
 			f.Await("it is free", func() bool {
-				_, err := f.here.GC(f.Within(patience))
+				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
 				require.NoError(f, err)
 				return f.inspected(f.here).Stats.Free == 1
 			})
@@ -198,7 +198,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		require.NoError(f, err)
 		return func() {
 			f.Await("it has left", func() bool {
-				_, err := f.here.GC(f.Within(patience))
+				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
 				require.NoError(f, err)
 				s := f.inspected(f.here).Stats
 				return s.Resources == 1 && s.Free == 1
@@ -238,7 +238,8 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	"an operator releases": func(f *poolHouse) func() {
 		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
-			require.NoError(f, f.client.ReleaseByID(f.Within(patience), proxies, a.ID()))
+			_, err := f.client.Operator().Release(f.Within(patience), berth.Target{Name: proxies, Claim: a.ID()})
+			require.NoError(f, err)
 			f.giveBack(q.Wait(f.world))
 			f.Signalled("the holder to hear", a.Done())
 			require.ErrorIs(f, a.Err(), berth.ErrReleased)
@@ -308,8 +309,8 @@ func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
 				"try":     func() error { _, err := p.TryAllocate(ctx, nil); return err },
 				"rest":    func() error { return p.Rest(ctx, "r0", time.Hour, "") },
 				"remove":  func() error { _, err := p.Remove(ctx, []string{"r0"}); return err },
-				"inspect": func() error { _, err := p.Inspect(ctx); return err },
-				"stats":   func() error { _, err := p.Stats(ctx); return err },
+				"inspect": func() error { _, err := p.ops.Inspect(ctx, proxies); return err },
+				"stats":   func() error { _, err := p.ops.Stats(ctx, proxies); return err },
 			}
 			refused := 0
 			for what, call := range calls {

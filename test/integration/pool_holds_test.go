@@ -69,7 +69,7 @@ func TestAnyBytesAreAResource(t *testing.T) {
 		require.Equal(t, key, bound.Resource)
 		a := w.allocate(p, &allocator.AllocateOptions{Bind: "customer"}) // from the middle of the list
 		require.Equal(t, key, a.Resource())
-		info, err := there.Status(ctx, key)
+		info, err := there.ops.Resource(ctx, proxies, key)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Leased, info.State)
 		require.Equal(t, key, info.Resource)
@@ -81,14 +81,14 @@ func TestAnyBytesAreAResource(t *testing.T) {
 		}
 		w.giveBack(a)
 		require.NoError(t, there.Rest(ctx, key, berth.Forever, key[:min(len(key), 512)]))
-		info, err = p.Status(ctx, key)
+		info, err = p.ops.Resource(ctx, proxies, key)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Resting, info.State)
 		require.Equal(t, key[:min(len(key), 512)], info.Reason)
 		require.NoError(t, there.Rest(ctx, key, 0, ""))
 	}
 	seen := map[string]bool{}
-	for info, err := range there.Resources(ctx) {
+	for info, err := range there.ops.Resources(ctx, proxies) {
 		require.NoError(t, err)
 		require.Equal(t, allocator.Free, info.State)
 		seen[info.Resource] = true
@@ -168,7 +168,7 @@ func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 	before, ctx := w.look(proxies), w.Within(patience)
 
 	remover.does(order{Do: "remove", Names: []string{"r0"}})
-	info, err := p.Status(ctx, "r0")
+	info, err := p.ops.Resource(ctx, proxies, "r0")
 	require.NoError(t, err)
 	require.True(t, info.Leaving)
 	require.Equal(t, held.Claim, info.Holders[0].ID)
@@ -178,7 +178,7 @@ func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrBusy, "it was handed out twice")
 		child.kill()
 	}
-	info, err = p.Status(ctx, "r0")
+	info, err = p.ops.Resource(ctx, proxies, "r0")
 	require.NoError(t, err)
 	require.Equal(t, allocator.Leased, info.State)
 	require.False(t, info.Leaving)

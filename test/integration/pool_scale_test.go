@@ -148,7 +148,7 @@ func (b *bigPool) sweepAll(what string, many int) {
 			require.NoError(b, err)
 			more = next.More
 		}
-		dropped, err := b.GC(ctx)
+		dropped, err := b.pool.ops.Sweep(ctx, proxies)
 		require.NoError(b, err)
 		require.Zero(b, dropped, "that was not all")
 	})
@@ -224,7 +224,7 @@ func (w *world) commands(step func()) int {
 // found are the counts of a pool that is whole and where nothing moves.
 func (b *bigPool) found() allocator.Stats {
 	b.Helper()
-	found, err := b.Inspect(b.Within(5 * patience))
+	found, err := b.pool.ops.Inspect(b.Within(5*patience), proxies)
 	require.NoError(b, err)
 	require.Empty(b, found.Problems)
 	require.False(b, found.Moving)

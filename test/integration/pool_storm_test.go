@@ -243,9 +243,9 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	}
 	w.add(p, stormResources...) // some were removed by those who died before they could add them again
 	w.Await("the dead have lost what they had, and all have rested", func() bool {
-		_, err := p.GC(w.Within(patience)) // nobody else is left to sweep
+		_, err := p.ops.Sweep(w.Within(patience), proxies) // nobody else is left to sweep
 		require.NoError(w, err)
-		s, err := p.Stats(w.Within(patience))
+		s, err := p.ops.Stats(w.Within(patience), proxies)
 		require.NoError(w, err)
 		require.Equal(w, s.Resources, s.Free+s.Leased+s.Resting)
 		return s.Free == s.Resources && s.Waiting == 0

@@ -37,10 +37,15 @@ func privatePools(t *testing.T, args ...string) *world {
 }
 
 type (
-	pool       = allocator.Pool[string]
 	poolConfig = allocator.PoolConfig[string]
 	allocation = allocator.Allocation[string]
 )
+
+// pool is a pool as one client sees it, and the operator of that client.
+type pool struct {
+	*allocator.Pool[string]
+	ops *allocator.Operator
+}
 
 // pooler returns a client of pools on a connection of its own, closed when the
 // test ends.
@@ -65,7 +70,7 @@ func (w *world) proxies(c *allocator.Client, cfg poolConfig) *pool {
 	w.Helper()
 	p, err := allocator.NewPool(c, proxies, cfg)
 	require.NoError(w, err)
-	return p
+	return &pool{p, c.Operator()}
 }
 
 // pool is the pool on a client and a connection of its own.
@@ -136,7 +141,7 @@ func forResource(p *pool) ask {
 // inspected checks that the pool is whole, and that nothing of it is lost.
 func (w *world) inspected(p *pool) allocator.Inspection {
 	w.Helper()
-	found, err := p.Inspect(w.Within(patience))
+	found, err := p.ops.Inspect(w.Within(patience), p.Name())
 	require.NoError(w, err)
 	require.Empty(w, found.Problems)
 	s := found.Stats
@@ -149,7 +154,7 @@ func (w *world) inspected(p *pool) allocator.Inspection {
 func (w *world) allFree(p *pool, many int) {
 	w.Helper()
 	w.swept(p.Name())
-	s, err := p.Stats(w.Within(patience))
+	s, err := p.ops.Stats(w.Within(patience), p.Name())
 	require.NoError(w, err)
 	require.Equal(w, allocator.Stats{Name: p.Name(), Resources: many, Free: many}, s)
 	w.inspected(p)

@@ -42,7 +42,7 @@ func (p *process) resourceQueued(opts *allocator.AllocateOptions) *wait[allocati
 // whole wants the pool to fit together, for all of them, and returns what it counts.
 func whole(w *world, all ...*process) (stats allocator.Stats) {
 	for n, p := range all {
-		seen, err := p.pool.Inspect(bg)
+		seen, err := p.pools.Operator().Inspect(bg, name)
 		w.ok(err)
 		require.Empty(w, seen.Problems)
 		if n > 0 {
@@ -69,12 +69,12 @@ func poolHandsOn(w *world, a, b *process) {
 	ahead := a.resourceQueued(&allocator.AllocateOptions{Priority: 1})
 	for _, p := range []*process{a, b} {
 		for n, h := range []allocation{first, second, third} {
-			info, err := p.pool.Status(bg, h.Resource())
+			info, err := p.pools.Operator().Resource(bg, name, h.Resource())
 			w.ok(err)
 			require.Equal(w, allocator.Leased, info.State)
 			require.Equal(w, []any{h.ID(), h.Fence()}, []any{info.Holders[0].ID, info.Holders[0].Fence}, n)
 		}
-		require.Len(w, all(w, p.pool.Waiters(bg)), 4)
+		require.Len(w, all(w, p.pools.Operator().Waiters(bg, name)), 4)
 	}
 	require.Equal(w, 4, whole(w, a, b).Waiting)
 	giveBack(w, second)
@@ -108,11 +108,11 @@ func poolChanges(w *world, a, b *process) {
 	a.fill("r1", "r2", "r3", "r4")
 	w.ok(a.pool.Rest(bg, "r1", 20*second, "a says so"))
 	w.ok(a.pool.Bind(bg, "job", "r3", &allocator.BindOptions{BindFor: time.Minute}))
-	info, err := b.pool.Status(bg, "r1")
+	info, err := b.pools.Operator().Resource(bg, name, "r1")
 	w.ok(err)
 	require.Equal(w, []any{allocator.Resting, "a says so"}, []any{info.State, info.Reason})
 	require.InDelta(w, 20, info.Left.Seconds(), 1)
-	require.Len(w, all(w, b.pool.Bindings(bg)), 1)
+	require.Len(w, all(w, b.pools.Operator().Bindings(bg, name)), 1)
 
 	bound := b.resource("r3", &allocator.AllocateOptions{Bind: "job"})
 	other := b.resource("r2", nil)
@@ -120,7 +120,7 @@ func poolChanges(w *world, a, b *process) {
 	require.Equal(w, "r4", other.Resource())
 	_ = other.Rest(30*second, "b has had enough")
 	giveBack(w, other)
-	info, err = a.pool.Status(bg, "r4")
+	info, err = a.pools.Operator().Resource(bg, name, "r4")
 	w.ok(err)
 	require.Equal(w, []any{allocator.Resting, "b has had enough"}, []any{info.State, info.Reason})
 	require.Equal(w, 2, whole(w, a, b).Resting)
@@ -133,15 +133,15 @@ func poolChanges(w *world, a, b *process) {
 	change, err := b.pool.Replace(bg, []string{"r3", "r5"}, &allocator.AddOptions{Expiry: time.Minute, MaxSharers: 2})
 	w.ok(err)
 	require.Equal(w, 1, change.Added)
-	info, err = a.pool.Status(bg, "r1")
+	info, err = a.pools.Operator().Resource(bg, name, "r1")
 	w.ok(err)
 	require.True(w, info.Leaving, "it stays with its holder")
 	lives(w, got, bound)
 	giveBack(w, got, bound)
-	info, err = a.pool.Status(bg, "r1")
+	info, err = a.pools.Operator().Resource(bg, name, "r1")
 	w.ok(err)
 	require.Equal(w, allocator.Absent, info.State)
-	info, err = a.pool.Status(bg, "r5")
+	info, err = a.pools.Operator().Resource(bg, name, "r5")
 	w.ok(err)
 	require.Equal(w, 2, info.MaxSharers)
 	require.InDelta(w, 60, info.Expiry.Seconds(), 2)
@@ -151,11 +151,11 @@ func poolChanges(w *world, a, b *process) {
 	shared := []allocation{a.take(w), b.take(w)} // both have r5
 	giveBack(w, shared...)
 	w.pass(time.Minute)
-	n, err := b.pool.Len(bg)
+	stats, err := b.pools.Operator().Stats(bg, name)
 	w.ok(err)
-	_, err = b.pool.GC(bg)
+	_, err = b.pools.Operator().Sweep(bg, name)
 	w.ok(err)
-	require.LessOrEqual(w, n, 2)
+	require.LessOrEqual(w, stats.Resources, 2)
 	require.Zero(w, whole(w, a, b).Resources, "all have expired")
 }
 
@@ -217,7 +217,8 @@ func poolHolds(w *world, a, b *process) {
 	w.pass(2 * lease)
 	lives(w, resumed, forever)
 	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
-	w.ok(a.pools.ReleaseByID(bg, name, forever.ID()))
+	_, err = a.pools.Operator().Release(bg, berth.Target{Name: name, Claim: forever.ID()})
+	w.ok(err)
 	w.pass(lease) // b has never waited, and hears of nothing by a push
 	require.ErrorIs(w, forever.Err(), berth.ErrReleased)
 	got := next.granted(forever.Fence())

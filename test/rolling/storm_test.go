@@ -114,7 +114,7 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		}
 		if n == stormProcesses-1 {
 			all.Wait()
-			a.over(sems.Operator(), locks, pool)
+			a.over(sems.Operator(), locks, pools.Operator())
 		}
 	}
 	for release, served := range a.served {
@@ -217,7 +217,7 @@ func (a *tally) resource(ctx context.Context, version string, pool *allocator.Po
 }
 
 // over looks at what is left, and at the order.
-func (a *tally) over(sems *semaphore.Operator, locks *qlock.Client, pool *allocator.Pool[string]) {
+func (a *tally) over(sems *semaphore.Operator, locks *qlock.Client, pools *allocator.Operator) {
 	stats, err := sems.Stats(bg, name)
 	require.NoError(a, err)
 	require.Equal(a, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting})
@@ -225,7 +225,7 @@ func (a *tally) over(sems *semaphore.Operator, locks *qlock.Client, pool *alloca
 	require.NoError(a, err)
 	require.False(a, info.Held())
 	require.Zero(a, info.Waiting)
-	seen, err := pool.Inspect(bg)
+	seen, err := pools.Inspect(bg, name)
 	require.NoError(a, err)
 	require.Empty(a, seen.Problems)
 	require.Equal(a, allocator.Stats{Name: name, Resources: 3, Free: 3}, seen.Stats)

@@ -90,7 +90,8 @@ func (i *inspector) claims(r *round) (all [][]claimed) {
 		list(l.Name, func(func(berth.Holder, error) bool) {}, i.locks.Queue(ctx, l.Name))
 	}
 	for _, p := range pools {
-		list(p.Name, i.pool[p.Name].Holders(ctx), i.pool[p.Name].Waiters(ctx))
+		ops := i.pools.Operator()
+		list(p.Name, ops.Holders(ctx, p.Name), ops.Waiters(ctx, p.Name))
 	}
 	return all
 }
@@ -163,14 +164,13 @@ func (r *round) audit() []checker.Violation {
 		require.NoError(r, give(r.within(auditLimit)))
 	}
 	for _, p := range pools {
-		pool := i.pool[p.Name]
-		state, err := pool.Inspect(r.within(auditLimit))
+		state, err := i.pools.Operator().Inspect(r.within(auditLimit), p.Name)
 		require.NoError(r, err)
 		r.tally.check(ruleWhole)
 		if len(state.Problems) > 0 {
 			add(ruleWhole, "the pool %s: %v", p.Name, state.Problems)
 		}
-		_, err = pool.Clear(r.within(auditLimit))
+		_, err = i.pool[p.Name].Clear(r.within(auditLimit))
 		require.NoError(r, err)
 	}
 	i.close(r)

@@ -14,6 +14,8 @@ type pool struct {
 	client *allocator.Client
 }
 
+func (p pool) ops() *allocator.Operator { return p.client.Operator() }
+
 type (
 	allocation = *allocator.Allocation[string]
 	poolConfig = allocator.PoolConfig[string]
@@ -51,13 +53,13 @@ func poolSteps() []step {
 		{name: "pool_join", does: "join the line of a pool, of up to 180", scripts: 1, prepare: joins(openPool(poolConfig{}, 10), allocate(nil), 10)},
 		{name: "pool_leave", does: "the first in that line gives up", scripts: 1, prepare: leaves(openPool(poolConfig{}, 10), allocate(nil), 10)},
 		{
-			name: "pool_expired_10", does: "drop 10 holds that have expired (GC)", scripts: 1,
+			name: "pool_expired_10", does: "drop 10 holds that have expired", scripts: 1,
 			cycles: 50, warm: 5, prepare: poolExpired,
 		},
 		{
-			name: "pool_gc", does: "drop nothing of 100 (GC)", scripts: 1, cycles: 400,
+			name: "pool_sweep", does: "drop nothing of 100", scripts: 1, cycles: 400,
 			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
-				_, err := p.GC(ctx)
+				_, err := p.ops().Sweep(ctx, p.Name())
 				return err
 			}),
 		},
@@ -86,34 +88,35 @@ func poolSteps() []step {
 		{
 			name: "pool_force_release", does: "release a hold by its id", scripts: 1,
 			prepare: over(many, allocate(nil), func(ctx context.Context, p pool, held allocation) error {
-				return p.client.ReleaseByID(ctx, held.Name(), held.ID())
+				_, err := p.ops().Release(ctx, berth.Target{Name: held.Name(), Claim: held.ID()})
+				return err
 			}),
 		},
 		{
 			name: "pool_stats", does: "count 100 resources", scripts: 1, cycles: 400,
 			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
-				_, err := p.Stats(ctx)
+				_, err := p.ops().Stats(ctx, p.Name())
 				return err
 			}),
 		},
 		{
 			name: "pool_inspect", does: "check 100 resources", scripts: 1, cycles: 20, warm: 5,
 			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
-				_, err := p.Inspect(ctx)
+				_, err := p.ops().Inspect(ctx, p.Name())
 				return err
 			}),
 		},
 		{
 			name: "pool_status", does: "read a resource", scripts: 1, cycles: 400,
 			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
-				_, err := p.Status(ctx, numbered(i%100))
+				_, err := p.ops().Resource(ctx, p.Name(), numbered(i%100))
 				return err
 			}),
 		},
 		{
 			name: "pool_resources", does: "list 10 resources", scripts: 1,
 			prepare: calls(openPool(poolConfig{}, 10), func(ctx context.Context, p pool, _ int) error {
-				for _, err := range p.Resources(ctx) {
+				for _, err := range p.ops().Resources(ctx, p.Name()) {
 					if err != nil {
 						return err
 					}
@@ -245,7 +248,7 @@ func poolExpired(p *probe) (cycle, error) {
 		}
 	}
 	return func(i int) error {
-		_, err := pools[i].GC(p.ctx)
+		_, err := pools[i].ops().Sweep(p.ctx, pools[i].Name())
 		return err
 	}, pause(p.ctx, expiring+time.Second)
 }

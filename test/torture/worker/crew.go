@@ -223,8 +223,9 @@ func (c clients) list(ctx context.Context, left map[string][]string) error {
 		}
 		errs = append(errs, err, waiters(left, c.locks.Queue(ctx, name)))
 	}
-	for _, p := range c.pool {
-		errs = append(errs, holders(left, p.Holders(ctx)), waiters(left, p.Waiters(ctx)))
+	for name := range c.pool {
+		ops := c.pools.Operator()
+		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
 	}
 	return errors.Join(errs...)
 }

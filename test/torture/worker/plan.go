@@ -206,7 +206,7 @@ func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err erro
 		info, err := c.locks.Info(ctx, p.name)
 		return info.Entries, err
 	default:
-		holders = c.pool[p.name].Holders(ctx)
+		holders = c.pools.Operator().Holders(ctx, p.name)
 	}
 	for shown, err := range holders {
 		if err != nil {
@@ -223,5 +223,6 @@ func (p plan) force(ctx context.Context, c *crew, claim string) error {
 		_, err := c.sems.Operator().Release(ctx, berth.Target{Name: p.name, Claim: claim})
 		return err
 	}
-	return c.pools.ReleaseByID(ctx, p.name, claim)
+	_, err := c.pools.Operator().Release(ctx, berth.Target{Name: p.name, Claim: claim})
+	return err
 }

@@ -117,11 +117,11 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 	if _, err := pool.Add(ctx, proxyKeys, nil); err != nil {
 		return nil, err
 	}
-	e, err := s.direct(ctx, poolPlan, poolThing{pool})
+	e, err := s.direct(ctx, poolPlan, poolThing{client.Operator()})
 	if err != nil {
 		return nil, err
 	}
-	found, err := pool.Inspect(ctx)
+	found, err := client.Operator().Inspect(ctx, proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +129,10 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 }
 
 // poolThing is the pool as its director sees it.
-type poolThing struct{ pool *allocator.Pool[string] }
+type poolThing struct{ ops *allocator.Operator }
 
 func (p poolThing) holders(ctx context.Context) (all []berth.Holder, err error) {
-	for holder, err := range p.pool.Holders(ctx) {
+	for holder, err := range p.ops.Holders(ctx, proxies) {
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (p poolThing) holders(ctx context.Context) (all []berth.Holder, err error) 
 }
 
 func (p poolThing) waiting(ctx context.Context) (int, error) {
-	stats, err := p.pool.Stats(ctx)
+	stats, err := p.ops.Stats(ctx, proxies)
 	return stats.Waiting, err
 }
 

@@ -1,82 +1,17 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
-
-// AllocateOptions are the options of one allocation. A nil pointer means all
-// defaults.
-type AllocateOptions struct {
-	// Priority moves the claim ahead of lower ones in line: -128 to 127.
-	// Default 0.
-	Priority int
-	// Lease is how long the hold lives without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
-	// Config.Lease begins with the first heartbeat after the grant, a third of
-	// Config.Lease later at the most; with NoRenew or MaxHold, before Allocate
-	// returns. Default Config.Lease.
-	Lease time.Duration
-	// NoRenew leaves the renewing to the caller: the hold ends with its lease
-	// unless Renew is called. Default false.
-	NoRenew bool
-	// MaxHold bounds how long the resource may be held, renewed or not: whole
-	// milliseconds. Default 0, no bound.
-	MaxHold time.Duration
-	// MaxWait bounds the wait, beside ctx. Default 0, no bound.
-	MaxWait time.Duration
-	// Meta is stored with the claim and shown in listings: up to 16 KiB.
-	// Default none.
-	Meta map[string]string
-	// Attrs goes to the observer with every event of the claim, and nowhere
-	// else. Default none.
-	Attrs map[string]any
-	// Bind names a binding, any bytes up to 512: the claim gets the resource that
-	// is bound to it if that is free, and another one otherwise, which is bound to
-	// it then. Default "", none.
-	Bind string
-	// BindFor is how long the binding lasts at least, counted from the grant: whole
-	// milliseconds, or berth.Forever. A binding to the same resource that lasts longer
-	// stays as it is. It needs a Bind. Default 1 h.
-	BindFor time.Duration
-}
-
-func (o AllocateOptions) withDefaults(cfg Config) AllocateOptions {
-	if o.Lease == 0 {
-		o.Lease = cfg.Lease
-	}
-	return o
-}
-
-func (o AllocateOptions) validate() error {
-	if err := settings.Priority("Priority", o.Priority); err != nil {
-		return err
-	}
-	if err := settings.Lease("Lease", o.Lease); err != nil {
-		return err
-	}
-	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
-		return err
-	}
-	if o.MaxWait < 0 {
-		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
-	}
-	if err := settings.Text("Bind", o.Bind); err != nil {
-		return err
-	}
-	if o.BindFor != 0 && o.Bind == "" {
-		return berth.Invalid("BindFor", "there is no Bind that could last for %s", o.BindFor)
-	}
-	if err := settings.Duration("BindFor", o.BindFor); err != nil {
-		return err
-	}
-	return settings.Meta("Meta", o.Meta)
-}
 
 // Allocate waits in line until a resource is granted, ctx ends or MaxWait has
 // passed. Claims of one priority are granted strictly in the order in which the
@@ -92,7 +27,11 @@ func (o AllocateOptions) validate() error {
 // It returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed
 // client.
 func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
-	return p.allocate(ctx, opts, true, 0)
+	o, err := p.core.options(opts, true)
+	if err != nil {
+		return nil, err
+	}
+	return p.allocate(ctx, o, true, 0)
 }
 
 // TryAllocate takes a resource if one is free and nobody waits for it, and never
@@ -103,7 +42,11 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 // *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead
 // where no resource is free; else as Allocate.
 func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
-	return p.allocate(ctx, opts, false, 0)
+	o, err := p.core.options(opts, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.allocate(ctx, o, false, 0)
 }
 
 // AllocateHealthy is Allocate that asks Healthy before it returns: a resource that is
@@ -112,14 +55,14 @@ func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allo
 // OpenTimeout. Its errors are those of Allocate; where nothing is healthy it goes on
 // until MaxWait or ctx ends it.
 func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
-	o := AllocateOptions{}
-	if opts != nil {
-		o = *opts
+	o, err := p.core.options(opts, true)
+	if err != nil {
+		return nil, err
 	}
 	clock := p.core.client.node.Engine
 	pace := scriptkit.NewPace(p.core.client.cfg.Retry)
 	for began, whole := clock.Now(), o.MaxWait; ; {
-		a, err := p.allocate(ctx, &o, true, clock.Now()-began)
+		a, err := p.allocate(ctx, o, true, clock.Now()-began)
 		if err != nil {
 			return nil, err
 		}
@@ -143,14 +86,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 }
 
 // allocate takes a claim to its handle; before is how long the call had taken already.
-func (p *Pool[T]) allocate(ctx context.Context, opts *AllocateOptions, wait bool, before time.Duration) (*Allocation[T], error) {
-	if opts == nil {
-		opts = &AllocateOptions{}
-	}
-	o := opts.withDefaults(p.core.client.cfg)
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*Allocation[T], error) {
 	clock := p.core.client.node.Engine
 	began := clock.Now() - before
 	claim := p.core.claim(ctx, o, wait)
@@ -238,4 +174,71 @@ func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T]
 		return nil, err
 	}
 	return p.open(ctx, hold)
+}
+
+// wants is what the server keeps of what a claim asks for; scripts/pool/wants.lua
+// reads the same text.
+func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
+	kind := "o"
+	if p.shared {
+		kind = "s"
+	}
+	bindFor := int64(0)
+	if o.BindFor != berth.Forever {
+		bindFor = cmp.Or(o.BindFor, defaultBindFor).Milliseconds()
+	}
+	return p.policy.letter() + " " + kind + " " + line.Decimal(restMillis(cooldown)) + " " + line.Decimal(bindFor) + " " + o.Bind
+}
+
+// claim makes a claim on the pool.
+func (p *core) claim(ctx context.Context, o AllocateOptions, wait bool) *engine.Claim {
+	c := p.client
+	return &engine.Claim{
+		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, Request: &request{},
+		Record: engine.Record{
+			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
+			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
+			Node: c.Node(), Owner: berth.Owner(ctx), Label: c.cfg.Label, Meta: o.Meta, Extra: p.wants(p.cooldown, o),
+		},
+	}
+}
+
+// acquire takes a claim to its hold.
+func (p *core) acquire(ctx context.Context, claim *engine.Claim, maxWait time.Duration) (*engine.Hold, error) {
+	if err := settings.Text("owner", claim.Record.Owner); err != nil {
+		return nil, err
+	}
+	hold, err := p.client.node.Engine.Acquire(ctx, claim, maxWait)
+	if err != nil {
+		return nil, err
+	}
+	if p.shared {
+		hold.Loosen()
+	}
+	return hold, nil
+}
+
+// allocateOnly leases one resource if it is free and nobody waits. It has no
+// cooldown after that: nobody has used it. Its errors are those of Acquire.
+func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold, error) {
+	o := AllocateOptions{Lease: p.client.cfg.Lease}
+	claim := p.claim(ctx, o, false)
+	claim.Request.(*request).only = resource
+	own := *p
+	own.shared = false // what is being looked at is for nobody else
+	claim.Record.Extra = own.wants(0, o)
+	return p.client.node.Engine.Acquire(ctx, claim, 0)
+}
+
+// releaseResting gives a hold back, and has its resource rest.
+func (p *core) releaseResting(ctx context.Context, h *engine.Hold, rest time.Duration, reason string) error {
+	if h.Loose() {
+		_ = h.Release(ctx) // sends nothing
+		if rest == 0 {
+			return nil
+		}
+		return p.rest(ctx, h.Resource(), rest, reason)
+	}
+	h.Claim().Request.(*request).ask(rest, reason)
+	return h.Release(ctx)
 }

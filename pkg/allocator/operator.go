@@ -1,0 +1,38 @@
+package allocator
+
+import (
+	"context"
+
+	"github.com/berth-go/berth"
+)
+
+// Operator has the calls for operators: it looks at the pools of the namespace and
+// changes them, whoever holds their resources. It knows no values, so one Operator is
+// for pools of every type, and a pool need not be open in this process. Its methods
+// have the same names in all primitives. It is safe for concurrent use.
+type Operator struct {
+	client *Client
+	atOnce int // up to how many resources Inspect reads in one step
+}
+
+// Release ends holds and waits by force, and returns how many, also beside an error;
+// see berth.Target. Each resource is handed on in the same step, or rests as after
+// every other end. The holder's process hears of it, and its hold ends with
+// berth.ErrReleased, a wait with ReasonGone. Until the process has heard, two may use
+// the resource.
+//
+// Release returns berth.ErrNotHeld if the target has a name and nothing of it was ended,
+// berth.ErrExpired if the time of the claim given had passed, berth.ErrInvalidConfig
+// for a target that cannot be, or the server's error.
+func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error) {
+	return o.client.node.ReleaseTarget(ctx, target, nil)
+}
+
+// Sweep drops what has expired from the pools given or, without any, from all of the
+// namespace, and returns how many entries that were (holds, rests, resources, bindings),
+// also beside an error. Calls that write drop some on their way; Sweep is for who wants
+// all of it done now. It returns berth.ErrInvalidConfig for a bad name, or the server's
+// errors.
+func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
+	return o.client.node.SweepNames(ctx, names...)
+}

@@ -1,0 +1,135 @@
+package allocator
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// AllocateOptions are the options of one allocation. A field that is zero says nothing:
+// then PoolConfig.Defaults counts, then Config.Defaults, then the default that is named
+// here. A nil pointer says nothing at all.
+type AllocateOptions struct {
+	// Priority moves the claim ahead of lower ones in line: -128 to 127.
+	// Default 0.
+	Priority int
+	// Lease is how long the hold lives without being renewed: whole
+	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
+	// Config.Lease begins with the first heartbeat after the grant, a third of
+	// Config.Lease later at the most; with NoRenew or MaxHold, before Allocate
+	// returns. Default Config.Lease.
+	Lease time.Duration
+	// NoRenew leaves the renewing to the caller: the hold ends with its lease
+	// unless Renew is called. Default false.
+	NoRenew bool
+	// MaxHold bounds how long the resource may be held, renewed or not: whole
+	// milliseconds, or berth.Forever for no bound. Default no bound.
+	MaxHold time.Duration
+	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. TryAllocate and
+	// TryDo wait for a Source alone, and go by the MaxWait of the call, never by that
+	// of the defaults. Default no bound.
+	MaxWait time.Duration
+	// Meta is stored with the claim and shown in listings: up to 16 KiB.
+	// Default none.
+	Meta map[string]string
+	// Attrs goes to the observer with every event of the claim, and nowhere
+	// else. Default none.
+	Attrs map[string]any
+	// Bind names a binding, any bytes up to 512: the claim gets the resource that
+	// is bound to it if that is free, and another one otherwise, which is bound to
+	// it then. Default none.
+	Bind string
+	// BindFor is how long the binding lasts at least, counted from the grant: whole
+	// milliseconds, or berth.Forever. A binding to the same resource that lasts longer
+	// stays as it is. The BindFor of a call needs a Bind, of the call or of the
+	// defaults. Default 1 h.
+	BindFor time.Duration
+	// NoDefaults has the call go by its own fields and the defaults named here alone,
+	// not by those of the pool or the client. Default false.
+	NoDefaults bool
+}
+
+// or returns the options with the fields of d where o says nothing.
+func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
+	if o.NoDefaults {
+		return o
+	}
+	o.Priority = cmp.Or(o.Priority, d.Priority)
+	o.Lease = cmp.Or(o.Lease, d.Lease)
+	o.NoRenew = o.NoRenew || d.NoRenew
+	o.MaxHold = cmp.Or(o.MaxHold, d.MaxHold)
+	o.MaxWait = cmp.Or(o.MaxWait, d.MaxWait)
+	if o.Meta == nil {
+		o.Meta = d.Meta
+	}
+	if o.Attrs == nil {
+		o.Attrs = d.Attrs
+	}
+	o.Bind = cmp.Or(o.Bind, d.Bind)
+	o.BindFor = cmp.Or(o.BindFor, d.BindFor)
+	return o
+}
+
+// complete returns the options as they are meant: the last defaults filled in, and no bound as 0.
+func (o AllocateOptions) complete(cfg *Config) AllocateOptions {
+	o.Lease = cmp.Or(o.Lease, cfg.Lease)
+	if o.MaxHold == berth.Forever {
+		o.MaxHold = 0
+	}
+	if o.MaxWait == berth.Forever {
+		o.MaxWait = 0
+	}
+	return o
+}
+
+// validateDefaults refuses Defaults that no call could go by.
+func (o AllocateOptions) validateDefaults(cfg *Config) error {
+	if o.NoDefaults {
+		return berth.Invalid("Defaults.NoDefaults", "it is for a call")
+	}
+	o = o.complete(cfg)
+	return settings.Within("Defaults", o.validate())
+}
+
+// validate returns a *berth.ConfigError for the first value that cannot be.
+func (o *AllocateOptions) validate() error {
+	if err := settings.Priority("Priority", o.Priority); err != nil {
+		return err
+	}
+	if err := settings.Lease("Lease", o.Lease); err != nil {
+		return err
+	}
+	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
+		return err
+	}
+	if o.MaxWait < 0 {
+		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	if err := settings.Text("Bind", o.Bind); err != nil {
+		return err
+	}
+	if err := settings.Duration("BindFor", o.BindFor); err != nil {
+		return err
+	}
+	return settings.Meta("Meta", o.Meta)
+}
+
+// options returns the options of a call as they are meant, or a *berth.ConfigError. A nil opts
+// goes by the pool's defaults, which are complete and checked.
+func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error) {
+	o := p.defaults
+	if !wait {
+		o.MaxWait = 0
+	}
+	if opts == nil {
+		return o, nil
+	}
+	o = opts.or(o)
+	if opts.BindFor != 0 && o.Bind == "" {
+		return o, berth.Invalid("BindFor", "there is no Bind that could last for %s", opts.BindFor)
+	}
+	o = o.complete(&p.client.cfg)
+	return o, o.validate()
+}
