@@ -120,35 +120,37 @@ func checkTarget(t berth.Target) error {
 }
 
 // releaseMatches ends the claims of a name that match a target: those that wait first, so that
-// none of them is granted what the holds leave.
+// none of them is granted what the holds leave. All are listed before one is ended: later pages
+// of a listing would show those who got what was ended.
 func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) (ended int, err error) {
 	var errs []error
-	end := func(id, node, owner string, err error) bool {
+	var ids []string
+	failed := false
+	listed := func(id, node, owner string, err error) {
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-			return errors.Is(err, ErrDamaged) // the listing goes on after such a claim
-		case !matches(t, id, node, owner):
-			return true
+			failed = !errors.Is(err, ErrDamaged) // else the listing goes on
+		case matches(t, id, node, owner):
+			ids = append(ids, id)
 		}
+	}
+	if t.Claim != "" || t.Owner != "" || t.Node != "" {
+		for w, err := range s.Waiters(ctx, name) {
+			listed(w.ID, w.Node, w.Owner, err)
+		}
+	}
+	if !failed {
+		for h, err := range s.Holders(ctx, name) {
+			listed(h.ID, h.Node, h.Owner, err)
+		}
+	}
+	for _, id := range ids {
 		switch err := s.ForceRelease(ctx, name, id, t.Node); {
 		case err == nil:
 			ended++
 		case !errors.Is(err, berth.ErrNotHeld): // it has ended by itself
 			errs = append(errs, err)
-		}
-		return true
-	}
-	if t.Claim != "" || t.Owner != "" || t.Node != "" {
-		for w, err := range s.Waiters(ctx, name) {
-			if !end(w.ID, w.Node, w.Owner, err) {
-				return ended, errors.Join(errs...)
-			}
-		}
-	}
-	for h, err := range s.Holders(ctx, name) {
-		if !end(h.ID, h.Node, h.Owner, err) {
-			break
 		}
 	}
 	return ended, errors.Join(errs...)

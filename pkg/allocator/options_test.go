@@ -25,11 +25,13 @@ func requireInvalid(t *testing.T, field string, err error, what ...any) {
 	require.NotErrorIs(t, err, berth.ErrNotAcquired, what...)
 }
 
-// badOptions are values that cannot be, by the field that the error names.
-var badOptions = []struct {
+// badOption has a value that cannot be, and the field that the error names.
+type badOption struct {
 	field string
 	opts  allocator.AllocateOptions
-}{
+}
+
+var badOptions = []badOption{
 	{"Priority", allocator.AllocateOptions{Priority: 128}},
 	{"Priority", allocator.AllocateOptions{Priority: -129}},
 	{"Lease", allocator.AllocateOptions{Lease: 19 * ms}},

@@ -1,0 +1,204 @@
+package allocator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// asked is what a hold shows of the options that it goes by.
+type asked struct {
+	lease, maxHold time.Duration
+	noRenew        bool
+	job, bound     string
+	bindFor        time.Duration
+}
+
+// askedBy allocates, and returns by which options the hold goes.
+func askedBy(n *node, opts *allocator.AllocateOptions) asked {
+	n.w.T.Helper()
+	ctx := context.Background()
+	a := n.take(opts)
+	holders := testkit.Collect(n.w.T, n.ops().Holders(ctx, proxies))
+	require.Len(n.w.T, holders, 1)
+	h := holders[0]
+	require.Equal(n.w.T, h.Lease, a.Lease())
+	seen := asked{lease: h.Lease, maxHold: h.MaxHold, noRenew: h.NoRenew, job: h.Meta["job"]}
+	for _, b := range testkit.Collect(n.w.T, n.ops().Bindings(ctx, proxies)) {
+		seen.bound, seen.bindFor = b.Name, b.Left
+		require.NoError(n.w.T, n.Unbind(ctx, b.Name))
+	}
+	n.w.release(a)
+	return seen
+}
+
+// ofClient is what the clients of these tests say, and ofPool what their pools say.
+var (
+	ofClient = allocator.AllocateOptions{
+		Lease: 4 * lease, NoRenew: true, MaxHold: time.Hour, Meta: map[string]string{"job": "client"}, Bind: "client", BindFor: 2 * time.Hour,
+	}
+	ofPool = allocator.AllocateOptions{Lease: 3 * lease, Meta: map[string]string{"job": "pool"}, Bind: "pool"}
+)
+
+func TestACallGoesByItsOwnOptionsThenThePoolsThenTheClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		client, pool allocator.AllocateOptions
+		call         *allocator.AllocateOptions
+		want         asked
+	}{
+		"nobody says anything": {want: asked{lease: lease}},
+		"the client":           {client: ofClient, want: asked{4 * lease, time.Hour, true, "client", "client", 2 * time.Hour}},
+		"the pool":             {pool: ofPool, want: asked{lease: 3 * lease, job: "pool", bound: "pool", bindFor: time.Hour}},
+		"the pool, then the client": {
+			client: ofClient, pool: ofPool, want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour},
+		},
+		"a call that says nothing": {
+			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{},
+			want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour},
+		},
+		"the call, then the pool, then the client": {
+			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{Lease: 2 * lease, Bind: "call"},
+			want: asked{2 * lease, time.Hour, true, "pool", "call", 2 * time.Hour},
+		},
+		"a call that says all": {
+			client: ofClient, pool: ofPool,
+			call: &allocator.AllocateOptions{Lease: 2 * lease, MaxHold: time.Minute, Meta: map[string]string{"job": "call"}, Bind: "call", BindFor: time.Minute},
+			want: asked{2 * lease, time.Minute, true, "call", "call", time.Minute},
+		},
+		"no metadata and no bound of the hold, for a call": {
+			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{MaxHold: berth.Forever, Meta: map[string]string{}},
+			want: asked{3 * lease, 0, true, "", "pool", 2 * time.Hour},
+		},
+		"no bound of the hold, for a pool": {
+			client: ofClient, pool: allocator.AllocateOptions{MaxHold: berth.Forever},
+			want: asked{4 * lease, 0, true, "client", "client", 2 * time.Hour},
+		},
+		"no defaults": {
+			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true}, want: asked{lease: lease},
+		},
+		"no defaults, and something": {
+			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true, Bind: "call"},
+			want: asked{lease: lease, bound: "call", bindFor: time.Hour},
+		},
+		"a BindFor of the defaults, and no Bind": {pool: allocator.AllocateOptions{BindFor: time.Minute}, want: asked{lease: lease}},
+		"a BindFor of the defaults, and the Bind of a call": {
+			pool: allocator.AllocateOptions{BindFor: time.Minute}, call: &allocator.AllocateOptions{Bind: "call"},
+			want: asked{lease: lease, bound: "call", bindFor: time.Minute},
+		},
+		"a BindFor of the call, and the Bind of the defaults": {
+			pool: ofPool, call: &allocator.AllocateOptions{BindFor: time.Minute},
+			want: asked{lease: 3 * lease, job: "pool", bound: "pool", bindFor: time.Minute},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a")
+				n := w.nodeWith(allocator.Config{Defaults: c.client}, allocator.PoolConfig[string]{Defaults: c.pool})
+				require.Equal(t, c.want, askedBy(n, c.call))
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+func TestAWaitGoesByTheDefaults(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.nodeWith(
+			allocator.Config{Defaults: allocator.AllocateOptions{MaxWait: 2 * time.Second, Priority: 5}},
+			allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{MaxWait: time.Second, Attrs: map[string]any{"of": "pool"}}},
+		)
+		first, second := n.queue(nil), n.queue(&allocator.AllocateOptions{MaxWait: 3 * time.Second, Priority: 6, Attrs: map[string]any{"of": "call"}})
+		forever := n.queue(&allocator.AllocateOptions{MaxWait: berth.Forever})
+		without := n.queue(&allocator.AllocateOptions{NoDefaults: true})
+		var priorities []int
+		for _, waiter := range testkit.Collect(t, n.ops().Waiters(context.Background(), proxies)) {
+			priorities = append(priorities, waiter.Priority)
+		}
+		require.Equal(t, []int{6, 5, 5, 0}, priorities)
+		first.Refused(time.Second, berth.ReasonTimedOut)
+		second.Refused(3*time.Second, berth.ReasonTimedOut)
+		w.Advance(time.Minute)
+		testkit.RequirePending(t, forever, without)
+		var of []any
+		for _, event := range n.Told("queued") {
+			of = append(of, event.Attrs["of"])
+		}
+		require.Equal(t, []any{"pool", "call", "pool", nil}, of)
+		for _, wait := range []*wait{forever, without} {
+			wait.Cancel(nil)
+			<-wait.Done
+		}
+		w.requireIdle()
+	})
+}
+
+// All waits of an AllocateHealthy together are bounded by the MaxWait of the defaults.
+func TestAllocateHealthyGoesByTheDefaults(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Healthy: func(context.Context, string) error { return errMine }, FailureRest: 400 * ms,
+			Defaults: allocator.AllocateOptions{MaxWait: time.Second},
+		})
+		_, err := n.AllocateHealthy(context.Background(), nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, time.Second, w.Now())
+	})
+}
+
+// A try waits for the Source as long as its own MaxWait says.
+func TestTheMaxWaitOfTheDefaultsIsNoneOfATry(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Source: slowly(3*time.Second, "a"), Defaults: allocator.AllocateOptions{MaxWait: 20 * ms, Lease: 2 * lease},
+		})
+		_, err := n.TryAllocate(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, time.Second, w.Now(), "its own counts")
+		a, err := n.TryAllocate(ctx, nil)
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, w.Now())
+		require.Equal(t, 2*lease, a.Lease(), "the other defaults count")
+		w.release(a)
+		a, err = n.TryAllocate(ctx, &allocator.AllocateOptions{Priority: 1})
+		require.NoError(t, err)
+		w.release(a)
+	})
+}
+
+func TestBadDefaultsAreNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		bad := append(badOptions[:len(badOptions):len(badOptions)], badOption{"NoDefaults", allocator.AllocateOptions{NoDefaults: true}})
+		for _, bad := range bad {
+			if bad.opts.BindFor == time.Hour {
+				continue // a call may bring the Bind
+			}
+			_, err := allocator.New(w.Redis, allocator.Config{Defaults: bad.opts})
+			requireInvalid(t, "Defaults."+bad.field, err)
+			for _, shared := range []bool{false, true} {
+				_, err = allocator.NewPool(n.client, "other", allocator.PoolConfig[string]{Defaults: bad.opts, Shared: shared})
+				requireInvalid(t, "Defaults."+bad.field, err)
+			}
+		}
+		require.Empty(t, w.Keys())
+	})
+}
+
+// A pool that is Shared takes the options that its calls take.
+func TestASharedPoolGoesByDefaultsToo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.nodeOf(allocator.PoolConfig[string]{Shared: true, Defaults: allocator.AllocateOptions{Bind: "me", MaxHold: time.Hour}})
+		first := n.take(nil)
+		require.Equal(t, first.Resource(), n.take(nil).Resource(), "it is bound")
+		require.NotEqual(t, first.Resource(), n.take(&allocator.AllocateOptions{NoDefaults: true}).Resource(), "it is the other's turn")
+	})
+}
