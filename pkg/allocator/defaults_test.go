@@ -86,7 +86,9 @@ func TestACallGoesByItsOwnOptionsThenThePoolsThenTheClients(t *testing.T) {
 			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true, Bind: "call"},
 			want: asked{lease: lease, bound: "call", bindFor: time.Hour},
 		},
-		"a BindFor of the defaults, and no Bind": {pool: allocator.AllocateOptions{BindFor: time.Minute}, want: asked{lease: lease}},
+		"a BindFor of the defaults, and no Bind": {
+			pool: allocator.AllocateOptions{BindFor: time.Minute}, call: &allocator.AllocateOptions{}, want: asked{lease: lease},
+		},
 		"a BindFor of the defaults, and the Bind of a call": {
 			pool: allocator.AllocateOptions{BindFor: time.Minute}, call: &allocator.AllocateOptions{Bind: "call"},
 			want: asked{lease: lease, bound: "call", bindFor: time.Minute},
@@ -146,7 +148,9 @@ func TestAllocateHealthyGoesByTheDefaults(t *testing.T) {
 			Healthy: func(context.Context, string) error { return errMine }, FailureRest: 400 * ms,
 			Defaults: allocator.AllocateOptions{MaxWait: time.Second},
 		})
-		_, err := n.AllocateHealthy(context.Background(), nil)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err := n.AllocateHealthy(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.Equal(t, time.Second, w.Now())
 	})

@@ -29,9 +29,10 @@
 //	    │ else       first in line, and one is free     │ own call
 //	    └──► waiting ──────────────────────────────► granted
 //
-// Each of them ends by Release, by a cancel, at its deadline, or by ReleaseByID. The
-// resource that it had, one that is added, and one that has rested, go to the first
-// in line in the same script. A pool without resources is waited for like any other.
+// A claim ends by Release, by a cancel, at its deadline, or by [Operator.Release]. The
+// resource that the claim had goes to the first in line in the same script, and so does
+// a resource that is added or has rested. A pool without resources is waited for like any
+// other.
 //
 // A waiting claim has a place, which comes from its ticket and never moves, and
 // apart from it a liveness deadline: Config.Lease, the wait lease, counted from
@@ -71,6 +72,21 @@
 // room. A pool that is Shared hands resources out in turn and keeps them from nobody:
 // its allocations have no lease.
 //
+// # Options and defaults
+//
+// [AllocateOptions] say how one allocation goes. Where a call says nothing, which is a
+// zero field or nil options, PoolConfig.Defaults count; where these say nothing,
+// Config.Defaults; and then what the field's comment names. Meta and Attrs of a call
+// replace those of the defaults. berth.Forever is a MaxWait or a MaxHold without bound.
+// A call with NoDefaults goes by its own fields alone: only so can it say Priority 0, no
+// Bind, or that it renews where the defaults have NoRenew.
+//
+// # Operators
+//
+// [Client.Operator] has what a user of a pool does not need: it counts and lists pools,
+// resources, bindings, holders and waiters, inspects a pool, sweeps, and ends holds by
+// force. It takes the name of a pool, and opens no values.
+//
 // # Rests
 //
 // A resource rests after every hold by a process whose PoolConfig has a Cooldown,
@@ -86,6 +102,21 @@
 // which is bound to it from then on, for BindFor. A binding is soft: it keeps the
 // resource from nobody, and no claim waits for one that is leased while another is
 // free.
+//
+// # Names and text of strangers
+//
+// The name of a pool is UTF-8 text of 1 to 512 bytes without braces, control characters
+// and characters that cannot be seen; keyspace.CheckName is the rule. The key of a
+// resource is any bytes, 1 to 1024, and the name of a binding any bytes, 1 to 512.
+// An owner, a label and a reason are any bytes, up to 512; Meta is up to 16 KiB.
+//
+// Where such a text comes from outside, a tenant or an id of a request, check its length
+// first, and a pool's name with keyspace.CheckName: Berth refuses what is too long, it
+// does not cut it. Put a prefix of your own before a stranger's name, or hash it, so that
+// strangers meet no pools but theirs; a name that a stranger may choose freely is also
+// an unbounded number of pools. Do not make a name, a resource or a binding the label of
+// a metric, for the same reason. Text that the caller stored comes back as it was: escape
+// it before it goes to a terminal or a page.
 //
 // # Values
 //
@@ -152,7 +183,7 @@
 //   - A flush takes the resources too, with their rests and bindings. A Source brings the
 //     resources back: a process that waits or allocates has it asked where the pool is
 //     empty. Without one, somebody has to Add them again; who waits goes on waiting.
-//   - After ReleaseByID two may use the resource until the old holder has heard of it.
+//   - After Operator.Release two may use the resource until the old holder has heard of it.
 //   - Lowering MaxSharers ends no hold.
 //   - A pool that is Shared promises turns, nothing else.
 //
@@ -169,17 +200,17 @@
 // Add, Remove and Replace go in steps of up to 200 resources. Each step is whole by
 // itself; one that fails leaves those before it done, and the call may be made again.
 // Of several Replaces at once the newest decides, and the others return
-// [ErrSuperseded].
+// [berth.ErrSuperseded].
 //
 // # Errors
 //
-// What a call returns is matched with errors.Is, against the sentinels that this
-// package shares with package berth: [ErrNotAcquired] for a claim that did not
-// get a resource, with [ErrBusy] where others were in the way; [ErrNotHeld] for a
-// hold that has ended, as [ErrLost] or [ErrExpired]; [ErrInvalidConfig] for a
-// value that was refused. Two are its own: [ErrAbsent] for a resource that is not in
-// the pool, and ErrSuperseded. The reason and the counts are in *berth.AcquireError,
-// the field in *berth.ConfigError.
+// Match what a call returns with errors.Is, against the errors of package berth:
+// [berth.ErrNotAcquired] for a claim that did not get a resource, with [berth.ErrBusy]
+// where others were in the way; [berth.ErrNotHeld] for a hold that has ended, as
+// [berth.ErrLost] or [berth.ErrExpired]; [berth.ErrAbsent] for a resource that is not in
+// the pool; [berth.ErrSuperseded] for a Replace that a newer one has overtaken;
+// [berth.ErrInvalidConfig] for a value that was refused. The reason and the counts are
+// in *berth.AcquireError, the field is in *berth.ConfigError.
 //
 // docs/semantics.md has all of this in full, with what happens in every failure.
 package allocator
