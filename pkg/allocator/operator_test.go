@@ -24,20 +24,20 @@ func TestAClientHasOneOperator(t *testing.T) {
 	})
 }
 
-// held are two nodes that hold three resources of a pool and one of another, and two claims
+// scene is two nodes that hold three resources of a pool and one of another, and two claims
 // that wait for the first pool.
-type held struct {
+type scene struct {
 	n, m                *node
 	mine, hers, another *allocator.Allocation[string] // n's for "x", m's for "x", m's
 	elsewhere           *allocator.Allocation[string] // n's for "x", of the pool "other"
 	first, second       *wait                         // n's for "x", m's
 }
 
-func (w *world) held() held {
+func (w *world) scene() scene {
 	w.T.Helper()
 	ctx, x := context.Background(), berth.WithOwner(context.Background(), "x")
 	w.add("a", "b", "c")
-	h := held{n: w.node(), m: w.node()}
+	h := scene{n: w.node(), m: w.node()}
 	take := func(ctx context.Context, p *allocator.Pool[string]) *allocator.Allocation[string] {
 		a, err := p.TryAllocate(ctx, nil)
 		require.NoError(w.T, err)
@@ -55,20 +55,20 @@ func (w *world) held() held {
 func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 	type ends struct{ mine, hers, another, elsewhere, first bool } // the second is never meant
 	for name, c := range map[string]struct {
-		target func(h held) berth.Target
+		target func(h scene) berth.Target
 		ends   ends
 		got    int // how many of those who wait are granted
 	}{
 		"a hold": {
-			func(h held) berth.Target { return berth.Target{Name: proxies, Claim: h.hers.ID()} }, ends{hers: true}, 1,
+			func(h scene) berth.Target { return berth.Target{Name: proxies, Claim: h.hers.ID()} }, ends{hers: true}, 1,
 		},
 		"a hold of an owner on a node": {
-			func(h held) berth.Target {
+			func(h scene) berth.Target {
 				return berth.Target{Name: proxies, Claim: h.hers.ID(), Owner: "x", Node: h.m.client.Node()}
 			}, ends{hers: true}, 1,
 		},
 		"a wait": {
-			func(h held) berth.Target {
+			func(h scene) berth.Target {
 				for waiter := range h.n.ops().Waiters(context.Background(), proxies) {
 					return berth.Target{Name: proxies, Claim: waiter.ID}
 				}
@@ -76,37 +76,37 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 			}, ends{first: true}, 0,
 		},
 		"an owner's": {
-			func(held) berth.Target { return berth.Target{Name: proxies, Owner: "x"} }, ends{mine: true, hers: true, first: true}, 1,
+			func(scene) berth.Target { return berth.Target{Name: proxies, Owner: "x"} }, ends{mine: true, hers: true, first: true}, 1,
 		},
 		"an owner's of all pools": {
-			func(held) berth.Target { return berth.Target{Owner: "x"} },
+			func(scene) berth.Target { return berth.Target{Owner: "x"} },
 			ends{mine: true, hers: true, elsewhere: true, first: true}, 1,
 		},
 		"the hold of a claim that is its own owner": {
-			func(h held) berth.Target { return berth.Target{Owner: h.another.ID()} }, ends{another: true}, 1,
+			func(h scene) berth.Target { return berth.Target{Owner: h.another.ID()} }, ends{another: true}, 1,
 		},
 		"a node's": {
-			func(h held) berth.Target { return berth.Target{Name: proxies, Node: h.n.client.Node()} },
+			func(h scene) berth.Target { return berth.Target{Name: proxies, Node: h.n.client.Node()} },
 			ends{mine: true, first: true}, 1,
 		},
 		"a node's of all pools": {
-			func(h held) berth.Target { return berth.Target{Node: h.n.client.Node()} },
+			func(h scene) berth.Target { return berth.Target{Node: h.n.client.Node()} },
 			ends{mine: true, elsewhere: true, first: true}, 1,
 		},
 		"an owner's on a node": {
-			func(h held) berth.Target { return berth.Target{Owner: "x", Node: h.m.client.Node()} }, ends{hers: true}, 1,
+			func(h scene) berth.Target { return berth.Target{Owner: "x", Node: h.m.client.Node()} }, ends{hers: true}, 1,
 		},
 		"what is held of a pool": {
-			func(held) berth.Target { return berth.Target{Name: proxies} }, ends{mine: true, hers: true, another: true}, 2,
+			func(scene) berth.Target { return berth.Target{Name: proxies} }, ends{mine: true, hers: true, another: true}, 2,
 		},
 		"all that is held": {
-			func(held) berth.Target { return berth.Target{All: true} },
+			func(scene) berth.Target { return berth.Target{All: true} },
 			ends{mine: true, hers: true, another: true, elsewhere: true}, 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				h, op := w.held(), w.node()
+				h, op := w.scene(), w.node()
 				target := c.target(h)
 				ended, err := op.ops().Release(context.Background(), target)
 				require.NoError(t, err)
