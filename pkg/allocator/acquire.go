@@ -15,16 +15,16 @@ import (
 
 // Allocate waits in line until a resource is granted, ctx ends or MaxWait has
 // passed. Claims of one priority are granted strictly in the order in which the
-// server saw them first. A pool without resources is waited for as well. Then it
-// opens the value, unless this process has.
+// server saw them first. Allocate waits for a pool without resources too. After the
+// grant Allocate opens the value, unless this process has it open already.
 //
-// It returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
-// did not get a resource; one that the end of ctx caused also matches ctx.Err()
-// and context.Cause(ctx), and returns at once: what is left of the claim on the
-// server is removed in the background. Where Open failed, it matches Open's error;
-// where ctx ended while Open ran, Open goes on in the background, and the resource is
-// given back when it has returned.
-// It returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed
+// Allocate returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
+// did not get a resource. Where the end of ctx was the reason, the error also matches
+// ctx.Err() and context.Cause(ctx), and Allocate returns at once: what is left of the
+// claim on the server is removed in the background. Where Open failed, the error matches
+// Open's error. Where ctx ended while Open ran, Open goes on in the background, and the
+// resource is given back when Open has returned.
+// Allocate returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed
 // client.
 func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, true)
@@ -35,12 +35,12 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 }
 
 // TryAllocate takes a resource if one is free and nobody waits for it, and never
-// waits in line itself. Where the pool has no resources and a Source, it waits until the
-// Source has answered, within ctx and MaxWait: for the refresh that is under way in this
-// process, or for one that it begins, whosever turn it is, at most once a second; many
-// who try at once share it. Then it tries once more. The reason in the
-// *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead
-// where no resource is free; else as Allocate.
+// waits in line itself. Where the pool has a Source and no resources, TryAllocate waits
+// until the Source has answered, within ctx and the call's MaxWait, and then tries once
+// more. It joins the refresh that is under way in this process, or begins one, at most
+// once a second, whichever node's turn it is. Where no resource is free, the reason in the
+// *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead. All
+// other errors are those of Allocate.
 func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, false)
 	if err != nil {
@@ -49,11 +49,11 @@ func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allo
 	return p.allocate(ctx, o, false, 0)
 }
 
-// AllocateHealthy is Allocate that asks Healthy before it returns: a resource that is
-// not healthy is given back, to rest for FailureRest, and a new claim waits at the end of
-// the line. MaxWait bounds all waits together; an Open or a Healthy under way ends by
-// OpenTimeout. Its errors are those of Allocate; where nothing is healthy it goes on
-// until MaxWait or ctx ends it.
+// AllocateHealthy allocates, and asks Healthy before it returns. A resource that is not
+// healthy is given back and rests for FailureRest; then a new claim waits at the end of
+// the line. MaxWait bounds all waits together. An Open or a Healthy that runs when
+// MaxWait passes goes on until OpenTimeout at the most. The errors are those of Allocate.
+// Where nothing is healthy, AllocateHealthy goes on until MaxWait or ctx ends it.
 func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, true)
 	if err != nil {
@@ -121,10 +121,10 @@ func (p *Pool[T]) fill(ctx context.Context, patience time.Duration) bool {
 // Do allocates, runs f under the hold and gives the resource back, also when f
 // panics. The context of f carries the owner; it ends with ctx or with the hold,
 // whichever comes first. The allocation is only valid within f. Do returns
-// Allocate's error if f did not run; else f's error, joined with the *berth.EndError of
-// the hold if that ended before f did, and not by f's own Release or Detach. That error
-// matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended. A
-// nil f is refused with berth.ErrInvalidConfig.
+// Allocate's error if f did not run; else f's error. If the hold ended before f did, and
+// not by f's own Release or Detach, the *berth.EndError of the hold is joined to it. The
+// result matches context.Canceled and context.DeadlineExceeded only if ctx itself has
+// ended. A nil f is refused with berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -148,9 +148,9 @@ func (p *Pool[T]) TryDo(ctx context.Context, opts *AllocateOptions, f func(conte
 	return a.do(ctx, f)
 }
 
-// Fence is the fence of the allocation from this pool that ctx was made under: the
-// context of Do, or one of an allocation. It is 0 where there is none, which whatever
-// refuses smaller fences refuses too.
+// Fence returns the fence of the allocation from this pool under which ctx was made: ctx
+// is the context of Do, or one of an allocation. Fence returns 0 for any other ctx; every
+// check of fences refuses 0.
 func (p *Pool[T]) Fence(ctx context.Context) int64 {
 	hold := p.core.client.node.Engine.Held(ctx, p.core.name)
 	if hold == nil {
@@ -160,11 +160,11 @@ func (p *Pool[T]) Fence(ctx context.Context) int64 {
 }
 
 // Resume takes up a hold of this pool that was detached, in this or another process,
-// and opens its value. It is renewed again if it was before. It returns
-// berth.ErrNotHeld if the hold has ended, berth.ErrReleased if another node has
-// resumed or released it, berth.ErrInvalidConfig for a token of another kind,
-// namespace or pool, or for a hold that is not detached; Open's error, and then the
-// resource was given back.
+// and opens its value. A hold that renewed before it was detached renews again. Resume
+// returns berth.ErrNotHeld if the hold has ended; berth.ErrReleased if another node has
+// resumed or released it; berth.ErrInvalidConfig for a token of another kind, namespace
+// or pool, and for a hold that is not detached; or Open's error, and then the resource
+// has been given back.
 func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T], error) {
 	if token.Name != p.core.name {
 		return nil, berth.Invalid("token.Name", "%q is not this pool's, %q", token.Name, p.core.name)

@@ -36,9 +36,9 @@ type Config struct {
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
-	// CleanupTimeout is for after ctx has ended: Release and Close wait for so long
-	// more, and a claim whose caller has left is removed within it, in the background.
-	// A caller who waits is bounded by ctx and Retry alone. Default 2 s.
+	// CleanupTimeout bounds what goes on after the caller's ctx has ended: Release and
+	// Close wait for so long more, and a claim whose caller has left is removed in the
+	// background within that time. Default 2 s.
 	CleanupTimeout time.Duration
 	// Retry bounds how calls are repeated that the server did not answer or
 	// did not run; a wait is not bounded by it. Default: see berth.Retry.
@@ -123,7 +123,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 func (c *Client) Node() string { return c.node.ID }
 
 // Operator returns the calls for operators, which do not ask who holds a resource. It
-// is always the same one, and no I/O.
+// returns the same Operator each time, and does no I/O.
 func (c *Client) Operator() *Operator { return &c.operator }
 
 // member is a pool of a client. Only stop waits.
@@ -181,13 +181,13 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	})
 }
 
-// Close is for when nothing uses the resources any more: it does not wait for those
-// who do, whose contexts it ends. It ends all waits with berth.ErrClosed, gives back what is held and not
-// detached, closes the values of all pools, and returns when nothing of the client
-// runs any more, or with ctx's error: Config.CleanupTimeout after ctx has ended. Its
-// other errors are of holds that could not be given back within what Config.Retry
-// allows for all of them together; they end with their lease. It does not close the
-// rueidis client.
+// Close ends the client. Call it when nothing uses the resources any more: Close ends the
+// contexts of those who still do, and does not wait for them. Close ends all waits with
+// berth.ErrClosed, gives back what is held and not detached, and closes the values of all
+// pools. It returns when nothing of the client runs any more, or with ctx's error when
+// Config.CleanupTimeout has passed since ctx ended. Its other errors are of holds that
+// could not be given back within what Config.Retry allows for all of them together; these
+// holds end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	first, pools := !c.closed, c.pools

@@ -13,9 +13,9 @@ import (
 )
 
 // Allocation is what Allocate grants: a resource and its value. It is safe for
-// concurrent use. One that is neither released nor lost is renewed until the client
-// is closed. In a pool that is Shared it has no lease, and ends with Release or the
-// client.
+// concurrent use. An allocation that is neither released nor lost is renewed until the
+// client is closed. In a pool that is Shared an allocation has no lease, and ends with
+// Release or with the client.
 type Allocation[T any] struct {
 	pool *Pool[T]
 	hold *engine.Hold
@@ -107,11 +107,11 @@ func (a *Allocation[T]) Err() error { return a.hold.Err() }
 // the local deadline: berth.Forever for no end, 0 once it has ended.
 func (a *Allocation[T]) Left() time.Duration { return a.hold.Left() }
 
-// Rest has the resource rest for d, rounded up to the millisecond, when this hold
-// is ended by Release, Swap or Do while it lives, if that is longer than the pool's Cooldown;
-// berth.Forever is until somebody ends it by Pool.Rest. The last call counts, 0 takes
-// it back. It sends nothing. Of the reason, 512 bytes are kept. It returns
-// berth.ErrInvalidConfig for a negative d, and then what was asked for before stays.
+// Rest has the resource rest for d, rounded up to the millisecond, once Release, Swap or
+// Do ends this hold while it lives. The longer one of d and the pool's Cooldown counts;
+// berth.Forever lasts until somebody ends the rest by Pool.Rest. The last call of Rest
+// counts, and 0 takes it back. Rest sends nothing. Of the reason, 512 bytes are kept.
+// Rest returns berth.ErrInvalidConfig for a negative d; what was asked for before stays.
 func (a *Allocation[T]) Rest(d time.Duration, reason string) error {
 	if d < 0 {
 		return berth.Invalid("d", "%s is negative", d)

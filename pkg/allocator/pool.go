@@ -45,16 +45,16 @@ func (p Policy) letter() string { return p.String()[:1] }
 const maxSharers = 100
 
 // PoolConfig are the settings of one pool in this process. T is what the
-// process makes of a resource: a connection, a client, or the key itself. What is
-// said here is for the claims and the resources of this process, and is stored with
-// them; other processes may say otherwise.
+// process makes of a resource: a connection, a client, or the key itself. These settings
+// are for the claims and the resources of this process, and are stored with them; other
+// processes may have others.
 type PoolConfig[T any] struct {
-	// Open makes the value of a resource, once per resource and process, when
-	// it is first allocated. Its ctx ends with the hold and after OpenTimeout. If it fails, the
-	// resource is given back with a rest of FailureRest, and the allocating call
-	// returns the error; if it panics, the call panics so. Where several
-	// may hold a resource at once, they share the value. Default nil: T must be
-	// string, and the value is the key.
+	// Open makes the value of a resource, once per resource and process, when the
+	// resource is first allocated. Its ctx ends with the hold, and after OpenTimeout. If
+	// Open fails, the resource is given back and rests for FailureRest, and the
+	// allocating call returns Open's error; if Open panics, the call panics with the same
+	// value. Where several may hold a resource at once, they share the value. Default
+	// nil: T must be string, and the value is the key.
 	Open func(ctx context.Context, resource string) (T, error)
 	// OpenTimeout bounds one Open, and one Healthy: what has not returned by then,
 	// and heeds its ctx, has failed. Open's ctx carries the caller's values and not
@@ -172,9 +172,9 @@ type Pool[T any] struct {
 
 // NewPool returns the pool of a name. Same name, same pool, in every process. It
 // does no I/O; if there is a Source, it is asked in the background from now on, until
-// the client closes. A client has one Pool of a name: a second one is refused, as it
-// would open what the first has open. Its errors are *berth.ConfigError and
-// berth.ErrClosed.
+// the client closes. A client has one Pool of a name: a second one is refused, because it
+// would open what the first has open. Its errors are *berth.ConfigError, which names a
+// field of the defaults as "Defaults.Lease", and berth.ErrClosed.
 func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], error) {
 	if client == nil {
 		return nil, berth.Invalid("client", "a client is needed")
