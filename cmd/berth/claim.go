@@ -145,12 +145,16 @@ func (o *runOptions) locks(conn *connection, label string, notes *notes) (*spot,
 			})
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			info, err := viewer.Info(ctx, o.lock)
-			if err != nil || !info.Held() {
-				return fmt.Sprintf("free by now, waiting %d", info.Waiting), err
+			stats, err := viewer.Operator().Stats(ctx, o.lock)
+			if err != nil {
+				return "", err
 			}
-			outer := info.Entries[0]
-			return fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), human(outer.Held), info.Waiting), nil
+			lock, err := withEntries(ctx, viewer, stats)
+			if err != nil || !lock.Held() {
+				return fmt.Sprintf("free by now, waiting %d", lock.Waiting), err
+			}
+			outer := lock.Entries[0]
+			return fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), human(outer.Held), lock.Waiting), nil
 		},
 	}, nil
 }

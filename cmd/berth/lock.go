@@ -66,7 +66,7 @@ func (a *app) lockQueueCommand() *cobra.Command {
 		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
 unless one comes that draws a place ahead of them.`,
 	}, func(ctx context.Context, locks *qlock.Client, name string) error {
-		waiters, err := collect(locks.Queue(ctx, name))
+		waiters, err := collect(locks.Operator().Waiters(ctx, name))
 		return listed(err, len(waiters), func() error { return a.printQueue(name, waiters) })
 	})
 }
@@ -149,10 +149,38 @@ func checkBy(by time.Duration, given bool) error {
 
 // lockedNow returns the locks that are held, by name. What a part of a cluster
 // answered is returned with the error of the others.
-func lockedNow(ctx context.Context, locks *qlock.Client) ([]qlock.LockInfo, error) {
-	all, err := collect(locks.Locks(ctx))
-	slices.SortFunc(all, func(a, b qlock.LockInfo) int { return strings.Compare(a.Name, b.Name) })
-	return all, err
+func lockedNow(ctx context.Context, locks *qlock.Client) ([]lockState, error) {
+	var errs []error
+	var all []lockState
+	for stats, err := range locks.Operator().All(ctx) {
+		lock := lockState{Stats: stats}
+		if err == nil && stats.Held() {
+			lock, err = withEntries(ctx, locks, stats)
+		}
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case lock.Held():
+			all = append(all, lock)
+		}
+	}
+	slices.SortFunc(all, func(a, b lockState) int { return strings.Compare(a.Name, b.Name) })
+	return all, errors.Join(errs...)
+}
+
+// lockState is a lock with its entries, the outermost first.
+type lockState struct {
+	qlock.Stats
+	Entries []berth.Holder
+}
+
+// withEntries reads the entries of a lock. One that was released meanwhile is free.
+func withEntries(ctx context.Context, locks *qlock.Client, stats qlock.Stats) (lockState, error) {
+	entries, err := collect(locks.Operator().Holders(ctx, stats.Name))
+	if len(entries) == 0 {
+		stats = qlock.Stats{Name: stats.Name, Waiting: stats.Waiting}
+	}
+	return lockState{stats, entries}, err
 }
 
 // lockNames returns the names of the locks that are held which begin with a
@@ -171,11 +199,15 @@ func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err
 }
 
 func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) error {
-	info, err := locks.Info(ctx, name)
+	stats, err := locks.Operator().Stats(ctx, name)
 	if err != nil {
 		return err
 	}
-	waiters, failed := collect(locks.Queue(ctx, name))
+	info, err := withEntries(ctx, locks, stats)
+	if err != nil {
+		return err
+	}
+	waiters, failed := collect(locks.Operator().Waiters(ctx, name))
 	free := !info.Held() && len(waiters) == 0
 	if !free || a.json {
 		err = listed(failed, len(info.Entries)+len(waiters), func() error { return a.printLock(info, waiters) })
@@ -215,7 +247,8 @@ func (a *app) forced(ctx context.Context, name string, kind observe.Kind, call f
 
 func (a *app) lockRelease(ctx context.Context, name string) error {
 	e, err := a.forced(ctx, name, observe.ForceReleased, func(ctx context.Context, locks *qlock.Client) error {
-		return locks.ForceRelease(ctx, name)
+		_, err := locks.Operator().Release(ctx, berth.Target{Name: name})
+		return err
 	})
 	if err != nil {
 		return err
@@ -225,7 +258,7 @@ func (a *app) lockRelease(ctx context.Context, name string) error {
 
 func (a *app) lockExtend(ctx context.Context, name string, by time.Duration) error {
 	e, err := a.forced(ctx, name, observe.Extended, func(ctx context.Context, locks *qlock.Client) error {
-		return locks.ForceExtend(ctx, name, by)
+		return locks.Operator().Extend(ctx, name, by)
 	})
 	if err != nil {
 		return err

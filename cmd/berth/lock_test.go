@@ -32,8 +32,8 @@ func lockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
 	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
 		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the client
 		require.Eventually(t, func() bool {
-			info, err := locks.Info(ctx, "gpu")
-			return err == nil && info.Waiting == i+1
+			stats, err := locks.Operator().Stats(ctx, "gpu")
+			return err == nil && stats.Waiting == i+1
 		}, patience, 10*time.Millisecond)
 	}
 	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})

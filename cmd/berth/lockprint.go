@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // The JSON documents of locks, by the rules of those of semaphores.
@@ -62,7 +61,7 @@ type (
 	}
 )
 
-func (a *app) printLocks(all []qlock.LockInfo) error {
+func (a *app) printLocks(all []lockState) error {
 	if a.json {
 		document := locksDocument{Namespace: a.namespace, Locks: []lockDocument{}}
 		for _, i := range all {
@@ -88,7 +87,7 @@ func (a *app) printLocks(all []qlock.LockInfo) error {
 	return table(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows)
 }
 
-func (a *app) printLock(i qlock.LockInfo, waiters []berth.Waiter) error {
+func (a *app) printLock(i lockState, waiters []berth.Waiter) error {
 	if a.json {
 		return printJSON(a.out, showLockDocument{
 			Namespace: a.namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: millis(i.Left),

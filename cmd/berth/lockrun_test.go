@@ -12,27 +12,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // queueLength is how many claims wait for the lock gpu.
 func queueLength(t *testing.T, locks *qlock.Client) int {
 	t.Helper()
-	info, err := locks.Info(context.Background(), "gpu")
+	stats, err := locks.Operator().Stats(context.Background(), "gpu")
 	require.NoError(t, err)
-	return info.Waiting
+	return stats.Waiting
+}
+
+// lockHolder is the one entry of the lock gpu.
+func lockHolder(t *testing.T, s *embedded.Server) berth.Holder {
+	t.Helper()
+	holders, err := collect(locksOf(t, s, qlock.Config{}).Operator().Holders(context.Background(), "gpu"))
+	require.NoError(t, err)
+	require.Len(t, holders, 1)
+	return holders[0]
 }
 
 func TestTheCommandUnderALockFindsItsHoldInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := beginWith(t, s.URL(), lockArgs("polite"))
-	info, err := locksOf(t, s, qlock.Config{}).Info(context.Background(), "gpu")
-	require.NoError(t, err)
-	require.Len(t, info.Entries, 1)
-	holder := info.Entries[0]
+	holder := lockHolder(t, s)
 	require.Equal(t, holder.ID, r.claim)
-	require.Equal(t, strconv.FormatInt(info.Fence, 10), r.fence)
+	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
 	require.Equal(t, 5*time.Second, holder.Lease)
 	require.False(t, holder.NoRenew)
 	require.True(t, strings.HasSuffix(holder.Label, "/berth.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
@@ -47,9 +55,7 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := beginWith(t, s.URL(), lockArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--access", "random"))
-	info, err := locksOf(t, s, qlock.Config{}).Info(context.Background(), "gpu")
-	require.NoError(t, err)
-	holder := info.Entries[0]
+	holder := lockHolder(t, s)
 	require.Equal(t, time.Hour, holder.Lease)
 	require.Equal(t, 2*time.Hour, holder.MaxHold)
 	require.True(t, holder.NoRenew)
@@ -61,7 +67,7 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	require.NoError(t, next.Start())
 	locks := locksOf(t, s, qlock.Config{})
 	require.Eventually(t, func() bool { return queueLength(t, locks) == 1 }, patience, 10*time.Millisecond)
-	for waiter, err := range locks.Queue(context.Background(), "gpu") {
+	for waiter, err := range locks.Operator().Waiters(context.Background(), "gpu") {
 		require.NoError(t, err)
 		require.Equal(t, 7, waiter.Priority)
 	}

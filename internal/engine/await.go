@@ -10,8 +10,8 @@ import (
 // await waits until the claim is granted, and returns nil then: the caller has the handle.
 func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 	var turn <-chan time.Time
-	if c.QueueTTL > 0 {
-		ticker := time.NewTicker(c.QueueTTL)
+	if c.RequeueEvery > 0 {
+		ticker := time.NewTicker(c.RequeueEvery)
 		defer ticker.Stop()
 		turn = ticker.C
 	}

@@ -29,9 +29,9 @@ type Claim struct {
 	Request any
 	// Attempts ends the wait with ReasonAttempts, 0 for never.
 	Attempts time.Duration
-	// QueueTTL sends a claim that waits to the end of the line once each such
+	// RequeueEvery sends a claim that waits to the end of the line once each such
 	// period, 0 for never.
-	QueueTTL time.Duration
+	RequeueEvery time.Duration
 	// Extends is by how much the claim extends what its owner holds already, if
 	// it does; 0 for a claim that would not.
 	Extends time.Duration

@@ -28,7 +28,7 @@ type Scripts interface {
 	// Restore puts waiting claims of one name back where they stood. It makes
 	// one attempt.
 	Restore(ctx context.Context, name string, claims []*Claim) (Round, error)
-	// Requeue sends a waiting claim with a QueueTTL to the end of the line. It makes one
+	// Requeue sends a waiting claim with a RequeueEvery to the end of the line. It makes one
 	// attempt. ok is false for a claim that does not wait there any more.
 	Requeue(ctx context.Context, c *Claim) (answer Answer, ok bool, err error)
 	// Load sends the script that Beat runs to every node of the server, so that no

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -34,8 +33,8 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Loc
 
 // TryLock takes the lock if nobody holds it and nobody waits for it, and never
 // waits in line itself. The reason in the *berth.AcquireError is ReasonHeld or
-// ReasonQueuedAhead where it is not; else as Lock. MaxWait, MaxAttempts and
-// QueueTTL are refused.
+// ReasonQueuedAhead where it is not; else as Lock. MaxWait, Attempts
+// and RequeueEvery are refused in opts, and do not count in Config.Defaults.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
 	r, err := c.request(ctx, opts, false, name)
 	if err != nil {
@@ -126,41 +125,30 @@ type ask struct {
 
 // request checks the arguments of a call for locks of these names.
 func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, names ...string) (r request, err error) {
-	if opts == nil {
-		opts = &LockOptions{}
-	}
 	for _, name := range names {
 		if err := keyspace.CheckName(name); err != nil {
 			return r, err
 		}
 	}
-	if opts.MaxAttempts == 0 && (opts.RetryDelay != 0 || opts.RetryJitter != 0) {
-		return r, berth.Invalid("RetryDelay", "it stands between attempts, and MaxAttempts is 0")
-	}
-	r = request{LockOptions: opts.withDefaults(&c.cfg), c: c, owner: berth.Owner(ctx), wait: wait}
-	if err := r.validate(); err != nil {
+	r = request{c: c, owner: berth.Owner(ctx), wait: wait}
+	if r.LockOptions, err = c.options(opts, wait); err != nil {
 		return r, err
 	}
-	if !wait {
-		if err := r.validateTry(); err != nil {
-			return r, err
-		}
-	}
 	_, ends := ctx.Deadline()
-	r.endless = !ends && r.MaxWait == 0 && r.MaxAttempts == 0
-	r.start, r.bound = c.clock.Now(), r.attempts()
+	r.endless = !ends && r.MaxWait == 0 && r.Attempts.Max == 0
+	r.start, r.bound = c.clock.Now(), r.Attempts.bound()
 	return r, settings.Text("owner", r.owner)
 }
 
 // claim makes the claim for one of the names.
 func (r *request) claim(n *node, name string) *engine.Claim {
-	q := &ask{access: r.Access, conflict: r.Conflict, endless: r.endless, single: r.MaxAttempts == 1}
+	q := &ask{access: r.Access, conflict: r.Conflict, endless: r.endless, single: r.Attempts.Max == 1}
 	if r.Access == Random {
 		q.draw = rand.Uint32()
 	}
 	return &engine.Claim{
 		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && !q.single, Capacity: 1, Attrs: r.Attrs,
-		QueueTTL: r.QueueTTL, Extends: r.extends(), Request: q,
+		RequeueEvery: r.RequeueEvery, Extends: r.extends(), Request: q,
 		Record: engine.Record{
 			Weight: 1, Wait: r.c.cfg.Lease, Lease: r.Lease, MaxHold: r.MaxHold,
 			NoRenew: r.NoRenew || r.Lease == berth.Forever, Phase: 'w', Priority: r.Priority,
@@ -265,11 +253,12 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.c.cfg.CallTimeout)
 	defer cancel()
 	// Nothing is lost where this fails: the error is the caller's either way.
-	if info, err := r.c.Info(ctx, name); err == nil {
-		// Its own claim may not have been removed yet.
-		refusal.Holders = slices.DeleteFunc(info.Entries, func(h berth.Holder) bool { return h.ID == refusal.Claim })
+	for h, err := range r.c.operator.Holders(ctx, name) {
+		if err == nil && h.ID != refusal.Claim { // its own may not have been removed yet
+			refusal.Holders = append(refusal.Holders, h)
+		}
 	}
-	for w, err := range r.c.Queue(ctx, name) {
+	for w, err := range r.c.operator.Waiters(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {
 			break
 		}

@@ -146,7 +146,7 @@ func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
-		opts := &qlock.LockOptions{MaxWait: 1234567 * time.Microsecond, MaxAttempts: 8, RetryJitter: -1} // 1.4 s
+		opts := &qlock.LockOptions{MaxWait: 1234567 * time.Microsecond, Attempts: qlock.Attempts{Max: 8, Jitter: -1}} // 1.4 s
 		err := b.queue(opts).Refused(1234567*time.Microsecond, berth.ReasonTimedOut)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
@@ -166,10 +166,10 @@ func TestAttemptsBoundTheWaitExactlyAndNothingPolls(t *testing.T) {
 		opts     qlock.LockOptions
 		from, to time.Duration
 	}{
-		"without jitter":          {qlock.LockOptions{MaxAttempts: 5, RetryDelay: 300 * ms, RetryJitter: -1}, 1200 * ms, 1200 * ms},
-		"with the default pause":  {qlock.LockOptions{MaxAttempts: 11, RetryJitter: -1}, 2 * time.Second, 2 * time.Second},
-		"with the default jitter": {qlock.LockOptions{MaxAttempts: 41}, 8 * time.Second, 9 * time.Second},
-		"before MaxWait":          {qlock.LockOptions{MaxAttempts: 2, RetryJitter: -1, MaxWait: 201 * ms}, 200 * ms, 200 * ms},
+		"without jitter":          {qlock.LockOptions{Attempts: qlock.Attempts{Max: 5, Delay: 300 * ms, Jitter: -1}}, 1200 * ms, 1200 * ms},
+		"with the default pause":  {qlock.LockOptions{Attempts: qlock.Attempts{Max: 11, Jitter: -1}}, 2 * time.Second, 2 * time.Second},
+		"with the default jitter": {qlock.LockOptions{Attempts: qlock.Attempts{Max: 41}}, 8 * time.Second, 9 * time.Second},
+		"before MaxWait":          {qlock.LockOptions{Attempts: qlock.Attempts{Max: 2, Jitter: -1}, MaxWait: 201 * ms}, 200 * ms, 200 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -199,7 +199,7 @@ func TestASingleAttemptNeverWaits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		b.connect()
-		once := &qlock.LockOptions{MaxAttempts: 1, MaxWait: time.Hour, RetryDelay: time.Hour}
+		once := &qlock.LockOptions{Attempts: qlock.Attempts{Max: 1, Delay: time.Hour}, MaxWait: time.Hour}
 		start := w.Now()
 		held := a.take(once)
 		before := w.Dump()
@@ -219,7 +219,7 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		a, b := w.node(qlock.Config{Label: "holder"}), w.node(qlock.Config{Label: "waiter"})
-		detailed := w.node(qlock.Config{DetailedErrors: true})
+		detailed := w.node(qlock.Config{Defaults: qlock.LockOptions{DetailedErrors: true}})
 		held := a.takeFor("me", &qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
 		for range 12 {
 			b.queue(nil)
@@ -238,8 +238,8 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 		for name, err := range map[string]error{
 			"try, by the config":        try(detailed, nil),
 			"try, by the option":        try(b, &qlock.LockOptions{DetailedErrors: true}),
-			"a single attempt":          in(detailed, &qlock.LockOptions{MaxAttempts: 1}),
-			"attempts":                  in(detailed, &qlock.LockOptions{MaxAttempts: 2, RetryDelay: ms, RetryJitter: -1}),
+			"a single attempt":          in(detailed, &qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}),
+			"attempts":                  in(detailed, &qlock.LockOptions{Attempts: qlock.Attempts{Max: 2, Delay: ms, Jitter: -1}}),
 			"timed out":                 in(b, &qlock.LockOptions{MaxWait: ms, DetailedErrors: true}),
 			"deadlock":                  reenter(detailed, "me", qlock.FailDeadlock),
 			"the option turned not off": try(detailed, &qlock.LockOptions{DetailedErrors: false}),
@@ -280,7 +280,7 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 
 func TestDetailsThatCannotBeReadDoNotHideTheError(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node(qlock.Config{DetailedErrors: true})
+		a, b := w.node(), w.node(qlock.Config{Defaults: qlock.LockOptions{DetailedErrors: true}})
 		a.take(nil)
 		q := b.queue(&qlock.LockOptions{MaxWait: time.Second})
 		w.Until(999 * ms)

@@ -60,7 +60,7 @@ func TestCountsOfALockThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 		_, err = b.TryLock(ctx, door, nil)
 		require.ErrorContains(t, err, "is not Berth's")
 		require.NotErrorIs(t, err, berth.ErrBusy)
-		_, err = b.Info(ctx, door)
+		_, err = b.look(ctx, door)
 		require.ErrorContains(t, err, "is not Berth's")
 		require.ErrorContains(t, l.Renew(ctx), "is not Berth's")
 		<-q.Done

@@ -156,7 +156,7 @@ func TestALockIsDetachedAndTakenUpAgainAndAgain(t *testing.T) {
 		require.ErrorIs(t, first.Err(), berth.ErrReleased)
 		require.NoError(t, first.Release(ctx), "it does nothing")
 		w.requireKept(lease, back) // as with a renewal
-		require.NoError(t, w.node().ForceRelease(ctx, door))
+		require.NoError(t, w.node().end(ctx, door))
 		_, err = b.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
 	})

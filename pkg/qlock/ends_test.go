@@ -66,12 +66,12 @@ func TestHowALockEnds(t *testing.T) {
 		},
 		"Operator.Release by name": func(w *world, n *node) *qlock.Lock {
 			l := n.take(nil)
-			require.NoError(w.T, w.node().ForceRelease(ctx, door))
+			require.NoError(w.T, w.node().end(ctx, door))
 			return l
 		},
 		"Operator.Release by node": func(w *world, n *node) *qlock.Lock {
 			l := n.take(nil)
-			_, err := w.node().ForceReleaseNode(ctx, n.Node())
+			_, err := w.node().Operator().Release(ctx, berth.Target{Node: n.Node()})
 			require.NoError(w.T, err)
 			return l
 		},

@@ -73,8 +73,8 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"attempts used up": {
 			func(w *world, n *node) {
 				w.node().take(nil)
-				<-n.queue(&qlock.LockOptions{MaxAttempts: 2}).Done
-				<-n.queue(&qlock.LockOptions{MaxAttempts: 1}).Done
+				<-n.queue(&qlock.LockOptions{Attempts: qlock.Attempts{Max: 2}}).Done
+				<-n.queue(&qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}).Done
 			},
 			[]observe.Kind{observe.Queued, observe.AttemptsUsedUp, observe.AttemptsUsedUp},
 		},
@@ -106,7 +106,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				other := w.node()
 				l := other.take(nil)
-				q := n.queue(&qlock.LockOptions{QueueTTL: time.Second})
+				q := n.queue(&qlock.LockOptions{RequeueEvery: time.Second})
 				other.queue(nil)
 				w.Advance(1500 * ms)
 				e := n.Told(observe.Requeued)[0]
@@ -132,7 +132,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"extended by force": {
 			func(w *world, n *node) {
 				l := w.node().take(&qlock.LockOptions{NoRenew: true})
-				require.NoError(w.T, n.ForceExtend(context.Background(), door, time.Second))
+				require.NoError(w.T, n.Operator().Extend(context.Background(), door, time.Second))
 				e := n.Told(observe.Extended)[0]
 				require.Equal(w.T, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
 			},
@@ -157,7 +157,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"released by another": {
 			func(w *world, n *node) {
 				l := n.take(nil)
-				require.NoError(w.T, w.node().ForceRelease(context.Background(), door))
+				require.NoError(w.T, w.node().end(context.Background(), door))
 				<-l.Done()
 			},
 			[]observe.Kind{observe.Granted, observe.ReleasedByOther},
@@ -168,7 +168,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				l := other.take(nil)
 				_, err := other.Lock(l.Context(), door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 				require.NoError(w.T, err)
-				require.NoError(w.T, n.ForceRelease(context.Background(), door))
+				require.NoError(w.T, n.end(context.Background(), door))
 				require.Equal(w.T, 2, n.Told(observe.ForceReleased)[0].Count)
 			},
 			[]observe.Kind{observe.ForceReleased},
@@ -177,7 +177,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			func(w *world, n *node) {
 				other := w.node()
 				l := other.take(nil)
-				_, err := n.ForceReleaseNode(context.Background(), other.Node())
+				_, err := n.Operator().Release(context.Background(), berth.Target{Node: other.Node()})
 				require.NoError(w.T, err)
 				e := n.Told(observe.ForceReleased)[0]
 				require.Equal(w.T, []any{l.ID(), 1}, []any{e.Claim, e.Count})
@@ -192,7 +192,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				release(w.T, other)
 				l := q.Granted(time.Second)
 				w.Until(3 * time.Second)
-				require.NoError(w.T, w.node().ForceRelease(context.Background(), door))
+				require.NoError(w.T, w.node().end(context.Background(), door))
 				<-l.Done()
 				for kind, held := range map[observe.Kind]time.Duration{observe.Granted: 0, observe.ReleasedByOther: w.Now() - time.Second} {
 					e := n.Told(kind)[0]

@@ -54,11 +54,11 @@ func ExampleLockOptions_conflict_extend() {
 		panic(err)
 	}
 	show := func(what string) {
-		info, err := locks.Info(ctx, "stock")
+		stats, err := locks.Operator().Stats(ctx, "stock")
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(what, info.Left.Round(time.Minute), "left,", len(info.Entries), "entries")
+		fmt.Println(what, stats.Left.Round(time.Minute), "left,", stats.Holders, "entries")
 	}
 	show("outer:")
 

@@ -35,8 +35,8 @@ func ExampleClient_LockAll() {
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Name, "not acquired:", refused.Reason)
 	}
-	locked, err := locks.Locked(ctx, "account:alma")
-	fmt.Println("alma is locked:", locked, err)
+	stats, err := locks.Operator().Stats(ctx, "account:alma")
+	fmt.Println("alma is locked:", stats.Held(), err)
 
 	fmt.Println(set.Release(ctx))
 	// Output:

@@ -33,8 +33,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	locked, err := locks.Locked(ctx, "invoice:42")
-	fmt.Println(lock.Name(), lock.Process(), locked, err)
+	stats, err := locks.Operator().Stats(ctx, "invoice:42")
+	fmt.Println(lock.Name(), lock.Process(), stats.Held(), err)
 
 	fmt.Println(lock.Release(ctx))
 	fmt.Println(locks.Close(ctx))

@@ -41,7 +41,7 @@ func ExampleClient_Lock_wait() {
 
 // A wait can also be bounded by attempts: here three, 500 ms apart. Nothing polls:
 // the claim stands in line for as long as the pauses between them take.
-func ExampleLockOptions_maxAttempts() {
+func ExampleLockOptions_attempts() {
 	locks, done := open(qlock.Config{})
 	defer done()
 
@@ -50,7 +50,7 @@ func ExampleLockOptions_maxAttempts() {
 		panic(err)
 	}
 	_, err := locks.Lock(ctx, "door", &qlock.LockOptions{
-		MaxAttempts: 3, RetryDelay: 500 * time.Millisecond, RetryJitter: -1,
+		Attempts: qlock.Attempts{Max: 3, Delay: 500 * time.Millisecond, Jitter: -1},
 	})
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {

@@ -41,9 +41,9 @@ func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 			w.Until(step.at)
 			require.NoError(t, step.do(), step.at)
 			w.Advance(0)
-			info, err := n.Info(ctx, door)
+			info, err := n.look(ctx, door)
 			require.NoError(t, err)
-			require.Len(t, info.Entries, step.entries, step.at)
+			require.Len(t, info.entries, step.entries, step.at)
 			require.Equal(t, step.ends, w.Now()+info.Left, "at %s", step.at)
 			if step.entries > 0 && step.at > 7*time.Second {
 				require.Equal(t, qlock.Reentry{
@@ -87,7 +87,7 @@ func TestTheConflictTableOfTheDocs(t *testing.T) {
 				enter := func(conflict qlock.Conflict, left time.Duration) {
 					inner, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict, Lease: more})
 					require.NoError(t, err)
-					info, err := n.Info(ctx, door)
+					info, err := n.look(ctx, door)
 					require.NoError(t, err)
 					require.Equal(t, left, info.Left, conflict)
 					require.NoError(t, inner.Release(ctx))
@@ -116,9 +116,9 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 	work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
 	entries := func(t *testing.T, n *node) int {
 		t.Helper()
-		info, err := n.Info(context.Background(), door)
+		info, err := n.look(context.Background(), door)
 		require.NoError(t, err)
-		return len(info.Entries)
+		return len(info.entries)
 	}
 	for name, noRenew := range map[string]bool{"the outermost, which renewed": false, "the outermost, which did not": true} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
 		a, b := w.node(), w.node()
 		outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
 		inner := b.takeFor("order 42", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
-		count, err := a.ForceReleaseNode(context.Background(), b.Node())
+		count, err := a.Operator().Release(context.Background(), berth.Target{Node: b.Node()})
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
 		left, ok := w.LeftOf(outer.ID())
@@ -220,7 +220,7 @@ func TestSweepWaitersDropsWhoHasDied(t *testing.T) {
 		b.Die()
 		w.Advance(lease)
 		for _, want := range []int{1, 0} {
-			count, err := operator.SweepWaiters(context.Background())
+			count, err := operator.Operator().Sweep(context.Background())
 			require.NoError(t, err)
 			require.Equal(t, want, count)
 		}

@@ -56,7 +56,7 @@ func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 				ctx := context.Background()
 				a, b := w.node(), w.node()
 				held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
-				waits := b.queue(&qlock.LockOptions{QueueTTL: time.Second})
+				waits := b.queue(&qlock.LockOptions{RequeueEvery: time.Second})
 				token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
 				for _, words := range test.write {
 					w.Do(words...)
@@ -70,13 +70,14 @@ func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 					require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
 				}
 				for call, do := range map[string]func() error{
-					"Info":              func() error { _, err := b.Info(ctx, door); return err },
-					"Queue":             func() error { return first(b.Queue(ctx, door)) },
-					"Locks":             func() error { return first(b.Locks(ctx)) },
-					"ForceRelease":      func() error { return b.ForceRelease(ctx, door) },
-					"ForceExtend":       func() error { return b.ForceExtend(ctx, door, time.Second) },
-					"ForceReleaseNode":  func() error { _, err := b.ForceReleaseNode(ctx, a.Node()); return err },
-					"SweepWaiters":      func() error { _, err := b.SweepWaiters(ctx); return err },
+					"Stats":             func() error { _, err := b.Operator().Stats(ctx, door); return err },
+					"Holders":           func() error { return first(b.Operator().Holders(ctx, door)) },
+					"Waiters":           func() error { return first(b.Operator().Waiters(ctx, door)) },
+					"All":               func() error { return first(b.Operator().All(ctx)) },
+					"Release: a name":   func() error { return b.end(ctx, door) },
+					"Operator.Extend":   func() error { return b.Operator().Extend(ctx, door, time.Second) },
+					"Release: a node":   func() error { _, err := b.Operator().Release(ctx, berth.Target{Node: a.Node()}); return err },
+					"Sweep":             func() error { _, err := b.Operator().Sweep(ctx); return err },
 					"Resume":            func() error { _, err := b.Resume(ctx, token); return err },
 					"Renew":             func() error { return held.Renew(ctx) },
 					"Extend":            func() error { return held.Extend(ctx, time.Second) },

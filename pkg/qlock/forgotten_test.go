@@ -26,10 +26,10 @@ func endless() *qlock.LockOptions { return &qlock.LockOptions{Lease: berth.Forev
 // first.
 func (n *node) swarmOf(name string) []time.Duration {
 	n.w.T.Helper()
-	info, err := n.Info(context.Background(), name)
+	info, err := n.look(context.Background(), name)
 	require.NoError(n.w.T, err)
 	limits := []time.Duration{}
-	for _, h := range info.Entries {
+	for _, h := range info.entries {
 		limits = append(limits, h.ZombieAfter)
 	}
 	return limits
@@ -59,9 +59,9 @@ func TestALockWithoutEndOfADeadNodeEndsThoughTheSwarmHasForgottenIt(t *testing.T
 		w.Advance(zombie)
 		require.Zero(t, c.flush())
 		require.NoError(t, kept.Err())
-		entries, err := b.Info(context.Background(), "kept")
+		entries, err := b.look(context.Background(), "kept")
 		require.NoError(t, err)
-		require.Equal(t, kept.ID(), entries.Entries[0].ID, "its node was never in the swarm")
+		require.Equal(t, kept.ID(), entries.entries[0].ID, "its node was never in the swarm")
 		require.NoError(t, b.resume(token).Release(context.Background()))
 		never.Mend()
 	})

@@ -83,15 +83,15 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 			return func() { release(w.T, resumed) }
 		},
 		"an operator extends it": func(w *world, _, other *node, l *qlock.Lock) func() {
-			require.NoError(w.T, other.ForceExtend(ctx, door, time.Second))
+			require.NoError(w.T, other.Operator().Extend(ctx, door, time.Second))
 			return func() { release(w.T, l) }
 		},
 		"an operator ends it": func(w *world, _, other *node, l *qlock.Lock) func() {
-			require.NoError(w.T, other.ForceRelease(ctx, door))
+			require.NoError(w.T, other.end(ctx, door))
 			return func() { <-l.Done(); require.ErrorIs(w.T, l.Err(), berth.ErrReleased) }
 		},
 		"an operator ends all that its node has": func(w *world, n, other *node, l *qlock.Lock) func() {
-			_, err := other.ForceReleaseNode(ctx, n.Node())
+			_, err := other.Operator().Release(ctx, berth.Target{Node: n.Node()})
 			require.NoError(w.T, err)
 			return func() { <-l.Done(); require.ErrorIs(w.T, l.Err(), berth.ErrReleased) }
 		},
@@ -100,7 +100,7 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 			return func() { release(w.T, l); release(w.T, q.Granted(w.Now())) }
 		},
 		"somebody waits, and goes to the end of the line": func(w *world, _, other *node, l *qlock.Lock) func() {
-			q := other.queue(&qlock.LockOptions{QueueTTL: time.Second})
+			q := other.queue(&qlock.LockOptions{RequeueEvery: time.Second})
 			w.Advance(1500 * ms)
 			require.Equal(w.T, 1, other.Count("lock_requeue"))
 			return func() { release(w.T, l); release(w.T, q.Granted(w.Now())) }
@@ -135,12 +135,12 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 				l := n.takeFor("me", &qlock.LockOptions{MaxHold: time.Hour, Meta: map[string]string{"why": "a test"}})
 				w.requireForm(true, "held")
 				require.Equal(t, l.Fence(), w.Field("fence"))
-				was := n.info().Entries[0]
+				was := n.info().entries[0]
 				w.Advance(10 * ms)
 
 				end := play(w, n, other, l)
 				w.requireForm(false, "in use")
-				if entries := n.info().Entries; len(entries) > 0 {
+				if entries := n.info().entries; len(entries) > 0 {
 					is := entries[0]
 					require.Equal(t, []any{was.ID, was.Owner, was.Fence, was.Lease, was.MaxHold, was.Granted, was.Meta},
 						[]any{is.ID, is.Owner, is.Fence, is.Lease, is.MaxHold, is.Granted, is.Meta})
@@ -230,11 +230,10 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 		}
 	}
 	both := map[string]func(w *world, n *node){
-		"Info":                  func(w *world, n *node) { n.info() },
-		"Locks":                 func(w *world, n *node) { testkit.Collect(w.T, n.Locks(ctx)) },
-		"Queues":                func(w *world, n *node) { require.Empty(w.T, testkit.Collect(w.T, n.Queues(ctx))) },
-		"Queue":                 func(w *world, n *node) { require.Empty(w.T, testkit.Collect(w.T, n.Queue(ctx, door))) },
-		"SweepWaiters":          func(w *world, n *node) { _, err := n.SweepWaiters(ctx); require.NoError(w.T, err) },
+		"Stats, Holders":        func(w *world, n *node) { n.info() },
+		"All":                   func(w *world, n *node) { testkit.Collect(w.T, n.Operator().All(ctx)) },
+		"Waiters":               func(w *world, n *node) { require.Empty(w.T, testkit.Collect(w.T, n.Operator().Waiters(ctx, door))) },
+		"Sweep":                 func(w *world, n *node) { _, err := n.Operator().Sweep(ctx); require.NoError(w.T, err) },
 		"an unknown heartbeat":  call("renewed unknown", "lock_renew", "x", "x.1", "beat"),
 		"an unknown renewal":    call("renewed unknown", "lock_renew", "x", "x.1", "renew"),
 		"an unknown extension":  call("renewed unknown", "lock_renew", "x", "x.1", "extend 1000 id"),
@@ -272,8 +271,10 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 		},
 	}
 	idle := map[string]func(w *world, n *node){
-		"ForceRelease": func(w *world, n *node) { require.ErrorIs(w.T, n.ForceRelease(ctx, door), berth.ErrNotHeld) },
-		"ForceExtend":  func(w *world, n *node) { require.ErrorIs(w.T, n.ForceExtend(ctx, door, time.Second), berth.ErrNotHeld) },
+		"Release": func(w *world, n *node) { require.ErrorIs(w.T, n.end(ctx, door), berth.ErrNotHeld) },
+		"Extend": func(w *world, n *node) {
+			require.ErrorIs(w.T, n.Operator().Extend(ctx, door, time.Second), berth.ErrNotHeld)
+		},
 	}
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
@@ -294,7 +295,7 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 }
 
 // held1 is the claim that holds the door.
-func (w *world) held1(n *node) string { return n.info().Entries[0].ID }
+func (w *world) held1(n *node) string { return n.info().entries[0].ID }
 
 func (w *world) writeNothing(n *node, all map[string]func(w *world, n *node)) {
 	w.T.Helper()

@@ -22,7 +22,7 @@ func (n *node) free(names ...string) {
 	n.w.T.Helper()
 	n.w.Advance(0)
 	for _, name := range names {
-		locked, err := n.Locked(context.Background(), name)
+		locked, err := n.locked(context.Background(), name)
 		require.NoError(n.w.T, err)
 		require.False(n.w.T, locked, name)
 	}
@@ -122,8 +122,8 @@ func TestLockAllHoldsNoneWhereOneIsNotToBeHad(t *testing.T) {
 		at     time.Duration
 	}{
 		"MaxWait":     {opts: qlock.LockOptions{MaxWait: 2 * time.Second}, reason: berth.ReasonTimedOut, at: 2 * time.Second},
-		"MaxAttempts": {opts: qlock.LockOptions{MaxAttempts: 3, RetryJitter: -1}, reason: berth.ReasonAttempts, at: 400 * ms},
-		"one attempt": {opts: qlock.LockOptions{MaxAttempts: 1}, reason: berth.ReasonAttempts},
+		"Attempts":    {opts: qlock.LockOptions{Attempts: qlock.Attempts{Max: 3, Jitter: -1}}, reason: berth.ReasonAttempts, at: 400 * ms},
+		"one attempt": {opts: qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}, reason: berth.ReasonAttempts},
 		"TryLockAll":  {try: true, reason: berth.ReasonHeld},
 	}
 	for name, tt := range tests {
@@ -191,7 +191,7 @@ func TestFixedLeasesOfASetAreCountedFromTheEnd(t *testing.T) {
 		w.Advance(10 * time.Second)
 		require.Empty(t, done)
 		for _, name := range []string{"a", "b"} {
-			locked, err := n.Locked(context.Background(), name)
+			locked, err := n.locked(context.Background(), name)
 			require.NoError(t, err)
 			require.True(t, locked, "renewed while the rest is waited for")
 		}
@@ -221,7 +221,7 @@ func TestDoAllEndsWithTheFirstOfItsLocks(t *testing.T) {
 				require.Equal(t, n.Fence(ctx, "b"), n.Fence(inner, "b"))
 				return nil
 			}))
-			require.NoError(t, operator.ForceRelease(context.Background(), "b"))
+			require.NoError(t, operator.end(context.Background(), "b"))
 			<-ctx.Done()
 			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
 			return failure
@@ -277,8 +277,8 @@ func TestTheBoundsOfASetCountForAllItsWaitsTogether(t *testing.T) {
 		at     time.Duration
 	}{
 		"MaxWait": {qlock.LockOptions{MaxWait: 2 * time.Second}, 1500 * ms, berth.ReasonTimedOut, 2 * time.Second},
-		"MaxAttempts": {
-			qlock.LockOptions{MaxAttempts: 3, RetryJitter: -1}, 300 * ms, berth.ReasonAttempts, 400 * ms,
+		"Attempts": {
+			qlock.LockOptions{Attempts: qlock.Attempts{Max: 3, Jitter: -1}}, 300 * ms, berth.ReasonAttempts, 400 * ms,
 		},
 	}
 	for name, tt := range tests {
@@ -310,7 +310,7 @@ func TestLockAllThatLosesALockMeanwhileHoldsNone(t *testing.T) {
 			result <- err
 		}()
 		w.Advance(time.Second)
-		require.NoError(t, other.ForceRelease(context.Background(), "b"))
+		require.NoError(t, other.end(context.Background(), "b"))
 		var err error
 		select {
 		case err = <-result:
@@ -437,7 +437,7 @@ func TestASetRenewsAndExtendsAllAndTellsWhatItCannot(t *testing.T) {
 		left := func(want time.Duration) {
 			for _, l := range set.Locks() {
 				require.Equal(t, want, l.Left(), l.Name())
-				info, err := operator.Info(context.Background(), l.Name())
+				info, err := operator.look(context.Background(), l.Name())
 				require.NoError(t, err)
 				require.Equal(t, want+margin, info.Left, l.Name())
 			}
@@ -449,7 +449,7 @@ func TestASetRenewsAndExtendsAllAndTellsWhatItCannot(t *testing.T) {
 		require.NoError(t, set.Extend(context.Background(), 2*time.Second))
 		left(lease - margin + 2*time.Second)
 		require.ErrorIs(t, set.Extend(context.Background(), 0), berth.ErrInvalidConfig)
-		require.NoError(t, operator.ForceRelease(context.Background(), "b"))
+		require.NoError(t, operator.end(context.Background(), "b"))
 		require.ErrorIs(t, set.Renew(context.Background()), berth.ErrReleased)
 		require.ErrorIs(t, set.Extend(context.Background(), time.Second), berth.ErrReleased)
 		require.ErrorIs(t, set.Release(context.Background()), berth.ErrReleased)

@@ -114,15 +114,52 @@ func (n *node) queueOn(ctx context.Context, opts *qlock.LockOptions) *wait {
 	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*qlock.Lock, error) { return n.Lock(ctx, door, opts) })
 }
 
+// seen is a lock as an operator sees it.
+type seen struct {
+	qlock.Stats
+	entries []berth.Holder
+}
+
+// look looks at a lock.
+func (n *node) look(ctx context.Context, name string) (s seen, err error) {
+	if s.Stats, err = n.Operator().Stats(ctx, name); err != nil {
+		return s, err
+	}
+	for h, err := range n.Operator().Holders(ctx, name) {
+		if err != nil {
+			return s, err
+		}
+		s.entries = append(s.entries, h)
+	}
+	return s, nil
+}
+
+// locked says whether somebody holds a lock.
+func (n *node) locked(ctx context.Context, name string) (bool, error) {
+	s, err := n.Operator().Stats(ctx, name)
+	return s.Held(), err
+}
+
+// queued says whether somebody waits for a lock.
+func (n *node) queued(ctx context.Context, name string) (bool, error) {
+	s, err := n.Operator().Stats(ctx, name)
+	return s.Waiting > 0, err
+}
+
+// end ends what is held of a lock by force.
+func (n *node) end(ctx context.Context, name string) error {
+	return testkit.Second(n.Operator().Release(ctx, berth.Target{Name: name}))
+}
+
 // held is who holds the door, the outermost first, and who waits, by their claims.
 func (w *world) held(n *node) (entries, waiters []string) {
 	w.T.Helper()
-	info, err := n.Info(context.Background(), door)
+	info, err := n.look(context.Background(), door)
 	require.NoError(w.T, err)
-	for _, h := range info.Entries {
+	for _, h := range info.entries {
 		entries = append(entries, h.ID)
 	}
-	for _, q := range testkit.Collect(w.T, n.Queue(context.Background(), door)) {
+	for _, q := range testkit.Collect(w.T, n.Operator().Waiters(context.Background(), door)) {
 		waiters = append(waiters, q.ID)
 	}
 	return entries, waiters

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -44,14 +45,13 @@ var badOptions = []struct {
 	{"Access", qlock.LockOptions{Access: qlock.LIFO + 1}},
 	{"Conflict", qlock.LockOptions{Conflict: -1}},
 	{"Conflict", qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough + 1}},
-	{"QueueTTL", qlock.LockOptions{QueueTTL: 20*ms - 1}},
-	{"QueueTTL", qlock.LockOptions{QueueTTL: -time.Second}},
-	{"QueueTTL", qlock.LockOptions{QueueTTL: time.Second, Access: qlock.LIFO}},
-	{"MaxAttempts", qlock.LockOptions{MaxAttempts: -1}},
-	{"MaxAttempts", qlock.LockOptions{MaxAttempts: 1_000_001}},
-	{"RetryDelay", qlock.LockOptions{RetryDelay: -1}},
-	{"RetryDelay", qlock.LockOptions{RetryDelay: -1, MaxAttempts: 1}},
-	{"RetryDelay", qlock.LockOptions{RetryDelay: berth.Forever, MaxAttempts: 2}},
+	{"RequeueEvery", qlock.LockOptions{RequeueEvery: 20*ms - 1}},
+	{"RequeueEvery", qlock.LockOptions{RequeueEvery: -time.Second}},
+	{"RequeueEvery", qlock.LockOptions{RequeueEvery: time.Second, Access: qlock.LIFO}},
+	{"Attempts.Max", qlock.LockOptions{Attempts: qlock.Attempts{Max: 1_000_001}}},
+	{"Attempts.Delay", qlock.LockOptions{Attempts: qlock.Attempts{Delay: -1}}},
+	{"Attempts.Delay", qlock.LockOptions{Attempts: qlock.Attempts{Max: 1, Delay: -1}}},
+	{"Attempts.Delay", qlock.LockOptions{Attempts: qlock.Attempts{Max: 2, Delay: berth.Forever}}},
 	{"Meta", qlock.LockOptions{Meta: map[string]string{"key": strings.Repeat("x", 16<<10-2)}}},
 }
 
@@ -119,7 +119,7 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		for call, do := range trying {
 			requireInvalid(t, "owner", do(owned, door, nil), call)
 		}
-		requireInvalid(t, "name", n.ForceExtend(ctx, "a{b", time.Second))
+		requireInvalid(t, "name", n.Operator().Extend(ctx, "a{b", time.Second))
 		_, err := n.LockAll(ctx, nil, nil)
 		requireInvalid(t, "names", err)
 		require.Empty(t, n.Counts(), "nothing is sent")
@@ -134,9 +134,9 @@ func TestACallThatDoesNotWaitRefusesWhatOnlyAWaitHas(t *testing.T) {
 		n.connect()
 		_, trying := calls(n)
 		for field, opts := range map[string]qlock.LockOptions{
-			"MaxWait":     {MaxWait: time.Minute},
-			"MaxAttempts": {MaxAttempts: 1},
-			"QueueTTL":    {QueueTTL: time.Minute},
+			"MaxWait":      {MaxWait: time.Minute},
+			"Attempts.Max": {Attempts: qlock.Attempts{Max: 1}},
+			"RequeueEvery": {RequeueEvery: time.Minute},
 		} {
 			for call, do := range trying {
 				requireInvalid(t, field, do(context.Background(), door, &opts), call)
@@ -157,8 +157,8 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 			"no end":                {Lease: berth.Forever, MaxHold: berth.Forever},
 			"the shortest hold":     {MaxHold: 20 * ms},
 			"an instant of waiting": {MaxWait: 1},
-			"the shortest period":   {QueueTTL: 20 * ms},
-			"the most attempts":     {MaxAttempts: 1_000_000, RetryDelay: 1, RetryJitter: -1},
+			"the shortest period":   {RequeueEvery: 20 * ms},
+			"the most attempts":     {Attempts: qlock.Attempts{Max: 1_000_000, Delay: 1, Jitter: -1}},
 			"much metadata":         {Meta: map[string]string{"key": strings.Repeat("x", 16<<10-3)}},
 		} {
 			l, err := n.Lock(context.Background(), door, &opts)
@@ -190,8 +190,8 @@ func TestABadConfigIsNamed(t *testing.T) {
 			{"Linger", qlock.Config{Linger: ms + 1}},
 			{"CallTimeout", qlock.Config{CallTimeout: -1}},
 			{"CleanupTimeout", qlock.Config{CleanupTimeout: -1}},
-			{"Access", qlock.Config{Access: -1}},
-			{"Access", qlock.Config{Access: qlock.LIFO + 1}},
+			{"Defaults.Access", qlock.Config{Defaults: qlock.LockOptions{Access: -1}}},
+			{"Defaults.Access", qlock.Config{Defaults: qlock.LockOptions{Access: qlock.LIFO + 1}}},
 			{"Retry.Attempts", qlock.Config{Retry: berth.Retry{Attempts: -1}}},
 			{"Swarm.ProbeEvery", qlock.Config{Swarm: qlock.SwarmConfig{ProbeEvery: -1}}},
 			{"Swarm.ZombieAfter", qlock.Config{Swarm: qlock.SwarmConfig{ZombieAfter: time.Second}}},
@@ -216,17 +216,18 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		require.Equal(t, 5*time.Second, left)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, l.Err(), "it renews, and has no maximum")
-		info, err := c.Info(ctx, door)
-		require.NoError(t, err)
-		require.Len(t, info.Entries, 1)
-		h := info.Entries[0]
+		holders := testkit.Collect(t, c.Operator().Holders(ctx, door))
+		require.Len(t, holders, 1)
+		h := holders[0]
 		require.NotEmpty(t, h.Label)
 		require.Equal(t, 5*time.Second, h.Lease)
 		require.False(t, h.NoRenew)
 		require.Zero(t, h.MaxHold)
 		require.Empty(t, h.Owner)
 		require.Empty(t, h.Meta)
-		require.Equal(t, l.ID(), info.Owner)
+		stats, err := c.Operator().Stats(ctx, door)
+		require.NoError(t, err)
+		require.Equal(t, l.ID(), stats.Owner)
 		require.NoError(t, l.Release(ctx))
 		require.GreaterOrEqual(t, w.Expiry(), 3*time.Minute, "the linger")
 		require.LessOrEqual(t, w.Expiry(), roundUp(3*time.Minute+5*time.Second))
@@ -236,7 +237,7 @@ func TestTheDefaultsOfALock(t *testing.T) {
 // The access of the client is that of its claims whose options say nothing.
 func TestTheAccessOfTheClientIsTheDefault(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node(qlock.Config{Access: qlock.LIFO})
+		a, b := w.node(), w.node(qlock.Config{Defaults: qlock.LockOptions{Access: qlock.LIFO}})
 		held := a.take(nil)
 		first, last := b.queue(nil), b.queue(nil)
 		queued := b.queue(&qlock.LockOptions{Access: qlock.Queued})
@@ -246,7 +247,7 @@ func TestTheAccessOfTheClientIsTheDefault(t *testing.T) {
 		}
 		release(t, held)
 		w.RequireIdle()
-		_, err := b.Lock(context.Background(), door, &qlock.LockOptions{QueueTTL: time.Minute})
-		requireInvalid(t, "QueueTTL", err)
+		_, err := b.Lock(context.Background(), door, &qlock.LockOptions{RequeueEvery: time.Minute})
+		requireInvalid(t, "RequeueEvery", err)
 	})
 }

@@ -173,7 +173,7 @@ func (w *world) place(id string) string {
 // ticket is when a claim that waits came.
 func (w *world) ticket(id string) int64 {
 	w.T.Helper()
-	for _, q := range testkit.Collect(w.T, w.node().Queue(context.Background(), door)) {
+	for _, q := range testkit.Collect(w.T, w.node().Operator().Waiters(context.Background(), door)) {
 		if q.ID == id {
 			return q.Since.UnixMilli()
 		}

@@ -22,7 +22,7 @@ func TestALockWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
 		held := q.Granted(w.Now())
 		failover()
 		w.Advance(ms)
-		require.NoError(t, op.ForceRelease(ctx, door))
+		require.NoError(t, op.end(ctx, door))
 		require.Greater(t, w.Field("fence"), held.Fence())
 		w.Advance(lease / 3)
 		require.ErrorIs(t, held.Err(), berth.ErrLost)

@@ -17,7 +17,7 @@ func TestDoAllMatchesAnErrorOfItsContextOnlyIfTheCallersHasEnded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		err := n.DoAll(context.Background(), []string{door, "window"}, nil, func(ctx context.Context) error {
-			require.NoError(t, w.node().ForceRelease(context.Background(), "window"))
+			require.NoError(t, w.node().end(context.Background(), "window"))
 			<-ctx.Done()
 			return errors.Join(ctx.Err(), errMine)
 		})
@@ -91,7 +91,7 @@ func TestAnEndFurtherOffThanAllTimeEndsNothing(t *testing.T) {
 		ctx, n := context.Background(), w.node()
 		l := n.take(nil)
 		for range 2 {
-			require.NoError(t, w.node().ForceExtend(ctx, door, 200*year))
+			require.NoError(t, w.node().Operator().Extend(ctx, door, 200*year))
 		}
 		w.Advance(time.Minute)
 		require.NoError(t, l.Err())

@@ -38,7 +38,7 @@ func TestALostReplyChangesNothing(t *testing.T) {
 		look(second)
 		require.NoError(w.T, second.Release(context.Background()))
 		w.Advance(61 * time.Second)
-		_, err := n.SweepWaiters(context.Background()) // the tombstones
+		_, err := n.Operator().Sweep(context.Background()) // the tombstones
 		require.NoError(w.T, err)
 		w.RequireIdle()
 		return seen
@@ -121,7 +121,7 @@ func TestALockThatRanOutIsNotReentered(t *testing.T) {
 		require.Equal(t, qlock.Granted, inner.Process())
 		require.Greater(t, inner.Fence(), outer.Fence())
 		require.ErrorIs(t, outer.Err(), berth.ErrExpired)
-		info, err := n.Info(context.Background(), door)
+		info, err := n.look(context.Background(), door)
 		require.NoError(t, err)
 		require.Zero(t, info.Reentry)
 		n.OnCommand(nil)

@@ -134,11 +134,11 @@ func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
 		bound bool // by ctx
 		ends  bool
 	}{
-		"without end":     {},
-		"to a deadline":   {bound: true, ends: true},
-		"for MaxWait":     {opts: qlock.LockOptions{MaxWait: 2 * time.Second}, ends: true},
-		"for MaxAttempts": {opts: qlock.LockOptions{MaxAttempts: 11, RetryJitter: -1}, ends: true},
-		"with a QueueTTL": {opts: qlock.LockOptions{QueueTTL: time.Second}},
+		"without end":         {},
+		"to a deadline":       {bound: true, ends: true},
+		"for MaxWait":         {opts: qlock.LockOptions{MaxWait: 2 * time.Second}, ends: true},
+		"for Attempts":        {opts: qlock.LockOptions{Attempts: qlock.Attempts{Max: 11, Jitter: -1}}, ends: true},
+		"with a RequeueEvery": {opts: qlock.LockOptions{RequeueEvery: time.Second}},
 	}
 	for held, options := range outers {
 		t.Run(held, func(t *testing.T) {
@@ -238,9 +238,9 @@ func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
 						}()
 					}
 					w.Advance(ms)
-					info, err := a.Info(ctx, door)
+					info, err := a.look(ctx, door)
 					require.NoError(t, err)
-					require.Len(t, info.Entries, 9)
+					require.Len(t, info.entries, 9)
 					require.Equal(t, 8, info.Reentry.Count)
 					require.Equal(t, fence, info.Fence)
 					for range 6 {

@@ -78,7 +78,7 @@ func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
 		a, b := w.member(), w.member()
 		b.take(nil)
 		waits, node := a.queue(nil), a.Node()
-		_, err := b.ForceReleaseNode(context.Background(), node)
+		_, err := b.Operator().Release(context.Background(), berth.Target{Node: node})
 		require.NoError(t, err)
 		waits.Refused(0, berth.ReasonGone)
 		require.Equal(t, node, a.Node())
@@ -90,21 +90,21 @@ func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
 			}
 			return link.Pass
 		})
-		_, err = b.ForceReleaseNode(context.Background(), node)
+		_, err = b.Operator().Release(context.Background(), berth.Target{Node: node})
 		require.NoError(t, err)
 		waits.Refused(time.Second, berth.ReasonTimedOut)
 	})
 }
 
 func TestAWaitAcrossAReplacementHasItsBounds(t *testing.T) {
-	attempts := &qlock.LockOptions{MaxAttempts: 3, RetryDelay: 10 * time.Second, RetryJitter: -1}
+	attempts := &qlock.LockOptions{Attempts: qlock.Attempts{Max: 3, Delay: 10 * time.Second, Jitter: -1}}
 	for name, bound := range map[string]struct {
 		opts   *qlock.LockOptions
 		cut    bool
 		reason berth.Reason
 	}{
-		"MaxWait":              {&qlock.LockOptions{MaxWait: 20 * time.Second}, false, berth.ReasonTimedOut},
-		"MaxAttempts, cut off": {attempts, true, berth.ReasonFailed},
+		"MaxWait":           {&qlock.LockOptions{MaxWait: 20 * time.Second}, false, berth.ReasonTimedOut},
+		"Attempts, cut off": {attempts, true, berth.ReasonFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

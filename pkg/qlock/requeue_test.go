@@ -20,7 +20,7 @@ func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				a, b := w.node(), w.node()
 				held := a.take(nil)
-				moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second, Access: access})
+				moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second, Access: access})
 				id := w.line(a)[0]
 				second, third := a.queue(nil), a.queue(nil)
 				others := w.line(a)[1:]
@@ -66,7 +66,7 @@ func TestAClaimGoesToTheEndOfItsPriority(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
-		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second, Priority: 5})
+		moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second, Priority: 5})
 		high := a.queue(&qlock.LockOptions{Priority: 5})
 		low := a.queue(nil)
 		lifo := a.queue(&qlock.LockOptions{Access: qlock.LIFO, Priority: 5})
@@ -79,7 +79,7 @@ func TestAClaimThatWaitsAloneKeepsItsTurn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
-		q := b.queue(&qlock.LockOptions{QueueTTL: 20 * ms})
+		q := b.queue(&qlock.LockOptions{RequeueEvery: 20 * ms})
 		w.Until(time.Second + 10*ms)
 		require.Equal(t, 50, b.Count("lock_requeue"))
 		require.Len(t, w.line(a), 1)
@@ -94,7 +94,7 @@ func TestAClaimThatIsNotTheFirstGoesToTheEndToo(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
 		first := a.queue(nil)
-		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second})
+		moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second})
 		last := a.queue(nil)
 		w.Until(15 * time.Second)
 		w.grantedIn(held, first, last, moves)
@@ -144,7 +144,7 @@ func TestAfterAFlushARequeuedClaimStandsWhereItStood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, c := w.node(), w.node(), w.node()
 		a.take(nil)
-		moves := b.queue(&qlock.LockOptions{QueueTTL: 10 * time.Second})
+		moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second})
 		id := w.line(a)[0]
 		early := a.queue(nil)
 		w.Until(11 * time.Second)
@@ -176,9 +176,9 @@ func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
 				w.Advance(2 * time.Second)
 				r := w.Call("lock_requeue", "60000", "berth:wake:", door, "q", "q.1", queued.Str(1), line.Lane(0))
 				require.Equal(t, "queued", r.Status())
-				info, err := w.node().Info(context.Background(), door)
+				info, err := w.node().look(context.Background(), door)
 				require.NoError(t, err)
-				require.Equal(t, test.want, info.Entries[0].ID)
+				require.Equal(t, test.want, info.entries[0].ID)
 				require.Equal(t, test.others, info.Waiting)
 			})
 		})

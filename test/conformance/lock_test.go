@@ -98,17 +98,17 @@ func lockExtendAndWorkThrough(w *world) {
 	require.NoError(w, err)
 	require.Equal(w, qlock.ReenteredExtended, inner.Process())
 	require.Greater(w, outer.Left(), long)
-	info, err := locks[1].Info(w.Within(patience), door)
+	stats, err := locks[1].Operator().Stats(w.Within(patience), door)
 	require.NoError(w, err)
-	require.Greater(w, info.Left, long)
-	require.Len(w, info.Entries, 2)
+	require.Greater(w, stats.Left, long)
+	require.Equal(w, 2, stats.Holders)
 
 	release(w, inner) // what it has not used goes back
 	require.LessOrEqual(w, outer.Left(), long)
 	require.NoError(w, outer.Err())
-	info, err = locks[1].Info(w.Within(patience), door)
+	stats, err = locks[1].Operator().Stats(w.Within(patience), door)
 	require.NoError(w, err)
-	require.LessOrEqual(w, info.Left, long)
+	require.LessOrEqual(w, stats.Left, long)
 	release(w, outer)
 }
 
@@ -152,7 +152,7 @@ func lockAll(w *world) {
 	l := must(w, lock(locks[0], names[2], nil))
 	_, err := locks[1].TryLockAll(w.Within(patience), names, nil)
 	w.refused(err, berth.ReasonHeld)
-	require.Equal(w, names[2], one(w, locks[1].Locks(w.Within(patience))).Name, "all or none")
+	require.Equal(w, names[2], one(w, locks[1].Operator().All(w.Within(patience))).Name, "all or none")
 	release(w, l)
 }
 
@@ -163,10 +163,10 @@ func lockExtend(w *world) {
 	require.Greater(w, l.Left(), long)
 	require.NoError(w, l.Renew(w.Within(patience)), "it never brings the end nearer")
 	require.Greater(w, l.Left(), long)
-	require.NoError(w, locks[1].ForceExtend(w.Within(patience), door, long))
-	info, err := locks[1].Info(w.Within(patience), door)
+	require.NoError(w, locks[1].Operator().Extend(w.Within(patience), door, long))
+	stats, err := locks[1].Operator().Stats(w.Within(patience), door)
 	require.NoError(w, err)
-	require.Greater(w, info.Left, 2*long)
+	require.Greater(w, stats.Left, 2*long)
 	release(w, l)
 	require.ErrorIs(w, l.Extend(w.Within(patience), long), berth.ErrReleased)
 }
@@ -248,10 +248,7 @@ func lockForgottenSwarm(w *world) {
 	kept := must(w, lock(lives[0], names[0], endless))
 	l := must(w, lock(dead, names[1], endless))
 	holder := func(name string) berth.Holder {
-		info, err := lives[1].Info(w.Within(patience), name)
-		require.NoError(w, err)
-		require.Len(w, info.Entries, 1)
-		return info.Entries[0]
+		return one(w, lives[1].Operator().Holders(w.Within(patience), name))
 	}
 	w.Await("the server has both without end", func() bool {
 		return holder(names[0]).ZombieAfter > 0 && holder(names[1]).ZombieAfter > 0
@@ -309,24 +306,25 @@ func lockForce(w *world) {
 		held = append(held, must(w, lock(locks[i%2], name, nil)))
 	}
 	var listed []string
-	for _, info := range all(w, locks[1].Locks(w.Within(patience))) {
-		listed = append(listed, info.Name)
+	for _, stats := range all(w, locks[1].Operator().All(w.Within(patience))) {
+		listed = append(listed, stats.Name)
 	}
 	require.ElementsMatch(w, names, listed)
 
 	q := queue(w, lock(locks[0], names[1], nil), w.lockWaiting(locks[1], names[1]), 1)
-	line := one(w, locks[1].Queues(w.Within(patience)))
-	require.Equal(w, names[1], line.Name)
-	require.Len(w, line.Waiters, 1)
-	require.NoError(w, locks[0].ForceRelease(w.Within(patience), names[1]))
+	one(w, locks[1].Operator().Waiters(w.Within(patience), names[1]))
+	many, err := locks[0].Operator().Release(w.Within(patience), berth.Target{Name: names[1]})
+	require.NoError(w, err)
+	require.Equal(w, 1, many)
 	w.ended(held[1], berth.ErrReleased)
 	release(w, q.Wait(w))
-	require.ErrorIs(w, locks[0].ForceRelease(w.Within(patience), names[1]), berth.ErrNotHeld)
+	_, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Name: names[1]})
+	require.ErrorIs(w, err, berth.ErrNotHeld)
 
-	many, err := locks[0].ForceReleaseNode(w.Within(patience), locks[1].Node())
+	many, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Node: locks[1].Node()})
 	require.NoError(w, err)
 	require.Equal(w, 5, many)
-	many, err = locks[1].ForceReleaseAll(w.Within(patience))
+	many, err = locks[1].Operator().Release(w.Within(patience), berth.Target{All: true})
 	require.NoError(w, err)
 	require.Equal(w, 6, many)
 	for _, l := range held {
@@ -336,7 +334,10 @@ func lockForce(w *world) {
 
 // locked asks whether somebody holds a lock.
 func locked(c *qlock.Client, name string) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) { return c.Locked(ctx, name) }
+	return func(ctx context.Context) (bool, error) {
+		stats, err := c.Operator().Stats(ctx, name)
+		return stats.Held(), err
+	}
 }
 
 // canceled is a context that has ended.

@@ -196,9 +196,9 @@ func (w *world) semWaiting(s sem) func() int {
 
 func (w *world) lockWaiting(c *qlock.Client, name string) func() int {
 	return func() int {
-		info, err := c.Info(w.Within(patience), name)
+		stats, err := c.Operator().Stats(w.Within(patience), name)
 		require.NoError(w, err)
-		return info.Waiting
+		return stats.Waiting
 	}
 }
 

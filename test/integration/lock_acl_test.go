@@ -41,16 +41,16 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	require.ErrorAs(t, err, &refusal)
 	require.Len(t, refusal.Holders, 3, "who holds could not be asked")
 	require.NoError(t, l.Extend(ctx, time.Second))
-	require.NoError(t, there.ForceExtend(ctx, door, time.Second))
+	require.NoError(t, there.Operator().Extend(ctx, door, time.Second))
 	w.unlock(worked, inner)
 
-	q := w.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, QueueTTL: 100 * time.Millisecond}, 1)
-	_, err = here.Info(ctx, door)
+	q := w.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, RequeueEvery: 100 * time.Millisecond}, 1)
+	_, err = here.Operator().Stats(ctx, door)
 	require.NoError(t, err)
-	for _, err := range here.Queue(ctx, door) {
+	for _, err := range here.Operator().Waiters(ctx, door) {
 		require.NoError(t, err)
 	}
-	for _, err := range here.Locks(ctx) {
+	for _, err := range here.Operator().All(ctx) {
 		require.NoError(t, err)
 	}
 	ticket := w.look(door).state["ticket"]
@@ -62,10 +62,11 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	require.NoError(t, err)
 	l, err = here.Resume(ctx, token)
 	require.NoError(t, err)
-	require.NoError(t, there.ForceRelease(ctx, door))
+	_, err = there.Operator().Release(ctx, berth.Target{Name: door})
+	require.NoError(t, err)
 	require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)
 	l = w.lock(here, nil)
-	count, err := there.ForceReleaseNode(ctx, here.Node())
+	count, err := there.Operator().Release(ctx, berth.Target{Node: here.Node()})
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
 	require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)

@@ -90,8 +90,8 @@ func TestManyCancelledLocksLeaveNothing(t *testing.T) {
 	s.settled()
 	require.Zero(t, s.failed.Load())
 	w.idle(door) // without a tombstone: every call was answered
-	info, err := w.locker(qlock.Config{}).Info(w.Within(patience), door)
+	stats, err := w.locker(qlock.Config{}).Operator().Stats(w.Within(patience), door)
 	require.NoError(t, err)
-	require.False(t, info.Held())
-	require.Zero(t, info.Waiting)
+	require.False(t, stats.Held())
+	require.Zero(t, stats.Waiting)
 }

@@ -79,7 +79,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 			before := f.look(door).holds[l.ID()]
 			require.NoError(f, l.Extend(f.Within(patience), time.Second))
 			require.NoError(f, l.Extend(f.Within(patience), time.Second))
-			require.NoError(f, f.there.ForceExtend(f.Within(patience), door, time.Second))
+			require.NoError(f, f.there.Operator().Extend(f.Within(patience), door, time.Second))
 			require.Equal(f, before+3000, f.look(door).holds[l.ID()])
 			f.unlock(l)
 		}
@@ -109,7 +109,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 	},
 	"a waiter goes to the end of the line": func(f *lockHouse) func() {
 		l := f.lock(f.here, nil)
-		q := f.lockQueue(f.there, &qlock.LockOptions{QueueTTL: fullLease}, 1)
+		q := f.lockQueue(f.there, &qlock.LockOptions{RequeueEvery: fullLease}, 1)
 		next := f.lockQueue(f.here, nil, 2)
 		first := f.look(door).inLine()[0]
 		return func() {
@@ -142,7 +142,9 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		inner := f.lockFor(f.here, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		q := f.lockQueue(f.there, nil, 1)
 		return func() {
-			require.NoError(f, f.there.ForceRelease(f.Within(patience), door))
+			count, err := f.there.Operator().Release(f.Within(patience), berth.Target{Name: door})
+			require.NoError(f, err)
+			require.Equal(f, 2, count)
 			f.unlock(q.Wait(f.world))
 			for _, ended := range []*qlock.Lock{l, inner} {
 				f.Signalled("the holder to hear", ended.Done())
@@ -153,7 +155,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 	"an operator releases what a node holds": func(f *lockHouse) func() {
 		l, q := f.lock(f.here, nil), f.lockQueue(f.there, nil, 1)
 		return func() {
-			count, err := f.there.ForceReleaseNode(f.Within(patience), f.here.Node())
+			count, err := f.there.Operator().Release(f.Within(patience), berth.Target{Node: f.here.Node()})
 			require.NoError(f, err)
 			require.Equal(f, 1, count)
 			f.unlock(q.Wait(f.world))

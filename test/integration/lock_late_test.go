@@ -82,14 +82,15 @@ var lostReplies = map[string]struct {
 		require.NoError(m, m.outer.Extend(m.ctx, 7*time.Second))
 		require.Equal(m, 7*time.Second, m.moved())
 	}},
-	"ForceExtend extends once": {"lock_extend", func(m *meddled) {
-		require.NoError(m, m.client.ForceExtend(m.ctx, door, 9*time.Second))
+	"an operator extends once": {"lock_extend", func(m *meddled) {
+		require.NoError(m, m.client.Operator().Extend(m.ctx, door, 9*time.Second))
 		require.Equal(m, 9*time.Second, m.moved())
 	}},
-	"ForceRelease spares the next in line": {"lock_force_hold", func(m *meddled) {
+	"an operator spares the next in line": {"lock_force_hold", func(m *meddled) {
 		q := m.lockQueue(m.other, nil, 1)
 		last := m.lockQueue(m.other, nil, 2)
-		require.NoError(m, m.client.ForceRelease(m.ctx, door))
+		_, err := m.client.Operator().Release(m.ctx, berth.Target{Name: door})
+		require.NoError(m, err)
 		l := q.Wait(m.world)
 		require.NoError(m, l.Renew(m.ctx))
 		require.False(m, last.Over())
@@ -100,7 +101,7 @@ var lostReplies = map[string]struct {
 	"a claim goes to the end of the line once": {"lock_requeue", func(m *meddled) {
 		m.unlock(m.outer)
 		m.outer = m.lock(m.other, nil)
-		q := m.lockQueue(m.client, &qlock.LockOptions{QueueTTL: 3 * time.Second}, 1)
+		q := m.lockQueue(m.client, &qlock.LockOptions{RequeueEvery: 3 * time.Second}, 1)
 		id := m.look(door).inLine()[0]
 		next := m.lockQueue(m.other, nil, 2)
 		m.Await("it has gone behind", func() bool { return m.look(door).inLine()[1] == id })

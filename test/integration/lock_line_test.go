@@ -143,11 +143,11 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	w.unlock(w.lockFor(c, "me", &qlock.LockOptions{Lease: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough}))
 	require.NoError(t, outer.Renew(ctx))
 	require.NoError(t, outer.Extend(ctx, time.Second))
-	require.NoError(t, other.ForceExtend(ctx, door, time.Second))
+	require.NoError(t, other.Operator().Extend(ctx, door, time.Second))
 	waits := []*locking{
-		w.lockQueue(other, &qlock.LockOptions{QueueTTL: 40 * time.Millisecond}, 1),
+		w.lockQueue(other, &qlock.LockOptions{RequeueEvery: 40 * time.Millisecond}, 1),
 		w.lockQueue(other, &qlock.LockOptions{Access: qlock.Random, Priority: 2}, 2),
-		w.lockQueue(other, &qlock.LockOptions{Access: qlock.LIFO, MaxWait: patience, MaxAttempts: 1000}, 3),
+		w.lockQueue(other, &qlock.LockOptions{Access: qlock.LIFO, MaxWait: patience, Attempts: qlock.Attempts{Max: 1000}}, 3),
 	}
 	w.Await("one goes to the end of the line", func() bool { return r.has("lock_requeue") })
 	_, err := other.TryLock(ctx, door, &qlock.LockOptions{DetailedErrors: true})
@@ -166,10 +166,11 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 		waits = slices.Delete(waits, i, i+1)
 	}
 	l := w.lock(c, nil)
-	require.NoError(t, other.ForceRelease(ctx, door))
+	_, err = other.Operator().Release(ctx, berth.Target{Name: door})
+	require.NoError(t, err)
 	w.Signalled("the holder to hear", l.Done())
 	l = w.lock(c, nil)
-	count, err := other.ForceReleaseNode(ctx, c.Node())
+	count, err := other.Operator().Release(ctx, berth.Target{Node: c.Node()})
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
 	w.Signalled("the holder to hear", l.Done())

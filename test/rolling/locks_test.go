@@ -47,7 +47,7 @@ func lockHandsOn(w *world, a, b *process) {
 	hold := only.granted(begun.Fence())
 	_, err := b.locks.TryLock(bg, name, nil)
 	require.ErrorIs(w, err, berth.ErrBusy)
-	back := a.lockQueued("", &qlock.LockOptions{QueueTTL: second})
+	back := a.lockQueued("", &qlock.LockOptions{RequeueEvery: second})
 	random := b.lockQueued("", &qlock.LockOptions{Access: qlock.Random})
 	queued := b.lockQueued("", &qlock.LockOptions{Meta: map[string]string{"of": "b"}})
 	lifo := []*wait[lock]{
@@ -56,10 +56,10 @@ func lockHandsOn(w *world, a, b *process) {
 	ahead := b.lockQueued("", &qlock.LockOptions{Priority: 3, MaxHold: time.Minute})
 	w.pass(1500 * time.Millisecond)
 	for _, p := range []*process{a, b} {
-		info, err := p.locks.Info(bg, name)
+		stats, err := p.locks.Operator().Stats(bg, name)
 		w.ok(err)
-		require.Equal(w, []any{hold.Fence(), 6, 1}, []any{info.Fence, info.Waiting, len(info.Entries)})
-		require.Len(w, all(w, p.locks.Queue(bg, name)), 6)
+		require.Equal(w, []any{hold.Fence(), 6, 1}, []any{stats.Fence, stats.Waiting, stats.Holders})
+		require.Len(w, all(w, p.locks.Operator().Waiters(bg, name)), 6)
 	}
 	// back went behind the other two of its kind; the last LIFO stands ahead of the first.
 	giveBack(w, hold)
@@ -99,14 +99,15 @@ func lockReenters(w *world, a, b *process) {
 		require.Equal(w, outer.Fence(), h.Fence(), "an entry has the fence of its hold")
 	}
 	for _, p := range []*process{a, b} {
-		info, err := p.locks.Info(bg, name)
+		stats, err := p.locks.Operator().Stats(bg, name)
 		w.ok(err)
-		require.Equal(w, "job", info.Owner)
-		require.Len(w, info.Entries, 4)
-		require.Equal(w, outer.ID(), info.Entries[0].ID, "the outermost first")
-		require.Equal(w, 30*second, info.Reentry.Extended)
-		require.Equal(w, 3, info.Reentry.Count)
-		require.InDelta(w, 50, info.Left.Seconds(), 1)
+		require.Equal(w, "job", stats.Owner)
+		entries := all(w, p.locks.Operator().Holders(bg, name))
+		require.Len(w, entries, 4)
+		require.Equal(w, outer.ID(), entries[0].ID, "the outermost first")
+		require.Equal(w, 30*second, stats.Reentry.Extended)
+		require.Equal(w, 3, stats.Reentry.Count)
+		require.InDelta(w, 50, stats.Left.Seconds(), 1)
 	}
 	// An entry that has not been confirmed has a deadline of its own, which the other
 	// release keeps when it writes all entries anew.
@@ -150,11 +151,12 @@ func lockHolds(w *world, a, b *process) {
 	require.Equal(w, renewed.Fence(), resumed.Fence())
 	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
 
-	w.ok(a.locks.ForceRelease(bg, name))
+	_, err = a.locks.Operator().Release(bg, berth.Target{Name: name})
+	w.ok(err)
 	w.pass(10 * time.Millisecond)
 	require.ErrorIs(w, resumed.Err(), berth.ErrReleased)
 	got := next.granted(resumed.Fence())
-	w.ok(a.locks.ForceExtend(bg, name, 20*second))
+	w.ok(a.locks.Operator().Extend(bg, name, 20*second))
 	third := a.lockQueued("", nil)
 	w.pass(20 * second)
 	w.ok(got.Err())
@@ -240,9 +242,9 @@ func lockSwarm(w *world, a, b *process) {
 func unlocked(w *world, all ...*process) {
 	w.pass(second)
 	for _, p := range all {
-		info, err := p.locks.Info(bg, name)
+		stats, err := p.locks.Operator().Stats(bg, name)
 		w.ok(err)
-		require.False(w, info.Held(), "nothing is held")
-		require.Zero(w, info.Waiting, "nobody waits")
+		require.False(w, stats.Held(), "nothing is held")
+		require.Zero(w, stats.Waiting, "nobody waits")
 	}
 }

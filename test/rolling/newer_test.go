@@ -178,14 +178,16 @@ func locksAreRefused(w *world, a, b *process, fat bool) {
 	w.refused("enter once more", err)
 	w.refused("renew", hold.Renew(bg))
 	w.refused("extend", hold.Extend(bg, second))
-	w.refused("force extend", b.locks.ForceExtend(bg, name, second))
-	w.refused("force release", b.locks.ForceRelease(bg, name))
-	_, err = b.locks.Info(bg, name)
-	w.refused("info", err)
-	_, err = b.locks.Locked(bg, name)
-	w.refused("locked", err)
-	for _, err := range b.locks.Queue(bg, name) {
-		w.refused("queue", err)
+	w.refused("force extend", b.locks.Operator().Extend(bg, name, second))
+	_, err = b.locks.Operator().Release(bg, berth.Target{Name: name})
+	w.refused("force release", err)
+	_, err = b.locks.Operator().Stats(bg, name)
+	w.refused("stats", err)
+	for _, err := range b.locks.Operator().Holders(bg, name) {
+		w.refused("holders", err)
+	}
+	for _, err := range b.locks.Operator().Waiters(bg, name) {
+		w.refused("waiters", err)
 	}
 	_, err = hold.Detach(bg)
 	w.refused("detach", err)

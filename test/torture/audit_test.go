@@ -87,7 +87,7 @@ func (i *inspector) claims(r *round) (all [][]claimed) {
 		list(s.Name, i.sems.Operator().Holders(ctx, s.Name), i.sems.Operator().Waiters(ctx, s.Name))
 	}
 	for _, l := range locks {
-		list(l.Name, func(func(berth.Holder, error) bool) {}, i.locks.Queue(ctx, l.Name))
+		list(l.Name, func(func(berth.Holder, error) bool) {}, i.locks.Operator().Waiters(ctx, l.Name))
 	}
 	for _, p := range pools {
 		ops := i.pools.Operator()

@@ -88,7 +88,7 @@ func lockSteps() []step {
 		{
 			name: "lock_info", does: "read a lock that is held", scripts: 1,
 			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
-				_, err := locks.Info(ctx, l.Name())
+				_, err := locks.Operator().Stats(ctx, l.Name())
 				return err
 			}),
 		},
@@ -96,13 +96,14 @@ func lockSteps() []step {
 		{
 			name: "lock_force_release", does: "read a lock that is held, and release it by force", scripts: 2,
 			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
-				return locks.ForceRelease(ctx, l.Name())
+				_, err := locks.Operator().Release(ctx, berth.Target{Name: l.Name()})
+				return err
 			}),
 		},
 		{
 			name: "lock_force_extend", does: "read a lock that is held, and extend it by force", scripts: 2,
 			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
-				return locks.ForceExtend(ctx, l.Name(), time.Second)
+				return locks.Operator().Extend(ctx, l.Name(), time.Second)
 			}),
 		},
 		{name: "lock_sweep_100", does: "sweep 100 names, of which nothing has expired", scripts: 100, cycles: 5, warm: 2, prepare: sweeps},
@@ -159,7 +160,7 @@ func openSwarm(p *probe) (*qlock.Swarm, *node, error) {
 // allow the owner to enter again.
 func lockName(opts *qlock.LockOptions, each bool) takes[*qlock.Client, *qlock.Lock] {
 	return func(ctx context.Context, locks *qlock.Client, i int) (*qlock.Lock, error) {
-		if opts != nil && opts.Conflict != qlock.FailDeadlock {
+		if opts != nil && opts.Conflict != 0 {
 			ctx = berth.WithOwner(ctx, owner)
 		}
 		if !each {
@@ -187,7 +188,7 @@ func detached[C any, H interface {
 // the other.
 func requeues(p *probe) (cycle, error) {
 	const waiting, apart = 25, 100 * time.Millisecond
-	opts := &qlock.LockOptions{QueueTTL: waiting * apart * 3 / 2}
+	opts := &qlock.LockOptions{RequeueEvery: waiting * apart * 3 / 2}
 	q, _, err := newQueue(p, openLocks(qlock.Config{}), lockName(opts, false), 1, 0)
 	if err != nil {
 		return nil, err
@@ -270,7 +271,7 @@ func lockWaited(p *probe) (*qlock.Client, *node, error) {
 func lists(p *probe) (cycle, error) {
 	q, _, err := newQueue(p, openLocks(qlock.Config{}), lockName(nil, false), 1, 16)
 	return func(int) error {
-		for _, err := range q.client.Queue(p.ctx, numbered(0)) {
+		for _, err := range q.client.Operator().Waiters(p.ctx, numbered(0)) {
 			if err != nil {
 				return err
 			}
@@ -288,7 +289,7 @@ func sweeps(p *probe) (cycle, error) {
 		}
 	}
 	return func(int) error {
-		_, err := locks.SweepWaiters(p.ctx)
+		_, err := locks.Operator().Sweep(p.ctx)
 		return err
 	}, err
 }

@@ -139,8 +139,8 @@ func (e *Env) queued(ctx context.Context, name string, n int, meanwhile func() e
 				return false, err
 			}
 		}
-		info, err := locks.Info(ctx, name)
-		return info.Waiting == n, err
+		stats, err := locks.Operator().Stats(ctx, name)
+		return stats.Waiting == n, err
 	})
 }
 

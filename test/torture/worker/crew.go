@@ -217,11 +217,8 @@ func (c clients) list(ctx context.Context, left map[string][]string) error {
 		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
 	}
 	for _, name := range c.lock {
-		info, err := c.locks.Info(ctx, name)
-		for _, h := range info.Entries {
-			left[h.Node] = append(left[h.Node], h.ID)
-		}
-		errs = append(errs, err, waiters(left, c.locks.Queue(ctx, name)))
+		ops := c.locks.Operator()
+		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
 	}
 	for name := range c.pool {
 		ops := c.pools.Operator()

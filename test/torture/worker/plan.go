@@ -31,7 +31,7 @@ type plan struct {
 	maxHold  time.Duration
 	maxWait  time.Duration
 	access   qlock.Access
-	queueTTL time.Duration
+	requeue  time.Duration
 	bind     string
 
 	conflict qlock.Conflict // of a re-entry
@@ -88,12 +88,12 @@ func (h *hand) plan() plan {
 	if p.kind == job.Mixed {
 		p.access = []qlock.Access{qlock.Queued, qlock.Queued, qlock.Random, qlock.LIFO}[h.IntN(4)]
 		if p.access != qlock.LIFO && h.oneIn(10) {
-			p.queueTTL = h.between(20, 200)
+			p.requeue = h.between(20, 200)
 		}
 	}
 	switch h.IntN(12) {
 	case 0, 1:
-		p.try, p.queueTTL = true, 0
+		p.try, p.requeue = true, 0
 	case 2:
 		p.maxWait = h.between(1, 200)
 	case 3, 4:
@@ -124,7 +124,7 @@ func (p plan) event() history.Event {
 	e := history.Event{
 		Do: history.Acquire, Primitive: p.primitive, Name: p.name, Weight: p.weight, Capacity: p.capacity,
 		Priority: p.priority, Lease: p.lease.Milliseconds(), Fixed: p.fixed,
-		Unordered: p.access == qlock.Random || p.access == qlock.LIFO || p.queueTTL > 0,
+		Unordered: p.access == qlock.Random || p.access == qlock.LIFO || p.requeue > 0,
 	}
 	switch {
 	case p.again:
@@ -155,7 +155,7 @@ func (p plan) acquire(ctx context.Context, c *crew, op int64) (berth.Hold, error
 		}
 		return hold(call(ctx, p.name, &qlock.LockOptions{
 			Priority: p.priority, Lease: p.lease, NoRenew: p.fixed, MaxHold: p.maxHold,
-			MaxWait: p.maxWait, Access: p.access, QueueTTL: p.queueTTL, Conflict: p.conflict, Attrs: attrs,
+			MaxWait: p.maxWait, Access: p.access, RequeueEvery: p.requeue, Conflict: p.conflict, Attrs: attrs,
 		}))
 	}
 	call := c.pool[p.name].Allocate
@@ -203,8 +203,7 @@ func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err erro
 	case sem:
 		holders = c.sems.Operator().Holders(ctx, p.name)
 	case lock:
-		info, err := c.locks.Info(ctx, p.name)
-		return info.Entries, err
+		holders = c.locks.Operator().Holders(ctx, p.name)
 	default:
 		holders = c.pools.Operator().Holders(ctx, p.name)
 	}

@@ -282,8 +282,8 @@ func TestWhatDoesNotReturnIsStuck(t *testing.T) {
 
 	c := spawn(t, program(t), j, 1)
 	require.Eventually(t, func() bool {
-		waits, err := locks.Queued(t.Context(), "door")
-		return err == nil && waits
+		stats, err := locks.Operator().Stats(t.Context(), "door")
+		return err == nil && stats.Waiting > 0
 	}, time.Minute, time.Millisecond)
 	_, err = io.WriteString(c.in, job.Drain+"\n")
 	require.NoError(t, err)

@@ -75,13 +75,19 @@ func playLock(ctx context.Context, s *stage) ([]fact, error) {
 type lockThing struct{ locks *qlock.Client }
 
 func (l lockThing) holders(ctx context.Context) ([]berth.Holder, error) {
-	info, err := l.locks.Info(ctx, invoice)
-	return info.Entries, err
+	var all []berth.Holder
+	for holder, err := range l.locks.Operator().Holders(ctx, invoice) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, holder)
+	}
+	return all, nil
 }
 
 func (l lockThing) waiting(ctx context.Context) (int, error) {
-	info, err := l.locks.Info(ctx, invoice)
-	return info.Waiting, err
+	stats, err := l.locks.Operator().Stats(ctx, invoice)
+	return stats.Waiting, err
 }
 
 // joinLock is what a worker of this act is on its side.

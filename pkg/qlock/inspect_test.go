@@ -13,9 +13,9 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-func (n *node) info() qlock.LockInfo {
+func (n *node) info() seen {
 	n.w.T.Helper()
-	info, err := n.Info(context.Background(), door)
+	info, err := n.look(context.Background(), door)
 	require.NoError(n.w.T, err)
 	require.Equal(n.w.T, door, info.Name)
 	return info
@@ -24,18 +24,18 @@ func (n *node) info() qlock.LockInfo {
 func TestInfoOfAFreeLock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		require.Equal(t, qlock.LockInfo{Name: door}, n.info())
+		require.Equal(t, seen{Stats: qlock.Stats{Name: door}}, n.info())
 		require.False(t, n.info().Held())
 		require.NoError(t, n.take(nil).Release(context.Background()))
-		require.Equal(t, qlock.LockInfo{Name: door}, n.info())
+		require.Equal(t, seen{Stats: qlock.Stats{Name: door}}, n.info())
 		require.Empty(t, w.Keys()[1:], "reading makes no key")
-		_, err := n.Info(context.Background(), "")
+		_, err := n.look(context.Background(), "")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		_, err = n.Locked(context.Background(), "")
+		_, err = n.locked(context.Background(), "")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		_, err = n.Queued(context.Background(), "")
+		_, err = n.queued(context.Background(), "")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		for _, err := range n.Queue(context.Background(), "") {
+		for _, err := range n.Operator().Waiters(context.Background(), "") {
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
 		}
 	})
@@ -51,8 +51,8 @@ func TestInfoTellsWhatReentriesDid(t *testing.T) {
 		require.Equal(t, "me", info.Owner)
 		require.Equal(t, outer.Fence(), info.Fence)
 		require.Equal(t, 5*time.Second, info.Left)
-		require.Len(t, info.Entries, 1)
-		e := info.Entries[0]
+		require.Len(t, info.entries, 1)
+		e := info.entries[0]
 		require.Equal(t, []any{outer.ID(), a.Node(), "one", "me", true, 5 * time.Second}, []any{e.ID, e.Node, e.Label, e.Owner, e.NoRenew, e.Lease})
 		require.Equal(t, map[string]string{"k": "v"}, e.Meta)
 		w.Until(time.Second)
@@ -66,13 +66,13 @@ func TestInfoTellsWhatReentriesDid(t *testing.T) {
 		info = b.info()
 		require.Equal(t, want, info.Reentry)
 		require.Equal(t, 6*time.Second, info.Left)
-		require.Equal(t, []string{outer.ID(), work.ID(), extending.ID()}, []string{info.Entries[0].ID, info.Entries[1].ID, info.Entries[2].ID})
+		require.Equal(t, []string{outer.ID(), work.ID(), extending.ID()}, []string{info.entries[0].ID, info.entries[1].ID, info.entries[2].ID})
 		require.NoError(t, work.Release(context.Background()))
 		require.NoError(t, extending.Release(context.Background()))
 		require.Equal(t, want, a.info().Reentry, "before anything was given back")
 		require.Equal(t, 3*time.Second, a.info().Left)
 		require.NoError(t, outer.Release(context.Background()))
-		require.Equal(t, qlock.LockInfo{Name: door}, a.info())
+		require.Equal(t, seen{Stats: qlock.Stats{Name: door}}, a.info())
 		require.NoError(t, a.takeFor("me", nil).Err())
 		require.Equal(t, qlock.Reentry{}, a.info().Reentry, "another hold begins anew")
 	})
@@ -86,7 +86,7 @@ func TestInfoOfHoldsWithoutAnEnd(t *testing.T) {
 		info := n.info()
 		require.Equal(t, berth.Forever, info.Left)
 		require.Equal(t, l.ID(), info.Owner, "the claim, where no owner was given")
-		require.Equal(t, time.Minute, info.Entries[0].Held)
+		require.Equal(t, time.Minute, info.entries[0].Held)
 	})
 }
 
@@ -103,54 +103,46 @@ func TestListingsOfLocksAndQueues(t *testing.T) {
 			}
 		}
 		held := make(map[string]bool)
-		for _, info := range testkit.Collect(t, n.Locks(context.Background())) {
-			require.True(t, info.Held())
-			require.False(t, held[info.Name])
-			held[info.Name] = true
+		for _, stats := range testkit.Collect(t, n.Operator().All(context.Background())) {
+			require.Equal(t, []any{true, 1, 0}, []any{stats.Held(), stats.Holders, stats.Waiting})
+			require.False(t, held[stats.Name])
+			held[stats.Name] = true
 		}
 		require.Len(t, held, 20)
-		require.Empty(t, testkit.Collect(t, n.Queues(context.Background())))
 
 		n.take(nil)
-		var ids []string
 		for range 3 {
 			n.queue(nil)
 		}
-		queues := testkit.Collect(t, n.Queues(context.Background()))
-		require.Len(t, queues, 1)
-		require.Equal(t, door, queues[0].Name)
-		require.Equal(t, 3, queues[0].Waiting)
-		for i, q := range queues[0].Waiters {
+		waiting := make(map[string]int)
+		for _, stats := range testkit.Collect(t, n.Operator().All(context.Background())) {
+			if stats.Waiting > 0 {
+				waiting[stats.Name] = stats.Waiting
+			}
+		}
+		require.Equal(t, map[string]int{door: 3}, waiting)
+		for i, q := range testkit.Collect(t, n.Operator().Waiters(context.Background(), door)) {
 			require.Equal(t, i, q.Ahead)
 			require.Equal(t, n.Node(), q.Node)
-			ids = append(ids, q.ID)
 		}
-		_, waiters := w.held(n)
-		require.Equal(t, ids, waiters)
-		require.Equal(t, 3, n.info().Waiting)
-		for _, err := range n.Queues(context.Background()) {
+		for _, err := range n.Operator().All(context.Background()) {
 			require.NoError(t, err)
 			break // an iterator that went on would panic
-		}
-		for _, err := range n.Locks(context.Background()) {
-			require.NoError(t, err)
-			break // an early end is no trouble
 		}
 	})
 }
 
-func TestAQueueShowsItsFirstHundred(t *testing.T) {
+func TestALongLineIsListedToItsEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(nil)
 		for range 120 {
 			n.queue(nil)
 		}
-		queues := testkit.Collect(t, n.Queues(context.Background()))
-		require.Len(t, queues, 1)
-		require.Equal(t, 120, queues[0].Waiting)
-		require.Len(t, queues[0].Waiters, 100)
-		require.Len(t, testkit.Collect(t, n.Queue(context.Background(), door)), 120)
+		all := testkit.Collect(t, n.Operator().All(context.Background()))
+		require.Len(t, all, 1)
+		require.Equal(t, 120, all[0].Waiting)
+		require.Len(t, testkit.Collect(t, n.Operator().Waiters(context.Background(), door)), 120)
 	})
 }
 
@@ -163,7 +155,7 @@ func TestAQueueTellsEachWaiterInFull(t *testing.T) {
 		w.Until(100 * ms)
 		n.queueOn(berth.WithOwner(context.Background(), "you"), &qlock.LockOptions{Priority: -3, Meta: map[string]string{"k": "v"}})
 		w.Until(time.Second)
-		queue := testkit.Collect(t, n.Queue(context.Background(), door))
+		queue := testkit.Collect(t, n.Operator().Waiters(context.Background(), door))
 		require.Len(t, queue, 1, "the one before it has died")
 		q := queue[0]
 		since := time.UnixMilli(w.Began.Add(100 * ms).UnixMilli())
@@ -172,7 +164,7 @@ func TestAQueueTellsEachWaiterInFull(t *testing.T) {
 		require.Greater(t, q.Alive, lease/2)
 		require.LessOrEqual(t, q.Alive, lease)
 		require.Equal(t, map[string]string{"k": "v"}, q.Meta)
-		queued, err := n.Queued(context.Background(), door)
+		queued, err := n.queued(context.Background(), door)
 		require.NoError(t, err)
 		require.True(t, queued)
 	})
@@ -190,10 +182,10 @@ func TestInfoTellsEachEntryInFull(t *testing.T) {
 		require.Equal(t, "me", info.Owner)
 		require.Equal(t, []any{outer.Fence(), 58500 * ms}, []any{info.Fence, info.Left})
 		at := func(d time.Duration) time.Time { return time.UnixMilli(w.Began.Add(d).UnixMilli()) }
-		first, second := info.Entries[0], info.Entries[1]
+		first, second := info.entries[0], info.entries[1]
 		require.Equal(t, []any{at(0), 1500 * ms, time.Hour, false}, []any{first.Granted, first.Held, first.MaxHold, first.Detached})
 		require.Equal(t, []any{at(time.Second), 500 * ms, inner.ID(), true}, []any{second.Granted, second.Held, second.ID, second.Detached})
-		queued, err := n.Queued(context.Background(), door)
+		queued, err := n.queued(context.Background(), door)
 		require.NoError(t, err)
 		require.False(t, queued)
 	})

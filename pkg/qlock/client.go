@@ -48,12 +48,10 @@ type Config struct {
 	// WarnHeldLongerThan is when a lock is reported as perhaps forgotten;
 	// below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
-	// Access is how claims stand in line whose options say nothing. Default
-	// Queued.
-	Access Access
-	// DetailedErrors adds who holds, and who waits, to every *AcquireError for
-	// which others are the reason: two more calls. Default false.
-	DetailedErrors bool
+	// Defaults are the options of all claims whose own options say nothing else. A
+	// call that does not wait passes over their MaxWait, RequeueEvery and Attempts.
+	// Default none.
+	Defaults LockOptions
 	// Swarm is about nodes that watch each other. Default: see SwarmConfig.
 	Swarm SwarmConfig
 	// AllowEviction lets Check pass on a server that may evict keys. Default
@@ -84,9 +82,6 @@ func (c Config) withDefaults() Config {
 	s := c.common().WithDefaults()
 	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
 	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
-	if c.Access == 0 {
-		c.Access = Queued
-	}
 	c.Swarm = c.Swarm.withDefaults()
 	return c
 }
@@ -95,21 +90,20 @@ func (c Config) validate() error {
 	if err := c.common().Validate(); err != nil {
 		return err
 	}
-	if !c.Access.valid() {
-		return berth.Invalid("Access", "%d is no way to stand in line", int(c.Access))
-	}
 	return c.Swarm.validate()
 }
 
 // Client is a node that uses locks on one Redis. It is safe for concurrent use.
 type Client struct {
-	cfg   Config
-	space keyspace.Space
-	redis rueidis.Client
-	run   *scriptkit.Runner
-	tell  line.Teller
-	clock clock.Clock
-	swarm *Swarm
+	cfg      Config
+	defaults LockOptions // Config.Defaults, complete
+	space    keyspace.Space
+	redis    rueidis.Client
+	run      *scriptkit.Runner
+	tell     line.Teller
+	clock    clock.Clock
+	swarm    *Swarm
+	operator *Operator
 
 	node atomic.Pointer[node] // the one that the client is now
 
@@ -129,11 +123,16 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	complete, err := defaults(&cfg)
+	if err != nil {
+		return nil, err
+	}
 	space, err := keyspace.New(cfg.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, space: space, redis: redis, clock: clock.New()}
+	c := &Client{cfg: cfg, defaults: complete, space: space, redis: redis, clock: clock.New()}
+	c.operator = &Operator{client: c}
 	c.tell = line.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.run = scriptkit.NewRunner(redis, scriptkit.Options{
 		Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, OnRetry: c.tell.Repeated,
@@ -151,6 +150,10 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 // Node is the id of this client: it carries 64 random bits. In a swarm it changes
 // when the node was found dead.
 func (c *Client) Node() string { return c.node.Load().ID }
+
+// Operator has the calls for operators, on the locks of the namespace, whoever holds
+// them. It is always the same one, and making it does no I/O.
+func (c *Client) Operator() *Operator { return c.operator }
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
 // latency, and whether this user may do what the scripts need, by taking and

@@ -23,7 +23,7 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		first, second := operator.queue(nil), operator.queue(nil)
-		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		require.NoError(t, operator.end(context.Background(), door))
 		next := first.Granted(0)
 		require.True(t, second.Pending(), "the queue is kept")
 		require.Greater(t, next.Fence(), outer.Fence())
@@ -37,9 +37,9 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		require.NoError(t, next.Err(), "the successor's is untouched")
 		require.NoError(t, next.Release(context.Background()))
 		require.NoError(t, second.Granted(lease/3).Release(context.Background()))
-		require.ErrorIs(t, operator.ForceRelease(context.Background(), door), berth.ErrNotHeld)
-		require.ErrorIs(t, operator.ForceRelease(context.Background(), "nobody's"), berth.ErrNotHeld)
-		require.ErrorIs(t, operator.ForceRelease(context.Background(), "{"), berth.ErrInvalidConfig)
+		require.ErrorIs(t, operator.end(context.Background(), door), berth.ErrNotHeld)
+		require.ErrorIs(t, operator.end(context.Background(), "nobody's"), berth.ErrNotHeld)
+		require.ErrorIs(t, operator.end(context.Background(), "{"), berth.ErrInvalidConfig)
 		w.Advance(2 * time.Minute)
 		w.RequireIdle()
 	})
@@ -51,7 +51,7 @@ func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 		a.take(nil)
 		next := a.queue(nil)
 		operator.Once("lock_force_hold", link.LoseReply)
-		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		require.NoError(t, operator.end(context.Background(), door))
 		require.Equal(t, 2, operator.Count("lock_force_hold"))
 		w.Advance(time.Minute)
 		require.False(t, next.Pending())
@@ -72,15 +72,15 @@ func TestForceReleaseAllTakesEveryLockOfTheNamespace(t *testing.T) {
 		}
 		inner, err := a.Lock(locks[0].Context(), "a", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		require.NoError(t, err)
-		n, err := operator.ForceReleaseAll(context.Background())
+		n, err := operator.Operator().Release(context.Background(), berth.Target{All: true})
 		require.NoError(t, err)
-		require.Equal(t, 3, n, "locks, not entries")
+		require.Equal(t, 4, n, "entries")
 		w.Advance(lease)
 		for _, l := range append(locks, inner) {
 			require.ErrorIs(t, l.Err(), berth.ErrReleased)
 		}
 		require.NoError(t, other.Err())
-		n, err = operator.ForceReleaseAll(context.Background())
+		n, err = operator.Operator().Release(context.Background(), berth.Target{All: true})
 		require.NoError(t, err)
 		require.Zero(t, n)
 	})
@@ -97,7 +97,7 @@ func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		require.NoError(t, err)
 		_, err = parked.Detach(context.Background())
 		require.NoError(t, err)
-		n, err := operator.ForceReleaseNode(context.Background(), dead.Node())
+		n, err := operator.Operator().Release(context.Background(), berth.Target{Node: dead.Node()})
 		require.NoError(t, err)
 		require.Equal(t, 3, n, "a hold, a detached one and a waiter")
 		w.Advance(lease)
@@ -106,13 +106,13 @@ func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		require.ErrorIs(t, gone.Err, berth.ErrNotAcquired)
 		require.NoError(t, inner.Err(), "another node's entry stays")
 		require.True(t, alive.Pending())
-		locked, err := operator.Locked(context.Background(), "parked")
+		locked, err := operator.locked(context.Background(), "parked")
 		require.NoError(t, err)
 		require.False(t, locked)
 		require.NoError(t, inner.Release(context.Background()))
 		w.Advance(0)
 		require.False(t, alive.Pending())
-		_, err = operator.ForceReleaseNode(context.Background(), "")
+		_, err = operator.Operator().Release(context.Background(), berth.Target{Node: ""})
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
 }
@@ -122,17 +122,17 @@ func TestForceExtendMovesTheDeadlineOnce(t *testing.T) {
 		a, operator := w.node(), w.node()
 		l := a.take(&qlock.LockOptions{NoRenew: true, MaxHold: 20 * time.Second})
 		operator.Once("lock_extend", link.LoseReply)
-		require.NoError(t, operator.ForceExtend(context.Background(), door, 4*time.Second))
+		require.NoError(t, operator.Operator().Extend(context.Background(), door, 4*time.Second))
 		require.Equal(t, 2, operator.Count("lock_extend"))
 		require.Equal(t, 10*time.Second, w.endOf(l).Sub(w.Began), "once")
 		w.Advance(lease / 3)
 		require.Greater(t, l.Left(), 7*time.Second, "heard with the next beat")
-		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
+		require.NoError(t, operator.Operator().Extend(context.Background(), door, time.Hour))
 		require.Equal(t, 20*time.Second, w.endOf(l).Sub(w.Began), "MaxHold bounds it")
 		for _, by := range []time.Duration{0, -ms, ms / 2, berth.Forever} {
-			require.ErrorIs(t, operator.ForceExtend(context.Background(), door, by), berth.ErrInvalidConfig)
+			require.ErrorIs(t, operator.Operator().Extend(context.Background(), door, by), berth.ErrInvalidConfig)
 		}
-		require.ErrorIs(t, operator.ForceExtend(context.Background(), "free", time.Second), berth.ErrNotHeld)
+		require.ErrorIs(t, operator.Operator().Extend(context.Background(), "free", time.Second), berth.ErrNotHeld)
 		require.NoError(t, l.Release(context.Background()))
 		w.RequireIdle()
 	})
@@ -160,7 +160,7 @@ func TestReleaseAllLeavesWaitersAndDetachedHolds(t *testing.T) {
 		require.Equal(t, 2, count, "entries")
 		require.ErrorIs(t, outer.Err(), berth.ErrReleased)
 		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
-		locked, err := n.Locked(context.Background(), "parked")
+		locked, err := n.locked(context.Background(), "parked")
 		require.NoError(t, err)
 		require.True(t, locked)
 		require.Empty(t, waits)
@@ -180,22 +180,22 @@ func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
 		dead.queue(&qlock.LockOptions{MaxWait: lease})
 		dead.Cut()
 		w.Advance(lease / 2)
-		dropped, err := n.SweepWaiters(context.Background())
+		dropped, err := n.Operator().Sweep(context.Background())
 		require.NoError(t, err)
 		require.Zero(t, dropped)
-		queued, err := n.Queued(context.Background(), door)
+		queued, err := n.queued(context.Background(), door)
 		require.NoError(t, err)
 		require.True(t, queued)
 		w.Advance(lease)
-		queued, err = n.Queued(context.Background(), door)
+		queued, err = n.queued(context.Background(), door)
 		require.NoError(t, err)
 		require.True(t, queued, "dead ones count until they are met")
-		require.Empty(t, testkit.Collect(t, n.Queue(context.Background(), door)), "what has expired is not shown")
-		dropped, err = n.SweepWaiters(context.Background())
+		require.Empty(t, testkit.Collect(t, n.Operator().Waiters(context.Background(), door)), "what has expired is not shown")
+		dropped, err = n.Operator().Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, dropped)
 		require.Contains(t, n.Kinds(), observe.Swept)
-		queued, err = n.Queued(context.Background(), door)
+		queued, err = n.queued(context.Background(), door)
 		require.NoError(t, err)
 		require.False(t, queued)
 		w.RequireIdle()
@@ -208,23 +208,13 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 		call  func(operator *node, of string) (int, error)
 		count int
 	}{
-		"ForceReleaseAll": {func(n *node, _ string) (int, error) { return n.ForceReleaseAll(ctx) }, 8},
+		"ForceReleaseAll": {func(n *node, _ string) (int, error) { return n.Operator().Release(ctx, berth.Target{All: true}) }, 8},
 		"ForceReleaseNode": {func(n *node, of string) (int, error) {
-			return n.ForceReleaseNode(ctx, of)
+			return n.Operator().Release(ctx, berth.Target{Node: of})
 		}, 16},
-		"SweepWaiters": {func(n *node, _ string) (int, error) { return n.SweepWaiters(ctx) }, 0},
-		"Locks": {func(n *node, _ string) (count int, err error) {
-			for _, e := range n.Locks(ctx) {
-				if e == nil {
-					count++
-				} else {
-					err = e
-				}
-			}
-			return count, err
-		}, 8},
-		"Queues": {func(n *node, _ string) (count int, err error) {
-			for _, e := range n.Queues(ctx) {
+		"SweepWaiters": {func(n *node, _ string) (int, error) { return n.Operator().Sweep(ctx) }, 0},
+		"All": {func(n *node, _ string) (count int, err error) {
+			for _, e := range n.Operator().All(ctx) {
 				if e == nil {
 					count++
 				} else {
@@ -255,8 +245,8 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 func TestForceCallsMeanTheHoldThatTheyFound(t *testing.T) {
 	ctx := context.Background()
 	for script, call := range map[string]func(operator *node) error{
-		"lock_force_hold": func(n *node) error { return n.ForceRelease(ctx, door) },
-		"lock_extend":     func(n *node) error { return n.ForceExtend(ctx, door, time.Minute) },
+		"lock_force_hold": func(n *node) error { return n.end(ctx, door) },
+		"lock_extend":     func(n *node) error { return n.Operator().Extend(ctx, door, time.Minute) },
 	} {
 		t.Run(script, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -289,7 +279,7 @@ func TestForceReleaseNodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) 
 			}
 			return link.Pass
 		})
-		count, err := operator.ForceReleaseNode(context.Background(), a.Node())
+		count, err := operator.Operator().Release(context.Background(), berth.Target{Node: a.Node()})
 		require.NoError(t, err)
 		require.Zero(t, count)
 		require.NoError(t, l.Renew(context.Background()))
@@ -305,7 +295,7 @@ func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
 		}
 		next := n.queue(nil)
 		w.Advance(1500 * ms)
-		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		require.NoError(t, operator.end(context.Background(), door))
 		release(t, next.Granted(1500*ms))
 	})
 }
@@ -316,11 +306,11 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		n, operator := w.node(), w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, MaxHold: 10 * time.Second})
-		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
+		require.NoError(t, operator.Operator().Extend(ctx, door, 5*time.Second))
 		require.Equal(t, 25*time.Second, operator.Told(observe.Extended)[0].Left, "of what lasts longest")
 		w.requireKept(25*time.Second, outer)
 		w.requireKept(10*time.Second, inner)
-		entries := operator.info().Entries
+		entries := operator.info().entries
 		require.Equal(t, []time.Duration{25 * time.Second, 10 * time.Second}, []time.Duration{entries[0].Left, entries[1].Left})
 		release(t, inner)
 		require.NoError(t, outer.Renew(ctx))
@@ -329,7 +319,7 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 
 		endless := n.take(&qlock.LockOptions{Lease: berth.Forever})
 		before := w.Dump()
-		require.NoError(t, operator.ForceExtend(ctx, door, 5*time.Second))
+		require.NoError(t, operator.Operator().Extend(ctx, door, 5*time.Second))
 		require.Equal(t, berth.Forever, operator.Told(observe.Extended)[1].Left)
 		require.Equal(t, before, w.Dump(), "nothing is further off")
 		w.Advance(time.Minute)
@@ -344,7 +334,7 @@ func TestForceExtendStaysWhenAnEntryGivesBack(t *testing.T) {
 		n, operator := w.node(), w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", extend(3*time.Second))
-		require.NoError(t, operator.ForceExtend(context.Background(), door, 5*time.Second))
+		require.NoError(t, operator.Operator().Extend(context.Background(), door, 5*time.Second))
 		w.requireKept(28*time.Second, outer)
 		release(t, inner)
 		w.requireKept(25*time.Second, outer)
@@ -364,10 +354,10 @@ func TestForceExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 			if sent++; sent == 1 {
 				return link.LoseReply
 			}
-			assert.NoError(t, other.ForceExtend(ctx, door, time.Second))
+			assert.NoError(t, other.Operator().Extend(ctx, door, time.Second))
 			return link.Pass
 		})
-		require.NoError(t, operator.ForceExtend(ctx, door, 4*time.Second))
+		require.NoError(t, operator.Operator().Extend(ctx, door, 4*time.Second))
 		require.Equal(t, 2, sent)
 		require.Equal(t, lease+5*time.Second, w.endOf(l).Sub(w.Began))
 	})
@@ -378,7 +368,7 @@ func TestForceExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 		n, operator := w.node(), w.node()
 		n.take(&qlock.LockOptions{NoRenew: true})
 		n.Die()
-		require.NoError(t, operator.ForceExtend(context.Background(), door, time.Hour))
+		require.NoError(t, operator.Operator().Extend(context.Background(), door, time.Hour))
 		require.GreaterOrEqual(t, w.Expiry(), time.Hour+lease)
 		w.Advance(time.Hour)
 		require.Equal(t, lease, operator.info().Left)
@@ -391,7 +381,7 @@ func TestANodeThatListensHearsOfAForceReleaseAtOnce(t *testing.T) {
 		l := n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 		n.queue(nil) // those that wait listen
 		w.Until(100 * ms)
-		require.NoError(t, operator.ForceRelease(context.Background(), door))
+		require.NoError(t, operator.end(context.Background(), door))
 		w.Advance(0)
 		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
 	})
@@ -404,9 +394,9 @@ func TestTwoForceExtends(t *testing.T) {
 		l := w.node().take(&qlock.LockOptions{NoRenew: true})
 		op1.Once("lock_extend", link.LoseReply)
 		done := make(chan error, 1)
-		go func() { done <- op1.ForceExtend(ctx, door, 10*time.Second) }()
+		go func() { done <- op1.Operator().Extend(ctx, door, 10*time.Second) }()
 		synctest.Wait()
-		require.NoError(t, op2.ForceExtend(ctx, door, time.Second))
+		require.NoError(t, op2.Operator().Extend(ctx, door, time.Second))
 		require.NoError(t, <-done)
 		w.requireLeft(17*time.Second-w.Now(), l, "once each")
 	})

@@ -1,0 +1,70 @@
+package qlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// defaults are what all locks of the program go by that say nothing else.
+var defaults = qlock.LockOptions{
+	Conflict: qlock.WorkThrough,
+	Lease:    30 * time.Second,
+	MaxHold:  10 * time.Minute,
+	MaxWait:  5 * time.Second,
+	Meta:     map[string]string{"release": "2026-11"},
+}
+
+// Say once for a client what its locks go by. A call says what is different for it:
+// berth.Forever takes a bound away, and NoDefaults passes over all defaults.
+// The server is the embedded one here, so that the example runs with nothing but Go.
+func ExampleConfig_defaults() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop", Defaults: defaults})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	defer locks.Close(ctx)
+
+	for name, opts := range map[string]*qlock.LockOptions{
+		"by the defaults": nil,
+		"for the night":   {MaxHold: berth.Forever, Lease: time.Minute},
+		"on its own":      {NoDefaults: true},
+	} {
+		if _, err := locks.Lock(ctx, name, opts); err != nil {
+			panic(err)
+		}
+	}
+	for _, name := range []string{"by the defaults", "for the night", "on its own"} {
+		for holder, err := range locks.Operator().Holders(ctx, name) {
+			fmt.Println(name+":", holder.Lease, holder.MaxHold, holder.Meta, err)
+		}
+	}
+
+	// Defaults that no call could go by are refused at once.
+	_, err = qlock.New(redis, qlock.Config{Defaults: qlock.LockOptions{MaxWait: -time.Second}})
+	var refused *berth.ConfigError
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Field, refused.Problem)
+	}
+	// Output:
+	// by the defaults: 30s 10m0s map[release:2026-11] <nil>
+	// for the night: 1m0s 0s map[release:2026-11] <nil>
+	// on its own: 5s 0s map[] <nil>
+	// Defaults.MaxWait -1s is negative
+}

@@ -1,0 +1,129 @@
+package qlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/xid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Operator has the calls for operators: it looks at the locks of the namespace and
+// changes them, whoever holds them. Its methods have the same names in all primitives.
+// In a swarm it goes on when the client gets another node. It is safe for concurrent use.
+type Operator struct {
+	client *Client
+}
+
+// Release ends holds and waits by force, and returns how many claims that were, also
+// beside an error; see berth.Target. Every entry of a hold is a claim. With the last
+// entry of a hold the first in line gets the lock, in the same step. The holder's process
+// hears of it, and its handle ends with berth.ErrReleased, a wait with ReasonGone. Until
+// the process has heard, two may be inside.
+//
+// A name alone ends the hold that Release finds, with all its entries in one step, and no
+// later hold. Release returns berth.ErrNotHeld if the target has a name and nothing of
+// it was ended, berth.ErrExpired if the time of the claim given had passed,
+// berth.ErrInvalidConfig for a target that cannot be, or the server's error.
+func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error) {
+	return o.client.node.Load().ReleaseTarget(ctx, target, o.releaseWhole)
+}
+
+// releaseWhole ends all entries of a lock, of the hold that it finds.
+func (o *Operator) releaseWhole(ctx context.Context, name string) (int, error) {
+	stats, entries, err := o.client.node.Load().read(ctx, name)
+	if err != nil || !stats.Held() {
+		return 0, err
+	}
+	if stats.Fence == 0 {
+		return 0, entries[0].err // damaged, as all others are
+	}
+	return o.client.node.Load().forceRelease(ctx, stats)
+}
+
+// Sweep drops what has expired from the locks given or, without any, from all of the
+// namespace, and returns how many claims that were, also beside an error. Calls that
+// write drop some on their way; Sweep is for who wants all of it done now. It returns
+// berth.ErrInvalidConfig for a bad name, or the server's errors.
+func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
+	return o.client.node.Load().SweepNames(ctx, names...)
+}
+
+// Extend moves the deadline of a lock's hold further off by so much, whoever has it:
+// whole milliseconds, above 0. Extend never shortens, and MaxHold still bounds the hold.
+// The holder's handle hears of it with its next heartbeat. Extend returns
+// berth.ErrNotHeld if the lock is free, berth.ErrInvalidConfig, or the server's error.
+func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) error {
+	if err := keyspace.CheckName(name); err != nil {
+		return err
+	}
+	if err := checkExtension(by); err != nil {
+		return err
+	}
+	stats, err := o.stats(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !stats.Held() {
+		return berth.ErrNotHeld
+	}
+	return o.client.node.Load().forceExtend(ctx, name, stats.Fence, by)
+}
+
+// forceRelease runs lock_force_hold for the hold with that fence: a repeated call must not
+// end that of the next in line. It returns how many entries it ended, 0 where the hold
+// has ended by itself.
+func (n *node) forceRelease(ctx context.Context, of Stats) (int, error) {
+	stays := line.Decimal(engine.Tombstone.Milliseconds())
+	r, err := n.Run(ctx, n.forceHold, scriptkit.Bounded, of.Name, line.Decimal(of.Fence), stays)
+	if err != nil {
+		return 0, err
+	}
+	switch r.Status() {
+	case statusReleased:
+	case statusNotHeld, statusOther:
+		if r.Unanswered {
+			return of.Holders, nil // an earlier attempt of this very call, or its holder
+		}
+		return 0, nil
+	default:
+		return 0, line.Unexpected(of.Name, &r)
+	}
+	more, entries := line.More(&r, 1), int(r.Int(3))
+	if r.Err() != nil {
+		return 0, r.Err()
+	}
+	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: of.Name, Count: entries, Detail: r.Status()})
+	return entries, n.SweepOn(ctx, of.Name, more)
+}
+
+// forceExtend runs lock_extend for the hold with that fence.
+func (n *node) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
+	r, err := n.Run(ctx, n.extend, scriptkit.Bounded, name,
+		line.Decimal(by.Milliseconds()), xid.New().String(), line.Decimal(fence))
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusExtended:
+	case statusNotHeld, statusOther:
+		return berth.ErrNotHeld
+	default:
+		return line.Unexpected(name, &r)
+	}
+	left := line.Left(r.Int(1))
+	if r.Err() != nil {
+		return r.Err()
+	}
+	if left < 0 {
+		left = berth.Forever
+	}
+	n.Tell.Send(observe.Event{Kind: observe.Extended, Name: name, Fence: fence, Lease: by, Left: left})
+	return nil
+}
