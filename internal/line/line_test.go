@@ -61,7 +61,7 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		a := &node{t: t, redis: redis}
 		a.Node = line.New(line.Config{
 			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Lock,
-			Scripts: "semaphore", Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute}, Clock: clock.New(),
+			Scripts: "semaphore", Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
 			Tell:        func(ev observe.Event) { a.events = append(a.events, ev) },
 			AcquireArgs: func(*engine.Claim) (string, []string) { return "0", []string{"1", "stored"} },
 		})

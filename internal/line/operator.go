@@ -120,32 +120,27 @@ func checkTarget(t berth.Target) error {
 }
 
 // releaseMatches ends the claims of a name that match a target: those that wait first, so that
-// none of them is granted what the holds leave. All are listed before one is ended: later pages
-// of a listing would show those who got what was ended.
+// none of them is granted what the holds leave. What is held is listed before any of it is ended:
+// who gets it meanwhile is not meant. The listings go on after a claim that is damaged.
 func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) (ended int, err error) {
 	var errs []error
-	var ids []string
-	failed := false
-	listed := func(id, node, owner string, err error) {
-		switch {
-		case err != nil:
+	var meant []string
+	found := func(id, node, owner string, err error) {
+		if err != nil {
 			errs = append(errs, err)
-			failed = !errors.Is(err, ErrDamaged) // else the listing goes on
-		case matches(t, id, node, owner):
-			ids = append(ids, id)
+		} else if matches(t, id, node, owner) {
+			meant = append(meant, id)
 		}
 	}
 	if t.Claim != "" || t.Owner != "" || t.Node != "" {
 		for w, err := range s.Waiters(ctx, name) {
-			listed(w.ID, w.Node, w.Owner, err)
+			found(w.ID, w.Node, w.Owner, err)
 		}
 	}
-	if !failed {
-		for h, err := range s.Holders(ctx, name) {
-			listed(h.ID, h.Node, h.Owner, err)
-		}
+	for h, err := range s.Holders(ctx, name) {
+		found(h.ID, h.Node, h.Owner, err)
 	}
-	for _, id := range ids {
+	for _, id := range meant {
 		switch err := s.ForceRelease(ctx, name, id, t.Node); {
 		case err == nil:
 			ended++

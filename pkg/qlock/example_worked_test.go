@@ -211,7 +211,7 @@ func TestASwarmStartsWithItsClient(t *testing.T) {
 	})
 }
 
-func TestSweepWaitersDropsWhoHasDied(t *testing.T) {
+func TestSweepDropsWhoHasDied(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, operator := w.node(), w.node(), w.node()
 		a.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})

@@ -240,7 +240,7 @@ func TestAnExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 	})
 }
 
-func TestForceExtendIsHeardWithTheNextCheck(t *testing.T) {
+func TestAnOperatorsExtendIsHeardWithTheNextCheck(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n, other := w.node(), w.node()
@@ -263,7 +263,7 @@ func TestForceExtendIsHeardWithTheNextCheck(t *testing.T) {
 	})
 }
 
-func TestForceExtendKeepsWhatACutOffHolderHasFromTheNext(t *testing.T) {
+func TestAForcedExtendKeepsWhatACutOffHolderHasFromTheNext(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
 		l := n.take(&qlock.LockOptions{MaxHold: 20 * time.Second})

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
+func TestAForcedReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, operator := w.node(), w.node(), w.node()
 		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
@@ -45,7 +45,7 @@ func TestForceReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 	})
 }
 
-func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
+func TestAForcedReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, operator := w.node(), w.node()
 		a.take(nil)
@@ -59,7 +59,7 @@ func TestForceReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 	})
 }
 
-func TestForceReleaseAllTakesEveryLockOfTheNamespace(t *testing.T) {
+func TestReleaseOfAllEndsEveryLockOfTheNamespace(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, operator := w.node(), w.node()
 		elsewhere := w.node(qlock.Config{Namespace: "elsewhere"})
@@ -86,7 +86,7 @@ func TestForceReleaseAllTakesEveryLockOfTheNamespace(t *testing.T) {
 	})
 }
 
-func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
+func TestReleaseOfANodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		dead, b, operator := w.node(), w.node(), w.node()
 		held := dead.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
@@ -117,7 +117,7 @@ func TestForceReleaseNodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 	})
 }
 
-func TestForceExtendMovesTheDeadlineOnce(t *testing.T) {
+func TestAForcedExtendMovesTheDeadlineOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, operator := w.node(), w.node()
 		l := a.take(&qlock.LockOptions{NoRenew: true, MaxHold: 20 * time.Second})
@@ -173,7 +173,7 @@ func TestReleaseAllLeavesWaitersAndDetachedHolds(t *testing.T) {
 	})
 }
 
-func TestSweepWaitersDropsWhatHasExpired(t *testing.T) {
+func TestSweepDropsWhatHasExpired(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, dead := w.node(), w.node()
 		dead.take(nil)
@@ -208,11 +208,11 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 		call  func(operator *node, of string) (int, error)
 		count int
 	}{
-		"ForceReleaseAll": {func(n *node, _ string) (int, error) { return n.Operator().Release(ctx, berth.Target{All: true}) }, 8},
-		"ForceReleaseNode": {func(n *node, of string) (int, error) {
+		"Release all": {func(n *node, _ string) (int, error) { return n.Operator().Release(ctx, berth.Target{All: true}) }, 8},
+		"Release of a node": {func(n *node, of string) (int, error) {
 			return n.Operator().Release(ctx, berth.Target{Node: of})
 		}, 16},
-		"SweepWaiters": {func(n *node, _ string) (int, error) { return n.Operator().Sweep(ctx) }, 0},
+		"Sweep": {func(n *node, _ string) (int, error) { return n.Operator().Sweep(ctx) }, 0},
 		"All": {func(n *node, _ string) (count int, err error) {
 			for _, e := range n.Operator().All(ctx) {
 				if e == nil {
@@ -242,7 +242,7 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 }
 
 // Whatever happens between the look and the call, the hold of a successor stays.
-func TestForceCallsMeanTheHoldThatTheyFound(t *testing.T) {
+func TestForcedCallsMeanTheHoldThatTheyFound(t *testing.T) {
 	ctx := context.Background()
 	for script, call := range map[string]func(operator *node) error{
 		"lock_force_hold": func(n *node) error { return n.end(ctx, door) },
@@ -268,7 +268,7 @@ func TestForceCallsMeanTheHoldThatTheyFound(t *testing.T) {
 	}
 }
 
-func TestForceReleaseNodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) {
+func TestReleaseOfANodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, operator := w.node(), w.node(), w.node()
 		token := detach(t, a.take(nil))
@@ -286,7 +286,7 @@ func TestForceReleaseNodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) 
 	})
 }
 
-func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
+func TestAForcedReleasePassesManyThatHaveDied(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
@@ -300,7 +300,7 @@ func TestForceReleasePassesManyThatHaveDied(t *testing.T) {
 	})
 }
 
-func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
+func TestAForcedExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n, operator := w.node(), w.node()
@@ -329,7 +329,7 @@ func TestForceExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 	})
 }
 
-func TestForceExtendStaysWhenAnEntryGivesBack(t *testing.T) {
+func TestAForcedExtendStaysWhenAnEntryGivesBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
@@ -341,7 +341,7 @@ func TestForceExtendStaysWhenAnEntryGivesBack(t *testing.T) {
 	})
 }
 
-func TestForceExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
+func TestAForcedExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n, operator, other := w.node(), w.node(), w.node()
@@ -363,7 +363,7 @@ func TestForceExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 	})
 }
 
-func TestForceExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
+func TestAForcedExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		n.take(&qlock.LockOptions{NoRenew: true})
@@ -375,7 +375,7 @@ func TestForceExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 	})
 }
 
-func TestANodeThatListensHearsOfAForceReleaseAtOnce(t *testing.T) {
+func TestANodeThatListensHearsOfAForcedReleaseAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		l := n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
@@ -387,7 +387,7 @@ func TestANodeThatListensHearsOfAForceReleaseAtOnce(t *testing.T) {
 	})
 }
 
-func TestTwoForceExtends(t *testing.T) {
+func TestTwoForcedExtends(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		op1, op2 := w.node(qlock.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}), w.node()

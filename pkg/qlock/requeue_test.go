@@ -14,7 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-func TestAClaimGoesToTheEndOfTheLineOnceEachQueueTTL(t *testing.T) {
+func TestAClaimGoesToTheEndOfTheLineOnceEachPeriod(t *testing.T) {
 	for _, access := range []qlock.Access{qlock.Queued, qlock.Random} {
 		t.Run(access.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
