@@ -8,9 +8,26 @@
 //
 // A [Client] stands on a rueidis client of the caller's and is one node: it has
 // an id, renews what it holds, and keeps at most one connection more than the
-// caller's, for wake-ups. Locks come in any number and have no settings, so a
-// name is all there is to one. A [Lock] is what a claim holds, a [LockSet] what
-// [Client.LockAll] does: several names or none.
+// caller's, for wake-ups. Locks come in any number and have no settings: a lock is
+// no more than its name. A [Lock] is what one claim holds. A [LockSet] is what
+// [Client.LockAll] holds: several names or none. [Client.Operator] has the calls for
+// operators: they look at the locks of a namespace and change them, whoever holds them.
+//
+// What a call does not say for itself is taken from Config.Defaults, then from the
+// default that [LockOptions] names for the field.
+//
+// # Names
+//
+// A name is UTF-8 text of 1 to 512 bytes without braces and control characters;
+// keyspace.CheckName says whether a text may be one. Every name that is used has keys of
+// its own on the server for as long as it is used, and for Config.Linger after that.
+//
+// Ids, tenants and other texts of strangers may be part of a name, with care: check them
+// with keyspace.CheckName, bound their length, and put a prefix of your own before them,
+// so that nobody can name the lock of somebody else: "order:" + id. Hash a text that
+// may be too long, has forbidden characters, or is nobody else's business: names, owners
+// and Meta are shown in listings, logs and events. Never make a name the label of a
+// metric: each name would add a time series.
 //
 // # Model
 //
@@ -44,7 +61,7 @@
 // All claims for a name stand in one line. A higher priority stands ahead of all
 // lower ones. Within a priority [Queued] claims are granted in the order in which
 // they came; a [Random] one draws its place once and may stand ahead of them;
-// [LIFO] ones stand behind the other two, the last come first. Only QueueTTL, which
+// [LIFO] ones stand behind the other two, the last come first. Only RequeueEvery, which
 // is off by default, gives up a place.
 //
 // # Re-entry
@@ -52,7 +69,7 @@
 // A claim has an owner: that of berth.WithOwner, or of the context of Do, Within
 // or Context; without any, it is its own. What happens to a claim whose owner
 // holds the name already, in whatever process, is for the claim to say: see
-// [Conflict]. The zero value, FailDeadlock, returns berth.ErrDeadlock.
+// [Conflict]. Where nothing else is said it is FailDeadlock: berth.ErrDeadlock.
 //
 // The outermost of an owner's entries decides: its heartbeats renew, and the others
 // follow its deadline. When it is released, the next one is the outermost, with the
@@ -114,8 +131,7 @@
 //   - When Redis loses writes (a flush, a failover, a restart without its data)
 //     or its clock jumps forward, two may hold a lock until the older holder's
 //     next heartbeat, at most for a lease.
-//   - After a call whose name begins with Force two may be inside until the old
-//     holder has heard of it.
+//   - After [Operator.Release] two may be inside until the old holder has heard of it.
 //   - Nothing is known of claims for other names: who locks one name while holding
 //     another, other than by LockAll, may wait in a circle until the wait ends.
 //   - An owner is a text. Who names the same one enters too.
@@ -137,13 +153,13 @@
 //
 // # Errors
 //
-// What a call returns is matched with errors.Is, against the sentinels that this
-// package shares with package berth: [ErrNotAcquired] for a claim that did not
-// get its lock, with [ErrBusy] where others were in the way, [ErrDeadlock] where
-// its own owner was, and [ErrTooManyEntries] where that has 100 entries; [ErrNotHeld] for a lock that has ended, as [ErrLost] or
-// [ErrExpired]; [ErrInvalidConfig] for a value that was refused. The reason is in
-// *berth.AcquireError, with who holds and who waits if DetailedErrors is set; the
-// field in *berth.ConfigError.
+// Match what a call returns with errors.Is, against the errors of package berth:
+// ErrNotAcquired for a claim that did not get its lock, with ErrBusy where others were in
+// the way, ErrDeadlock where its own owner was, and ErrTooManyEntries where the owner has
+// 100 entries; ErrNotHeld for a lock that has ended, as ErrLost or ErrExpired;
+// ErrInvalidConfig for a value that was refused. The reason is in *berth.AcquireError,
+// with who holds and who waits if DetailedErrors is set; the field is in
+// *berth.ConfigError.
 //
 // docs/semantics.md has all of this in full, with what happens in every failure.
 package qlock

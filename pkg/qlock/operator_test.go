@@ -401,3 +401,64 @@ func TestTwoForcedExtends(t *testing.T) {
 		w.requireLeft(17*time.Second-w.Now(), l, "once each")
 	})
 }
+
+func TestTheOperatorGoesOnUnderTheNextNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.member(), w.node()
+		ops := a.Operator()
+		b.take(&qlock.LockOptions{NoRenew: true})
+		former := a.Node()
+		a.condemn()
+		require.Same(t, ops, a.Operator())
+		require.NotEqual(t, former, a.Node())
+
+		require.NoError(t, ops.Extend(ctx, door, time.Second))
+		stats, err := ops.Stats(ctx, door)
+		require.NoError(t, err)
+		require.True(t, stats.Held())
+		require.Equal(t, []qlock.Stats{stats}, testkit.Collect(t, ops.All(ctx)))
+		require.Len(t, testkit.Collect(t, ops.Holders(ctx, door)), 1)
+		require.Empty(t, testkit.Collect(t, ops.Waiters(ctx, door)))
+		ended, err := ops.Release(ctx, berth.Target{Name: door})
+		require.NoError(t, err)
+		require.Equal(t, 1, ended)
+		require.Equal(t, a.Node(), a.Told(observe.ForceReleased)[0].Node)
+		b.take(nil)
+		b.Cut()
+		b.queue(nil)
+		w.Advance(lease)
+		_, err = ops.Sweep(ctx, door)
+		require.NoError(t, err)
+	})
+}
+
+// A name alone takes one script that reads and one that ends, however many entries there are;
+// what an owner or a node has takes one script for each claim.
+func TestANameAloneIsEndedInOneStep(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b, operator := w.node(), w.node(), w.node()
+		enter := func() {
+			a.takeFor("me", nil)
+			a.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+			b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		}
+		enter()
+		operator.Fresh()
+		ended, err := operator.Operator().Release(ctx, berth.Target{Name: door})
+		require.NoError(t, err)
+		require.Equal(t, 3, ended)
+		require.Equal(t, map[string]int{"lock_info": 1, "lock_force_hold": 1}, operator.Scripts())
+
+		w.Advance(lease)
+		enter()
+		next := b.queue(nil)
+		ended, err = operator.Operator().Release(ctx, berth.Target{Name: door, Owner: "me"})
+		require.NoError(t, err)
+		require.Equal(t, 3, ended)
+		require.Equal(t, 3, operator.Count("lock_force_release"))
+		w.Advance(0)
+		require.False(t, next.Pending(), "with the last entry it is handed on")
+	})
+}

@@ -233,21 +233,3 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		require.LessOrEqual(t, w.Expiry(), roundUp(3*time.Minute+5*time.Second))
 	})
 }
-
-// The access of the client is that of its claims whose options say nothing.
-func TestTheAccessOfTheClientIsTheDefault(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node(qlock.Config{Defaults: qlock.LockOptions{Access: qlock.LIFO}})
-		held := a.take(nil)
-		first, last := b.queue(nil), b.queue(nil)
-		queued := b.queue(&qlock.LockOptions{Access: qlock.Queued})
-		for _, next := range []*wait{queued, last, first} {
-			release(t, held)
-			held = next.Granted(0)
-		}
-		release(t, held)
-		w.RequireIdle()
-		_, err := b.Lock(context.Background(), door, &qlock.LockOptions{RequeueEvery: time.Minute})
-		requireInvalid(t, "RequeueEvery", err)
-	})
-}
