@@ -218,3 +218,17 @@ func TestDefaultsThatNoCallCouldGoByAreRefused(t *testing.T) {
 		requireInvalid(t, "Lease", err)
 	})
 }
+
+func TestCompletingOptionsAllocatesNothing(t *testing.T) {
+	n, done := open(qlock.Config{Defaults: qlock.LockOptions{MaxWait: time.Second, Meta: map[string]string{"k": "v"}}})
+	defer done()
+	for _, opts := range []*qlock.LockOptions{nil, {}, {Priority: 3, MaxHold: berth.Forever}, {NoDefaults: true}} {
+		for _, waits := range []bool{true, false} {
+			require.Zero(t, testing.AllocsPerRun(100, func() {
+				if err := n.Complete(opts, waits); err != nil {
+					t.Error(err)
+				}
+			}))
+		}
+	}
+}
