@@ -74,8 +74,8 @@ func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f fu
 }
 
 // Fence is the fence of the lock under which ctx was made: the context of Do, or
-// one of a handle of this client and name. It is 0 where there is none, which
-// whatever refuses smaller fences refuses too.
+// one of a handle of this client and name. It returns 0 if ctx was not made under this
+// lock; every fence check rejects 0.
 func (c *Client) Fence(ctx context.Context, name string) int64 {
 	hold := c.node.Load().Engine.Held(ctx, name)
 	if hold == nil {

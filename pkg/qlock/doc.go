@@ -73,20 +73,20 @@
 //
 // The outermost of an owner's entries decides: its heartbeats renew, and the others
 // follow its deadline. When it is released, the next one is the outermost, with the
-// same lease and kind. ExtendAndWorkThrough adds its lease to the common deadline;
-// when that entry is released, what it has not used is taken back, but never what
-// the outermost one's own lease, its renewals and [Lock.Extend] give. It is taken
-// back only where all entries that stay are of the node that releases, because no
-// other could lower its local deadline in time; and a detached entry takes nothing
-// back. An owner has at most 100 entries.
+// same lease and kind. ExtendAndWorkThrough adds its lease to the common deadline.
+// When that entry is released, the time that it has not used is taken back, but never
+// the time that the outermost entry's own lease, its renewals and [Lock.Extend] give.
+// Time is taken back only where all entries that stay are of the node that releases:
+// another node could not lower its local deadline in time. A detached entry takes
+// nothing back. An owner has at most 100 entries.
 //
 // # Leases
 //
 // A lock renews by itself at a third of its lease (of the wait lease, where that is
 // shorter), until it is released or the client is closed. Its local deadline is the
 // start of the last request that the server answered, plus the time that the server
-// said was left, less a margin of 2 ms and 1 % of the lease. When that passes
-// without an answer, or the server says that the lock is not held, its context ends:
+// said was left, less a margin of 2 ms and 1 % of the lease. When that deadline passes
+// without an answer, or the server says that the lock is not held, the lock's context ends:
 // with berth.ErrLost where it should have been renewed, with berth.ErrExpired at a
 // limit of its own (MaxHold, or the lease under NoRenew), with berth.ErrReleased
 // where somebody gave it back. [Lock.Err] and every call of a lock look at the
@@ -101,10 +101,10 @@
 // # Swarm
 //
 // A hold that does not renew, or has no end, outlives its process. In a [Swarm],
-// which is off by default, nodes of a namespace watch each other: one that has not
-// probed for its own ZombieAfter is condemned, and what it holds, but for detached locks, and
-// has waiting is removed and handed on. The node itself ends its handles with
-// berth.ErrLost before that, and goes on under a new id.
+// which is off by default, nodes of a namespace watch each other. A node that has not
+// probed for its own ZombieAfter is condemned: its holds, but for detached locks, and its
+// waiting claims are removed, and the locks are handed on. Before that the node itself
+// ends its handles with berth.ErrLost, and goes on under a new id.
 //
 // # What is promised
 //

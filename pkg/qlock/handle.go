@@ -25,8 +25,8 @@ const (
 )
 
 // Lock is what a claim holds: one entry of its owner, with a release of its own.
-// The lock is free when the last entry has ended. It is safe for concurrent use.
-// One that is neither released nor lost is renewed until the client is closed.
+// The lock is free when the last entry has ended. A Lock that is neither released nor
+// lost is renewed until the client is closed. A Lock is safe for concurrent use.
 type Lock struct {
 	node    *node
 	hold    *engine.Hold
@@ -49,7 +49,7 @@ func (l *Lock) Owner() string { return berth.Owner(l.hold.Context()) }
 // smaller ones there: see package fence.
 func (l *Lock) Fence() int64 { return l.hold.Fence() }
 
-// Node is the id of the client's node that holds it.
+// Node is the id of the client's node that holds the lock.
 func (l *Lock) Node() string { return l.hold.Node() }
 
 // Granted is when this process heard of the grant, or resumed the hold, by its own clock.
