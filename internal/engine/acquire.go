@@ -23,7 +23,7 @@ var ErrReplaced = errors.New("berth: the node was replaced")
 // claim is granted or refused, when ctx ends, when maxWait has passed (0 = no
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
-	c.begins(e.clock.Now(), false)
+	c.begins(ctx, e.clock.Now(), false)
 	if ctx.Err() != nil {
 		return nil, e.refused(c, e.leaving(ctx, ctx))
 	}
@@ -73,14 +73,28 @@ func (e *Engine) granted(h *Hold) {
 	m := c.see()
 	entry := m.terms.entry
 	if entry == nil {
-		e.event(observe.Granted, c, func(ev *observe.Event) {
+		e.acquired(observe.Granted, c, func(ev *observe.Event) {
 			ev.Fence, ev.Waited, ev.Lease, ev.Capacity = m.grant.fence, h.waited, c.Record.Lease, m.terms.capacity
 		})
 		return
 	}
 	e.extendSiblings(c, entry)
-	e.event(observe.Reentered, c, func(ev *observe.Event) {
+	e.acquired(observe.Reentered, c, func(ev *observe.Event) {
 		ev.Fence, ev.Waited, ev.Lease, ev.Left = m.grant.fence, h.waited, entry.Extends, h.left()
+	})
+}
+
+// acquired tells the observer of the end of an acquire, after the claim's observe.Queued: that may
+// still be on its way, on another goroutine.
+func (e *Engine) acquired(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
+	if e.cfg.Observe == nil {
+		return
+	}
+	c.queued.Wait()
+	e.event(kind, c, func(ev *observe.Event) {
+		m := c.see()
+		ev.Queued = m.queued()
+		fill(ev)
 	})
 }
 
@@ -122,7 +136,7 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	if r.Capacity == 0 {
 		r.Capacity = c.see().terms.capacity
 	}
-	e.event(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
+	e.acquired(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
 		told := *r // the caller's may yet be added to
 		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, &told
 	})

@@ -40,7 +40,7 @@ func (e *Engine) MayAdopt(id string) bool {
 // Adopt takes up a hold that this or another node had detached, between Begin and
 // End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {
-	c.begins(start, true)
+	c.begins(ctx, start, true)
 	all := left
 	if left < 0 {
 		all = berth.Forever
@@ -60,7 +60,7 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 		kind: evGranted, start: start, left: left, gift: gift{fence, resource}, confirmed: true,
 		entry: &Entry{Terms: terms}, // it may be one: then others renew it
 	})
-	if fx := e.look(ctx, c); fx.result != nil {
+	if fx := e.look(c); fx.result != nil {
 		// Close and Abandon give back what is held.
 		e.on(c, &event{kind: evLeave, cause: fx.result})
 		if e.outdated() {
@@ -72,6 +72,6 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 		e.beats.Hurry(&c.lease)
 	}
 	e.prime()
-	e.holdEvent(observe.Resumed, c, nil)
+	e.holdEvent(ctx, observe.Resumed, c, nil)
 	return &c.handle, nil
 }

@@ -122,7 +122,7 @@ func (a *ask) again(err error) bool {
 		a.ends(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
 		return false
 	}
-	a.e.repeats(a.c, a.attempt, err)
+	a.e.repeats(a.c.caller, a.c, a.attempt, err)
 	if !a.pace.Pause(a.ctx, a.e.closing) {
 		a.ends(cutShort)
 		return false
@@ -182,7 +182,7 @@ func (a *ask) failed(start time.Duration, err error) (tell func()) {
 	ran := scriptkit.MaybeRan(err)
 	ev := &event{kind: evFailed, now: a.e.clock.Now(), start: start, mayRun: ran, revives: ran, cause: err}
 	fx := a.c.on(ev)
-	return func() { a.e.tell(a.c, ev, &fx) }
+	return func() { a.e.tell(a.c.caller, a.c, ev, &fx) }
 }
 
 // takes takes the answer to an attempt, unless that to another one was taken.

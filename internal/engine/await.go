@@ -16,7 +16,7 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		turn = ticker.C
 	}
 	for {
-		switch fx := e.look(ctx, c); {
+		switch fx := e.look(c); {
 		case fx.has(doConfirm):
 			if refusal := e.confirm(ctx, c); refusal != nil {
 				return refusal
@@ -49,7 +49,7 @@ func (e *Engine) requeue(c *Claim) {
 	}
 	ev, fx := e.requeueOnce(c)
 	c.calls.Unlock()
-	e.tell(c, ev, &fx)
+	e.tell(c.caller, c, ev, &fx)
 }
 
 func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
@@ -62,7 +62,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	if err != nil {
 		ev.kind, ev.cause = evFailed, err
 		fx = c.on(ev)
-		e.repeats(c, 1, err)
+		e.repeats(c.caller, c, 1, err)
 		return ev, fx
 	}
 	ev.kind = evRequeued

@@ -54,7 +54,9 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 	}
 	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) { spec.Beyond = sum(spec.Beyond, by) })
 	h.e.beats.Kick(h.c.Name) // for the owner's other entries
-	h.e.event(observe.Extended, h.c, func(ev *observe.Event) { ev.Fence, ev.Lease, ev.Left = h.Fence(), by, h.left() })
+	h.e.event(observe.Extended, h.c, func(ev *observe.Event) {
+		ev.Context, ev.Fence, ev.Lease, ev.Left = ctx, h.Fence(), by, h.left()
+	})
 	return nil
 }
 
@@ -79,7 +81,7 @@ func (h *Hold) Detach(ctx context.Context) error {
 	mine := detached
 	mu.Unlock()
 	if mine {
-		h.e.tell(h.c, ev, &fx)
+		h.e.tell(ctx, h.c, ev, &fx)
 		return nil
 	}
 	if err == nil {
@@ -197,7 +199,7 @@ func (e *Engine) repeat(ctx context.Context, c *Claim, mode Mode, endless bool, 
 		if err == nil || !scriptkit.Repeatable(err) || !pace.Next(endless) {
 			return err
 		}
-		e.repeats(c, attempt, err)
+		e.repeats(ctx, c, attempt, err)
 		if !pace.Pause(ctx, e.closing) {
 			return err
 		}

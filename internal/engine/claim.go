@@ -61,14 +61,18 @@ type Claim struct {
 	m      machine       // guarded by mu
 	signal chan struct{} // something has changed. It has room for one; it is set once, under mu, before anybody wakes
 
+	caller context.Context // of the acquiring call, for its values
+	queued sync.WaitGroup  // counts the observe.Queued that is still to be told: it comes before the end of the acquire
+
 	part atomic.Pointer[member] // of its owner's group, nil for none; Engine.member alone sets it
 
 	handle Hold // the caller's, from the look on that gives it
 }
 
-// begins sets what is known of a claim when its course begins.
-func (c *Claim) begins(now time.Duration, asked bool) {
-	c.start = now
+// begins sets what is known of a claim when its course begins. caller is the context of the
+// call that it is for.
+func (c *Claim) begins(caller context.Context, now time.Duration, asked bool) {
+	c.caller, c.start = caller, now
 	c.lease.Claim = c
 	c.m = begin(c, asked)
 }
@@ -81,6 +85,7 @@ func (c *Claim) on(ev *event) effects {
 	switch {
 	case fx.has(doJoin):
 		c.signal = make(chan struct{}, 1)
+		c.queued.Add(1)
 	case ev.kind == evCall:
 		fx.seen.version = c.part.Load().seen()
 	}
@@ -138,6 +143,9 @@ func (c *Claim) owner() string {
 	}
 	return c.Record.Owner
 }
+
+// Caller is the context of the call that acquired or resumed the claim: for its values.
+func (c *Claim) Caller() context.Context { return c.caller }
 
 // Endless says whether the claim's hold has no end of its own.
 func (c *Claim) Endless() bool {

@@ -19,7 +19,7 @@ import (
 // When ctx ends, or has ended already, it waits for CleanupTimeout more before it
 // returns ctx's error; what it has begun goes on. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.shut(nil)
+	e.shut(context.WithoutCancel(ctx), nil)
 	late, cancel := e.Overtime(ctx)
 	defer cancel()
 	select {
@@ -31,8 +31,8 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // shut begins to close the engine, once. Holds that have ended here already, and
-// are to be given back all the same, come along.
-func (e *Engine) shut(more []*Claim) {
+// are to be given back all the same, come along. ctx is that of who closes it.
+func (e *Engine) shut(ctx context.Context, more []*Claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -44,7 +44,7 @@ func (e *Engine) shut(more []*Claim) {
 	e.stopTimers()
 	go func() {
 		defer close(e.gone)
-		_, e.parting = e.releaseAll(claims, berth.ErrClosed)
+		_, e.parting = e.releaseAll(ctx, claims, berth.ErrClosed)
 		e.work.Wait()
 		close(e.jobs)
 		e.crew.Wait()
@@ -63,7 +63,7 @@ func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 	defer e.work.Done()
 	claims, failed := e.those((*machine).alive), 0
 	err := e.within(ctx, func() (err error) {
-		failed, err = e.releaseAll(claims, berth.ErrReleased)
+		failed, err = e.releaseAll(context.WithoutCancel(ctx), claims, berth.ErrReleased)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -99,14 +99,14 @@ const releasesAtOnce = 256
 
 // releaseAll ends the handles of the claims, gives back their holds, and returns how
 // many it could not. Config.Retry bounds it once for all: when nothing was answered
-// for so long, nothing more is asked for. Handles without a lease end with the cause.
-func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error) {
+// for so long, nothing more is asked for. Handles without a lease end with the cause. ctx has the values of the call, and does not end.
+func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (failed int, err error) {
 	var holds []*Hold
 	for _, c := range claims {
 		if !c.see().grant.handed {
 			continue // its own caller gives it back
 		}
-		if mine, _ := c.handle.retire(cause); mine {
+		if mine, _ := c.handle.retire(ctx, cause); mine {
 			holds = append(holds, &c.handle)
 		}
 	}
@@ -120,11 +120,11 @@ func (e *Engine) releaseAll(claims []*Claim, cause error) (failed int, err error
 			defer func() { <-slots }()
 			if e.clock.Now()-time.Duration(answered.Load()) >= within {
 				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, within, berth.ErrUnavailable)
-				e.holdEvent(observe.ReleaseFailed, h.c, err)
+				e.holdEvent(ctx, observe.ReleaseFailed, h.c, err)
 				errs <- err
 				return
 			}
-			err := h.release(context.Background())
+			err := h.release(ctx)
 			if !scriptkit.Repeatable(err) {
 				answered.Store(int64(e.clock.Now()))
 			}
@@ -200,7 +200,7 @@ func (e *Engine) Abandon() int {
 	for _, c := range claims {
 		e.endHold(c, berth.ErrLost)
 	}
-	e.shut(claims)
+	e.shut(context.Background(), claims)
 	return len(claims)
 }
 

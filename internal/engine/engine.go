@@ -48,7 +48,8 @@ type Config struct {
 	WarnAfter time.Duration
 	// Retry paces what is repeated.
 	Retry berth.Retry
-	// Observe takes the events. It is never called with a lock held.
+	// Observe takes the events; nil for nobody. It is never called with a lock held. The
+	// context of an event may be nil, or end.
 	Observe func(observe.Event)
 	// Clock is the engine's clock.
 	Clock clock.Clock
@@ -232,17 +233,18 @@ func (e *Engine) find(id string) *Claim {
 	return e.claims[id]
 }
 
-// repeats reports a call of a claim that is about to be repeated.
-func (e *Engine) repeats(c *Claim, attempt int, err error) {
+// repeats reports a call of a claim that is about to be repeated; ctx is that of who makes it.
+func (e *Engine) repeats(ctx context.Context, c *Claim, attempt int, err error) {
 	e.event(observe.Repeated, c, func(ev *observe.Event) {
-		ev.Count, ev.Err = attempt, err
+		ev.Context, ev.Count, ev.Err = ctx, attempt, err
 		if failed, ok := errors.AsType[*scriptkit.Error](err); ok {
 			ev.Detail = failed.Script
 		}
 	})
 }
 
-// Event sends an event about a claim, with what all such events share.
+// Event sends an event about a claim, with what all such events share. Its context is that of the
+// acquiring call, unless fill sets another one.
 func (e *Engine) Event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 	e.event(kind, c, fill)
 }
@@ -254,7 +256,7 @@ func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 	}
 	ev := observe.Event{
 		Kind: kind, Name: c.Name, Claim: c.ID, Node: e.cfg.Node, Owner: c.Record.Owner,
-		Weight: c.Record.Weight, Resource: c.Resource(), Attrs: c.Attrs,
+		Weight: c.Record.Weight, Resource: c.Resource(), Attrs: c.Attrs, Context: c.caller,
 	}
 	if fill != nil {
 		fill(&ev)

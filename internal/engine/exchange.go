@@ -67,7 +67,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		if err == nil {
 			err = answer.Refused // but an attempt before this one may run yet, and find something
 		} else if lost = lost || scriptkit.MaybeRan(err); scriptkit.Repeatable(err) && pace.Next(false) {
-			h.e.repeats(h.c, attempt, err)
+			h.e.repeats(ctx, h.c, attempt, err)
 			if pace.Pause(ctx, h.e.closing) {
 				continue
 			}

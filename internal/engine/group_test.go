@@ -431,7 +431,7 @@ func TestNoGroupIsLeftBehind(t *testing.T) {
 	defer func() { require.NoError(t, e.Close(context.Background())) }()
 	claim := func(id string, extends time.Duration) *Claim {
 		c := &Claim{ID: id, Name: "door", Extends: extends, Record: Record{Owner: "me", Lease: time.Hour, Wait: time.Hour}}
-		c.begins(e.clock.Now(), false)
+		c.begins(context.Background(), e.clock.Now(), false)
 		require.NoError(t, e.enter(c))
 		e.work.Done()
 		e.joinGroup(c)

@@ -13,7 +13,6 @@ import (
 type Hold struct {
 	e      *Engine
 	c      *Claim
-	caller context.Context // of the acquiring call, for its values
 	waited time.Duration
 
 	mu     sync.Mutex
@@ -24,9 +23,9 @@ type Hold struct {
 // look looks whether a claim's caller can have the handle, and gives it to him. A closed
 // engine gives no handle: then the caller has the claim removed. Close releases all claims that
 // have a handle.
-func (e *Engine) look(ctx context.Context, c *Claim) effects {
+func (e *Engine) look(c *Claim) effects {
 	h, ev := &c.handle, &event{kind: evLook, now: e.clock.Now()}
-	h.e, h.c, h.caller, h.waited = e, c, ctx, c.waited(ev.now)
+	h.e, h.c, h.waited = e, c, c.waited(ev.now)
 	outdated := e.outdated()
 	c.doing.Lock()
 	defer c.doing.Unlock()
@@ -87,7 +86,7 @@ func (h *Hold) Granted() time.Time {
 func (h *Hold) Context() context.Context {
 	h.mu.Lock()
 	if h.ctx == nil {
-		h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(h.caller)))
+		h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(h.c.caller)))
 	}
 	ctx := h.ctx
 	h.mu.Unlock()

@@ -57,7 +57,7 @@ func onLine(t *testing.T, l *line6s, r Record, test func(t *testing.T, e *Engine
 		})
 		r.Weight, r.Wait, r.Lease = 1, 6*second, 6*second
 		c := &Claim{ID: "n.1", Name: "x", MayWait: true, Record: r}
-		c.begins(e.clock.Now(), false)
+		c.begins(context.Background(), e.clock.Now(), false)
 		require.NoError(t, e.enter(c))
 		c.on(&event{kind: evSecret, text: "s"})
 		c.on(&event{kind: evAsk})
@@ -133,7 +133,7 @@ func TestTheGroupOfAnOwnerCostsNoHeartbeats(t *testing.T) {
 			require.Nil(t, e.await(context.Background(), c))
 			if grouped { // a call of the same owner that would extend what it holds, and gets an error
 				other := &Claim{ID: "n.2", Name: "x", Record: c.Record, Extends: second}
-				other.begins(e.clock.Now(), false)
+				other.begins(context.Background(), e.clock.Now(), false)
 				require.NoError(t, e.enter(other))
 				e.joinGroup(other)
 				e.on(other, &event{kind: evLeave, cause: cutShort})

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,7 @@ import (
 func waiter() (*Engine, *Claim) {
 	e := New(Config{Clock: clock.New()})
 	c := &Claim{ID: "n.1", Name: "x", MayWait: true, Record: Record{Wait: 6 * second, Lease: 6 * second, Weight: 1}}
-	c.begins(0, false)
+	c.begins(context.Background(), 0, false)
 	c.m.phase, c.m.news.secret, c.m.place.left = waiting, "s", 6*second
 	e.claims[c.ID] = c
 	e.lines["x"] = &line{}

@@ -20,7 +20,7 @@ import (
 // goes on, and the call ends with the wait. A hold that was released or detached here,
 // or that somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
-	if mine, result := h.retire(berth.ErrReleased); !mine {
+	if mine, result := h.retire(ctx, berth.ErrReleased); !mine {
 		return result
 	}
 	counts := h.e.begin()
@@ -74,11 +74,11 @@ func (e *Engine) Overtime(ctx context.Context) (context.Context, context.CancelF
 
 // retire ends what the caller holds before a release is sent. mine is false where there is
 // nothing for this handle to release: then the error is what Release returns. A handle
-// that is loose ends with the cause.
-func (h *Hold) retire(cause error) (mine bool, result error) {
+// that is loose ends with the cause. ctx is that of the call that releases it.
+func (h *Hold) retire(ctx context.Context, cause error) (mine bool, result error) {
 	now := h.e.clock.Now()
 	_ = h.at(now) // what has ended by the clock was not released
-	fx := h.e.on(h.c, &event{kind: evRelease, now: now, cause: cause})
+	fx := h.e.onCall(ctx, h.c, &event{kind: evRelease, now: now, cause: cause})
 	return fx.has(doSend), fx.result
 }
 
@@ -87,15 +87,15 @@ func (h *Hold) retire(cause error) (mine bool, result error) {
 func (h *Hold) release(ctx context.Context) error {
 	ev := event{kind: evReleased}
 	fx, then := h.releaseOnce(ctx, &ev)
-	h.e.tell(h.c, &ev, &fx)
+	h.e.tell(ctx, h.c, &ev, &fx)
 	if then != nil {
-		then()
+		then(ctx)
 	}
 	return fx.result
 }
 
 // releaseOnce returns what release is to tell, which takes as long as the observer likes.
-func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then func()) {
+func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then func(context.Context)) {
 	e, c := h.e, h.c
 	c.calls.Lock()
 	defer c.calls.Unlock()
@@ -146,7 +146,7 @@ func (e *Engine) remove(c *Claim) {
 
 // Drop ends a hold whose caller has left, and gives it back in the background.
 func (h *Hold) Drop() {
-	if mine, _ := h.retire(berth.ErrReleased); mine {
+	if mine, _ := h.retire(h.c.caller, berth.ErrReleased); mine {
 		h.releaseEnded()
 	}
 }
@@ -158,7 +158,7 @@ func (h *Hold) releaseEnded() {
 		return
 	}
 	defer h.e.work.Done()
-	h.e.spawn(func() { _ = h.release(context.Background()) }) // the observer is told where it fails
+	h.e.spawn(func() { _ = h.release(context.WithoutCancel(h.c.caller)) }) // the observer is told where it fails
 }
 
 // Loosen gives a hold's claim back to the server, in the background, and leaves the

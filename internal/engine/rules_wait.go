@@ -185,7 +185,7 @@ func moves(m *machine, ev event) effects {
 
 // standing is the place that an answer gives.
 func (ev event) standing() place {
-	return place{ticket: ev.ticket, at: ev.text, heard: ev.start, left: ev.left}
+	return place{stood: true, ticket: ev.ticket, at: ev.text, heard: ev.start, left: ev.left}
 }
 
 // fails ends the wait, for the reason that the event names.

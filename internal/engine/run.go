@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"github.com/berth-go/berth/internal/heartbeat"
@@ -9,9 +10,12 @@ import (
 
 // on takes an event of a claim to its machine, and does what follows. What only the caller
 // can do, as to send the call that the event is about, is left to it.
-func (e *Engine) on(c *Claim, ev *event) effects {
+func (e *Engine) on(c *Claim, ev *event) effects { return e.onCall(c.caller, c, ev) }
+
+// onCall is on for an event that a call with that context has caused.
+func (e *Engine) onCall(ctx context.Context, c *Claim, ev *event) effects {
 	fx := e.act(c, ev)
-	e.tell(c, ev, &fx)
+	e.tell(ctx, c, ev, &fx)
 	if fx.has(doReleaseEnded) {
 		c.handle.releaseEnded()
 	}
@@ -105,13 +109,18 @@ func (e *Engine) relimit(c *Claim, g timing) {
 	})
 }
 
-// tell tells the observer what became of a claim, if anything.
-func (e *Engine) tell(c *Claim, ev *event, fx *effects) {
+// tell tells the observer what became of a claim, if anything; ctx is that of the call that has
+// caused it.
+func (e *Engine) tell(ctx context.Context, c *Claim, ev *event, fx *effects) {
+	if fx.has(doJoin) {
+		defer c.queued.Done()
+	}
 	if fx.tell == "" || e.cfg.Observe == nil {
 		return
 	}
 	m := c.see()
 	e.event(fx.tell, c, func(o *observe.Event) {
+		o.Context = ctx
 		switch fx.tell {
 		case observe.Queued, observe.Requeued, observe.Restored:
 			o.Ahead, o.Capacity = ev.ahead, ev.counts.capacity
@@ -141,15 +150,18 @@ func (e *Engine) describe(o *observe.Event, c *Claim, m *machine, err error) {
 	}
 }
 
-// holdEvent tells the observer of a hold.
-func (e *Engine) holdEvent(kind observe.Kind, c *Claim, err error) {
+// holdEvent tells the observer of a hold; ctx is that of the call that has caused it.
+func (e *Engine) holdEvent(ctx context.Context, kind observe.Kind, c *Claim, err error) {
 	m := c.see()
-	e.event(kind, c, func(o *observe.Event) { e.describe(o, c, &m, err) })
+	e.event(kind, c, func(o *observe.Event) {
+		o.Context = ctx
+		e.describe(o, c, &m, err)
+	})
 }
 
 // heldLong tells the observer of a hold that lasts longer than Config.WarnAfter.
 func (e *Engine) heldLong(c *Claim) {
 	if c.see().phase == held {
-		e.holdEvent(observe.HeldLong, c, nil)
+		e.holdEvent(c.caller, observe.HeldLong, c, nil)
 	}
 }

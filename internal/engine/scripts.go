@@ -149,7 +149,7 @@ type Parting struct {
 	Entries int
 	// Then is called when what the release of a hold has done may be told, without
 	// any lock; nil for nothing to tell.
-	Then func()
+	Then func(ctx context.Context)
 }
 
 // Released says what became of a claim.

@@ -29,6 +29,7 @@ type machine struct {
 // requeue moves it; every answer that it still waits extends it.
 type place struct {
 	ticket int64
+	stood  bool          // it has stood there: observe.Queued is told of it, or was
 	at     string        // the lesser text stands before
 	heard  time.Duration // start of the last own call that said so
 	left   time.Duration // what that call's answer said is left
@@ -190,7 +191,7 @@ func begin(c *Claim, asked bool) machine {
 }
 
 // queued says whether the claim has stood in line, as far as is known.
-func (m *machine) queued() bool { return m.place.at != "" }
+func (m *machine) queued() bool { return m.place.stood }
 
 // holds says whether the claim holds, as far as is known.
 func (m *machine) holds() bool { return m.phase == granted || m.phase == held }

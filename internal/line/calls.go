@@ -137,7 +137,7 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	}
 	a, extra, err := answer(c.Name, &r)
 	if a.Refused != nil {
-		s.Tell.Swept(c.Name, a.Refused.Swept)
+		s.Tell.Swept(c.Caller(), c.Name, a.Refused.Swept)
 	}
 	if err == nil && s.cfg.AcquireReply != nil {
 		a, err = s.cfg.AcquireReply(c, a, extra)

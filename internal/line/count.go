@@ -87,7 +87,7 @@ func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode,
 		return 0, engine.NextDeadline{}, Unexpected(name, &r)
 	}
 	dropped := int(r.Int(4))
-	s.Tell.Swept(name, dropped)
+	s.Tell.Swept(ctx, name, dropped)
 	if s.cfg.Swept != nil {
 		s.cfg.Swept(name, Texts(&r, 5))
 	}

@@ -44,7 +44,7 @@ func (n *Node) ForceRelease(ctx context.Context, name, id, node string) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: name, Claim: id, Count: 1, Detail: r.Status()})
+	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: name, Claim: id, Count: 1, Detail: r.Status()})
 	if err := n.SweepOn(ctx, name, more); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 		require.Equal(t, line.Counts{Capacity: 1}, n)
 		for i, id := range []string{"b.1", "c.1"} {
 			require.Equal(t, observe.Event{
-				Kind: observe.ForceReleased, Node: a.ID, Name: name, Claim: id, Count: 1, Detail: "released",
+				Kind: observe.ForceReleased, Context: ctx, Node: a.ID, Name: name, Claim: id, Count: 1, Detail: "released",
 			}, a.events[i])
 		}
 	})

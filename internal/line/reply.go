@@ -1,6 +1,7 @@
 package line
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -134,10 +135,10 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 }
 
 // Refusal reads a reply of the shape of acquire that says that there is nothing to get, and
-// tells of what it swept.
-func (s *Calls) Refusal(name string, r *scriptkit.Reply) *berth.AcquireError {
+// tells of what it swept in a call with that context.
+func (s *Calls) Refusal(ctx context.Context, name string, r *scriptkit.Reply) *berth.AcquireError {
 	a, _, _ := answer(name, r)
-	s.Tell.Swept(name, a.Refused.Swept)
+	s.Tell.Swept(ctx, name, a.Refused.Swept)
 	return a.Refused
 }
 

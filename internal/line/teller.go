@@ -1,10 +1,10 @@
 package line
 
 import (
+	"context"
 	"time"
 
-	"go.uber.org/zap"
-
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -13,20 +13,34 @@ import (
 type Teller func(observe.Event)
 
 // NewTeller returns what sends the events of a client to its logger and its
-// observer, nil where there is neither. node is asked for the id of an event
-// that names no node: that of a client may change.
-func NewTeller(kind keyspace.Kind, namespace string, node func() string, logger *zap.Logger, observer observe.Observer) Teller {
-	if logger == nil && observer == nil {
+// observer, nil where there is neither. The logger is valid. node is asked for the id
+// of an event that names no node: that of a client may change. What an event has as its
+// context is the context of a call; observers get its values alone.
+func NewTeller(kind keyspace.Kind, namespace string, node func() string, logger observe.Logger, observer observe.Observer) Teller {
+	lines, _ := settings.Logger(logger)
+	if lines == nil && observer == nil {
 		return nil
 	}
-	both := observe.Multi(observe.Zap(logger), observer)
+	both := observe.Multi(lines, observer)
 	return func(ev observe.Event) {
 		if ev.Node == "" {
 			ev.Node = node()
 		}
 		ev.Primitive, ev.Namespace, ev.At = string(kind), namespace, time.Now() //nolint:forbidigo // a wall clock's time, for people
+		ev.Context = endless(ev.Context)
 		both.Observe(ev)
 	}
+}
+
+// endless returns a context with the values of ctx that does not end.
+func endless(ctx context.Context) context.Context {
+	switch {
+	case ctx == nil:
+		return context.Background()
+	case ctx.Done() == nil:
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // from returns the teller of what one node does.
@@ -49,13 +63,13 @@ func (t Teller) Send(ev observe.Event) {
 
 // Repeated reports a call that is about to be repeated. It is a
 // scriptkit.Options.OnRetry.
-func (t Teller) Repeated(script string, attempt int, err error) {
-	t.Send(observe.Event{Kind: observe.Repeated, Detail: script, Count: attempt, Err: err})
+func (t Teller) Repeated(ctx context.Context, script string, attempt int, err error) {
+	t.Send(observe.Event{Kind: observe.Repeated, Context: ctx, Detail: script, Count: attempt, Err: err})
 }
 
-// Swept reports what a script dropped, if anything.
-func (t Teller) Swept(name string, dropped int) {
+// Swept reports what a script of a call with that context dropped, if anything.
+func (t Teller) Swept(ctx context.Context, name string, dropped int) {
 	if dropped > 0 {
-		t.Send(observe.Event{Kind: observe.Swept, Name: name, Count: dropped})
+		t.Send(observe.Event{Kind: observe.Swept, Context: ctx, Name: name, Count: dropped})
 	}
 }

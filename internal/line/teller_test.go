@@ -1,12 +1,17 @@
 package line_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -20,16 +25,17 @@ func TestATellerCompletesEvents(t *testing.T) {
 		node, failure := "a", errors.New("no answer")
 		tell := line.NewTeller(keyspace.Lock, "ns", func() string { return node }, nil,
 			observe.Func(func(ev observe.Event) { told = append(told, ev) }))
-		tell.Repeated("lock_release", 2, failure)
+		bare := context.Background()
+		tell.Repeated(bare, "lock_release", 2, failure)
 		node = "b"
-		tell.Swept("door", 3)
-		tell.Swept("door", 0)
+		tell.Swept(bare, "door", 3)
+		tell.Swept(bare, "door", 0)
 		tell.Send(observe.Event{Kind: observe.Lost, Node: "a"})
 		now := time.Now()
 		require.Equal(t, []observe.Event{
-			{Kind: observe.Repeated, Primitive: "lock", Namespace: "ns", Node: "a", At: now, Detail: "lock_release", Count: 2, Err: failure},
-			{Kind: observe.Swept, Primitive: "lock", Namespace: "ns", Node: "b", At: now, Name: "door", Count: 3},
-			{Kind: observe.Lost, Primitive: "lock", Namespace: "ns", Node: "a", At: now},
+			{Kind: observe.Repeated, Primitive: "lock", Namespace: "ns", Node: "a", At: now, Context: bare, Detail: "lock_release", Count: 2, Err: failure},
+			{Kind: observe.Swept, Primitive: "lock", Namespace: "ns", Node: "b", At: now, Context: bare, Name: "door", Count: 3},
+			{Kind: observe.Lost, Primitive: "lock", Namespace: "ns", Node: "a", At: now, Context: bare},
 		}, told)
 	})
 }
@@ -39,6 +45,42 @@ func TestWithoutListenersNothingIsTold(t *testing.T) {
 	tell := line.NewTeller(keyspace.Lock, "ns", nil, nil, nil)
 	require.Nil(t, tell)
 	tell.Send(observe.Event{})
-	tell.Swept("door", 3)
-	tell.Repeated("lock_release", 1, nil)
+	tell.Swept(context.Background(), "door", 3)
+	tell.Repeated(context.Background(), "lock_release", 1, nil)
+
+	for _, logger := range []observe.Logger{nil, (*slog.Logger)(nil), (*zap.Logger)(nil)} {
+		require.Nil(t, line.NewTeller(keyspace.Lock, "ns", nil, logger, nil))
+	}
+}
+
+// An observer may pass the context on, to a server of traces perhaps, whatever has become of
+// the call.
+func TestTheContextOfAnEventHasTheValuesOfTheCallAndDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "trace"), time.Hour)
+	cancel()
+	var told observe.Event
+	tell := line.NewTeller(keyspace.Lock, "ns", func() string { return "a" }, nil, observe.Func(func(ev observe.Event) { told = ev }))
+	tell.Send(observe.Event{Kind: observe.Cancelled, Context: ctx})
+	require.Equal(t, "trace", told.Context.Value(key{}))
+	require.NoError(t, told.Context.Err())
+	require.Nil(t, told.Context.Done())
+	_, limited := told.Context.Deadline()
+	require.False(t, limited)
+
+	tell.Send(observe.Event{Kind: observe.Subscribed})
+	require.Equal(t, context.Background(), told.Context)
+}
+
+func TestATellerWritesToEitherKindOfLogger(t *testing.T) {
+	t.Parallel()
+	core, lines := observer.New(zap.DebugLevel)
+	var text bytes.Buffer
+	for _, logger := range []observe.Logger{zap.New(core), slog.New(slog.NewTextHandler(&text, nil))} {
+		tell := line.NewTeller(keyspace.Lock, "ns", func() string { return "a" }, logger, nil)
+		tell.Send(observe.Event{Kind: observe.Lost, Name: "door"})
+	}
+	require.Equal(t, 1, lines.Len())
+	require.Contains(t, text.String(), "level=WARN msg=lost logger=berth primitive=lock namespace=ns name=door node=a\n")
 }

@@ -156,7 +156,7 @@ func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, 
 	r := &refreshes{}
 	cfg := Config{
 		Source: source, Every: every, Turn: s.turn, Stay: s.stay, Replace: s.replace, Absent: s.absent,
-		Tell: func(resources int, err error) {
+		Tell: func(_ context.Context, resources int, err error) {
 			text := fmt.Sprint("refreshed ", resources)
 			if err != nil {
 				first, _, _ := strings.Cut(err.Error(), "\n")

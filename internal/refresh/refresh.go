@@ -45,8 +45,9 @@ type Config struct {
 	Idle func() []string
 	// Drop ends the value of a resource.
 	Drop func(resource string)
-	// Tell is told of each refresh: how many resources Source returned, or the error.
-	Tell func(resources int, err error)
+	// Tell is told of each refresh: how many resources Source returned, or the error. ctx is
+	// that of the call which asked for it, or the refresher's own.
+	Tell func(ctx context.Context, resources int, err error)
 
 	jitter func(d time.Duration) time.Duration // is added to a pause d; tests set it
 }
@@ -131,19 +132,19 @@ func (r *Refresher) refresh(ctx context.Context, source func(context.Context) ([
 	if err == nil {
 		err = replace(ctx, resources)
 	}
-	r.ended(len(resources), err)
+	r.ended(ctx, len(resources), err)
 	return err
 }
 
 // ended keeps and tells what became of a refresh, but no error of being stopped.
-func (r *Refresher) ended(resources int, err error) {
+func (r *Refresher) ended(ctx context.Context, resources int, err error) {
 	if err != nil && r.ctx.Err() != nil {
 		return
 	}
 	r.mu.Lock()
 	r.last = err
 	r.mu.Unlock()
-	r.cfg.Tell(resources, err)
+	r.cfg.Tell(ctx, resources, err)
 }
 
 // LastError is why the pool could not be refreshed the last time, nil if it was.

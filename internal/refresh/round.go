@@ -134,7 +134,7 @@ func (r *Refresher) ask(on *round) (pause time.Duration, replaced bool) {
 	on.asked = err != nil || mine || on.force
 	switch {
 	case err != nil:
-		r.ended(0, err)
+		r.ended(r.ctx, 0, err)
 		return min(turnRetry, r.cfg.Every), false
 	case !mine && !on.force:
 		return left, false

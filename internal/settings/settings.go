@@ -5,12 +5,16 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -34,6 +38,7 @@ type Common struct {
 	CleanupTimeout     time.Duration
 	WarnHeldLongerThan time.Duration
 	Retry              berth.Retry
+	Logger             observe.Logger
 }
 
 // WithDefaults fills what is zero.
@@ -93,7 +98,29 @@ func (c Common) Validate() error {
 			return berth.Invalid(f.name, "%s is negative", f.value)
 		}
 	}
+	if _, err := Logger(c.Logger); err != nil {
+		return err
+	}
 	return scriptkit.Options{Retry: c.Retry}.Validate()
+}
+
+// Logger returns what writes events to a logger, nil for none, or a *berth.ConfigError for a
+// logger of another type than observe.Logger allows.
+func Logger(logger observe.Logger) (observe.Observer, error) {
+	switch l := logger.(type) {
+	case nil:
+	case *slog.Logger:
+		if l != nil {
+			return observe.Slog(l), nil
+		}
+	case *zap.Logger:
+		if l != nil {
+			return observe.Zap(l), nil
+		}
+	default:
+		return nil, berth.Invalid("Logger", "a %T is neither a *slog.Logger nor a *zap.Logger", logger)
+	}
+	return nil, nil
 }
 
 // Function refuses a Do without a function.

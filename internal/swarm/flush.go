@@ -200,7 +200,7 @@ func (p *pass) condemnAll(ctx context.Context, overdue []string) (got bool) {
 		}
 		if mine {
 			p.out.Nodes++
-			p.s.cfg.Observe(observe.Event{Kind: observe.Condemned, Node: p.s.cfg.Node(), Detail: id})
+			p.s.cfg.Observe(observe.Event{Kind: observe.Condemned, Context: ctx, Node: p.s.cfg.Node(), Detail: id})
 		}
 	}
 	return got
@@ -246,7 +246,7 @@ func (p *pass) name(ctx context.Context, name string) error {
 	}
 	for node, count := range removed {
 		p.s.cfg.Observe(observe.Event{
-			Kind: observe.Flushed, Name: name, Node: p.s.cfg.Node(), Detail: node, Count: count,
+			Kind: observe.Flushed, Context: ctx, Name: name, Node: p.s.cfg.Node(), Detail: node, Count: count,
 		})
 	}
 	return problems.err()

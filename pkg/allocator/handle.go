@@ -229,10 +229,10 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 		return err
 	}
 	if rest > 0 && !left {
-		p.core.client.rested(a.hold.Claim(), before, rest, reason)
+		p.core.client.rested(ctx, a.hold.Claim(), before, rest, reason)
 	}
 	p.core.client.node.Engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
-		ev.Fence, ev.Detail = a.Fence(), before
+		ev.Context, ev.Fence, ev.Detail = ctx, a.Fence(), before
 	})
 	value, err := p.value(ctx, a.hold)
 	if err != nil {

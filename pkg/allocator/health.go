@@ -117,17 +117,17 @@ func (h *health[T]) run(ctx context.Context, resources iter.Seq2[ResourceInfo, e
 			continue
 		case v.fault != nil:
 			report.Unhealthy++
-			h.tell(observe.Event{Kind: observe.Unhealthy, Resource: v.resource, Err: v.fault})
+			h.tell(observe.Event{Kind: observe.Unhealthy, Context: ctx, Resource: v.resource, Err: v.fault})
 		default:
 			report.Healthy++
 		}
 		report.Checked++
-		h.tell(observe.Event{Kind: observe.HealthProgress, Count: report.Checked})
+		h.tell(observe.Event{Kind: observe.HealthProgress, Context: ctx, Count: report.Checked})
 	}
 	if err != nil && ctx.Err() != nil {
 		err = caller.EndOf(ctx)
 	}
-	h.tell(observe.Event{Kind: observe.HealthChecked, Count: report.Checked, Err: err})
+	h.tell(observe.Event{Kind: observe.HealthChecked, Context: ctx, Count: report.Checked, Err: err})
 	return report, err
 }
 

@@ -208,7 +208,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 		return r.Err()
 	}
 	if d > 0 {
-		p.tell(observe.Event{Kind: observe.Rested, Resource: resource, Left: d, Detail: reason})
+		p.tell(observe.Event{Kind: observe.Rested, Context: ctx, Resource: resource, Left: d, Detail: reason})
 	}
 	return p.client.node.SweepOn(ctx, p.name, more)
 }

@@ -24,10 +24,10 @@ func (p *Pool[T]) start() {
 			return err
 		},
 		Idle: p.values.Idle, Drop: p.values.Drop,
-		Tell: func(resources int, err error) {
-			ev := observe.Event{Kind: observe.Refreshed, Count: resources}
+		Tell: func(ctx context.Context, resources int, err error) {
+			ev := observe.Event{Kind: observe.Refreshed, Context: ctx, Count: resources}
 			if err != nil {
-				ev = observe.Event{Kind: observe.RefreshFailed, Err: err}
+				ev = observe.Event{Kind: observe.RefreshFailed, Context: ctx, Err: err}
 			}
 			p.core.tell(ev)
 		},

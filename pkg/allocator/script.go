@@ -183,7 +183,7 @@ func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed stri
 	q.left = stayed == "0"
 	q.mu.Unlock()
 	if rest, reason := q.sent, q.sentReason; rest > 0 && stayed == "1" && p.Fence == claim.Fence() {
-		p.Then = func() { c.rested(claim, claim.Resource(), rest, reason) }
+		p.Then = func(ctx context.Context) { c.rested(ctx, claim, claim.Resource(), rest, reason) }
 	}
 	return p, nil
 }
@@ -196,8 +196,8 @@ func (c *Client) damaged(name string, resources []string) {
 }
 
 // rested tells that a resource rests as its holder has asked.
-func (c *Client) rested(claim *engine.Claim, resource string, rest time.Duration, reason string) {
-	c.node.Engine.Event(observe.Rested, claim, func(ev *observe.Event) { ev.Resource, ev.Left, ev.Detail = resource, rest, reason })
+func (c *Client) rested(ctx context.Context, claim *engine.Claim, resource string, rest time.Duration, reason string) {
+	c.node.Engine.Event(observe.Rested, claim, func(ev *observe.Event) { ev.Context, ev.Resource, ev.Left, ev.Detail = ctx, resource, rest, reason })
 }
 
 // swap runs pool_swap once. left says that the old resource has left the pool.
@@ -212,7 +212,7 @@ func (n *node) swap(ctx context.Context, c *engine.Claim, rest time.Duration, re
 		x.Fence, x.More, x.Resource = r.Int(2), line.More(&r, 4), r.Str(6)
 		left = r.Int(7) == 0
 	case statusFull, statusAhead:
-		refused := n.Refusal(c.Name, &r)
+		refused := n.Refusal(c.Caller(), c.Name, &r)
 		refine(refused)
 		refused.Name, refused.Claim = c.Name, c.ID
 		x.Refused, x.More = refused, line.More(&r, 4)

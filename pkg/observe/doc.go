@@ -1,21 +1,26 @@
-// Package observe tells what happens inside Berth: one typed [Event] for each
-// thing, to one [Observer] per client.
+// Package observe says what happens inside Berth: one typed [Event] for each
+// thing, sent to one [Observer] per client.
 //
-// A client always tells its Observer everything. [Multi] makes several into
-// one, [Sample] thins what comes often, [Zap] writes a log line per event, and
-// [Func] is whatever else is wanted:
+// A client sends every event to its Observer, and to its Logger (a *slog.Logger or a
+// *zap.Logger, see [Logger]) as a log line. [Multi] makes several observers into one,
+// [Sample] passes on a share of frequent events, [Slog] and [Zap] write a log line per
+// event, and [Func] makes an Observer of a function:
 //
-//	logged := observe.Zap(logger)
+//	logged := observe.Slog(logger)
 //	counted := observe.Func(func(e observe.Event) { counts.Add(e.Kind, e.Primitive) })
 //	observer := observe.Multi(logged, counted)
 //
-// An event is for people and for metrics. Nothing in Berth waits for one or
-// depends on one, and whatever an event says has already happened. For deciding
-// there are the handles: their Err, their Context and their Fence.
+// Events are for people and for metrics. No decision of Berth rests on one, and what an
+// event says has already happened. To decide by the state of a hold, use its handle: Err,
+// Context and Fence.
 //
-// The names that users contend for are without number, so do not make them
-// labels of a metric: map them to a few words first.
+// How many claims wait in line is a gauge: add 1 at each event of kind [Queued],
+// subtract 1 at each other event with Event.Queued set. No claim is left out or counted
+// twice, however its wait ends. Do not put such an observer behind [Sample].
+//
+// There is no limit to how many names users contend for. Do not make a name a label of
+// a metric: map the names to a few words first.
 //
 // docs/generated/events.md lists all kinds in one table, with the primitives that send
-// each of them today. It is generated from the comments of this package.
+// each of them. It is generated from the comments of this package.
 package observe

@@ -1,81 +1,93 @@
 package observe
 
 import (
+	"context"
 	"time"
 
 	"github.com/berth-go/berth"
 )
 
-// Event is one thing that happened. Which fields it fills is said at each
-// [Kind]; the others are zero.
+// Event is one thing that happened. The comment of each [Kind] says which fields
+// an event of that kind fills; the others are zero.
 type Event struct {
 	// Kind is what happened.
 	Kind Kind
-	// Primitive is where: "sem", "lock" or "pool", as in berth.Token. Always
-	// filled.
+	// Primitive is where it happened: "sem", "lock" or "pool", as in berth.Token.
+	// Always filled.
 	Primitive string
 	// Namespace is that of the client. Always filled.
 	Namespace string
-	// Name is what is contended for. Filled unless the event is about the
-	// client as a whole.
+	// Name is the name of the semaphore, the lock or the pool. Empty if the event
+	// is about the client as a whole.
 	Name string
-	// Claim is the id of the claim. Filled wherever one claim is meant.
+	// Claim is the id of the claim. Filled if the event is about one claim.
 	Claim string
-	// Node is the id of the client that tells it. Always filled.
+	// Node is the id of the client that sends the event. Always filled.
 	Node string
-	// Owner is whom the claim is for, as the caller gave it: any bytes. Filled
-	// wherever one claim of this client is meant.
+	// Owner is the owner of the claim, as the caller gave it: any bytes. Filled if
+	// the event is about one claim of this client and the caller gave an owner.
 	Owner string
-	// Fence is the number of the grant.
+	// Fence is the fencing token of the grant.
 	Fence int64
+	// Queued is true if the claim had waited in line: its event of kind Queued was
+	// sent before. Filled in every event that ends an acquire.
+	Queued bool
 	// Waited is how long the acquiring call took, or has taken so far.
 	Waited time.Duration
 	// Held is how long the hold has lasted.
 	Held time.Duration
-	// Lease is the length of the lease as it was asked for; berth.Forever for
-	// one without end.
+	// Lease is the length of the lease as it was asked for; berth.Forever for a
+	// lease without end.
 	Lease time.Duration
 	// Left is how long the hold still lasts if nothing renews it.
 	Left time.Duration
-	// Silent is how long the server has not answered, or has not run a call.
+	// Silent is for how long the server has not answered, or has not run a call.
 	Silent time.Duration
 	// Ahead is how many claims stand in line before this one.
 	Ahead int
-	// Capacity is the stored capacity, of a pool the number of its resources; 0 where it
-	// is not known.
+	// Capacity is the stored capacity; of a pool, the number of its resources. 0 if
+	// it is not known.
 	Capacity int
 	// Weight is how much of the capacity the claim asks for.
 	Weight int
-	// Count is how many; of what is said at the kind.
+	// Count is a number; the comment of the kind says of what.
 	Count int
 	// Resource is the key of the resource in a pool: any bytes.
 	Resource string
-	// Detail is a text; which is said at the kind.
+	// Detail is a text; the comment of the kind says which.
 	Detail string
 	// Reason says why a claim did not get what it asked for.
 	Reason berth.Reason
-	// Err is the error that the caller gets, or the one behind the event.
+	// Err is the error that the caller gets, or the error behind the event.
 	Err error
 	// At is when it happened, by the clock of this process. Always filled.
 	At time.Time
-	// Attrs is what the caller gave with the call, the same map. Filled
-	// wherever one claim of this client is meant. Neither the caller nor an
-	// observer may change it after the call.
+	// Attrs is the map of attributes that the caller gave with the call: the same
+	// map. Filled if the event is about one claim of this client and the caller
+	// gave one. Neither the caller nor an observer may change the map after the call.
 	Attrs map[string]any
+	// Context is a context with the values, such as a trace, of the context of the
+	// call that caused the event. If no call caused the event, as with a heartbeat or
+	// a lost lease, the values are those of the call that acquired or resumed the
+	// hold; without a claim, Context is context.Background(). Context never ends and
+	// has no deadline, even if the call's context has ended: an observer can always
+	// pass it on. Always filled.
+	Context context.Context
 }
 
-// Observer is told of every event of a client.
+// Observer receives every event of a client.
 //
-// Observe is called on the goroutine on which the event happened, which may be
-// one that keeps leases alive: it must not block, must not panic, and must not
-// call the client. Observe is called by many goroutines at once, and never with
-// a lock of Berth's held. Events of one claim may come from several goroutines;
-// At is their order.
+// The client calls Observe on the goroutine on which the event happened. That
+// goroutine may be one that keeps leases alive, so Observe must not block, must
+// not panic, and must not call the client. Many goroutines call Observe at once,
+// none of them with a lock of Berth held. Events of one claim may come from
+// several goroutines; At is their order. The event that ends an acquire always
+// comes after Observe has returned from the claim's Queued event.
 type Observer interface {
 	Observe(Event)
 }
 
-// Func is a function as an [Observer]. A nil Func does nothing.
+// Func is a function as an [Observer]. A nil Func drops every event.
 type Func func(Event)
 
 // Observe calls f.
@@ -85,14 +97,14 @@ func (f Func) Observe(e Event) {
 	}
 }
 
-// nop is the Observer of those who want none.
+// nop drops every event.
 type nop struct{}
 
 func (nop) Observe(Event) {}
 
-// Multi returns an Observer that passes each event to all given ones, one
-// after the other. Nil ones are left out. It is never nil: without any, the
-// events go nowhere.
+// Multi returns an Observer that passes each event to all given observers, one
+// after the other, and leaves out those that are nil. The returned Observer is
+// never nil: if no observer is given, it drops every event.
 func Multi(observers ...Observer) Observer {
 	var wanted multi
 	for _, o := range observers {

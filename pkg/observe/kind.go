@@ -3,49 +3,56 @@ package observe
 // Kind is what happened.
 //
 // Every comment below ends with the fields that a kind fills beside those that
-// all events have, and with the level of its log line. Those of a claim also
-// have Claim, Owner and Attrs. The comments are what docs/generated/events.md is made of,
-// and a test reads them: keep their form.
+// all events have, and with the level of its log line. An event about one claim
+// also has Claim, Owner and Attrs. docs/generated/events.md is made of these
+// comments, and a test reads them: keep their form.
 type Kind string
 
 // The course of a claim, the same in all primitives. Every claim that was sent
 // ends its acquire with exactly one of Granted, Reentered, Refused, TimedOut,
-// Cancelled, AttemptsUsedUp, Deadlock and Failed.
+// Cancelled, AttemptsUsedUp, Deadlock and Failed. If the claim waited in line, it
+// has exactly one event of kind Queued before, and the event that ends its acquire
+// has Event.Queued set. So the number of claims that wait is one more after each
+// event of kind Queued, and one less after each other event with Event.Queued.
+// A call may make several claims, one after another or at once; each has its own
+// events.
 const (
 	// Queued: a claim has its place in line and waits.
 	// Fills: Ahead, Capacity, Weight. Level: debug.
 	Queued Kind = "queued"
 	// Granted: a claim got what it asked for; its call returns the handle.
-	// Fills: Fence, Waited, Lease, Capacity, Weight, Resource. Level: debug.
+	// Fills: Fence, Queued, Waited, Lease, Capacity, Weight, Resource. Level: debug.
 	Granted Kind = "granted"
-	// Refused: what the server found turned a claim away. A call that does
-	// not wait found no place, or the claim is too heavy, was removed by an
-	// operator, insists on another capacity, or is of an owner with too many
-	// entries; Reason tells them apart.
-	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
+	// Refused: the server turned a claim away. Reason says why: a call that
+	// does not wait found nothing free, the claim is too heavy, an operator
+	// removed it, it insists on another capacity, or its owner has too many
+	// entries.
+	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: debug.
 	Refused Kind = "refused"
 	// TimedOut: MaxWait, or the deadline of the caller's context, passed
 	// during the wait.
-	// Fills: Waited, Capacity, Weight, Reason, Err. Level: info.
+	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: info.
 	TimedOut Kind = "timed_out"
-	// Cancelled: the caller left during the wait; its context was cancelled
-	// or its client was closed.
-	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
+	// Cancelled: the context of the call was cancelled during the wait, its
+	// client was closed, or its node was replaced in a swarm. In the last case
+	// the call goes on with a new claim under the new node.
+	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: debug.
 	Cancelled Kind = "cancelled"
 	// Failed: the server could not be reached, or answered an acquire with an
 	// error.
-	// Fills: Waited, Weight, Reason, Err. Level: warn.
+	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: warn.
 	Failed Kind = "failed"
 	// Restored: the server had forgotten a waiting claim (a flush, a
 	// failover), which then asked again with the ticket that it had.
 	// Fills: Waited. Level: info.
 	Restored Kind = "restored"
 	// Unavailable: for some seconds the server has not answered the calls of a
-	// claim, or has not run them (READONLY, LOADING). They are repeated all the
-	// same. Sent again each minute until a call is answered. Detail says what the
-	// claim does: "asks", "waits" or "holds". Silent is how long it has lasted,
-	// Count how many calls have failed since, Err what the last one met. Fence,
-	// Held, Lease and Left are those of a hold: it is lost when Left is used up.
+	// claim, or has not run them (READONLY, LOADING). The client goes on repeating
+	// them. The event is sent again each minute until a call is answered. Detail
+	// says what the claim does: "asks", "waits" or "holds". Silent is how long the
+	// server has been silent, Count how many calls have failed since then, Err the
+	// error of the last one. Fence, Held, Lease and Left are those of a hold: the
+	// hold is lost when Left has passed.
 	// Fills: Waited, Silent, Count, Detail, Fence, Held, Lease, Left, Err. Level: warn.
 	Unavailable Kind = "unavailable"
 	// CleanupFailed: a claim whose wait has ended could not be removed within
@@ -76,16 +83,16 @@ const (
 	// by its id, or by force.
 	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
 	ReleasedByOther Kind = "released_by_other"
-	// Lost: a lease ended that was meant to be renewed. Whoever worked under
-	// it must stop.
+	// Lost: a lease ended that should have been renewed. Whoever works under the
+	// hold must stop.
 	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: warn.
 	Lost Kind = "lost"
 	// Expired: a hold ended by its own limit: its MaxHold, or its lease where
 	// it does not renew by itself.
 	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
 	Expired Kind = "expired"
-	// ReleaseFailed: a release was not answered. The hold lasts for Left more
-	// at the most, unless the release did run.
+	// ReleaseFailed: a release was not answered. If the release did not run, the
+	// hold lasts for Left more at the most.
 	// Fills: Fence, Held, Left, Err. Level: warn.
 	ReleaseFailed Kind = "release_failed"
 )
@@ -98,22 +105,22 @@ const (
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
 	// Swept: a script of this client dropped claims whose deadline had passed:
-	// somebody died, or was cut off. Count is how many.
+	// their process died, or was cut off. Count is how many.
 	// Fills: Count. Level: debug.
 	Swept Kind = "swept"
 	// Repeated: a script was not answered, or did not run, and is sent again.
 	// Detail is its name, Count the number of the attempt that failed, from 1.
 	// Fills: Count, Detail, Err. Level: debug.
 	Repeated Kind = "repeated"
-	// Deaf: the subscription to this node's wake channel brings nothing: what the
-	// node published to itself did not come, twice. Its server was taken out of the
-	// cluster, perhaps. The node subscribes anew, on the server of a name that it
-	// waits for. Until then a hand-off is heard of with the next heartbeat. Count is
-	// how often that was so.
+	// Deaf: the subscription to this node's wake channel brings nothing: twice, a
+	// message that the node published to itself did not come. Perhaps its server was
+	// taken out of the cluster. The node subscribes anew, on the server of a name
+	// that it waits for. Until then the node hears of a grant with its next
+	// heartbeat. Count is how often this has happened.
 	// Fills: Count. Level: warn.
 	Deaf Kind = "deaf"
 	// Subscribed: the server confirmed the subscription to this node's wake
-	// channel. Count is how often it has so far: from 2 on, the connection
+	// channel. Count is how often it has done so: from 2 on, the connection
 	// was broken in between.
 	// Fills: Count. Level: debug.
 	Subscribed Kind = "subscribed"
@@ -121,8 +128,8 @@ const (
 
 // What only semaphores have.
 const (
-	// CapacityDiffers: this client was told another capacity than is stored.
-	// Capacity is the stored one, which counts; Count is the client's.
+	// CapacityDiffers: this client was given another capacity than the stored
+	// one. Capacity is the stored one, which counts; Count is the client's.
 	// Fills: Capacity, Count. Level: warn.
 	CapacityDiffers Kind = "capacity_differs"
 	// Resized: a call on this client changed the stored capacity. Capacity is
@@ -134,18 +141,18 @@ const (
 // What only locks have.
 const (
 	// AttemptsUsedUp: the attempts that a call allowed were used up.
-	// Fills: Waited, Reason, Err. Level: info.
+	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: info.
 	AttemptsUsedUp Kind = "attempts_used_up"
 	// Deadlock: a claim would have waited for its own owner.
-	// Fills: Waited, Err. Level: info.
+	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: info.
 	Deadlock Kind = "deadlock"
 	// Requeued: a waiting claim went to the end of the line, as its QueueTTL
-	// says.
+	// asks for.
 	// Fills: Waited, Ahead. Level: info.
 	Requeued Kind = "requeued"
 	// Reentered: a claim was granted because its owner holds the lock already.
 	// Lease is by how much it lengthened the outer hold, 0 if it did not.
-	// Fills: Fence, Waited, Lease, Left. Level: debug.
+	// Fills: Fence, Queued, Waited, Lease, Left. Level: debug.
 	Reentered Kind = "reentered"
 	// ReentryEnded: an inner hold was given back; the outer one lasts.
 	// Fills: Fence, Held, Lease. Level: debug.
@@ -190,7 +197,8 @@ const (
 	// OpenFailed: Open returned an error; the resource goes back and rests.
 	// Fills: Resource, Err. Level: warn.
 	OpenFailed Kind = "open_failed"
-	// CloseFailed: Close returned an error. The value is not used any more.
+	// CloseFailed: Close returned an error. The pool does not use the value any
+	// more.
 	// Fills: Resource, Err. Level: warn.
 	CloseFailed Kind = "close_failed"
 	// Refreshed: the pool took over what its Source returned. Count is how
@@ -208,9 +216,9 @@ const (
 	// it checked; Err is set if that was not all.
 	// Fills: Count, Err. Level: debug.
 	HealthChecked Kind = "health_checked"
-	// Damaged: what the server has of a resource cannot be read: something else
-	// than Berth wrote to its key. Nobody gets the resource until it is removed
-	// or added again. Told once, by the node whose call came across it.
+	// Damaged: the server's data of a resource cannot be read, because something
+	// else than Berth wrote to its key. Nobody gets the resource until it is removed
+	// or added again. Sent once, by the node whose call found it.
 	// Fills: Resource. Level: warn.
 	Damaged Kind = "damaged"
 	// Unhealthy: Healthy said no to a resource.

@@ -1,9 +1,8 @@
 package observe
 
 import (
+	"log/slog"
 	"slices"
-
-	"go.uber.org/zap/zapcore"
 
 	"github.com/berth-go/berth"
 )
@@ -29,17 +28,17 @@ func Kinds() []Kind {
 //   - debug: it belongs to the ordinary course, and may come very often.
 //
 // A kind that is not known has level info, so that it is not overlooked.
-func (k Kind) Level() zapcore.Level {
+func (k Kind) Level() slog.Level {
 	switch k {
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
 		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged:
-		return zapcore.WarnLevel
+		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,
 		HealthProgress, HealthChecked:
-		return zapcore.DebugLevel
+		return slog.LevelDebug
 	default:
-		return zapcore.InfoLevel
+		return slog.LevelInfo
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
@@ -36,9 +36,9 @@ func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
 		observe.Flushed, observe.ForceReleased, observe.ReleasedByOther, observe.Restored,
 		observe.NodeReplaced, observe.OpenFailed, observe.RefreshFailed, observe.Unhealthy,
 	} {
-		require.Greater(t, kind.Level(), zapcore.DebugLevel, "%s", kind)
+		require.Greater(t, kind.Level(), slog.LevelDebug, "%s", kind)
 	}
-	require.Equal(t, zapcore.InfoLevel, observe.Kind("of a later release").Level())
+	require.Equal(t, slog.LevelInfo, observe.Kind("of a later release").Level())
 }
 
 func TestEveryReasonHasItsKind(t *testing.T) {

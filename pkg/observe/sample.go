@@ -1,11 +1,10 @@
 package observe
 
 import (
+	"log/slog"
 	"math"
 	"slices"
 	"strconv"
-
-	"go.uber.org/zap/zapcore"
 
 	"github.com/berth-go/berth"
 )
@@ -39,7 +38,7 @@ func Sample(o Observer, share float64, kinds ...Kind) (Observer, error) {
 	}
 	if len(kinds) == 0 {
 		for _, kind := range all {
-			thinned[kind] = kind.Level() == zapcore.DebugLevel
+			thinned[kind] = kind.Level() == slog.LevelDebug
 		}
 	}
 	return &sampler{to: o, share: share, thinned: thinned}, nil

@@ -2,12 +2,12 @@ package observe_test
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
@@ -89,7 +89,7 @@ func TestSampleWithoutKindsThinsOnlyTheDebugOnes(t *testing.T) {
 	for _, kind := range observe.Kinds() {
 		e := observe.Event{Kind: kind, Claim: claim(1)}
 		o.Observe(e)
-		if kind.Level() > zapcore.DebugLevel {
+		if kind.Level() > slog.LevelDebug {
 			want = append(want, e)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/check"
@@ -57,8 +56,9 @@ type Config struct {
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
-	// Logger takes every event, at a level by its kind. Default none.
-	Logger *zap.Logger
+	// Logger takes every event, at a level by its kind: a *slog.Logger or a
+	// *zap.Logger. Default none.
+	Logger observe.Logger
 	// Observer takes every event too. It must not block. Default none.
 	Observer observe.Observer
 }
@@ -68,7 +68,7 @@ func (c Config) common() settings.Common {
 	return settings.Common{
 		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
 		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
-		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry,
+		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, Logger: c.Logger,
 	}
 }
 

@@ -99,7 +99,7 @@ func (n *node) forceRelease(ctx context.Context, of Stats) (int, error) {
 	if r.Err() != nil {
 		return 0, r.Err()
 	}
-	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Name: of.Name, Count: entries, Detail: r.Status()})
+	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: of.Name, Count: entries, Detail: r.Status()})
 	return entries, n.SweepOn(ctx, of.Name, more)
 }
 
@@ -124,6 +124,6 @@ func (n *node) forceExtend(ctx context.Context, name string, fence int64, by tim
 	if left < 0 {
 		left = berth.Forever
 	}
-	n.Tell.Send(observe.Event{Kind: observe.Extended, Name: name, Fence: fence, Lease: by, Left: left})
+	n.Tell.Send(observe.Event{Kind: observe.Extended, Context: ctx, Name: name, Fence: fence, Lease: by, Left: left})
 	return nil
 }

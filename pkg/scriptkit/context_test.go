@@ -131,7 +131,7 @@ func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
 					return tt.answer
 				})
 				opts := exact()
-				opts.OnRetry = func(string, int, error) { t.Error("nothing will be repeated") }
+				opts.OnRetry = func(context.Context, string, int, error) { t.Error("nothing will be repeated") }
 				_, err := run(ctx, NewRunner(server.client(t), opts), simple(t), UntilDone)
 				if tt.want == "" {
 					require.NoError(t, err)

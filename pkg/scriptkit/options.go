@@ -1,6 +1,7 @@
 package scriptkit
 
 import (
+	"context"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -14,9 +15,10 @@ type Options struct {
 	// CallTimeout is how long one attempt may take. Default 3 s.
 	CallTimeout time.Duration
 	// OnRetry, if not nil, is called before the pause after a failed attempt
-	// that will be repeated: attempt is its number, from 1. It runs on the
-	// goroutine of the call, so it must not block. Default nil.
-	OnRetry func(script string, attempt int, err error)
+	// that will be repeated: attempt is its number, from 1, and ctx the context
+	// of the call. It runs on the goroutine of the call, so it must not block.
+	// Default nil.
+	OnRetry func(ctx context.Context, script string, attempt int, err error)
 }
 
 // Validate returns a *berth.ConfigError for the first value that makes no

@@ -74,7 +74,7 @@ func TestBoundedStopsAfterItsAttempts(t *testing.T) {
 		opts := exact()
 		opts.Retry.Attempts = 5
 		var retries []int
-		opts.OnRetry = func(script string, attempt int, err error) {
+		opts.OnRetry = func(_ context.Context, script string, attempt int, err error) {
 			require.Equal(t, "s", script)
 			require.EqualError(t, err, "TRYAGAIN later")
 			retries = append(retries, attempt)
@@ -229,7 +229,7 @@ func TestNoAttemptStartsAfterWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeServer(t, answers("-LOADING\r\n"))
 		opts := exact()
-		opts.OnRetry = func(string, int, error) { time.Sleep(10 * time.Second) }
+		opts.OnRetry = func(context.Context, string, int, error) { time.Sleep(10 * time.Second) }
 		_, err := run(t.Context(), NewRunner(server.client(t), opts), simple(t), Bounded)
 		require.ErrorContains(t, err, "LOADING")
 		require.Len(t, server.seen(), 1)

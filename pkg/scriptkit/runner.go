@@ -184,7 +184,7 @@ func (c *call) again(ctx context.Context, v verdict, err error) bool {
 		return false
 	}
 	if c.runner.opts.OnRetry != nil {
-		c.runner.opts.OnRetry(c.script.Name, c.pace.attempts, c.runner.explain(ctx, c, v, err))
+		c.runner.opts.OnRetry(ctx, c.script.Name, c.pace.attempts, c.runner.explain(ctx, c, v, err))
 	}
 	if !c.pace.Pause(ctx, nil) || ended(ctx) != nil {
 		return false

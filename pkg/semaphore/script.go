@@ -85,7 +85,7 @@ func (n *node) resize(ctx context.Context, name string, capacity int, opts Resiz
 		return r.Err()
 	}
 	n.Tell.Send(observe.Event{
-		Kind: observe.Resized, Name: name, Capacity: capacity, Count: int(before),
+		Kind: observe.Resized, Context: ctx, Name: name, Capacity: capacity, Count: int(before),
 		Detail: fmt.Sprintf("held %d, waiting %d", held, waiting),
 	})
 	return n.SweepOn(ctx, name, more)
@@ -101,7 +101,7 @@ func (c *Client) stored(claim *engine.Claim, capacity int) {
 		return
 	}
 	c.tell.Send(observe.Event{
-		Kind: observe.CapacityDiffers, Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
+		Kind: observe.CapacityDiffers, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
 		Capacity: capacity, Count: claim.Capacity, Attrs: claim.Attrs,
 	})
 }
