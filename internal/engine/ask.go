@@ -188,8 +188,6 @@ func (a *ask) failed(start time.Duration, err error) (tell func()) {
 // takes takes the answer to an attempt, unless that to another one was taken.
 func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) {
 	e, c := a.e, a.c
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	ev := &event{
 		kind: evQueued, start: start, late: late, epoch: epoch, counts: counts{capacity: answer.Capacity},
 		ticket: answer.Ticket, text: answer.Place, ahead: answer.Ahead, left: answer.Left,
@@ -206,8 +204,12 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	if answer.Entry == nil {
 		ev.now = start // for nobody: the clock need not be looked at
 	}
-	if fx := e.on(c, ev); fx.has(doUse) {
+	a.mu.Lock()
+	fx := e.act(c, ev)
+	if fx.has(doUse) {
 		e.prime()
 		e.nextDeadline(c.Name, start, answer.NextDeadline)
 	}
+	a.mu.Unlock()
+	e.tell(c.caller, c, ev, &fx)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // The rules of a claim are proved by the histories in testdata: what happens to a claim, one
@@ -123,6 +124,7 @@ type story struct {
 	seen map[time.Duration]snapshot // of the calls, by their start
 	most time.Duration              // of a hold that was taken up, as Claim.most
 	met  func(eventKind, phase)     // nil for nobody
+	told int                        // how often observe.Queued was told
 }
 
 const second = time.Second
@@ -191,6 +193,12 @@ func (s *story) line(words []string, whole bool) string {
 		s.met(ev.kind, before.phase)
 	}
 	fx := s.m.on(*ev)
+	if fx.tell == observe.Queued {
+		s.told++
+	}
+	if s.told > 1 || s.m.queued() != (s.told == 1) || fx.has(doJoin) != (fx.tell == observe.Queued) {
+		panic("who waits cannot be counted: " + strings.Join(words, " "))
+	}
 	if ev.kind == evCall {
 		s.seen[ev.start] = fx.seen
 	}

@@ -70,11 +70,13 @@ func (p *Process) Closes(by func(context.Context) error) {
 	p.W.T.Cleanup(p.Shut)
 }
 
-// Shut closes the client, as a program does before it ends.
+// Shut closes the client, as a program does before it ends. What the client has told of who
+// waits must have been right.
 func (p *Process) Shut() {
 	if p.closes != nil {
 		_ = p.closes(context.Background())
 		p.closes = nil
+		require.NoError(p.W.T, checkWaiters(p.Events()))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,7 +79,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 				require.ErrorAs(t, a.Err(), &end)
 				require.Equal(t, proxies, end.Name)
 				require.Equal(t, []observe.Kind{observe.Kind(row.Event)}, told)
-				require.Equal(t, row.Level, told[0].Level().String())
+				require.Equal(t, row.Level, strings.ToLower(told[0].Level().String()))
 			})
 		})
 	}

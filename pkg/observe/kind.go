@@ -4,8 +4,9 @@ package observe
 //
 // Every comment below ends with the fields that a kind fills beside those that
 // all events have, and with the level of its log line. An event about one claim
-// also has Claim, Owner and Attrs. docs/generated/events.md is made of these
-// comments, and a test reads them: keep their form.
+// also has Claim, Owner and Attrs, and one that ends an acquire has Queued.
+// docs/generated/events.md is made of these comments, and a test reads them: keep
+// their form.
 type Kind string
 
 // The course of a claim, the same in all primitives. Every claim that was sent
@@ -21,26 +22,26 @@ const (
 	// Fills: Ahead, Capacity, Weight. Level: debug.
 	Queued Kind = "queued"
 	// Granted: a claim got what it asked for; its call returns the handle.
-	// Fills: Fence, Queued, Waited, Lease, Capacity, Weight, Resource. Level: debug.
+	// Fills: Fence, Waited, Lease, Capacity, Weight, Resource. Level: debug.
 	Granted Kind = "granted"
 	// Refused: the server turned a claim away. Reason says why: a call that
 	// does not wait found nothing free, the claim is too heavy, an operator
 	// removed it, it insists on another capacity, or its owner has too many
 	// entries.
-	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: debug.
+	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
 	Refused Kind = "refused"
 	// TimedOut: MaxWait, or the deadline of the caller's context, passed
 	// during the wait.
-	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: info.
+	// Fills: Waited, Capacity, Weight, Reason, Err. Level: info.
 	TimedOut Kind = "timed_out"
 	// Cancelled: the context of the call was cancelled during the wait, its
 	// client was closed, or its node was replaced in a swarm. In the last case
 	// the call goes on with a new claim under the new node.
-	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: debug.
+	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
 	Cancelled Kind = "cancelled"
 	// Failed: the server could not be reached, or answered an acquire with an
 	// error.
-	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: warn.
+	// Fills: Waited, Weight, Reason, Err. Level: warn.
 	Failed Kind = "failed"
 	// Restored: the server had forgotten a waiting claim (a flush, a
 	// failover), which then asked again with the ticket that it had.
@@ -141,10 +142,10 @@ const (
 // What only locks have.
 const (
 	// AttemptsUsedUp: the attempts that a call allowed were used up.
-	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: info.
+	// Fills: Waited, Reason, Err. Level: info.
 	AttemptsUsedUp Kind = "attempts_used_up"
 	// Deadlock: a claim would have waited for its own owner.
-	// Fills: Queued, Waited, Capacity, Weight, Reason, Err. Level: info.
+	// Fills: Waited, Err. Level: info.
 	Deadlock Kind = "deadlock"
 	// Requeued: a waiting claim went to the end of the line, as its QueueTTL
 	// asks for.
@@ -152,7 +153,7 @@ const (
 	Requeued Kind = "requeued"
 	// Reentered: a claim was granted because its owner holds the lock already.
 	// Lease is by how much it lengthened the outer hold, 0 if it did not.
-	// Fills: Fence, Queued, Waited, Lease, Left. Level: debug.
+	// Fills: Fence, Waited, Lease, Left. Level: debug.
 	Reentered Kind = "reentered"
 	// ReentryEnded: an inner hold was given back; the outer one lasts.
 	// Fills: Fence, Held, Lease. Level: debug.

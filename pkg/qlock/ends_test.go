@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func TestHowALockEnds(t *testing.T) {
 					}
 				}
 				require.Equal(t, []observe.Kind{observe.Kind(row.Event)}, told)
-				require.Equal(t, row.Level, told[0].Level().String())
+				require.Equal(t, row.Level, strings.ToLower(told[0].Level().String()))
 			})
 		})
 	}

@@ -1,0 +1,67 @@
+package testkit
+
+import (
+	"fmt"
+
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Waiters counts who waits in line, as a gauge of metrics would, and holds what a client tells
+// against the law of observe.Event.Queued.
+type Waiters struct {
+	claims  map[string]*waiter
+	waiting int
+}
+
+type waiter struct{ queued, ended bool }
+
+// Take takes the next event, and says how it breaks the law.
+func (w *Waiters) Take(e observe.Event) error {
+	if w.claims == nil {
+		w.claims = make(map[string]*waiter)
+	}
+	c := w.claims[e.Claim]
+	if c == nil {
+		c = &waiter{}
+		w.claims[e.Claim] = c
+	}
+	switch e.Kind {
+	case observe.Queued:
+		if c.queued || c.ended {
+			return fmt.Errorf("claim %s is queued twice, or after its end", e.Claim)
+		}
+		c.queued = true
+		w.waiting++
+	case observe.Granted, observe.Reentered, observe.Refused, observe.TimedOut, observe.Cancelled,
+		observe.AttemptsUsedUp, observe.Deadlock, observe.Failed:
+		if c.ended || c.queued != e.Queued {
+			return fmt.Errorf("claim %s: ended before: %t, queued: %t, and %s says %t", e.Claim, c.ended, c.queued, e.Kind, e.Queued)
+		}
+		c.ended = true
+		if e.Queued {
+			w.waiting--
+		}
+	default:
+		if e.Queued {
+			return fmt.Errorf("%s ends no acquire", e.Kind)
+		}
+	}
+	return nil
+}
+
+// Waiting is how many wait.
+func (w *Waiters) Waiting() int { return w.waiting }
+
+// checkWaiters holds all events of a client that is closed against the law.
+func checkWaiters(events []observe.Event) error {
+	w := &Waiters{}
+	for _, e := range events {
+		if err := w.Take(e); err != nil {
+			return err
+		}
+	}
+	if w.waiting != 0 {
+		return fmt.Errorf("%d claims wait on a client that is closed", w.waiting)
+	}
+	return nil
+}
