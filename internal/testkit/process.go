@@ -76,7 +76,7 @@ func (p *Process) Shut() {
 	if p.closes != nil {
 		_ = p.closes(context.Background())
 		p.closes = nil
-		require.NoError(p.W.T, checkWaiters(p.Events()))
+		require.Zero(p.W.T, p.Waiting())
 	}
 }
 

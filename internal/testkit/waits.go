@@ -3,6 +3,8 @@ package testkit
 import (
 	"fmt"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -52,16 +54,12 @@ func (w *Waiters) Take(e observe.Event) error {
 // Waiting is how many wait.
 func (w *Waiters) Waiting() int { return w.waiting }
 
-// checkWaiters holds all events of a client that is closed against the law.
-func checkWaiters(events []observe.Event) error {
+// Waiting is how many claims of the client wait, by the events so far.
+func (p *Process) Waiting() int {
+	p.W.T.Helper()
 	w := &Waiters{}
-	for _, e := range events {
-		if err := w.Take(e); err != nil {
-			return err
-		}
+	for _, e := range p.Events() {
+		require.NoError(p.W.T, w.Take(e))
 	}
-	if w.waiting != 0 {
-		return fmt.Errorf("%d claims wait on a client that is closed", w.waiting)
-	}
-	return nil
+	return w.waiting
 }
