@@ -59,12 +59,12 @@ func (l *lottery) Acquire(_ context.Context, c *engine.Claim) (engine.Answer, er
 	case 2:
 		return engine.Answer{Refused: &berth.AcquireError{Reason: berth.ReasonDeadlock, Cause: berth.ErrDeadlock}}, nil
 	case 3:
-		return engine.Answer{Granted: true, Confirmed: l.one(2) == 0, Ticket: 1, Fence: 1, Left: wait, Tide: engine.Tide{Next: -1}}, nil
+		return engine.Answer{Granted: true, Confirmed: l.one(2) == 0, Ticket: 1, Fence: 1, Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
 	}
 	if !c.MayWait {
 		return engine.Answer{Refused: &berth.AcquireError{Reason: berth.ReasonFull}}, nil
 	}
-	return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, Tide: engine.Tide{Next: -1}}, nil
+	return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
 }
 
 func (l *lottery) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine.Claim) (engine.Round, error) {
@@ -76,7 +76,7 @@ func (l *lottery) Beat(_ context.Context, _ string, _ engine.Mode, claims []*eng
 }
 
 func (l *lottery) round(claims []*engine.Claim) engine.Round {
-	round := engine.Round{Tide: engine.Tide{Next: -1}}
+	round := engine.Round{NextDeadline: engine.NextDeadline{In: -1}}
 	for range claims {
 		words := []engine.Word{
 			engine.WordWaiting, engine.WordWaiting, engine.WordWaiting, engine.WordHeld, engine.WordUnknown, engine.WordTooHeavy, engine.WordReleased,
@@ -100,7 +100,7 @@ func (l *lottery) Restore(_ context.Context, _ string, claims []*engine.Claim) (
 
 func (l *lottery) Requeue(context.Context, *engine.Claim) (engine.Answer, bool, error) {
 	l.slow()
-	return engine.Answer{Ticket: 2, Place: "254 2", Left: wait, Tide: engine.Tide{Next: -1}}, l.one(2) == 0, nil
+	return engine.Answer{Ticket: 2, Place: "254 2", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, l.one(2) == 0, nil
 }
 
 func (l *lottery) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {

@@ -54,10 +54,10 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 
 		condemned := b.Told(observe.Condemned)
 		require.Len(t, condemned, 1)
-		require.Equal(t, observe.Event{Kind: observe.Condemned, Node: "b", Detail: "a"}, condemned[0])
+		require.Equal(t, observe.Event{Kind: observe.Condemned, Context: ctx, Node: "b", Detail: "a"}, condemned[0])
 		require.Equal(t, []observe.Event{
-			{Kind: observe.Flushed, Name: "x", Node: "b", Detail: "a", Count: 2},
-			{Kind: observe.Flushed, Name: "z", Node: "b", Detail: "a", Count: 1},
+			{Kind: observe.Flushed, Context: ctx, Name: "x", Node: "b", Detail: "a", Count: 2},
+			{Kind: observe.Flushed, Context: ctx, Name: "z", Node: "b", Detail: "a", Count: 1},
 		}, b.Told(observe.Flushed))
 		require.Equal(t, time.Now(), b.Status().FlushedAt)
 

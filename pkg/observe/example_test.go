@@ -3,6 +3,8 @@ package observe_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -58,4 +60,24 @@ func ExampleMulti() {
 	// What a client does:
 	observer.Observe(observe.Event{Kind: observe.Lost, Name: "gpu", Held: 12 * time.Second})
 	// Output: lost gpu after 12s
+}
+
+// Log with the standard library. A client does the same with its Config.Logger.
+func ExampleSlog() {
+	untimed := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: untimed}))
+	observer := observe.Slog(logger)
+
+	// What a client does:
+	observer.Observe(observe.Event{Kind: observe.Granted, Name: "gpu", Claim: "a.1"}) // debug, which is off
+	observer.Observe(observe.Event{
+		Kind: observe.Lost, Primitive: "sem", Name: "gpu", Claim: "a.1",
+		Held: 12 * time.Second, Err: errors.New("no answer"),
+	})
+	// Output: level=WARN msg=lost logger=berth primitive=sem name=gpu claim=a.1 held=12s error="no answer"
 }

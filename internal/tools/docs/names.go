@@ -31,7 +31,7 @@ type members struct {
 var (
 	testName = regexp.MustCompile(`^(Test|Example|Benchmark|Fuzz)([A-Z_]|$)`)
 	// foreign are packages of others that docs may name.
-	foreign = regexp.MustCompile(`^(context|errors|http|iter|json|os|rueidis|synctest|testing|time|zap)$`)
+	foreign = regexp.MustCompile(`^(context|errors|http|iter|json|os|rueidis|slog|synctest|testing|time|zap)$`)
 )
 
 // readNames parses all Go files, those of nested modules too.
