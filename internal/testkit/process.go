@@ -35,9 +35,11 @@ type Process struct {
 	W     *World
 	Redis rueidis.Client
 
-	mu     sync.Mutex
-	events []observe.Event // guarded by mu
-	closes func(context.Context) error
+	mu      sync.Mutex
+	events  []observe.Event // guarded by mu
+	waiters Waiters         // guarded by mu: by all events, those from before the last Fresh too
+	wrong   []error         // guarded by mu: what waiters has found
+	closes  func(context.Context) error
 }
 
 // Process makes a link and a rueidis client on it. The client of the primitive takes
@@ -57,6 +59,9 @@ func (p *Process) Observer(also observe.Observer) observe.Observer {
 	return observe.Func(func(e observe.Event) {
 		p.mu.Lock()
 		p.events = append(p.events, e)
+		if err := p.waiters.Take(e); err != nil {
+			p.wrong = append(p.wrong, err)
+		}
 		p.mu.Unlock()
 		if also != nil {
 			also.Observe(e)

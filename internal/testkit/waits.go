@@ -57,9 +57,8 @@ func (w *Waiters) Waiting() int { return w.waiting }
 // Waiting is how many claims of the client wait, by the events so far.
 func (p *Process) Waiting() int {
 	p.W.T.Helper()
-	w := &Waiters{}
-	for _, e := range p.Events() {
-		require.NoError(p.W.T, w.Take(e))
-	}
-	return w.waiting
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	require.Empty(p.W.T, p.wrong)
+	return p.waiters.Waiting()
 }
