@@ -76,6 +76,9 @@ func (w *world) receivers() map[string]func() any {
 	return map[string]func() any{
 		"semaphore.Client":     func() any { return w.sems },
 		"semaphore.Semaphore":  func() any { return w.sem },
+		"semaphore.Operator":   func() any { return w.sems.Operator() },
+		"qlock.Operator":       func() any { return w.locks.Operator() },
+		"allocator.Operator":   func() any { return w.pools.Operator() },
 		"semaphore.Permit":     func() any { return must(w.sem.Acquire(w.Context(), nil)) },
 		"qlock.Client":         func() any { return w.locks },
 		"qlock.Lock":           func() any { return must(w.locks.Lock(w.Context(), w.name(), nil)) },
@@ -130,6 +133,8 @@ func (w *world) argument(receiver any, kind reflect.Type) reflect.Value {
 	switch kind {
 	case reflect.TypeFor[berth.Token]():
 		return reflect.ValueOf(w.token(receiver))
+	case reflect.TypeFor[berth.Target]():
+		return reflect.ValueOf(berth.Target{Name: "a"})
 	case reflect.TypeFor[string]():
 		return reflect.ValueOf("a")
 	case reflect.TypeFor[[]string]():

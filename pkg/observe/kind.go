@@ -147,7 +147,7 @@ const (
 	// Deadlock: a claim would have waited for its own owner.
 	// Fills: Waited, Err. Level: info.
 	Deadlock Kind = "deadlock"
-	// Requeued: a waiting claim went to the end of the line, as its QueueTTL
+	// Requeued: a waiting claim went to the end of the line, as its RequeueEvery
 	// asks for.
 	// Fills: Waited, Ahead. Level: info.
 	Requeued Kind = "requeued"
