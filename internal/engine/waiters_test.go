@@ -119,7 +119,7 @@ func (l *lottery) who(e *engine.Engine) {
 	c := &engine.Claim{
 		ID: e.ClaimID(), Name: fmt.Sprint(l.one(3)), MayWait: l.one(5) > 0, Attempts: time.Duration(l.one(2)*l.one(4000)) * time.Millisecond,
 		RequeueEvery: time.Duration(l.one(2)*(1+l.one(2000))) * time.Millisecond,
-		Record:   engine.Record{Weight: 1, Wait: wait, Lease: wait, NoRenew: l.one(4) == 0},
+		Record:       engine.Record{Weight: 1, Wait: wait, Lease: wait, NoRenew: l.one(4) == 0},
 	}
 	if h, err := e.Acquire(ctx, c, time.Duration(l.one(2)*l.one(5000))*time.Millisecond); err == nil {
 		time.Sleep(time.Duration(l.one(100)) * time.Millisecond)

@@ -58,8 +58,13 @@ func TestATargetThatCannotBeIsRefused(t *testing.T) {
 		for field, targets := range map[string][]berth.Target{
 			"Target": {
 				{},
-				{All: true, Name: "x"}, {All: true, Claim: "b.1"}, {All: true, Owner: "me"}, {All: true, Node: "b"},
-				{Claim: "b.1"}, {Claim: "b.1", Owner: "me"}, {Claim: "b.1", Node: "b"},
+				{All: true, Name: "x"},
+				{All: true, Claim: "b.1"},
+				{All: true, Owner: "me"},
+				{All: true, Node: "b"},
+				{Claim: "b.1"},
+				{Claim: "b.1", Owner: "me"},
+				{Claim: "b.1", Node: "b"},
 			},
 			"name": {{Name: "a{b"}, {Name: "a\nb", Claim: "b.1"}},
 		} {
@@ -269,7 +274,8 @@ func TestAllTellsOfTheNamesThatAreUsed(t *testing.T) {
 		}
 		slices.Sort(all)
 		require.Equal(t, []string{"x <nil>", "y of y"}, all)
-		for range line.All(ctx, a.Calls, read, func(string) bool { return true }) {
+		for _, err := range line.All(ctx, a.Calls, read, func(string) bool { return true }) {
+			_ = err
 			break // an iterator that went on would panic
 		}
 	})

@@ -18,7 +18,8 @@ import (
 func TestAClientHasOneOperator(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		require.Same(t, n.ops(), n.ops())
+		first := n.ops()
+		require.Same(t, first, n.ops())
 		require.NotSame(t, n.ops(), w.ops())
 		require.Empty(t, w.Keys(), "no I/O")
 	})
@@ -69,10 +70,8 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 		},
 		"a wait": {
 			func(h scene) berth.Target {
-				for waiter := range h.n.ops().Waiters(context.Background(), proxies) {
-					return berth.Target{Name: proxies, Claim: waiter.ID}
-				}
-				return berth.Target{}
+				waiting := testkit.Collect(h.n.w.T, h.n.ops().Waiters(context.Background(), proxies))
+				return berth.Target{Name: proxies, Claim: waiting[0].ID}
 			}, ends{first: true}, 0,
 		},
 		"an owner's": {
@@ -80,18 +79,21 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 		},
 		"an owner's of all pools": {
 			func(scene) berth.Target { return berth.Target{Owner: "x"} },
-			ends{mine: true, hers: true, elsewhere: true, first: true}, 1,
+			ends{mine: true, hers: true, elsewhere: true, first: true},
+			1,
 		},
 		"the hold of a claim that is its own owner": {
 			func(h scene) berth.Target { return berth.Target{Owner: h.another.ID()} }, ends{another: true}, 1,
 		},
 		"a node's": {
 			func(h scene) berth.Target { return berth.Target{Name: proxies, Node: h.n.client.Node()} },
-			ends{mine: true, first: true}, 1,
+			ends{mine: true, first: true},
+			1,
 		},
 		"a node's of all pools": {
 			func(h scene) berth.Target { return berth.Target{Node: h.n.client.Node()} },
-			ends{mine: true, elsewhere: true, first: true}, 1,
+			ends{mine: true, elsewhere: true, first: true},
+			1,
 		},
 		"an owner's on a node": {
 			func(h scene) berth.Target { return berth.Target{Owner: "x", Node: h.m.client.Node()} }, ends{hers: true}, 1,
@@ -101,7 +103,8 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 		},
 		"all that is held": {
 			func(scene) berth.Target { return berth.Target{All: true} },
-			ends{mine: true, hers: true, another: true, elsewhere: true}, 2,
+			ends{mine: true, hers: true, another: true, elsewhere: true},
+			2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,12 +91,14 @@ func TestTheDefaultsOfAWait(t *testing.T) {
 		"a delay alone":                {qlock.LockOptions{Attempts: qlock.Attempts{Delay: ms}}, qlock.LockOptions{}, "", 0},
 		"no attempts":                  {qlock.LockOptions{Attempts: attempts}, qlock.LockOptions{Attempts: qlock.Attempts{Max: -1}}, "", 0},
 		"no attempts, but MaxWait": {
-			qlock.LockOptions{Attempts: attempts, MaxWait: time.Second}, qlock.LockOptions{Attempts: qlock.Attempts{Max: -1}},
+			qlock.LockOptions{Attempts: attempts, MaxWait: time.Second},
+			qlock.LockOptions{Attempts: qlock.Attempts{Max: -1}},
 			berth.ReasonTimedOut, time.Second,
 		},
 		"no defaults": {qlock.LockOptions{Attempts: attempts, MaxWait: time.Second}, qlock.LockOptions{NoDefaults: true}, "", 0},
 		"no defaults, and its own": {
-			qlock.LockOptions{Attempts: attempts}, qlock.LockOptions{NoDefaults: true, Attempts: qlock.Attempts{Max: 2, Jitter: -1}},
+			qlock.LockOptions{Attempts: attempts},
+			qlock.LockOptions{NoDefaults: true, Attempts: qlock.Attempts{Max: 2, Jitter: -1}},
 			berth.ReasonAttempts, 200 * ms,
 		},
 	} {
