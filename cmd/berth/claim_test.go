@@ -16,11 +16,10 @@ import (
 
 // fading is a hold with little left, whose first renewal returns an error.
 type fading struct {
-	holding
+	berth.Handle
 	err error
 }
 
-func (f fading) Name() string                { return "gpu" }
 func (f fading) Left() time.Duration         { return time.Second }
 func (f fading) Renew(context.Context) error { return f.err }
 
@@ -39,7 +38,7 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 			o := &runOptions{sem: "gpu", lease: 10 * time.Second}
 			conn := &connection{address: "here"}
 			got, err := o.stand(context.Background(), conn, &spot{
-				take: func(context.Context) (holding, error) { return fading{err: test.err}, nil },
+				take: func(context.Context) (berth.Handle, error) { return fading{err: test.err}, nil },
 			})
 			require.Nil(t, got)
 			require.Equal(t, test.code, codeOf(err))
@@ -48,7 +47,7 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 	}
 	o := &runOptions{sem: "gpu", lease: 10 * time.Second}
 	got, err := o.stand(context.Background(), nil, &spot{
-		take: func(context.Context) (holding, error) { return fading{}, nil },
+		take: func(context.Context) (berth.Handle, error) { return fading{}, nil },
 	})
 	require.NoError(t, err)
 	require.Equal(t, fading{}, got)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -22,6 +23,8 @@ func TestExitCodesOfRun(t *testing.T) {
 	s := server(t)
 	held := semOf(t, s, "held", 1)
 	_, err := held.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	_, err = locksOf(t, s, qlock.Config{}).Lock(berth.WithOwner(context.Background(), "tester"), "held", nil)
 	require.NoError(t, err)
 	notExecutable := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(notExecutable, []byte("#!/bin/true\n"), 0o600))
@@ -59,12 +62,13 @@ func TestExitCodesOfRun(t *testing.T) {
 		"no such interpreter":    {args: run("--", noInterpreter), code: 127, err: "no such file or directory"},
 		"not a program":          {args: run("--", notAProgram), code: 126, err: "exec format error"},
 		"no command":             {args: run(), code: 64, err: "no command to run is given"},
-		"no flags":               {args: []string{"run", "true"}, code: 64, err: "nothing to wait for is given: --sem NAME --capacity N, or --lock NAME"},
+		"no flags":               {args: []string{"run", "true"}, code: 64, err: "nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME"},
 		"unknown flag":           {args: run("--ttl", "3s", "--", "true"), code: 64, err: "unknown flag --ttl"},
 		"not a number":           {args: []string{"run", "--sem", "a", "--capacity", "two", "true"}, code: 64, err: `invalid --capacity: "two" is not a whole number`},
 		"capacity 0":             {args: []string{"run", "--sem", "a", "--capacity", "0", "true"}, code: 64, err: "invalid --capacity: 0 is below 1"},
 		"name with braces":       {args: []string{"run", "--sem", "a{b}", "--capacity", "1", "true"}, code: 64, err: "invalid --sem: must have none of {}"},
-		"weight above capacity":  {args: run("--weight", "3", "--", "true"), code: 64, err: "invalid --weight: 3 is not within 1 and the capacity, 2"},
+		"weight above capacity":  {args: run("--weight", "3", "--", "true"), code: 64, err: "invalid --weight: 3 is above the capacity, 2"},
+		"weight 0":               {args: run("--weight", "0", "--", "true"), code: 64, err: "invalid --weight: 0 is below 1"},
 		"priority":               {args: run("--priority", "128", "--", "true"), code: 64, err: "invalid --priority"},
 		"lease too short":        {args: run("--lease", "19ms", "--", "true"), code: 64, err: "invalid --lease: 19ms is below the shortest lease, 20ms"},
 		"lease in microseconds":  {args: run("--lease", "20.5ms", "--", "true"), code: 64, err: "invalid --lease: 20.5ms is not a whole number"},
@@ -86,7 +90,20 @@ func TestExitCodesOfRun(t *testing.T) {
 		"a time without a unit":  {args: run("--wait", "5", "--", "true"), code: 64, err: `invalid --wait: "5" is not a time such as 500ms, 30s or 1h30m`},
 		"neither true nor false": {args: run("--try=maybe", "--", "true"), code: 64, err: `invalid --try: "maybe" is not true or false`},
 		"a flag of no name":      {args: []string{"run", "--=s3cret"}, code: 64, err: "a flag has no name"},
-		"no capacity":            {args: []string{"run", "--sem", "a", "true"}, code: 64, err: "--capacity N is missing"},
+		"a lock twice":           {args: []string{"run", "--lock", "twice", "--lock", "twice", "true"}},
+		"one lock is held":       {args: []string{"run", "--lock", "held", "--lock", "free", "--try", "--", "true"}, code: 75, err: `"held" not acquired: held`},
+		"a bad second lock":      {args: []string{"run", "--lock", "a", "--lock", "b{", "true"}, code: 64, err: "invalid --lock: must have none of {}"},
+		"owner of no name":       {args: []string{"run", "--lock", "a", "--owner", "", "true"}, code: 64, err: "invalid --owner: it is empty"},
+		"owner too long":         {args: []string{"run", "--lock", "a", "--owner", strings.Repeat("o", 513), "true"}, code: 64, err: "invalid --owner: 513 bytes"},
+		"conflict of no owner":   {args: []string{"run", "--lock", "a", "--conflict", "work", "true"}, code: 64, err: "invalid --conflict: without --owner"},
+		"conflict of no kind":    {args: []string{"run", "--lock", "a", "--owner", "o", "--conflict", "enter", "true"}, code: 64, err: `invalid --conflict: "enter" is none of fail, wait, work, extend`},
+		"conflict of a pool":     {args: []string{"run", "--pool", "a", "--owner", "o", "--conflict", "work", "true"}, code: 64, err: "invalid --conflict: it is for --lock"},
+		"conflict":               {args: []string{"run", "--lock", "held", "--owner", "tester", "--", "true"}, code: 75, err: "would wait for its own owner"},
+		"meta of no value":       {args: run("--meta", "job", "true"), code: 64, err: `invalid --meta: "job" is not KEY=VALUE`},
+		"meta of no key":         {args: run("--meta", "=7", "true"), code: 64, err: `invalid --meta: "=7" is not KEY=VALUE`},
+		"meta twice":             {args: run("--meta", "job=7", "--meta", "job=8", "true"), code: 64, err: `invalid --meta: the key "job" is given twice`},
+		"meta too large":         {args: run("--meta", "job="+strings.Repeat("7", 16<<10), "true"), code: 64, err: "invalid --meta: 16387 bytes are more than 16384"},
+		"mistyped flag":          {args: run("--prioritiy", "3", "true"), code: 64, err: "unknown flag --prioritiy. Did you mean this? --priority\n"},
 		"a semaphore and a lock": {args: run("--lock", "a", "true"), code: 64, err: "invalid --lock: with --sem there are two"},
 		"a lock with a capacity": {args: []string{"run", "--lock", "a", "--capacity", "2", "true"}, code: 64, err: "a lock has neither --capacity nor --weight"},
 		"a lock with braces":     {args: []string{"run", "--lock", "a{b}", "true"}, code: 64, err: "invalid --lock: must have none of {}"},
@@ -145,6 +162,12 @@ func TestExitCodesOfTheOthers(t *testing.T) {
 		"completion":              {args: []string{"completion", "bash"}, url: nobody},
 		"unknown":                 {args: []string{"latch"}, code: 64, err: `unknown command "latch" for "berth"`},
 		"unknown below sem":       {args: []string{"sem", "rm"}, code: 64, err: `unknown command "rm" for "berth sem"`},
+		"unknown below pool":      {args: []string{"pool", "rm"}, code: 64, err: "unknown command \"rm\" for \"berth pool\"\nSee 'berth pool --help'.\n"},
+		"mistyped":                {args: []string{"lok", "ls"}, code: 64, err: "unknown command \"lok\" for \"berth\". Did you mean this? lock\nSee 'berth --help'.\n"},
+		"mistyped below sem":      {args: []string{"sem", "lss"}, code: 64, err: "unknown command \"lss\" for \"berth sem\". Did you mean this? ls\nSee 'berth sem --help'.\n"},
+		"mistyped, with a flag":   {args: []string{"lock", "relaese", "x", "--force"}, code: 64, err: "unknown command \"relaese\" for \"berth lock\". Did you mean this? release\n"},
+		"mistyped flag":           {args: []string{"sem", "ls", "--nmespace", "x"}, code: 64, err: "unknown flag --nmespace. Did you mean this? --namespace\n"},
+		"version of an argument":  {args: []string{"version", "x"}, url: nobody, code: 64, err: `"x" is one argument too many`},
 		"ls with an argument":     {args: []string{"sem", "ls", "x"}, code: 64, err: `"x" is one argument too many`},
 		"show without a name":     {args: []string{"sem", "show"}, code: 64, err: "NAME is missing"},
 		"show a bad name":         {args: []string{"sem", "show", "a{"}, code: 64, err: "invalid NAME"},
@@ -272,6 +295,22 @@ func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
 	got := spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
 	require.Equal(t, 0, got.code)
 	require.Equal(t, "berth: warning: the capacity of \"gpu\" is 3, and not 2; the stored one counts\n", got.err)
+}
+
+func TestARunWithoutACapacityUsesTheStoredOne(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	run := []string{"run", "--sem", "gpu", "--try", "--", "true"}
+	require.Equal(t, outcome{64, "", "berth: --capacity N is missing: no capacity of \"gpu\" is stored in namespace \"berth\"\nSee 'berth run --help'.\n"},
+		spawn(t, s.URL(), run...))
+	_, err := semOf(t, s, "gpu", 2).Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.Equal(t, outcome{}, spawn(t, s.URL(), run...))
+	require.Equal(t, outcome{64, "", "berth: invalid --weight: 3 is above the stored capacity, 2\nSee 'berth run --help'.\n"},
+		spawn(t, s.URL(), "run", "--sem", "gpu", "--weight", "3", "--", "true"))
+	full := spawn(t, s.URL(), "run", "--sem", "gpu", "--weight", "2", "--try", "--", "true")
+	require.Equal(t, 75, full.code)
+	require.Contains(t, full.err, "full (capacity 2, held 1")
 }
 
 func TestARunUsesItsNamespace(t *testing.T) {

@@ -12,7 +12,12 @@ import (
 )
 
 // flagError says of a flag that cannot be read what would be right.
-func flagError(_ *cobra.Command, err error) error {
+func flagError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() { // which flags there are depends on the command
+		if unknown := noCommand(cmd, cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -22,7 +27,7 @@ func flagError(_ *cobra.Command, err error) error {
 		// What follows a single - is not repeated: it may be -redis=URL.
 		return fmt.Errorf("unknown flag -%s; long flags begin with --", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
-		return fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
+		return fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), likeFlag(cmd, unknown.GetSpecifiedName()))
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: %s", missing.GetSpecifiedName(), form(missing.GetFlag()))
 	case errors.As(err, &invalid) && tooLong(invalid):
@@ -73,12 +78,8 @@ func arguments(names ...string) cobra.PositionalArgs {
 
 // group makes a command of commands.
 func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-		}
-		return cmd.Help()
-	}
+	cmd.Args = noCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(commands...)
 	return cmd
 }

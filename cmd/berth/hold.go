@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func (a *app) run(o runOptions, args []string) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	var conn *connection
-	var held holding
+	var held berth.Handle
 	err = untilSignal(signals, cancel, func() (err error) {
 		if conn, err = a.connectWithin(ctx, o.wait); err == nil {
 			held, err = o.acquire(ctx, conn, label(args[0]), notes)
@@ -94,10 +95,10 @@ func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f fun
 
 // hold runs the command under what is held, gives that back, and returns what
 // decides on the exit code. The connection ends with it.
-func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, signals chan os.Signal, notes *notes) error {
+func (a *app) hold(cmd *exec.Cmd, conn *connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
 	watch := clock.New()
-	limited := o.limited(watch)
-	environment, err := environmentOf(held)
+	limited := o.limited(watch, holds(held))
+	environment, err := o.environment(holds(held))
 	if err != nil {
 		_ = o.part(conn, held, signals, notes) // nothing ran under it
 		return &exitError{exitCannotRun, err}
@@ -112,7 +113,7 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 	}
 	err = supervise.Wait(supervise.Config{
 		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
-		Say: func(line string) { notes.say("%q: %s", held.Name(), line) },
+		Say: func(line string) { notes.say("%s: %s", listOf(o.names()), line) },
 	})
 	if lost := o.part(conn, held, signals, notes); err == nil {
 		err = lost
@@ -126,28 +127,47 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held holding, o runOptions, 
 	return nil
 }
 
-// inherited is what a command gets of berth's own environment.
+// inherited is what a command gets of berth's own environment. What an outer berth has
+// said of its own hold is not said of this one.
 func (o *runOptions) inherited(environment []string) []string {
-	if !o.noEnv {
-		return environment
-	}
-	return slices.DeleteFunc(environment, func(variable string) bool { return strings.HasPrefix(variable, urlVariable) })
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(ofHold, name) || o.noEnv && strings.HasPrefix(variable, urlVariable)
+	})
 }
 
-// environmentOf is what a command finds of what it runs under. A key of a resource
+// ofHold are the variables that tell of a hold. Those of one claim are not set where
+// there are several.
+var ofHold = []string{"BERTH_NAME", "BERTH_CLAIM", "BERTH_FENCE", "BERTH_FENCES"}
+
+// environment is what a command finds of what it runs under. A key of a resource
 // may be any bytes, and an environment may not.
-func environmentOf(held holding) ([]string, error) {
-	environment := []string{
-		"BERTH_NAME=" + held.Name(), "BERTH_CLAIM=" + held.ID(),
-		"BERTH_FENCE=" + strconv.FormatInt(held.Fence(), 10),
+func (o *runOptions) environment(held []berth.Hold) ([]string, error) {
+	fences := make(map[string]string, len(held)) // as text: many a program reads a number as a float
+	for _, h := range held {
+		fences[h.Name()] = strconv.FormatInt(h.Fence(), 10)
 	}
-	allocation, ok := held.(interface{ Resource() string })
+	text, err := json.Marshal(fences)
+	if err != nil {
+		return nil, err
+	}
+	environment := []string{"BERTH_FENCES=" + string(text)}
+	if o.owner != "" {
+		environment = append(environment, "BERTH_OWNER="+o.owner)
+	}
+	if len(held) != 1 {
+		return environment, nil
+	}
+	one := held[0]
+	environment = append(environment,
+		"BERTH_NAME="+one.Name(), "BERTH_CLAIM="+one.ID(), "BERTH_FENCE="+fences[one.Name()])
+	allocation, ok := one.(interface{ Resource() string })
 	if !ok {
 		return environment, nil
 	}
 	resource := allocation.Resource()
 	if strings.ContainsRune(resource, 0) {
-		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", key(resource), held.Name())
+		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", key(resource), one.Name())
 	}
 	return append(environment, "BERTH_RESOURCE="+resource), nil
 }
@@ -155,15 +175,23 @@ func environmentOf(held holding) ([]string, error) {
 // limited says of a hold that begins now whether it ends by a limit of its own,
 // and not because no renewal comes. With --max-hold, the two differ by when it
 // ends; where that is nearer than the grace, both are true.
-func (o *runOptions) limited(watch clock.Clock) func(left time.Duration) bool {
+func (o *runOptions) limited(watch clock.Clock, held []berth.Hold) func(left time.Duration) bool {
 	switch {
 	case o.noRenew, o.maxHold != 0 && o.maxHold <= o.lease:
 		return func(time.Duration) bool { return true }
 	case o.maxHold == 0:
 		return nil
 	}
-	from := watch.Now() + o.maxHold - o.grace
+	from := watch.Now() + o.maxHold - o.grace - longest(held)
 	return func(left time.Duration) bool { return watch.Now()+left >= from }
+}
+
+// longest is for how long the first of several locks has been held.
+func longest(held []berth.Hold) (longest time.Duration) {
+	for _, h := range held {
+		longest = max(longest, time.Since(h.Granted()))
+	}
+	return longest
 }
 
 // limit is the flag that bounds the hold, and its value.
@@ -174,9 +202,19 @@ func (o *runOptions) limit() string {
 	return "--max-hold " + o.maxHold.String()
 }
 
-// lostError is the last line about a hold that ended too early.
-func (o *runOptions) lostError(held holding, err error) error {
-	text := fmt.Sprintf("%q, fence %d,", held.Name(), held.Fence())
+// lostError is the last line about a hold that ended too early. Of several locks it
+// names the one that ended.
+func (o *runOptions) lostError(held berth.Handle, err error) error {
+	var texts []string
+	for _, h := range holds(held) {
+		text := fmt.Sprintf("%q, fence %d,", h.Name(), h.Fence())
+		if end := (*berth.EndError)(nil); errors.As(err, &end) && end.Claim == h.ID() {
+			texts = []string{text}
+			break
+		}
+		texts = append(texts, text)
+	}
+	text := strings.Join(texts, " ")
 	switch {
 	case errors.Is(err, supervise.ErrEnding):
 		return fmt.Errorf("the command was told to end before the lease of %s did", text)
@@ -206,7 +244,7 @@ const (
 
 // part gives back what is held, and ends the connection. A signal ends that. Its
 // error is that of release.
-func (o *runOptions) part(conn *connection, held holding, signals <-chan os.Signal, notes *notes) (lost error) {
+func (o *runOptions) part(conn *connection, held berth.Handle, signals <-chan os.Signal, notes *notes) (lost error) {
 	bound := min(o.lease, parting)
 	ctx, stop := context.WithTimeoutCause(context.Background(), bound, fmt.Errorf("no answer within %s", bound))
 	defer stop()
@@ -215,7 +253,11 @@ func (o *runOptions) part(conn *connection, held holding, signals <-chan os.Sign
 	ended := time.Now()
 	later := func(cause error) { time.AfterFunc(unheeded-time.Since(ended), func() { cancel(cause) }) }
 	_ = untilSignal(signals, later, func() error { // the exit code stays that of the command
-		lost = release(ctx, held, notes)
+		for _, h := range slices.Backward(holds(held)) {
+			if err := release(ctx, h, notes); err != nil && lost == nil {
+				lost = err
+			}
+		}
 		ctx, stop := context.WithTimeout(ctx, closingHold)
 		defer stop()
 		conn.closeWithin(ctx)
@@ -227,7 +269,7 @@ func (o *runOptions) part(conn *connection, held holding, signals <-chan os.Sign
 // release gives back what is held, for as long as it is worth the while. It
 // returns an error only for what was not held any more; what could not be given
 // back ends with its lease, and the command's own result counts.
-func release(ctx context.Context, held holding, notes *notes) error {
+func release(ctx context.Context, held berth.Hold, notes *notes) error {
 	left := held.Left()
 	if left == 0 {
 		return held.Err()

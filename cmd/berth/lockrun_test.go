@@ -4,6 +4,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,4 +138,127 @@ func TestALockThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
 	require.Equal(t, exitLost, r.end())
 	require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent`)
 	require.Contains(t, r.errs.String(), `the lock "gpu", fence `+r.fence+`, was released by somebody else`)
+}
+
+// said is what a command finds in its environment, "none" for what is not set.
+type said struct{ name, fence, fences, owner string }
+
+// environment runs a command that says what it finds, under flags.
+func environment(t *testing.T, s *embedded.Server, flags ...string) said {
+	t.Helper()
+	cmd := program(t, s.URL(), append(append([]string{"run"}, flags...), "--", "sh", "-c",
+		`printf '%s|%s|%s|%s' "${BERTH_NAME-none}" "${BERTH_FENCE-none}" "${BERTH_FENCES-none}" "${BERTH_OWNER-none}"`)...)
+	cmd.Env = append(cmd.Env, "BERTH_NAME=outer", "BERTH_FENCE=1", "BERTH_FENCES={}")
+	got := finish(t, cmd)
+	require.Equal(t, outcome{0, got.out, ""}, got)
+	parts := strings.Split(got.out, "|")
+	require.Len(t, parts, 4)
+	return said{parts[0], parts[1], parts[2], parts[3]}
+}
+
+func TestTheNumberOfOneLockIsNotThatOfSeveral(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	one := environment(t, s, "--lock", "gpu", "--owner", "job 7")
+	require.Equal(t, "gpu", one.name)
+	require.Equal(t, "job 7", one.owner)
+	require.JSONEq(t, `{"gpu": "`+one.fence+`"}`, one.fences)
+
+	several := environment(t, s, "--lock", "gpu", "--lock", "disk")
+	require.Equal(t, said{"none", "none", several.fences, "none"}, several, "nor those of an outer berth")
+	var fences map[string]string
+	require.NoError(t, json.Unmarshal([]byte(several.fences), &fences))
+	require.Len(t, fences, 2)
+	require.Greater(t, fences["gpu"], one.fence, "16 digits each")
+	require.Len(t, fences["disk"], 16)
+}
+
+// pair begins a run under the locks disk and gpu; its command says nothing of them.
+func pair(t *testing.T, s *embedded.Server, flags ...string) *running {
+	t.Helper()
+	return beginWith(t, s.URL(), slices.Insert(lockArgs("polite", flags...), 1, "--lock", "disk"))
+}
+
+func TestTheLossOfOneLockEndsTheCommandOfSeveral(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := pair(t, s, "--lease", "1h")
+	require.Equal(t, outcome{0, "disk: released\n", ""}, call(t, s.URL(), "lock", "release", "disk", "--force"))
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, exitLost, r.end())
+	require.Contains(t, r.errs.String(), `berth: "disk", "gpu": somebody else has released it: SIGTERM sent`)
+	require.Regexp(t, `the lock "disk", fence \d{16}, was released by somebody else while the command ran\n$`, r.errs.String())
+	requireUnlocked(t, s.URL())
+}
+
+func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := beginWith(t, s.URL(), lockArgs("polite"))
+	late := spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--wait", "4s", "--", "true")
+	require.Equal(t, 75, late.code)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [\d.]+s \("gpu" held by \S+/berth\.test/\d+ for [\d.]+m?s, waiting 0\)\n$`, late.err)
+	require.Equal(t, outcome{}, spawn(t, s.URL(), "run", "--lock", "disk", "--try", "--", "true"), "it was given back")
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 3, r.end())
+	require.Equal(t, outcome{}, spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--try", "--", "true"))
+	requireUnlocked(t, s.URL())
+}
+
+func TestTheBoundOfSeveralLocksEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	r := pair(t, s, "--lease", "16s", "--max-hold", "15s", "--grace", "5s")
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, exitLost, r.end())
+	require.Contains(t, r.errs.String(), "it has been held as long as it may: SIGTERM sent")
+	require.NotContains(t, r.errs.String(), "no renewal in time")
+}
+
+func TestANestedRunOfTheSameOwnerEntersItsLock(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	nested := func(flags string) outcome {
+		script := `"$0" run --lock gpu ` + flags + ` -- sh -c 'echo "$BERTH_NAME $BERTH_FENCE $BERTH_OWNER"'; code=$?; echo "$BERTH_FENCE"; exit $code`
+		return spawn(t, s.URL(), "run", "--lock", "gpu", "--owner", "job 7", "--", "sh", "-c", script, os.Args[0])
+	}
+	for _, conflict := range []string{"work", "extend"} {
+		got := nested(`--owner "$BERTH_OWNER" --conflict ` + conflict)
+		require.Zero(t, got.code, got.err)
+		lines := strings.Split(got.out, "\n")
+		require.Equal(t, "gpu "+lines[1]+" job 7", lines[0], "a re-entry keeps the fence")
+	}
+	own := nested(`--owner "$BERTH_OWNER"`)
+	require.Equal(t, 75, own.code)
+	require.Contains(t, own.err, "would wait for its own owner")
+	stranger := nested("--try")
+	require.Equal(t, 75, stranger.code)
+	require.Contains(t, stranger.err, `"gpu" not acquired: held`, "BERTH_OWNER alone does not let it in")
+	requireUnlocked(t, s.URL())
+}
+
+func TestListingsShowTheOwnerAndTheMeta(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	require.Zero(t, call(t, s.URL(), "pool", "add", "gpu", "a").code)
+	flags := []string{"--owner", "job 7", "--meta", "job=7", "--meta", "note=a=b, c", "--meta", "empty="}
+	meta := map[string]string{"job": "7", "note": "a=b, c", "empty": ""}
+	holder := func(h berth.Holder) {
+		t.Helper()
+		require.Equal(t, "job 7", h.Owner)
+		require.Equal(t, meta, h.Meta)
+	}
+	beginWith(t, s.URL(), lockArgs("polite", flags...))
+	holder(lockHolder(t, s))
+	begin(t, s.URL(), "polite", flags...)
+	permits, err := collect(opsOf(t, s).Holders(context.Background(), "gpu"))
+	require.NoError(t, err)
+	holder(permits[0])
+	beginWith(t, s.URL(), append(append([]string{"run", "--pool", "gpu"}, flags...), "--", os.Args[0], rolePrefix+"polite"))
+	for _, kind := range []string{"sem", "lock", "pool"} {
+		got := call(t, s.URL(), kind, "show", "gpu", "--json")
+		require.Contains(t, got.out, `"note": "a=b, c"`, kind)
+		require.Contains(t, got.out, `"owner": "job 7"`, kind)
+	}
 }

@@ -79,7 +79,8 @@ func play(role string) {
 	signals := make(chan os.Signal, 100)
 	signal.Notify(signals, supervise.Interrupts()...)
 	signal.Notify(signals, supervise.Others()...)
-	fmt.Println("ready", os.Getpid(), os.Getenv("BERTH_NAME"), os.Getenv("BERTH_CLAIM"), os.Getenv("BERTH_FENCE"))
+	name := func(variable string) string { return cmp.Or(os.Getenv(variable), "none") } // with several locks
+	fmt.Println("ready", os.Getpid(), name("BERTH_NAME"), name("BERTH_CLAIM"), name("BERTH_FENCE"))
 	for sig := range signals {
 		fmt.Println("got", sig)
 		if role == "polite" {

@@ -326,6 +326,19 @@ func TestCompletionKnowsThePools(t *testing.T) {
 	require.Equal(t, ":4\n", call(t, url, "__complete", "pool", "remove", "proxies", "").out)
 }
 
+func TestCompletionKnowsTheBindingsOfThePool(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	require.Zero(t, call(t, s.URL(), "pool", "add", "proxies", "a", "b", "c").code)
+	for _, binding := range []string{"customer 7", "customer-8", "other", "two\nlines"} {
+		require.Equal(t, outcome{}, spawn(t, s.URL(), "run", "--pool", "proxies", "--bind", binding, "--", "true"))
+	}
+	require.Equal(t, "customer 7\ncustomer-8\nother\n:4\n", call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "").out)
+	require.Equal(t, "customer-8\n:4\n", call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "customer-").out)
+	require.Equal(t, ":4\n", call(t, s.URL(), "__complete", "run", "--bind", "").out, "of no pool")
+	require.Equal(t, "fail\nwait\nwork\nextend\n:4\n", call(t, s.URL(), "__complete", "run", "--conflict", "").out)
+}
+
 func TestExitCodesOfPools(t *testing.T) {
 	t.Parallel()
 	s := server(t)

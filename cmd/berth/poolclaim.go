@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
 // allocations is the line of a pool.
-func (o *runOptions) allocations(conn *connection, label string, notes *notes) (*spot, error) {
+func (o *runOptions) allocations(_ context.Context, conn *connection, label string, notes *notes) (*spot, error) {
 	pools, err := conn.pools(allocator.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
@@ -33,9 +35,9 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 	}
 	return &spot{
 		rests: true,
-		take: func(ctx context.Context) (holding, error) {
+		take: func(ctx context.Context) (berth.Handle, error) {
 			opts := &allocator.AllocateOptions{
-				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Bind: o.bind,
+				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Bind: o.bind, Meta: o.meta,
 			}
 			if o.bind != "" {
 				opts.BindFor = o.bindFor
@@ -52,6 +54,32 @@ func (o *runOptions) allocations(conn *connection, label string, notes *notes) (
 		},
 		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return viewer.Holders(ctx, o.pool) },
 	}, nil
+}
+
+// mostBindings bounds how many bindings a completion offers.
+const mostBindings = 100
+
+// bindingNames returns names of bindings of a pool that begin with a prefix, in order.
+func (a *app) bindingNames(ctx context.Context, pool, prefix string) (names []string, err error) {
+	if pool == "" {
+		return nil, nil
+	}
+	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+		for binding, err := range pools.Operator().Bindings(ctx, pool) {
+			if err != nil {
+				return err
+			}
+			if strings.HasPrefix(binding.Name, prefix) && strings.IndexFunc(binding.Name, unreadable) < 0 {
+				names = append(names, binding.Name)
+			}
+			if len(names) == mostBindings {
+				break
+			}
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
 }
 
 // openPool returns the pool of the flags.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -107,16 +106,24 @@ the output cannot be written; those of run are in 'berth run --help'.
 `
 
 func (a *app) root() *cobra.Command {
+	var asked bool
 	root := &cobra.Command{
 		Use:           "berth",
 		Short:         "Share limited things between processes, over Redis or Valkey",
 		Long:          rootHelp,
 		Example:       rootExamples,
-		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !asked {
+				return cmd.Help()
+			}
+			return a.runs(a.version)(cmd, nil)
+		},
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.Flags().BoolVar(&asked, "version", false, "print the version, as 'berth version'")
 	flags := root.PersistentFlags()
 	a.global = flags
 	flags.StringVar(&a.url, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
@@ -125,24 +132,16 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
 	flags.StringVar(&a.namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
-	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, pool, swarm and check)")
+	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, pool, swarm, check and version)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
 	root.AddCommand(
 		a.runCommand(), a.semCommand(), a.lockCommand(), a.poolCommand(), a.swarmCommand(),
-		a.checkCommand(), a.demoCommand(), a.demoWorkerCommand())
+		a.checkCommand(), a.demoCommand(), a.versionCommand(), a.demoWorkerCommand())
 	return root
 }
 
 // given reports whether a flag that all commands have was given.
 func (a *app) given(flag string) bool { return a.global != nil && a.global.Changed(flag) }
-
-// version is the module's, as the build has it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
 
 // noJSON refuses --json where a command prints nothing of its own to put there.
 func (a *app) noJSON(cmd *cobra.Command) error {

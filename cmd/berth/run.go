@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -21,19 +22,22 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-const runHelp = `Wait in line for a permit of a semaphore, for a lock, or for a resource of a pool,
+const runHelp = `Wait in line for a permit of a semaphore, for locks, or for a resource of a pool,
 run the command under it, and give it back when the command ends.
 
-A semaphore lets in as many as its capacity, which is that of the semaphore as a
-whole. The first to use a name sets it; when another one is stored, that one
-counts and a warning says so. To change it, use 'berth sem resize'. A lock lets
-in one; semaphores, locks and pools of the same name have nothing to do with each
-other.
+A semaphore lets in as many as its capacity. The first to use a name stores the
+capacity. A run without --capacity uses the stored one. A run with another one uses
+the stored one too, and warns; 'berth sem resize' changes it.
 
-A pool has resources, which 'berth pool add' gives it; the command gets the one
-that came back first, unless --bind names a binding: then the one that was bound
-to it, if that is free, and another one otherwise, which is bound to it from then
-on. A command that finds its resource worn out lets it rest:
+A lock lets in one. With several --lock the command gets all of them or none; they are
+taken in one order everywhere, so that two runs never wait for each other. The loss of
+one ends the command. Semaphores, locks and pools of the same name have nothing to do
+with each other.
+
+A pool has resources, which 'berth pool add' gives it. The command gets the one that
+came back first. With --bind it gets the one that was bound to that name, if it is
+free; else another one, which is bound from then on. A command that finds its resource
+worn out lets it rest:
 
   berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
 
@@ -42,7 +46,22 @@ The command finds in its environment:
   BERTH_CLAIM     the id of its claim
   BERTH_FENCE     the number of its grant, higher than all before; pass it on to
                   what the name protects, and refuse lower ones there
+  BERTH_FENCES    the same as a JSON object, name to number as text:
+                  {"nightly":"1764000000000000"}
   BERTH_RESOURCE  the key of its resource, where that is of a pool
+  BERTH_OWNER     the owner, where --owner gives one
+With several locks BERTH_NAME, BERTH_CLAIM and BERTH_FENCE are not set: one number
+would not fit all locks.
+
+With --owner a run may enter a lock that the same owner holds: --conflict work runs
+the command at once, extend does too and lengthens the owner's hold by the lease, wait
+stands in line behind that hold, and fail, the default, ends with exit code 75. A
+nested run does not take BERTH_OWNER by itself; it has to say so:
+
+  berth run --lock nightly --owner "$(uuidgen)" -- ./nightly.sh    # and in there:
+  berth run --lock nightly --owner "$BERTH_OWNER" --conflict work -- ./step.sh
+
+An owner must be unique to one run of work: whoever names the same owner enters too.
 
 What it holds is a lease that berth renews while the command runs. When no renewal
 has succeeded until the lease is almost over, the command gets SIGTERM at its end
@@ -96,13 +115,16 @@ const runExamples = `  # at most two trainings at a time, over all machines
   # a proxy of its own for each, and the same one for the same customer
   berth run --pool proxies --bind customer-7 -- ./fetch.sh
 
+  # both accounts, or none of them
+  berth run --lock account-1 --lock account-2 -- ./transfer.sh
+
   # whoever is drawn, for ten minutes at the most
   berth run --lock table --access random --lease 10m --no-renew -- ./play.sh`
 
 // runOptions are the flags of run.
 type runOptions struct {
 	sem      string
-	lock     string
+	locks    []string
 	pool     string
 	bind     string
 	bindFor  time.Duration
@@ -110,6 +132,10 @@ type runOptions struct {
 	capacity int
 	weight   int
 	access   string
+	conflict string
+	owner    string
+	metas    []string
+	meta     map[string]string // metas, as validate has read them
 	priority int
 	lease    time.Duration
 	noRenew  bool
@@ -124,8 +150,8 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run {--sem NAME --capacity N | --lock NAME | --pool NAME} [flags] -- COMMAND [ARG]...",
-		Short:   "Run a command under a semaphore, a lock or with a resource of a pool",
+		Use:     "run {--sem NAME | --lock NAME... | --pool NAME} [flags] -- COMMAND [ARG]...",
+		Short:   "Run a command under a semaphore, locks or with a resource of a pool",
 		Long:    runHelp,
 		Example: runExamples,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -147,10 +173,13 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows COMMAND is the command's
 	flags.StringVar(&o.sem, "sem", "", "`NAME` of the semaphore")
-	flags.IntVar(&o.capacity, "capacity", 0, "how much of the semaphore may be held at once, all together")
+	flags.IntVar(&o.capacity, "capacity", 0, "how much of the semaphore may be held at once, all together (default what is stored)")
 	flags.IntVar(&o.weight, "weight", 1, "how much of the capacity the command takes")
-	flags.StringVar(&o.lock, "lock", "", "`NAME` of the lock")
+	flags.StringArrayVar(&o.locks, "lock", nil, "`NAME` of a lock; repeat it to take several, all or none")
 	flags.StringVar(&o.access, "access", qlock.Queued.String(), "`HOW` to stand in line for the lock: queued, random or lifo")
+	flags.StringVar(&o.owner, "owner", "", "`OWNER` whom the hold is for, shown in listings; see --conflict")
+	flags.StringVar(&o.conflict, "conflict", qlock.FailDeadlock.String(), "`HOW` to go on if the owner holds the lock already: fail, wait, work or extend")
+	flags.StringArrayVar(&o.metas, "meta", nil, "`KEY=VALUE` to show in listings with --json; repeat it for more")
 	flags.StringVar(&o.pool, "pool", "", "`NAME` of the pool")
 	flags.StringVar(&o.bind, "bind", "", "`BINDING` by which the same resource is given again, if it is free")
 	flags.DurationVar(&o.bindFor, "bind-for", time.Hour, "how long the binding lasts from the grant")
@@ -167,25 +196,38 @@ func (a *app) runCommand() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
 	_ = cmd.RegisterFlagCompletionFunc("pool", completing(a.poolNames))
+	_ = cmd.RegisterFlagCompletionFunc("bind", completing(func(ctx context.Context, prefix string) ([]string, error) {
+		return a.bindingNames(ctx, o.pool, prefix)
+	}))
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("conflict", cobra.FixedCompletions(words(conflicts), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// accesses are what --access may be.
-var accesses = []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO}
+// accesses are what --access may be, conflicts what --conflict may be.
+var (
+	accesses  = []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO}
+	conflicts = []qlock.Conflict{qlock.FailDeadlock, qlock.Wait, qlock.WorkThrough, qlock.ExtendAndWorkThrough}
+)
 
-func words(list []qlock.Access) []string {
+func words[W fmt.Stringer](list []W) []string {
 	texts := make([]string, len(list))
-	for i, access := range list {
-		texts[i] = access.String()
+	for i, word := range list {
+		texts[i] = word.String()
 	}
 	return texts
+}
+
+// wordOf is the value that a word stands for. The word must be one of the list's: validate
+// looks at it.
+func wordOf[W fmt.Stringer](list []W, word string) W {
+	return list[slices.Index(words(list), word)]
 }
 
 // what is the flag that says what to wait for.
 func (o *runOptions) what() string {
 	switch {
-	case o.lock != "":
+	case len(o.locks) > 0:
 		return "--lock"
 	case o.pool != "":
 		return "--pool"
@@ -193,8 +235,13 @@ func (o *runOptions) what() string {
 	return "--sem"
 }
 
-// name is what to wait for.
-func (o *runOptions) name() string { return cmp.Or(o.lock, o.pool, o.sem) }
+// names are what to wait for.
+func (o *runOptions) names() []string {
+	if len(o.locks) > 0 {
+		return o.locks
+	}
+	return []string{cmp.Or(o.pool, o.sem)}
+}
 
 // validate looks at the flags before anything is sent, and fills in the lease and
 // the grace.
@@ -204,7 +251,7 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	}
 	if !flags.Changed("lease") {
 		o.lease = defaultLease
-		if o.lock != "" {
+		if len(o.locks) > 0 {
 			o.lease = defaultLockLease
 		}
 	}
@@ -227,6 +274,9 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	); err != nil {
 		return err
 	}
+	if err := o.validateClaim(flags); err != nil {
+		return err
+	}
 	if err := o.fillGrace(flags.Changed("grace")); err != nil {
 		return err
 	}
@@ -242,7 +292,7 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	sem, lock, pool := flags.Changed("sem"), flags.Changed("lock"), flags.Changed("pool")
 	switch {
 	case !sem && !lock && !pool:
-		return usage("nothing to wait for is given: --sem NAME --capacity N, or --lock NAME, or --pool NAME")
+		return usage("nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME")
 	case sem && lock:
 		return berth.Invalid("--lock", "with --sem there are two to wait for; leave one of them out")
 	case pool && (sem || lock):
@@ -253,8 +303,8 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 		return berth.Invalid("--pool", "a pool has neither --capacity nor --weight: it has resources, and each goes to one")
 	case !lock && flags.Changed("access"):
 		return berth.Invalid("--access", "a semaphore lets in who came first, and a pool too; only with --lock there is a choice")
-	case sem && !flags.Changed("capacity"):
-		return usage("--capacity N is missing: how much of the semaphore may be held at once")
+	case !lock && flags.Changed("conflict"):
+		return berth.Invalid("--conflict", "it is for --lock; only a lock can be entered again")
 	}
 	if pool {
 		return cmp.Or(inFlags(keyspace.CheckName(o.pool), "name", "--pool"), o.validatePool(flags))
@@ -265,18 +315,62 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 		}
 	}
 	if lock {
-		if !slices.Contains(words(accesses), o.access) {
-			return berth.Invalid("--access", "%q is none of %s", o.access, strings.Join(words(accesses), ", "))
-		}
-		return inFlags(keyspace.CheckName(o.lock), "name", "--lock")
+		return o.validateLocks(flags)
 	}
+	given := flags.Changed("capacity")
 	switch {
-	case o.capacity < 1:
+	case given && o.capacity < 1:
 		return berth.Invalid("--capacity", "%d is below 1", o.capacity)
-	case o.weight < 1 || o.weight > o.capacity:
-		return berth.Invalid("--weight", "%d is not within 1 and the capacity, %d", o.weight, o.capacity)
+	case o.weight < 1:
+		return berth.Invalid("--weight", "%d is below 1", o.weight)
+	case given && o.weight > o.capacity:
+		return berth.Invalid("--weight", "%d is above the capacity, %d", o.weight, o.capacity)
 	}
 	return inFlags(keyspace.CheckName(o.sem), "name", "--sem")
+}
+
+// validateLocks looks at what only locks have. A lock that is named twice counts once.
+func (o *runOptions) validateLocks(flags *pflag.FlagSet) error {
+	switch {
+	case !slices.Contains(words(accesses), o.access):
+		return berth.Invalid("--access", "%q is none of %s", o.access, strings.Join(words(accesses), ", "))
+	case !slices.Contains(words(conflicts), o.conflict):
+		return berth.Invalid("--conflict", "%q is none of %s", o.conflict, strings.Join(words(conflicts), ", "))
+	case flags.Changed("conflict") && !flags.Changed("owner"):
+		return berth.Invalid("--conflict", "without --owner nobody else has the same owner")
+	}
+	for _, name := range o.locks {
+		if err := keyspace.CheckName(name); err != nil {
+			return inFlags(err, "name", "--lock")
+		}
+	}
+	slices.Sort(o.locks)
+	o.locks = slices.Compact(o.locks)
+	return nil
+}
+
+// validateClaim looks at whom the claim is for, and reads what listings show of it.
+func (o *runOptions) validateClaim(flags *pflag.FlagSet) error {
+	if o.owner == "" && flags.Changed("owner") {
+		return berth.Invalid("--owner", "it is empty")
+	}
+	if err := settings.Text("--owner", o.owner); err != nil {
+		return err
+	}
+	for _, text := range o.metas {
+		key, value, found := strings.Cut(text, "=")
+		_, twice := o.meta[key]
+		switch {
+		case !found || key == "":
+			return berth.Invalid("--meta", "%q is not KEY=VALUE", text)
+		case twice:
+			return berth.Invalid("--meta", "the key %q is given twice", key)
+		case o.meta == nil:
+			o.meta = make(map[string]string)
+		}
+		o.meta[key] = value
+	}
+	return settings.Meta("--meta", o.meta)
 }
 
 // validatePool looks at what only a pool has.

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// noCommand refuses arguments of a command of commands: the first one is none of them.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), like(cmd, args[0], ""))
+}
+
+// likeFlag is like for the flags of a command.
+func likeFlag(cmd *cobra.Command, typed string) string {
+	flags := &cobra.Command{}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		flags.AddCommand(&cobra.Command{Use: flag.Name, Run: func(*cobra.Command, []string) {}, Hidden: flag.Hidden})
+	})
+	return like(flags, typed, "--")
+}
+
+// like asks whether one of the commands was meant that are spelled like what was typed,
+// or begin with it; "" if there is none. Of a short word one letter may differ, of a
+// longer one two.
+func like(cmd *cobra.Command, typed, prefix string) string {
+	cmd.SuggestionsMinimumDistance = 1
+	if len(typed) > 3 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	meant := cmd.SuggestionsFor(typed)
+	if len(meant) == 0 || typed == "" {
+		return ""
+	}
+	return ". Did you mean this? " + prefix + strings.Join(meant, ", "+prefix)
+}
