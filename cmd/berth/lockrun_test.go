@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -206,14 +207,30 @@ func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
 	requireUnlocked(t, s.URL())
 }
 
-func TestTheBoundOfSeveralLocksEndsTheCommand(t *testing.T) {
+// grantedAgo is a lock that has been held for a while.
+type grantedAgo struct {
+	berth.Hold
+	ago time.Duration
+}
+
+func (g grantedAgo) Granted() time.Time { return time.Now().Add(-g.ago) }
+
+func TestTheBoundOfSeveralLocksIsThatOfTheFirst(t *testing.T) {
+	t.Parallel()
+	o := &runOptions{lease: time.Minute, maxHold: 2 * time.Hour, grace: 10 * time.Minute}
+	limited := o.limited(clock.New(), []berth.Hold{grantedAgo{ago: 0}, grantedAgo{ago: time.Hour}})
+	require.True(t, limited(55*time.Minute), "at the end of the first, less the grace")
+	require.False(t, limited(45*time.Minute))
+}
+
+func TestALockThatIsLostWhileAnotherIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	r := pair(t, s, "--lease", "16s", "--max-hold", "15s", "--grace", "5s")
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, exitLost, r.end())
-	require.Contains(t, r.errs.String(), "it has been held as long as it may: SIGTERM sent")
-	require.NotContains(t, r.errs.String(), "no renewal in time")
+	_, err := locksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	require.NoError(t, err)
+	got := spawn(t, s.URL(), "run", "--lock", "disk", "--lock", "gpu", "--max-hold", "1s", "--", "true")
+	require.Equal(t, 75, got.code)
+	require.Regexp(t, `^berth: "disk" not acquired: lost again before the command could start: .*\n$`, got.err)
 }
 
 func TestANestedRunOfTheSameOwnerEntersItsLock(t *testing.T) {

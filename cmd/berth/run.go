@@ -30,9 +30,9 @@ capacity. A run without --capacity uses the stored one. A run with another one u
 the stored one too, and warns; 'berth sem resize' changes it.
 
 A lock lets in one. With several --lock the command gets all of them or none; they are
-taken in one order everywhere, so that two runs never wait for each other. The loss of
-one ends the command. Semaphores, locks and pools of the same name have nothing to do
-with each other.
+taken in one order everywhere, so that two such runs never wait for each other. The
+loss of one ends the command, and --max-hold counts from the first. Semaphores, locks
+and pools of the same name have nothing to do with each other.
 
 A pool has resources, which 'berth pool add' gives it. The command gets the one that
 came back first. With --bind it gets the one that was bound to that name, if it is
