@@ -59,27 +59,29 @@ func (o *runOptions) allocations(_ context.Context, conn *connection, label stri
 // mostBindings bounds how many bindings a completion offers.
 const mostBindings = 100
 
-// bindingNames returns names of bindings of a pool that begin with a prefix, in order.
-func (a *app) bindingNames(ctx context.Context, pool, prefix string) (names []string, err error) {
-	if pool == "" {
-		return nil, nil
-	}
-	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		for binding, err := range pools.Operator().Bindings(ctx, pool) {
-			if err != nil {
-				return err
-			}
-			if strings.HasPrefix(binding.Name, prefix) && strings.IndexFunc(binding.Name, unreadable) < 0 {
-				names = append(names, binding.Name)
-			}
-			if len(names) == mostBindings {
-				break
-			}
+// boundIn lists the bindings of the pool that a flag names.
+func (a *app) boundIn(pool *string) func(ctx context.Context, prefix string) ([]string, error) {
+	return func(ctx context.Context, prefix string) (names []string, err error) {
+		if *pool == "" {
+			return nil, nil
 		}
-		return nil
-	})
-	slices.Sort(names)
-	return names, err
+		err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+			for binding, err := range pools.Operator().Bindings(ctx, *pool) {
+				if err != nil {
+					return err
+				}
+				if strings.HasPrefix(binding.Name, prefix) && strings.IndexFunc(binding.Name, unreadable) < 0 {
+					names = append(names, binding.Name)
+				}
+				if len(names) == mostBindings {
+					break
+				}
+			}
+			return nil
+		})
+		slices.Sort(names)
+		return names, err
+	}
 }
 
 // openPool returns the pool of the flags.

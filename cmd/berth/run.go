@@ -63,30 +63,31 @@ nested run does not take BERTH_OWNER by itself; it has to say so:
 
 An owner must be unique to one run of work: whoever names the same owner enters too.
 
-What it holds is a lease that berth renews while the command runs. When no renewal
-has succeeded until the lease is almost over, the command gets SIGTERM at its end
-less the grace, and SIGKILL at its end, so that it has ended before anybody else
-is let in. The same goes for a lease with --no-renew, and for --max-hold. When the
-server says that it is not held any more, or when somebody else has released it,
-SIGTERM comes at once and SIGKILL after the grace.
+The hold is a lease that berth renews while the command runs. If renewals fail until the
+lease is almost over, the command gets SIGTERM one grace before the lease ends and
+SIGKILL when the lease ends: the command is gone before anybody else is let in. The
+same goes for the end of a lease with --no-renew, and of --max-hold. If the server says
+that the hold is over, or somebody else has released it, SIGTERM comes at once and
+SIGKILL one grace later.
 
-The command has a process group of its own, and these signals reach the whole
-group, so what the command has started as well. SIGINT, SIGTERM, SIGHUP and
-SIGQUIT are passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command
-alone. Ctrl-C and Ctrl-Z work as usual; a job that is stopped for longer than its
-lease is killed when it is continued. If berth itself is killed (SIGKILL), so is
-the command on Linux, but not what the command has started; elsewhere all of it goes
-on, and only its fence tells.
-What is held is given back when the command ends, even if something that it has
-put into the background goes on. A server that does not answer is asked again for
-as long as the lease, but no longer than 10s, or until a signal ends that: a line
-says so, the hold ends with its lease, and the exit code stays that of the command.
+The command has a process group of its own. SIGTERM and SIGKILL reach the whole group,
+so what the command has started, too. SIGINT, SIGTERM, SIGHUP and SIGQUIT to berth are
+passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command alone. Ctrl-C and
+Ctrl-Z work as usual; a job that is stopped for longer than its lease is killed when it
+is continued. If berth itself is killed (SIGKILL), the command is killed too on Linux,
+but not what the command has started; elsewhere all of it goes on, and only its fence
+tells.
 
-Before anything waits, berth looks for the command, and connects, for up to dial_timeout of the URL (5s by
-default), or up to --wait where that is shorter. While it waits it says so after 5s,
-and then ever more seldom, with who holds and for how long (not with --quiet). A
-server that does not answer, or refuses, as a replica does, is told after a few
-seconds and then each minute; the wait goes on.
+The hold is given back when the command ends, even if something that the command has put
+into the background goes on. A server that does not answer then is asked again for as
+long as the lease, at most 10s, or until a signal. After that a line says so, the hold
+ends with its lease, and the exit code stays that of the command.
+
+Before the wait, berth looks for the command and connects, for up to dial_timeout of the
+URL (5s by default), or up to --wait if that is shorter. After 5s of waiting, and then
+ever more seldom, a line says who holds and for how long (not with --quiet). If the
+server does not answer, or refuses as a replica does, a line says so after a few seconds
+and then each minute; the wait goes on.
 
 Exit codes:
   that of the command, or 128+n if signal n ended it
@@ -196,9 +197,7 @@ func (a *app) runCommand() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
 	_ = cmd.RegisterFlagCompletionFunc("pool", completing(a.poolNames))
-	_ = cmd.RegisterFlagCompletionFunc("bind", completing(func(ctx context.Context, prefix string) ([]string, error) {
-		return a.bindingNames(ctx, o.pool, prefix)
-	}))
+	_ = cmd.RegisterFlagCompletionFunc("bind", completing(a.boundIn(&o.pool)))
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("conflict", cobra.FixedCompletions(words(conflicts), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -454,8 +454,8 @@ func TestTheWaitBoundsConnecting(t *testing.T) {
 func TestTheHelpNamesTheBounds(t *testing.T) {
 	t.Parallel()
 	help := call(t, nobody, "run", "--help").out
-	require.Contains(t, help, "A server that does not answer is asked again for\nas long as the lease, but no longer than "+parting.String()+", or until")
-	require.Contains(t, help, "for up to dial_timeout of the URL (5s by\ndefault), or up to --wait where that is shorter")
+	require.Contains(t, help, "is asked again for as\nlong as the lease, at most "+parting.String()+", or until a signal")
+	require.Contains(t, help, "for up to dial_timeout of the\nURL (5s by default), or up to --wait if that is shorter")
 	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
 	require.Contains(t, call(t, nobody, "lock", "show", "--help").out, "With --json the\ndocument of a free lock is printed all the same.")
 }
