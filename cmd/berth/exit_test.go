@@ -87,7 +87,7 @@ func TestExitCodesOfRun(t *testing.T) {
 		"grace of a lock":        {args: []string{"run", "--lock", "a", "--grace", "4s", "true"}, code: 64, err: "invalid --grace: 4s is above a third of the lease, 1.666s\n"},
 		"wait too long":          {args: run("--wait", "10000000h", "--", "true"), code: 64, err: `invalid --wait: "10000000h" is too long; the longest`},
 		"a flag without a value": {args: []string{"run", "--sem"}, code: 64, err: "--sem needs a value: NAME"},
-		"a time without a unit":  {args: run("--wait", "5", "--", "true"), code: 64, err: `invalid --wait: "5" is not a time such as 500ms, 30s or 1h30m`},
+		"a time without a unit":  {args: run("--wait", "5", "--", "true"), code: 64, err: `invalid --wait: "5" is not a time such as 500ms, 30s, 1h30m or 1d12h`},
 		"neither true nor false": {args: run("--try=maybe", "--", "true"), code: 64, err: `invalid --try: "maybe" is not true or false`},
 		"a flag of no name":      {args: []string{"run", "--=s3cret"}, code: 64, err: "a flag has no name"},
 		"a lock twice":           {args: []string{"run", "--lock", "twice", "--lock", "twice", "true"}},

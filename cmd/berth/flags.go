@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,7 +43,70 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // duration is how a time is written, however long it is.
-var duration = regexp.MustCompile(`^[-+]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+var duration = regexp.MustCompile(`^[-+]?(` + number + `d(` + number + unit + `)*|(` + number + unit + `)+)$`)
+
+const (
+	number = `(\d+(\.\d*)?|\.\d+)`
+	unit   = `(ns|us|µs|μs|ms|s|m|h)`
+)
+
+// days is a time that begins with days: the sign, the number of days, the rest.
+var days = regexp.MustCompile(`^([-+]?)(\d+(?:\.\d*)?|\.\d+)d([\d.].*)?$`)
+
+// timeFlag is the value of a flag for a time: as Go writes it, with days before it.
+type timeFlag struct {
+	span    *time.Duration
+	endless bool // "forever" is a time, too
+}
+
+// timeVar adds a flag for a time, such as 30s, 1h30m or 1d12h.
+func timeVar(flags *pflag.FlagSet, span *time.Duration, name string, value time.Duration, usage string) {
+	*span = value
+	flags.Var(timeFlag{span: span}, name, usage)
+}
+
+// endlessVar adds a flag for a time that may be forever.
+func endlessVar(flags *pflag.FlagSet, span *time.Duration, name string, value time.Duration, usage string) {
+	*span = value
+	flags.Var(timeFlag{span, true}, name, usage)
+}
+
+func (f timeFlag) Set(text string) (err error) {
+	if f.endless && text == "forever" {
+		*f.span = berth.Forever
+		return nil
+	}
+	*f.span, err = parseTime(text)
+	return err
+}
+
+func (f timeFlag) String() string {
+	if f.span == nil || *f.span == 0 {
+		return "" // no default is shown
+	}
+	return f.span.String()
+}
+
+// Type is that of pflag's own flags for times: help and errors go by it.
+func (timeFlag) Type() string { return "duration" }
+
+// parseTime is time.ParseDuration, with days of 24 hours before the hours.
+func parseTime(text string) (time.Duration, error) {
+	const day = 24
+	parts := days.FindStringSubmatch(text)
+	if parts == nil {
+		return time.ParseDuration(text)
+	}
+	hours, err := time.ParseDuration(parts[1] + parts[2] + "h")
+	if err != nil || parts[3] == "" && hours.Abs() <= math.MaxInt64/day {
+		return day * hours, err
+	}
+	rest, err := time.ParseDuration(parts[1] + parts[3])
+	if err == nil && hours.Abs() > (math.MaxInt64-rest.Abs())/day {
+		err = fmt.Errorf("%q is too long", text)
+	}
+	return day*hours + rest, err
+}
 
 // tooLong reports whether a value is a time, and only too long for one.
 func tooLong(invalid *pflag.InvalidValueError) bool {
@@ -54,7 +119,7 @@ func form(flag *pflag.Flag) string {
 	case "int":
 		return "a whole number"
 	case "duration":
-		return "a time such as 500ms, 30s or 1h30m"
+		return "a time such as 500ms, 30s, 1h30m or 1d12h"
 	case "bool":
 		return "true or false"
 	default:

@@ -131,7 +131,7 @@ Exit code 1: nobody holds the lock.`,
 		}),
 	}
 	force(cmd, &forced)
-	cmd.Flags().DurationVar(&by, "by", 0, "by how much (required)")
+	timeVar(cmd.Flags(), &by, "by", 0, "by how much (required)")
 	return cmd
 }
 

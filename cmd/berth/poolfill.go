@@ -122,7 +122,7 @@ func (a *app) filling(cmd *cobra.Command, in *input, opts *allocator.AddOptions)
 	cmd.ValidArgsFunction = completing(a.poolNames)
 	in.bind(cmd)
 	if opts != nil {
-		cmd.Flags().DurationVar(&opts.Expiry, "expiry", 0, "how long the resources stay in the pool (default for good)")
+		timeVar(cmd.Flags(), &opts.Expiry, "expiry", 0, "how long the resources stay in the pool (default for good)")
 		cmd.Flags().IntVar(&opts.MaxSharers, "max-sharers", 0, "how many may hold one of them at once, 1 to 100 (default as it is, 1 for new ones)")
 	}
 	return cmd

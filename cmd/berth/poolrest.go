@@ -16,7 +16,7 @@ import (
 
 func (a *app) poolRestCommand() *cobra.Command {
 	var quoted bool
-	var span restTime
+	var span time.Duration
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "rest NAME RESOURCE --for D --reason TEXT",
@@ -39,40 +39,17 @@ Exit code 1: the resource is not in the pool.`,
 				return berth.Invalid("RESOURCE", "%s", err)
 			}
 			given := cmd.Flags().Changed
-			if err := cmp.Or(checkName(args[0]), checkRest(time.Duration(span), reason, given("for"))); err != nil {
+			if err := cmp.Or(checkName(args[0]), checkRest(span, reason, given("for"))); err != nil {
 				return err
 			}
-			return a.poolRest(cmd.Context(), args[0], resource, time.Duration(span), reason)
+			return a.poolRest(cmd.Context(), args[0], resource, span, reason)
 		}),
 	}
-	cmd.Flags().Var(&span, "for", "how long it rests, 0 to end a rest, or forever (required)")
+	endlessVar(cmd.Flags(), &span, "for", 0, "how long it rests, 0 to end a rest, or forever (required)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the pool (required for a rest)")
 	quotedFlag(cmd, &quoted)
 	return cmd
 }
-
-// restTime is a time, or without end.
-type restTime time.Duration
-
-func (r *restTime) Set(text string) (err error) {
-	if text == "forever" {
-		*r = restTime(berth.Forever)
-		return nil
-	}
-	d, err := time.ParseDuration(text)
-	*r = restTime(d)
-	return err
-}
-
-func (r *restTime) String() string {
-	if *r == 0 {
-		return "" // no default is shown
-	}
-	return human(time.Duration(*r))
-}
-
-// Type makes its errors those of other times.
-func (r *restTime) Type() string { return "duration" }
 
 func checkRest(d time.Duration, reason string, given bool) error {
 	switch {
