@@ -199,7 +199,7 @@ func TestExitCodesOfTheOthers(t *testing.T) {
 		"extend by microseconds":  {args: []string{"lock", "extend", "x", "--force", "--by", "1us"}, url: nobody, code: 64, err: "whole number of milliseconds"},
 		"extend a free lock":      {args: []string{"lock", "extend", "x", "--force", "--by", "1s"}, code: 1, err: `nobody holds lock "x"`},
 		"permit without force":    {args: []string{"sem", "release", "x", "y"}, url: nobody, code: 64, err: "say --force if that is meant"},
-		"permit without a claim":  {args: []string{"sem", "release", "x"}, url: nobody, code: 64, err: "CLAIM is missing"},
+		"permit without a name":   {args: []string{"sem", "release", "--force"}, url: nobody, code: 64, err: "NAME is missing; or --owner OWNER, --node NODE or --all"},
 		"permit of no claim":      {args: []string{"sem", "release", "x", "", "--force"}, url: nobody, code: 64, err: "invalid CLAIM"},
 		"lock ls, unreachable":    {args: []string{"lock", "ls"}, url: nobody, code: 69, err: "cannot reach"},
 		"swarm, unreachable":      {args: []string{"swarm", "status"}, url: nobody, code: 69, err: "cannot reach"},

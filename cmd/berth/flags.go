@@ -129,12 +129,15 @@ func form(flag *pflag.Flag) string {
 }
 
 // arguments requires as many arguments as there are names for them.
-func arguments(names ...string) cobra.PositionalArgs {
+func arguments(names ...string) cobra.PositionalArgs { return argumentsFrom(len(names), names...) }
+
+// argumentsFrom requires the first of the arguments that there are names for.
+func argumentsFrom(least int, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) > len(names):
 			return fmt.Errorf("%q is one argument too many", args[len(names)])
-		case len(args) < len(names):
+		case len(args) < least:
 			return fmt.Errorf("%s is missing", names[len(args)])
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,24 +24,32 @@ func (a *app) lockCommand() *cobra.Command {
   berth lock show nightly
   berth lock queue nightly
   berth lock release nightly --force
-  berth lock extend nightly --by 10m --force`,
-	}, a.lockLsCommand(), a.lockShowCommand(), a.lockQueueCommand(), a.lockReleaseCommand(), a.lockExtendCommand())
+  berth lock extend nightly --by 10m --force
+  berth lock sweep`,
+	}, a.lockLsCommand(), a.lockShowCommand(), a.lockQueueCommand(), a.lockReleaseCommand(), a.lockExtendCommand(),
+		a.sweepCommand(a.lockKind(), "lock", "holds and waiting claims"))
 }
 
 func (a *app) lockLsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "ls",
+	var page paging
+	order := sorting[lockState]{
+		"name":    func(x, y lockState) int { return strings.Compare(x.Name, y.Name) },
+		"held":    func(x, y lockState) int { return cmp.Compare(y.Entries[0].Held, x.Entries[0].Held) },
+		"share":   func(lockState, lockState) int { return 0 }, // who holds a lock has all of it
+		"waiting": func(x, y lockState) int { return cmp.Compare(y.Waiting, x.Waiting) },
+	}
+	return lsCommand(a, &page, order, &cobra.Command{
 		Short: "List the locks that are held",
 		Long: `List the locks of the namespace that somebody holds, by name. LEFT is how long a
 lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
-		Args: arguments(),
-		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			return a.withLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-				all, err := lockedNow(ctx, locks)
-				return listed(err, len(all), func() error { return a.printLocks(all) })
-			})
-		}),
-	}
+		Example: "  berth lock ls --sort held --limit 10",
+	}, func(ctx context.Context, sort func([]lockState)) error {
+		return a.withLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+			all, err := lockedNow(ctx, locks)
+			sort(all)
+			return listed(err, len(all), func() error { return a.printLocks(all, page.of(a)) })
+		})
+	})
 }
 
 func (a *app) lockShowCommand() *cobra.Command {
@@ -56,6 +63,7 @@ stays in line if nothing is heard of its process.
 
 Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
 document of a free lock is printed all the same.`,
+		Example: "  berth lock show nightly",
 	}, a.lockShow)
 }
 
@@ -65,47 +73,27 @@ func (a *app) lockQueueCommand() *cobra.Command {
 		Short: "Show who waits for a lock",
 		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
 unless one comes that draws a place ahead of them.`,
-	}, func(ctx context.Context, locks *qlock.Client, name string) error {
+		Example: "  berth lock queue nightly --limit 5",
+	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
 		waiters, err := collect(locks.Operator().Waiters(ctx, name))
-		return listed(err, len(waiters), func() error { return a.printQueue(name, waiters) })
+		return listed(err, len(waiters), func() error { return a.printQueue(name, waiters, most) })
 	})
 }
 
 // ofLock completes a command about one lock.
-func (a *app) ofLock(cmd *cobra.Command, f func(context.Context, *qlock.Client, string) error) *cobra.Command {
+func (a *app) ofLock(cmd *cobra.Command, f func(ctx context.Context, locks *qlock.Client, name string, most int) error) *cobra.Command {
+	var page paging
 	cmd.Args = arguments("NAME")
 	cmd.ValidArgsFunction = completing(a.lockNames)
 	cmd.RunE = a.runs(func(cmd *cobra.Command, args []string) error {
-		if err := checkName(args[0]); err != nil {
+		if err := cmp.Or(checkName(args[0]), page.check()); err != nil {
 			return err
 		}
 		return a.withLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-			return f(ctx, locks, args[0])
+			return f(ctx, locks, args[0], page.of(a))
 		})
 	})
-	return cmd
-}
-
-func (a *app) lockReleaseCommand() *cobra.Command {
-	var forced bool
-	cmd := &cobra.Command{
-		Use:   "release NAME --force",
-		Short: "End somebody's hold of a lock",
-		Long: `End the hold of a lock with all its entries, whoever has it. The lock goes to the
-next in line in the same step. The process that had it is told, and its hold ends;
-until it has heard, two may be inside.
-
-Exit code 1: nobody holds the lock.`,
-		Args:              arguments("NAME"),
-		ValidArgsFunction: completing(a.lockNames),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(needForce(forced), checkName(args[0])); err != nil {
-				return err
-			}
-			return a.lockRelease(cmd.Context(), args[0])
-		}),
-	}
-	force(cmd, &forced)
+	page.bind(cmd)
 	return cmd
 }
 
@@ -147,7 +135,7 @@ func checkBy(by time.Duration, given bool) error {
 	return settings.Duration("--by", by)
 }
 
-// lockedNow returns the locks that are held, by name. What a part of a cluster
+// lockedNow returns the locks that are held. What a part of a cluster
 // answered is returned with the error of the others.
 func lockedNow(ctx context.Context, locks *qlock.Client) ([]lockState, error) {
 	var errs []error
@@ -164,7 +152,6 @@ func lockedNow(ctx context.Context, locks *qlock.Client) ([]lockState, error) {
 			all = append(all, lock)
 		}
 	}
-	slices.SortFunc(all, func(a, b lockState) int { return strings.Compare(a.Name, b.Name) })
 	return all, errors.Join(errs...)
 }
 
@@ -198,7 +185,7 @@ func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err
 	return names, err
 }
 
-func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) error {
+func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string, most int) error {
 	stats, err := locks.Operator().Stats(ctx, name)
 	if err != nil {
 		return err
@@ -210,7 +197,7 @@ func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) er
 	waiters, failed := collect(locks.Operator().Waiters(ctx, name))
 	free := !info.Held() && len(waiters) == 0
 	if !free || a.json {
-		err = listed(failed, len(info.Entries)+len(waiters), func() error { return a.printLock(info, waiters) })
+		err = listed(failed, len(info.Entries)+len(waiters), func() error { return a.printLock(info, waiters, most) })
 	}
 	if err = cmp.Or(err, failed); err != nil {
 		return err
@@ -222,46 +209,21 @@ func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string) er
 	return nil
 }
 
-// free is the error where a hold was expected.
-func (a *app) free(name string) error {
-	return &exitError{exitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.namespace)}
-}
-
-// forced runs a call on the hold of a lock, and returns the event of a kind that
-// the call sent.
-func (a *app) forced(ctx context.Context, name string, kind observe.Kind, call func(context.Context, *qlock.Client) error) (sent observe.Event, err error) {
+func (a *app) lockExtend(ctx context.Context, name string, by time.Duration) error {
+	var sent observe.Event
 	watch := observe.Func(func(e observe.Event) {
-		if e.Kind == kind { // on the goroutine that calls
+		if e.Kind == observe.Extended { // on the goroutine that calls
 			sent = e
 		}
 	})
-	err = a.withLocks(ctx, qlock.Config{Observer: watch}, func(ctx context.Context, locks *qlock.Client) error {
-		err := call(ctx, locks)
+	return a.withLocks(ctx, qlock.Config{Observer: watch}, func(ctx context.Context, locks *qlock.Client) error {
+		err := locks.Operator().Extend(ctx, name, by)
 		if errors.Is(err, berth.ErrNotHeld) {
-			return a.free(name)
+			return &exitError{exitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.namespace)}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return a.printExtended(name, by, sent.Left, sent.Fence)
 	})
-	return sent, err
-}
-
-func (a *app) lockRelease(ctx context.Context, name string) error {
-	e, err := a.forced(ctx, name, observe.ForceReleased, func(ctx context.Context, locks *qlock.Client) error {
-		_, err := locks.Operator().Release(ctx, berth.Target{Name: name})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return a.printForceReleased(name, e.Count)
-}
-
-func (a *app) lockExtend(ctx context.Context, name string, by time.Duration) error {
-	e, err := a.forced(ctx, name, observe.Extended, func(ctx context.Context, locks *qlock.Client) error {
-		return locks.Operator().Extend(ctx, name, by)
-	})
-	if err != nil {
-		return err
-	}
-	return a.printExtended(name, by, e.Left, e.Fence)
 }

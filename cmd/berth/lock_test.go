@@ -144,14 +144,14 @@ func TestLockReleaseHandsOn(t *testing.T) {
 	require.Equal(t, 64, refused.code)
 	require.NoError(t, outer.Err(), "not without --force")
 
-	require.Equal(t, outcome{0, "gpu: released, all 2 entries\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
+	require.Equal(t, outcome{0, "gpu: 2 claims released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
 	select {
 	case <-outer.Done():
 	case <-time.After(patience):
 	}
 	require.ErrorIs(t, outer.Err(), berth.ErrReleased)
 	require.Contains(t, call(t, s.URL(), "lock", "show", "gpu").out, ", waiting 1\n", "the next has it")
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "entries": 1}`,
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`,
 		call(t, s.URL(), "lock", "release", "--force", "gpu", "--json").out)
 }
 
@@ -192,7 +192,7 @@ func TestSemRelease(t *testing.T) {
 
 	again, err := sem.Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`"}`,
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`", "released": 1}`,
 		call(t, s.URL(), "sem", "release", "gpu", again.ID(), "--force", "--json").out)
 	got = call(t, s.URL(), "sem", "release", "gpu", "nobody", "--force")
 	require.Equal(t, outcome{1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"}, got)

@@ -47,11 +47,6 @@ type (
 		Name      string           `json:"name"`
 		Waiters   []waiterDocument `json:"waiters"`
 	}
-	forceReleaseDocument struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		Entries   int    `json:"entries"`
-	}
 	extendDocument struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
@@ -61,8 +56,9 @@ type (
 	}
 )
 
-func (a *app) printLocks(all []lockState) error {
+func (a *app) printLocks(all []lockState, most int) error {
 	if a.json {
+		all, _ = first(all, most)
 		document := locksDocument{Namespace: a.namespace, Locks: []lockDocument{}}
 		for _, i := range all {
 			outer := i.Entries[0]
@@ -84,18 +80,20 @@ func (a *app) printLocks(all []lockState) error {
 			itoa(len(i.Entries)), itoa(i.Waiting), plain(outer.Owner), plain(outer.Label),
 		})
 	}
-	return table(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows)
+	return limited(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
 }
 
-func (a *app) printLock(i lockState, waiters []berth.Waiter) error {
+func (a *app) printLock(i lockState, waiters []berth.Waiter, most int) error {
 	if a.json {
+		entries, _ := first(i.Entries, most)
+		waiters, _ = first(waiters, most)
 		return printJSON(a.out, showLockDocument{
 			Namespace: a.namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: millis(i.Left),
 			Reentry: reentryDocument{
 				i.Reentry.Count, instant(i.Reentry.WorkedThroughAt), i.Reentry.Extended.Milliseconds(),
 				i.Reentry.LastLease.Milliseconds(), instant(i.Reentry.ExtendedAt),
 			},
-			Entries: holderDocuments(i.Entries, false), Waiters: waiterDocuments(waiters, false),
+			Entries: holderDocuments(entries, false), Waiters: waiterDocuments(waiters, false),
 		})
 	}
 	text := "free"
@@ -110,7 +108,7 @@ func (a *app) printLock(i lockState, waiters []berth.Waiter) error {
 		}
 		fmt.Fprintln(a.out)
 	}
-	return a.printClaims(i.Entries, waiters, false)
+	return a.printClaims(i.Entries, waiters, false, most)
 }
 
 func times(n int) string {
@@ -129,27 +127,16 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-func (a *app) printQueue(name string, waiters []berth.Waiter) error {
+func (a *app) printQueue(name string, waiters []berth.Waiter, most int) error {
 	if a.json {
+		waiters, _ = first(waiters, most)
 		return printJSON(a.out, queueDocument{a.namespace, name, waiterDocuments(waiters, false)})
 	}
 	if len(waiters) == 0 {
 		_, err := fmt.Fprintf(a.out, "Nobody waits for lock %s in namespace %s.\n", plain(name), plain(a.namespace))
 		return err
 	}
-	return waiterTable(a.out, waiters, false)
-}
-
-func (a *app) printForceReleased(name string, entries int) error {
-	if a.json {
-		return printJSON(a.out, forceReleaseDocument{a.namespace, name, entries})
-	}
-	text := plain(name) + ": released"
-	if entries > 1 {
-		text += fmt.Sprintf(", all %d entries", entries)
-	}
-	_, err := fmt.Fprintln(a.out, text)
-	return err
+	return waiterTable(a.out, waiters, false, most)
 }
 
 func (a *app) printExtended(name string, by, left time.Duration, fence int64) error {

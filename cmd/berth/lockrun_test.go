@@ -134,7 +134,7 @@ func TestALockThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := beginWith(t, s.URL(), lockArgs("polite", "--lease", "1h"))
-	require.Equal(t, outcome{0, "gpu: released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
+	require.Equal(t, outcome{0, "gpu: 1 claim released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, exitLost, r.end())
 	require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent`)

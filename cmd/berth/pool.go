@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,39 +16,50 @@ import (
 func (a *app) poolCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "pool",
-		Short: "Look at pools of resources, fill them, rest resources, end holds",
+		Short: "Look at pools of resources, fill them, check and rest resources, end holds",
 		Example: `  berth pool ls
   berth pool add proxies 10.0.0.1:3128 10.0.0.2:3128
   berth pool replace proxies --file proxies.txt
   berth pool show proxies
   berth pool rest proxies 10.0.0.1:3128 --for 10m --reason "answers 429"
+  berth pool release proxies 10.0.0.1:3128 --force
+  berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
 	}, a.poolLsCommand(), a.poolShowCommand(), a.poolAddCommand(), a.poolRemoveCommand(), a.poolReplaceCommand(),
-		a.poolRestCommand(), a.poolReleaseCommand(), a.poolInspectCommand())
+		a.poolRestCommand(), a.poolReleaseCommand(), a.poolInspectCommand(),
+		a.sweepCommand(a.poolKind(), "pool", "holds, waiting claims, rests, resources, bindings"), a.poolBindingCommand(), a.poolCheckCommand())
 }
 
 func (a *app) poolLsCommand() *cobra.Command {
-	return &cobra.Command{
+	var page paging
+	order := sorting[allocator.Stats]{
+		"name":    func(x, y allocator.Stats) int { return strings.Compare(x.Name, y.Name) },
+		"held":    func(x, y allocator.Stats) int { return cmp.Compare(y.Holders, x.Holders) },
+		"share":   func(x, y allocator.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
+		"waiting": func(x, y allocator.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
+	}
+	return lsCommand(a, &page, order, &cobra.Command{
 		Use:   "ls",
 		Short: "List the pools",
 		Long: `List the pools of the namespace, by name, with the number of their resources: free,
 leased and resting ones. HOLDERS are more than the leased ones only where several
 may hold one resource.`,
-		Args: arguments(),
-		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				all, err := poolsNow(ctx, pools)
-				return listed(err, len(all), func() error { return a.printPools(all) })
-			})
-		}),
-	}
+		Example: "  berth pool ls --sort share --limit 10",
+	}, func(ctx context.Context, sort func([]allocator.Stats)) error {
+		return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+			all, err := collect(pools.Operator().All(ctx))
+			sort(all)
+			return listed(err, len(all), func() error { return a.printPools(all, page.of(a)) })
+		})
+	})
 }
 
 func (a *app) poolShowCommand() *cobra.Command {
-	var all bool
+	var all, bindings, quoted bool
+	var page paging
 	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show what a pool has, who holds it and who waits",
+		Use:   "show NAME [RESOURCE]",
+		Short: "Show what a pool has, who holds it and who waits; or one resource of it",
 		Long: `Show a pool: the resources that are leased, and by whom; those that rest, and why;
 those that are damaged, which 'berth pool inspect' explains;
 and the waiting claims in the order in which they will be granted. STAYS is how long
@@ -57,48 +67,45 @@ a resource stays in the pool, LEFT what is left of the lease or of the rest, ALI
 how long a waiting claim stays in line if nothing is heard of its process. With --all
 the free resources are listed as well.
 
+With RESOURCE show that one alone: its state, why it rests, how long it stays in the
+pool, and who holds it. With --bindings also the bindings that point to it; all
+bindings of the pool are read for that.
+
 ` + keysHelp + `
 
-Exit code 1: the pool has no resources, and nobody waits for one.`,
-		Args:              arguments("NAME"),
-		ValidArgsFunction: completing(a.poolNames),
+Exit code 1: the pool has no resources, and nobody waits for one; or RESOURCE is not
+in the pool.`,
+		Example:           "  berth pool show proxies 10.0.0.1:3128 --bindings",
+		Args:              argumentsFrom(1, "NAME", "RESOURCE"),
+		ValidArgsFunction: completing(a.poolNames, a.resourcesOf),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := checkName(args[0]); err != nil {
+			if err := cmp.Or(checkName(args[0]), page.check()); err != nil {
 				return err
 			}
+			if len(args) == 1 && bindings {
+				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
+			}
+			if len(args) == 1 {
+				return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+					return a.poolShow(ctx, pools.Operator(), args[0], all, page.of(a))
+				})
+			}
+			resource, err := keyOf(args[1], quoted)
+			switch {
+			case err != nil:
+				return berth.Invalid("RESOURCE", "%s", err)
+			case all:
+				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
+			}
 			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return a.poolShow(ctx, pools.Operator(), args[0], all)
+				return a.resourceShow(ctx, pools.Operator(), args[0], resource, bindings, page.of(a))
 			})
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list the free resources too")
-	return cmd
-}
-
-func (a *app) poolReleaseCommand() *cobra.Command {
-	var forced bool
-	cmd := &cobra.Command{
-		Use:   "release NAME CLAIM --force",
-		Short: "End somebody's hold of a resource, or take somebody's claim out of the line",
-		Long: `End a hold, or a wait, by the id of its claim, which 'berth pool show' tells. The
-resource goes to the next in line in the same step, or rests if it has to. The
-process that had it is told, and its hold ends; until it has heard, two may use the
-resource.
-
-Exit code 1: there is no such claim, or its time was over.`,
-		Args:              arguments("NAME", "CLAIM"),
-		ValidArgsFunction: completing(a.poolNames),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(needForce(forced), checkName(args[0])); err != nil {
-				return err
-			}
-			if args[1] == "" {
-				return berth.Invalid("CLAIM", "it is empty")
-			}
-			return a.poolRelease(cmd.Context(), args[0], args[1])
-		}),
-	}
-	force(cmd, &forced)
+	cmd.Flags().BoolVar(&bindings, "bindings", false, "list the bindings that point to RESOURCE")
+	quotedFlag(cmd, &quoted)
+	page.bind(cmd)
 	return cmd
 }
 
@@ -162,18 +169,10 @@ func (a *app) withPool(ctx context.Context, name string, f func(context.Context,
 	})
 }
 
-// poolsNow returns the pools, by name. What a part of a cluster answered is
-// returned with the error of the others.
-func poolsNow(ctx context.Context, pools *allocator.Client) ([]allocator.Stats, error) {
-	all, err := collect(pools.Operator().All(ctx))
-	slices.SortFunc(all, func(a, b allocator.Stats) int { return strings.Compare(a.Name, b.Name) })
-	return all, err
-}
-
 // poolNames returns the names of the pools that begin with a prefix.
 func (a *app) poolNames(ctx context.Context, prefix string) (names []string, err error) {
 	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		all, err := poolsNow(ctx, pools)
+		all, err := collect(pools.Operator().All(ctx))
 		for _, stats := range all {
 			if strings.HasPrefix(stats.Name, prefix) {
 				names = append(names, stats.Name)
@@ -194,7 +193,7 @@ func (a *app) unknown(s allocator.Stats, name string) error {
 		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.namespace)}
 }
 
-func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name string, all bool) error {
+func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name string, all bool, most int) error {
 	stats, err := pools.Stats(ctx, name)
 	if err != nil {
 		return err
@@ -213,20 +212,7 @@ func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name stri
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
 	waiters, failed := collect(pools.Waiters(ctx, name))
-	return listed(failed, len(resources)+len(waiters), func() error { return a.printPool(stats, resources, waiters, all) })
-}
-
-func (a *app) poolRelease(ctx context.Context, name, claim string) error {
-	return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		_, err := pools.Operator().Release(ctx, berth.Target{Name: name, Claim: claim})
-		if errors.Is(err, berth.ErrNotHeld) { // also where its time was over
-			return &exitError{exitFailed, fmt.Errorf("no claim %q of pool %q in namespace %q, or no longer", claim, name, a.namespace)}
-		}
-		if err != nil {
-			return err
-		}
-		return a.printReleased(name, claim)
-	})
+	return listed(failed, len(resources)+len(waiters), func() error { return a.printPool(stats, resources, waiters, all, most) })
 }
 
 func (a *app) poolInspect(ctx context.Context, pools *allocator.Operator, name string) error {

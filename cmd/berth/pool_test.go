@@ -323,7 +323,7 @@ func TestCompletionKnowsThePools(t *testing.T) {
 	for _, args := range [][]string{{"pool", "show", ""}, {"pool", "add", ""}, {"pool", "rest", ""}, {"run", "--pool", ""}} {
 		require.Equal(t, "accounts\nproxies\n:4\n", call(t, url, append([]string{"__complete"}, args...)...).out)
 	}
-	require.Equal(t, ":4\n", call(t, url, "__complete", "pool", "remove", "proxies", "").out)
+	require.Equal(t, ":4\n", call(t, url, "__complete", "pool", "add", "proxies", "").out)
 }
 
 func TestCompletionKnowsTheBindingsOfThePool(t *testing.T) {

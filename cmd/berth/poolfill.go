@@ -108,7 +108,9 @@ in the pool is none too many: it is counted, and the exit code is 0.
 			})
 		}),
 	}
-	return a.filling(cmd, &in, nil)
+	cmd = a.filling(cmd, &in, nil)
+	cmd.ValidArgsFunction = completingMany(a.poolNames, a.resourcesOf)
+	return cmd
 }
 
 // filling completes a command that changes what is in a pool.

@@ -71,8 +71,9 @@ func documentOf(s allocator.Stats) poolDocument {
 	return poolDocument{s.Name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting}
 }
 
-func (a *app) printPools(all []allocator.Stats) error {
+func (a *app) printPools(all []allocator.Stats, most int) error {
 	if a.json {
+		all, _ = first(all, most)
 		document := poolsDocument{Namespace: a.namespace, Pools: []poolDocument{}}
 		for _, s := range all {
 			document.Pools = append(document.Pools, documentOf(s))
@@ -89,7 +90,7 @@ func (a *app) printPools(all []allocator.Stats) error {
 			plain(s.Name), itoa(s.Resources), itoa(s.Free), itoa(s.Leased), itoa(s.Resting), itoa(s.Holders), itoa(s.Waiting),
 		})
 	}
-	return table(a.out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows)
+	return limited(a.out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows, most)
 }
 
 // summary is a pool in one line.
@@ -101,8 +102,10 @@ func summary(s allocator.Stats) string {
 	return text + fmt.Sprintf(", waiting %d", s.Waiting)
 }
 
-func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool) error {
+func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
 	if a.json {
+		resources, _ = first(resources, most)
+		waiters, _ = first(waiters, most)
 		document := showPoolDocument{
 			Namespace: a.namespace, poolDocument: documentOf(s),
 			Listed: make([]resourceDocument, len(resources)), Waiters: waiterDocuments(waiters, false),
@@ -113,21 +116,21 @@ func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, w
 		return printJSON(a.out, document)
 	}
 	fmt.Fprintln(a.out, summary(s))
-	if err := a.printLeased(resources); err != nil {
+	if err := a.printLeased(resources, most); err != nil {
 		return err
 	}
-	if err := a.printState(resources, allocator.Resting, "Resting", true); err != nil {
+	if err := a.printState(resources, allocator.Resting, "Resting", true, most); err != nil {
 		return err
 	}
-	if err := a.printState(resources, allocator.Damaged, "Damaged", false); err != nil {
+	if err := a.printState(resources, allocator.Damaged, "Damaged", false, most); err != nil {
 		return err
 	}
 	if all {
-		if err := a.printState(resources, allocator.Free, "Free", false); err != nil {
+		if err := a.printState(resources, allocator.Free, "Free", false, most); err != nil {
 			return err
 		}
 	}
-	return a.printClaims(nil, waiters, false)
+	return a.printClaims(nil, waiters, false, most)
 }
 
 // stays is how long a resource stays in the pool.
@@ -164,7 +167,7 @@ func (c sharersColumn) of(info allocator.ResourceInfo) []string {
 }
 
 // printLeased lists the holders of what is leased, one a line.
-func (a *app) printLeased(resources []allocator.ResourceInfo) error {
+func (a *app) printLeased(resources []allocator.ResourceInfo, most int) error {
 	var rows [][]string
 	sharers := sharersOf(resources)
 	for _, info := range resources {
@@ -176,11 +179,11 @@ func (a *app) printLeased(resources []allocator.ResourceInfo) error {
 		return nil
 	}
 	fmt.Fprintln(a.out, "\nLeased to")
-	return table(a.out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading(), holderHeading(false)), rows)
+	return limited(a.out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading(), holderHeading(false)), rows, most)
 }
 
 // printState lists the resources in one state.
-func (a *app) printState(resources []allocator.ResourceInfo, state allocator.State, title string, ends bool) error {
+func (a *app) printState(resources []allocator.ResourceInfo, state allocator.State, title string, ends bool, most int) error {
 	var rows [][]string
 	sharers := sharersOf(resources)
 	heading := append([]string{"RESOURCE", "STAYS"}, sharers.heading()...)
@@ -201,7 +204,7 @@ func (a *app) printState(resources []allocator.ResourceInfo, state allocator.Sta
 		return nil
 	}
 	fmt.Fprintf(a.out, "\n%s\n", title)
-	return table(a.out, heading, rows)
+	return limited(a.out, heading, rows, most)
 }
 
 func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
@@ -212,10 +215,16 @@ func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
 	if info.Expiry != 0 {
 		document.ExpiryMs = millis(info.Expiry)
 	}
-	if !utf8.ValidString(info.Resource) {
-		document.Base64 = []byte(info.Resource)
-	}
+	document.Base64 = base64Of(info.Resource)
 	return document
+}
+
+// base64Of is a text that is not UTF-8, for JSON; nil for others.
+func base64Of(text string) []byte {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return []byte(text)
 }
 
 func (a *app) printChange(name, verb string, sent int, change allocator.Change) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ A command under 'berth run --pool' can so let its own resource rest:
 
 Exit code 1: the resource is not in the pool.`,
 		Args:              arguments("NAME", "RESOURCE"),
-		ValidArgsFunction: completing(a.poolNames),
+		ValidArgsFunction: completing(a.poolNames, a.resourcesOf),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
 			resource, err := keyOf(args[1], quoted)
 			if err != nil {
@@ -71,7 +70,7 @@ func (a *app) poolRest(ctx context.Context, name, resource string, d time.Durati
 		}
 		err = pool.Rest(ctx, resource, d, reason)
 		if errors.Is(err, berth.ErrAbsent) {
-			return &exitError{exitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", key(resource), name, a.namespace)}
+			return a.absent(name, resource)
 		}
 		if err != nil {
 			return inFlags(err, "reason", "--reason", "d", "--for", "resource", "RESOURCE")

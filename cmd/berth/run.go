@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -435,24 +434,4 @@ func label(command string) string {
 	}
 	text := host + "/" + filepath.Base(command) + "/" + itoa(os.Getpid())
 	return text[:min(len(text), settings.MaxText)]
-}
-
-// completionTime is after how long a completion gives up: whoever pressed a key waits
-// for it. Tests, which no machine is too slow for, set it.
-var completionTime = 2 * time.Second
-
-// completing completes the name of something that is in use.
-func completing(names func(ctx context.Context, prefix string) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-		defer cancel()
-		found, err := names(ctx, prefix)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
 }

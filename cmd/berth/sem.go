@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,25 +25,37 @@ func (a *app) semCommand() *cobra.Command {
 		Example: `  berth sem ls
   berth sem show gpu
   berth sem resize gpu 8
-  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force`,
-	}, a.semLsCommand(), a.semShowCommand(), a.semResizeCommand(), a.semReleaseCommand())
+  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
+  berth sem sweep`,
+	}, a.semLsCommand(), a.semShowCommand(), a.semResizeCommand(), a.semReleaseCommand(),
+		a.sweepCommand(a.semKind(), "sem", "permits and waiting claims"))
 }
 
 func (a *app) semLsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "ls",
+	var page paging
+	order := sorting[semaphore.Stats]{
+		"name":    func(x, y semaphore.Stats) int { return strings.Compare(x.Name, y.Name) },
+		"held":    func(x, y semaphore.Stats) int { return cmp.Compare(y.Held, x.Held) },
+		"share":   func(x, y semaphore.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
+		"waiting": func(x, y semaphore.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
+	}
+	return lsCommand(a, &page, order, &cobra.Command{
 		Short: "List the semaphores in use",
 		Long: `List the semaphores of the namespace in which anything is held or waits, by
 name. One that is idle is remembered for a minute, but not listed.`,
-		Args: arguments(),
-		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			return a.withSems(cmd.Context(), semaphore.Config{}, a.semLs)
-		}),
-	}
+		Example: "  berth sem ls --sort waiting --limit 10",
+	}, func(ctx context.Context, sort func([]semaphore.Stats)) error {
+		return a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+			all, err := collect(sems.Operator().All(ctx))
+			sort(all)
+			return listed(err, len(all), func() error { return a.printList(all, page.of(a)) })
+		})
+	})
 }
 
 func (a *app) semShowCommand() *cobra.Command {
-	return &cobra.Command{
+	var page paging
+	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show who holds a semaphore and who waits for it",
 		Long: `Show a semaphore: its holders, the longest first, and its waiting claims in the
@@ -50,17 +63,20 @@ order in which they will be granted. LEFT is what is left of the lease, ALIVE ho
 long a waiting claim stays in line if nothing is heard of its process.
 
 Exit code 1: the semaphore is not known.`,
+		Example:           "  berth sem show gpu --limit 20",
 		Args:              arguments("NAME"),
 		ValidArgsFunction: completing(a.semNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := checkName(args[0]); err != nil {
+			if err := cmp.Or(checkName(args[0]), page.check()); err != nil {
 				return err
 			}
 			return a.withSems(cmd.Context(), semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-				return a.semShow(ctx, sems, args[0])
+				return a.semShow(ctx, sems, args[0], page.of(a))
 			})
 		}),
 	}
+	page.bind(cmd)
+	return cmd
 }
 
 func (a *app) semResizeCommand() *cobra.Command {
@@ -96,49 +112,12 @@ Exit code 1: the semaphore is not known, and --create is not given.`,
 	return cmd
 }
 
-func (a *app) semReleaseCommand() *cobra.Command {
-	var forced bool
-	cmd := &cobra.Command{
-		Use:   "release NAME CLAIM --force",
-		Short: "End somebody's permit, or take somebody's claim out of the line",
-		Long: `End a permit, or a wait, by the id of its claim, which 'berth sem show' tells.
-The place goes to the next in line in the same step. The process that had it is
-told, and its hold ends; until it has heard, two may be inside.
-
-Exit code 1: there is no such claim, or its time was over.`,
-		Args:              arguments("NAME", "CLAIM"),
-		ValidArgsFunction: completing(a.semNames),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := needForce(forced); err != nil {
-				return err
-			}
-			if err := checkName(args[0]); err != nil {
-				return err
-			}
-			if args[1] == "" {
-				return berth.Invalid("CLAIM", "it is empty")
-			}
-			return a.semRelease(cmd.Context(), args[0], args[1])
-		}),
-	}
-	force(cmd, &forced)
-	return cmd
-}
-
 func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
-
-// inUse returns the counts of all semaphores in use, by name. What a part
-// of a cluster answered is returned with the error of the others.
-func inUse(ctx context.Context, sems *semaphore.Client) ([]semaphore.Stats, error) {
-	all, err := collect(sems.Operator().All(ctx))
-	slices.SortFunc(all, func(a, b semaphore.Stats) int { return strings.Compare(a.Name, b.Name) })
-	return all, err
-}
 
 // semNames returns the names of the semaphores in use that begin with a prefix.
 func (a *app) semNames(ctx context.Context, prefix string) (names []string, err error) {
 	err = a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-		all, err := inUse(ctx, sems)
+		all, err := collect(sems.Operator().All(ctx))
 		for _, stats := range all {
 			if strings.HasPrefix(stats.Name, prefix) {
 				names = append(names, stats.Name)
@@ -149,12 +128,7 @@ func (a *app) semNames(ctx context.Context, prefix string) (names []string, err 
 	return names, err
 }
 
-func (a *app) semLs(ctx context.Context, sems *semaphore.Client) error {
-	all, err := inUse(ctx, sems)
-	return listed(err, len(all), func() error { return a.printList(all) })
-}
-
-func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) error {
+func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string, most int) error {
 	ops := sems.Operator()
 	stats, err := ops.Stats(ctx, name)
 	if err != nil {
@@ -168,7 +142,7 @@ func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string) 
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
 	waiters, errs := collect(ops.Waiters(ctx, name))
 	return listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
-		return a.printSemaphore(stats, holders, waiters)
+		return a.printSemaphore(stats, holders, waiters, most)
 	})
 }
 
@@ -194,18 +168,5 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, opts sem
 			return inFlags(err, "capacity", "CAPACITY")
 		}
 		return a.printResized(name, before, capacity, opts.Keep)
-	})
-}
-
-func (a *app) semRelease(ctx context.Context, name, claim string) error {
-	return a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-		_, err := sems.Operator().Release(ctx, berth.Target{Name: name, Claim: claim})
-		if errors.Is(err, berth.ErrNotHeld) { // also where its time was over
-			return &exitError{exitFailed, fmt.Errorf("no claim %q of semaphore %q in namespace %q, or no longer", claim, name, a.namespace)}
-		}
-		if err != nil {
-			return err
-		}
-		return a.printReleased(name, claim)
 	})
 }

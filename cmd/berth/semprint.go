@@ -72,15 +72,11 @@ type (
 		Kept      bool   `json:"kept"`
 		IdleMs    *int64 `json:"idleMs"` // how long it stays when the semaphore is idle, null for good
 	}
-	releaseDocument struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		Claim     string `json:"claim"`
-	}
 )
 
-func (a *app) printList(all []semaphore.Stats) error {
+func (a *app) printList(all []semaphore.Stats, most int) error {
 	if a.json {
+		all, _ = first(all, most)
 		document := listDocument{Namespace: a.namespace, Semaphores: []semDocument{}}
 		for _, s := range all {
 			document.Semaphores = append(document.Semaphores,
@@ -98,39 +94,41 @@ func (a *app) printList(all []semaphore.Stats) error {
 			plain(s.Name), itoa(s.Capacity), itoa(s.Held), itoa(s.Available()), itoa(s.Holders), itoa(s.Waiting),
 		})
 	}
-	return table(a.out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows)
+	return limited(a.out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows, most)
 }
 
-func (a *app) printSemaphore(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) error {
+func (a *app) printSemaphore(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter, most int) error {
 	if a.json {
+		holders, _ = first(holders, most)
+		waiters, _ = first(waiters, most)
 		return printJSON(a.out, a.showDocument(s, holders, waiters))
 	}
 	fmt.Fprintf(a.out, "%s: capacity %d, held %d, free %d, waiting %d\n",
 		plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
-	return a.printClaims(holders, waiters, true)
+	return a.printClaims(holders, waiters, true, most)
 }
 
 // printClaims shows who holds and who waits; weights only semaphores have.
-func (a *app) printClaims(holders []berth.Holder, waiters []berth.Waiter, weights bool) error {
+func (a *app) printClaims(holders []berth.Holder, waiters []berth.Waiter, weights bool, most int) error {
 	if len(holders) > 0 {
 		fmt.Fprintln(a.out, "\nHeld by")
-		if err := holderTable(a.out, holders, weights); err != nil {
+		if err := holderTable(a.out, holders, weights, most); err != nil {
 			return err
 		}
 	}
 	if len(waiters) > 0 {
 		fmt.Fprintln(a.out, "\nWaiting in line")
-		return waiterTable(a.out, waiters, weights)
+		return waiterTable(a.out, waiters, weights, most)
 	}
 	return nil
 }
 
-func holderTable(out io.Writer, holders []berth.Holder, weights bool) error {
+func holderTable(out io.Writer, holders []berth.Holder, weights bool, most int) error {
 	rows := make([][]string, 0, len(holders))
 	for _, h := range holders {
 		rows = append(rows, holderRow(h, weights))
 	}
-	return table(out, holderHeading(weights), rows)
+	return limited(out, holderHeading(weights), rows, most)
 }
 
 func holderHeading(weights bool) []string {
@@ -154,7 +152,7 @@ func holderRow(h berth.Holder, weights bool) []string {
 	})
 }
 
-func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool) error {
+func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool, most int) error {
 	rows := make([][]string, 0, len(waiters))
 	for _, w := range waiters {
 		rows = append(rows, weighed(weights, []string{
@@ -162,7 +160,7 @@ func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool) error {
 			plain(w.Owner), plain(w.Label), plain(w.ID),
 		}))
 	}
-	return table(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows)
+	return limited(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows, most)
 }
 
 // weighed leaves the weight, the second cell, out of a row that is to have none.
@@ -241,13 +239,5 @@ func (a *app) printResized(name string, before, capacity int, kept bool) error {
 		stay = "forgotten when idle for " + human(idle) + ", unless --keep is given"
 	}
 	_, err := fmt.Fprintf(a.out, "%s; %s\n", text, stay)
-	return err
-}
-
-func (a *app) printReleased(name, claim string) error {
-	if a.json {
-		return printJSON(a.out, releaseDocument{a.namespace, name, claim})
-	}
-	_, err := fmt.Fprintf(a.out, "%s: claim %s released\n", plain(name), plain(claim))
 	return err
 }

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// resources is an operator that knows resources.
+type resources interface {
+	operator
+	Resource(ctx context.Context, name, key string) (allocator.ResourceInfo, error)
+}
+
+// resourceArgument is a resource that a command may be given, as its second argument or
+// by --resource.
+type resourceArgument struct {
+	flag   string
+	quoted bool
+	key    string // "" for none
+}
+
+func (r *resourceArgument) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.flag, "resource", "", "end the holds of this `RESOURCE`, also where it looks like a claim")
+	quotedFlag(cmd, &r.quoted)
+}
+
+func (r *resourceArgument) given(cmd *cobra.Command) bool { return cmd.Flags().Changed("resource") }
+
+// read reads the key, from the flag or what stands behind the name.
+func (r *resourceArgument) read(cmd *cobra.Command, args []string) (err error) {
+	text, where := r.flag, "--resource"
+	switch {
+	case r.given(cmd) && len(args) > 0:
+		return berth.Invalid("--resource", "with %q there are two to release; leave one of them out", args[0])
+	case !r.given(cmd):
+		text, where = args[0], "RESOURCE"
+	}
+	if r.key, err = keyOf(text, r.quoted); err != nil {
+		return berth.Invalid(where, "%s", err)
+	}
+	return nil
+}
+
+// absent is the error for a resource that is not in its pool.
+func (a *app) absent(name, resource string) error {
+	return &exitError{exitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", key(resource), name, a.namespace)}
+}
+
+// presentResource reads a resource, which has to be in its pool.
+func (a *app) presentResource(ctx context.Context, ops resources, name, resource string) (allocator.ResourceInfo, error) {
+	info, err := ops.Resource(ctx, name, resource)
+	if err == nil && info.State == allocator.Absent {
+		err = a.absent(name, resource)
+	}
+	return info, err
+}
+
+func (a *app) resourceShow(ctx context.Context, ops *allocator.Operator, name, resource string, bound bool, most int) error {
+	info, err := a.presentResource(ctx, ops, name, resource)
+	if err != nil {
+		return err
+	}
+	if !bound {
+		return a.printResource(name, info, nil, most)
+	}
+	bindings := []allocator.Binding{}
+	for b, err := range ops.Bindings(ctx, name) {
+		if err != nil {
+			return err
+		}
+		if b.Resource == resource {
+			bindings = append(bindings, b)
+		}
+	}
+	slices.SortFunc(bindings, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
+	return a.printResource(name, info, bindings, most)
+}
+
+type showResourceDocument struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	resourceDocument
+	Bindings []bindingDocument `json:"bindings,omitzero"` // only with --bindings
+}
+
+// printResource shows a resource; bindings are nil where they are not to be shown.
+func (a *app) printResource(name string, info allocator.ResourceInfo, bindings []allocator.Binding, most int) error {
+	if a.json {
+		info.Holders, _ = first(info.Holders, most)
+		document := showResourceDocument{Namespace: a.namespace, Name: name, resourceDocument: resourceDocumentOf(info)}
+		if bindings != nil {
+			document.Bindings = bindingDocuments(bindings, most)
+		}
+		return printJSON(a.out, document)
+	}
+	text := fmt.Sprintf("%s: %s is %s", plain(name), key(info.Resource), info.State)
+	if info.State == allocator.Leased || info.State == allocator.Resting {
+		text += ", " + human(info.Left) + " left"
+	}
+	if info.MaxSharers > 1 {
+		text += fmt.Sprintf(", %d of %d sharers", len(info.Holders), info.MaxSharers)
+	}
+	switch {
+	case info.Leaving:
+		text += ", leaves when it comes back"
+	case info.Expiry != 0:
+		text += ", stays for " + human(info.Expiry)
+	}
+	fmt.Fprintln(a.out, text)
+	if info.Reason != "" {
+		rests := "rests"
+		if info.State == allocator.Leased {
+			rests = "will rest when it comes back"
+		}
+		fmt.Fprintf(a.out, "%s: %s\n", rests, plain(info.Reason))
+	}
+	err := a.printClaims(info.Holders, nil, false, most)
+	if bindings == nil || err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return a.printBindings(name, bindings, most)
+}
+
+func (a *app) poolBindingCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "binding",
+		Short: "List, set and remove the bindings of a pool",
+		Long: `A binding is a name by which a claim gets the same resource again, if that is free:
+'berth run --pool POOL --bind BINDING'.`,
+		Example: `  berth pool binding ls proxies
+  berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d
+  berth pool binding rm proxies customer-7`,
+	}, a.bindingLsCommand(), a.bindingSetCommand(), a.bindingRmCommand())
+}
+
+func (a *app) bindingLsCommand() *cobra.Command {
+	var page paging
+	cmd := &cobra.Command{
+		Use:               "ls POOL",
+		Short:             "List the bindings of a pool",
+		Long:              "List the bindings of a pool, by name. LEFT is how long a binding lasts.",
+		Example:           "  berth pool binding ls proxies",
+		Args:              arguments("POOL"),
+		ValidArgsFunction: completing(a.poolNames),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(checkPool(args[0]), page.check()); err != nil {
+				return err
+			}
+			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				all, err := collect(pools.Operator().Bindings(ctx, args[0]))
+				slices.SortFunc(all, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
+				return listed(err, len(all), func() error { return a.printBoundOf(args[0], all, page.of(a)) })
+			})
+		}),
+	}
+	page.bind(cmd)
+	return cmd
+}
+
+func (a *app) bindingSetCommand() *cobra.Command {
+	var opts allocator.BindOptions
+	var quoted bool
+	cmd := &cobra.Command{
+		Use:   "set POOL BINDING RESOURCE [--for D]",
+		Short: "Bind a name to a resource",
+		Long: `Bind a name to a resource, in place of the one that it was bound to. Who holds that
+keeps it.
+
+Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
+		Example:           "  berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d",
+		Args:              arguments("POOL", "BINDING", "RESOURCE"),
+		ValidArgsFunction: completing(a.poolNames, a.bindingsOf, a.resourcesOf),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			binding, err := bindingOf(args[1], quoted)
+			if err != nil {
+				return err
+			}
+			resource, err := keyOf(args[2], quoted)
+			switch {
+			case err != nil:
+				return berth.Invalid("RESOURCE", "%s", err)
+			case opts.BindFor <= 0:
+				return berth.Invalid("--for", "%s is not above 0; 'berth pool binding rm' ends a binding", opts.BindFor)
+			}
+			return a.withBound(cmd.Context(), args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
+				err := pool.Bind(ctx, binding, resource, &opts)
+				if errors.Is(err, berth.ErrAbsent) {
+					return a.absent(args[0], resource)
+				}
+				if err != nil {
+					return inFlags(err, "name", "BINDING", "resource", "RESOURCE", "BindFor", "--for")
+				}
+				return a.printBound(args[0], allocator.Binding{Name: binding, Resource: resource, Left: opts.BindFor})
+			})
+		}),
+	}
+	endlessVar(cmd.Flags(), &opts.BindFor, "for", defaultBindFor, "how long the binding lasts, or forever")
+	quotedFlag(cmd, &quoted)
+	return cmd
+}
+
+func (a *app) bindingRmCommand() *cobra.Command {
+	var quoted bool
+	cmd := &cobra.Command{
+		Use:   "rm POOL BINDING",
+		Short: "End a binding",
+		Long: `End a binding. Who holds its resource keeps it. One that is not there is none too
+many: the exit code is 0.`,
+		Example:           "  berth pool binding rm proxies customer-7",
+		Args:              arguments("POOL", "BINDING"),
+		ValidArgsFunction: completing(a.poolNames, a.bindingsOf),
+		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+			binding, err := bindingOf(args[1], quoted)
+			if err != nil {
+				return err
+			}
+			return a.withBound(cmd.Context(), args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
+				was, err := pool.Binding(ctx, binding)
+				if err == nil {
+					err = pool.Unbind(ctx, binding)
+				}
+				if err != nil {
+					return inFlags(err, "name", "BINDING")
+				}
+				return a.printUnbound(args[0], was)
+			})
+		}),
+	}
+	quotedFlag(cmd, &quoted)
+	return cmd
+}
+
+func checkPool(name string) error { return inFlags(checkName(name), "NAME", "POOL") }
+
+// bindingOf is the name of a binding that a text stands for.
+func bindingOf(text string, quoted bool) (string, error) {
+	binding, err := keyOf(text, quoted)
+	if err != nil {
+		return "", berth.Invalid("BINDING", "%s", err)
+	}
+	return binding, nil
+}
+
+// withBound is withPool, for a command whose argument is POOL.
+func (a *app) withBound(ctx context.Context, name string, f func(context.Context, *allocator.Pool[string]) error) error {
+	if err := checkPool(name); err != nil {
+		return err
+	}
+	return a.withPool(ctx, name, f)
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+)
+
+const releaseHelp = `
+The first in line gets what is released, in the same step. The process that had it is
+told, and its hold ends; until it has heard, two may be inside.
+
+With NAME alone all holds of NAME end; who waits stays in line. With CLAIM, which
+'berth %s show' tells, that one hold or that one wait ends. --owner and --node end what
+an owner or a node holds and what they have waiting: of NAME, or of the namespace. --all
+ends all holds of the namespace.
+
+Exit code 1: nothing of what was named is held or waits, or its time was over.`
+
+// releasing is a command that ends the claims of others.
+type releasing struct {
+	kind
+	forced bool
+	target berth.Target
+	of     *resourceArgument // nil where there are no resources
+}
+
+func (a *app) semReleaseCommand() *cobra.Command {
+	return a.releaseCommand(&releasing{kind: a.semKind()}, &cobra.Command{
+		Use:     "release {NAME [CLAIM] | --owner OWNER | --node NODE | --all} --force",
+		Short:   "End somebody's permits, or take somebody's claim out of the line",
+		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(releaseHelp, "sem"),
+		Example: "  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force",
+	})
+}
+
+func (a *app) lockReleaseCommand() *cobra.Command {
+	return a.releaseCommand(&releasing{kind: a.lockKind()}, &cobra.Command{
+		Use:   "release {NAME [CLAIM] | --owner OWNER | --node NODE | --all} --force",
+		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
+		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim; NAME\nalone ends all of them.\n" +
+			fmt.Sprintf(releaseHelp, "lock"),
+		Example: "  berth lock release --owner 'order 66' --force",
+	})
+}
+
+func (a *app) poolReleaseCommand() *cobra.Command {
+	r := &releasing{kind: a.poolKind(), of: &resourceArgument{}}
+	cmd := a.releaseCommand(r, &cobra.Command{
+		Use:   "release {NAME [CLAIM | RESOURCE] | --owner OWNER | --node NODE | --all} --force",
+		Short: "End somebody's holds of resources, or take somebody's claim out of the line",
+		Long: `End holds of resources, or waits, whoever has them. With RESOURCE the holds of that
+resource end. What has the form of a claim is taken for one; a resource of that form is
+named by --resource. A resource rests after it where it has to.
+` + fmt.Sprintf(releaseHelp, "pool"),
+		Example: "  berth pool release proxies 10.0.0.1:3128 --force",
+	})
+	r.of.bind(cmd)
+	cmd.ValidArgsFunction = completing(r.names, func(ctx context.Context, name string) ([]string, error) {
+		claims, failed := r.claims(ctx, name)
+		keys, err := a.resourcesOf(ctx, name)
+		return append(claims, keys...), cmp.Or(failed, err)
+	})
+	_ = cmd.RegisterFlagCompletionFunc("resource", completingNext(a.resourcesOf)) // the flag exists
+	return cmd
+}
+
+// releaseCommand completes a command that ends the claims of others.
+func (a *app) releaseCommand(r *releasing, cmd *cobra.Command) *cobra.Command {
+	cmd.Args = argumentsFrom(0, "NAME", "CLAIM")
+	cmd.ValidArgsFunction = completing(r.names, r.claims)
+	cmd.RunE = a.runs(func(cmd *cobra.Command, args []string) error {
+		if err := cmp.Or(needForce(r.forced), r.read(cmd, args)); err != nil {
+			return err
+		}
+		return r.with(cmd.Context(), func(ctx context.Context, ops operator) error { return a.release(ctx, r, ops) })
+	})
+	force(cmd, &r.forced)
+	flags := cmd.Flags()
+	flags.StringVar(&r.target.Owner, "owner", "", "end what `OWNER` holds and has waiting; of a claim without an owner its id")
+	flags.StringVar(&r.target.Node, "node", "", "end what the node with this `ID` holds and has waiting")
+	flags.BoolVar(&r.target.All, "all", false, "end all that is held in the namespace")
+	return cmd
+}
+
+// claims lists the claims of a name.
+func (r *releasing) claims(ctx context.Context, name string) ([]string, error) {
+	var found []string
+	err := r.with(ctx, func(ctx context.Context, ops operator) (err error) {
+		found, err = claimsOf(ctx, ops, name)
+		return err
+	})
+	return found, err
+}
+
+// read fills in the target, and looks at it before anything is sent.
+func (r *releasing) read(cmd *cobra.Command, args []string) error {
+	given := cmd.Flags().Changed
+	t := &r.target
+	switch {
+	case t.All && (len(args) > 0 || given("owner") || given("node")):
+		return berth.Invalid("--all", "it is the whole namespace; leave out what else is named")
+	case given("owner") && t.Owner == "":
+		return berth.Invalid("--owner", "it is empty")
+	case given("node") && t.Node == "":
+		return berth.Invalid("--node", "it is empty")
+	case r.of != nil && r.of.given(cmd) && len(args) == 0:
+		return usage("NAME is missing: the pool of the resource")
+	case len(args) == 0 && !t.All && t.Owner == "" && t.Node == "":
+		return usage("NAME is missing; or --owner OWNER, --node NODE or --all")
+	case len(args) == 0:
+		return nil
+	}
+	t.Name = args[0]
+	if err := checkName(t.Name); err != nil {
+		return err
+	}
+	if r.of != nil && (r.of.given(cmd) || len(args) == 2 && args[1] != "" && !isClaim(args[1])) {
+		if t.Owner != "" || t.Node != "" {
+			return berth.Invalid("RESOURCE", "its holds end whoever has them; leave out --owner and --node")
+		}
+		return r.of.read(cmd, args[1:])
+	}
+	if len(args) == 2 {
+		if t.Claim = args[1]; t.Claim == "" {
+			return berth.Invalid("CLAIM", "it is empty")
+		}
+	}
+	return nil
+}
+
+// claimForm is what the ids of claims look like: a node, and what the node drew.
+var claimForm = regexp.MustCompile(`^[0-9a-f]{16}\.[0-9a-v]{20}$`)
+
+// isClaim reports whether a text looks like the id of a claim.
+func isClaim(text string) bool { return claimForm.MatchString(text) }
+
+// release ends what is meant. What was ended is told, also beside an error.
+func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
+	var ended int
+	var err error
+	if r.of != nil && r.of.key != "" {
+		ended, err = a.releaseHolds(ctx, r, ops.(resources))
+	} else {
+		ended, err = ops.Release(ctx, r.target)
+	}
+	switch {
+	case errors.Is(err, berth.ErrNotHeld), // also where its time was over
+		err == nil && ended == 0 && !r.target.All:
+		return &exitError{exitFailed, errors.New(a.nothingOf(r))}
+	case err == nil || ended > 0:
+		if err := a.printReleased(r, ended); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// releaseHolds ends the holds of one resource.
+func (a *app) releaseHolds(ctx context.Context, r *releasing, ops resources) (ended int, err error) {
+	info, err := a.presentResource(ctx, ops, r.target.Name, r.of.key)
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, h := range info.Holders {
+		n, err := ops.Release(ctx, berth.Target{Name: r.target.Name, Claim: h.ID})
+		if ended += n; err != nil && !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
+			errs = append(errs, err)
+		}
+	}
+	return ended, errors.Join(errs...)
+}
+
+// nothingOf says that nothing was ended of what was named.
+func (a *app) nothingOf(r *releasing) string {
+	t := r.target
+	who := "nobody"
+	if t.Owner != "" {
+		who = fmt.Sprintf("owner %q", t.Owner)
+	}
+	if t.Node != "" {
+		who = strings.TrimPrefix(fmt.Sprintf("%s on node %q", who, t.Node), "nobody on ")
+	}
+	what := r.noun
+	if t.Name != "" {
+		what = fmt.Sprintf("%s %q", r.noun, t.Name)
+	}
+	switch {
+	case t.Claim != "" && who == "nobody":
+		return fmt.Sprintf("no claim %q of %s in namespace %q, or no longer", t.Claim, what, a.namespace)
+	case t.Claim != "":
+		return fmt.Sprintf("no claim %q of %s in namespace %q is of %s", t.Claim, what, a.namespace, who)
+	case r.of != nil && r.of.key != "":
+		return fmt.Sprintf("nobody holds resource %s of %s in namespace %q", key(r.of.key), what, a.namespace)
+	case who != "nobody" && t.Name == "":
+		return fmt.Sprintf("%s neither holds a %s in namespace %q nor waits for one", who, what, a.namespace)
+	case who != "nobody":
+		return fmt.Sprintf("%s neither holds %s in namespace %q nor waits for it", who, what, a.namespace)
+	}
+	return fmt.Sprintf("nobody holds %s in namespace %q", what, a.namespace)
+}
+
+// releaseDocument has what was named, and how many claims were ended.
+type releaseDocument struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name,omitempty"`
+	Claim     string `json:"claim,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+	Base64    []byte `json:"base64,omitempty"` // only of a key that is not UTF-8
+	Owner     string `json:"owner,omitempty"`
+	Node      string `json:"node,omitempty"`
+	Released  int    `json:"released"`
+}
+
+func (a *app) printReleased(r *releasing, ended int) error {
+	t := r.target
+	resource := ""
+	if r.of != nil {
+		resource = r.of.key
+	}
+	if a.json {
+		return printJSON(a.out, releaseDocument{
+			a.namespace, t.Name, t.Claim, resource, base64Of(resource), t.Owner, t.Node, ended,
+		})
+	}
+	text := "namespace " + plain(a.namespace)
+	if t.Name != "" {
+		text = plain(t.Name)
+	}
+	switch {
+	case t.Claim != "":
+		text += ": claim " + plain(t.Claim)
+	case resource != "":
+		text += ": " + count(ended, "claim") + " on " + key(resource)
+	default:
+		text += ": " + count(ended, "claim")
+	}
+	_, err := fmt.Fprintln(a.out, text+" released")
+	return err
+}

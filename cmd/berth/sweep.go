@@ -1,0 +1,49 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// sweepCommand makes a command that drops what has expired.
+func (a *app) sweepCommand(k kind, group, what string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sweep [NAME...]",
+		Short: "Drop what has expired, now",
+		Long: fmt.Sprintf(`Drop what has expired (%s), of the names given, or of all
+names of the namespace. Every call that writes drops some on its way; this is for who
+wants all of it gone now. What has not expired stays as it is.`, what),
+		Example:           fmt.Sprintf("  berth %s sweep", group),
+		ValidArgsFunction: completingAll(k.names),
+		RunE: a.runs(func(cmd *cobra.Command, names []string) error {
+			var wrong error
+			for _, name := range names {
+				wrong = cmp.Or(wrong, checkName(name))
+			}
+			if wrong != nil {
+				return wrong
+			}
+			return k.with(cmd.Context(), func(ctx context.Context, ops operator) error {
+				dropped, failed := ops.Sweep(ctx, names...)
+				return listed(failed, dropped, func() error { return a.printSwept(names, dropped) })
+			})
+		}),
+	}
+}
+
+type sweepDocument struct {
+	Namespace string   `json:"namespace"`
+	Names     []string `json:"names"` // none is all
+	Dropped   int      `json:"dropped"`
+}
+
+func (a *app) printSwept(names []string, dropped int) error {
+	if a.json {
+		return printJSON(a.out, sweepDocument{a.namespace, append([]string{}, names...), dropped})
+	}
+	_, err := fmt.Fprintf(a.out, "%d dropped\n", dropped)
+	return err
+}
