@@ -97,6 +97,8 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.Equal(t, exitDamaged, call(t, s.URL(), "lock", "show", "plain").code)
 	require.Equal(t, 0, call(t, s.URL(), "sem", "release", "gpu", evil, "--force").code, "an operator can remove it")
 	require.Equal(t, 0, call(t, s.URL(), "sem", "show", "gpu").code, "and all is well again")
+	require.Equal(t, 0, call(t, s.URL(), "pool", "release", "gpu", evil, "--force").code, "of a pool, too")
+	require.Equal(t, 1, call(t, s.URL(), "pool", "release", "gpu", evil, "--force").code)
 }
 
 func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {

@@ -185,10 +185,11 @@ func checkOne(ctx context.Context, shell string, c checking, name, resource stri
 	case fault == nil:
 		fault = fmt.Errorf("exit status %d", code)
 	}
+	reason := fault.Error()
 	if line := end.line(); line != "" {
-		fault = fmt.Errorf("%w: %s", fault, line)
+		reason += ": " + line
 	}
-	return fault, nil
+	return errors.New(strings.ToValidUTF8(reason[:min(len(reason), settings.MaxText)], "")), nil // a cut rune goes
 }
 
 // tail keeps the end of what is written.

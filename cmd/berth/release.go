@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
 )
 
 const releaseHelp = `
@@ -152,8 +153,8 @@ func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
 		ended, err = ops.Release(ctx, r.target)
 	}
 	switch {
-	case errors.Is(err, berth.ErrNotHeld), // also where its time was over
-		err == nil && ended == 0 && !r.target.All:
+	case ended == 0 && errors.Is(err, berth.ErrNotHeld), // also where its time was over
+		ended == 0 && err == nil && !r.target.All:
 		return &exitError{exitFailed, errors.New(a.nothingOf(r))}
 	case err == nil || ended > 0:
 		if err := a.printReleased(r, ended); err != nil {
@@ -165,9 +166,18 @@ func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
 
 // releaseHolds ends the holds of one resource.
 func (a *app) releaseHolds(ctx context.Context, r *releasing, ops resources) (ended int, err error) {
-	info, err := a.presentResource(ctx, ops, r.target.Name, r.of.key)
+	info, err := ops.Resource(ctx, r.target.Name, r.of.key)
 	if err != nil {
 		return 0, err
+	}
+	if info.State == allocator.Absent {
+		if r.of.flag == "" { // the id of a claim that is damaged may look like anything
+			ended, err = ops.Release(ctx, berth.Target{Name: r.target.Name, Claim: r.of.key})
+		}
+		if ended == 0 && (err == nil || errors.Is(err, berth.ErrNotHeld)) {
+			err = a.absent(r.target.Name, r.of.key)
+		}
+		return ended, err
 	}
 	var errs []error
 	for _, h := range info.Holders {

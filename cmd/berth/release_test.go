@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// owned is a context whose calls are for an owner.
+func owned(owner string) context.Context { return berth.WithOwner(context.Background(), owner) }
+
+// ends waits until a hold has ended, and requires that somebody else has ended it.
+func ends(t *testing.T, h berth.Hold) {
+	t.Helper()
+	select {
+	case <-h.Done():
+	case <-time.After(patience):
+	}
+	require.ErrorIs(t, h.Err(), berth.ErrReleased)
+}
+
+// waitingFor returns the id of the first that waits for a name.
+func waitingFor(t *testing.T, ops operator, name string) (id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for w, err := range ops.Waiters(context.Background(), name) {
+			id = w.ID
+			return err == nil
+		}
+		return false
+	}, patience, 10*time.Millisecond)
+	return id
+}
+
+func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	sem := semOf(t, s, "gpu", 2)
+	var permits []berth.Hold
+	for range 2 {
+		permit, err := sem.Acquire(context.Background(), nil)
+		require.NoError(t, err)
+		permits = append(permits, permit)
+	}
+	require.Equal(t, outcome{0, "gpu: 2 claims released\n", ""}, call(t, s.URL(), "sem", "release", "gpu", "--force"))
+	for _, permit := range permits {
+		ends(t, permit)
+	}
+	require.Equal(t, outcome{1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"}, call(t, s.URL(), "sem", "release", "gpu", "--force"))
+}
+
+func TestReleaseOfAClaimEndsAWait(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	locks := locksOf(t, s, qlock.Config{})
+	held, err := locks.Lock(context.Background(), "gpu", nil)
+	require.NoError(t, err)
+	waited := make(chan error, 1)
+	go func() {
+		_, err := locks.Lock(context.Background(), "gpu", nil)
+		waited <- err
+	}()
+	id := waitingFor(t, locks.Operator(), "gpu")
+	require.Equal(t, outcome{0, "gpu: claim " + id + " released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
+	var refused *berth.AcquireError
+	require.ErrorAs(t, <-waited, &refused)
+	require.Equal(t, berth.ReasonGone, refused.Reason)
+	require.NoError(t, held.Err())
+	require.Equal(t, outcome{1, "", "berth: no claim \"" + id + "\" of lock \"gpu\" in namespace \"berth\", or no longer\n"},
+		call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
+	require.Equal(t, outcome{0, "gpu: claim " + held.ID() + " released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
+}
+
+// ownersScenery has two owners, of which each holds something of two names of a kind.
+func ownersScenery(t *testing.T, s *embedded.Server, kind string) (node string, holds map[string][]berth.Hold) {
+	t.Helper()
+	holds = map[string][]berth.Hold{}
+	sems, locks := clientOf(t, s, semaphore.Config{}), locksOf(t, s, qlock.Config{})
+	for _, owner := range []string{"ann", "bob"} {
+		for _, name := range []string{"one", "two"} {
+			var hold berth.Hold
+			var err error
+			switch kind {
+			case "sem":
+				sem, opened := sems.Semaphore(name, 2, nil)
+				require.NoError(t, opened)
+				hold, err = sem.Acquire(owned(owner), nil)
+				node = sems.Node()
+			case "lock":
+				hold, err = locks.Lock(owned(owner), owner+"-"+name, nil)
+				node = locks.Node()
+			default:
+				hold, err = filled(t, s, name, "a", "b").Allocate(owned(owner), nil)
+				node = ""
+			}
+			require.NoError(t, err)
+			holds[owner] = append(holds[owner], hold)
+		}
+	}
+	return node, holds
+}
+
+func TestReleaseByOwnerNodeOrAll(t *testing.T) {
+	t.Parallel()
+	for kind, nouns := range map[string]string{"sem": "semaphore", "lock": "lock", "pool": "pool"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := server(t)
+			release := func(args ...string) outcome {
+				t.Helper()
+				return call(t, s.URL(), append([]string{kind, "release", "--force"}, args...)...)
+			}
+			_, holds := ownersScenery(t, s, kind)
+			one := "one"
+			if kind == "lock" {
+				one = "ann-one"
+			}
+			require.Equal(t, outcome{0, one + ": 1 claim released\n", ""}, release(one, "--owner", "ann"))
+			ends(t, holds["ann"][0])
+			require.NoError(t, holds["ann"][1].Err())
+			require.Equal(t, outcome{1, "", `berth: owner "ann" neither holds ` + nouns + ` "` + one + `" in namespace "berth" nor waits for it` + "\n"}, release(one, "--owner", "ann"))
+			require.Equal(t, outcome{0, "namespace berth: 1 claim released\n", ""}, release("--owner", "ann"))
+			ends(t, holds["ann"][1])
+			require.Equal(t, outcome{1, "", `berth: owner "ann" neither holds a ` + nouns + ` in namespace "berth" nor waits for one` + "\n"}, release("--owner", "ann"))
+			require.NoError(t, holds["bob"][0].Err())
+
+			require.JSONEq(t, `{"namespace": "berth", "released": 2}`, release("--all", "--json").out)
+			ends(t, holds["bob"][0])
+			require.Equal(t, outcome{0, "namespace berth: 0 claims released\n", ""}, release("--all"))
+
+			node, holds := ownersScenery(t, s, kind)
+			if node == "" {
+				node = holds["ann"][1].Node()
+			}
+			require.Equal(t, 1, release("--node", "0123456789abcdef").code)
+			require.Equal(t, 1, release("--node", node, "--owner", "eve").code)
+			var document releaseDocument
+			require.NoError(t, json.Unmarshal([]byte(release("--node", node, "--owner", "ann", "--json").out), &document))
+			require.Equal(t, releaseDocument{Namespace: "berth", Owner: "ann", Node: node, Released: document.Released}, document)
+			require.Positive(t, document.Released)
+			ends(t, holds["ann"][1])
+			require.NoError(t, holds["bob"][1].Err())
+		})
+	}
+}
+
+func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	ctx := context.Background()
+	like := "0123456789abcdef.0123456789abcdefghij" // the form of a claim
+	pool := filled(t, s, "proxies")
+	_, err := pool.Add(ctx, []string{"a"}, &allocator.AddOptions{MaxSharers: 2})
+	require.NoError(t, err)
+	_, err = pool.Add(ctx, []string{"b", like, wild}, nil)
+	require.NoError(t, err)
+	holds := map[string][]berth.Hold{}
+	for range 5 {
+		held, err := pool.Allocate(ctx, nil)
+		require.NoError(t, err)
+		holds[held.Resource()] = append(holds[held.Resource()], held)
+	}
+	release := func(args ...string) outcome {
+		t.Helper()
+		return call(t, s.URL(), append([]string{"pool", "release", "proxies", "--force"}, args...)...)
+	}
+	require.Equal(t, outcome{0, "proxies: 2 claims on a released\n", ""}, release("a"))
+	ends(t, holds["a"][0])
+	ends(t, holds["a"][1])
+	require.NoError(t, holds["b"][0].Err())
+	require.Equal(t, outcome{1, "", "berth: nobody holds resource a of pool \"proxies\" in namespace \"berth\"\n"}, release("a"))
+	require.Equal(t, outcome{1, "", "berth: resource c is not in pool \"proxies\" in namespace \"berth\"\n"}, release("c"))
+	require.Equal(t, outcome{1, "", "berth: no claim \"" + like + "\" of pool \"proxies\" in namespace \"berth\", or no longer\n"}, release(like))
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").out)
+	ends(t, holds[like][0])
+	require.Equal(t, outcome{0, "proxies: 1 claim on " + quoted(wild) + " released\n", ""}, release("--quoted", quoted(wild)))
+	ends(t, holds[wild][0])
+	require.Equal(t, outcome{0, "proxies: 1 claim released\n", ""}, release(), "the whole pool")
+	ends(t, holds["b"][0])
+}
+
+func TestExitCodesOfReleaseAndSweep(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		err  string
+	}{
+		"all, and a name":           {[]string{"lock", "release", "x", "--all", "--force"}, "invalid --all"},
+		"all, and an owner":         {[]string{"lock", "release", "--all", "--owner", "ann", "--force"}, "invalid --all"},
+		"all, and a node":           {[]string{"sem", "release", "--all", "--node", "n", "--force"}, "invalid --all"},
+		"all without force":         {[]string{"lock", "release", "--all"}, "say --force if that is meant"},
+		"an empty owner":            {[]string{"lock", "release", "--owner", "", "--force"}, "invalid --owner: it is empty"},
+		"an empty node":             {[]string{"pool", "release", "x", "--node", "", "--force"}, "invalid --node: it is empty"},
+		"nothing":                   {[]string{"pool", "release", "--force"}, "NAME is missing; or --owner"},
+		"too much":                  {[]string{"lock", "release", "x", "y", "z", "--force"}, `"z" is one argument too many`},
+		"a resource of no pool":     {[]string{"pool", "release", "--resource", "a", "--force"}, "NAME is missing: the pool"},
+		"two resources":             {[]string{"pool", "release", "x", "a", "--resource", "b", "--force"}, "invalid --resource"},
+		"an empty resource":         {[]string{"pool", "release", "x", "--resource", "", "--force"}, "invalid --resource: a key is empty"},
+		"a resource of an owner":    {[]string{"pool", "release", "x", "a", "--owner", "ann", "--force"}, "invalid RESOURCE"},
+		"a resource that is quoted": {[]string{"pool", "release", "x", `"a`, "--quoted", "--force"}, "invalid RESOURCE"},
+		"a sweep of a bad name":     {[]string{"sem", "sweep", "x", "x{"}, "invalid NAME"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := call(t, nobody, test.args...)
+			require.Equal(t, 64, got.code, got.err)
+			require.Contains(t, got.err, test.err)
+			require.Empty(t, got.out)
+		})
+	}
+}
+
+func TestSweepDropsWhatHasExpired(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	ctx := context.Background()
+	pool := filled(t, s, "proxies", "stays")
+	_, err := pool.Add(ctx, []string{"a", "b"}, &allocator.AddOptions{Expiry: 20 * time.Millisecond})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		stats, err := pool.ops.Stats(ctx, "proxies")
+		return err == nil && stats.Expired == 2
+	}, patience, time.Millisecond)
+	require.Equal(t, outcome{0, "0 dropped\n", ""}, call(t, s.URL(), "pool", "sweep", "accounts"))
+	require.JSONEq(t, `{"namespace": "berth", "names": ["proxies"], "dropped": 2}`, call(t, s.URL(), "pool", "sweep", "proxies", "--json").out)
+	for _, kind := range []string{"sem", "lock", "pool"} {
+		require.Equal(t, outcome{0, "0 dropped\n", ""}, call(t, s.URL(), kind, "sweep"))
+		require.JSONEq(t, `{"namespace": "berth", "names": [], "dropped": 0}`, call(t, s.URL(), kind, "sweep", "--json").out)
+	}
+	require.Equal(t, exitUnavailable, call(t, nobody, "sem", "sweep").code)
+}
