@@ -70,7 +70,7 @@ func TestACompletionGivesUpInTime(t *testing.T) {
 	completionTime = 1
 	defer func() { completionTime = before }()
 	for _, args := range [][]string{{"lock", "release", "gpu", ""}, {"pool", "release", "gpu", ""}, {"pool", "show", ""}} {
-		got := call(t, "redis://"+listener.Addr().String(), append([]string{"__complete"}, args...)...)
+		got := call(t, "redis://"+listener.Addr().String()+"?dial_timeout=10m", append([]string{"__complete"}, args...)...)
 		require.Equal(t, ":1\n", got.out)
 		require.NotContains(t, got.err, "berth:")
 	}
