@@ -209,8 +209,7 @@ func TestAHoldOfAPoolCanBeReleasedByItsClaim(t *testing.T) {
 	require.Equal(t, 64, call(t, s.URL(), "pool", "release", "proxies", held.ID()).code, "without --force")
 	got := call(t, s.URL(), "pool", "release", "proxies", held.ID(), "--force")
 	require.Equal(t, outcome{0, "proxies: claim " + held.ID() + " released\n", ""}, got)
-	<-held.Done()
-	require.ErrorIs(t, held.Err(), berth.ErrReleased)
+	ends(t, held)
 	got = call(t, s.URL(), "pool", "release", "proxies", held.ID(), "--force")
 	require.Equal(t, outcome{1, "", "berth: no claim \"" + held.ID() + "\" of pool \"proxies\" in namespace \"berth\", or no longer\n"}, got)
 }

@@ -46,7 +46,7 @@ Exit code 1: a resource has failed, or the pool has no resources.`,
 		Args:              arguments("POOL"),
 		ValidArgsFunction: completing(a.poolNames),
 		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkPool(args[0]), c.check(cmd)); err != nil {
+			if err := cmp.Or(checkPool(args[0]), c.check()); err != nil {
 				return err
 			}
 			return a.poolCheck(cmd.Context(), args[0], c)
@@ -60,7 +60,7 @@ Exit code 1: a resource has failed, or the pool has no resources.`,
 	return cmd
 }
 
-func (c *checking) check(cmd *cobra.Command) error {
+func (c *checking) check() error {
 	switch {
 	case c.command == "":
 		return usage("--exec CMD is missing: what is run for each resource")
