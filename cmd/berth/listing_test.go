@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,7 +97,10 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 3 {
 		go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
-		require.Eventually(t, func() bool { return queueLength(t, locks) == i+1 }, patience, 1e6)
+		require.Eventually(t, func() bool {
+			stats, err := locks.Operator().Stats(ctx, "gpu")
+			return err == nil && stats.Waiting == i+1
+		}, patience, 10*time.Millisecond)
 	}
 	for _, command := range []string{"queue", "show"} {
 		got := call(t, s.URL(), "lock", command, "gpu", "--limit", "1")
