@@ -110,10 +110,10 @@ func TestTheDefaultsOfAWait(t *testing.T) {
 					q.Refused(test.at, test.reason)
 					return
 				}
-				w.Advance(time.Hour)
+				w.Advance(time.Minute)
 				require.True(t, q.Pending(), "%v", q.Err)
 				release(t, held)
-				q.Granted(time.Hour)
+				q.Granted(time.Minute)
 			})
 		})
 	}

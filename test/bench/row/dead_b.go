@@ -37,6 +37,9 @@ func deadRows() []Row {
 // killed. It says of each when it asked for it.
 const holderJob = "holder"
 
+// measureLimit is longer than a holder's process lives.
+const measureLimit = time.Hour
+
 type holderArgs struct {
 	Addr, Column string
 	Names        []string
@@ -94,6 +97,10 @@ func openFixed(column, addr string, lease time.Duration) (func(ctx context.Conte
 	case "redislock":
 		locks := redislock.New(contender.GoRedis(addr))
 		return func(ctx context.Context, name string) error {
+			// Under a context without a deadline, Obtain fails where the server's answer
+			// takes longer than the lease.
+			ctx, cancel := context.WithTimeout(ctx, measureLimit)
+			defer cancel()
 			_, err := locks.Obtain(ctx, name, lease, nil)
 			return err
 		}, nil
