@@ -78,8 +78,8 @@ type Target struct {
 // Retry bounds how a call that the server did not answer, or did not run, is
 // repeated. Every script of Berth can be repeated safely.
 type Retry struct {
-	// Attempts is how often a call is sent at the most. Default 20, so that it is
-	// Within that decides: a failover takes seconds.
+	// Attempts is how often a call is sent at the most. Default 20, which
+	// Within normally cuts short.
 	Attempts int
 	// Within bounds all attempts together. Default 10 s.
 	Within time.Duration

@@ -73,8 +73,10 @@ var (
 	// too.
 	ErrUnavailable = errors.New("berth: the server is unavailable")
 
-	// ErrInvalidConfig says that a value was refused before anything was
-	// sent. The field is in *ConfigError.
+	// ErrInvalidConfig says that a value was refused, and that nothing was changed. Most
+	// values are refused before anything is sent. Only the server knows that a weight is
+	// above the stored capacity, that CapacityStrict meets another capacity, that a hold
+	// to resume is not detached, or that it may evict keys. The field is in *ConfigError.
 	ErrInvalidConfig = errors.New("berth: invalid configuration")
 
 	// ErrIncompatible says that the server is too old, or that what is stored

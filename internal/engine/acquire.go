@@ -93,7 +93,7 @@ func (e *Engine) acquired(kind observe.Kind, c *Claim, fill func(*observe.Event)
 	c.queued.Wait()
 	e.event(kind, c, func(ev *observe.Event) {
 		m := c.see()
-		ev.Queued = m.queued()
+		ev.WasQueued = m.queued()
 		fill(ev)
 	})
 }

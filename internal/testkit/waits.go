@@ -9,7 +9,7 @@ import (
 )
 
 // Waiters counts who waits in line, as a gauge of metrics would, and holds what a client tells
-// against the law of observe.Event.Queued.
+// against the law of observe.Event.WasQueued.
 type Waiters struct {
 	claims  map[string]*waiter
 	waiting int
@@ -27,24 +27,23 @@ func (w *Waiters) Take(e observe.Event) error {
 		c = &waiter{}
 		w.claims[e.Claim] = c
 	}
-	switch e.Kind {
-	case observe.Queued:
+	switch {
+	case e.Kind == observe.Queued:
 		if c.queued || c.ended {
 			return fmt.Errorf("claim %s is queued twice, or after its end", e.Claim)
 		}
 		c.queued = true
 		w.waiting++
-	case observe.Granted, observe.Reentered, observe.Refused, observe.TimedOut, observe.Cancelled,
-		observe.AttemptsUsedUp, observe.Deadlock, observe.Failed:
-		if c.ended || c.queued != e.Queued {
-			return fmt.Errorf("claim %s: ended before: %t, queued: %t, and %s says %t", e.Claim, c.ended, c.queued, e.Kind, e.Queued)
+	case e.Kind.EndsAcquire():
+		if c.ended || c.queued != e.WasQueued {
+			return fmt.Errorf("claim %s: ended before: %t, queued: %t, and %s says %t", e.Claim, c.ended, c.queued, e.Kind, e.WasQueued)
 		}
 		c.ended = true
-		if e.Queued {
+		if e.WasQueued {
 			w.waiting--
 		}
 	default:
-		if e.Queued {
+		if e.WasQueued {
 			return fmt.Errorf("%s ends no acquire", e.Kind)
 		}
 	}

@@ -120,11 +120,14 @@ func (p *Pool[T]) fill(ctx context.Context, patience time.Duration) bool {
 
 // Do allocates, runs f under the hold and gives the resource back, also when f
 // panics. The context of f carries the owner; it ends with ctx or with the hold,
-// whichever comes first. The allocation is only valid within f. Do returns
-// Allocate's error if f did not run; else f's error. If the hold ended before f did, and
-// not by f's own Release or Detach, the *berth.EndError of the hold is joined to it. The
-// result matches context.Canceled and context.DeadlineExceeded only if ctx itself has
-// ended. A nil f is refused with berth.ErrInvalidConfig.
+// whichever comes first. The allocation is only valid within f.
+//
+// If f did not run, Do returns Allocate's error. Otherwise Do returns f's error. If the
+// hold ended before f did, and not by f's own Release or Detach, Do joins the
+// *berth.EndError of the hold; what it returns then matches context.Canceled and
+// context.DeadlineExceeded only if ctx itself has ended. A release that the server does not answer
+// is repeated within Config.Retry, which Do waits for; it is the event release_failed,
+// and no error. A nil f is refused with berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err

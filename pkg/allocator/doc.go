@@ -101,22 +101,25 @@
 // resource that is bound to it if that is free; else the one that its turn brings,
 // which is bound to it from then on, for BindFor. A binding is soft: it keeps the
 // resource from nobody, and no claim waits for one that is leased while another is
-// free.
+// free. Where two claims of one binding run at once, the second gets another resource, and
+// the binding moves to that one; to share one resource, set MaxSharers.
 //
-// # Names and text of strangers
+// # Names
 //
-// The name of a pool is UTF-8 text of 1 to 512 bytes without braces, control characters
-// and characters that cannot be seen; keyspace.CheckName is the rule. The key of a
-// resource is any bytes, 1 to 1024, and the name of a binding any bytes, 1 to 512.
-// An owner, a label and a reason are any bytes, up to 512; Meta is up to 16 KiB.
+// A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
+// that cannot be seen, such as control characters. keyspace.CheckName has the rule,
+// and keyspace.CheckNamespace that of Config.Namespace. The key
+// of a resource is any bytes, 1 to 1024, and the name of a binding any bytes, 1 to 512.
+// A pool with resources is kept for good. Names are compared byte by byte.
 //
-// Where such a text comes from outside, a tenant or an id of a request, check its length
-// first, and a pool's name with keyspace.CheckName: Berth refuses what is too long, it
-// does not cut it. Put a prefix of your own before a stranger's name, or hash it, so that
-// strangers meet no pools but theirs; a name that a stranger may choose freely is also
-// an unbounded number of pools. Do not make a name, a resource or a binding the label of
-// a metric, for the same reason. Text that the caller stored comes back as it was: escape
-// it before it goes to a terminal or a page.
+// Treat text that strangers choose, such as a tenant's id or an e-mail address,
+// with care before it becomes part of a name. Refuse an empty text and what CheckName
+// refuses, bound its length, and put a prefix of your own before it ("order:" + id), so
+// that nobody can name what is somebody else's. Or hash the text: a hash always fits, and
+// a keyed one hides the text too. Every new name takes memory on the server until
+// Config.Linger has passed, so bound how many names a stranger can make. Never use such a
+// name as a label of a metric. Listings return owners, labels and metadata as they
+// were given: escape them before they reach a terminal or a page.
 //
 // # Values
 //

@@ -84,8 +84,8 @@ func (a *Allocation[T]) Lease() time.Duration { return a.hold.Lease() }
 func (a *Allocation[T]) Waited() time.Duration { return a.hold.Waited() }
 
 // Context carries the values of the allocating context but not its end. It ends
-// with the hold; context.Cause says why: berth.ErrLost, berth.ErrExpired,
-// berth.ErrReleased or berth.ErrClosed.
+// with the hold. Its context.Cause matches berth.ErrLost, berth.ErrExpired or
+// berth.ErrReleased; in a pool that is Shared it may match berth.ErrClosed.
 func (a *Allocation[T]) Context() context.Context { return a.hold.Context() }
 
 // Within returns a context that ends with ctx or with the hold, whichever comes
@@ -98,8 +98,8 @@ func (a *Allocation[T]) Within(ctx context.Context) (context.Context, context.Ca
 // Done is closed when the hold has ended.
 func (a *Allocation[T]) Done() <-chan struct{} { return a.hold.Context().Done() }
 
-// Err is nil while the hold lives; afterwards berth.ErrLost, berth.ErrExpired,
-// berth.ErrReleased or berth.ErrClosed. It looks at the clock itself, so it is
+// Err is nil while the hold lives; afterwards it matches berth.ErrLost, berth.ErrExpired
+// or berth.ErrReleased; in a pool that is Shared it may match berth.ErrClosed. Err looks at the clock itself, so it is
 // right even where a timer is late, as after a suspension.
 func (a *Allocation[T]) Err() error { return a.hold.Err() }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// AllocateOptions are the options of one allocation. A field that is zero says nothing:
-// then PoolConfig.Defaults counts, then Config.Defaults, then the default that is named
-// here. A nil pointer says nothing at all.
+// AllocateOptions are the options of one allocation. A zero field is taken from
+// PoolConfig.Defaults, then from Config.Defaults, then from the default named here. A nil
+// pointer leaves all fields zero.
 type AllocateOptions struct {
 	// Priority moves the claim ahead of lower ones in line: -128 to 127.
 	// Default 0.
@@ -25,7 +25,7 @@ type AllocateOptions struct {
 	// unless Renew is called. Default false.
 	NoRenew bool
 	// MaxHold bounds how long the resource may be held, renewed or not: whole
-	// milliseconds, or berth.Forever for no bound. Default no bound.
+	// milliseconds, at least 20 ms, or berth.Forever for no bound. Default no bound.
 	MaxHold time.Duration
 	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. TryAllocate and
 	// TryDo wait for a Source alone, and go by the MaxWait of the call, never by that
@@ -34,8 +34,8 @@ type AllocateOptions struct {
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
 	Meta map[string]string
-	// Attrs goes to the observer with every event of the claim, and nowhere
-	// else. Default none.
+	// Attrs goes to the Logger and the Observer with every event of the claim, and not
+	// to the server. Default none.
 	Attrs map[string]any
 	// Bind names a binding, any bytes up to 512: the claim gets the resource that
 	// is bound to it if that is free, and another one otherwise, which is bound to

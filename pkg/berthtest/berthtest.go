@@ -94,9 +94,9 @@ func (s *Server) Client() rueidis.Client {
 }
 
 // Outage keeps all clients from the server for d: their connections break, what is
-// under way on them is lost, and nobody connects. Then clients connect again. It
-// returns at once. An outage that begins within another, or lasts longer than the test,
-// is none the worse for it; with 0 the connections break, and no more.
+// under way on them is lost, and nobody connects. Then clients connect again. Outage
+// returns at once. Outages may overlap, and may outlast the test. Outage(0) only breaks
+// the connections.
 func (s *Server) Outage(d time.Duration) {
 	defer s.fault()()
 	if d <= 0 {

@@ -15,7 +15,7 @@
 // Context and Fence.
 //
 // How many claims wait in line is a gauge: add 1 at each event of kind [Queued],
-// subtract 1 at each other event with Event.Queued set. No claim is left out or counted
+// subtract 1 at each other event with Event.WasQueued set. No claim is left out or counted
 // twice, however its wait ends. Do not put such an observer behind [Sample].
 //
 // There is no limit to how many names users contend for. Do not make a name a label of

@@ -29,9 +29,9 @@ type Event struct {
 	Owner string
 	// Fence is the fencing token of the grant.
 	Fence int64
-	// Queued is true if the claim had waited in line: its event of kind Queued was
+	// WasQueued is true if the claim had waited in line: its event of kind Queued was
 	// sent before. Filled in every event that ends an acquire.
-	Queued bool
+	WasQueued bool
 	// Waited is how long the acquiring call took, or has taken so far.
 	Waited time.Duration
 	// Held is how long the hold has lasted.

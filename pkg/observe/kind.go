@@ -13,8 +13,8 @@ type Kind string
 // ends its acquire with exactly one of Granted, Reentered, Refused, TimedOut,
 // Cancelled, AttemptsUsedUp, Deadlock and Failed. If the claim waited in line, it
 // has exactly one event of kind Queued before, and the event that ends its acquire
-// has Event.Queued set. So the number of claims that wait is one more after each
-// event of kind Queued, and one less after each other event with Event.Queued.
+// has Event.WasQueued set. So the number of claims that wait is one more after each
+// event of kind Queued, and one less after each other event with Event.WasQueued.
 // A call may make several claims, one after another or at once; each has its own
 // events.
 const (

@@ -42,6 +42,17 @@ func (k Kind) Level() slog.Level {
 	}
 }
 
+// EndsAcquire reports whether an event of this kind ends an acquire. Each claim that was
+// sent has exactly one such event.
+func (k Kind) EndsAcquire() bool {
+	switch k {
+	case Granted, Reentered, Refused, TimedOut, Cancelled, AttemptsUsedUp, Deadlock, Failed:
+		return true
+	default:
+		return false
+	}
+}
+
 // ForReason returns the kind of the event for an acquire that ended with the
 // given reason: TimedOut, AttemptsUsedUp, Deadlock and Failed for the reason of that
 // name, Cancelled for cancelled and closed, and Refused for all that the server found.

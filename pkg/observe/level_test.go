@@ -81,3 +81,18 @@ func TestEveryReasonHasItsKind(t *testing.T) {
 		require.Contains(t, kindOf, berth.Reason(reason), values.Names[0].Name)
 	}
 }
+
+func TestSomeKindsEndAnAcquire(t *testing.T) {
+	t.Parallel()
+	var ends []observe.Kind
+	for _, kind := range observe.Kinds() {
+		if kind.EndsAcquire() {
+			ends = append(ends, kind)
+		}
+	}
+	require.ElementsMatch(t, []observe.Kind{
+		observe.Granted, observe.Reentered, observe.Refused, observe.TimedOut, observe.Cancelled,
+		observe.AttemptsUsedUp, observe.Deadlock, observe.Failed,
+	}, ends)
+	require.False(t, observe.Kind("unknown").EndsAcquire())
+}

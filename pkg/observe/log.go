@@ -128,8 +128,8 @@ func appendFields(list []slog.Attr, e *Event) []slog.Attr {
 	list = appendText(list, "node", e.Node)
 	list = appendText(list, "owner", e.Owner)
 	list = appendNumber(list, "fence", e.Fence)
-	if e.Queued {
-		list = append(list, slog.Bool("queued", true))
+	if e.WasQueued {
+		list = append(list, slog.Bool("wasqueued", true))
 	}
 	list = appendDurations(list, e)
 	list = appendNumber(list, "ahead", int64(e.Ahead))

@@ -45,10 +45,14 @@ func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*
 
 // Do locks, runs f under the lock and releases it, also when f panics. The context
 // of f carries the owner; it ends with ctx or with the hold, whichever comes
-// first. Do returns Lock's error if f did not run; else f's error, joined with the
-// *berth.EndError of the hold if that ended before f did. That error matches
-// context.Canceled and context.DeadlineExceeded only if ctx itself has ended. A nil f is
-// refused with berth.ErrInvalidConfig. Goroutines that f starts with its context share
+// first.
+//
+// If f did not run, Do returns Lock's error. Otherwise Do returns f's error. If the
+// hold ended before f did, Do joins the *berth.EndError of the hold; what it returns
+// then matches context.Canceled and context.DeadlineExceeded only if ctx itself has
+// ended. A release that the server does not answer
+// is repeated within Config.Retry, which Do waits for; it is the event release_failed,
+// and no error. A nil f is refused with berth.ErrInvalidConfig. Goroutines that f starts with its context share
 // the owner.
 func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
@@ -86,8 +90,8 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 
 // Resume takes up a lock that was detached, in this or another process. It is
 // renewed again if it was before. It returns berth.ErrNotHeld if the hold has
-// ended, berth.ErrReleased if another node has resumed it and holds it, or it was
-// released by force, berth.ErrLost if this node was found dead meanwhile, and
+// ended, berth.ErrReleased if another node has resumed it, or an operator has
+// released it, berth.ErrLost if this node was found dead meanwhile, and
 // berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
 // that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {

@@ -18,16 +18,18 @@
 //
 // # Names
 //
-// A name is UTF-8 text of 1 to 512 bytes without braces and control characters;
-// keyspace.CheckName says whether a text may be one. Every name that is used has keys of
-// its own on the server for as long as it is used, and for Config.Linger after that.
+// A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
+// that cannot be seen, such as control characters. keyspace.CheckName has the rule,
+// and keyspace.CheckNamespace that of Config.Namespace. Names are compared byte by byte.
 //
-// Ids, tenants and other texts of strangers may be part of a name, with care: check them
-// with keyspace.CheckName, bound their length, and put a prefix of your own before them,
-// so that nobody can name the lock of somebody else: "order:" + id. Hash a text that
-// may be too long, has forbidden characters, or is nobody else's business: names, owners
-// and Meta are shown in listings, logs and events. Never make a name the label of a
-// metric: each name would add a time series.
+// Treat text that strangers choose, such as a tenant's id or an e-mail address,
+// with care before it becomes part of a name. Refuse an empty text and what CheckName
+// refuses, bound its length, and put a prefix of your own before it ("order:" + id), so
+// that nobody can name what is somebody else's. Or hash the text: a hash always fits, and
+// a keyed one hides the text too. Every new name takes memory on the server until
+// Config.Linger has passed, so bound how many names a stranger can make. Never use such a
+// name as a label of a metric. Listings return owners, labels and metadata as they
+// were given: escape them before they reach a terminal or a page.
 //
 // # Model
 //

@@ -65,8 +65,8 @@ func (l *Lock) Waited() time.Duration { return l.hold.Waited() }
 func (l *Lock) Process() Process { return l.process }
 
 // Context carries the values of the acquiring context and the owner, but not its
-// end. It ends with the hold; context.Cause says why: berth.ErrLost,
-// berth.ErrExpired, berth.ErrReleased or berth.ErrClosed.
+// end. It ends with the hold. Its context.Cause matches berth.ErrLost, berth.ErrExpired
+// or berth.ErrReleased.
 func (l *Lock) Context() context.Context { return l.hold.Context() }
 
 // Within returns a context that ends with ctx or with the hold, whichever comes
@@ -79,8 +79,8 @@ func (l *Lock) Within(ctx context.Context) (context.Context, context.CancelFunc)
 // Done is closed when the hold has ended.
 func (l *Lock) Done() <-chan struct{} { return l.hold.Context().Done() }
 
-// Err is nil while the hold lives; afterwards berth.ErrLost, berth.ErrExpired,
-// berth.ErrReleased or berth.ErrClosed. It looks at the clock itself, so it is
+// Err is nil while the hold lives; afterwards it matches berth.ErrLost, berth.ErrExpired
+// or berth.ErrReleased. Err looks at the clock itself, so it is
 // right even where a timer is late, as after a suspension.
 func (l *Lock) Err() error { return l.hold.Err() }
 

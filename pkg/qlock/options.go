@@ -20,8 +20,8 @@ const (
 	// Queued: first come, first served. A Random claim may draw a place ahead
 	// of it.
 	Queued Access = iota + 1
-	// Random: a rank drawn once, evenly among the Queued and Random ones of its
-	// priority, before the first and behind the last included.
+	// Random: the claim draws one place, each as likely, among the Queued and Random
+	// claims of its priority, from before the first to behind the last.
 	Random
 	// LIFO: last come, first served, behind the Queued and Random ones of its
 	// priority, for as long as there are any.
@@ -81,9 +81,8 @@ func (s Conflict) String() string {
 
 func (s Conflict) valid() bool { return s >= FailDeadlock && s <= ExtendAndWorkThrough }
 
-// LockOptions are the options of one claim. A field that is zero says nothing: then
-// Config.Defaults counts, then the default that is named here. A nil pointer says
-// nothing at all.
+// LockOptions are the options of one claim. A zero field is taken from Config.Defaults,
+// then from the default named here. A nil pointer leaves all fields zero.
 type LockOptions struct {
 	// Priority moves the claim ahead of lower ones in line: -128 to 127.
 	// Default 0.
@@ -107,8 +106,8 @@ type LockOptions struct {
 	// Meta is stored with the claim and shown in listings: up to 16 KiB. It takes the
 	// place of the defaults' Meta; an empty map is none. Default none.
 	Meta map[string]string
-	// Attrs goes to the observer with every event of the claim, and nowhere
-	// else. It takes the place of the defaults' Attrs. Default none.
+	// Attrs goes to the Logger and the Observer with every event of the claim, and not
+	// to the server. It takes the place of the defaults' Attrs. Default none.
 	Attrs map[string]any
 	// Access is how the claim stands in line. Default Queued.
 	Access Access

@@ -138,7 +138,7 @@ func (c *Client) Swarm() *Swarm { return c.swarm }
 // Start probes once, and goes on in the background. It does nothing if the swarm
 // runs; beside a Stop it waits until that has ended, and starts then. It returns the
 // error of the first probe, or ctx's, or berth.ErrClosed if the
-// client is closed, or is by the time that it returns; then it does not run.
+// client is closed before Start returns; then the swarm does not run.
 func (s *Swarm) Start(ctx context.Context) error {
 	if !s.enter() {
 		return berth.ErrClosed

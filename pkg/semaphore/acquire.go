@@ -23,8 +23,8 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit,
 
 // TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire itself
 // never waits. Its errors are those of Acquire; the reason in the *berth.AcquireError is
-// ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait is
-// refused.
+// ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait of
+// the call is refused, one of the defaults is passed over.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, false)
 }
@@ -67,10 +67,12 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 // context of f carries the owner, and ends with ctx or with the permit, whichever comes
 // first.
 //
-// If f did not run, Do returns Acquire's error. Otherwise it returns f's error, joined
-// with the *berth.EndError of the permit if the permit ended before f. That error matches
-// context.Canceled and context.DeadlineExceeded only if ctx itself has ended. A nil f is
-// refused with berth.ErrInvalidConfig.
+// If f did not run, Do returns Acquire's error. Otherwise Do returns f's error. If the
+// permit ended before f did, Do joins the *berth.EndError of the permit; what it returns
+// then matches context.Canceled and context.DeadlineExceeded only if ctx itself has
+// ended. A release that the server does not answer
+// is repeated within Config.Retry, which Do waits for; it is the event release_failed,
+// and no error. A nil f is refused with berth.ErrInvalidConfig.
 func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err

@@ -45,16 +45,16 @@
 //
 // A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
 // that cannot be seen, such as control characters. keyspace.CheckName has the rule,
-// and keyspace.CheckNamespace that of Config.Namespace, which also forbids the
-// characters of glob patterns. Names are compared byte by byte.
+// and keyspace.CheckNamespace that of Config.Namespace. Names are compared byte by byte.
 //
 // Treat text that strangers choose, such as a tenant's id or an e-mail address,
-// with care before it becomes part of a name. Bound its length. Refuse what
-// CheckName refuses, or hash the text: a hash always fits, and a keyed one hides the
-// text too. Every new name takes memory on the server until Config.Linger has
-// passed, so bound how many names a stranger can make. Never use such a name as a
-// label of a metric. Listings return owners, labels and metadata as they were given:
-// escape them before they reach a terminal or a page.
+// with care before it becomes part of a name. Refuse an empty text and what CheckName
+// refuses, bound its length, and put a prefix of your own before it ("order:" + id), so
+// that nobody can name what is somebody else's. Or hash the text: a hash always fits, and
+// a keyed one hides the text too. Every new name takes memory on the server until
+// Config.Linger has passed, so bound how many names a stranger can make. Never use such a
+// name as a label of a metric. Listings return owners, labels and metadata as they
+// were given: escape them before they reach a terminal or a page.
 //
 // # Order
 //

@@ -44,8 +44,8 @@ func (p *Permit) Lease() time.Duration { return p.hold.Lease() }
 func (p *Permit) Waited() time.Duration { return p.hold.Waited() }
 
 // Context returns the permit's context. It has the values of the acquiring context, and
-// ends with the permit, not with the acquiring context. Its context.Cause is
-// berth.ErrLost, berth.ErrExpired, berth.ErrReleased or berth.ErrClosed.
+// ends with the permit, not with the acquiring context. Its context.Cause
+// matches berth.ErrLost, berth.ErrExpired or berth.ErrReleased.
 func (p *Permit) Context() context.Context { return p.hold.Context() }
 
 // Within returns a context that ends with ctx or with the permit, whichever
@@ -58,8 +58,8 @@ func (p *Permit) Within(ctx context.Context) (context.Context, context.CancelFun
 // Done is closed when the permit has ended.
 func (p *Permit) Done() <-chan struct{} { return p.hold.Context().Done() }
 
-// Err is nil while the permit is held; afterwards it is berth.ErrLost, berth.ErrExpired,
-// berth.ErrReleased or berth.ErrClosed. Err compares the clock itself, so it is right
+// Err is nil while the permit is held; afterwards it matches berth.ErrLost, berth.ErrExpired
+// or berth.ErrReleased. Err compares the clock itself, so it is right
 // even when a timer is late, as after a suspension.
 func (p *Permit) Err() error { return p.hold.Err() }
 

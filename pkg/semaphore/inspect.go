@@ -40,8 +40,8 @@ func (s Stats) Share() float64 {
 }
 
 // Stats counts what a semaphore has. It only reads, so a replica can answer it, and a
-// user that may not write can call it. Of more than 1000 expired permits, those beyond
-// the first 1000 still count in Held, each with its weight less 1. Stats returns berth.ErrInvalidConfig for a bad name,
+// user that may not write can call it. Beyond 1000 expired permits that were not
+// dropped yet, Held may be too high. Stats returns berth.ErrInvalidConfig for a bad name,
 // berth.ErrIncompatible, or the server's error.
 func (o *Operator) Stats(ctx context.Context, name string) (Stats, error) {
 	if err := keyspace.CheckName(name); err != nil {

@@ -27,7 +27,7 @@ type AcquireOptions struct {
 	// unless Renew is called. Default false.
 	NoRenew bool
 	// MaxHold bounds how long the permit may be held, renewed or not: whole
-	// milliseconds, or berth.Forever for no bound. Default no bound.
+	// milliseconds, at least 20 ms, or berth.Forever for no bound. Default no bound.
 	MaxHold time.Duration
 	// MaxWait bounds the wait, and so does ctx; berth.Forever for no bound. TryAcquire
 	// and TryDo refuse it. Default no bound.
