@@ -16,37 +16,45 @@ import (
 // another node's, berth.ErrExpired if its time had passed, or the server's
 // error.
 func (n *Node) ForceRelease(ctx context.Context, name, id, node string) error {
+	_, err := n.forceRelease(ctx, name, id, node)
+	return err
+}
+
+// forceRelease is ForceRelease that says whether the call has ended the claim, also beside an error.
+func (n *Node) forceRelease(ctx context.Context, name, id, node string) (ended bool, err error) {
 	if err := keyspace.CheckName(name); err != nil {
-		return err
+		return false, err
 	}
 	if id == "" {
-		return berth.Invalid("id", "it is empty")
+		return false, berth.Invalid("id", "it is empty")
 	}
 	stays := Decimal(engine.Tombstone.Milliseconds())
 	r, err := n.Run(ctx, n.force, scriptkit.Bounded, name, node, id, stays)
 	if err != nil {
-		return err
+		return false, err
 	}
-	result := error(nil)
 	switch r.Status() {
 	case statusReleased, statusCancelled:
+		ended = true
 	case statusExpired:
-		result = berth.ErrExpired
 	case statusNotHeld:
 		if r.Unanswered && r.Str(1) == toldReleased {
-			return nil // an earlier attempt of this very call
+			return true, nil // an earlier attempt of this very call
 		}
-		return berth.ErrNotHeld
+		return false, berth.ErrNotHeld
 	default:
-		return Unexpected(name, &r)
+		return false, Unexpected(name, &r)
 	}
 	more := More(&r, 1)
 	if r.Err() != nil {
-		return r.Err()
+		return false, r.Err()
 	}
 	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: name, Claim: id, Count: 1, Detail: r.Status()})
 	if err := n.SweepOn(ctx, name, more); err != nil {
-		return err
+		return ended, err
 	}
-	return result
+	if !ended {
+		return false, berth.ErrExpired
+	}
+	return true, nil
 }

@@ -37,6 +37,7 @@ type node struct {
 	t      *testing.T
 	redis  rueidis.Client
 	events []observe.Event
+	told   func() // called with each event, where it is set
 }
 
 // onServer runs a test with a node, on keys of the kind lock, in virtual time.
@@ -62,7 +63,11 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		a.Node = line.New(line.Config{
 			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Lock,
 			Scripts: "semaphore", Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
-			Tell:        func(ev observe.Event) { a.events = append(a.events, ev) },
+			Tell: func(ev observe.Event) {
+				if a.events = append(a.events, ev); a.told != nil {
+					a.told()
+				}
+			},
 			AcquireArgs: func(*engine.Claim) (string, []string) { return "0", []string{"1", "stored"} },
 		})
 		defer func() { require.NoError(t, a.Engine.Close(t.Context())) }()

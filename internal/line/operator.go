@@ -24,7 +24,7 @@ func All[S any](ctx context.Context, s *Calls, read func(ctx context.Context, na
 			if err == nil {
 				stats, err = read(ctx, name)
 			}
-			if (err != nil || used(stats)) && !yield(stats, err) {
+			if (err != nil || used(stats)) && !yield(stats, err) || err != nil && ctx.Err() != nil {
 				return
 			}
 		}
@@ -40,7 +40,7 @@ func (s *Calls) SweepNames(ctx context.Context, names ...string) (int, error) {
 			return 0, err
 		}
 	}
-	return each(s.listed(ctx, names...), func(name string) (int, error) { return s.SweepAll(ctx, name) })
+	return each(ctx, s.listed(ctx, names...), func(name string) (int, error) { return s.SweepAll(ctx, name) })
 }
 
 // listed goes through the names given or, without any, through all that the server knows.
@@ -57,8 +57,8 @@ func (s *Calls) listed(ctx context.Context, names ...string) iter.Seq2[string, e
 	}
 }
 
-// each does something with each name, and returns the sum and the errors.
-func each(names iter.Seq2[string, error], do func(name string) (int, error)) (int, error) {
+// each does something with each name, until ctx ends, and returns the sum and the errors.
+func each(ctx context.Context, names iter.Seq2[string, error], do func(name string) (int, error)) (int, error) {
 	sum := 0
 	var errs []error
 	for name, err := range names {
@@ -69,6 +69,9 @@ func each(names iter.Seq2[string, error], do func(name string) (int, error)) (in
 		}
 		if err != nil {
 			errs = append(errs, err)
+			if ctx.Err() != nil {
+				break
+			}
 		}
 	}
 	return sum, errors.Join(errs...)
@@ -84,17 +87,18 @@ func (s *Node) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx
 		return 0, err
 	}
 	if t.Claim != "" && t.Owner == "" {
-		if err := s.ForceRelease(ctx, t.Name, t.Claim, t.Node); err != nil {
+		ended, err := s.forceRelease(ctx, t.Name, t.Claim, t.Node)
+		if !ended {
 			return 0, err
 		}
-		return 1, nil
+		return 1, err
 	}
 	end := func(name string) (int, error) { return s.releaseMatches(ctx, name, t) }
 	if whole != nil && t.Claim == "" && t.Owner == "" && t.Node == "" {
 		end = func(name string) (int, error) { return whole(ctx, name) }
 	}
 	if t.Name == "" {
-		return each(s.allNames(ctx), end)
+		return each(ctx, s.allNames(ctx), end)
 	}
 	ended, err := end(t.Name)
 	if err == nil && ended == 0 {
@@ -135,20 +139,36 @@ func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) 
 	if t.Claim != "" || t.Owner != "" || t.Node != "" {
 		for w, err := range s.Waiters(ctx, name) {
 			found(w.ID, w.Node, w.Owner, err)
+			if pointless(ctx, err) {
+				return 0, err
+			}
 		}
 	}
 	for h, err := range s.Holders(ctx, name) {
 		found(h.ID, h.Node, h.Owner, err)
+		if pointless(ctx, err) {
+			return 0, err
+		}
 	}
 	for _, id := range meant {
-		switch err := s.ForceRelease(ctx, name, id, t.Node); {
-		case err == nil:
+		done, err := s.forceRelease(ctx, name, id, t.Node)
+		if done {
 			ended++
-		case !errors.Is(err, berth.ErrNotHeld): // it has ended by itself
+		}
+		if err != nil && !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
 			errs = append(errs, err)
+		}
+		if pointless(ctx, err) {
+			break
 		}
 	}
 	return ended, errors.Join(errs...)
+}
+
+// pointless says whether an error of a name is that of all further calls for the name: each would
+// take as long as Config.Retry allows.
+func pointless(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, berth.ErrUnavailable))
 }
 
 // matches says whether a target means a claim.
