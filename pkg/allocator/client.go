@@ -108,6 +108,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Defaults = cfg.Defaults.own()
 	space, err := keyspace.New(cfg.Namespace)
 	if err != nil {
 		return nil, err

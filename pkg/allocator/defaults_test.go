@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // asked is what a hold shows of the options that it goes by.
@@ -204,5 +205,17 @@ func TestASharedPoolGoesByDefaultsToo(t *testing.T) {
 		first := n.take(nil)
 		require.Equal(t, first.Resource(), n.take(nil).Resource(), "it is bound")
 		require.NotEqual(t, first.Resource(), n.take(&allocator.AllocateOptions{NoDefaults: true}).Resource(), "it is the other's turn")
+	})
+}
+
+func TestTheMapsOfTheDefaultsAreTheClientsOwn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ofAll := allocator.AllocateOptions{Meta: map[string]string{"job": "1"}}
+		ofPool := allocator.AllocateOptions{Attrs: map[string]any{"job": "1"}}
+		n := w.nodeWith(allocator.Config{Defaults: ofAll}, allocator.PoolConfig[string]{Defaults: ofPool})
+		w.add("a")
+		ofAll.Meta["job"], ofPool.Attrs["job"] = "2", "2"
+		require.Equal(t, "1", askedBy(n, nil).job)
+		require.Equal(t, map[string]any{"job": "1"}, n.Told(observe.Granted)[0].Attrs)
 	})
 }

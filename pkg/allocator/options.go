@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -49,6 +50,12 @@ type AllocateOptions struct {
 	// NoDefaults has the call go by its own fields and the defaults named here alone,
 	// not by those of the pool or the client. Default false.
 	NoDefaults bool
+}
+
+// own returns the options with maps that are nobody else's: every call reads those of defaults.
+func (o AllocateOptions) own() AllocateOptions {
+	o.Meta, o.Attrs = maps.Clone(o.Meta), maps.Clone(o.Attrs)
+	return o
 }
 
 // or returns the options with the fields of d where o says nothing.

@@ -189,7 +189,7 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 	p := &Pool[T]{
 		core: &core{
 			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown,
-			defaults: cfg.Defaults.or(client.cfg.Defaults).complete(&client.cfg), shared: cfg.Shared, sharers: cfg.MaxSharers,
+			defaults: cfg.Defaults.own().or(client.cfg.Defaults).complete(&client.cfg), shared: cfg.Shared, sharers: cfg.MaxSharers,
 			replacing: make(chan struct{}, 1),
 		},
 		cfg: cfg,

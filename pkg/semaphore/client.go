@@ -110,6 +110,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Defaults = cfg.Defaults.own()
 	space, err := keyspace.New(cfg.Namespace)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (c *Client) Semaphore(name string, capacity int, defaults *AcquireOptions) 
 		if err := defaults.validateDefaults("defaults", &c.cfg); err != nil {
 			return nil, err
 		}
-		s.defaults = defaults.or(s.defaults)
+		s.defaults = defaults.own().or(s.defaults)
 	}
 	return s, nil
 }

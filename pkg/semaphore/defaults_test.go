@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -190,5 +191,24 @@ func TestAnOperatorSweepsWhatHasExpired(t *testing.T) {
 		swept, err = ops.Sweep(ctx, gpu, "none")
 		require.NoError(t, err)
 		require.Zero(t, swept)
+	})
+}
+
+func TestTheMapsOfTheDefaultsAreTheClientsOwn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ofAll := semaphore.AcquireOptions{Meta: map[string]string{"job": "1"}}
+		ofOne := semaphore.AcquireOptions{Attrs: map[string]any{"job": "1"}}
+		n := w.node(semaphore.Config{Defaults: ofAll})
+		s, err := n.Semaphore(gpu, 1, &ofOne)
+		require.NoError(t, err)
+		ofAll.Meta["job"], ofOne.Attrs["job"] = "2", "2"
+		p, err := s.Acquire(context.Background(), nil)
+		require.NoError(t, err)
+		for h, err := range n.Operator().Holders(context.Background(), gpu) {
+			require.NoError(t, err)
+			require.Equal(t, map[string]string{"job": "1"}, h.Meta)
+		}
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, map[string]any{"job": "1"}, n.Told(observe.Granted)[0].Attrs)
 	})
 }

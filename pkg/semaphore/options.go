@@ -2,6 +2,7 @@ package semaphore
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -41,6 +42,12 @@ type AcquireOptions struct {
 	// NoDefaults leaves out the defaults of the Semaphore and the Client: the call goes
 	// by its own fields and the defaults named here. Default false.
 	NoDefaults bool
+}
+
+// own returns the options with maps that are nobody else's: every call reads those of defaults.
+func (o AcquireOptions) own() AcquireOptions {
+	o.Meta, o.Attrs = maps.Clone(o.Meta), maps.Clone(o.Attrs)
+	return o
 }
 
 // or returns the options with the fields of d where o says nothing.
