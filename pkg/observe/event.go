@@ -82,7 +82,8 @@ type Event struct {
 // not panic, and must not call the client. Many goroutines call Observe at once,
 // none of them with a lock of Berth held. Events of one claim may come from
 // several goroutines; At is their order. The event that ends an acquire always
-// comes after Observe has returned from the claim's Queued event.
+// comes after Observe has returned from the claim's Queued event, and so does the
+// return of the acquiring call.
 type Observer interface {
 	Observe(Event)
 }

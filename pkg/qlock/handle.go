@@ -55,7 +55,8 @@ func (l *Lock) Node() string { return l.hold.Node() }
 // Granted is when this process heard of the grant, or resumed the hold, by its own clock.
 func (l *Lock) Granted() time.Time { return l.hold.Granted() }
 
-// Lease is the lease that was asked for, berth.Forever for none.
+// Lease is the lease that was asked for, berth.Forever for none; of an entry whose owner held
+// the lock already, that of the outermost entry.
 func (l *Lock) Lease() time.Duration { return l.hold.Lease() }
 
 // Waited is how long the acquiring call took.
