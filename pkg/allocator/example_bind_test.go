@@ -6,40 +6,65 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Give a customer the proxy that it had before, if that is free: what somebody else
-// has is no reason to wait, and the customer is bound to the new one then.
-func ExamplePool_Allocate_bind() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{}, "a", "b", "c")
-
-	ctx := context.Background()
-	customer := &allocator.AllocateOptions{Bind: "customer-7", BindFor: 24 * time.Hour}
-	visit := func() {
-		proxy := allocate(proxies, customer)
-		fmt.Println("customer-7 has", proxy.Resource())
-		if err := proxy.Release(ctx); err != nil {
-			panic(err)
-		}
+// visit is a request of a customer that needs a proxy for a moment.
+func visit(ctx context.Context, proxies *allocator.Pool[string], customer string) {
+	proxy, err := proxies.Allocate(ctx, &allocator.AllocateOptions{Bind: customer, BindFor: 24 * time.Hour})
+	if err != nil {
+		panic(err)
 	}
-	visit()
-	allocate(proxies, nil) // another customer takes b
-	visit()                // though c has been free for longer
+	fmt.Println(customer, "has", proxy.Resource())
+	if err := proxy.Release(ctx); err != nil {
+		panic(err)
+	}
+}
+
+// Give a customer the proxy that the customer had before. If another customer has
+// that proxy, nobody waits: the customer gets another one and is bound to that.
+func ExamplePool_Allocate_bind() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := proxies.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
+		panic(err)
+	}
+
+	visit(ctx, proxies, "customer-7")
+	visit(ctx, proxies, "customer-8")
+	visit(ctx, proxies, "customer-7") // though c has been free for longer
 
 	if err := proxies.Bind(ctx, "customer-7", "c", nil); err != nil {
 		panic(err)
 	}
-	visit()
+	visit(ctx, proxies, "customer-7")
+	fmt.Println(proxies.Unbind(ctx, "customer-7"))
 	for binding, err := range pools.Operator().Bindings(ctx, "proxies") {
 		fmt.Println(binding.Name, binding.Resource, binding.Left > 23*time.Hour, err)
 	}
-	fmt.Println(proxies.Unbind(ctx, "customer-7"))
 	// Output:
 	// customer-7 has a
+	// customer-8 has b
 	// customer-7 has a
 	// customer-7 has c
-	// customer-7 c true <nil>
 	// <nil>
+	// customer-8 b true <nil>
 }

@@ -9,8 +9,20 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Say once how allocations go: for all pools of a client, then for one pool, then for
-// one call.
+// allot allocates with the options of a call, and prints what was meant.
+func allot(ctx context.Context, proxies *allocator.Pool[string], call *allocator.AllocateOptions) {
+	proxy, err := proxies.Allocate(ctx, call)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("lease", proxy.Lease())
+	if err := proxy.Release(ctx); err != nil {
+		panic(err)
+	}
+}
+
+// A field that a call leaves zero comes from the pool's defaults, then from the
+// client's, then from the built-in ones.
 func Example_defaults() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -22,7 +34,6 @@ func Example_defaults() {
 		panic(err)
 	}
 	defer redis.Close()
-
 	ctx := context.Background()
 	pools, err := allocator.New(redis, allocator.Config{
 		Defaults: allocator.AllocateOptions{Lease: time.Minute, MaxWait: 10 * time.Second},
@@ -30,9 +41,9 @@ func Example_defaults() {
 	if err != nil {
 		panic(err)
 	}
-	defer pools.Close(ctx)
+	defer func() { _ = pools.Close(ctx) }()
 	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{
-		Defaults: allocator.AllocateOptions{MaxWait: time.Minute, BindFor: 24 * time.Hour},
+		Defaults: allocator.AllocateOptions{BindFor: 24 * time.Hour},
 	})
 	if err != nil {
 		panic(err)
@@ -41,19 +52,14 @@ func Example_defaults() {
 		panic(err)
 	}
 
-	bound, err := proxies.Allocate(ctx, &allocator.AllocateOptions{Bind: "customer-7"})
-	if err != nil {
-		panic(err)
-	}
+	allot(ctx, proxies, nil)
+	allot(ctx, proxies, &allocator.AllocateOptions{Bind: "customer-7", Lease: 30 * time.Second})
+	allot(ctx, proxies, &allocator.AllocateOptions{NoDefaults: true})
 	binding, err := proxies.Binding(ctx, "customer-7")
-	fmt.Println("a lease of", bound.Lease(), "and bound for a day:", binding.Left > 23*time.Hour, err)
-
-	plain, err := proxies.Allocate(ctx, &allocator.AllocateOptions{NoDefaults: true})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("a lease of", plain.Lease())
+	fmt.Println("bound for a day:", binding.Left > 23*time.Hour, err)
 	// Output:
-	// a lease of 1m0s and bound for a day: true <nil>
-	// a lease of 10s
+	// lease 1m0s
+	// lease 30s
+	// lease 10s
+	// bound for a day: true <nil>
 }

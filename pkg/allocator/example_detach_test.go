@@ -5,49 +5,79 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Hand a resource from one process to another, without giving it back in between: a
-// request takes an account, a job that runs later goes on with it.
+// finish is what another process does with the token, within the lease.
+func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
+	if err != nil {
+		return err
+	}
+	var token berth.Token
+	if err := token.UnmarshalText(message); err != nil {
+		return err
+	}
+	account, err := accounts.Resume(ctx, token)
+	if err != nil {
+		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
+	}
+	fmt.Println("resumed:", account.Value())
+	return account.Release(ctx)
+}
+
+// Hand a resource to another process without giving it back in between: a request
+// takes an account, and a job that runs later goes on with it.
 func ExamplePool_Resume() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
 	defer server.Close()
-	front, frontDone := connect(server, allocator.Config{})
-	worker, workerDone := connect(server, allocator.Config{})
-	defer workerDone()
-
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
-	account := allocate(keys(front, "accounts", allocator.PoolConfig[string]{}, "anna"), nil)
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := accounts.Add(ctx, []string{"anna"}, nil); err != nil {
+		panic(err)
+	}
+
+	account, err := accounts.Allocate(ctx, nil)
+	if err != nil {
+		panic(err)
+	}
 	token, err := account.Detach(ctx)
 	if err != nil {
 		panic(err)
 	}
-	frontDone() // Close keeps what is detached
-	message := token.String()
-
-	// In the other process, within the lease:
-	accounts := keys(worker, "accounts", allocator.PoolConfig[string]{})
-	var received berth.Token
-	if err := received.UnmarshalText([]byte(message)); err != nil {
-		panic(err)
-	}
-	resumed, err := accounts.Resume(ctx, received)
+	message, err := token.MarshalText()
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(resumed.Value(), resumed.Fence() == account.Fence())
-	fmt.Println(resumed.Release(ctx))
-
-	_, err = accounts.Resume(ctx, received)
-	fmt.Println(errors.Is(err, berth.ErrNotHeld))
+	fmt.Println(finish(ctx, redis, message))
+	fmt.Println(errors.Is(finish(ctx, redis, message), berth.ErrNotHeld))
 	// Output:
-	// anna true
+	// resumed: anna
 	// <nil>
 	// true
 }

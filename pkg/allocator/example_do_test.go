@@ -5,25 +5,47 @@ import (
 	"fmt"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Work with a resource and give it back whatever happens. The context of the
-// function ends if the lease is lost meanwhile.
-func ExamplePool_Do() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	accounts := keys(pools, "accounts", allocator.PoolConfig[string]{}, "anna")
+// post is work with an account.
+func post(ctx context.Context, account *allocator.Allocation[string]) error {
+	fmt.Println("posting as", account.Value())
+	return ctx.Err() // ctx ends when the lease is lost
+}
 
+// Do runs a function with a resource and gives the resource back, even after a
+// panic.
+func ExamplePool_Do() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
-	err := accounts.Do(ctx, nil, func(ctx context.Context, account *allocator.Allocation[string]) error {
-		fmt.Println("signed in as", account.Value())
-		return ctx.Err()
-	})
-	fmt.Println(err)
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := accounts.Add(ctx, []string{"anna"}, nil); err != nil {
+		panic(err)
+	}
+
+	fmt.Println(accounts.Do(ctx, nil, post))
 	stats, err := pools.Operator().Stats(ctx, "accounts")
 	fmt.Println(stats.Free, "free", err)
 	// Output:
-	// signed in as anna
+	// posting as anna
 	// <nil>
 	// 1 free <nil>
 }

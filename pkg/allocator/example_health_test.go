@@ -7,50 +7,55 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Try all free resources, four at a time. What does not work rests, and who holds a
-// resource is left alone.
-func ExamplePool_CheckHealth() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{
-		Healthy: func(_ context.Context, proxy string) error {
-			if proxy == "c" {
-				return errors.New("no answer")
-			}
-			return nil
-		},
-		FailureRest: time.Hour,
-	}, "a", "b", "c", "d")
+// ping stands for a request through a proxy.
+func ping(_ context.Context, proxy string) error {
+	if proxy == "c" {
+		return errors.New("no answer")
+	}
+	return nil
+}
 
+// CheckHealth tries all free resources, here four at a time, and lets rest what does
+// not work. AllocateHealthy allocates a resource that works now.
+func ExamplePool_CheckHealth() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
-	held := allocate(proxies, nil)
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{Healthy: ping, FailureRest: time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := proxies.Add(ctx, []string{"a", "b", "c", "d"}, nil); err != nil {
+		panic(err)
+	}
+
+	held, err := proxies.AllocateHealthy(ctx, nil)
+	if err != nil {
+		panic(err)
+	}
 	report, err := proxies.CheckHealth(ctx, 4)
 	fmt.Printf("%+v %v\n", report, err)
 	info, err := pools.Operator().Resource(ctx, "proxies", "c")
 	fmt.Println(info.State, info.Reason, err)
-	fmt.Println(held.Err())
+	fmt.Println(held.Value(), "is still held:", held.Err() == nil)
 	// Output:
 	// {Checked:3 Healthy:2 Unhealthy:1 Skipped:1} <nil>
 	// resting no answer <nil>
-	// <nil>
-}
-
-// Take one that works now.
-func ExamplePool_AllocateHealthy() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{
-		Healthy: func(_ context.Context, proxy string) error {
-			if proxy == "a" {
-				return errors.New("no answer")
-			}
-			return nil
-		},
-	}, "a", "b")
-
-	proxy, err := proxies.AllocateHealthy(context.Background(), nil)
-	fmt.Println(proxy.Value(), err)
-	// Output: b <nil>
+	// a is still held: true
 }

@@ -2,67 +2,86 @@ package allocator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// See what a pool has, and who has it.
-func ExampleOperator_Resources() {
-	pools, done := open(allocator.Config{Label: "host-1/crawler/4711"})
-	defer done()
-	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{}, "a", "b", "c")
-
-	ctx := context.Background()
-	allocate(proxies, &allocator.AllocateOptions{Meta: map[string]string{"job": "42"}})
-	if err := proxies.Rest(ctx, "b", time.Hour, "blocked"); err != nil {
-		panic(err)
-	}
-	var lines []string
-	for info, err := range pools.Operator().Resources(ctx, "proxies") { // in no order
+// survey prints all pools, and what each resource of a pool does.
+func survey(ctx context.Context, ops *allocator.Operator) error {
+	for stats, err := range ops.All(ctx) {
 		if err != nil {
-			panic(err)
+			return err
 		}
-		line := fmt.Sprint(info.Resource, " is ", info.State)
-		for _, holder := range info.Holders {
-			line += fmt.Sprint(" by ", holder.Label, " for job ", holder.Meta["job"])
+		fmt.Printf("%s: %d free, %d leased, %d resting\n", stats.Name, stats.Free, stats.Leased, stats.Resting)
+		for info, err := range ops.Resources(ctx, stats.Name) { // in no order
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s is %s %q\n", info.Resource, info.State, info.Reason)
+			for _, holder := range info.Holders {
+				fmt.Println("by", holder.Label, "for job", holder.Meta["job"])
+			}
 		}
-		if info.State == allocator.Resting {
-			line += fmt.Sprint(" because ", info.Reason)
-		}
-		lines = append(lines, line)
 	}
-	slices.Sort(lines)
-	for _, line := range lines {
-		fmt.Println(line)
-	}
-
-	info, err := pools.Operator().Resource(ctx, "proxies", "d")
-	fmt.Println(info.Resource, "is", info.State, err)
-	// Output:
-	// a is leased by host-1/crawler/4711 for job 42
-	// b is resting because blocked
-	// c is free
-	// d is absent <nil>
+	return nil
 }
 
-// Count a pool, and check that what is kept of it fits together.
-func ExampleOperator_Inspect() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	proxies := keys(pools, "proxies", allocator.PoolConfig[string]{}, "a", "b", "c")
-	allocate(proxies, &allocator.AllocateOptions{Bind: "customer-7"})
-
-	found, err := pools.Operator().Inspect(context.Background(), "proxies")
+// An Operator sees all pools of a namespace and changes them, whoever holds their
+// resources. An Operator needs no Pool, only the name.
+func ExampleOperator() {
+	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
-	s := found.Stats
-	fmt.Println(s.Resources, "resources:", s.Free, "free,", s.Leased, "leased,", s.Resting, "resting")
-	fmt.Println(found.Bindings, "binding,", len(found.Problems), "problems")
-	// Output:
-	// 3 resources: 2 free, 1 leased, 0 resting
-	// 1 binding, 0 problems
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	pools, err := allocator.New(redis, allocator.Config{Label: "host-1/crawler/4711"})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := proxies.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
+		panic(err)
+	}
+	proxy, err := proxies.Allocate(ctx, &allocator.AllocateOptions{Meta: map[string]string{"job": "42"}})
+	if err != nil {
+		panic(err)
+	}
+	if err := proxies.Rest(ctx, "b", time.Hour, "blocked"); err != nil {
+		panic(err)
+	}
+
+	ops := pools.Operator()
+	fmt.Println(survey(ctx, ops))
+	found, err := ops.Inspect(ctx, "proxies") // does what is stored fit together?
+	fmt.Println(len(found.Problems), "problems", err)
+	ended, err := ops.Release(ctx, berth.Target{Name: "proxies", Node: proxy.Node()})
+	fmt.Println(ended, "ended", err)
+
+	// The holder's process hears of it, at the latest by its next call.
+	fmt.Println(errors.Is(proxy.Release(ctx), berth.ErrReleased))
+	// Unordered output:
+	// proxies: 1 free, 1 leased, 1 resting
+	// a is leased ""
+	// by host-1/crawler/4711 for job 42
+	// b is resting "blocked"
+	// c is free ""
+	// <nil>
+	// 0 problems <nil>
+	// 1 ended <nil>
+	// true
 }

@@ -8,63 +8,65 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Let an account rest after a "too many requests", and go on with another one.
-func ExampleAllocation_Rest() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	accounts := keys(pools, "accounts", allocator.PoolConfig[string]{}, "anna", "ben")
-
-	ctx := context.Background()
-	account := allocate(accounts, nil)
-	_ = account.Rest(15*time.Minute, "429 of the search")
-	if err := account.Release(ctx); err != nil { // the rest begins here
+// sign signs in with the next account, and gives the account back.
+func sign(ctx context.Context, accounts *allocator.Pool[string]) {
+	account, err := accounts.TryAllocate(ctx, nil)
+	if errors.Is(err, berth.ErrBusy) {
+		fmt.Println("all rest")
+		return
+	}
+	if err != nil {
 		panic(err)
 	}
-	info, err := pools.Operator().Resource(ctx, "accounts", "anna")
-	fmt.Println(info.Resource, info.State, info.Left > 14*time.Minute, info.Reason, err)
-	fmt.Println(allocate(accounts, nil).Value())
-	// Output:
-	// anna resting true 429 of the search <nil>
-	// ben
+	fmt.Println("signed in as", account.Value())
+	if err := account.Release(ctx); err != nil {
+		panic(err)
+	}
 }
 
-// Take a resource out of turn by hand, until somebody ends that.
+// A cooldown is a rest after every hold. A rest by hand takes a resource out of turn
+// until its time is up, or until a rest of 0 ends it.
 func ExamplePool_Rest() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	accounts := keys(pools, "accounts", allocator.PoolConfig[string]{}, "anna")
-
-	ctx := context.Background()
-	fmt.Println(accounts.Rest(ctx, "anna", berth.Forever, "locked by its owner"))
-	_, err := accounts.TryAllocate(ctx, nil)
-	fmt.Println(errors.Is(err, berth.ErrBusy))
-
-	fmt.Println(accounts.Rest(ctx, "anna", 0, ""))
-	fmt.Println(allocate(accounts, nil).Value())
-	fmt.Println(accounts.Rest(ctx, "berta", time.Hour, ""))
-	// Output:
-	// <nil>
-	// true
-	// <nil>
-	// anna
-	// berth: absent
-}
-
-// A cooldown is a rest after every hold. Who waits is given the resource when it is
-// over.
-func ExamplePoolConfig_cooldown() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	const cooldown = 400 * time.Millisecond
-	accounts := keys(pools, "accounts", allocator.PoolConfig[string]{Cooldown: cooldown}, "anna")
-
-	ctx := context.Background()
-	if err := allocate(accounts, nil).Release(ctx); err != nil {
+	server, err := embedded.Start()
+	if err != nil {
 		panic(err)
 	}
-	next := allocate(accounts, nil)
-	fmt.Println(next.Value(), next.Waited() > cooldown/2)
-	// Output: anna true
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{Cooldown: time.Minute})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := accounts.Add(ctx, []string{"anna", "ben", "cleo"}, nil); err != nil {
+		panic(err)
+	}
+
+	fmt.Println(accounts.Rest(ctx, "ben", berth.Forever, "locked by its owner"))
+	sign(ctx, accounts)
+	sign(ctx, accounts)
+	sign(ctx, accounts)
+	fmt.Println(accounts.Rest(ctx, "ben", 0, ""))
+	sign(ctx, accounts)
+	fmt.Println(errors.Is(accounts.Rest(ctx, "dora", time.Hour, ""), berth.ErrAbsent))
+	// Output:
+	// <nil>
+	// signed in as anna
+	// signed in as cleo
+	// all rest
+	// <nil>
+	// signed in as ben
+	// true
 }

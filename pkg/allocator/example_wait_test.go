@@ -4,67 +4,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// Wait in line for a resource, first come, first served: what comes back goes to
-// whoever has waited longest.
-func ExamplePool_Allocate() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	licences := keys(pools, "licences", allocator.PoolConfig[string]{}, "ABC-123")
-
-	ctx := context.Background()
-	first := allocate(licences, nil)
-	granted := make(chan *allocator.Allocation[string])
-	go func() {
-		next, err := licences.Allocate(ctx, nil)
-		if err != nil {
-			panic(err)
-		}
-		granted <- next
-	}()
-	fmt.Println("first", first.Value(), first.Release(ctx))
-	next := <-granted
-	fmt.Println("next", next.Value(), next.Fence() > first.Fence())
-	// Output:
-	// first ABC-123 <nil>
-	// next ABC-123 true
+// enter waits for a licence, and prints how the wait ended.
+func enter(ctx context.Context, licences *allocator.Pool[string], opts *allocator.AllocateOptions) {
+	licence, err := licences.Allocate(ctx, opts)
+	switch {
+	case err == nil:
+		fmt.Println("has", licence.Value())
+	case errors.Is(err, context.Canceled):
+		fmt.Println("left:", context.Cause(ctx))
+	case errors.Is(err, berth.ErrBusy):
+		fmt.Println("others have them all")
+	case errors.Is(err, berth.ErrNotAcquired):
+		fmt.Println("not acquired:", err)
+	}
 }
 
-// Wait for a bounded time, or not at all, and tell apart the ways in which that
-// ends.
+// Wait in line for a resource, first come, first served. A wait ends with the grant,
+// with MaxWait or with the context; TryAllocate does not wait.
 func ExamplePool_Allocate_wait() {
-	pools, done := open(allocator.Config{})
-	defer done()
-	licences := keys(pools, "licences", allocator.PoolConfig[string]{}, "ABC-123")
-	allocate(licences, nil)
-
-	tell := func(ctx context.Context, err error) {
-		switch {
-		case errors.Is(err, context.Canceled):
-			fmt.Println("left:", context.Cause(ctx))
-		case errors.Is(err, berth.ErrBusy):
-			fmt.Println("others have them all")
-		case errors.Is(err, berth.ErrNotAcquired):
-			fmt.Println("not acquired:", err)
-		}
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
 	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
-	_, err := licences.TryAllocate(ctx, nil)
-	tell(ctx, err)
-	_, err = licences.Allocate(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
-	tell(ctx, err)
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	licences, err := allocator.NewPool(pools, "licences", allocator.PoolConfig[string]{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := licences.Add(ctx, []string{"ABC-123"}, nil); err != nil {
+		panic(err)
+	}
 
-	ctx, cancel := context.WithCancelCause(ctx)
+	first, err := licences.Allocate(ctx, nil)
+	if err != nil {
+		panic(err)
+	}
+	_, err = licences.TryAllocate(ctx, nil)
+	fmt.Println(errors.Is(err, berth.ErrBusy))
+	enter(ctx, licences, &allocator.AllocateOptions{MaxWait: 500 * time.Millisecond})
+
+	leaving, cancel := context.WithCancelCause(ctx)
 	cancel(errors.New("the service shuts down"))
-	_, err = licences.Allocate(ctx, nil)
-	tell(ctx, err)
-	// Output:
-	// others have them all
+	enter(leaving, licences, nil)
+
+	var waiting sync.WaitGroup
+	waiting.Go(func() { enter(ctx, licences, nil) })
+	fmt.Println(first.Release(ctx))
+	waiting.Wait()
+	// Unordered output:
+	// true
 	// others have them all
 	// left: the service shuts down
+	// <nil>
+	// has ABC-123
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -222,8 +223,11 @@ func TestDefaultsThatNoCallCouldGoByAreRefused(t *testing.T) {
 }
 
 func TestCompletingOptionsAllocatesNothing(t *testing.T) {
-	n, done := open(qlock.Config{Defaults: qlock.LockOptions{MaxWait: time.Second, Meta: map[string]string{"k": "v"}}})
-	defer done()
+	n, err := qlock.New(berthtest.Redis(t), qlock.Config{
+		Defaults: qlock.LockOptions{MaxWait: time.Second, Meta: map[string]string{"k": "v"}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close(context.Background())) })
 	for _, opts := range []*qlock.LockOptions{nil, {}, {Priority: 3, MaxHold: berth.Forever}, {NoDefaults: true}} {
 		for _, waits := range []bool{true, false} {
 			require.Zero(t, testing.AllocsPerRun(100, func() {

@@ -7,74 +7,59 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// What happens when the owner of a claim holds the lock already is chosen per
-// call. The owner is in the context: that of Do, or one of berth.WithOwner.
+// again locks what its owner holds already, and prints what came of it.
+func again(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) error {
+	lock, err := locks.Lock(ctx, "stock", opts)
+	if err != nil {
+		fmt.Println(errors.Is(err, berth.ErrDeadlock), errors.Is(err, berth.ErrBusy))
+		return nil
+	}
+	fmt.Println(lock.Process(), "with", lock.Left().Round(time.Minute), "left")
+	return lock.Release(ctx)
+}
+
+// Conflict says what happens if the owner of a call holds the lock already. The
+// owner is in the context: Do puts it there, or berth.WithOwner.
 func ExampleLockOptions_conflict() {
-	locks, done := open(qlock.Config{})
-	defer done()
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = locks.Close(ctx) }()
 
-	ctx := berth.WithOwner(context.Background(), "order 42")
-	err := locks.Do(ctx, "stock", nil, func(ctx context.Context) error {
-		// The default: what would wait for itself is told so at once.
-		_, err := locks.Lock(ctx, "stock", nil)
-		fmt.Println("fail:", errors.Is(err, berth.ErrDeadlock))
-
-		// Wait stands in line behind its own owner, so the wait must end.
-		opts := &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: time.Second}
-		_, err = locks.Lock(ctx, "stock", opts)
-		fmt.Println("wait:", errors.Is(err, berth.ErrBusy))
-
-		inner, err := locks.Lock(ctx, "stock", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		if err != nil {
-			return err
-		}
-		fmt.Println("work:", inner.Process(), inner.Fence() == locks.Fence(ctx, "stock"))
-		return inner.Release(ctx)
+	outer := &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute}
+	err = locks.Do(ctx, "stock", outer, func(ctx context.Context) error {
+		return errors.Join(
+			again(ctx, locks, nil), // the default: ErrDeadlock at once
+			// Wait stands in line behind its own owner.
+			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: time.Second}),
+			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.WorkThrough}),
+			// Release gives back what is left of the three minutes.
+			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 3 * time.Minute}),
+			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.WorkThrough}),
+		)
 	})
 	fmt.Println(err)
 	// Output:
-	// fail: true
-	// wait: true
-	// work: reentered true
+	// true false
+	// false true
+	// reentered with 5m0s left
+	// reentered and extended with 8m0s left
+	// reentered with 5m0s left
 	// <nil>
-}
-
-// ExtendAndWorkThrough adds the time that the inner work needs to what its owner
-// holds; what was not used goes back with the inner release.
-func ExampleLockOptions_conflict_extend() {
-	locks, done := open(qlock.Config{})
-	defer done()
-
-	ctx := context.Background()
-	outer, err := locks.Lock(ctx, "stock", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute})
-	if err != nil {
-		panic(err)
-	}
-	show := func(what string) {
-		stats, err := locks.Operator().Stats(ctx, "stock")
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(what, stats.Left.Round(time.Minute), "left,", stats.Holders, "entries")
-	}
-	show("outer:")
-
-	inner, err := locks.Lock(outer.Context(), "stock", &qlock.LockOptions{
-		Conflict: qlock.ExtendAndWorkThrough, Lease: 3 * time.Minute,
-	})
-	if err != nil {
-		panic(err)
-	}
-	show("inner:")
-
-	fmt.Println(inner.Release(ctx))
-	show("outer:")
-	// Output:
-	// outer: 5m0s left, 1 entries
-	// inner: 8m0s left, 2 entries
-	// <nil>
-	// outer: 5m0s left, 1 entries
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// defaults are what all locks of the program go by that say nothing else.
+// defaults count for each call of the program that says nothing else.
 var defaults = qlock.LockOptions{
 	Conflict: qlock.WorkThrough,
 	Lease:    30 * time.Second,
@@ -20,9 +20,8 @@ var defaults = qlock.LockOptions{
 	Meta:     map[string]string{"release": "2026-11"},
 }
 
-// Say once for a client what its locks go by. A call says what is different for it:
-// berth.Forever takes a bound away, and NoDefaults passes over all defaults.
-// The server is the embedded one here, so that the example runs with nothing but Go.
+// A field that a call leaves zero comes from the client's defaults. In a call
+// berth.Forever takes a bound away, and NoDefaults ignores all defaults.
 func ExampleConfig_defaults() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -34,12 +33,12 @@ func ExampleConfig_defaults() {
 		panic(err)
 	}
 	defer redis.Close()
+	ctx := context.Background()
 	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop", Defaults: defaults})
 	if err != nil {
 		panic(err)
 	}
-	ctx := context.Background()
-	defer locks.Close(ctx)
+	defer func() { _ = locks.Close(ctx) }()
 
 	for name, opts := range map[string]*qlock.LockOptions{
 		"by the defaults": nil,
@@ -56,7 +55,7 @@ func ExampleConfig_defaults() {
 		}
 	}
 
-	// Defaults that no call could go by are refused at once.
+	// New refuses defaults that no call could have.
 	_, err = qlock.New(redis, qlock.Config{Defaults: qlock.LockOptions{MaxWait: -time.Second}})
 	var refused *berth.ConfigError
 	if errors.As(err, &refused) {

@@ -5,25 +5,53 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Hand a lock from one process to another, without giving it back in between: a
-// request takes it, a job that runs later goes on with it.
+// finish is what another process does with the token, within the lock's lease.
+func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = locks.Close(ctx) }()
+	var token berth.Token
+	if err := token.UnmarshalText(message); err != nil {
+		return err
+	}
+	lock, err := locks.Resume(ctx, token)
+	if err != nil {
+		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
+	}
+	fmt.Println(lock.Process(), lock.Name())
+	return lock.Release(ctx)
+}
+
+// Hand a lock to another process without giving it back in between: a request
+// takes it, and a job that runs later goes on with it.
 func ExampleLock_Detach() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
 	defer server.Close()
-	front, frontDone := connect(server, qlock.Config{})
-	worker, workerDone := connect(server, qlock.Config{})
-	defer workerDone()
-
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
-	lock, err := front.Lock(ctx, "export:7", nil)
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = locks.Close(ctx) }()
+
+	lock, err := locks.Lock(ctx, "export:7", nil)
 	if err != nil {
 		panic(err)
 	}
@@ -31,25 +59,14 @@ func ExampleLock_Detach() {
 	if err != nil {
 		panic(err)
 	}
-	frontDone() // Close keeps what is detached
-	message := token.String()
-
-	// In the other process, within the lease:
-	var received berth.Token
-	if err := received.UnmarshalText([]byte(message)); err != nil {
-		panic(err)
-	}
-	resumed, err := worker.Resume(ctx, received)
+	message, err := token.MarshalText()
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(resumed.Process(), resumed.ID() == lock.ID(), resumed.Fence() == lock.Fence())
-	fmt.Println(resumed.Release(ctx))
-
-	_, err = worker.Resume(ctx, received)
-	fmt.Println(errors.Is(err, berth.ErrNotHeld))
+	fmt.Println(finish(ctx, redis, message))
+	fmt.Println(errors.Is(finish(ctx, redis, message), berth.ErrNotHeld))
 	// Output:
-	// resumed true true
+	// resumed export:7
 	// <nil>
 	// true
 }

@@ -7,32 +7,50 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Run a function under a lock. Its context ends with the caller's or with the
-// hold, whichever comes first.
-func ExampleClient_Do() {
-	locks, done := open(qlock.Config{})
-	defer done()
+// export works until it is done or its context ends.
+func export(ctx context.Context, work time.Duration) error {
+	select {
+	case <-time.After(work):
+		fmt.Println("exported")
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
+// Do runs a function under a lock. The context of the function ends with the
+// caller's context or with the lock, whichever comes first.
+func ExampleClient_Do() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
-	err := locks.Do(ctx, "invoice:42", nil, func(ctx context.Context) error {
-		fmt.Println("writing")
-		return ctx.Err()
-	})
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = locks.Close(ctx) }()
+
+	err = locks.Do(ctx, "report", nil, func(ctx context.Context) error { return export(ctx, time.Millisecond) })
 	fmt.Println(err)
 
-	// With NoRenew the lock ends with its lease, and Do says so: the function may
-	// have been cut off half way.
-	opts := &qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second}
-	err = locks.Do(ctx, "invoice:42", opts, func(ctx context.Context) error {
-		<-ctx.Done()
-		return context.Cause(ctx)
-	})
+	// With NoRenew the lock ends with its lease, and Do returns ErrExpired.
+	opts := &qlock.LockOptions{NoRenew: true, Lease: time.Second}
+	err = locks.Do(ctx, "report", opts, func(ctx context.Context) error { return export(ctx, time.Hour) })
 	fmt.Println(errors.Is(err, berth.ErrExpired))
 	// Output:
-	// writing
+	// exported
 	// <nil>
 	// true
 }

@@ -7,41 +7,55 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Take several locks or none. The order of the names does not matter: all callers
-// lock them in the same one, so that none waits for another in a circle.
-func ExampleClient_LockAll() {
-	locks, done := open(qlock.Config{})
-	defer done()
+// transfer locks two accounts at once, and prints which.
+func transfer(ctx context.Context, locks *qlock.Client, from, to string) (*qlock.LockSet, error) {
+	set, err := locks.LockAll(ctx, []string{from, to}, &qlock.LockOptions{MaxWait: 500 * time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println("locked", set.Names(), "with", len(set.Fences()), "fences")
+	return set, nil
+}
 
-	ctx := context.Background()
-	set, err := locks.LockAll(ctx, []string{"account:ben", "account:anna", "account:ben"}, nil)
+// LockAll takes several locks or none. The order of the names does not matter: all
+// callers lock them in the same order, so that no two wait for each other.
+func ExampleClient_LockAll() {
+	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(set.Names())
-	for name, fence := range set.Fences() {
-		if fence == 0 {
-			fmt.Println(name, "has no fence")
-		}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
 	}
+	defer redis.Close()
+	ctx := context.Background()
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = locks.Close(ctx) }()
 
-	// Somebody else gets neither while one of them is held.
-	other := []string{"account:ben", "account:alma"}
-	_, err = locks.LockAll(ctx, other, &qlock.LockOptions{MaxWait: time.Second})
+	set, err := transfer(ctx, locks, "account:ben", "account:anna")
+	if err != nil {
+		panic(err)
+	}
+	_, err = transfer(ctx, locks, "account:ben", "account:alma")
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {
-		fmt.Println(refused.Name, "not acquired:", refused.Reason)
+		fmt.Println(refused.Name, refused.Reason)
 	}
 	stats, err := locks.Operator().Stats(ctx, "account:alma")
 	fmt.Println("alma is locked:", stats.Held(), err)
-
 	fmt.Println(set.Release(ctx))
 	// Output:
-	// [account:anna account:ben]
-	// account:ben not acquired: timed out
+	// locked [account:anna account:ben] with 2 fences
+	// account:ben timed out
 	// alma is locked: false <nil>
 	// <nil>
 }

@@ -4,33 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// report prints the locks that somebody holds or waits for, and their holders.
+// report prints the locks that somebody holds or waits for, who holds them and who
+// waits, the first in line first.
 func report(ctx context.Context, ops *qlock.Operator) error {
 	for stats, err := range ops.All(ctx) {
 		if err != nil {
 			return err
 		}
-		fmt.Println(stats.Name, "is held for", stats.Owner, "and", stats.Waiting, "wait")
+		fmt.Println(stats.Name, "is held for", stats.Owner, "by", stats.Holders, "entries")
 		for holder, err := range ops.Holders(ctx, stats.Name) {
 			if err != nil {
 				return err
 			}
-			fmt.Println("by", holder.Label, "with job", holder.Meta["job"])
+			fmt.Println("  entry of", holder.Label, "for job", holder.Meta["job"])
+		}
+		for waiter, err := range ops.Waiters(ctx, stats.Name) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(" ", waiter.Owner, "has", waiter.Ahead, "ahead")
 		}
 	}
 	return nil
 }
 
-// See who holds the locks of a namespace, give a hold more time, and end it by force.
-// The server is the embedded one here, so that the example runs with nothing but Go.
+// An Operator sees all locks of a namespace and changes them, whoever holds them.
+// Two wait here: LIFO stands behind Queued, though it came first.
 func ExampleOperator() {
+	queued := make(chan struct{})
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -41,39 +51,58 @@ func ExampleOperator() {
 		panic(err)
 	}
 	defer redis.Close()
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop", Label: "host-1/billing/4711"})
+	ctx := context.Background()
+	locks, err := qlock.New(redis, qlock.Config{Label: "host-1/billing/4711", Observer: observe.Func(func(e observe.Event) {
+		if e.Kind == observe.Queued {
+			queued <- struct{}{}
+		}
+	})})
 	if err != nil {
 		panic(err)
 	}
-	ctx := context.Background()
-	defer locks.Close(ctx)
-
+	defer func() { _ = locks.Close(ctx) }()
+	ops := locks.Operator()
 	lock, err := locks.Lock(berth.WithOwner(ctx, "order 42"), "stock", &qlock.LockOptions{
 		NoRenew: true, Lease: time.Minute, Meta: map[string]string{"job": "7"},
 	})
 	if err != nil {
 		panic(err)
 	}
+	var waiting sync.WaitGroup
+	wait := func(owner string, access qlock.Access) {
+		waiting.Go(func() {
+			err := locks.Do(berth.WithOwner(ctx, owner), "stock", &qlock.LockOptions{Access: access},
+				func(context.Context) error { fmt.Println(owner, "is served"); return nil })
+			if err != nil {
+				panic(err)
+			}
+		})
+		<-queued
+	}
+	wait("draft", qlock.LIFO)
+	wait("letter", qlock.Queued)
+	fmt.Println(report(ctx, ops))
 
-	ops := locks.Operator() // any client of the namespace serves
-	if err := report(ctx, ops); err != nil {
-		panic(err)
-	}
-	if err := ops.Extend(ctx, "stock", time.Hour); err != nil {
-		panic(err)
-	}
+	fmt.Println(ops.Extend(ctx, "stock", time.Hour))
 	stats, err := ops.Stats(ctx, "stock")
 	fmt.Println("more than an hour left:", stats.Left > time.Hour, err)
 
-	// The first in line gets the lock in the same step, and the holder's process is
-	// told. Until it has heard, two may be inside.
+	// The first in line gets the lock in the same step. The former holder's process
+	// is told: until it has heard, two may be inside.
 	ended, err := ops.Release(ctx, berth.Target{Name: "stock"})
+	waiting.Wait()
 	fmt.Println("ended:", ended, err)
 	fmt.Println("the holder learns it:", errors.Is(lock.Release(ctx), berth.ErrReleased))
 	// Output:
-	// stock is held for order 42 and 0 wait
-	// by host-1/billing/4711 with job 7
+	// stock is held for order 42 by 1 entries
+	//   entry of host-1/billing/4711 for job 7
+	//   letter has 0 ahead
+	//   draft has 1 ahead
+	// <nil>
+	// <nil>
 	// more than an hour left: true <nil>
+	// letter is served
+	// draft is served
 	// ended: 1 <nil>
 	// the holder learns it: true
 }

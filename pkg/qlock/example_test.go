@@ -8,9 +8,14 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Take a lock, work under it, give it back. In production the rueidis client is
-// one of a Redis or Valkey; here it is one of the embedded server, so that the
-// examples run with nothing but Go.
+// charge is work that no two processes may do at a time.
+func charge(ctx context.Context, invoice int) error {
+	fmt.Println("charging invoice", invoice)
+	return ctx.Err() // its context ends when the lock is lost
+}
+
+// Take a lock, work under it, give it back. The examples run on the embedded
+// server. In production the rueidis client is one of a Redis or Valkey.
 func Example() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -22,56 +27,23 @@ func Example() {
 		panic(err)
 	}
 	defer redis.Close()
-
 	ctx := context.Background()
 	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop"})
 	if err != nil {
 		panic(err)
 	}
+	defer func() { _ = locks.Close(ctx) }()
 
 	lock, err := locks.Lock(ctx, "invoice:42", nil)
 	if err != nil {
 		panic(err)
 	}
-	stats, err := locks.Operator().Stats(ctx, "invoice:42")
-	fmt.Println(lock.Name(), lock.Process(), stats.Held(), err)
-
+	fmt.Println(lock.Name(), lock.Process())
+	fmt.Println(charge(lock.Context(), 42))
 	fmt.Println(lock.Release(ctx))
-	fmt.Println(locks.Close(ctx))
 	// Output:
-	// invoice:42 granted true <nil>
+	// invoice:42 granted
+	// charging invoice 42
 	// <nil>
 	// <nil>
-}
-
-// open is how the other examples begin: a client on an embedded server of its
-// own. Example has it written out.
-func open(cfg qlock.Config) (locks *qlock.Client, done func()) {
-	server, err := embedded.Start()
-	if err != nil {
-		panic(err)
-	}
-	locks, disconnect := connect(server, cfg)
-	return locks, func() {
-		disconnect()
-		server.Close()
-	}
-}
-
-// connect makes one more client, as another process would.
-func connect(server *embedded.Server, cfg qlock.Config) (locks *qlock.Client, done func()) {
-	redis, err := server.Client()
-	if err != nil {
-		panic(err)
-	}
-	locks, err = qlock.New(redis, cfg)
-	if err != nil {
-		panic(err)
-	}
-	return locks, func() {
-		if err := locks.Close(context.Background()); err != nil {
-			panic(err)
-		}
-		redis.Close()
-	}
 }

@@ -6,21 +6,12 @@ import (
 	"fmt"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Take the lock if it is free, and say what is in the way if it is not.
-func ExampleClient_TryLock() {
-	locks, done := open(qlock.Config{Label: "host-1/nightly/4711"})
-	defer done()
-
-	ctx := context.Background()
-	running, err := locks.TryLock(ctx, "nightly", nil)
-	if err != nil {
-		panic(err)
-	}
-
-	_, err = locks.TryLock(ctx, "nightly", &qlock.LockOptions{DetailedErrors: true})
+// explain prints who holds a lock that was refused.
+func explain(err error) {
 	var refused *berth.AcquireError
 	switch {
 	case errors.As(err, &refused) && errors.Is(err, berth.ErrBusy):
@@ -28,7 +19,33 @@ func ExampleClient_TryLock() {
 	case err != nil:
 		fmt.Println("the server was not reached, or refuses:", err)
 	}
+}
 
+// TryLock takes the lock if the lock is free. If not, the error names the holders.
+func ExampleClient_TryLock() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	locks, err := qlock.New(redis, qlock.Config{Label: "host-1/nightly/4711"})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = locks.Close(ctx) }()
+
+	running, err := locks.TryLock(ctx, "nightly", nil)
+	if err != nil {
+		panic(err)
+	}
+	_, err = locks.TryLock(ctx, "nightly", &qlock.LockOptions{DetailedErrors: true})
+	explain(err)
 	fmt.Println(running.Release(ctx))
 	// Output:
 	// held by host-1/nightly/4711

@@ -7,55 +7,58 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Wait for a bounded time, and tell apart the ways in which a wait ends.
-func ExampleClient_Lock_wait() {
-	locks, done := open(qlock.Config{})
-	defer done()
-	if _, err := locks.Lock(context.Background(), "door", nil); err != nil {
-		panic(err)
+// enter waits for the door, and prints how the wait ended.
+func enter(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) {
+	_, err := locks.Lock(ctx, "door", opts)
+	var refused *berth.AcquireError
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Println("left:", context.Cause(ctx))
+	case errors.As(err, &refused) && errors.Is(err, berth.ErrBusy):
+		fmt.Println("others hold it:", refused.Reason)
+	case errors.Is(err, berth.ErrNotAcquired):
+		fmt.Println("not acquired:", err)
 	}
-
-	try := func(ctx context.Context) {
-		_, err := locks.Lock(ctx, "door", &qlock.LockOptions{MaxWait: time.Second})
-		switch {
-		case errors.Is(err, context.Canceled):
-			fmt.Println("left:", context.Cause(ctx))
-		case errors.Is(err, berth.ErrBusy):
-			fmt.Println("others were in the way for too long")
-		case errors.Is(err, berth.ErrNotAcquired):
-			fmt.Println("not acquired:", err)
-		}
-	}
-	try(context.Background())
-
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errors.New("the service shuts down"))
-	try(ctx)
-	// Output:
-	// others were in the way for too long
-	// left: the service shuts down
 }
 
-// A wait can also be bounded by attempts: here three, 500 ms apart. Nothing polls:
-// the claim stands in line for as long as the pauses between them take.
-func ExampleLockOptions_attempts() {
-	locks, done := open(qlock.Config{})
-	defer done()
-
+// A wait ends with MaxWait, with the attempts, or with the context.
+func ExampleClient_Lock_wait() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
 	ctx := context.Background()
+	locks, err := qlock.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = locks.Close(ctx) }()
 	if _, err := locks.Lock(ctx, "door", nil); err != nil {
 		panic(err)
 	}
-	_, err := locks.Lock(ctx, "door", &qlock.LockOptions{
-		Attempts: qlock.Attempts{Max: 3, Delay: 500 * time.Millisecond, Jitter: -1},
-	})
-	var refused *berth.AcquireError
-	if errors.As(err, &refused) {
-		fmt.Println(refused.Reason, errors.Is(err, berth.ErrBusy))
-	}
+
+	enter(ctx, locks, &qlock.LockOptions{MaxWait: 500 * time.Millisecond})
+
+	// Three attempts, 250 ms apart. Nothing polls: the claim stands in line for the
+	// time that the attempts would take.
+	attempts := qlock.Attempts{Max: 3, Delay: 250 * time.Millisecond, Jitter: -1}
+	enter(ctx, locks, &qlock.LockOptions{Attempts: attempts})
+
+	leaving, cancel := context.WithCancelCause(ctx)
+	cancel(errors.New("the service shuts down"))
+	enter(leaving, locks, nil)
 	// Output:
-	// attempts used up true
+	// others hold it: timed out
+	// others hold it: attempts used up
+	// left: the service shuts down
 }
