@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -156,4 +157,51 @@ func methods(of reflect.Type) map[string]string {
 		signatures[method.Name] = strings.TrimPrefix(rest, ", ")
 	}
 	return signatures
+}
+
+// Go's documentation shows a file whole if it has one Example and declares something
+// else: then a reader sees all that the example needs.
+func TestEachExampleIsAWholeFile(t *testing.T) {
+	paths, err := filepath.Glob("../../pkg/*/example*_test.go")
+	require.NoError(t, err)
+	checked := 0
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		require.NoError(t, err)
+		known := map[string]bool{}
+		for _, spec := range file.Imports {
+			name := strings.TrimSuffix(strings.Trim(spec.Path.Value, `"`), "/v2")
+			known[name[strings.LastIndex(name, "/")+1:]] = true
+			if spec.Name != nil {
+				known[spec.Name.Name] = true
+			}
+		}
+		examples, others := 0, 0
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.GenDecl:
+				if decl.Tok != token.IMPORT {
+					others++
+				}
+			case *ast.FuncDecl:
+				if strings.HasPrefix(decl.Name.Name, "Example") {
+					examples++
+				} else {
+					others++
+				}
+			}
+		}
+		if examples == 0 {
+			continue // its name only begins like that
+		}
+		checked++
+		require.Equal(t, 1, examples, "examples in %s", path)
+		require.Positive(t, others, "other declarations in %s", path)
+		for _, used := range file.Unresolved {
+			if types.Universe.Lookup(used.Name) == nil {
+				require.True(t, known[used.Name], "%s is from another file than %s", used.Name, path)
+			}
+		}
+	}
+	require.Positive(t, checked)
 }

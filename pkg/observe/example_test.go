@@ -1,83 +1,33 @@
 package observe_test
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"strings"
-	"time"
-
-	"go.uber.org/zap"
+	"sync/atomic"
 
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Count what happens, with a few words as labels instead of the raw names.
-func ExampleFunc() {
-	group := func(name string) string {
-		kind, _, _ := strings.Cut(name, ":")
-		return kind
-	}
-	counts := make(map[string]int) // a metric of your library, safe for many goroutines
-	var observer observe.Observer = observe.Func(func(e observe.Event) {
-		counts[group(e.Name)+" "+string(e.Kind)]++
-	})
+// gauge counts the claims that wait in line.
+type gauge struct{ waiting atomic.Int64 }
 
-	// What a client does:
-	observer.Observe(observe.Event{Kind: observe.Granted, Name: "invoice:42"})
-	observer.Observe(observe.Event{Kind: observe.Granted, Name: "invoice:43"})
-	fmt.Println(counts)
-	// Output: map[invoice granted:2]
+func (g *gauge) Observe(e observe.Event) {
+	if e.Kind == observe.Queued {
+		g.waiting.Add(1)
+	} else if e.WasQueued { // the wait is over, whatever came of it
+		g.waiting.Add(-1)
+	}
 }
 
-// Log everything that is rare, and one claim in ten from end to end.
-func ExampleSample() {
-	logger := zap.NewExample() // as JSON, without the time
-	observer, err := observe.Sample(observe.Zap(logger), 0.1)
-	if err != nil {
-		panic(err)
-	}
+// A gauge of how many claims of a client wait in line.
+func Example() {
+	var waits gauge
+	var observer observe.Observer = &waits
 
 	// What a client does:
-	observer.Observe(observe.Event{Kind: observe.Granted, Name: "gpu", Claim: "a.1"})
-	observer.Observe(observe.Event{
-		Kind: observe.Lost, Primitive: "sem", Name: "gpu", Claim: "a.1",
-		Held: 12 * time.Second, Err: errors.New("no answer"),
-	})
-	// Output: {"level":"warn","logger":"berth","msg":"lost","primitive":"sem","name":"gpu","claim":"a.1","held":"12s","error":"no answer"}
-}
-
-func ExampleMulti() {
-	losses := observe.Func(func(e observe.Event) {
-		if e.Kind == observe.Lost {
-			fmt.Println("lost", e.Name, "after", e.Held)
-		}
-	})
-	var log *zap.Logger // none
-	observer := observe.Multi(losses, observe.Zap(log))
-
-	// What a client does:
-	observer.Observe(observe.Event{Kind: observe.Lost, Name: "gpu", Held: 12 * time.Second})
-	// Output: lost gpu after 12s
-}
-
-// Log with the standard library. A client does the same with its Config.Logger.
-func ExampleSlog() {
-	untimed := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: untimed}))
-	observer := observe.Slog(logger)
-
-	// What a client does:
-	observer.Observe(observe.Event{Kind: observe.Granted, Name: "gpu", Claim: "a.1"}) // debug, which is off
-	observer.Observe(observe.Event{
-		Kind: observe.Lost, Primitive: "sem", Name: "gpu", Claim: "a.1",
-		Held: 12 * time.Second, Err: errors.New("no answer"),
-	})
-	// Output: level=WARN msg=lost logger=berth primitive=sem name=gpu claim=a.1 held=12s error="no answer"
+	observer.Observe(observe.Event{Kind: observe.Queued, Claim: "a.1"})
+	observer.Observe(observe.Event{Kind: observe.Queued, Claim: "a.2"})
+	observer.Observe(observe.Event{Kind: observe.Granted, Claim: "a.1", WasQueued: true})
+	observer.Observe(observe.Event{Kind: observe.Granted, Claim: "a.3"}) // did not have to wait
+	fmt.Println(waits.waiting.Load())
+	// Output: 1
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-func Example() {
-	library := scriptkit.MustParse(fstest.MapFS{
-		"counter_add.lua": {Data: []byte(`--[[
+// files are the scripts. A program would embed them.
+var files = fstest.MapFS{
+	"counter_add.lua": {Data: []byte(`--[[
 counter_add: add to a counter, up to a limit.
 KEYS[1] counter (STRING number)
 ARGV[1] amount    ARGV[2] limit
@@ -30,13 +30,16 @@ end
 redis.call("SET", KEYS[1], value)
 return { "added", value }
 `)},
-		"lib/current.lua": {Data: []byte(`-- current returns the counter, 0 if there is none.
+	"lib/current.lua": {Data: []byte(`-- current returns the counter, 0 if there is none.
 local function current(key)
   return tonumber(redis.call("GET", key) or 0)
 end
 `)},
-	})
-	add := library.Script("counter_add")
+}
+
+// Parse the scripts, and run one on a server inside this process.
+func Example() {
+	add := scriptkit.MustParse(files).Script("counter_add")
 	fmt.Println(add.Commands, add.Header.Args[1].Name)
 
 	server := miniredis.NewMiniRedis()
