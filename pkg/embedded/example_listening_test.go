@@ -9,14 +9,12 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
-
 // child is what a child process does with the URL.
 func child(url string) (string, error) {
 	option, err := rueidis.ParseURL(url)
 	if err != nil {
 		return "", err
 	}
-	option.DisableCache = true
 	redis, err := rueidis.NewClient(option)
 	if err != nil {
 		return "", err
