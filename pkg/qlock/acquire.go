@@ -13,16 +13,16 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Lock waits in line until it has the lock, ctx ends or MaxWait has passed. The
+// Lock waits in line until the lock is granted, ctx ends or MaxWait has passed. The
 // lock is never nil without an error.
 //
-// It returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
-// did not get the lock: also berth.ErrBusy if others kept it waiting for too long,
-// berth.ErrDeadlock by the conflict strategy, berth.ErrTooManyEntries if the owner
-// has 100 entries, and ctx.Err() and context.Cause(ctx)
-// if ctx ended; then it returns at once, and what is left of the claim on the
-// server is removed in the background. It returns berth.ErrInvalidConfig for bad
-// options and berth.ErrClosed on a closed client.
+// If it did not get the lock, Lock returns a *berth.AcquireError, which matches
+// berth.ErrNotAcquired: also berth.ErrBusy if others kept it waiting for too long,
+// berth.ErrDeadlock by the conflict strategy, and berth.ErrTooManyEntries if the owner
+// has 100 entries. When ctx ends, Lock returns at once; the error then also matches
+// ctx.Err() and context.Cause(ctx), and the client removes the rest of the claim in the
+// background. Lock returns berth.ErrInvalidConfig for bad options and berth.ErrClosed
+// on a closed client.
 func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
 	r, err := c.request(ctx, opts, true, name)
 	if err != nil {
@@ -31,10 +31,10 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Loc
 	return r.lock(ctx, name, r.start)
 }
 
-// TryLock takes the lock if nobody holds it and nobody waits for it, and never
-// waits in line itself. The reason in the *berth.AcquireError is ReasonHeld or
-// ReasonQueuedAhead where it is not; else as Lock. MaxWait, Attempts
-// and RequeueEvery are refused in opts, and do not count in Config.Defaults.
+// TryLock takes the lock if nobody holds it and nobody waits for it. TryLock itself
+// never waits. Its errors are those of Lock; the reason in the *berth.AcquireError is
+// ReasonHeld if the lock is held, and ReasonQueuedAhead if others wait. MaxWait,
+// Attempts and RequeueEvery are refused in opts, and do not count in Config.Defaults.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
 	r, err := c.request(ctx, opts, false, name)
 	if err != nil {
@@ -43,17 +43,16 @@ func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*
 	return r.lock(ctx, name, r.start)
 }
 
-// Do locks, runs f under the lock and releases it, also when f panics. The context
-// of f carries the owner; it ends with ctx or with the hold, whichever comes
-// first.
+// Do locks, runs f under the lock and releases it, also when f panics. The context of f
+// carries the owner, and ends with ctx or with the hold, whichever comes first.
+// Goroutines that f starts with its context share the owner.
 //
 // If f did not run, Do returns Lock's error. Otherwise Do returns f's error. If the
-// hold ended before f did, Do joins the *berth.EndError of the hold; what it returns
-// then matches context.Canceled and context.DeadlineExceeded only if ctx itself has
-// ended. A release that the server does not answer
-// is repeated within Config.Retry, which Do waits for; it is the event release_failed,
-// and no error. A nil f is refused with berth.ErrInvalidConfig. Goroutines that f starts with its context share
-// the owner.
+// hold ended before f, Do joins the *berth.EndError of the hold; the joined error
+// matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
+// Do repeats a release that the server does not answer, within Config.Retry; a release
+// that fails is the event release_failed, and no error. A nil f is refused with
+// berth.ErrInvalidConfig.
 func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -65,7 +64,7 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(
 	return lock.hold.Do(ctx, f)
 }
 
-// TryDo is Do with TryLock in the place of Lock.
+// TryDo is Do by TryLock instead of Lock.
 func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -77,9 +76,9 @@ func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f fu
 	return lock.hold.Do(ctx, f)
 }
 
-// Fence is the fence of the lock under which ctx was made: the context of Do, or
-// one of a handle of this client and name. It returns 0 if ctx was not made under this
-// lock; every fence check rejects 0.
+// Fence returns the fence of the lock that ctx was made under: the context of Do, or of
+// a handle of this client and name. It returns 0 if ctx was not made under such a lock;
+// every check of fences refuses 0.
 func (c *Client) Fence(ctx context.Context, name string) int64 {
 	hold := c.node.Load().Engine.Held(ctx, name)
 	if hold == nil {
@@ -88,12 +87,11 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 	return hold.Fence()
 }
 
-// Resume takes up a lock that was detached, in this or another process. It is
-// renewed again if it was before. It returns berth.ErrNotHeld if the hold has
-// ended, berth.ErrReleased if another node has resumed it, or an operator has
-// released it, berth.ErrLost if this node was found dead meanwhile, and
-// berth.ErrInvalidConfig for a token of another kind or namespace, or for a lock
-// that is not detached.
+// Resume takes up a lock that was detached, in this or another process. The client
+// renews it if it was renewed before. Resume returns berth.ErrNotHeld if the hold has
+// ended, berth.ErrReleased if another node has resumed it or an operator has released
+// it, berth.ErrLost if this node was found dead meanwhile, and berth.ErrInvalidConfig
+// for a token of another kind or namespace, or for a lock that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	for {
 		node := c.node.Load()
@@ -161,9 +159,8 @@ func (r *request) claim(n *node, name string) *engine.Claim {
 	}
 }
 
-// lock takes one claim from its start to its hold. Where the node is replaced
-// meanwhile, it asks again under the next one, as a new claim: the place of the former
-// one is gone with its node.
+// lock takes one claim from its start to its hold. If the node is replaced meanwhile,
+// lock makes a new claim under the next node: the former place is gone with its node.
 func (r *request) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
 	for now := start; ; now = r.c.clock.Now() {
 		node := r.c.node.Load()
@@ -181,8 +178,8 @@ func (r *request) lock(ctx context.Context, name string, start time.Duration) (*
 	}
 }
 
-// left is what is left now of the bounds that all waits share, at least a millisecond:
-// 0 is none.
+// left is what is left now of the bounds that all waits share, at least a millisecond;
+// 0 for no bound.
 func (r *request) left(now time.Duration) (maxWait, attempts time.Duration) {
 	passed := now - r.start
 	if r.MaxWait > 0 {
@@ -212,7 +209,7 @@ func (c *Client) ended(ctx context.Context, err error) error {
 	return cause
 }
 
-// endOf is the reason and the cause of a refusal that the end of ctx brought.
+// endOf is the reason and the cause of a refusal because ctx has ended.
 func endOf(ctx context.Context) (berth.Reason, error) {
 	reason := berth.ReasonCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -246,9 +243,8 @@ func process(hold *engine.Hold, conflict Conflict) Process {
 // detailWaiters is how many waiters an error tells of.
 const detailWaiters = 10
 
-// detailed adds who holds and who waits to an error for which others are the
-// reason, if that was asked for. It reads them after the fact: others may be in
-// the way by then.
+// detailed adds who holds and who waits to an error because of others, if the caller
+// asked for that. It reads them after the fact: others may be in the way by then.
 func (r *request) detailed(ctx context.Context, name string, err error) error {
 	var refusal *berth.AcquireError
 	if !r.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
@@ -256,7 +252,7 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	}
 	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.c.cfg.CallTimeout)
 	defer cancel()
-	// Nothing is lost where this fails: the error is the caller's either way.
+	// A failure loses nothing: the caller has the error either way.
 	for h, err := range r.c.operator.Holders(ctx, name) {
 		if err == nil && h.ID != refusal.Claim { // its own may not have been removed yet
 			refusal.Holders = append(refusal.Holders, h)

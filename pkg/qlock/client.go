@@ -28,12 +28,12 @@ type Config struct {
 	// Label is shown in listings of holders and waiters: up to 512 bytes.
 	// Default "<host>/<program>/<process id>".
 	Label string
-	// Lease is the wait lease, within which a waiting process must be heard of,
-	// and the lease of locks whose options name none: whole milliseconds, at
-	// least 20 ms. Default 5 s.
+	// Lease is the wait lease: a claim whose process is not heard of for so long leaves
+	// the line. It is also the lease of locks whose options name none. Whole milliseconds,
+	// at least 20 ms. Default 5 s.
 	Lease time.Duration
-	// Linger is how long an idle lock is remembered: whole milliseconds.
-	// Default 1 min.
+	// Linger is how long the server remembers an idle lock: whole milliseconds. Default 1
+	// min.
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
@@ -41,14 +41,14 @@ type Config struct {
 	// wait, and the client still tries in the background to remove the claim of a caller who
 	// has left. Until ctx ends, ctx and Retry alone bound a call. Default 2 s.
 	CleanupTimeout time.Duration
-	// Retry bounds how calls are repeated that the server did not answer or
-	// did not run; a wait is not bounded by it. Default: see berth.Retry.
+	// Retry bounds how calls are repeated that the server did not answer or did not run.
+	// It does not bound a wait. Default: see berth.Retry.
 	Retry berth.Retry
-	// WarnHeldLongerThan is when a lock is reported as perhaps forgotten;
-	// below 0 never. Default 5 min.
+	// WarnHeldLongerThan is how long a lock is held before an event reports it as perhaps
+	// forgotten; below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
-	// Defaults are the options of all claims whose own options say nothing else. A
-	// call that does not wait passes over their MaxWait, RequeueEvery and Attempts.
+	// Defaults are the options of claims: of each field that the call does not say. Their
+	// MaxWait, RequeueEvery and Attempts do not count for a call that does not wait.
 	// Default none.
 	Defaults LockOptions
 	// Swarm is about nodes that watch each other. Default: see SwarmConfig.
@@ -56,10 +56,10 @@ type Config struct {
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
-	// Logger takes every event, at a level by its kind: a *slog.Logger or a
-	// *zap.Logger. Default none.
+	// Logger gets every event, at the level of its kind: a *slog.Logger or a *zap.Logger.
+	// Default none.
 	Logger observe.Logger
-	// Observer takes every event too. It must not block. Default none.
+	// Observer gets every event too. It must not block. Default none.
 	Observer observe.Observer
 }
 
@@ -112,9 +112,9 @@ type Client struct {
 	closed bool    // guarded by mu
 }
 
-// New returns a client on a rueidis client, which stays the caller's and must
-// not be closed before the returned client is. New does no I/O; Check does. Its
-// errors are *berth.ConfigError.
+// New returns a client on a rueidis client. The rueidis client stays the caller's:
+// close it after the returned client. New does no I/O; Check does. Its errors are
+// *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if redis == nil {
 		return nil, berth.Invalid("redis", "a client is needed")
@@ -147,21 +147,21 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Node is the id of this client: it carries 64 random bits. In a swarm it changes
-// when the node was found dead.
+// Node is the id of this client. It has 64 random bits. In a swarm it changes when the
+// node was found dead.
 func (c *Client) Node() string { return c.node.Load().ID }
 
-// Operator has the calls for operators, on the locks of the namespace, whoever holds
-// them. It is always the same one, and making it does no I/O.
+// Operator returns the calls for operators. It does no I/O and always returns the same
+// Operator.
 func (c *Client) Operator() *Operator { return c.operator }
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
 // latency, and whether this user may do what the scripts need, by taking and
 // giving back a lock of a name of its own. What may not be asked is a warning.
 //
-// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
-// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
-// unless Config.AllowEviction is set, and the server's error where it cannot be
+// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey 7.2; a
+// *berth.ConfigError for a server that evicts keys when its maxmemory is reached,
+// unless Config.AllowEviction is set; and the server's error if the server cannot be
 // reached or refuses.
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	node := c.node.Load()
@@ -171,12 +171,12 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	})
 }
 
-// Close ends all waits with berth.ErrClosed, releases the locks that are held and
-// not detached, takes the node out of its swarm, and returns when nothing of the
-// client runs any more, or with ctx's error: Config.CleanupTimeout after ctx has
-// ended, and as long again where a swarm runs. Its other errors are of locks that
-// could not be released within what Config.Retry allows for all of them together; they
-// end with their lease. It does not close the rueidis client.
+// Close ends all waits with berth.ErrClosed, releases the locks that are held and not
+// detached, takes the node out of its swarm, and returns when nothing of the client
+// runs any more. Config.CleanupTimeout after the end of ctx, or twice that if a swarm
+// runs, it returns ctx's error. Its other errors are of locks that could not be
+// released within Config.Retry, which bounds all of them together; these locks end with
+// their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.closed {
@@ -195,9 +195,10 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 // ReleaseAll releases all locks that this client holds and has not detached, and
-// returns how many entries that were. What waits goes on. Its errors are of locks
-// that could not be released within what Config.Retry allows for all of them together,
-// or ctx's: then it returns 0, and what it has begun goes on.
+// returns how many entries those were. Waits go on. If ctx ends first, ReleaseAll
+// returns 0 and ctx's error, and what it has begun goes on. Its other errors are of
+// locks that could not be released within Config.Retry, which bounds all of them
+// together.
 func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
 	return c.node.Load().Engine.ReleaseAll(ctx)
 }

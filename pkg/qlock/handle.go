@@ -24,9 +24,9 @@ const (
 	Resumed Process = "resumed"
 )
 
-// Lock is what a claim holds: one entry of its owner, with a release of its own.
-// The lock is free when the last entry has ended. A Lock that is neither released nor
-// lost is renewed until the client is closed. A Lock is safe for concurrent use.
+// Lock is what a claim holds: one entry of its owner, with a release of its own. The
+// lock is free when the last entry has ended. The client renews a Lock until it is
+// released or lost, or until the client is closed. It is safe for concurrent use.
 type Lock struct {
 	node    *node
 	hold    *engine.Hold
@@ -41,22 +41,23 @@ func (l *Lock) ID() string { return l.hold.Claim().ID }
 // Name is the lock's name.
 func (l *Lock) Name() string { return l.hold.Claim().Name }
 
-// Owner is whom the lock is for: the claim's id where no owner was given.
+// Owner is the owner that holds the lock: the claim's id if no owner was given.
 func (l *Lock) Owner() string { return berth.Owner(l.hold.Context()) }
 
-// Fence is the number of the grant, strictly rising per name; all entries of one
-// owner have the same. Pass it on to whatever the lock protects, and refuse
-// smaller ones there: see package fence.
+// Fence is the number of the grant, strictly rising per name; all entries of one owner
+// have the same. Pass it on to whatever the lock protects, and refuse smaller ones
+// there: see package fence.
 func (l *Lock) Fence() int64 { return l.hold.Fence() }
 
 // Node is the id of the client's node that holds the lock.
 func (l *Lock) Node() string { return l.hold.Node() }
 
-// Granted is when this process heard of the grant, or resumed the hold, by its own clock.
+// Granted is when this process heard of the grant, or resumed the hold, by the
+// process's own clock.
 func (l *Lock) Granted() time.Time { return l.hold.Granted() }
 
-// Lease is the lease that was asked for, berth.Forever for none; of an entry whose owner held
-// the lock already, that of the outermost entry.
+// Lease is the lease that was asked for, berth.Forever for none. An entry whose owner
+// held the lock already has the lease of the outermost entry.
 func (l *Lock) Lease() time.Duration { return l.hold.Lease() }
 
 // Waited is how long the acquiring call took.
@@ -65,14 +66,13 @@ func (l *Lock) Waited() time.Duration { return l.hold.Waited() }
 // Process says how the lock was acquired.
 func (l *Lock) Process() Process { return l.process }
 
-// Context carries the values of the acquiring context and the owner, but not its
-// end. It ends with the hold. Its context.Cause matches berth.ErrLost, berth.ErrExpired
-// or berth.ErrReleased.
+// Context returns the hold's context. It has the values of the acquiring context and
+// the owner, and ends with the hold, not with the acquiring context. Its context.Cause
+// matches berth.ErrLost, berth.ErrExpired or berth.ErrReleased.
 func (l *Lock) Context() context.Context { return l.hold.Context() }
 
-// Within returns a context that ends with ctx or with the hold, whichever comes
-// first, and that carries the owner. Call the CancelFunc when what runs under it
-// is done.
+// Within returns a context that ends with ctx or with the hold, whichever comes first.
+// It carries the owner. Call the CancelFunc when the work under the context is done.
 func (l *Lock) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return l.hold.Within(ctx)
 }
@@ -80,33 +80,34 @@ func (l *Lock) Within(ctx context.Context) (context.Context, context.CancelFunc)
 // Done is closed when the hold has ended.
 func (l *Lock) Done() <-chan struct{} { return l.hold.Context().Done() }
 
-// Err is nil while the hold lives; afterwards it matches berth.ErrLost, berth.ErrExpired
-// or berth.ErrReleased. Err looks at the clock itself, so it is
-// right even where a timer is late, as after a suspension.
+// Err is nil while the hold lives; afterwards it matches berth.ErrLost,
+// berth.ErrExpired or berth.ErrReleased. Err compares the clock itself, so it is right
+// even when a timer is late, as after a suspension.
 func (l *Lock) Err() error { return l.hold.Err() }
 
-// Left is how long the holder may still believe in the lock if nothing renews it,
-// by the local deadline: berth.Forever for no end, 0 once it has ended.
+// Left is the time until the local deadline: berth.Forever for no end, 0 once the hold
+// has ended. A renewal lengthens it.
 func (l *Lock) Left() time.Duration { return l.hold.Left() }
 
-// Release ends this entry; the last one to end gives the lock to the first in
-// line if somebody waits. The hold's context ends before anything is sent. Release
-// may be called more than once and from several goroutines, and is nil ever after
-// it has succeeded; it works after ctx has ended, and then waits for at most
-// Config.CleanupTimeout; what is not answered by then goes on in the background, where
-// the client is open.
+// Release ends this entry. If it was the last entry, the same script grants the lock to
+// the first in line. The hold's context ends before anything is sent. Release may be
+// called from several goroutines and more than once; after a success it returns nil.
 //
-// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
-// the server had ended the hold before; berth.ErrReleased if somebody else had
-// released it; or the server's error: then the hold ends with its lease, and
-// Release may be called again. It never touches the lock of a successor.
+// Release works after ctx has ended, too. It then waits for Config.CleanupTimeout at
+// most; if the server has not answered by then, an open client goes on in the
+// background.
+//
+// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if the
+// server had ended the hold before; berth.ErrReleased if somebody else had released it;
+// or the server's error. After the server's error the hold ends with its lease, and
+// Release may be called again. Release never touches the lock of a successor.
 func (l *Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
-// Extend moves the end of the lease further off by so much, once, for all entries
-// of the owner: whole milliseconds, above 0. MaxHold still bounds it. A renewal
-// never brings it nearer. Its errors are those of Renew, and berth.ErrInvalidConfig,
-// also where the end, or what the handle has extended in all, would be more than 250
-// years off; then nothing is sent, and the lock stays as it is.
+// Extend adds a time to the lease once, for all entries of the owner: whole
+// milliseconds, above 0. MaxHold still bounds the lease. A renewal never shortens it.
+// Its errors are those of Renew, and berth.ErrInvalidConfig, also if the end of the
+// lease, or all extensions of this handle together, would be more than 250 years off;
+// then nothing is sent, and the lock stays as it is.
 func (l *Lock) Extend(ctx context.Context, by time.Duration) error {
 	if err := checkExtension(by); err != nil {
 		return err
@@ -121,22 +122,20 @@ func checkExtension(by time.Duration) error {
 	return settings.Duration("by", by)
 }
 
-// Renew sets the end of the lease anew, counted from now, unless it is further off
-// already. Locks renew by themselves unless NoRenew was set. An entry that is not
-// the outermost follows that one: Renew renews it for all. It returns
-// berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the hold has ended,
+// Renew starts the lease anew, and never shortens it. Locks renew by themselves unless
+// NoRenew was set. Renew of an inner entry renews the outermost entry, for all. Renew
+// returns berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the hold has ended,
 // ctx's error, or the server's.
 func (l *Lock) Renew(ctx context.Context) error { return l.hold.Renew(ctx) }
 
-// Detach stops renewing and keeps the hold until its lease ends, also through
-// Close of the client. A lease that renews by itself starts anew with the call, a
-// fixed one goes on. The handle ends with berth.ErrReleased: whoever has the token,
-// this process too, takes the hold up with Client.Resume and works on under that
-// handle. Release does nothing from then on and returns nil, so that a deferred one
-// may stay. An entry that has extended its owner's hold no longer gives anything
-// back, and no other entry does while it is detached.
+// Detach stops renewing and keeps the hold until its lease ends, also through Close of
+// the client. A lease that renews by itself starts anew with the call; a fixed one goes
+// on. The handle ends with berth.ErrReleased. Whoever has the token, this process too,
+// gets a new handle by Client.Resume. A Release of the old handle does nothing and
+// returns nil, so a deferred one may stay. An entry that has extended its owner's hold
+// no longer gives anything back, and no other entry does while this one is detached.
 //
-// Its errors are those of Renew. After the server's or ctx's error the hold stays this
-// handle's, detached on the server or not, and ends with its lease if it is: call
-// Detach again, or Release.
+// Its errors are those of Renew. After the server's or ctx's error the hold may or may
+// not be detached on the server; if it is, it ends with its lease. The handle lives on:
+// call Detach again, or Release.
 func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.node.Detach(ctx, l.hold) }

@@ -14,16 +14,15 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// LockAll locks all the names or none, in an order that is the same for every
-// caller, so that two that share names never wait for each other. Names that
-// repeat count once. What it holds already is renewed while it waits for the rest,
-// NoRenew or not, and if it is lost all the same, the wait ends; a fixed lease starts
-// once all are held. MaxWait and Attempts
-// bound all waits together. All locks have one owner: that of ctx, or one made for
-// them.
+// LockAll locks all the names or none. The order is the same for every caller, so that
+// two calls that share names never wait for each other. Repeated names count once.
+// While LockAll waits for the rest, it renews what it holds already, even with NoRenew;
+// a fixed lease starts once all are held. If a lock is lost meanwhile, the wait ends.
+// MaxWait and Attempts bound all waits together. All locks have one owner: that of ctx,
+// or one made for them.
 //
-// Its errors are those of Lock, for the name that was not acquired. On ctx's end
-// it returns at once, and what it had is released in the background.
+// Its errors are those of Lock, for the name that was not acquired. When ctx ends,
+// LockAll returns at once and releases in the background what it had.
 func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
 	return c.lockAll(ctx, names, opts, true)
 }
@@ -33,7 +32,7 @@ func (c *Client) TryLockAll(ctx context.Context, names []string, opts *LockOptio
 	return c.lockAll(ctx, names, opts, false)
 }
 
-// DoAll is Do with LockAll in the place of Lock.
+// DoAll is Do by LockAll instead of Lock.
 func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -45,7 +44,7 @@ func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f
 	return set.do(ctx, f)
 }
 
-// TryDoAll is Do with TryLockAll in the place of Lock.
+// TryDoAll is Do by TryLockAll instead of Lock.
 func (c *Client) TryDoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -57,7 +56,7 @@ func (c *Client) TryDoAll(ctx context.Context, names []string, opts *LockOptions
 	return set.do(ctx, f)
 }
 
-// order is the names, each once, in the order in which everybody locks them.
+// order returns the names, each once, in the order in which all callers lock them.
 func order(names []string) []string {
 	sorted := slices.Clone(names)
 	slices.Sort(sorted)
@@ -90,7 +89,7 @@ func (r *request) lockAll(ctx context.Context, names []string) (locks []*Lock, e
 	var keepers sync.WaitGroup
 	defer keepers.Wait()
 	defer stop()
-	// What has ended makes the wait for the rest pointless.
+	// A lock that has ended makes the wait for the rest pointless.
 	whole, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, name := range names {
@@ -126,7 +125,7 @@ func (r *request) lockAll(ctx context.Context, names []string) (locks []*Lock, e
 // fixed says whether the locks have leases that end and that nobody renews.
 func (r *request) fixed() bool { return r.NoRenew && r.Lease != berth.Forever }
 
-// keep renews a lock with a fixed lease while the rest is waited for; others renew
+// keep renews a lock with a fixed lease during the wait for the rest; other locks renew
 // themselves.
 func (r *request) keep(ctx context.Context, lock *Lock) {
 	ticker := time.NewTicker(min(r.Lease, r.c.cfg.Lease) / 3)
@@ -153,7 +152,7 @@ func (r *request) lostMeanwhile(ctx context.Context, lock *Lock, err error) erro
 	return refusal
 }
 
-// drop releases what was locked, the last first; on ctx's end in the background.
+// drop releases what was locked, the last first; in the background if ctx has ended.
 func drop(ctx context.Context, locks []*Lock) {
 	for _, lock := range slices.Backward(locks) {
 		if ctx.Err() != nil {
@@ -164,8 +163,8 @@ func drop(ctx context.Context, locks []*Lock) {
 	}
 }
 
-// LockSet is what LockAll holds: several locks as one. It ends when the first of
-// them does. It is safe for concurrent use.
+// LockSet is what LockAll holds: several locks as one. It ends when the first of the
+// locks ends. It is safe for concurrent use.
 type LockSet struct {
 	locks  []*Lock
 	waited time.Duration
@@ -213,8 +212,8 @@ func (s *LockSet) Fences() map[string]int64 {
 	})
 }
 
-// Left is how long the holder may still believe in all locks if nothing renews them:
-// the least of theirs, berth.Forever for no end, 0 once one of them has ended.
+// Left is the least time until a lock's local deadline: berth.Forever for no end, 0
+// once one of the locks has ended.
 func (s *LockSet) Left() time.Duration {
 	left := berth.Forever
 	for _, lock := range s.locks {
@@ -226,16 +225,17 @@ func (s *LockSet) Left() time.Duration {
 // Waited is how long the acquiring call took.
 func (s *LockSet) Waited() time.Duration { return s.waited }
 
-// Context carries the values of the acquiring context and the owner, but not its
-// end. It ends with the first of the holds; context.Cause says why.
+// Context returns the set's context. It has the values of the acquiring context and the
+// owner, and ends with the first of the holds, not with the acquiring context.
+// context.Cause says why.
 func (s *LockSet) Context() context.Context {
 	_ = s.Err()
 	return s.ctx
 }
 
-// Within returns a context that ends with ctx or with the first of the holds,
-// whichever comes first, and that carries the owner. Call the CancelFunc when what
-// runs under it is done.
+// Within returns a context that ends with ctx or with the first of the holds, whichever
+// comes first. It carries the owner. Call the CancelFunc when the work under the
+// context is done.
 func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	for _, lock := range s.locks {
 		ctx = lock.hold.Mark(ctx)
@@ -251,7 +251,7 @@ func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFu
 // Done is closed when the first of the holds has ended.
 func (s *LockSet) Done() <-chan struct{} { return s.Context().Done() }
 
-// Err is nil while all holds live; then it says why one of them ended.
+// Err is nil while all holds live; afterwards it says why one of them ended.
 func (s *LockSet) Err() error {
 	for _, lock := range s.locks {
 		if err := lock.Err(); err != nil {
@@ -286,8 +286,8 @@ func (s *LockSet) Renew(ctx context.Context) error {
 	return s.each(func(lock *Lock) error { return lock.Renew(ctx) })
 }
 
-// Extend extends all locks, as Lock.Extend does, and joins the errors. None is
-// extended where one may not be.
+// Extend extends all locks, as Lock.Extend does, and joins the errors. If one may not
+// be extended, none is.
 func (s *LockSet) Extend(ctx context.Context, by time.Duration) error {
 	if err := checkExtension(by); err != nil {
 		return err

@@ -12,17 +12,17 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// SwarmConfig is how a client takes part in a swarm: nodes of a namespace that
-// watch each other, so that holds which do not renew end when their node has died.
+// SwarmConfig is how a client takes part in a swarm. The nodes of a swarm watch each
+// other, so that holds that do not renew end when their node has died.
 type SwarmConfig struct {
 	// Auto starts the swarm with the client, in the background. Default false.
 	Auto bool
 	// ProbeEvery is how often this node says that it lives: at least 1 ms.
 	// Default 2 s.
 	ProbeEvery time.Duration
-	// ZombieAfter is how old this node's last probe must be for the node to count
-	// as dead: whole milliseconds, at least twice ProbeEvery, at most 24 h. It
-	// travels with the probes, so other nodes need not have the same. Default 15 s.
+	// ZombieAfter is how old this node's last probe must be for the node to count as dead:
+	// whole milliseconds, at least twice ProbeEvery, at most 24 h. Each probe carries it,
+	// so other nodes may have another. Default 15 s.
 	ZombieAfter time.Duration
 	// FlushEvery is how often this node removes what dead nodes hold; below 0
 	// never. Default 10 s.
@@ -73,17 +73,18 @@ type SwarmNode struct {
 	ZombieAfter time.Duration
 	// Zombie says whether ZombieAfter has passed since ProbedAt.
 	Zombie bool
-	// Condemned says whether what it holds is removed; it never probes again.
+	// Condemned says whether a flush removes what the node holds. A condemned node never
+	// probes again.
 	Condemned bool
 }
 
 // Zombies is what dead nodes have left behind.
 type Zombies struct {
-	// Nodes are the ids of the dead nodes, sorted: those that are not yet condemned,
-	// and those that are and still hold or wait.
+	// Nodes are the ids of the dead nodes, sorted: those not yet condemned, and condemned
+	// ones that still hold or wait.
 	Nodes []string
-	// Owners are the owners that hold or wait there, sorted. A claim without an owner
-	// is its own: then it is the claim's id.
+	// Owners are the owners that hold or wait on these nodes, sorted. The owner of a claim
+	// without one is the claim's id.
 	Owners []string
 	// Locks are the names of the locks that they hold, each once.
 	Locks []string
@@ -101,13 +102,13 @@ type Flushed struct {
 	Waiters int
 }
 
-// Swarm is a client's part in the swarm of its namespace. While it runs, the
-// client's handles end with berth.ErrLost when no probe was confirmed for
-// ZombieAfter, less 2 ms and 1 %, and the client goes on under a new node id: what
-// the former one held may be given to others from then on. Holds of a node that
-// has never started a swarm are never flushed, and detached ones neither. A lock
-// without end is also found where the server has lost the list of nodes: its record
-// says that its node is in the swarm. The swarm is safe for concurrent use.
+// Swarm is a client's part in the swarm of its namespace. While it runs, the client's
+// handles end with berth.ErrLost if no probe was confirmed for ZombieAfter, less 2 ms
+// and 1 %. The client then goes on under a new node id; others may get what the former
+// one held. A flush never touches detached holds, nor holds of a node that has never
+// started a swarm. If the server has lost the list of nodes, locks without end are
+// still found: the record of such a lock says that its node is in the swarm. A Swarm is
+// safe for concurrent use.
 type Swarm struct {
 	c *Client
 	s *swarm.Swarm
@@ -131,14 +132,14 @@ func newSwarm(c *Client) (*Swarm, error) {
 	return s, err
 }
 
-// Swarm returns the client's part in the swarm, always the same one. It serves
-// nothing until it is started.
+// Swarm returns the client's part in the swarm, always the same one. It does not run
+// until it is started.
 func (c *Client) Swarm() *Swarm { return c.swarm }
 
-// Start probes once, and goes on in the background. It does nothing if the swarm
-// runs; beside a Stop it waits until that has ended, and starts then. It returns the
-// error of the first probe, or ctx's, or berth.ErrClosed if the
-// client is closed before Start returns; then the swarm does not run.
+// Start probes once, and goes on in the background. It does nothing if the swarm runs.
+// Beside a Stop it starts after the Stop has ended. It returns the error of the first
+// probe, or ctx's; or berth.ErrClosed if the client is closed before Start returns.
+// After an error the swarm does not run.
 func (s *Swarm) Start(ctx context.Context) error {
 	if !s.enter() {
 		return berth.ErrClosed
@@ -184,17 +185,17 @@ func (s *Swarm) whileOpen(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// Stop ends probing and flushing, waits for both, and takes the node out of the
-// swarm, so that nobody flushes it. It does nothing if the swarm does not run.
-// Where it cannot be learned whether the node is out, the handles of the client end
-// with berth.ErrLost, and Stop returns the error.
+// Stop ends probing and flushing, waits for both, and takes the node out of the swarm,
+// so that nobody flushes it. It does nothing if the swarm does not run. If Stop cannot
+// learn whether the node is out, the handles of the client end with berth.ErrLost, and
+// Stop returns the error.
 func (s *Swarm) Stop(ctx context.Context) error { return s.s.Stop(ctx) }
 
-// Status tells this node's part, without asking the server.
+// Status returns this node's part, without asking the server.
 func (s *Swarm) Status() SwarmStatus { return SwarmStatus(s.s.Status()) }
 
-// Info goes through the nodes of the swarm, in no order, whether this one runs or
-// not. It ends after an error: berth.ErrIncompatible or the server's.
+// Info yields the nodes of the swarm, in no order, whether this node runs or not. It
+// ends after an error: berth.ErrIncompatible or the server's.
 func (s *Swarm) Info(ctx context.Context) iter.Seq2[SwarmNode, error] {
 	return func(yield func(SwarmNode, error) bool) {
 		for n, err := range s.s.Info(ctx) {
@@ -211,7 +212,7 @@ func nodeOf(n swarm.Node) SwarmNode {
 	}
 }
 
-// Zombies finds what dead nodes have left behind, and changes nothing.
+// Zombies returns what dead nodes have left behind, and changes nothing.
 func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	found, err := s.s.Zombies(ctx)
 	z := Zombies{Nodes: found.Nodes, Owners: found.Owners}
@@ -236,13 +237,12 @@ func (s *Swarm) ProbeNow(ctx context.Context) error {
 	return err
 }
 
-// FlushNow flushes once, whether the swarm runs or not: it condemns the nodes whose
-// own ZombieAfter has passed since their last probe, and removes what condemned nodes
-// hold and have waiting. It condemns nobody if the names cannot be read. A node that
-// has locks without end, and that the server has lost, gets its own ZombieAfter to
-// probe; the first FlushNow after that condemns it.
-// What one name or node refuses does not keep it from the others; the errors are
-// joined.
+// FlushNow flushes once, whether the swarm runs or not. It condemns the nodes whose own
+// ZombieAfter has passed since their last probe, and removes what condemned nodes hold
+// and have waiting. If the names cannot be read, it condemns nobody. If the server has
+// lost a node that has locks without end, the node gets its own ZombieAfter to probe;
+// the first FlushNow after that condemns it. An error of one name or node does not stop
+// the others; the errors are joined.
 func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
 	done, err := s.s.FlushNow(ctx)
 	return Flushed(done), err
