@@ -15,7 +15,7 @@ type BindOptions struct {
 	BindFor time.Duration
 }
 
-// Binding is a name and the resource that claims with that name get if it is
+// Binding is a name and a resource. A claim with the name gets the resource if it is
 // free.
 type Binding struct {
 	// Name is the name of the binding.
@@ -26,10 +26,10 @@ type Binding struct {
 	Left time.Duration
 }
 
-// defaultBindFor is how long a binding lasts whose caller did not say.
+// defaultBindFor is how long a binding lasts by default.
 const defaultBindFor = time.Hour
 
-// checkBind refuses what cannot be the name of a binding.
+// checkBind refuses a bad name of a binding.
 func checkBind(field, name string) error {
 	if name == "" {
 		return berth.Invalid(field, "it is empty")
@@ -37,9 +37,10 @@ func checkBind(field, name string) error {
 	return settings.Text(field, name)
 }
 
-// Bind binds a name, any bytes, 1 to 512, to a resource, in place of another one. It
-// returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
-// berth.ErrInvalidConfig for bad arguments, or the server's error.
+// Bind binds a name, any bytes, 1 to 512, to a resource, and replaces an earlier
+// binding of the name. It returns berth.ErrAbsent if the resource is not in the pool,
+// is leaving it or is damaged, berth.ErrInvalidConfig for bad arguments, or the
+// server's error.
 func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOptions) error {
 	lasts := defaultBindFor
 	if opts != nil && opts.BindFor != 0 {
@@ -66,9 +67,9 @@ func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
 	return p.core.bind(ctx, name, "", 0)
 }
 
-// Binding reads a binding. One that is not there, has ended, or whose resource is
-// not in the pool, has no Resource; that is no error. It returns
-// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's error.
+// Binding reads a binding. If it is not there, has ended, or its resource is not in the
+// pool, it has no Resource; that is no error. Binding returns berth.ErrInvalidConfig
+// for a bad name, berth.ErrIncompatible, or the server's error.
 func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
 	if err := checkBind("name", name); err != nil {
 		return Binding{}, err

@@ -1,6 +1,6 @@
 // Package allocator shares pools of named resources (proxies, accounts, keys) among
-// processes over Redis or Valkey: one waits in line for a resource, holds it under a
-// lease, and gives it back.
+// processes over Redis or Valkey. A process waits in line for a resource, holds it
+// under a lease, and gives it back.
 //
 //	pools, err := allocator.New(redis, allocator.Config{}) // no I/O
 //	defer pools.Close(ctx)
@@ -20,8 +20,8 @@
 //
 // # Model
 //
-// Every allocation is a claim of its own. What became of it is decided by one
-// script on the server, by the server's clock:
+// Every allocation is a claim. One script on the server decides about it, by the
+// server's clock:
 //
 //	           nobody ahead, and one is free
 //	asked for ───────────────────────────────────────► held ◄──► detached
@@ -30,16 +30,16 @@
 //	    └──► waiting ──────────────────────────────► granted
 //
 // A claim ends by Release, by a cancel, at its deadline, or by [Operator.Release]. The
-// resource that the claim had goes to the first in line in the same script, and so does
-// a resource that is added or has rested. A pool without resources is waited for like any
-// other.
+// same script hands its resource to the first in line. A resource that is added, or has
+// rested, goes to the first in line too. A pool without resources is waited for like
+// any other.
 //
-// A waiting claim has a place, which comes from its ticket and never moves, and
-// apart from it a liveness deadline: Config.Lease, the wait lease, counted from
-// the last heartbeat of its process. The grant by a hand-off keeps that deadline
-// until the claimant's own next call, so that a grant to a process that is gone
-// costs no more than the wait lease. The wait lease is also the longest first
-// grant: a longer Lease, and berth.Forever, begin with the claimant's next call.
+// A waiting claim has a place, which comes from its ticket and never moves, and a
+// liveness deadline: Config.Lease, the wait lease, counted from the last heartbeat of
+// its process. A grant by a hand-off keeps that deadline until the claimant's own next
+// call. So a grant to a process that is gone costs no more than the wait lease. No
+// first grant is longer than the wait lease: a longer Lease, and berth.Forever, begin
+// with the claimant's next call.
 //
 // # Resources
 //
@@ -62,47 +62,48 @@
 // Add, or a Replace that does.
 //
 // Free resources stand in a list. Claims take its head ([LeastRecent]), its tail
-// ([MostRecent]) or any ([Random]); what comes back, is added, or has rested, goes to
-// the tail. A leaving one stays with its holder, and is gone when it comes back. An
-// expiry is counted from the last Add or Replace that named the resource. While a pool
-// has resources it is kept for good.
+// ([MostRecent]) or any ([Random]). A resource that comes back, is added, or has rested
+// goes to the tail. A leaving one stays with its holder, and is gone when it comes
+// back. An expiry is counted from the last Add or Replace that named the resource.
+// While a pool has resources it is kept for good.
 //
-// With PoolConfig.MaxSharers, up to so many claims hold one resource at once, each
-// with a lease of its own; it is leased then, and free for others as long as there is
+// With PoolConfig.MaxSharers several claims hold one resource at once, each with a
+// lease of its own. The resource is leased then, and others may get it while there is
 // room. A pool that is Shared hands resources out in turn and keeps them from nobody:
 // its allocations have no lease.
 //
 // # Options and defaults
 //
-// [AllocateOptions] say how one allocation goes. Where a call says nothing, which is a
-// zero field or nil options, PoolConfig.Defaults count; where these say nothing,
-// Config.Defaults; and then what the field's comment names. Meta and Attrs of a call
-// replace those of the defaults. berth.Forever is a MaxWait or a MaxHold without bound.
-// A call with NoDefaults goes by its own fields alone: only so can it say Priority 0, no
-// Bind, or that it renews where the defaults have NoRenew.
+// [AllocateOptions] say how one allocation goes. A field that a call leaves zero comes
+// from PoolConfig.Defaults, then from Config.Defaults, then from the default that the
+// field's comment names. Meta and Attrs of a call replace those of the defaults.
+// berth.Forever is a MaxWait or a MaxHold without bound. A call with NoDefaults ignores
+// all Defaults: only so can it say Priority 0, no Bind, or that it renews although the
+// defaults have NoRenew.
 //
 // # Operators
 //
-// [Client.Operator] has what a user of a pool does not need: it counts and lists pools,
-// resources, bindings, holders and waiters, inspects a pool, sweeps, and ends holds by
-// force. It takes the name of a pool, and opens no values.
+// [Client.Operator] has the calls for operators. It counts and lists pools, resources,
+// bindings, holders and waiters, inspects a pool, sweeps, and ends holds by force. It
+// takes the name of a pool, and opens no values.
 //
 // # Rests
 //
 // A resource rests after every hold by a process whose PoolConfig has a Cooldown,
-// however the hold ended: where nobody gave it back, from the end of its lease. The
-// holder may ask for a longer rest with [Allocation.Rest]; [Pool.Rest] is everybody's,
-// and of a leased one begins when that comes back. Of those that begin then the longest
-// counts. The end of a rest is a deadline like that of a lease: nobody has to call.
+// however the hold ended. If nobody gave the resource back, the rest begins at the end
+// of the lease. The holder may ask for a longer rest with [Allocation.Rest]. Anybody
+// may with [Pool.Rest]; the rest of a leased resource begins when it comes back. Of
+// rests that begin together the longest counts. The end of a rest is a deadline like
+// that of a lease: nobody has to call.
 //
 // # Bindings
 //
 // AllocateOptions.Bind names a binding, a customer for example. The claim gets the
-// resource that is bound to it if that is free; else the one that its turn brings,
-// which is bound to it from then on, for BindFor. A binding is soft: it keeps the
-// resource from nobody, and no claim waits for one that is leased while another is
-// free. Where two claims of one binding run at once, the second gets another resource, and
-// the binding moves to that one; to share one resource, set MaxSharers.
+// resource that is bound to the name if that is free. If not, it gets the resource of
+// its turn, which is bound to the name from then on, for BindFor. A binding is soft: it
+// keeps the resource from nobody, and no claim waits for a leased resource while
+// another is free. If two claims of one binding run at once, the second gets another
+// resource, and the binding moves to that one; to share one resource, set MaxSharers.
 //
 // # Names
 //
@@ -123,12 +124,12 @@
 //
 // # Values
 //
-// PoolConfig.Open makes of a resource what this process uses, once, when it is first
-// allocated here; the value stays open for the next that allocates the resource, and
-// ends by PoolConfig.Close when the resource has left the pool, when it was not
-// healthy, or with the client. Without Open the value is the key. A resource that
+// PoolConfig.Open makes the value of a resource, once, when the resource is first
+// allocated in this process. The value stays open for the next allocation of the
+// resource. PoolConfig.Close ends it when the resource has left the pool, when it was
+// not healthy, or with the client. Without Open the value is the key. A resource that
 // cannot be opened, or is not healthy, is given back and rests for FailureRest. Open
-// goes on where its caller has left, for up to OpenTimeout, so that a resource that
+// goes on after its caller has left, for up to OpenTimeout, so that a resource that
 // hangs is found out.
 //
 // # What is whose
@@ -137,83 +138,82 @@
 //   - Stored with the claim: Lease, MaxHold, Cooldown, Policy, Bind and BindFor. Two
 //     processes may differ; each claim goes by its own.
 //   - Stored with the resource: MaxSharers, the expiry, its rest. The last Add or
-//     Replace that names a resource decides on the first two; without a MaxSharers
-//     it leaves that as it is.
+//     Replace that names a resource decides on the first two; without a MaxSharers it
+//     keeps the stored one.
 //   - Of the pool: whose turn it is to ask the Source. One node at a time does; if it
 //     dies, another one does after RefreshEvery.
 //
 // # Leases
 //
-// An allocation renews by itself at a third of its lease (of the wait lease, where
-// that is shorter), until it is released or the client is closed. Its local
-// deadline is the start of the last request that the server answered, plus the
-// time that the server said was left, less a margin of 2 ms and 1 % of the lease.
-// When that passes without an answer, or the server says that the resource is not
-// held, its context ends: with berth.ErrLost where it should have been renewed,
-// with berth.ErrExpired at a limit of its own (MaxHold, or the lease under
-// NoRenew), with berth.ErrReleased where somebody gave it back. [Allocation.Err] and
-// every call of an allocation look at the clock themselves.
+// An allocation renews by itself at a third of its lease (of the wait lease, if that is
+// shorter), until it is released or the client is closed. Its local deadline is the
+// start of the last request that the server answered, plus the time that the server
+// said was left, less a margin of 2 ms and 1 % of the lease. When that passes without
+// an answer, or the server says that the resource is not held, the allocation's context
+// ends: with berth.ErrLost if the allocation should have been renewed, with
+// berth.ErrExpired at its own limit (MaxHold, or the lease under NoRenew), with
+// berth.ErrReleased if somebody gave it back. [Allocation.Err] and every call of an
+// allocation look at the clock themselves.
 //
 // # What is promised
 //
 // While Redis keeps its data and its clock:
 //
-//   - nothing is held by two claims at once, or by more than its MaxSharers; Shared
-//     pools excepted, which promise no such thing;
+//   - no resource is held by two claims at once, or by more than its MaxSharers; Shared
+//     pools excepted;
 //   - claims of one priority are granted in the order of their tickets, and nobody
 //     passes the first in line, among claims whose processes are heard of;
-//   - a process that runs learns that its hold is lost before anybody else can
-//     have the resource;
-//   - a process that ends in whatever way has its resources given back within the
-//     lease, without anybody calling anything; detached holds and those without end
-//     excepted;
+//   - a running process learns that its hold is lost before another claim can have the
+//     resource;
+//   - when a process ends, in whatever way, its resources come free within the lease;
+//     detached holds and those without end excepted;
 //   - no resource is lost: free, leased and resting together are all;
 //   - a late release by a holder whose time was over changes nothing;
-//   - an allocation that is cancelled, or whose answer is lost, holds nothing for
+//   - an allocation that was cancelled, or whose answer was lost, holds nothing for
 //     longer than the wait lease;
 //   - fences rise with every grant of a pool, also through Swap;
-//   - a resource whose data something else wrote over stops nobody: it is [Damaged].
+//   - a resource whose record something else wrote over stops nobody: it is [Damaged].
 //
 // # What is not promised
 //
-//   - A process that is stopped or suspended past its lease learns of it at its
-//     first call after it has woken, not before. The same goes for a goroutine
-//     that does not look at its context. Hand [Allocation.Fence] to whatever the
-//     resource protects, and refuse smaller ones there: compare them per resource.
+//   - A process that is suspended past its lease learns of it at its first call after
+//     it has woken. So does a goroutine that does not look at its context. Hand
+//     [Allocation.Fence] to whatever the resource protects, and refuse smaller fences
+//     there: compare them per resource.
 //   - When Redis loses writes (a flush, a failover, a restart without its data)
 //     or its clock jumps forward, two may hold one resource until the older holder's
 //     next heartbeat, at most for a lease.
-//   - A flush takes the resources too, with their rests and bindings. A Source brings the
-//     resources back: a process that waits or allocates has it asked where the pool is
-//     empty. Without one, somebody has to Add them again; who waits goes on waiting.
+//   - A flush takes the resources too, with their rests and bindings. A Source brings
+//     the resources back: a process that waits or allocates has it asked when the pool
+//     is empty. Without a Source somebody has to Add them again; waiting claims go on
+//     waiting.
 //   - After Operator.Release two may use the resource until the old holder has heard of it.
 //   - Lowering MaxSharers ends no hold.
 //   - A pool that is Shared promises turns, nothing else.
 //
 // # When calls fail
 //
-// Every script can be replayed: a call that the server did not answer, or did
-// not run (LOADING, CLUSTERDOWN, READONLY and the like), is repeated, and the
-// same claim gets the same answer. An Allocate repeats until its wait ends, all
-// other calls within Config.Retry. Other answers of the server, such as OOM or
-// NOPERM, end a call at once. The end of the caller's context ends the waiting for
-// an answer, never the call: an Allocate returns at once, and what is left of its
-// claim is removed in the background, which [Client.Close] waits for.
+// Every script can be repeated, and the same claim gets the same answer. A call that
+// the server did not answer or did not run (LOADING, CLUSTERDOWN, READONLY and the
+// like) is repeated: an Allocate until its wait ends, other calls within Config.Retry.
+// Other errors of the server, such as OOM or NOPERM, end a call at once. When the
+// caller's context ends, an Allocate returns at once; the client removes the rest of
+// the claim in the background, and [Client.Close] waits for that.
 //
 // Add, Remove and Replace go in steps of up to 200 resources. Each step is whole by
-// itself; one that fails leaves those before it done, and the call may be made again.
-// Of several Replaces at once the newest decides, and the others return
+// itself. A failure leaves the earlier steps done, and the call may be made again. Of
+// several Replaces at once the newest decides, and the others return
 // [berth.ErrSuperseded].
 //
 // # Errors
 //
-// Match what a call returns with errors.Is, against the errors of package berth:
-// [berth.ErrNotAcquired] for a claim that did not get a resource, with [berth.ErrBusy]
-// where others were in the way; [berth.ErrNotHeld] for a hold that has ended, as
-// [berth.ErrLost] or [berth.ErrExpired]; [berth.ErrAbsent] for a resource that is not in
-// the pool; [berth.ErrSuperseded] for a Replace that a newer one has overtaken;
-// [berth.ErrInvalidConfig] for a value that was refused. The reason and the counts are
-// in *berth.AcquireError, the field is in *berth.ConfigError.
+// Match errors with errors.Is against the sentinels of package berth:
+// [berth.ErrNotAcquired] if the claim did not get a resource, with [berth.ErrBusy] if
+// others were in the way; [berth.ErrNotHeld] if the hold has ended, with
+// [berth.ErrLost] or [berth.ErrExpired]; [berth.ErrAbsent] if the resource is not in
+// the pool; [berth.ErrSuperseded] if a newer Replace has overtaken this one;
+// [berth.ErrInvalidConfig] if a value was refused. A *berth.AcquireError has the reason
+// and the counts, a *berth.ConfigError the field.
 //
-// docs/semantics.md has all of this in full, with what happens in every failure.
+// docs/semantics.md has the guarantees and what happens in every failure.
 package allocator

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// HealthReport is what CheckHealth found. Of a run to its end, Checked and Skipped
-// together are all resources.
+// HealthReport is what CheckHealth found. After a complete run, Checked plus Skipped is
+// the number of all resources.
 type HealthReport struct {
 	// Checked is how many resources were asked.
 	Checked int
@@ -23,23 +23,23 @@ type HealthReport struct {
 	Healthy int
 	// Unhealthy is how many do not, and rest now.
 	Unhealthy int
-	// Skipped is how many were left alone: they were leased, rested, were wanted by
-	// somebody who waited, or had left the pool meanwhile. So are those whose hold
-	// was lost before an answer.
+	// Skipped is how many were left alone: they were leased, rested, were wanted by a
+	// waiting claim, or had left the pool meanwhile. A resource whose hold was lost before
+	// an answer counts here, too.
 	Skipped int
 }
 
-// CheckHealth leases each free resource in turn, workers of them at once, at
-// least 1, opens its value and asks Healthy. What does not open or is not healthy
-// rests for FailureRest, with the error's text, up to 512 bytes, as the reason, and
-// its value is closed. A panic of Open or Healthy counts as an error of theirs.
-// What is leased or rests, and what somebody waits for, is left alone. Progress
-// goes to the observer.
+// CheckHealth leases each free resource in turn, opens its value and asks Healthy. It
+// checks workers resources at once, at least 1. A resource that cannot be opened or is
+// not healthy rests for FailureRest, with the error's text, up to 512 bytes, as the
+// reason, and its value is closed. A panic of Open or Healthy counts as their error. A
+// resource that is leased, rests or is waited for is left alone. Progress goes to the
+// observer.
 //
-// It returns what it found, also beside an error: ctx.Err() and context.Cause(ctx)
-// where ctx ended first, berth.ErrClosed, the server's, or berth.ErrInvalidConfig
-// for workers. It returns when all that it began has ended: a Healthy that does not
-// heed its ctx delays it.
+// CheckHealth returns what it found, also beside an error: ctx.Err() and
+// context.Cause(ctx) if ctx ended first, berth.ErrClosed, the server's error, or
+// berth.ErrInvalidConfig for workers. It returns when all checks have ended: a Healthy
+// that ignores its ctx delays it.
 func (p *Pool[T]) CheckHealth(ctx context.Context, workers int) (HealthReport, error) {
 	if workers < 1 {
 		return HealthReport{}, berth.Invalid("workers", "%d is not at least 1", workers)
@@ -81,12 +81,12 @@ type health[T any] struct {
 	tell    func(observe.Event)
 	// limited bounds one Open or one Healthy.
 	limited func(context.Context) (context.Context, context.CancelFunc)
-	// lease takes a resource if it is free and nobody waits; else its error matches
+	// lease takes a resource if it is free and nobody waits; otherwise its error matches
 	// berth.ErrBusy.
 	lease func(ctx context.Context, resource string) (trial, error)
 }
 
-// verdict is what came of one resource.
+// verdict is the result for one resource.
 type verdict struct {
 	resource string // that was asked, "" for none
 	fault    error  // what is wrong with it, nil if it works
@@ -94,8 +94,8 @@ type verdict struct {
 	err      error // what ends the whole run
 }
 
-// run checks resources, workers of them at once, and counts and tells on the
-// caller's goroutine what comes of them.
+// run checks resources, workers of them at once. It counts the results and tells of
+// them on the caller's goroutine.
 func (h *health[T]) run(ctx context.Context, resources iter.Seq2[ResourceInfo, error], workers int) (report HealthReport, err error) {
 	more, enough := context.WithCancel(ctx)
 	defer enough()
@@ -131,8 +131,8 @@ func (h *health[T]) run(ctx context.Context, resources iter.Seq2[ResourceInfo, e
 	return report, err
 }
 
-// checkAll begins checks until more ends, and returns when they have ended. A check
-// has a goroutine of its own.
+// checkAll begins checks until more ends, and returns when all checks have ended. Each
+// check has its own goroutine.
 func (h *health[T]) checkAll(ctx, more context.Context, resources iter.Seq2[ResourceInfo, error], workers int, verdicts chan<- verdict) {
 	var checks sync.WaitGroup
 	defer checks.Wait()
@@ -188,9 +188,9 @@ func (h *health[T]) check(ctx context.Context, resource string) verdict {
 	return v
 }
 
-// try opens a resource under a hold, whose context is within, and asks whether it
-// works. An error that came when the hold, ctx or the client had ended says nothing
-// of it.
+// try opens a resource under a hold, whose context is within, and asks whether the
+// resource works. An error after the end of the hold, of ctx or of the client says
+// nothing about the resource.
 func (h *health[T]) try(ctx, within context.Context, resource string) verdict {
 	fault := h.ask(within, resource)
 	switch {
@@ -205,7 +205,7 @@ func (h *health[T]) try(ctx, within context.Context, resource string) verdict {
 	return verdict{resource: resource, fault: fault}
 }
 
-// ask returns what is wrong with a resource, whose value it drops then.
+// ask returns what is wrong with a resource; then it drops the resource's value.
 func (h *health[T]) ask(within context.Context, resource string) error {
 	var value T
 	if err := caller.Catch("Open", func() (err error) {

@@ -14,15 +14,15 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// errNoReturn is what is said of an Open that has ended its goroutine.
+// errNoReturn is the error of an Open that has ended its goroutine.
 var errNoReturn = errors.New("berth: Open did not return")
 
-// errHealthyPanicked is what is said of a resource whose Healthy panicked; the panic goes
+// errHealthyPanicked is the error of a resource whose Healthy panicked; the panic goes
 // on to the caller.
 var errHealthyPanicked = errors.New("berth: Healthy panicked")
 
-// errOpenTimeout is the cause of a context that has ended because Open, or Healthy,
-// took too long.
+// errOpenTimeout is the cause of a context that has ended because Open or Healthy took
+// too long.
 var errOpenTimeout = fmt.Errorf("berth: OpenTimeout has passed: %w", context.DeadlineExceeded)
 
 // limited returns the context of one Open or one Healthy.
@@ -41,7 +41,7 @@ func (p *Pool[T]) open(ctx context.Context, hold *engine.Hold) (*Allocation[T], 
 	return a, nil
 }
 
-// opened is what came of an Open.
+// opened is the result of an Open.
 type opened[T any] struct {
 	value    T
 	err      error
@@ -49,10 +49,10 @@ type opened[T any] struct {
 	stack    []byte
 }
 
-// value returns the value of what is held, for as long as it is held. Where none is to
-// be had, the hold is given back: at once, or, where the caller did not want to wait
-// for an Open, when that has returned. So a resource that hangs is found out, however
-// short its callers' patience.
+// value returns the value of a held resource, for as long as it is held. Without a
+// value the hold is given back: at once, or, if the caller did not wait for Open, when
+// Open has returned. So a resource that hangs is found out even if its callers leave
+// soon.
 func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
 	if kept, there := p.values.TryTake(hold.Resource()); there {
 		return p.usable(ctx, hold, opened[T]{value: kept})
@@ -87,7 +87,7 @@ func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
 	}
 }
 
-// take opens what is held, within the hold and OpenTimeout.
+// take opens the held resource, within the hold and OpenTimeout.
 func (p *Pool[T]) take(ctx context.Context, hold *engine.Hold, o *opened[T]) {
 	within, cancel := hold.Within(ctx)
 	defer cancel()
@@ -102,8 +102,8 @@ func (p *Pool[T]) take(ctx context.Context, hold *engine.Hold, o *opened[T]) {
 	o.value, o.err = p.values.Take(limited, hold.Resource())
 }
 
-// usable takes what came of an Open. It gives the hold back if that is of no use, and
-// goes on with a panic of Open's.
+// usable returns the value that an Open made. If there is none it gives the hold back,
+// and goes on with a panic of Open.
 func (p *Pool[T]) usable(ctx context.Context, hold *engine.Hold, o opened[T]) (T, error) {
 	ended := hold.Err()
 	switch {
@@ -140,7 +140,7 @@ func (p *Pool[T]) leave(hold *engine.Hold, o opened[T]) {
 	}
 }
 
-// unhealthy asks Healthy, and gives back what is not.
+// unhealthy asks Healthy, and gives back a resource that is not healthy.
 func (p *Pool[T]) unhealthy(ctx context.Context, a *Allocation[T]) error {
 	if p.cfg.Healthy == nil {
 		return nil
@@ -165,7 +165,8 @@ func (p *Pool[T]) unhealthy(ctx context.Context, a *Allocation[T]) error {
 	return bad
 }
 
-// reject blames a resource, unless it was the caller's leaving that made it of no use.
+// reject blames a resource, unless the resource is of no use only because the caller
+// left.
 func (p *Pool[T]) reject(ctx context.Context, hold *engine.Hold, bad error, kind observe.Kind) {
 	if ctx.Err() != nil || hold.Err() != nil {
 		hold.Drop()
@@ -174,7 +175,7 @@ func (p *Pool[T]) reject(ctx context.Context, hold *engine.Hold, bad error, kind
 	p.blame(ctx, hold, bad, kind)
 }
 
-// blame gives back a resource that is of no use, to rest, and has its value closed.
+// blame gives a useless resource back to rest, and has its value closed.
 func (p *Pool[T]) blame(ctx context.Context, hold *engine.Hold, bad error, kind observe.Kind) {
 	resource := hold.Resource()
 	p.core.client.node.Engine.Event(kind, hold.Claim(), func(ev *observe.Event) { ev.Err = bad })
@@ -182,8 +183,8 @@ func (p *Pool[T]) blame(ctx context.Context, hold *engine.Hold, bad error, kind 
 	_ = p.core.releaseResting(ctx, hold, p.cfg.FailureRest, cutReason(bad.Error())) // the observer is told where it fails
 }
 
-// failed is what an allocating call returns that was granted a resource of no use: it
-// was not others that kept it waiting.
+// failed is the error of an allocating call whose resource was of no use: other claims
+// did not keep the call waiting.
 func (p *Pool[T]) failed(ctx context.Context, hold *engine.Hold, cause error) error {
 	refusal := &berth.AcquireError{
 		Name: p.core.name, Claim: hold.Claim().ID, Reason: berth.ReasonFailed, Cause: cause, Waited: hold.Waited(),
@@ -200,7 +201,8 @@ func (p *Pool[T]) failed(ctx context.Context, hold *engine.Hold, cause error) er
 	return refusal
 }
 
-// gaveUp is what a try returns whose caller did not wait for the Source of an empty pool.
+// gaveUp is the error of a try whose caller did not wait for the Source of an empty
+// pool.
 func (p *Pool[T]) gaveUp(ctx context.Context, refusal *berth.AcquireError, waited time.Duration) error {
 	refusal.Reason, refusal.Waited = berth.ReasonCancelled, waited
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -210,14 +212,14 @@ func (p *Pool[T]) gaveUp(ctx context.Context, refusal *berth.AcquireError, waite
 	return refusal
 }
 
-// outOfTime is what AllocateHealthy returns that has found nothing healthy in time.
+// outOfTime is the error of an AllocateHealthy that found nothing healthy in time.
 func (p *Pool[T]) outOfTime(hold *engine.Hold, waited time.Duration, last error) error {
 	return &berth.AcquireError{
 		Name: p.core.name, Claim: hold.Claim().ID, Reason: berth.ReasonTimedOut, Cause: last, Waited: waited,
 	}
 }
 
-// unfilled says beside a refusal why the pool is empty, where its Source has failed.
+// unfilled adds to a refusal why the pool is empty, if its Source has failed.
 func (p *Pool[T]) unfilled(err error) error {
 	refusal, ok := errors.AsType[*berth.AcquireError](err)
 	last := p.refresher.LastError()

@@ -44,62 +44,61 @@ func (p Policy) letter() string { return p.String()[:1] }
 // maxSharers bounds what a script has to read of one resource.
 const maxSharers = 100
 
-// PoolConfig are the settings of one pool in this process. T is what the
-// process makes of a resource: a connection, a client, or the key itself. These settings
-// are for the claims and the resources of this process, and are stored with them; other
-// processes may have others.
+// PoolConfig are the settings of one pool in this process. T is what the process makes
+// of a resource: a connection, a client, or the key itself. The settings count for the
+// claims and the resources of this process, and are stored with them; other processes
+// may have others.
 type PoolConfig[T any] struct {
-	// Open makes the value of a resource, once per resource and process, when the
-	// resource is first allocated. Its ctx ends with the hold, and after OpenTimeout. If
-	// Open fails, the resource is given back and rests for FailureRest, and the
-	// allocating call returns Open's error; if Open panics, the call panics with the same
-	// value. Where several may hold a resource at once, they share the value. Default
-	// nil: T must be string, and the value is the key.
+	// Open makes the value of a resource, once per resource and process, when the resource
+	// is first allocated. Its ctx ends with the hold, and after OpenTimeout. If Open
+	// fails, the resource is given back and rests for FailureRest, and the allocating call
+	// returns Open's error. If Open panics, the call panics with the same value. Several
+	// holders of one resource share the value. Default nil: T must be string, and the
+	// value is the key.
 	Open func(ctx context.Context, resource string) (T, error)
-	// OpenTimeout bounds one Open, and one Healthy: what has not returned by then,
-	// and heeds its ctx, has failed. Open's ctx carries the caller's values and not
-	// its end: a caller who leaves does not make a resource fail. Default 30 s.
+	// OpenTimeout bounds one Open, and one Healthy: their ctx ends then, and one that
+	// heeds its ctx fails. Open's ctx has the caller's values but not its end: a caller
+	// who leaves does not make a resource fail. Default 30 s.
 	OpenTimeout time.Duration
-	// Close ends a value when its resource has left the pool, when it was not
-	// healthy, and when the client closes: never while this process holds the
-	// resource, unless the client closes. A resource that left by another process's
-	// call is noticed within RefreshEvery. Its error goes to the observer. Default
-	// nil.
+	// Close ends a value when its resource has left the pool, when it was not healthy, and
+	// when the client closes. While this process holds the resource, only the close of the
+	// client ends the value. If another process's call removed the resource, Close follows
+	// within RefreshEvery. An error of Close goes to the observer. Default nil.
 	Close func(value T) error
-	// Healthy returns nil if a value works, or what is wrong with it; for
-	// CheckHealth and AllocateHealthy. A value that does not work is closed, and
-	// opened anew by the next that allocates its resource. Default nil: all that
-	// can be opened are healthy.
+	// Healthy returns nil if a value works, or what is wrong with it. CheckHealth and
+	// AllocateHealthy call it. A value that does not work is closed, and the next
+	// allocation of the resource opens it anew. Default nil: every resource that can be
+	// opened is healthy.
 	Healthy func(ctx context.Context, value T) error
-	// Defaults are the options of allocations from this pool that say nothing else;
-	// a field that is zero leaves it to Config.Defaults. Default none.
+	// Defaults are the options of allocations from this pool: of each field that the call
+	// does not say. A zero field leaves it to Config.Defaults. Default none.
 	Defaults AllocateOptions
 	// Policy says which of the free resources comes next. Default LeastRecent.
 	Policy Policy
-	// Cooldown is how long a resource rests after each hold of this process,
-	// however it ended: whole milliseconds, not berth.Forever. Default 0, not at all.
+	// Cooldown is how long a resource rests after each hold of this process, however the
+	// hold ended: whole milliseconds, not berth.Forever. Default 0, not at all.
 	Cooldown time.Duration
 	// FailureRest is how long a resource rests that could not be opened or is
 	// not healthy; below 0 not at all. Default 1 min.
 	FailureRest time.Duration
-	// Shared hands resources out in turn, without a lease: nobody waits while
-	// one does not rest, and Release gives nothing back. Default false.
+	// Shared hands resources out in turn, without a lease. Nobody waits while a resource
+	// does not rest, and Release gives nothing back. Default false.
 	Shared bool
-	// MaxSharers is how many may hold one resource at once, each with a lease of
-	// its own: 1 to 100. It is for the resources that this process adds, and stays
-	// with them. Default 0: one that is in the pool keeps its own, a new one has 1.
+	// MaxSharers is how many may hold one resource at once, each with a lease of its own:
+	// 1 to 100. It is stored with each resource that this process adds. Default 0: a
+	// resource in the pool keeps its own, a new one has 1.
 	MaxSharers int
-	// Source returns what the pool should hold, for Replace; one node at a
-	// time asks it. Its error goes to the observer and changes nothing. Default nil.
+	// Source returns what the pool should hold, for Replace. One node at a time asks it.
+	// Its error goes to the observer and changes nothing. Default nil.
 	Source func(ctx context.Context) ([]string, error)
 	// RefreshEvery is how often Source is asked: whole milliseconds. Default 5 min.
 	RefreshEvery time.Duration
-	// Expiry is how long what Source returned stays when it is not returned again,
+	// Expiry is how long a resource stays in the pool after Source has last returned it,
 	// because Source fails or nobody asks it: whole milliseconds. It needs a Source.
 	// Default 0, for good.
 	Expiry time.Duration
-	// AllowEmpty lets an empty answer of Source empty the pool; else that is an
-	// error as any other. It needs a Source. Default false.
+	// AllowEmpty lets an empty answer of Source empty the pool; otherwise an empty answer
+	// is an error. It needs a Source. Default false.
 	AllowEmpty bool
 }
 
@@ -170,11 +169,11 @@ type Pool[T any] struct {
 	refresher *refresh.Refresher // nil where there is nothing to keep
 }
 
-// NewPool returns the pool of a name. Same name, same pool, in every process. It
-// does no I/O; if there is a Source, it is asked in the background from now on, until
-// the client closes. A client has one Pool of a name: a second one is refused, because it
-// would open what the first has open. Its errors are *berth.ConfigError, which names a
-// field of the defaults as "Defaults.Lease", and berth.ErrClosed.
+// NewPool returns the pool of a name. The same name is the same pool in every process.
+// NewPool does no I/O; a Source is asked in the background until the client closes. A
+// client has one Pool of a name: a second one is refused, because it would open what
+// the first has open. The errors are *berth.ConfigError, which names a field of the
+// defaults as "Defaults.Lease", and berth.ErrClosed.
 func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], error) {
 	if client == nil {
 		return nil, berth.Invalid("client", "a client is needed")
@@ -215,8 +214,7 @@ func (p *Pool[T]) stop() {
 // Name is the name of the pool.
 func (p *Pool[T]) Name() string { return p.core.name }
 
-// core is a pool without its values: everything that does not depend on what the
-// process makes of a resource.
+// core is a pool without its values.
 type core struct {
 	client   *Client
 	name     string
@@ -227,8 +225,8 @@ type core struct {
 	sharers  int
 	turnID   string // of the turn that this node had last; the refresher's
 
-	// replacing has room for one: what this process replaces goes one after the other, so
-	// that only another process can supersede it.
+	// replacing has room for one: the Replaces of this process run one after the other, so
+	// only another process can supersede one.
 	replacing chan struct{}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// This file and script.go are the only ones that run scripts: what is here is asked
-// of a pool and not of a claim.
+// Only this file and script.go run scripts; here are those about a pool and not about a
+// claim.
 
 // run runs a script of the pool, repeated by Config.Retry.
 func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
@@ -47,8 +47,8 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 	return change, nil
 }
 
-// addOnce runs one pool_add, and counts what it did. It returns those that are damaged,
-// which it leaves as they are.
+// addOnce runs one pool_add, and counts what it did. It returns the damaged resources,
+// and leaves them as they are.
 func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, change *Change) (damaged []string, err error) {
 	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen)}, some...)
 	r, err := p.run(ctx, p.client.node.adding, args...)
@@ -70,9 +70,9 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	return damaged, p.client.node.SweepOn(ctx, p.name, more)
 }
 
-// mend takes resources out of the pool whose items are damaged, and returns how many
-// those were. Who holds them is known to the claims alone, so it goes through all of them:
-// nobody gets what is damaged meanwhile. One that is held stays with its holders.
+// mend takes resources whose records are damaged out of the pool, and returns how many
+// those were. Only the claims know who holds them, so mend goes through all claims;
+// nobody gets a damaged resource meanwhile. A held one stays with its holders.
 func (p *core) mend(ctx context.Context, resources []string) (removed int, err error) {
 	if len(resources) == 0 {
 		return 0, nil
@@ -106,8 +106,8 @@ func (p *core) mend(ctx context.Context, resources []string) (removed int, err e
 	return removed, nil
 }
 
-// holdersOf runs pool_holds until it has gone through all claims: those that are on
-// record as holders of each of the resources.
+// holdersOf runs pool_holds until it has gone through all claims. It returns the claims
+// that are on record as holders of each resource.
 func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]string, error) {
 	holders := make(map[string][]string)
 	for cursor := "0"; ; {

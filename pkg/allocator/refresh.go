@@ -11,8 +11,8 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// start begins what goes on in the background, if there is a Source or an Open: the pool
-// is kept filled, and values whose resources have left it are closed.
+// start begins the background work of a pool with a Source or an Open: it keeps the
+// pool filled, and closes values whose resources have left it.
 func (p *Pool[T]) start() {
 	if p.cfg.Source == nil && p.cfg.Open == nil {
 		return
@@ -38,12 +38,12 @@ func (p *Pool[T]) start() {
 	p.refresher = refresh.Start(cfg)
 }
 
-// Refresh asks Source now, on the caller's goroutine and whosever turn it is, and
-// makes the pool hold what it returns. It returns the error of Source;
-// berth.ErrInvalidConfig without a Source, for a key that cannot be a resource's; an
-// error for an empty answer unless AllowEmpty is set; ErrSuperseded if another
-// process has begun a newer Replace; berth.ErrClosed, or the server's error. The change is what was
-// done, also beside an error.
+// Refresh asks Source now, on the caller's goroutine, even if it is another node's
+// turn, and has the pool hold the answer. It returns the error of Source;
+// berth.ErrInvalidConfig without a Source or for a bad key; an error for an empty
+// answer unless AllowEmpty is set; berth.ErrSuperseded if another process has begun a
+// newer Replace; berth.ErrClosed; or the server's error. The change says what was done,
+// also beside an error.
 func (p *Pool[T]) Refresh(ctx context.Context) (change Change, err error) {
 	if p.cfg.Source == nil {
 		return Change{}, berth.Invalid("Source", "the pool has none that could be asked")
@@ -55,8 +55,8 @@ func (p *Pool[T]) Refresh(ctx context.Context) (change Change, err error) {
 	return change, err
 }
 
-// source asks Source, and returns its answer without repeats. One key that cannot be in
-// a pool refuses the whole: a list that is broken in one place is not to be trusted.
+// source asks Source, and returns its answer without repeats. One bad key refuses the
+// whole answer: a list that is broken in one place is not to be trusted.
 func (p *Pool[T]) source(ctx context.Context) ([]string, error) {
 	resources, err := p.cfg.Source(ctx)
 	if err != nil {
@@ -78,14 +78,15 @@ func (p *Pool[T]) refill(ctx context.Context, resources []string) (Change, error
 	return p.core.replace(ctx, resources, p.cfg.Expiry, p.cfg.MaxSharers, nil)
 }
 
-// turn asks whether it is this node's turn to ask the source; left is how long it
-// is until it may be. The next one may ask after every, unless stay moves that on.
+// turn asks whether it is this node's turn to ask the source; left is the time until it
+// may be. The next node may ask after every, unless stay moves that on.
 func (p *core) turn(ctx context.Context, every time.Duration) (mine bool, left time.Duration, err error) {
 	p.turnID = p.client.node.Engine.ClaimID()
 	return p.refreshing(ctx, every, "0")
 }
 
-// stay moves on when the next one may ask the source, as the answer is not there yet.
+// stay moves on when the next node may ask the source, while the answer is not there
+// yet.
 func (p *core) stay(ctx context.Context, every time.Duration) error {
 	_, _, err := p.refreshing(ctx, every, "1")
 	return err

@@ -14,31 +14,30 @@ import (
 
 // AddOptions are the options of Add and Replace. A nil pointer means all defaults.
 type AddOptions struct {
-	// Expiry is how long the resources stay in the pool, kept ones counted
-	// anew: whole milliseconds. Default 0, for good.
+	// Expiry is how long the resources stay in the pool; kept ones start anew: whole
+	// milliseconds. Default 0, for good.
 	Expiry time.Duration
 	// MaxSharers is how many may hold one of these resources at once: 1 to 100.
 	// Default PoolConfig.MaxSharers.
 	MaxSharers int
-	// Progress is told, on the caller's goroutine, how many of the resources
-	// have been sent. It must not call Replace, Clear or Refresh of the pool, which
-	// wait for the Replace that it is told of. Default none.
+	// Progress is told, on the caller's goroutine, how many of the resources have been
+	// sent. It must not call Replace, Clear or Refresh of the pool: they would wait for
+	// the Replace that called Progress. Default none.
 	Progress func(done, total int)
 }
 
 // Change is what a call did to a pool.
 type Change struct {
-	// Added is how many resources are new, or had been removed and not left yet.
-	// Where the server was asked again because it had not answered, some of them may
-	// count as kept.
+	// Added is how many resources are new, or had been removed and not left yet. If the
+	// server did not answer and was asked again, some of them may count as kept.
 	Added int
 	// Kept is how many were there already.
 	Kept int
-	// Removed is how many went, those included that leave when they come back.
+	// Removed is how many went, or will leave when they come back.
 	Removed int
 }
 
-// State is what can be said of a resource.
+// State is the state of a resource.
 type State string
 
 // The states of a resource.
@@ -51,8 +50,8 @@ const (
 	Resting State = "resting"
 	// Absent: it is not in the pool.
 	Absent State = "absent"
-	// Damaged: what the server has of it cannot be read, as something else than Berth
-	// wrote there. Nobody gets it; Remove takes it out, Add makes it whole.
+	// Damaged: the server's record of it cannot be read, because something else than Berth
+	// wrote there. Nobody gets the resource; Remove takes it out, Add makes it whole.
 	Damaged State = "damaged"
 )
 
@@ -60,13 +59,12 @@ const (
 type ResourceInfo struct {
 	// Resource is its key.
 	Resource string
-	// State is what can be said of it. With MaxSharers, others may get what is
-	// leased.
+	// State is its state. With MaxSharers, others may get a leased resource.
 	State State
 	// Left is how long it stays leased or resting if nothing happens;
 	// berth.Forever for ever, 0 if it is free or absent.
 	Left time.Duration
-	// Reason is why it rests, or will when it comes back, or "".
+	// Reason is why it rests, or will rest when it comes back, or "".
 	Reason string
 	// Expiry is how long it stays in the pool; 0 for good.
 	Expiry time.Duration
@@ -78,13 +76,13 @@ type ResourceInfo struct {
 	Holders []berth.Holder
 }
 
-// Add puts resources at the end of the pool, in their order, in steps of up to
-// 200. Keys are any bytes, 1 to 1024; one that is in the pool already is kept where
-// it is, with the expiry of this call, and the MaxSharers if one is given. One that is Damaged
-// is made whole, and its holders keep it. Each step is handed to
-// those who wait. It returns berth.ErrInvalidConfig for a key or an expiry that
-// cannot be, berth.ErrIncompatible, or the server's error; the change is what was
-// done, also beside an error.
+// Add puts resources at the end of the pool, in their order, in steps of up to 200.
+// After each step those who wait may get the resources. Keys are any bytes, 1 to 1024.
+// A resource that is in the pool already keeps its place, with the expiry of this call,
+// and the MaxSharers if one is given. A Damaged resource is made whole, and its holders
+// keep it. Add returns berth.ErrInvalidConfig for a bad key or expiry,
+// berth.ErrIncompatible, or the server's error; the change says what was done, also
+// beside an error.
 func (p *Pool[T]) Add(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	resources, o, err := checkAdd(resources, opts)
 	if err != nil {
@@ -114,9 +112,9 @@ func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error
 	return unique(resources), *opts, nil
 }
 
-// Remove takes resources out of the pool. One that is leased stays with its
-// holder and leaves when it comes back; added again before, it is as if it had
-// never been removed. Its errors are those of Add.
+// Remove takes resources out of the pool. A leased one stays with its holder and leaves
+// when it comes back; an Add before that undoes its removal. The errors are those of
+// Add.
 func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
 	resources, _, err := checkAdd(resources, nil)
 	if err != nil {
@@ -129,12 +127,12 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 	return change, err
 }
 
-// Replace has the pool hold these resources and no others, in steps as Add and
-// Remove do: what is new is added first. Those that stay keep their place, their
-// rest and their holders. It refuses an empty list; that is Clear. It returns
-// berth.ErrSuperseded if another process has begun a newer Replace of the pool, which then
-// decides; what this process replaces goes one after the other. Else its errors are those
-// of Add.
+// Replace has the pool hold these resources and no others, in steps as Add and Remove
+// do; new resources are added first. Those that stay keep their place, their rest and
+// their holders. An empty list is refused; that is Clear. If another process has begun
+// a newer Replace of the pool, the newer one decides, and this one returns
+// berth.ErrSuperseded. The Replaces of this process run one after the other. The other
+// errors are those of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	resources, o, err := checkAdd(resources, opts)
 	if err != nil {
@@ -146,8 +144,8 @@ func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOpti
 	return p.replace(ctx, resources, o)
 }
 
-// replace also closes the values of what has gone; one that is in use is closed when
-// its resource comes back.
+// replace also closes the values of resources that have gone; a value in use is closed
+// when its resource comes back.
 func (p *Pool[T]) replace(ctx context.Context, resources []string, o AddOptions) (Change, error) {
 	change, err := p.core.replace(ctx, resources, o.Expiry, cmp.Or(o.MaxSharers, p.core.sharers), o.Progress)
 	if err == nil && change.Removed > 0 {
@@ -170,10 +168,10 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 }
 
 // Rest has a free or resting resource rest for d from now, rounded up to the
-// millisecond, and a leased one when it is next given back; 0 ends a rest,
-// berth.Forever lasts until somebody does that. The reason is any text of up to 512
-// bytes. It returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is damaged,
-// berth.ErrInvalidConfig for bad arguments, or the server's error.
+// millisecond. A leased resource rests when it is next given back. A d of 0 ends a
+// rest; berth.Forever lasts until then. The reason is any text of up to 512 bytes. Rest
+// returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is
+// damaged, berth.ErrInvalidConfig for bad arguments, or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
 	if err := checkResource(resource); err != nil {
 		return err
@@ -187,8 +185,8 @@ func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, re
 	return p.core.rest(ctx, resource, d, reason)
 }
 
-// replace has the pool hold these resources and no others, after what this process
-// replaces already. Where the server has lost the pool meanwhile, it begins again.
+// replace has the pool hold these resources and no others, after the earlier Replaces
+// of this process. If the server has lost the pool meanwhile, replace begins again.
 func (p *core) replace(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (Change, error) {
 	select {
 	case p.replacing <- struct{}{}:
@@ -206,8 +204,8 @@ func (p *core) replace(ctx context.Context, resources []string, expiry time.Dura
 	}
 }
 
-// replaceNow begins a generation, adds the resources under it, and removes what is of
-// an older one.
+// replaceNow begins a generation, adds the resources under it, and removes those of an
+// older one.
 func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (change Change, gen int64, err error) {
 	_, seen, err := p.replaceOnce(ctx, "look", 0, "")
 	if err != nil {
@@ -240,8 +238,8 @@ const (
 	maxReason = 512
 )
 
-// checkResource refuses what cannot be the key of a resource: the empty one,
-// which the free list has as its sentinel, and one that is too long.
+// checkResource refuses a bad key: the empty one, which is the free list's sentinel,
+// and one that is too long.
 func checkResource(resource string) error {
 	switch {
 	case resource == "":
@@ -252,7 +250,7 @@ func checkResource(resource string) error {
 	return nil
 }
 
-// checkSharers refuses what cannot be a MaxSharers; 0 is none given.
+// checkSharers refuses a bad MaxSharers; 0 is none given.
 func checkSharers(n int) error {
 	if n < 0 || n > maxSharers {
 		return berth.Invalid("MaxSharers", "%d is not within 1 to %d", n, maxSharers)
@@ -273,8 +271,8 @@ func unique(resources []string) []string {
 	return kept
 }
 
-// cutReason shortens a reason to what is stored of one, and cuts no character in
-// two. Other bytes than UTF-8 are cut where they are.
+// cutReason shortens a reason to the stored length, and cuts no character in two. Bytes
+// that are not UTF-8 are cut anywhere.
 func cutReason(reason string) string {
 	if len(reason) <= maxReason {
 		return reason

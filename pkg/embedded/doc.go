@@ -4,22 +4,22 @@
 // replicated, nothing is protected by a password, every command walks over all
 // keys, and a malformed request can end the process.
 //
-// [Start] makes a server that only this process can reach, without a socket,
-// and [Server.Client] the rueidis client for it. [StartListening] also listens
-// on a loopback address, for child processes: their client is
+// [Start] makes a server that only this process can reach, without a socket.
+// [Server.Client] makes the rueidis client for it. [StartListening] also listens on a
+// loopback address, for child processes. Their client is
 //
 //	option, err := rueidis.ParseURL(server.URL())
 //	client, err := rueidis.NewClient(option)
 //
-// The clock of the server is the clock of the process: TIME and all expiries
-// follow it. So a server of Start works inside a testing/synctest bubble, where
-// that clock is virtual; an hour of leases passes in milliseconds and exactly
-// to the millisecond. A listening server must stay outside of a bubble: its
-// socket freezes virtual time. Tests are best served by package berthtest.
+// The server's clock is the clock of the process: TIME and all expiries follow it. So a
+// server of Start works inside a testing/synctest bubble, where that clock is virtual:
+// an hour of leases passes in milliseconds, exact to the millisecond. A listening
+// server must stay outside of a bubble: its socket freezes virtual time. For tests,
+// package berthtest is best.
 //
 // # How it differs from Redis
 //
-// Behind it is miniredis, and a few answers of this package's own.
+// The server is miniredis, with a few answers of this package's own.
 //
 // Stricter than Redis:
 //
@@ -28,9 +28,9 @@
 //
 // Refused, or not there:
 //
-//   - RESP3: HELLO 3 is answered as an unknown command, and rueidis falls back
-//     to RESP2. So there is no client-side caching, and whoever writes the
-//     client's options by hand sets DisableCache.
+//   - RESP3: HELLO 3 is answered as an unknown command, and rueidis falls back to
+//     RESP2. So there is no client-side caching. If you write the client's options by
+//     hand, set DisableCache.
 //   - CLUSTER: it says that it is a single server. Sharded pub/sub, replicas
 //     and READONLY are missing, too.
 //   - ACL, AUTH, TLS and all other ways to keep a local user out.
@@ -52,8 +52,8 @@
 //     Outside of a bubble the instant may be off by a fraction of a
 //     millisecond, so that PEXPIRETIME may differ by one from what PEXPIREAT
 //     was given, and keys may expire between two commands of one script.
-//   - HSCAN, SSCAN and SCAN return all there is in one page, whatever COUNT
-//     says. A sorted set is sorted anew by every command that needs its order.
+//   - HSCAN, SSCAN and SCAN return everything in one page, whatever COUNT says. Every
+//     command that needs the order of a sorted set sorts it anew.
 //   - cjson turns bytes that are not UTF-8 into U+FFFD.
 //   - A subscriber that stops reading stops the whole server with the next
 //     message for it.

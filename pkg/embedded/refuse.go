@@ -7,15 +7,14 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// refuse runs before every command, and answers those that miniredis would
-// answer in a way that misleads a client. It reports whether it did.
+// refuse runs before every command, and answers commands whose answer by miniredis
+// would mislead a client. It reports whether it answered.
 func refuse(c *server.Peer, cmd string, args ...string) bool {
 	switch cmd {
 	case "HELLO":
-		// On a RESP3 connection miniredis refuses all commands after a
-		// SUBSCRIBE, and may write a push into the middle of a reply. Whoever
-		// finds no HELLO falls back to RESP2, where both are sound: pub/sub has
-		// a connection of its own then.
+		// On a RESP3 connection miniredis refuses all commands after a SUBSCRIBE, and may
+		// write a push into the middle of a reply. A client that finds no HELLO falls back to
+		// RESP2, where both are sound: pub/sub has a connection of its own then.
 		if len(args) > 0 && args[0] == "3" {
 			c.WriteError("ERR unknown command 'HELLO'")
 			return true
@@ -58,8 +57,8 @@ func oneTag(keys []string) bool {
 	return true
 }
 
-// hashTag returns what a Cluster hashes of a key: what stands between the first
-// brace and the next closing one, or the whole key if that is nothing.
+// hashTag returns the part of a key that a Cluster hashes: the text between the first
+// brace and the next closing one, or the whole key if that text is empty.
 func hashTag(key string) string {
 	_, rest, found := strings.Cut(key, "{")
 	if !found {

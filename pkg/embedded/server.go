@@ -24,7 +24,7 @@ type Server struct {
 	closed bool       // guarded by mu
 }
 
-// errClosed is what a connection to a closed server gets.
+// errClosed is the error of a connection to a closed server.
 var errClosed = fmt.Errorf("embedded: server: %w", net.ErrClosed)
 
 // Start starts a server that does not listen: only [Server.Client] reaches it.
@@ -47,8 +47,8 @@ func Start() (*Server, error) {
 // StartListening starts a server that child processes can reach, too, by its
 // [Server.URL]. The address is a loopback IP or localhost with a port, such as
 // "127.0.0.1:0" for any free port; anything else is an error that matches
-// berth.ErrInvalidConfig. There is no password: every user of this machine can
-// reach it. The caller closes it.
+// berth.ErrInvalidConfig. There is no password: every user of this machine can reach
+// the server. The caller closes it.
 func StartListening(addr string) (*Server, error) {
 	loopback, err := parseLoopback(addr)
 	if err != nil {
@@ -86,11 +86,11 @@ func parseLoopback(addr string) (netip.AddrPort, error) {
 // Client returns a client of the server. It connects in memory, also to a
 // listening server. The caller closes it, before the server.
 //
-// Each change is applied to the client's options in order. A change may wrap
+// Each change is applied to the client's options, in order. A change may wrap
 // DialCtxFn, for instance to break connections on purpose.
 //
-// It returns what rueidis.NewClient returns. After Close that is an error that
-// matches net.ErrClosed.
+// It returns the result of rueidis.NewClient. After Close that is an error that matches
+// net.ErrClosed.
 func (s *Server) Client(changes ...func(*rueidis.ClientOption)) (rueidis.Client, error) {
 	option := rueidis.ClientOption{
 		InitAddress:  []string{s.addr},
@@ -109,9 +109,8 @@ func (s *Server) Client(changes ...func(*rueidis.ClientOption)) (rueidis.Client,
 	return rueidis.NewClient(option)
 }
 
-// dial connects in memory, unless the server is closed: miniredis starts again
-// when it is dialed after its end, and a client that still reconnects would do
-// just that.
+// dial connects in memory, unless the server is closed: miniredis would start again
+// when a client that still reconnects dials it after its end.
 func (s *Server) dial() (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,9 +120,8 @@ func (s *Server) dial() (net.Conn, error) {
 	return s.mini.Dial()
 }
 
-// URL returns where child processes reach the server, as rueidis.ParseURL
-// understands it: redis://127.0.0.1:port?client_cache=0. It is "" when the
-// server does not listen.
+// URL returns the address for child processes, in the form of rueidis.ParseURL:
+// redis://127.0.0.1:port?client_cache=0. It is "" if the server does not listen.
 func (s *Server) URL() string { return s.url }
 
 // Close ends the server, all its connections, and all that it stored. It may

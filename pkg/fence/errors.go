@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// ErrStale says that a guard has admitted a greater fence before, or that what
-// it was given is no fence. The numbers are in *StaleError.
+// ErrStale says that a guard has admitted a greater fence before, or that the given
+// number is no fence. The numbers are in *StaleError.
 var ErrStale = errors.New("berth: stale fence")
 
 // StaleError says which fence was refused, and why. It matches ErrStale.
 type StaleError struct {
 	// Name is what is guarded.
 	Name string
-	// Fence is the one that was refused. 0 and less are no fences: they are what
-	// a context has outside of a hold.
+	// Fence is the number that was refused. 0 and less are no fences; 0 is what a context
+	// has outside of a hold.
 	Fence int64
-	// Greatest is the greatest fence that was admitted, as far as that was looked
-	// at: it is 0 where Fence is not above 0.
+	// Greatest is the greatest fence that was admitted; 0 if Fence is not above 0.
 	Greatest int64
 }
 

@@ -38,24 +38,24 @@ type RedisConfig struct {
 	Retry berth.Retry
 }
 
-// Redis is a guard that remembers in Redis, for what several processes write and
-// that has no check of its own. It is safe for concurrent use.
+// Redis is a guard that remembers in Redis, for a resource that several processes write
+// and that checks no fences itself. It is safe for concurrent use.
 //
-// It keeps one hash of one field per name, <namespace>:fence:{<name>}:state, that
-// never expires, because a guard that has forgotten admits everything; Forget
-// drops it. All calls are exact for every positive int64, on Redis, Valkey and
-// the embedded server.
+// It keeps one hash of one field per name, <namespace>:fence:{<name>}:state. The hash
+// never expires, because a guard that has forgotten admits everything; Forget drops it.
+// All calls are exact for every positive int64, on Redis, Valkey and the embedded
+// server.
 //
-// It has no Do: what follows an Admit is another step, and no call to Redis can
-// make it the same. See the package's comment for what that leaves open.
+// It has no Do: a write after an Admit is a second step, and no call to Redis can make
+// the two one. The package's comment says what that leaves open.
 type Redis struct {
 	space         keyspace.Space
 	run           *scriptkit.Runner
 	admit, forget *scriptkit.Script
 }
 
-// NewRedis returns a guard on a rueidis client, which stays the caller's. It does
-// no I/O. Its errors are *berth.ConfigError.
+// NewRedis returns a guard on a rueidis client. The rueidis client stays the caller's.
+// NewRedis does no I/O. Its errors are *berth.ConfigError.
 func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 	if redis == nil {
 		return nil, berth.Invalid("redis", "a client is needed")
@@ -77,30 +77,31 @@ func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 	}, nil
 }
 
-// Admit returns nil if no greater fence was admitted for the name before, and
-// from then on no smaller one is, in any process. A call that was not answered may
-// be repeated; if it did run, nothing but older holds is refused.
+// Admit returns nil if no greater fence was admitted for the name before; from then on
+// smaller ones are refused, in any process. A call that was not answered may be
+// repeated; if it did run, nothing but older holds is refused.
 //
-// Its errors are a *StaleError, which matches ErrStale; a *berth.ConfigError for a
-// name that keyspace.CheckName refuses; berth.ErrIncompatible for a key in which
-// something else is kept than this release keeps; and those of scriptkit.Runner:
-// the server's, the network's, and ctx's. Whatever it returns but nil, do not write.
+// Its errors are a *StaleError, which matches ErrStale; a *berth.ConfigError for a name
+// that keyspace.CheckName refuses; berth.ErrIncompatible for a key that does not hold
+// what this release keeps there; and those of scriptkit.Runner: the server's, the
+// network's, and ctx's. After any error, do not write.
 func (g *Redis) Admit(ctx context.Context, name string, fence int64) error {
 	return g.call(ctx, g.admit, statusAdmitted, name, fence)
 }
 
-// Forget drops the name's key, unless a greater fence than the given one was
-// admitted. After it every fence is admitted, as before the first: forget a name
-// when what it guards is gone for good, or no older hold can still be on its way.
+// Forget drops the name's key, unless a greater fence than the given one was admitted.
+// After it every fence is admitted, as before the first. Forget a name when its
+// resource is gone for good, or when no older hold can still write.
 //
 // Its errors are those of Admit.
 func (g *Redis) Forget(ctx context.Context, name string, fence int64) error {
 	return g.call(ctx, g.forget, statusForgotten, name, fence)
 }
 
-// Key returns the key of a name, for a script of your own that begins with [Lua]
-// and shares this guard. In Cluster its other keys must have the hash tag {<name>}.
-// The error is a *berth.ConfigError for a name that keyspace.CheckName refuses.
+// Key returns the key of a name, for a script of your own that begins with [Lua] and
+// shares this guard. In Cluster the script's other keys must have the hash tag
+// {<name>}. The error is a *berth.ConfigError for a name that keyspace.CheckName
+// refuses.
 func (g *Redis) Key(name string) (string, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return "", err

@@ -25,21 +25,20 @@ const (
 // unless ns is valid UTF-8 of 1 to [MaxBytes] bytes without braces, the glob
 // characters * ? [ ] \ ^, and what [CheckName] refuses beside braces.
 //
-// A colon is allowed, so that "shop:eu" can be a namespace. It makes no two
-// keys equal: the first brace of a key is the one before the name, because
-// neither part may contain one, and the last text between colons before it is
-// the kind, because no kind contains a colon. What stands before that is the
-// namespace, however many colons it has. A channel is read from its end in the
-// same way: no node id contains a colon.
+// A colon is allowed, so that "shop:eu" can be a namespace. Two names still have no
+// equal keys. Neither a namespace nor a name contains a brace, so the first brace of a
+// key is the one before the name. No kind contains a colon, so the kind is the last
+// text between colons before that brace, and the namespace is all text before the kind.
+// A channel is read from its end in the same way: no node id contains a colon.
 func CheckNamespace(ns string) error {
 	return check("Namespace", ns, braces+globs)
 }
 
-// CheckName returns a *[berth.ConfigError] for the field "name" unless name is
-// valid UTF-8 of 1 to [MaxBytes] bytes without braces, control characters, line
-// and paragraph separators, direction marks, and characters that cannot be seen,
-// such as U+200B: whoever reads a name sees which one it is. Names are compared
-// byte by byte: nothing is trimmed, folded or normalized.
+// CheckName returns a *[berth.ConfigError] for the field "name" unless name is valid
+// UTF-8 of 1 to [MaxBytes] bytes without braces, control characters, line and paragraph
+// separators, direction marks, and characters that cannot be seen, such as U+200B: a
+// reader can tell names apart. Names are compared byte by byte: nothing is trimmed,
+// folded or normalized.
 func CheckName(name string) error {
 	return check("name", name, braces)
 }

@@ -8,10 +8,10 @@
 //
 //	<namespace>:wake:<node>
 //
-// The braces are the hash tag of Redis Cluster: only what stands between them
-// is hashed, so all keys of a name lie in one slot, and one script may use
-// them all. Semaphore, lock, pool and guard of one name share a slot, too, but
-// no key. These are all keys and channels, with the type of each key:
+// The braces are the hash tag of Redis Cluster, which hashes only the text between
+// them. So all keys of a name lie in one slot, and one script may use them all.
+// Semaphore, lock, pool and guard of one name share a slot, too, but no key. These are
+// all keys and channels, with the type of each key:
 //
 //	<namespace>:sem:{<name>}:state      string or hash  a semaphore: its thin form, or its values and a record of each claim
 //	<namespace>:sem:{<name>}:line       sorted set      of a fat semaphore: its deadlines and places
@@ -27,6 +27,6 @@
 //	<namespace>:swarm:{nodes}:probes    sorted set      when each node is dead, and which are condemned
 //	<namespace>:wake:<node>             channel         messages for a node
 //
-// No string of a user reaches a key unchecked: [New] checks the namespace, and
-// whoever calls [Space.Key] has checked the name with [CheckName] before.
+// No string of a user reaches a key unchecked: [New] checks the namespace, and callers
+// of [Space.Key] check the name with [CheckName] before.
 package keyspace

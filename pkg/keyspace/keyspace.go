@@ -5,7 +5,7 @@ import "strings"
 // DefaultNamespace is the namespace of a client whose Config names none.
 const DefaultNamespace = "berth"
 
-// Kind is the second part of a key: whose key it is.
+// Kind is the second part of a key: what the key belongs to.
 type Kind string
 
 // The kinds of keys. None contains a colon, see [CheckNamespace].
@@ -24,14 +24,12 @@ const (
 
 // The parts of a name's keys, the last part of a key.
 const (
-	// StatePart is what is known about a name and its holds. While anything
-	// is held or waits it exists, and some time (Linger) afterwards, so that
-	// a listing of the state keys finds every name in use. A guard's never
-	// expires.
+	// StatePart is what is known about a name and its holds. It exists while anything is
+	// held or waits, and for some time (Linger) afterwards, so that a listing of the state
+	// keys finds every name in use. A guard's never expires.
 	StatePart = "state"
-	// LinePart is all deadlines and places of a name: its holds, who waits for
-	// it, and of a pool when rests, resources and bindings end. It exists while there
-	// are any.
+	// LinePart is all deadlines and places of a name: its holds, its waiting claims, and
+	// the ends of a pool's rests, resources and bindings. It exists while there are any.
 	LinePart = "line"
 	// ItemsPart is what is known of the resources of a pool. It exists as long as
 	// the pool's state.
@@ -39,8 +37,8 @@ const (
 	// FreePart is the links of a pool's free resources. It exists as long as the
 	// pool's state.
 	FreePart = "free"
-	// BindingsPart is which names are bound to which of a pool's resources. It
-	// exists as long as the pool's state.
+	// BindingsPart is which name is bound to which of a pool's resources. It exists as
+	// long as the pool's state.
 	BindingsPart = "bindings"
 	// ProbesPart is when each node of a swarm has probed last, and which of
 	// them are condemned. It exists while there are any.
@@ -87,9 +85,9 @@ func (s Space) Probes(name string) string {
 	return s.Key(Swarm, name, ProbesPart)
 }
 
-// Wake returns the channel on which a node is told of grants and losses:
-// <namespace>:wake:<node>. The node id must not contain a colon. Wake("") is
-// what a script puts before the node that it found stored with a claim.
+// Wake returns the channel on which a node hears of grants and losses:
+// <namespace>:wake:<node>. The node id must not contain a colon. Wake("") is the prefix
+// that a script puts before a stored node id.
 func (s Space) Wake(node string) string {
 	return s.ns + ":wake:" + node
 }

@@ -138,8 +138,8 @@ func (c *Client) Swarm() *Swarm { return c.swarm }
 
 // Start probes once, and goes on in the background. It does nothing if the swarm runs.
 // Beside a Stop it starts after the Stop has ended. It returns the error of the first
-// probe, or ctx's; or berth.ErrClosed if the client is closed before Start returns.
-// After an error the swarm does not run.
+// probe, or ctx's; or berth.ErrClosed if the client is closed before Start returns:
+// then the swarm does not run.
 func (s *Swarm) Start(ctx context.Context) error {
 	if !s.enter() {
 		return berth.ErrClosed
