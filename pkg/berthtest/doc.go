@@ -35,9 +35,10 @@
 //	require.ErrorIs(t, <-worker, berth.ErrLost) // it has stopped
 //
 // An outage. With [Server.Outage] connections break, and nobody connects; with
-// [Server.Hang] they stay, and nothing passes. After so long all goes on. Shorter than the
-// lease, it loses nothing; longer, the holder learns that its hold is lost before anybody
-// else can get it. Close takes until Config.Retry gives up, 10 s, if its outage lasts longer:
+// [Server.Hang] they stay, and nothing passes. After so long all goes on. An outage of up
+// to two fifths of the lease loses nothing, whenever it begins. A longer one may lose a
+// hold; its holder learns that before anybody else can get it. Close takes until
+// Config.Retry gives up, 10 s, if its outage lasts longer:
 //
 //	server.Outage(time.Minute)
 //	<-permit.Done()

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// testOutage would be TestOutage in your own tests. What is shorter than the lease costs
-// nothing; what is longer ends a hold before anybody else can get it: 10 s after its last
-// renewal, less a margin of 102 ms.
+// testOutage would be TestOutage in your own tests. An outage of up to two fifths of the
+// lease loses no hold, whenever it begins. A longer one may end a hold, before anybody
+// else can get it: 10 s after its last renewal, less a margin of 102 ms.
 func testOutage(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,6 +27,31 @@ var outages = map[string]func(*berthtest.Server, time.Duration){
 	"hang":   (*berthtest.Server).Hang,
 }
 
+// The bound that docs/operations.md and the package's page give.
+func TestAnOutageOfTwoFifthsOfTheLeaseLosesNothingWheneverItBegins(t *testing.T) {
+	t.Parallel()
+	for name, away := range outages {
+		for _, lease := range []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second} {
+			t.Run(fmt.Sprint(name, " ", lease), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, server *berthtest.Server) {
+					ctx := context.Background()
+					locks, err := qlock.New(server.Client(), qlock.Config{Lease: lease})
+					require.NoError(t, err)
+					defer func() { require.NoError(t, locks.Close(ctx)) }()
+					lock, err := locks.Lock(ctx, "order:7", nil)
+					require.NoError(t, err)
+					for begins := range 20 {
+						pass(lease/3*10 + lease/60*time.Duration(begins)) // so that it begins anywhere between two renewals
+						away(server, lease*2/5)
+						pass(2 * lease)
+						require.NoError(t, lock.Err(), "outage %d", begins)
+					}
+				})
+			})
+		}
+	}
+}
+
 // With a subscription open, a heartbeat due in the middle, and a claim that waits.
 func TestAnOutageShorterThanTheLeaseLosesNothing(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,9 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Loc
 	return r.lock(ctx, name, r.start)
 }
 
-// TryLock takes the lock if nobody holds it and nobody waits for it. TryLock itself
-// never waits. Its errors are those of Lock; the reason in the *berth.AcquireError is
+// TryLock takes the lock if nobody holds it and nobody waits for it. TryLock
+// never waits in line. If the server does not answer, the call is repeated within
+// Config.Retry. Its errors are those of Lock; the reason in the *berth.AcquireError is
 // ReasonHeld if the lock is held, and ReasonQueuedAhead if others wait. MaxWait,
 // Attempts and RequeueEvery are refused in opts, and do not count in Config.Defaults.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {

@@ -21,8 +21,9 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit,
 	return s.acquire(ctx, opts, true)
 }
 
-// TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire itself
-// never waits. Its errors are those of Acquire; the reason in the *berth.AcquireError is
+// TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire
+// never waits in line. If the server does not answer, the call is repeated within
+// Config.Retry. Its errors are those of Acquire; the reason in the *berth.AcquireError is
 // ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait of
 // the call is refused, one of the defaults is passed over.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {

@@ -17,15 +17,17 @@ func reserve(ctx context.Context, memory *semaphore.Semaphore, gigabytes int) {
 	switch {
 	case err == nil:
 		fmt.Println(gigabytes, "GB reserved")
+	case errors.Is(err, berth.ErrUnavailable): // before the reason, which is "failed" then
+		fmt.Println("the server did not answer:", err)
 	case errors.As(err, &refused):
 		fmt.Printf("%d GB refused, %s: %d of %d held, %d waiting\n",
 			gigabytes, refused.Reason, refused.Held, refused.Capacity, refused.Waiting)
 	default:
-		fmt.Println("the server was not reached, or refuses:", err)
+		fmt.Println("the call was refused:", err)
 	}
 }
 
-// TryAcquire never waits. A permit may take more than one place of the capacity.
+// TryAcquire never waits in line. A permit may take more than one place of the capacity.
 func ExampleSemaphore_TryAcquire() {
 	server, err := embedded.Start()
 	if err != nil {
