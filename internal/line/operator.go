@@ -9,23 +9,47 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// allNames goes through the names of the kind that the server knows, idle ones too.
-func (s *Calls) allNames(ctx context.Context) iter.Seq2[string, error] {
+// allNames goes through the names of the kind that the server knows, idle ones too, those of
+// each node of a cluster by themselves.
+func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
 	c := s.cfg
-	return Names(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout)
+	return namesByServer(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout)
+}
+
+// mostUnanswered is how many names of one server in a row may go unanswered, each for as long as
+// Config.Retry allows, before the rest of its names are left out. A single one may be of a slot
+// that moves.
+const mostUnanswered = 3
+
+// patience counts the names of one server that have gone unanswered in a row.
+type patience int
+
+// ends says, after a name, whether the rest of that server's names are to be left out.
+func (p *patience) ends(err error) bool {
+	*p++
+	if !errors.Is(err, berth.ErrUnavailable) {
+		*p = 0
+	}
+	return *p == mostUnanswered
 }
 
 // All goes through the statistics of the names that the server knows and that are worth telling
 // of. After an error it goes on where it can.
 func All[S any](ctx context.Context, s *Calls, read func(ctx context.Context, name string) (S, error), used func(S) bool) iter.Seq2[S, error] {
 	return func(yield func(S, error) bool) {
-		for name, err := range s.allNames(ctx) {
-			var stats S
-			if err == nil {
-				stats, err = read(ctx, name)
-			}
-			if (err != nil || used(stats)) && !yield(stats, err) || err != nil && ctx.Err() != nil {
-				return
+		for names := range s.allNames(ctx) {
+			var unanswered patience
+			for name, err := range names {
+				var stats S
+				if err == nil {
+					stats, err = read(ctx, name)
+				}
+				if (err != nil || used(stats)) && !yield(stats, err) || err != nil && ctx.Err() != nil {
+					return
+				}
+				if unanswered.ends(err) {
+					break
+				}
 			}
 		}
 	}
@@ -43,33 +67,41 @@ func (s *Calls) SweepNames(ctx context.Context, names ...string) (int, error) {
 	return each(ctx, s.listed(ctx, names...), func(name string) (int, error) { return s.SweepAll(ctx, name) })
 }
 
-// listed goes through the names given or, without any, through all that the server knows.
-func (s *Calls) listed(ctx context.Context, names ...string) iter.Seq2[string, error] {
+// listed goes through the names given, each by itself, or, without any, through all that the
+// server knows.
+func (s *Calls) listed(ctx context.Context, names ...string) iter.Seq[iter.Seq2[string, error]] {
 	if len(names) == 0 {
 		return s.allNames(ctx)
 	}
-	return func(yield func(string, error) bool) {
+	return func(yield func(iter.Seq2[string, error]) bool) {
 		for _, name := range names {
-			if !yield(name, nil) {
+			if !yield(func(yield func(string, error) bool) { yield(name, nil) }) {
 				return
 			}
 		}
 	}
 }
 
-// each does something with each name, until ctx ends, and returns the sum and the errors.
-func each(ctx context.Context, names iter.Seq2[string, error], do func(name string) (int, error)) (int, error) {
+// each does something with each name, until ctx ends, and returns the sum and the errors. Of a
+// server whose names go unanswered one after the other it leaves out the rest.
+func each(ctx context.Context, servers iter.Seq[iter.Seq2[string, error]], do func(name string) (int, error)) (int, error) {
 	sum := 0
 	var errs []error
-	for name, err := range names {
-		if err == nil {
-			var n int
-			n, err = do(name)
-			sum += n
-		}
-		if err != nil {
-			errs = append(errs, err)
-			if ctx.Err() != nil {
+	for names := range servers {
+		var unanswered patience
+		for name, err := range names {
+			if err == nil {
+				var n int
+				n, err = do(name)
+				sum += n
+			}
+			if err != nil {
+				errs = append(errs, err)
+				if ctx.Err() != nil {
+					return sum, errors.Join(errs...)
+				}
+			}
+			if unanswered.ends(err) {
 				break
 			}
 		}
@@ -129,10 +161,12 @@ func checkTarget(t berth.Target) error {
 func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) (ended int, err error) {
 	var errs []error
 	var meant []string
+	listed := make(map[string]bool) // a claim may be granted between the listings
 	found := func(id, node, owner string, err error) {
 		if err != nil {
 			errs = append(errs, err)
-		} else if matches(t, id, node, owner) {
+		} else if !listed[id] && matches(t, id, node, owner) {
+			listed[id] = true
 			meant = append(meant, id)
 		}
 	}
