@@ -98,7 +98,7 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 		node := c.node.Load()
 		hold, err := node.Resume(ctx, token)
 		if err == nil {
-			return &Lock{node: node, hold: hold, process: Resumed}, nil
+			return &Lock{node: node, hold: hold, via: Resumed}, nil
 		}
 		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.awaitNode(ctx, node) {
 			return nil, c.ended(ctx, err)
@@ -170,7 +170,7 @@ func (r *request) lock(ctx context.Context, name string, start time.Duration) (*
 		claim.Attempts, claim.Before = attempts, now-start
 		hold, err := node.Engine.Acquire(ctx, claim, maxWait)
 		if err == nil {
-			return &Lock{node: node, hold: hold, process: process(hold, r.Conflict)}, nil
+			return &Lock{node: node, hold: hold, via: via(hold, r.Conflict)}, nil
 		}
 		if errors.Is(err, engine.ErrReplaced) && r.c.awaitNode(ctx, node) {
 			continue
@@ -230,8 +230,8 @@ func (c *Client) awaitNode(ctx context.Context, former *node) bool {
 	}
 }
 
-// process says how a hold came about.
-func process(hold *engine.Hold, conflict Conflict) Process {
+// via says how a hold came about.
+func via(hold *engine.Hold, conflict Conflict) Via {
 	switch {
 	case !hold.Reentered():
 		return Granted

@@ -166,8 +166,8 @@ func TestTheDefaultOfAConflict(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.with(qlock.LockOptions{Conflict: qlock.WorkThrough})
 		n.takeFor("me", nil)
-		require.Equal(t, qlock.Reentered, n.takeFor("me", nil).Process())
-		require.Equal(t, qlock.ReenteredExtended, n.takeFor("me", extend(time.Second)).Process())
+		require.Equal(t, qlock.Reentered, n.takeFor("me", nil).Via())
+		require.Equal(t, qlock.ReenteredExtended, n.takeFor("me", extend(time.Second)).Via())
 		require.ErrorIs(t, reenter(n, "me", qlock.FailDeadlock), berth.ErrDeadlock)
 		_, err := n.Lock(berth.WithOwner(context.Background(), "me"), door, &qlock.LockOptions{NoDefaults: true})
 		require.ErrorIs(t, err, berth.ErrDeadlock, "the built-in strategy")

@@ -24,7 +24,7 @@ func (n *node) resume(token berth.Token) *qlock.Lock {
 	n.w.T.Helper()
 	l, err := n.Resume(context.Background(), token)
 	require.NoError(n.w.T, err)
-	require.Equal(n.w.T, qlock.Resumed, l.Process())
+	require.Equal(n.w.T, qlock.Resumed, l.Via())
 	require.Equal(n.w.T, token.Fence, l.Fence())
 	require.Equal(n.w.T, token.Claim, l.ID())
 	return l

@@ -18,7 +18,7 @@ func again(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) er
 		fmt.Println(errors.Is(err, berth.ErrDeadlock), errors.Is(err, berth.ErrBusy))
 		return nil
 	}
-	fmt.Println(lock.Process(), "with", lock.Left().Round(time.Minute), "left")
+	fmt.Println(lock.Via(), "with", lock.Left().Round(time.Minute), "left")
 	return lock.Release(ctx)
 }
 

@@ -27,7 +27,7 @@ func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
 	if err != nil {
 		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
 	}
-	fmt.Println(lock.Process(), lock.Name())
+	fmt.Println(lock.Via(), lock.Name())
 	return lock.Release(ctx)
 }
 

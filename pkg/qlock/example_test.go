@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(lock.Name(), lock.Process())
+	fmt.Println(lock.Name(), lock.Via())
 	fmt.Println(charge(lock.Context(), 42))
 	fmt.Println(lock.Release(ctx))
 	// Output:

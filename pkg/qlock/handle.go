@@ -9,28 +9,28 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// Process says how a lock was acquired.
-type Process string
+// Via says how a lock was acquired.
+type Via string
 
 // The ways to acquire a lock.
 const (
 	// Granted: the owner did not hold the lock before.
-	Granted Process = "granted"
+	Granted Via = "granted"
 	// Reentered: by WorkThrough.
-	Reentered Process = "reentered"
+	Reentered Via = "reentered"
 	// ReenteredExtended: by ExtendAndWorkThrough.
-	ReenteredExtended Process = "reentered and extended"
+	ReenteredExtended Via = "reentered and extended"
 	// Resumed: by Resume.
-	Resumed Process = "resumed"
+	Resumed Via = "resumed"
 )
 
 // Lock is what a claim holds: one entry of its owner, with a release of its own. The
 // lock is free when the last entry has ended. The client renews a Lock until it is
 // released or lost, or until the client is closed. It is safe for concurrent use.
 type Lock struct {
-	node    *node
-	hold    *engine.Hold
-	process Process
+	node *node
+	hold *engine.Hold
+	via  Via
 }
 
 var _ berth.Hold = (*Lock)(nil)
@@ -63,8 +63,8 @@ func (l *Lock) Lease() time.Duration { return l.hold.Lease() }
 // Waited is how long the acquiring call took.
 func (l *Lock) Waited() time.Duration { return l.hold.Waited() }
 
-// Process says how the lock was acquired.
-func (l *Lock) Process() Process { return l.process }
+// Via says how the lock was acquired.
+func (l *Lock) Via() Via { return l.via }
 
 // Context returns the hold's context. It has the values of the acquiring context and
 // the owner, and ends with the hold, not with the acquiring context. Its context.Cause

@@ -86,7 +86,7 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		require.Equal(t, door, l.Name())
 		require.Equal(t, l.ID(), l.Owner(), "every claim is its own owner")
 		require.Positive(t, l.Fence())
-		require.Equal(t, qlock.Granted, l.Process())
+		require.Equal(t, qlock.Granted, l.Via())
 		require.Zero(t, l.Waited())
 		require.Equal(t, lease-margin, l.Left())
 		require.Equal(t, l.Fence(), n.Fence(l.Context(), door))

@@ -251,7 +251,7 @@ func TestASetUnderALockOfTheSameOwner(t *testing.T) {
 		set, err := n.LockAll(outer.Context(), []string{"a", "b"}, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		require.NoError(t, err)
 		require.Equal(t, outer.Fence(), set.Fences()["b"])
-		require.Equal(t, "granted reentered", fmt.Sprint(set.Locks()[0].Process(), " ", set.Locks()[1].Process()))
+		require.Equal(t, "granted reentered", fmt.Sprint(set.Locks()[0].Via(), " ", set.Locks()[1].Via()))
 		require.NoError(t, set.Release(context.Background()))
 		require.NoError(t, outer.Err())
 		within, cancel := set.Within(context.Background())

@@ -225,7 +225,7 @@ func (h *house) check(*rapid.T) {
 		}
 		owners[l.Fence()] = true
 		has, ok := h.w.leftOf(l)
-		require.True(h.t, ok, "a handle lives whose lock was given away, with %s left: %s %s", l.Left(), l.Process(), l.ID())
+		require.True(h.t, ok, "a handle lives whose lock was given away, with %s left: %s %s", l.Left(), l.Via(), l.ID())
 		if left := l.Left(); left != berth.Forever {
 			require.Less(h.t, left, has, "a handle believes in more than the server does")
 		} else {

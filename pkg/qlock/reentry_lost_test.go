@@ -118,7 +118,7 @@ func TestALockThatRanOutIsNotReentered(t *testing.T) {
 			return link.Pass
 		})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		require.Equal(t, qlock.Granted, inner.Process())
+		require.Equal(t, qlock.Granted, inner.Via())
 		require.Greater(t, inner.Fence(), outer.Fence())
 		require.ErrorIs(t, outer.Err(), berth.ErrExpired)
 		info, err := n.look(context.Background(), door)

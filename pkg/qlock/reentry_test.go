@@ -20,7 +20,7 @@ func TestAnExtensionIsGivenBackExactly(t *testing.T) {
 		require.Equal(t, 5*time.Second-52*ms, outer.Left())
 		w.Advance(time.Second)
 		inner := n.takeFor("me", &qlock.LockOptions{Lease: 3 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-		require.Equal(t, qlock.ReenteredExtended, inner.Process())
+		require.Equal(t, qlock.ReenteredExtended, inner.Via())
 		require.Equal(t, outer.Fence(), inner.Fence())
 		require.Equal(t, 7*time.Second-52*ms, outer.Left(), "lengthened with the inner's confirmation")
 		require.Equal(t, 7*time.Second-52*ms, inner.Left())
@@ -104,7 +104,7 @@ func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
 
 					inner, err := n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 					require.NoError(t, err, how)
-					require.Equal(t, qlock.Reentered, inner.Process())
+					require.Equal(t, qlock.Reentered, inner.Via())
 					require.Equal(t, outer.Fence(), inner.Fence())
 					require.Equal(t, "me", inner.Owner())
 					w.requireKept(time.Until(w.endOf(outer)), inner)
@@ -112,7 +112,7 @@ func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
 
 					extending, err := n.Lock(ctx, door, &qlock.LockOptions{Lease: time.Second, Conflict: qlock.ExtendAndWorkThrough})
 					require.NoError(t, err, how)
-					require.Equal(t, qlock.ReenteredExtended, extending.Process())
+					require.Equal(t, qlock.ReenteredExtended, extending.Via())
 					require.Equal(t, outer.Fence(), extending.Fence())
 					require.NoError(t, extending.Release(context.Background()))
 					w.Advance(0)
@@ -172,7 +172,7 @@ func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
 					w.Advance(0)
 					require.False(t, own.Pending(), name)
 					if own.Err == nil {
-						require.Equal(t, qlock.Granted, own.Got.Process())
+						require.Equal(t, qlock.Granted, own.Got.Via())
 						require.Greater(t, own.Got.Fence(), ahead.Got.Fence())
 						require.NoError(t, own.Got.Release(context.Background()))
 					}

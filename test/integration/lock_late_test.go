@@ -61,7 +61,7 @@ var lostReplies = map[string]struct {
 	}},
 	"an entry that works through is one entry": {"lock_acquire", func(m *meddled) {
 		inner := m.lockFor(m.client, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		require.Equal(m, qlock.Reentered, inner.Process())
+		require.Equal(m, qlock.Reentered, inner.Via())
 		require.Zero(m, m.moved())
 		require.EqualValues(m, 2, m.look(door).state["used"])
 		m.unlock(inner)

@@ -39,7 +39,7 @@ func TestAWaitOnOnesOwnHoldQueuesBehindIt(t *testing.T) {
 	inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.Wait})
 	require.ErrorIs(t, outer.Err(), berth.ErrExpired)
 	require.Greater(t, inner.Fence(), outer.Fence())
-	require.Equal(t, qlock.Granted, inner.Process())
+	require.Equal(t, qlock.Granted, inner.Via())
 	w.unlock(inner)
 	w.idle(door)
 }
@@ -57,7 +57,7 @@ func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
 			far := w.lockFor(other, "me", &qlock.LockOptions{Conflict: conflict})
 			for _, l := range []*qlock.Lock{inner, far} {
 				require.Equal(t, outer.Fence(), l.Fence())
-				require.NotEqual(t, qlock.Granted, l.Process())
+				require.NotEqual(t, qlock.Granted, l.Via())
 			}
 			w.pass(safe + safe/10) // a lease
 			for _, l := range []*qlock.Lock{outer, inner, far} {
@@ -93,7 +93,7 @@ func TestUnusedExtensionIsGivenBack(t *testing.T) {
 	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
 	before := w.look(door).holds[outer.ID()]
 	inner := w.lockFor(c, "me", &qlock.LockOptions{Lease: extension, Conflict: qlock.ExtendAndWorkThrough})
-	require.Equal(t, qlock.ReenteredExtended, inner.Process())
+	require.Equal(t, qlock.ReenteredExtended, inner.Via())
 	v := w.look(door)
 	began := v.records[inner.ID()].Granted.UnixMilli()
 	require.Equal(t, before+extension.Milliseconds(), v.holds[outer.ID()])
@@ -136,7 +136,7 @@ func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
 				require.NoError(t, err)
 				require.ErrorIs(t, outer.Err(), berth.ErrExpired, "the handle lives longer than the lock")
 				l := w.lockFor(c, "me", &qlock.LockOptions{Conflict: conflict})
-				require.Equal(t, qlock.Granted, l.Process())
+				require.Equal(t, qlock.Granted, l.Via())
 				require.Greater(t, l.Fence(), outer.Fence())
 				w.unlock(l)
 				shown++
@@ -159,7 +159,7 @@ type fenced struct {
 func (f *fenced) enter(l *qlock.Lock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l.Process() != qlock.Granted {
+	if l.Via() != qlock.Granted {
 		f.owner++
 	}
 	for other := range f.locks {

@@ -111,7 +111,7 @@ func (h *hand) acquire(ctx context.Context, c *crew, p plan) *held {
 		e.Resource = a.Resource()
 	}
 	if l, ok := got.(*qlock.Lock); ok && p.again {
-		e.Detail = string(l.Process())
+		e.Detail = string(l.Via())
 	}
 	h.w.log.end(e, history.OK, nil)
 	return &held{Hold: got, plan: p, owner: owner, event: history.Event{
