@@ -18,36 +18,38 @@ const releaseHelp = `
 The first in line gets what is released, in the same step. The process that had it is
 told, and its hold ends; until it has heard, two may be inside.
 
-With NAME alone all holds of NAME end; who waits stays in line. With CLAIM, which
-'berth %s show' tells, that one hold or that one wait ends. --owner and --node end what
-an owner or a node holds and what they have waiting: of NAME, or of the namespace. --all
-ends all holds of the namespace.
+With CLAIM, which 'berth %[1]s show' tells, that one hold or that one wait ends. --owner
+and --node end what an owner or a node holds and what they have waiting: of NAME, or of
+the namespace. --all ends all holds: of NAME, or of the namespace; who waits stays in
+line. %[2]s
 
 Exit code 1: nothing of what was named is held or waits, or its time was over.`
 
 // releasing is a command that ends the claims of others.
 type releasing struct {
 	kind
+	one    bool // a name has one holder, and alone means that one's holds
 	forced bool
+	all    bool
 	target berth.Target
 	of     *resourceArgument // nil where there are no resources
 }
 
 func (a *app) semReleaseCommand() *cobra.Command {
 	return a.releaseCommand(&releasing{kind: a.semKind()}, &cobra.Command{
-		Use:     "release {NAME [CLAIM] | --owner OWNER | --node NODE | --all} --force",
+		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short:   "End somebody's permits, or take somebody's claim out of the line",
-		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(releaseHelp, "sem"),
+		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(releaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),
 		Example: "  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force",
 	})
 }
 
 func (a *app) lockReleaseCommand() *cobra.Command {
-	return a.releaseCommand(&releasing{kind: a.lockKind()}, &cobra.Command{
-		Use:   "release {NAME [CLAIM] | --owner OWNER | --node NODE | --all} --force",
+	return a.releaseCommand(&releasing{kind: a.lockKind(), one: true}, &cobra.Command{
+		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
-		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim; NAME\nalone ends all of them.\n" +
-			fmt.Sprintf(releaseHelp, "lock"),
+		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +
+			fmt.Sprintf(releaseHelp, "lock", "NAME alone ends all entries of its owner."),
 		Example: "  berth lock release --owner 'order 66' --force",
 	})
 }
@@ -55,12 +57,12 @@ func (a *app) lockReleaseCommand() *cobra.Command {
 func (a *app) poolReleaseCommand() *cobra.Command {
 	r := &releasing{kind: a.poolKind(), of: &resourceArgument{}}
 	cmd := a.releaseCommand(r, &cobra.Command{
-		Use:   "release {NAME [CLAIM | RESOURCE] | --owner OWNER | --node NODE | --all} --force",
+		Use:   "release {NAME {CLAIM | RESOURCE} | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short: "End somebody's holds of resources, or take somebody's claim out of the line",
 		Long: `End holds of resources, or waits, whoever has them. With RESOURCE the holds of that
 resource end. What has the form of a claim is taken for one; a resource of that form is
 named by --resource. A resource rests after it where it has to.
-` + fmt.Sprintf(releaseHelp, "pool"),
+` + fmt.Sprintf(releaseHelp, "pool", "NAME alone is refused: a CLAIM may be missing."),
 		Example: "  berth pool release proxies 10.0.0.1:3128 --force",
 	})
 	r.of.bind(cmd)
@@ -87,7 +89,7 @@ func (a *app) releaseCommand(r *releasing, cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&r.target.Owner, "owner", "", "end what `OWNER` holds and has waiting; of a claim without an owner its id")
 	flags.StringVar(&r.target.Node, "node", "", "end what the node with this `ID` holds and has waiting")
-	flags.BoolVar(&r.target.All, "all", false, "end all that is held in the namespace")
+	flags.BoolVar(&r.all, "all", false, "end all that is held of NAME or, without NAME, in the namespace")
 	return cmd
 }
 
@@ -106,17 +108,18 @@ func (r *releasing) read(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	t := &r.target
 	switch {
-	case t.All && (len(args) > 0 || given("owner") || given("node")):
-		return berth.Invalid("--all", "it is the whole namespace; leave out what else is named")
+	case r.all && (len(args) > 1 || given("owner") || given("node") || r.of != nil && r.of.given(cmd)):
+		return berth.Invalid("--all", "it ends all holds of NAME or of the namespace; leave out what else is named")
 	case given("owner") && t.Owner == "":
 		return berth.Invalid("--owner", "it is empty")
 	case given("node") && t.Node == "":
 		return berth.Invalid("--node", "it is empty")
 	case r.of != nil && r.of.given(cmd) && len(args) == 0:
 		return usage("NAME is missing: the pool of the resource")
-	case len(args) == 0 && !t.All && t.Owner == "" && t.Node == "":
+	case len(args) == 0 && !r.all && t.Owner == "" && t.Node == "":
 		return usage("NAME is missing; or --owner OWNER, --node NODE or --all")
 	case len(args) == 0:
+		t.All = r.all
 		return nil
 	}
 	t.Name = args[0]
@@ -134,7 +137,18 @@ func (r *releasing) read(cmd *cobra.Command, args []string) error {
 			return berth.Invalid("CLAIM", "it is empty")
 		}
 	}
+	if len(args) == 1 && !r.one && !r.all && t.Owner == "" && t.Node == "" {
+		return usage("%s is missing: what of %q to release; with --all all its holds end", r.parts(), t.Name)
+	}
 	return nil
+}
+
+// parts are what a name has that can be released alone.
+func (r *releasing) parts() string {
+	if r.of != nil {
+		return "CLAIM or RESOURCE"
+	}
+	return "CLAIM"
 }
 
 // claimForm is what the ids of claims look like: a node, and what the node drew.

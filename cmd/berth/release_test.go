@@ -53,11 +53,15 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 		require.NoError(t, err)
 		permits = append(permits, permit)
 	}
-	require.Equal(t, outcome{0, "gpu: 2 claims released\n", ""}, call(t, s.URL(), "sem", "release", "gpu", "--force"))
+	require.Equal(t, outcome{0, "gpu: 2 claims released\n", ""}, call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 	for _, permit := range permits {
 		ends(t, permit)
 	}
-	require.Equal(t, outcome{1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"}, call(t, s.URL(), "sem", "release", "gpu", "--force"))
+	lock, err := locksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, call(t, s.URL(), "lock", "release", "gpu", "--all", "--force", "--json").out)
+	ends(t, lock)
+	require.Equal(t, outcome{1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"}, call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 }
 
 func TestReleaseOfAClaimEndsAWait(t *testing.T) {
@@ -186,7 +190,7 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	ends(t, holds[like][0])
 	require.Equal(t, outcome{0, "proxies: 1 claim on " + quoted(wild) + " released\n", ""}, release("--quoted", quoted(wild)))
 	ends(t, holds[wild][0])
-	require.Equal(t, outcome{0, "proxies: 1 claim released\n", ""}, release(), "the whole pool")
+	require.Equal(t, outcome{0, "proxies: 1 claim released\n", ""}, release("--all"), "the whole pool")
 	ends(t, holds["b"][0])
 }
 
@@ -196,7 +200,11 @@ func TestExitCodesOfReleaseAndSweep(t *testing.T) {
 		args []string
 		err  string
 	}{
-		"all, and a name":           {[]string{"lock", "release", "x", "--all", "--force"}, "invalid --all"},
+		"all, and a claim":          {[]string{"lock", "release", "x", "y", "--all", "--force"}, "invalid --all"},
+		"all, and a resource":       {[]string{"pool", "release", "x", "--resource", "a", "--all", "--force"}, "invalid --all"},
+		"a semaphore alone":         {[]string{"sem", "release", "x", "--force"}, `CLAIM is missing: what of "x" to release; with --all`},
+		"a pool alone":              {[]string{"pool", "release", "x", "--force"}, `CLAIM or RESOURCE is missing: what of "x"`},
+		"all of a name, unforced":   {[]string{"sem", "release", "x", "--all"}, "say --force if that is meant"},
 		"all, and an owner":         {[]string{"lock", "release", "--all", "--owner", "ann", "--force"}, "invalid --all"},
 		"all, and a node":           {[]string{"sem", "release", "--all", "--node", "n", "--force"}, "invalid --all"},
 		"all without force":         {[]string{"lock", "release", "--all"}, "say --force if that is meant"},
