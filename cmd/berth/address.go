@@ -109,7 +109,7 @@ func (f *tlsFiles) into(config *tls.Config) error {
 	if f.ca != "" {
 		pem, err := os.ReadFile(f.ca)
 		if err != nil {
-			return &exitError{exitNoInput, err}
+			return exitWith(exitNoInput, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
@@ -126,7 +126,7 @@ func (f *tlsFiles) into(config *tls.Config) error {
 	}
 	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if path := (*os.PathError)(nil); errors.As(err, &path) {
-		return &exitError{exitNoInput, err}
+		return exitWith(exitNoInput, err)
 	}
 	if err != nil {
 		return berth.Invalid("--redis-cert", "%q and %q are no certificate and its key: %s", f.cert, f.key, err)
@@ -153,7 +153,7 @@ func unreachable(address string, err error) error {
 	case errors.As(err, &dial):
 		err = dial.Err // the address need not be said twice
 	}
-	return &exitError{code: exitUnavailable, err: &serverError{what + address, err}}
+	return exitWith(exitUnavailable, &serverError{what + address, err})
 }
 
 // advised adds to what a server answered what is to be done about it.

@@ -72,14 +72,14 @@ func TestThePasswordMayStandInAVariable(t *testing.T) {
 func TestTheNamespaceMayStandInAVariable(t *testing.T) {
 	t.Parallel()
 	url := server(t).URL()
-	ask := func(namespace string, args ...string) outcome {
+	ask := func(namespace string, args ...string) result {
 		cmd := program(t, url, append([]string{"sem", "ls"}, args...)...)
 		cmd.Env = append(cmd.Env, namespaceVariable+"="+namespace)
 		return finish(t, cmd)
 	}
-	require.Equal(t, outcome{0, "No semaphore is in use in namespace shop.\n", ""}, ask("shop"))
-	require.Equal(t, outcome{0, "No semaphore is in use in namespace mine.\n", ""}, ask("shop", "--namespace", "mine"))
-	require.Equal(t, outcome{0, "No semaphore is in use in namespace berth.\n", ""}, ask(""))
+	require.Equal(t, outcome(0, "No semaphore is in use in namespace shop.\n", ""), ask("shop"))
+	require.Equal(t, outcome(0, "No semaphore is in use in namespace mine.\n", ""), ask("shop", "--namespace", "mine"))
+	require.Equal(t, outcome(0, "No semaphore is in use in namespace berth.\n", ""), ask(""))
 	wrong := ask("a*")
 	require.Equal(t, exitUsage, wrong.code)
 	require.Contains(t, wrong.err, "invalid BERTH_NAMESPACE: ")
@@ -91,10 +91,10 @@ func TestTheCommandNeedNotKnowTheServer(t *testing.T) {
 	see := []string{"--lock", "gpu", "--", "sh", "-c", "env | grep -c ^BERTH_REDIS; echo $BERTH_NAME"}
 	cmd := program(t, s.URL(), append([]string{"run"}, see...)...)
 	cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x")
-	require.Equal(t, outcome{0, "2\ngpu\n", ""}, finish(t, cmd))
+	require.Equal(t, outcome(0, "2\ngpu\n", ""), finish(t, cmd))
 	cmd = program(t, s.URL(), append([]string{"run", "--no-redis-env"}, see...)...)
 	cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x")
-	require.Equal(t, outcome{0, "0\ngpu\n", ""}, finish(t, cmd))
+	require.Equal(t, outcome(0, "0\ngpu\n", ""), finish(t, cmd))
 }
 
 // encrypted is a way to the server with TLS, and files of its authority, and of a
@@ -147,7 +147,7 @@ func TestTheFilesOfTLSAreGivenByFlags(t *testing.T) {
 	t.Parallel()
 	url, files := encrypted(t, server(t))
 	all := []string{"sem", "ls", "--redis-ca", files.ca, "--redis-cert", files.cert, "--redis-key", files.key}
-	require.Equal(t, outcome{0, "No semaphore is in use in namespace berth.\n", ""}, call(t, url, all...))
+	require.Equal(t, outcome(0, "No semaphore is in use in namespace berth.\n", ""), call(t, url, all...))
 	untrusted := call(t, url, "sem", "ls")
 	require.Equal(t, exitUnavailable, untrusted.code)
 	require.Contains(t, untrusted.err, "; trust its authority with --redis-ca FILE\n")

@@ -58,7 +58,7 @@ func (a *app) check(ctx context.Context, c *connection, eviction bool) error {
 		return err
 	}
 	if unfit {
-		err = &exitError{exitFailed, err}
+		err = exitWith(exitFailed, err)
 	}
 	if a.json {
 		return errors.Join(a.checkJSON(c, report, err), err)

@@ -100,7 +100,7 @@ func (o *runOptions) permits(ctx context.Context, conn *connection, label string
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := semaphore.New(conn.redis, semaphore.Config{Namespace: conn.namespace, CallTimeout: callTime}) // it only reads: nothing to close
+	viewers, err := semaphore.New(conn.redis, semaphore.Config{Namespace: conn.namespace, CallTimeout: times.call}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (o *runOptions) lines(_ context.Context, conn *connection, label string, no
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := qlock.New(conn.redis, qlock.Config{Namespace: conn.namespace, CallTimeout: callTime}) // it only reads: nothing to close
+	viewer, err := qlock.New(conn.redis, qlock.Config{Namespace: conn.namespace, CallTimeout: times.call}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -235,13 +235,10 @@ func listOf(names []string) string {
 // may well get it.
 func notStarted(conn *connection, names []string, err error) error {
 	if errors.Is(err, berth.ErrNotHeld) || errors.Is(err, berth.ErrReleased) {
-		return &exitError{exitNotAcquired, fmt.Errorf("%s not acquired: lost again before the command could start: %w", listOf(names), err)}
+		return exitWith(exitNotAcquired, fmt.Errorf("%s not acquired: lost again before the command could start: %w", listOf(names), err))
 	}
 	return unreachable(conn.address, err)
 }
-
-// looking bounds how long a claim that got nothing looks who is in its way. Tests take longer.
-var looking = 2 * time.Second
 
 // notAcquired gives the error of an acquire its exit code, and says who is in the
 // way where others are the reason and the error does not know.
@@ -254,7 +251,7 @@ func notAcquired(ctx context.Context, conn *connection, line *spot, err error) e
 		return err
 	}
 	if errors.Is(err, berth.ErrBusy) && (refused.Held == 0 || line.rests) {
-		ctx, cancel := context.WithTimeout(ctx, looking)
+		ctx, cancel := context.WithTimeout(ctx, times.look)
 		defer cancel()
 		conn.settle(ctx) // so that the claim itself is not counted
 		switch crowd, failed := line.crowd(ctx); {
@@ -265,5 +262,5 @@ func notAcquired(ctx context.Context, conn *connection, line *spot, err error) e
 			err = fmt.Errorf("%w (%s)", err, crowd)
 		}
 	}
-	return &exitError{exitNotAcquired, err}
+	return exitWith(exitNotAcquired, err)
 }

@@ -66,9 +66,9 @@ func TestACompletionGivesUpInTime(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts nothing
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
-	before := completionTime
-	completionTime = 1
-	defer func() { completionTime = before }()
+	before := times.complete
+	times.complete = 1
+	defer func() { times.complete = before }()
 	for _, args := range [][]string{{"lock", "release", "gpu", ""}, {"pool", "release", "gpu", ""}, {"pool", "show", ""}} {
 		got := call(t, "redis://"+listener.Addr().String()+"?dial_timeout=10m", append([]string{"__complete"}, args...)...)
 		require.Equal(t, ":1\n", got.out)

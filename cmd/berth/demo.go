@@ -34,7 +34,7 @@ func (a *app) demoCommand() *cobra.Command {
 			if err := a.noJSON(cmd); err != nil {
 				return err
 			}
-			return a.demo(cmd.Context(), plain)
+			return a.play(cmd.Context(), plain)
 		}),
 	}
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines on a terminal too")
@@ -51,17 +51,17 @@ func (a *app) demoWorkerCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
 			if err := demo.Work(cmd.Context(), os.Stdin, a.out); err != nil {
-				return &exitError{exitFailed, err}
+				return exitWith(exitFailed, err)
 			}
 			return nil
 		}),
 	}
 }
 
-func (a *app) demo(ctx context.Context, plain bool) error {
+func (a *app) play(ctx context.Context, plain bool) error {
 	self, err := os.Executable()
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	signals := interrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -73,7 +73,7 @@ func (a *app) demo(ctx context.Context, plain bool) error {
 	case err == nil, errors.As(err, &exit):
 		return err
 	default:
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 }
 

@@ -38,5 +38,5 @@ func TestADemoThatCannotBePlayedFails(t *testing.T) {
 	a := &app{out: &output{Writer: &out}, err: &errs}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.Equal(t, exitFailed, codeOf(a.demo(ctx, false)))
+	require.Equal(t, exitFailed, codeOf(a.play(ctx, false)))
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"regexp"
 	"strings"
 
@@ -40,9 +42,12 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// exitWith gives an error, nil for one that is said already, an exit code.
+func exitWith(code int, err error) error { return &exitError{code, err} }
+
 // usage is the error for wrong flags or arguments.
 func usage(format string, args ...any) error {
-	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+	return exitWith(exitUsage, fmt.Errorf(format, args...))
 }
 
 // decided reports whether an error has an exit code of its own, and is not the
@@ -100,4 +105,12 @@ func redact(text string) string { return secrets.ReplaceAllString(text, "://***@
 func oneLine(text string) string {
 	text = escaped(redact(strings.Join(strings.Fields(text), " ")))
 	return "berth: " + strings.TrimPrefix(text, "berth: ")
+}
+
+// notRun gives the error of a command that cannot be started its exit code.
+func notRun(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrDot) {
+		return exitWith(exitNoCommand, err)
+	}
+	return exitWith(exitCannotRun, err)
 }

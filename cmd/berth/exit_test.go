@@ -230,7 +230,7 @@ func TestAnUnknownErrorIsTheServers(t *testing.T) {
 	require.Equal(t, 0, codeOf(nil))
 	require.Equal(t, exitUnavailable, codeOf(errors.New("anything")))
 	require.Equal(t, exitUsage, codeOf(berth.Invalid("Lease", "no")))
-	require.Equal(t, exitFailed, codeOf(&exitError{exitFailed, berth.Invalid("Lease", "no")}))
+	require.Equal(t, exitFailed, codeOf(exitWith(exitFailed, berth.Invalid("Lease", "no"))))
 }
 
 func TestThePasswordIsNeverPrinted(t *testing.T) {
@@ -268,9 +268,9 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 				{"__complete", "sem", "show", ""},
 			} {
 				var out, errs bytes.Buffer
-				execute(append([]string{"--redis", url}, args...), nil, &out, &errs)
+				perform(append([]string{"--redis", url}, args...), nil, &out, &errs)
 				if args[0] != "__complete" { // it repeats what is being typed
-					execute(append([]string{"-redis=" + url}, args...), nil, &out, &errs)
+					perform(append([]string{"-redis=" + url}, args...), nil, &out, &errs)
 				}
 				require.NotContains(t, out.String()+errs.String(), "s3c")
 			}
@@ -301,12 +301,12 @@ func TestARunWithoutACapacityUsesTheStoredOne(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	run := []string{"run", "--sem", "gpu", "--try", "--", "true"}
-	require.Equal(t, outcome{64, "", "berth: --capacity N is missing: no capacity of \"gpu\" is stored in namespace \"berth\"\nSee 'berth run --help'.\n"},
+	require.Equal(t, outcome(64, "", "berth: --capacity N is missing: no capacity of \"gpu\" is stored in namespace \"berth\"\nSee 'berth run --help'.\n"),
 		spawn(t, s.URL(), run...))
 	_, err := semOf(t, s, "gpu", 2).Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	require.Equal(t, outcome{}, spawn(t, s.URL(), run...))
-	require.Equal(t, outcome{64, "", "berth: invalid --weight: 3 is above the stored capacity, 2\nSee 'berth run --help'.\n"},
+	require.Equal(t, result{}, spawn(t, s.URL(), run...))
+	require.Equal(t, outcome(64, "", "berth: invalid --weight: 3 is above the stored capacity, 2\nSee 'berth run --help'.\n"),
 		spawn(t, s.URL(), "run", "--sem", "gpu", "--weight", "3", "--", "true"))
 	full := spawn(t, s.URL(), "run", "--sem", "gpu", "--weight", "2", "--try", "--", "true")
 	require.Equal(t, 75, full.code)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // flagError says of a flag that cannot be read what would be right.
@@ -163,4 +164,11 @@ func needForce(forced bool) error {
 		return usage("it may be somebody else's: say --force if that is meant")
 	}
 	return nil
+}
+
+func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
+
+// quotedFlag adds --quoted to a command that takes keys.
+func quotedFlag(cmd *cobra.Command, quoted *bool) {
+	cmd.Flags().BoolVar(quoted, "quoted", false, `read keys in double quotes with their escapes, such as "a\x00b"`)
 }

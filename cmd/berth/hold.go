@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +17,8 @@ import (
 	"github.com/berth-go/berth/internal/supervise"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// run is one berth run from its first look to its exit code.
-func (a *app) run(o runOptions, args []string) error {
+// start is one berth run from its first look to its exit code.
+func (a *app) start(o runOptions, args []string) error {
 	cmd, err := lookUp(args)
 	if err != nil {
 		return err
@@ -47,61 +44,18 @@ func (a *app) run(o runOptions, args []string) error {
 		}
 		return err
 	}
-	return a.hold(cmd, conn, held, o, signals, notes)
+	return a.runHeld(cmd, conn, held, o, signals, notes)
 }
 
-// interrupts returns a channel with the signals that ask to end. They come to it until the
-// process has ended: a late one must not take the place of the exit code.
-func interrupts() chan os.Signal {
-	signals := make(chan os.Signal, 16)
-	relay(signals, supervise.Interrupts())
-	return signals
-}
-
-// relay is signal.Notify, to which an empty list means all signals.
-func relay(to chan<- os.Signal, list []os.Signal) {
-	if len(list) > 0 {
-		signal.Notify(to, list...)
-	}
-}
-
-// interrupted says which signal ended the wait.
-type interrupted struct{ sig os.Signal }
-
-func (i *interrupted) Error() string { return "ended by signal: " + i.sig.String() }
-
-// untilSignal runs f, and cancels it when a signal comes that asks to end. There
-// is no command yet to which others could be passed on. The error is then that
-// of the signal, whatever f returns, success included.
-func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	var ended *interrupted
-	for {
-		select {
-		case sig := <-signals:
-			if ended == nil && slices.Contains(supervise.Interrupts(), sig) {
-				ended = &interrupted{sig}
-				cancel(ended)
-			}
-		case err := <-done:
-			if ended != nil {
-				return &exitError{exitSignal + supervise.Number(ended.sig), ended}
-			}
-			return err
-		}
-	}
-}
-
-// hold runs the command under what is held, gives that back, and returns what
+// runHeld runs the command under what is held, gives that back, and returns what
 // decides on the exit code. The connection ends with it.
-func (a *app) hold(cmd *exec.Cmd, conn *connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
+func (a *app) runHeld(cmd *exec.Cmd, conn *connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
 	watch := clock.New()
 	limited := o.limited(watch, holds(held))
 	environment, err := o.environment(holds(held))
 	if err != nil {
 		_ = o.part(conn, held, signals, notes) // nothing ran under it
-		return &exitError{exitCannotRun, err}
+		return exitWith(exitCannotRun, err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(o.inherited(os.Environ()), environment...)
@@ -119,10 +73,10 @@ func (a *app) hold(cmd *exec.Cmd, conn *connection, held berth.Handle, o runOpti
 		err = lost
 	}
 	if err != nil {
-		return &exitError{exitLost, o.lostError(held, err)}
+		return exitWith(exitLost, o.lostError(held, err))
 	}
 	if code := process.ExitCode(); code != 0 {
-		return &exitError{code: code}
+		return exitWith(code, nil)
 	}
 	return nil
 }

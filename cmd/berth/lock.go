@@ -64,7 +64,9 @@ stays in line if nothing is heard of its process.
 Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
 document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
-	}, a.lockShow)
+	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
+		return a.lockShow(ctx, locks, name, most)
+	})
 }
 
 func (a *app) lockQueueCommand() *cobra.Command {
@@ -135,56 +137,6 @@ func checkBy(by time.Duration, given bool) error {
 	return settings.Duration("--by", by)
 }
 
-// lockedNow returns the locks that are held. What a part of a cluster
-// answered is returned with the error of the others.
-func lockedNow(ctx context.Context, locks *qlock.Client) ([]lockState, error) {
-	var errs []error
-	var all []lockState
-	for stats, err := range locks.Operator().All(ctx) {
-		lock := lockState{Stats: stats}
-		if err == nil && stats.Held() {
-			lock, err = withEntries(ctx, locks, stats)
-		}
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case lock.Held():
-			all = append(all, lock)
-		}
-	}
-	return all, errors.Join(errs...)
-}
-
-// lockState is a lock with its entries, the outermost first.
-type lockState struct {
-	qlock.Stats
-	Entries []berth.Holder
-}
-
-// withEntries reads the entries of a lock. One that was released meanwhile is free.
-func withEntries(ctx context.Context, locks *qlock.Client, stats qlock.Stats) (lockState, error) {
-	entries, err := collect(locks.Operator().Holders(ctx, stats.Name))
-	if len(entries) == 0 {
-		stats = qlock.Stats{Name: stats.Name, Waiting: stats.Waiting}
-	}
-	return lockState{stats, entries}, err
-}
-
-// lockNames returns the names of the locks that are held which begin with a
-// prefix.
-func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-		all, err := lockedNow(ctx, locks)
-		for _, info := range all {
-			if strings.HasPrefix(info.Name, prefix) {
-				names = append(names, info.Name)
-			}
-		}
-		return err
-	})
-	return names, err
-}
-
 func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string, most int) error {
 	stats, err := locks.Operator().Stats(ctx, name)
 	if err != nil {
@@ -203,8 +155,8 @@ func (a *app) lockShow(ctx context.Context, locks *qlock.Client, name string, mo
 		return err
 	}
 	if free {
-		return &exitError{exitFailed, fmt.Errorf(
-			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.namespace)}
+		return exitWith(exitFailed, fmt.Errorf(
+			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.namespace))
 	}
 	return nil
 }
@@ -219,11 +171,27 @@ func (a *app) lockExtend(ctx context.Context, name string, by time.Duration) err
 	return a.withLocks(ctx, qlock.Config{Observer: watch}, func(ctx context.Context, locks *qlock.Client) error {
 		err := locks.Operator().Extend(ctx, name, by)
 		if errors.Is(err, berth.ErrNotHeld) {
-			return &exitError{exitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.namespace)}
+			return exitWith(exitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.namespace))
 		}
 		if err != nil {
 			return err
 		}
 		return a.printExtended(name, by, sent.Left, sent.Fence)
+	})
+}
+
+func (a *app) lockKind() kind {
+	return kind{noun: "lock", names: a.lockNames, with: func(ctx context.Context, f func(context.Context, operator) error) error {
+		return a.withLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error { return f(ctx, locks.Operator()) })
+	}}
+}
+
+func (a *app) lockReleaseCommand() *cobra.Command {
+	return a.releaseCommand(&releasing{kind: a.lockKind(), one: true}, &cobra.Command{
+		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
+		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
+		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +
+			fmt.Sprintf(releaseHelp, "lock", "NAME alone ends all entries of its owner."),
+		Example: "  berth lock release --owner 'order 66' --force",
 	})
 }

@@ -69,9 +69,9 @@ func TestLockLs(t *testing.T) {
 func TestLockLsOfNothing(t *testing.T) {
 	t.Parallel()
 	url := server(t).URL()
-	require.Equal(t, outcome{0, "No lock is held in namespace shop.\n", ""}, call(t, url, "lock", "ls", "--namespace", "shop"))
-	require.Equal(t, outcome{0, "{\n  \"namespace\": \"berth\",\n  \"locks\": []\n}\n", ""}, call(t, url, "lock", "ls", "--json"))
-	require.Equal(t, outcome{0, "Nobody waits for lock gpu in namespace berth.\n", ""}, call(t, url, "lock", "queue", "gpu"))
+	require.Equal(t, outcome(0, "No lock is held in namespace shop.\n", ""), call(t, url, "lock", "ls", "--namespace", "shop"))
+	require.Equal(t, outcome(0, "{\n  \"namespace\": \"berth\",\n  \"locks\": []\n}\n", ""), call(t, url, "lock", "ls", "--json"))
+	require.Equal(t, outcome(0, "Nobody waits for lock gpu in namespace berth.\n", ""), call(t, url, "lock", "queue", "gpu"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "waiters": []}`, call(t, url, "lock", "queue", "gpu", "--json").out)
 }
 
@@ -144,7 +144,7 @@ func TestLockReleaseHandsOn(t *testing.T) {
 	require.Equal(t, 64, refused.code)
 	require.NoError(t, outer.Err(), "not without --force")
 
-	require.Equal(t, outcome{0, "gpu: 2 claims released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
+	require.Equal(t, outcome(0, "gpu: 2 claims released\n", ""), call(t, s.URL(), "lock", "release", "gpu", "--force"))
 	select {
 	case <-outer.Done():
 	case <-time.After(patience):
@@ -171,7 +171,7 @@ func TestLockExtend(t *testing.T) {
 	require.InDelta(t, time.Hour.Milliseconds(), *document.LeftMs, float64(patience.Milliseconds()), "the maximum hold bounds it")
 
 	got = call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
-	require.Equal(t, outcome{0, "disk 2: extended by 1s, forever left\n", ""}, got)
+	require.Equal(t, outcome(0, "disk 2: extended by 1s, forever left\n", ""), got)
 }
 
 func TestSemRelease(t *testing.T) {
@@ -183,7 +183,7 @@ func TestSemRelease(t *testing.T) {
 	require.Equal(t, 64, call(t, s.URL(), "sem", "release", "gpu", permit.ID()).code)
 	require.NoError(t, permit.Err(), "not without --force")
 	got := call(t, s.URL(), "sem", "release", "gpu", permit.ID(), "--force")
-	require.Equal(t, outcome{0, "gpu: claim " + permit.ID() + " released\n", ""}, got)
+	require.Equal(t, outcome(0, "gpu: claim "+permit.ID()+" released\n", ""), got)
 	ends(t, permit)
 
 	again, err := sem.Acquire(context.Background(), nil)
@@ -191,5 +191,5 @@ func TestSemRelease(t *testing.T) {
 	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`", "released": 1}`,
 		call(t, s.URL(), "sem", "release", "gpu", again.ID(), "--force", "--json").out)
 	got = call(t, s.URL(), "sem", "release", "gpu", "nobody", "--force")
-	require.Equal(t, outcome{1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"}, got)
+	require.Equal(t, outcome(1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"), got)
 }

@@ -77,7 +77,7 @@ func (a *app) printLocks(all []lockState, most int) error {
 		outer := i.Entries[0]
 		rows = append(rows, []string{
 			plain(i.Name), strconv.FormatInt(i.Fence, 10), human(outer.Held), human(i.Left),
-			itoa(len(i.Entries)), itoa(i.Waiting), plain(outer.Owner), plain(outer.Label),
+			strconv.Itoa(len(i.Entries)), strconv.Itoa(i.Waiting), plain(outer.Owner), plain(outer.Label),
 		})
 	}
 	return limited(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
@@ -102,7 +102,7 @@ func (a *app) printLock(i lockState, waiters []berth.Waiter, most int) error {
 	}
 	fmt.Fprintf(a.out, "%s: %s, waiting %d\n", plain(i.Name), text, len(waiters))
 	if i.Reentry.Count > 0 {
-		fmt.Fprintf(a.out, "re-entered %s", times(i.Reentry.Count))
+		fmt.Fprintf(a.out, "re-entered %s", often(i.Reentry.Count))
 		if i.Reentry.Extended > 0 {
 			fmt.Fprintf(a.out, ", extended by %s", human(i.Reentry.Extended))
 		}
@@ -111,11 +111,11 @@ func (a *app) printLock(i lockState, waiters []berth.Waiter, most int) error {
 	return a.printClaims(i.Entries, waiters, false, most)
 }
 
-func times(n int) string {
+func often(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return itoa(n) + " times"
+	return strconv.Itoa(n) + " times"
 }
 
 // instant is a moment in a JSON document: the server's, null for never.

@@ -134,7 +134,7 @@ func TestALockThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	r := beginWith(t, s.URL(), lockArgs("polite", "--lease", "1h"))
-	require.Equal(t, outcome{0, "gpu: 1 claim released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", "--force"))
+	require.Equal(t, outcome(0, "gpu: 1 claim released\n", ""), call(t, s.URL(), "lock", "release", "gpu", "--force"))
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, exitLost, r.end())
 	require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent`)
@@ -151,7 +151,7 @@ func environment(t *testing.T, s *embedded.Server, flags ...string) said {
 		`printf '%s|%s|%s|%s' "${BERTH_NAME-none}" "${BERTH_FENCE-none}" "${BERTH_FENCES-none}" "${BERTH_OWNER-none}"`)...)
 	cmd.Env = append(cmd.Env, "BERTH_NAME=outer", "BERTH_FENCE=1", "BERTH_FENCES={}")
 	got := finish(t, cmd)
-	require.Equal(t, outcome{0, got.out, ""}, got)
+	require.Equal(t, outcome(0, got.out, ""), got)
 	parts := strings.Split(got.out, "|")
 	require.Len(t, parts, 4)
 	return said{parts[0], parts[1], parts[2], parts[3]}
@@ -199,11 +199,11 @@ func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
 	late := spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--wait", "4s", "--", "true")
 	require.Equal(t, 75, late.code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [\d.]+s \("gpu" held by \S+/berth\.test/\d+ for [\d.]+m?s, waiting 0\)\n$`, late.err)
-	require.Equal(t, outcome{}, spawn(t, s.URL(), "run", "--lock", "disk", "--try", "--", "true"), "it was given back")
+	require.Equal(t, result{}, spawn(t, s.URL(), "run", "--lock", "disk", "--try", "--", "true"), "it was given back")
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, 3, r.end())
-	require.Equal(t, outcome{}, spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--try", "--", "true"))
+	require.Equal(t, result{}, spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--try", "--", "true"))
 	requireUnlocked(t, s.URL())
 }
 
@@ -236,7 +236,7 @@ func TestALockThatIsLostWhileAnotherIsWaitedFor(t *testing.T) {
 func TestANestedRunOfTheSameOwnerEntersItsLock(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	nested := func(flags string) outcome {
+	nested := func(flags string) result {
 		script := `"$0" run --lock gpu ` + flags + ` -- sh -c 'echo "$BERTH_NAME $BERTH_FENCE $BERTH_OWNER"'; code=$?; echo "$BERTH_FENCE"; exit $code`
 		return spawn(t, s.URL(), "run", "--lock", "gpu", "--owner", "job 7", "--", "sh", "-c", script, os.Args[0])
 	}

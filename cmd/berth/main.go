@@ -6,4 +6,4 @@ package main
 
 import "os"
 
-func main() { os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(perform(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

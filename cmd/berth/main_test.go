@@ -40,7 +40,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	completionTime, callTime, looking = patience, time.Minute, time.Minute // no pause of a busy machine fails a command
+	times.complete, times.call, times.look = patience, time.Minute, time.Minute // no pause of a busy machine fails a command
 	switch {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix):
 		play(strings.TrimPrefix(os.Args[1], rolePrefix))
@@ -151,33 +151,36 @@ func program(t *testing.T, url string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is what a run of the program left.
-type outcome struct {
+// result is what a run of the program left.
+type result struct {
 	code     int
 	out, err string
 }
 
+// outcome is the result with this exit code, this output and these errors.
+func outcome(code int, out, err string) result { return result{code, out, err} }
+
 // call runs the program to its end in this process, with the server as its flag. It
 // is not for what a command of berth run is started by: that sees to signals and to
 // the terminal of the whole process.
-func call(t *testing.T, url string, args ...string) outcome {
+func call(t *testing.T, url string, args ...string) result {
 	t.Helper()
 	return fed(t, url, "", args...)
 }
 
 // fed is call with something to read.
-func fed(t *testing.T, url, stdin string, args ...string) outcome {
+func fed(t *testing.T, url, stdin string, args ...string) result {
 	t.Helper()
 	if strings.HasSuffix(url, "?client_cache=0") { // an embedded server, which a busy machine may hold up
 		url += "&dial_timeout=1m&write_timeout=1m"
 	}
 	var out, errs bytes.Buffer
-	code := execute(append([]string{"--redis", url}, args...), strings.NewReader(stdin), &out, &errs)
-	return outcome{code, out.String(), errs.String()}
+	code := perform(append([]string{"--redis", url}, args...), strings.NewReader(stdin), &out, &errs)
+	return outcome(code, out.String(), errs.String())
 }
 
 // spawn runs the program to its end as a process of its own.
-func spawn(t *testing.T, url string, args ...string) outcome {
+func spawn(t *testing.T, url string, args ...string) result {
 	t.Helper()
 	return finish(t, program(t, url, args...))
 }
@@ -205,7 +208,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd, every time.Duration) {
 	})
 }
 
-func finish(t *testing.T, cmd *exec.Cmd) outcome {
+func finish(t *testing.T, cmd *exec.Cmd) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -214,7 +217,7 @@ func finish(t *testing.T, cmd *exec.Cmd) outcome {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
-	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	return outcome(cmd.ProcessState.ExitCode(), out.String(), errs.String())
 }
 
 // runArgs are the arguments of a run of a role, with more flags before it.

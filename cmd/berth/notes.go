@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -82,10 +79,4 @@ func (n *notes) observer(quiet bool) observe.Observer {
 				e.Silent.Round(time.Second), e.Name, e.Err)
 		}
 	})
-}
-
-// isTerminal reports whether somebody looks at what is written there.
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -16,6 +16,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/term"
+
 	"github.com/berth-go/berth"
 	hidden "github.com/berth-go/berth/internal/text"
 )
@@ -180,4 +182,26 @@ func replaced(text string, some func(rune) bool, by func(rune) string) string {
 		}
 	}
 	return b.String()
+}
+
+// isTerminal reports whether somebody looks at what is written there.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// base64Of is a text that is not UTF-8, for JSON; nil for others.
+func base64Of(text string) []byte {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return []byte(text)
+}
+
+// count is a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }

@@ -134,63 +134,14 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 	}
 }
 
-// pools returns the pools of the namespace. They end with the connection.
-func (c *connection) pools(cfg allocator.Config) (*allocator.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.namespace, callTime
-	pools, err := allocator.New(c.redis, cfg)
-	if err == nil {
-		c.clients = append(c.clients, pools)
-	}
-	return pools, err
-}
-
-// withPools connects, and calls f with a client for pools.
-func (a *app) withPools(ctx context.Context, f func(context.Context, *allocator.Client) error) error {
-	return a.withServer(ctx, func(ctx context.Context, c *connection) error {
-		pools, err := c.pools(allocator.Config{})
-		if err != nil {
-			return err
-		}
-		return f(ctx, pools)
-	})
-}
-
-// withPool connects, and calls f with one pool. The values are the keys.
-func (a *app) withPool(ctx context.Context, name string, f func(context.Context, *allocator.Pool[string]) error) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
-		if err != nil {
-			return err
-		}
-		return f(ctx, pool)
-	})
-}
-
-// poolNames returns the names of the pools that begin with a prefix.
-func (a *app) poolNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		all, err := collect(pools.Operator().All(ctx))
-		for _, stats := range all {
-			if strings.HasPrefix(stats.Name, prefix) {
-				names = append(names, stats.Name)
-			}
-		}
-		return err
-	})
-	return names, err
-}
-
 // unknown is the error for a pool in which nothing is and for which nobody waits,
 // nil for others.
 func (a *app) unknown(s allocator.Stats, name string) error {
 	if s.Resources != 0 || s.Holders != 0 || s.Waiting != 0 {
 		return nil
 	}
-	return &exitError{exitFailed, fmt.Errorf(
-		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.namespace)}
+	return exitWith(exitFailed, fmt.Errorf(
+		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.namespace))
 }
 
 func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name string, all bool, most int) error {
@@ -229,15 +180,13 @@ func (a *app) poolInspect(ctx context.Context, pools *allocator.Operator, name s
 		return err
 	}
 	if n := len(found.Problems); n > 0 {
-		return &exitError{exitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.namespace, count(n, "problem"))}
+		return exitWith(exitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.namespace, count(n, "problem")))
 	}
 	return nil
 }
 
-// count is a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return itoa(n) + " " + thing + "s"
+func (a *app) poolKind() kind {
+	return kind{noun: "pool", names: a.poolNames, with: func(ctx context.Context, f func(context.Context, operator) error) error {
+		return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
+	}}
 }

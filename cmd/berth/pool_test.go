@@ -81,11 +81,11 @@ func poolScenery(t *testing.T) (url string) {
 func TestPoolLs(t *testing.T) {
 	t.Parallel()
 	url := poolScenery(t)
-	require.Equal(t, outcome{0, strings.TrimLeft(`
+	require.Equal(t, outcome(0, strings.TrimLeft(`
 NAME       RESOURCES   FREE   LEASED   RESTING   HOLDERS   WAITING
 accounts   1           0      1        0         1         1
 proxies    4           2      1        1         1         0
-`, "\n"), ""}, call(t, url, "pool", "ls"))
+`, "\n"), ""), call(t, url, "pool", "ls"))
 	require.JSONEq(t, `{
 		"namespace": "berth",
 		"pools": [
@@ -98,8 +98,8 @@ proxies    4           2      1        1         1         0
 func TestPoolLsOfNothing(t *testing.T) {
 	t.Parallel()
 	url := server(t).URL()
-	require.Equal(t, outcome{0, "There is no pool in namespace shop.\n", ""}, call(t, url, "pool", "ls", "--namespace", "shop"))
-	require.Equal(t, outcome{0, "{\n  \"namespace\": \"berth\",\n  \"pools\": []\n}\n", ""}, call(t, url, "pool", "ls", "--json"))
+	require.Equal(t, outcome(0, "There is no pool in namespace shop.\n", ""), call(t, url, "pool", "ls", "--namespace", "shop"))
+	require.Equal(t, outcome(0, "{\n  \"namespace\": \"berth\",\n  \"pools\": []\n}\n", ""), call(t, url, "pool", "ls", "--json"))
 }
 
 func TestPoolShow(t *testing.T) {
@@ -208,10 +208,10 @@ func TestAHoldOfAPoolCanBeReleasedByItsClaim(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 64, call(t, s.URL(), "pool", "release", "proxies", held.ID()).code, "without --force")
 	got := call(t, s.URL(), "pool", "release", "proxies", held.ID(), "--force")
-	require.Equal(t, outcome{0, "proxies: claim " + held.ID() + " released\n", ""}, got)
+	require.Equal(t, outcome(0, "proxies: claim "+held.ID()+" released\n", ""), got)
 	ends(t, held)
 	got = call(t, s.URL(), "pool", "release", "proxies", held.ID(), "--force")
-	require.Equal(t, outcome{1, "", "berth: no claim \"" + held.ID() + "\" of pool \"proxies\" in namespace \"berth\", or no longer\n"}, got)
+	require.Equal(t, outcome(1, "", "berth: no claim \""+held.ID()+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), got)
 }
 
 func TestARestIsSaidAndShown(t *testing.T) {
@@ -232,7 +232,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 		{[]string{"--quoted", `"c\x1b[2J\xff"`, "--for", "1m", "--reason", "x"}, "proxies: \"c\\x1b[2J\\xff\" rests for 1m00s\n"},
 	} {
 		got := call(t, s.URL(), append([]string{"pool", "rest", "proxies"}, step.args...)...)
-		require.Equal(t, outcome{0, step.says, ""}, got)
+		require.Equal(t, outcome(0, step.says, ""), got)
 	}
 	require.NoError(t, held.Release(context.Background()))
 	info, err := pool.ops.Resource(context.Background(), "proxies", "a")
@@ -241,7 +241,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 	require.Equal(t, "answers 429", info.Reason)
 
 	got := call(t, s.URL(), "pool", "rest", "proxies", "d", "--for", "1s", "--reason", "x")
-	require.Equal(t, outcome{1, "", "berth: resource d is not in pool \"proxies\" in namespace \"berth\"\n"}, got)
+	require.Equal(t, outcome(1, "", "berth: resource d is not in pool \"proxies\" in namespace \"berth\"\n"), got)
 	var document restDocument
 	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").out), &document))
 	require.Nil(t, document.ForMs)
@@ -251,7 +251,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 func TestAWholePoolIsInspected(t *testing.T) {
 	t.Parallel()
 	url := poolScenery(t)
-	require.Equal(t, outcome{0, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0, 0 bindings\nThe pool is whole.\n", ""},
+	require.Equal(t, outcome(0, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0, 0 bindings\nThe pool is whole.\n", ""),
 		call(t, url, "pool", "inspect", "proxies"))
 	require.JSONEq(t, `{
 		"namespace": "berth", "name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, "holders": 1, "waiting": 0,
@@ -300,8 +300,8 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	got = call(t, s.URL(), "pool", "show", "proxies")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
-	require.Equal(t, outcome{0, "proxies: 1 removed\n", ""}, call(t, s.URL(), "pool", "remove", "proxies", "a"))
-	require.Equal(t, outcome{0, "proxies: 1 added, 0 kept\n", ""}, call(t, s.URL(), "pool", "add", "proxies", "b"))
+	require.Equal(t, outcome(0, "proxies: 1 removed\n", ""), call(t, s.URL(), "pool", "remove", "proxies", "a"))
+	require.Equal(t, outcome(0, "proxies: 1 added, 0 kept\n", ""), call(t, s.URL(), "pool", "add", "proxies", "b"))
 	got = call(t, s.URL(), "pool", "inspect", "proxies")
 	require.Zero(t, got.code, got.out+got.err)
 }
@@ -330,7 +330,7 @@ func TestCompletionKnowsTheBindingsOfThePool(t *testing.T) {
 	s := server(t)
 	require.Zero(t, call(t, s.URL(), "pool", "add", "proxies", "a", "b", "c").code)
 	for _, binding := range []string{"customer 7", "customer-8", "other", "two\nlines"} {
-		require.Equal(t, outcome{}, spawn(t, s.URL(), "run", "--pool", "proxies", "--bind", binding, "--", "true"))
+		require.Equal(t, result{}, spawn(t, s.URL(), "run", "--pool", "proxies", "--bind", binding, "--", "true"))
 	}
 	require.Equal(t, "customer 7\ncustomer-8\nother\n:4\n", call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "").out)
 	require.Equal(t, "customer-8\n:4\n", call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "customer-").out)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func (a *app) poolCheck(ctx context.Context, name string, c checking) error {
 		}
 	}
 	if err == nil && report.Unhealthy > 0 {
-		err = &exitError{exitFailed, fmt.Errorf("of pool %q in namespace %q %s", name, a.namespace, unhealthy(report.Unhealthy))}
+		err = exitWith(exitFailed, fmt.Errorf("of pool %q in namespace %q %s", name, a.namespace, unhealthy(report.Unhealthy)))
 	}
 	return err
 }
@@ -137,7 +138,7 @@ func unhealthy(n int) string {
 	if n == 1 {
 		return "1 resource has failed"
 	}
-	return itoa(n) + " resources have failed"
+	return strconv.Itoa(n) + " resources have failed"
 }
 
 // unread is how long the stderr of a command that has ended is read on: something that it has

@@ -20,7 +20,7 @@ import (
 )
 
 // checked runs pool check as a process of its own: it sees to signals.
-func checked(t *testing.T, url string, args ...string) outcome {
+func checked(t *testing.T, url string, args ...string) result {
 	t.Helper()
 	return spawn(t, url, append([]string{"pool", "check", "proxies"}, args...)...)
 }
@@ -50,7 +50,7 @@ func TestAPoolIsCheckedByACommand(t *testing.T) {
 	require.Equal(t, allocator.Resting, info.State)
 	require.Equal(t, "exit status 3: answers\t429", info.Reason)
 	require.Greater(t, info.Left, 23*time.Hour)
-	require.Equal(t, outcome{0, "proxies: 2 checked, 2 healthy, 0 failed, 4 skipped\n", ""}, checked(t, s.URL(), "--exec", "true"))
+	require.Equal(t, outcome(0, "proxies: 2 checked, 2 healthy, 0 failed, 4 skipped\n", ""), checked(t, s.URL(), "--exec", "true"))
 }
 
 func TestACheckInJSON(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -24,7 +22,7 @@ func (o *runOptions) allocations(_ context.Context, conn *connection, label stri
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := allocator.New(conn.redis, allocator.Config{Namespace: conn.namespace, CallTimeout: callTime}) // it only reads: nothing to close
+	viewers, err := allocator.New(conn.redis, allocator.Config{Namespace: conn.namespace, CallTimeout: times.call}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -54,34 +52,6 @@ func (o *runOptions) allocations(_ context.Context, conn *connection, label stri
 		},
 		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return viewer.Holders(ctx, o.pool) },
 	}, nil
-}
-
-// mostBindings bounds how many bindings a completion offers.
-const mostBindings = 100
-
-// boundIn lists the bindings of the pool that a flag names.
-func (a *app) boundIn(pool *string) func(ctx context.Context, prefix string) ([]string, error) {
-	return func(ctx context.Context, prefix string) (names []string, err error) {
-		if *pool == "" {
-			return nil, nil
-		}
-		err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-			for binding, err := range pools.Operator().Bindings(ctx, *pool) {
-				if err != nil {
-					return err
-				}
-				if strings.HasPrefix(binding.Name, prefix) && strings.IndexFunc(binding.Name, unreadable) < 0 {
-					names = append(names, binding.Name)
-				}
-				if len(names) == mostBindings {
-					break
-				}
-			}
-			return nil
-		})
-		slices.Sort(names)
-		return names, err
-	}
 }
 
 // openPool returns the pool of the flags.

@@ -173,7 +173,7 @@ func (a *app) fill(ctx context.Context, name, verb string, total int, send func(
 			p.begin()
 			change, err = send(ctx, pool, p.told)
 			if errors.Is(err, berth.ErrSuperseded) {
-				return &exitError{exitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.namespace)}
+				return exitWith(exitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.namespace))
 			}
 			return err
 		})
@@ -240,6 +240,6 @@ func (p *progress) early(err error, change allocator.Change) error {
 	if !p.begun || errors.Is(err, berth.ErrInvalidConfig) {
 		return err
 	}
-	return &exitError{codeOf(err), fmt.Errorf("%w; %d of %d were sent before: %d added, %d kept, %d removed; the same command again does the rest",
-		err, p.done, p.total, change.Added, change.Kept, change.Removed)}
+	return exitWith(codeOf(err), fmt.Errorf("%w; %d of %d were sent before: %d added, %d kept, %d removed; the same command again does the rest",
+		err, p.done, p.total, change.Added, change.Kept, change.Removed))
 }

@@ -52,7 +52,7 @@ func TestAPoolIsFilledAndEmptied(t *testing.T) {
 		{"", []string{"replace", "proxies", "--file", "-", "--allow-empty", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"proxies\",\n  \"added\": 0,\n  \"kept\": 0,\n  \"removed\": 1\n}\n", []string{}},
 	} {
 		got := fed(t, s.URL(), step.stdin, append([]string{"pool"}, step.args...)...)
-		require.Equal(t, outcome{0, step.says, ""}, got)
+		require.Equal(t, outcome(0, step.says, ""), got)
 		require.Equal(t, step.has, inPool(t, pool))
 	}
 }
@@ -198,7 +198,7 @@ func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
 		require.NoError(t, err)
 		return info.MaxSharers
 	}
-	add := func(args ...string) outcome {
+	add := func(args ...string) result {
 		return fed(t, s.URL(), "", append([]string{"pool", "add", "keys"}, args...)...)
 	}
 	require.Zero(t, add("a", "--max-sharers", "3").code)

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -87,7 +87,7 @@ func (a *app) printPools(all []allocator.Stats, most int) error {
 	rows := make([][]string, 0, len(all))
 	for _, s := range all {
 		rows = append(rows, []string{
-			plain(s.Name), itoa(s.Resources), itoa(s.Free), itoa(s.Leased), itoa(s.Resting), itoa(s.Holders), itoa(s.Waiting),
+			plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
 	return limited(a.out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows, most)
@@ -217,14 +217,6 @@ func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
 	}
 	document.Base64 = base64Of(info.Resource)
 	return document
-}
-
-// base64Of is a text that is not UTF-8, for JSON; nil for others.
-func base64Of(text string) []byte {
-	if utf8.ValidString(text) {
-		return nil
-	}
-	return []byte(text)
 }
 
 func (a *app) printChange(name, verb string, sent int, change allocator.Change) error {

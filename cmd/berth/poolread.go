@@ -7,15 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
 )
-
-// maxKey is how long the key of a resource may be, in bytes.
-const maxKey = 1024
 
 // keysHelp says how any bytes come in and out.
 const keysHelp = `The key of a resource is any bytes, 1 to 1024. One that is not printable is shown
@@ -45,11 +41,6 @@ func (in *input) bind(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("file") // the flag exists
 }
 
-// quotedFlag adds --quoted to a command that takes keys.
-func quotedFlag(cmd *cobra.Command, quoted *bool) {
-	cmd.Flags().BoolVar(quoted, "quoted", false, `read keys in double quotes with their escapes, such as "a\x00b"`)
-}
-
 // keys returns the keys that a command was given, all of them checked.
 func (in *input) keys(cmd *cobra.Command, args []string) ([]string, error) {
 	file := cmd.Flags().Changed("file")
@@ -71,7 +62,7 @@ func (in *input) keys(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	f, err := os.Open(in.file)
 	if err != nil {
-		return nil, &exitError{exitNoInput, err}
+		return nil, exitWith(exitNoInput, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	return in.read(f, in.file)
@@ -119,7 +110,7 @@ func (in *input) read(from io.Reader, name string) ([]string, error) {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, usage("%s, %s %d: it is longer than a key may be, %d bytes", name, what, number+1, maxKey)
 	case err != nil:
-		return nil, &exitError{exitNoInput, fmt.Errorf("%s: %w", name, err)}
+		return nil, exitWith(exitNoInput, fmt.Errorf("%s: %w", name, err))
 	}
 	return keys, nil
 }
@@ -133,32 +124,4 @@ func nulls(data []byte, end bool) (advance int, token []byte, err error) {
 		return len(data), data, nil
 	}
 	return 0, nil, nil
-}
-
-// keyOf is the key that a text stands for.
-func keyOf(text string, quoted bool) (string, error) {
-	if quoted && text != "" && text[0] == '"' {
-		key, err := strconv.Unquote(text)
-		if err != nil {
-			return "", fmt.Errorf("%q is not in double quotes with escapes as in Go", text)
-		}
-		text = key
-	}
-	switch {
-	case text == "":
-		return "", errors.New("a key is empty")
-	case len(text) > maxKey:
-		return "", fmt.Errorf("a key has %d bytes, at most %d are allowed", len(text), maxKey)
-	}
-	return text, nil
-}
-
-// key is how the key of a resource is printed: so that the terminal is not harmed,
-// and that --quoted reads the same key.
-func key(text string) string {
-	edged := text != "" && (text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ')
-	if edged || text == "-" { // "-" stands for nothing
-		return quoted(text)
-	}
-	return plain(text)
 }

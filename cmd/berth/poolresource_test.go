@@ -30,7 +30,7 @@ func TestOneResourceIsShown(t *testing.T) {
 	require.NoError(t, pool.Bind(ctx, "a", "shared", &allocator.BindOptions{BindFor: berth.Forever}))
 	require.NoError(t, pool.Bind(ctx, "other", "free", nil))
 
-	show := func(args ...string) outcome {
+	show := func(args ...string) result {
 		t.Helper()
 		return call(t, s.URL(), append([]string{"pool", "show", "proxies"}, args...)...)
 	}
@@ -39,7 +39,7 @@ func TestOneResourceIsShown(t *testing.T) {
 	require.Regexp(t, `^proxies: shared is leased, [\d.]+s left, 1 of 2 sharers, stays for (10h00m|9h59m)\n`+
 		`will rest when it comes back: later\n\nHeld by\nFENCE .*\n\d+ .* ann .*`+held.ID()+`\n\nBINDING +RESOURCE +LEFT\na +shared +forever\nb +shared +(1h00m|59m\d\ds)\n$`, got.out)
 	require.Regexp(t, `^proxies: "c\\x1b\[2J\\xff" is resting, (1h00m|59m\d\ds) left\nrests: "answers\\t429"\n$`, show("--quoted", quoted(wild)).out)
-	require.Equal(t, outcome{1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"}, show("gone"))
+	require.Equal(t, outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), show("gone"))
 
 	require.NoError(t, pool.Unbind(ctx, "other"))
 	got = show("shared", "--json")
@@ -60,25 +60,25 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	pool := filled(t, s, "proxies", "a", wild)
-	binding := func(args ...string) outcome {
+	binding := func(args ...string) result {
 		t.Helper()
 		return call(t, s.URL(), append([]string{"pool", "binding"}, args...)...)
 	}
-	require.Equal(t, outcome{0, "Nothing is bound in pool proxies in namespace berth.\n", ""}, binding("ls", "proxies"))
+	require.Equal(t, outcome(0, "Nothing is bound in pool proxies in namespace berth.\n", ""), binding("ls", "proxies"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "bindings": []}`, binding("ls", "proxies", "--json").out)
-	require.Equal(t, outcome{0, "proxies: customer is bound to a, 36h00m left\n", ""}, binding("set", "proxies", "customer", "a", "--for", "1d12h"))
-	require.Equal(t, outcome{0, "proxies: b is bound to a, 1h00m left\n", ""}, binding("set", "proxies", "b", "a"))
+	require.Equal(t, outcome(0, "proxies: customer is bound to a, 36h00m left\n", ""), binding("set", "proxies", "customer", "a", "--for", "1d12h"))
+	require.Equal(t, outcome(0, "proxies: b is bound to a, 1h00m left\n", ""), binding("set", "proxies", "b", "a"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "leftMs": null}`,
 		binding("set", "proxies", quoted(wild), quoted(wild), "--quoted", "--for", "forever", "--json").out)
 	bound, err := pool.Binding(context.Background(), wild)
 	require.NoError(t, err)
 	require.Equal(t, allocator.Binding{Name: wild, Resource: wild, Left: berth.Forever}, bound)
-	require.Equal(t, outcome{1, "", "berth: resource x is not in pool \"proxies\" in namespace \"berth\"\n"}, binding("set", "proxies", "b", "x"))
+	require.Equal(t, outcome(1, "", "berth: resource x is not in pool \"proxies\" in namespace \"berth\"\n"), binding("set", "proxies", "b", "x"))
 
 	require.Regexp(t, `^BINDING +RESOURCE +LEFT\nb +a +(1h00m|59m\d\ds)\n"c\\x1b\[2J\\xff" +"c\\x1b\[2J\\xff" +forever\n\.\.\. and 1 more\n$`, binding("ls", "proxies", "--limit", "2").out)
 
-	require.Equal(t, outcome{0, "proxies: b is bound to a no more\n", ""}, binding("rm", "proxies", "b"))
-	require.Equal(t, outcome{0, "proxies: b was not bound\n", ""}, binding("rm", "proxies", "b"))
+	require.Equal(t, outcome(0, "proxies: b is bound to a no more\n", ""), binding("rm", "proxies", "b"))
+	require.Equal(t, outcome(0, "proxies: b was not bound\n", ""), binding("rm", "proxies", "b"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "b", "resource": "", "leftMs": 0, "removed": false}`, binding("rm", "proxies", "b", "--json").out)
 	var document bindingsDocument
 	require.NoError(t, json.Unmarshal([]byte(binding("ls", "proxies", "--json").out), &document))

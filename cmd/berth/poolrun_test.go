@@ -43,7 +43,7 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	filled(t, s, "gpu", "a b\xff")
-	require.Equal(t, outcome{0, "a b\xff", ""}, spawn(t, s.URL(), says()...))
+	require.Equal(t, outcome(0, "a b\xff", ""), spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
 	pool := poolOf(t, s, "gpu", allocator.Config{})
 	info, err := pool.ops.Resource(context.Background(), pool.Name(), "a b\xff")
@@ -54,7 +54,7 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
 	require.Equal(t, 10*time.Second, holder.Lease)
 	require.True(t, strings.HasSuffix(holder.Label, "/berth.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
-	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"},
+	require.Equal(t, outcome(75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"),
 		spawn(t, s.URL(), says()...), "it is the only one")
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
@@ -67,7 +67,7 @@ func TestASemaphoreHasNoResource(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	got := spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
-	require.Equal(t, outcome{0, "none", ""}, got)
+	require.Equal(t, outcome(0, "none", ""), got)
 }
 
 func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.err)
 	require.Contains(t, got.err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
 	got = spawn(t, s.URL(), says()...)
-	require.Equal(t, outcome{75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"}, got)
+	require.Equal(t, outcome(75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"), got)
 }
 
 // TestABindingGetsTheSameResourceAgain compares with a run without one, which gets
@@ -128,7 +128,7 @@ func TestABindingGetsTheSameResourceAgain(t *testing.T) {
 		{nil, "b"},
 		{[]string{"--bind", "anna"}, "a"},
 	} {
-		require.Equal(t, outcome{0, step.gets, ""}, spawn(t, s.URL(), says(step.flags...)...))
+		require.Equal(t, outcome(0, step.gets, ""), spawn(t, s.URL(), says(step.flags...)...))
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAResourceRestsAfterTheCommand(t *testing.T) {
 	require.Equal(t, "a", spawn(t, s.URL(), says("--cooldown", "1h")...).out)
 	self := program(t, s.URL()).Path
 	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
-	require.Equal(t, outcome{0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""}, got)
+	require.Equal(t, outcome(0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""), got)
 	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
 		info, err := pool.ops.Resource(context.Background(), pool.Name(), resource)
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
 	s := server(t)
 	pool := filled(t, s, "gpu", "a\x00b")
 	got := spawn(t, s.URL(), says()...)
-	require.Equal(t, outcome{126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"}, got)
+	require.Equal(t, outcome(126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"), got)
 	require.Empty(t, holdsOf(t, pool), "it was given back")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -16,6 +17,14 @@ import (
 
 // closing bounds how long a command cleans up behind itself.
 const closing = 5 * time.Second
+
+// times bound what a command waits for. Tests, which no pause of a busy machine is to
+// fail, set longer ones.
+var times = struct {
+	call     time.Duration // how long a call is repeated, 0 for the default of the library
+	complete time.Duration // after how long a completion gives up: whoever pressed a key waits for it
+	look     time.Duration // how long a claim that got nothing looks who is in its way
+}{complete: time.Second, look: 2 * time.Second}
 
 // connection is a server, and what a command has on it.
 type connection struct {
@@ -59,12 +68,9 @@ func (a *app) connectWithin(ctx context.Context, wait time.Duration) (*connectio
 	return a.connect(ctx)
 }
 
-// callTime is how long a call is repeated, 0 for the default of the library. Tests take longer.
-var callTime time.Duration
-
 // sems returns the semaphores of the namespace. They end with the connection.
 func (c *connection) sems(cfg semaphore.Config) (*semaphore.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.namespace, callTime
+	cfg.Namespace, cfg.CallTimeout = c.namespace, times.call
 	sems, err := semaphore.New(c.redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, sems)
@@ -74,7 +80,7 @@ func (c *connection) sems(cfg semaphore.Config) (*semaphore.Client, error) {
 
 // locks returns the locks of the namespace. They end with the connection.
 func (c *connection) locks(cfg qlock.Config) (*qlock.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.namespace, callTime
+	cfg.Namespace, cfg.CallTimeout = c.namespace, times.call
 	locks, err := qlock.New(c.redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, locks)
@@ -183,4 +189,39 @@ func dial(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, err
 		}()
 		return nil, context.Cause(ctx)
 	}
+}
+
+// pools returns the pools of the namespace. They end with the connection.
+func (c *connection) pools(cfg allocator.Config) (*allocator.Client, error) {
+	cfg.Namespace, cfg.CallTimeout = c.namespace, times.call
+	pools, err := allocator.New(c.redis, cfg)
+	if err == nil {
+		c.clients = append(c.clients, pools)
+	}
+	return pools, err
+}
+
+// withPools connects, and calls f with a client for pools.
+func (a *app) withPools(ctx context.Context, f func(context.Context, *allocator.Client) error) error {
+	return a.withServer(ctx, func(ctx context.Context, c *connection) error {
+		pools, err := c.pools(allocator.Config{})
+		if err != nil {
+			return err
+		}
+		return f(ctx, pools)
+	})
+}
+
+// withPool connects, and calls f with one pool. The values are the keys.
+func (a *app) withPool(ctx context.Context, name string, f func(context.Context, *allocator.Pool[string]) error) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
+		if err != nil {
+			return err
+		}
+		return f(ctx, pool)
+	})
 }

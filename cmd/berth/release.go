@@ -28,51 +28,13 @@ Exit code 1: nothing of what was named is held or waits, or its time was over.`
 // releasing is a command that ends the claims of others.
 type releasing struct {
 	kind
-	one    bool // a name has one holder, and alone means that one's holds
+	one       bool // a name has one holder, and alone means that one's holds
+	resources bool // a name has resources
+
 	forced bool
 	all    bool
 	target berth.Target
 	of     *resourceArgument // nil where there are no resources
-}
-
-func (a *app) semReleaseCommand() *cobra.Command {
-	return a.releaseCommand(&releasing{kind: a.semKind()}, &cobra.Command{
-		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
-		Short:   "End somebody's permits, or take somebody's claim out of the line",
-		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(releaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),
-		Example: "  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force",
-	})
-}
-
-func (a *app) lockReleaseCommand() *cobra.Command {
-	return a.releaseCommand(&releasing{kind: a.lockKind(), one: true}, &cobra.Command{
-		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
-		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
-		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +
-			fmt.Sprintf(releaseHelp, "lock", "NAME alone ends all entries of its owner."),
-		Example: "  berth lock release --owner 'order 66' --force",
-	})
-}
-
-func (a *app) poolReleaseCommand() *cobra.Command {
-	r := &releasing{kind: a.poolKind(), of: &resourceArgument{}}
-	cmd := a.releaseCommand(r, &cobra.Command{
-		Use:   "release {NAME {CLAIM | RESOURCE} | [NAME] {--owner OWNER | --node NODE | --all}} --force",
-		Short: "End somebody's holds of resources, or take somebody's claim out of the line",
-		Long: `End holds of resources, or waits, whoever has them. With RESOURCE the holds of that
-resource end. What has the form of a claim is taken for one; a resource of that form is
-named by --resource. A resource rests after it where it has to.
-` + fmt.Sprintf(releaseHelp, "pool", "NAME alone is refused: a CLAIM may be missing."),
-		Example: "  berth pool release proxies 10.0.0.1:3128 --force",
-	})
-	r.of.bind(cmd)
-	cmd.ValidArgsFunction = completing(r.names, func(ctx context.Context, name string) ([]string, error) {
-		claims, failed := r.claims(ctx, name)
-		keys, err := a.resourcesOf(ctx, name)
-		return append(claims, keys...), cmp.Or(failed, err)
-	})
-	_ = cmd.RegisterFlagCompletionFunc("resource", completingNext(a.resourcesOf)) // the flag exists
-	return cmd
 }
 
 // releaseCommand completes a command that ends the claims of others.
@@ -90,6 +52,17 @@ func (a *app) releaseCommand(r *releasing, cmd *cobra.Command) *cobra.Command {
 	flags.StringVar(&r.target.Owner, "owner", "", "end what `OWNER` holds and has waiting; of a claim without an owner its id")
 	flags.StringVar(&r.target.Node, "node", "", "end what the node with this `ID` holds and has waiting")
 	flags.BoolVar(&r.all, "all", false, "end all that is held of NAME or, without NAME, in the namespace")
+	if !r.resources {
+		return cmd
+	}
+	r.of = &resourceArgument{}
+	r.of.bind(cmd)
+	cmd.ValidArgsFunction = completing(r.names, func(ctx context.Context, name string) ([]string, error) {
+		claims, failed := r.claims(ctx, name)
+		keys, err := a.resourcesOf(ctx, name)
+		return append(claims, keys...), cmp.Or(failed, err)
+	})
+	_ = cmd.RegisterFlagCompletionFunc("resource", completingNext(a.resourcesOf)) // the flag exists
 	return cmd
 }
 
@@ -169,7 +142,7 @@ func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
 	switch {
 	case ended == 0 && errors.Is(err, berth.ErrNotHeld), // also where its time was over
 		ended == 0 && err == nil && !r.target.All:
-		return &exitError{exitFailed, errors.New(a.nothingOf(r))}
+		return exitWith(exitFailed, errors.New(a.nothingOf(r)))
 	case err == nil || ended > 0:
 		if err := a.printReleased(r, ended); err != nil {
 			return err

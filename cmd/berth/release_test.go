@@ -53,7 +53,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 		require.NoError(t, err)
 		permits = append(permits, permit)
 	}
-	require.Equal(t, outcome{0, "gpu: 2 claims released\n", ""}, call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
+	require.Equal(t, outcome(0, "gpu: 2 claims released\n", ""), call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 	for _, permit := range permits {
 		ends(t, permit)
 	}
@@ -61,7 +61,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, call(t, s.URL(), "lock", "release", "gpu", "--all", "--force", "--json").out)
 	ends(t, lock)
-	require.Equal(t, outcome{1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"}, call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
+	require.Equal(t, outcome(1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"), call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 }
 
 func TestReleaseOfAClaimEndsAWait(t *testing.T) {
@@ -76,14 +76,14 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 		waited <- err
 	}()
 	id := waitingFor(t, locks.Operator(), "gpu")
-	require.Equal(t, outcome{0, "gpu: claim " + id + " released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
+	require.Equal(t, outcome(0, "gpu: claim "+id+" released\n", ""), call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
 	var refused *berth.AcquireError
 	require.ErrorAs(t, <-waited, &refused)
 	require.Equal(t, berth.ReasonGone, refused.Reason)
 	require.NoError(t, held.Err())
-	require.Equal(t, outcome{1, "", "berth: no claim \"" + id + "\" of lock \"gpu\" in namespace \"berth\", or no longer\n"},
+	require.Equal(t, outcome(1, "", "berth: no claim \""+id+"\" of lock \"gpu\" in namespace \"berth\", or no longer\n"),
 		call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
-	require.Equal(t, outcome{0, "gpu: claim " + held.ID() + " released\n", ""}, call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
+	require.Equal(t, outcome(0, "gpu: claim "+held.ID()+" released\n", ""), call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
 }
 
 // ownersScenery has two owners, of which each holds something of two names of a kind.
@@ -121,7 +121,7 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := server(t)
-			release := func(args ...string) outcome {
+			release := func(args ...string) result {
 				t.Helper()
 				return call(t, s.URL(), append([]string{kind, "release", "--force"}, args...)...)
 			}
@@ -130,18 +130,18 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 			if kind == "lock" {
 				one = "ann-one"
 			}
-			require.Equal(t, outcome{0, one + ": 1 claim released\n", ""}, release(one, "--owner", "ann"))
+			require.Equal(t, outcome(0, one+": 1 claim released\n", ""), release(one, "--owner", "ann"))
 			ends(t, holds["ann"][0])
 			require.NoError(t, holds["ann"][1].Err())
-			require.Equal(t, outcome{1, "", `berth: owner "ann" neither holds ` + nouns + ` "` + one + `" in namespace "berth" nor waits for it` + "\n"}, release(one, "--owner", "ann"))
-			require.Equal(t, outcome{0, "namespace berth: 1 claim released\n", ""}, release("--owner", "ann"))
+			require.Equal(t, outcome(1, "", `berth: owner "ann" neither holds `+nouns+` "`+one+`" in namespace "berth" nor waits for it`+"\n"), release(one, "--owner", "ann"))
+			require.Equal(t, outcome(0, "namespace berth: 1 claim released\n", ""), release("--owner", "ann"))
 			ends(t, holds["ann"][1])
-			require.Equal(t, outcome{1, "", `berth: owner "ann" neither holds a ` + nouns + ` in namespace "berth" nor waits for one` + "\n"}, release("--owner", "ann"))
+			require.Equal(t, outcome(1, "", `berth: owner "ann" neither holds a `+nouns+` in namespace "berth" nor waits for one`+"\n"), release("--owner", "ann"))
 			require.NoError(t, holds["bob"][0].Err())
 
 			require.JSONEq(t, `{"namespace": "berth", "released": 2}`, release("--all", "--json").out)
 			ends(t, holds["bob"][0])
-			require.Equal(t, outcome{0, "namespace berth: 0 claims released\n", ""}, release("--all"))
+			require.Equal(t, outcome(0, "namespace berth: 0 claims released\n", ""), release("--all"))
 
 			node, holds := ownersScenery(t, s, kind)
 			if node == "" {
@@ -175,22 +175,22 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 		require.NoError(t, err)
 		holds[held.Resource()] = append(holds[held.Resource()], held)
 	}
-	release := func(args ...string) outcome {
+	release := func(args ...string) result {
 		t.Helper()
 		return call(t, s.URL(), append([]string{"pool", "release", "proxies", "--force"}, args...)...)
 	}
-	require.Equal(t, outcome{0, "proxies: 2 claims on a released\n", ""}, release("a"))
+	require.Equal(t, outcome(0, "proxies: 2 claims on a released\n", ""), release("a"))
 	ends(t, holds["a"][0])
 	ends(t, holds["a"][1])
 	require.NoError(t, holds["b"][0].Err())
-	require.Equal(t, outcome{1, "", "berth: nobody holds resource a of pool \"proxies\" in namespace \"berth\"\n"}, release("a"))
-	require.Equal(t, outcome{1, "", "berth: resource c is not in pool \"proxies\" in namespace \"berth\"\n"}, release("c"))
-	require.Equal(t, outcome{1, "", "berth: no claim \"" + like + "\" of pool \"proxies\" in namespace \"berth\", or no longer\n"}, release(like))
+	require.Equal(t, outcome(1, "", "berth: nobody holds resource a of pool \"proxies\" in namespace \"berth\"\n"), release("a"))
+	require.Equal(t, outcome(1, "", "berth: resource c is not in pool \"proxies\" in namespace \"berth\"\n"), release("c"))
+	require.Equal(t, outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").out)
 	ends(t, holds[like][0])
-	require.Equal(t, outcome{0, "proxies: 1 claim on " + quoted(wild) + " released\n", ""}, release("--quoted", quoted(wild)))
+	require.Equal(t, outcome(0, "proxies: 1 claim on "+quoted(wild)+" released\n", ""), release("--quoted", quoted(wild)))
 	ends(t, holds[wild][0])
-	require.Equal(t, outcome{0, "proxies: 1 claim released\n", ""}, release("--all"), "the whole pool")
+	require.Equal(t, outcome(0, "proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
 	ends(t, holds["b"][0])
 }
 
@@ -240,10 +240,10 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 		stats, err := pool.ops.Stats(ctx, "proxies")
 		return err == nil && stats.Expired == 2
 	}, patience, time.Millisecond)
-	require.Equal(t, outcome{0, "0 dropped\n", ""}, call(t, s.URL(), "pool", "sweep", "accounts"))
+	require.Equal(t, outcome(0, "0 dropped\n", ""), call(t, s.URL(), "pool", "sweep", "accounts"))
 	require.JSONEq(t, `{"namespace": "berth", "names": ["proxies"], "dropped": 2}`, call(t, s.URL(), "pool", "sweep", "proxies", "--json").out)
 	for _, kind := range []string{"sem", "lock", "pool"} {
-		require.Equal(t, outcome{0, "0 dropped\n", ""}, call(t, s.URL(), kind, "sweep"))
+		require.Equal(t, outcome(0, "0 dropped\n", ""), call(t, s.URL(), kind, "sweep"))
 		require.JSONEq(t, `{"namespace": "berth", "names": [], "dropped": 0}`, call(t, s.URL(), kind, "sweep", "--json").out)
 	}
 	require.Equal(t, exitUnavailable, call(t, nobody, "sem", "sweep").code)

@@ -28,10 +28,11 @@ type app struct {
 	began     bool   // a command has begun: what is wrong now is no usage
 }
 
-// execute runs the program and returns its exit code.
-func execute(args []string, in io.Reader, out, errs io.Writer) int {
+// execute runs the program with these commands, and returns its exit code.
+func execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *app) []*cobra.Command) int {
 	a := &app{out: &output{Writer: out}, err: errs}
 	root := a.root()
+	root.AddCommand(commands(a)...)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(a.out)
@@ -134,9 +135,7 @@ func (a *app) root() *cobra.Command {
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
 	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, pool, swarm, check and version)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
-	root.AddCommand(
-		a.runCommand(), a.semCommand(), a.lockCommand(), a.poolCommand(), a.swarmCommand(),
-		a.checkCommand(), a.demoCommand(), a.versionCommand(), a.demoWorkerCommand())
+	root.AddCommand(a.checkCommand(), a.versionCommand())
 	return root
 }
 

@@ -136,13 +136,13 @@ func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
 // requireFree requires that the permit of gpu was given back.
 func requireFree(t *testing.T, url string) {
 	t.Helper()
-	require.Equal(t, outcome{0, "gpu: capacity 1, held 0, free 1, waiting 0\n", ""}, call(t, url, "sem", "show", "gpu"))
+	require.Equal(t, outcome(0, "gpu: capacity 1, held 0, free 1, waiting 0\n", ""), call(t, url, "sem", "show", "gpu"))
 }
 
 // requireUnlocked requires that the lock gpu was given back.
 func requireUnlocked(t *testing.T, url string) {
 	t.Helper()
-	require.Equal(t, outcome{0, "No lock is held in namespace berth.\n", ""}, call(t, url, "lock", "ls"))
+	require.Equal(t, outcome(0, "No lock is held in namespace berth.\n", ""), call(t, url, "lock", "ls"))
 }
 
 func TestSignalsArePassedOnOnce(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -112,22 +111,6 @@ Exit code 1: the semaphore is not known, and --create is not given.`,
 	return cmd
 }
 
-func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
-
-// semNames returns the names of the semaphores in use that begin with a prefix.
-func (a *app) semNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-		all, err := collect(sems.Operator().All(ctx))
-		for _, stats := range all {
-			if strings.HasPrefix(stats.Name, prefix) {
-				names = append(names, stats.Name)
-			}
-		}
-		return err
-	})
-	return names, err
-}
-
 func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string, most int) error {
 	ops := sems.Operator()
 	stats, err := ops.Stats(ctx, name)
@@ -135,8 +118,8 @@ func (a *app) semShow(ctx context.Context, sems *semaphore.Client, name string, 
 		return err
 	}
 	if stats.Capacity == 0 {
-		return &exitError{exitFailed, fmt.Errorf(
-			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.namespace)}
+		return exitWith(exitFailed, fmt.Errorf(
+			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.namespace))
 	}
 	holders, failed := collect(ops.Holders(ctx, name))
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
@@ -161,12 +144,27 @@ func (a *app) semResize(ctx context.Context, name string, capacity int, opts sem
 	return a.withSems(ctx, cfg, func(ctx context.Context, sems *semaphore.Client) error {
 		err := sems.Operator().Resize(ctx, name, capacity, &opts)
 		if errors.Is(err, berth.ErrAbsent) {
-			return &exitError{exitFailed, fmt.Errorf(
-				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.namespace)}
+			return exitWith(exitFailed, fmt.Errorf(
+				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.namespace))
 		}
 		if err != nil {
 			return inFlags(err, "capacity", "CAPACITY")
 		}
 		return a.printResized(name, before, capacity, opts.Keep)
+	})
+}
+
+func (a *app) semKind() kind {
+	return kind{noun: "semaphore", names: a.semNames, with: func(ctx context.Context, f func(context.Context, operator) error) error {
+		return a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error { return f(ctx, sems.Operator()) })
+	}}
+}
+
+func (a *app) semReleaseCommand() *cobra.Command {
+	return a.releaseCommand(&releasing{kind: a.semKind()}, &cobra.Command{
+		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
+		Short:   "End somebody's permits, or take somebody's claim out of the line",
+		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(releaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),
+		Example: "  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force",
 	})
 }

@@ -67,12 +67,12 @@ func TestSemLs(t *testing.T) {
 	t.Parallel()
 	url := scenery(t)
 	got := call(t, url, "sem", "ls")
-	require.Equal(t, outcome{0, strings.TrimLeft(`
+	require.Equal(t, outcome(0, strings.TrimLeft(`
 NAME     CAPACITY   HELD   FREE   HOLDERS   WAITING
 disk     1          1      0      1         0
 disk 2   1          1      0      1         0
 gpu      4          3      1      1         2
-`, "\n"), ""}, got)
+`, "\n"), ""), got)
 
 	require.JSONEq(t, `{
 		"namespace": "berth",
@@ -87,8 +87,8 @@ gpu      4          3      1      1         2
 func TestSemLsOfNothing(t *testing.T) {
 	t.Parallel()
 	url := server(t).URL()
-	require.Equal(t, outcome{0, "No semaphore is in use in namespace shop.\n", ""}, call(t, url, "sem", "ls", "--namespace", "shop"))
-	require.Equal(t, outcome{0, "{\n  \"namespace\": \"berth\",\n  \"semaphores\": []\n}\n", ""}, call(t, url, "sem", "ls", "--json"))
+	require.Equal(t, outcome(0, "No semaphore is in use in namespace shop.\n", ""), call(t, url, "sem", "ls", "--namespace", "shop"))
+	require.Equal(t, outcome(0, "{\n  \"namespace\": \"berth\",\n  \"semaphores\": []\n}\n", ""), call(t, url, "sem", "ls", "--json"))
 }
 
 func TestSemShow(t *testing.T) {
@@ -183,8 +183,8 @@ func TestSemResize(t *testing.T) {
 	s := server(t)
 	for _, args := range [][]string{{"3"}, {"3", "--keep"}, {"3", "--json"}} {
 		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, args...)...)
-		require.Equal(t, outcome{exitFailed, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, ` +
-			"or not for a minute; to set its capacity all the same, say --create\n"}, got)
+		require.Equal(t, outcome(exitFailed, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, `+
+			"or not for a minute; to set its capacity all the same, say --create\n"), got)
 	}
 	require.Equal(t, exitFailed, call(t, s.URL(), "sem", "show", "gpu").code, "and nothing was written")
 	const stays = "; forgotten when idle for 1m00s, unless --keep is given\n"
@@ -200,7 +200,7 @@ func TestSemResize(t *testing.T) {
 		{[]string{"4", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 4,\n  \"before\": 2,\n  \"kept\": false,\n  \"idleMs\": 60000\n}\n"},
 	} {
 		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
-		require.Equal(t, outcome{0, step.says, ""}, got)
+		require.Equal(t, outcome(0, step.says, ""), got)
 	}
 	stats, err := opsOf(t, s).Stats(context.Background(), "gpu")
 	require.NoError(t, err)

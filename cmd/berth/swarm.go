@@ -36,7 +36,9 @@ last said that it lives, LIMIT its own zombie limit, SwarmConfig.ZombieAfter. A 
   alive      if PROBED is less than LIMIT
   zombie     if it is more: the next flush removes what the node holds
   condemned  if a flush has found it so; it is remembered for a day`,
-	}, a.swarmStatus)
+	}, func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error {
+		return a.swarmStatus(ctx, swarm, ahead)
+	})
 }
 
 func (a *app) swarmFlushCommand() *cobra.Command {
@@ -67,7 +69,7 @@ func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlo
 			if err != nil {
 				return err
 			}
-			ahead, err := c.ahead(ctx)
+			ahead, err := ahead(ctx, c)
 			if err != nil {
 				return err
 			}
@@ -78,7 +80,7 @@ func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlo
 }
 
 // ahead is by how much the server's clock is ahead of ours.
-func (c *connection) ahead(ctx context.Context) (time.Duration, error) {
+func ahead(ctx context.Context, c *connection) (time.Duration, error) {
 	words, err := c.redis.Do(ctx, c.redis.B().Time().Build()).AsIntSlice()
 	if err != nil {
 		return 0, err

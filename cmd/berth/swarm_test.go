@@ -16,8 +16,8 @@ import (
 func TestTheSwarmOfNobody(t *testing.T) {
 	t.Parallel()
 	url := server(t).URL()
-	require.Equal(t, outcome{0, "No node is in the swarm of namespace shop.\n", ""}, call(t, url, "swarm", "status", "--namespace", "shop"))
-	require.Equal(t, outcome{0, "nodes condemned: 0, holds ended: 0, waiting claims removed: 0\n", ""}, call(t, url, "swarm", "flush"))
+	require.Equal(t, outcome(0, "No node is in the swarm of namespace shop.\n", ""), call(t, url, "swarm", "status", "--namespace", "shop"))
+	require.Equal(t, outcome(0, "nodes condemned: 0, holds ended: 0, waiting claims removed: 0\n", ""), call(t, url, "swarm", "flush"))
 	require.JSONEq(t, `{"namespace": "berth", "nodes": [], "leftBehind": {"owners": [], "locks": [], "waiting": 0}}`,
 		call(t, url, "swarm", "status", "--json").out)
 }
@@ -70,7 +70,7 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	require.Equal(t, leftDocument{[]string{held.ID()}, []string{"table"}, 0}, document.Left)
 	require.Contains(t, call(t, s.URL(), "swarm", "status").out, "\nDead nodes have left behind: 0 waiting, locks held: table\n")
 
-	require.Equal(t, outcome{0, "nodes condemned: 1, holds ended: 1, waiting claims removed: 0\n", ""}, call(t, s.URL(), "swarm", "flush"))
+	require.Equal(t, outcome(0, "nodes condemned: 1, holds ended: 1, waiting claims removed: 0\n", ""), call(t, s.URL(), "swarm", "flush"))
 	require.JSONEq(t, `{"namespace": "berth", "nodes": 0, "locks": 0, "waiters": 0}`, call(t, s.URL(), "swarm", "flush", "--json").out)
 	require.Contains(t, call(t, s.URL(), "swarm", "status").out, "condemned")
 	lock, err := live.TryLock(context.Background(), "table", nil)

@@ -32,7 +32,7 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 		case <-time.After(next):
 		}
 		text := human(time.Since(since))
-		bounded, stop := context.WithTimeout(ctx, looking)
+		bounded, stop := context.WithTimeout(ctx, times.look)
 		crowd, err := line.crowd(bounded)
 		if err == nil {
 			text += " (" + crowd + ")"

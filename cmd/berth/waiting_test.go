@@ -27,7 +27,7 @@ func TestAWaitIsToldEverMoreSeldom(t *testing.T) {
 		line := &spot{crowd: func(ctx context.Context) (string, error) {
 			deadline, bounded := ctx.Deadline()
 			require.True(t, bounded)
-			require.Equal(t, looking, time.Until(deadline))
+			require.Equal(t, times.look, time.Until(deadline))
 			if len(said) == 1 {
 				return "", errors.New("no answer")
 			}
