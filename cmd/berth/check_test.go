@@ -48,7 +48,10 @@ func TestCheckOfAServerThatIsTooOld(t *testing.T) {
 
 	got = call(t, url, "check", "--json")
 	require.Equal(t, 1, got.code)
-	var document checkDocument
+	var document struct {
+		OK      bool
+		Problem string
+	}
 	require.NoError(t, json.Unmarshal([]byte(got.out), &document))
 	require.False(t, document.OK)
 	require.Contains(t, document.Problem, "6.2.0")

@@ -28,9 +28,9 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		require.NoError(t, err)
 		var errs bytes.Buffer
-		code := perform(append([]string{"--redis", s.URL()}, args...), nil, full, &errs)
+		code := runProgram(append([]string{"--redis", s.URL()}, args...), nil, full, &errs)
 		require.NoError(t, full.Close())
-		require.Equal(t, exitOutput, code, "%v: %s", args, &errs)
+		require.Equal(t, 74, code, "%v: %s", args, &errs)
 		require.Equal(t, "berth: cannot write the output: write /dev/full: no space left on device\n", errs.String())
 	}
 }

@@ -111,7 +111,7 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").out), &queue))
 	require.Len(t, queue.Waiters, 2)
 
-	many := make([]string, screen+2)
+	many := make([]string, 102)
 	for i := range many {
 		many[i] = fmt.Sprintf("%03d", i)
 	}

@@ -128,7 +128,7 @@ func TestLockShowInJSON(t *testing.T) {
 func TestLockShowOfAFreeLockInJSON(t *testing.T) {
 	t.Parallel()
 	got := call(t, server(t).URL(), "lock", "show", "gpu", "--json")
-	require.Equal(t, exitFailed, got.code)
+	require.Equal(t, 1, got.code)
 	require.JSONEq(t, `{
 		"namespace": "berth", "name": "gpu", "held": false, "owner": "", "fence": 0, "leftMs": 0,
 		"reentry": {"count": 0, "workedThroughAt": null, "extendedMs": 0, "lastLeaseMs": 0, "extendedAt": null},

@@ -136,7 +136,7 @@ func TestALockThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
 	r := beginWith(t, s.URL(), lockArgs("polite", "--lease", "1h"))
 	require.Equal(t, outcome(0, "gpu: 1 claim released\n", ""), call(t, s.URL(), "lock", "release", "gpu", "--force"))
 	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, exitLost, r.end())
+	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent`)
 	require.Contains(t, r.errs.String(), `the lock "gpu", fence `+r.fence+`, was released by somebody else`)
 }
@@ -186,7 +186,7 @@ func TestTheLossOfOneLockEndsTheCommandOfSeveral(t *testing.T) {
 	r := pair(t, s, "--lease", "1h")
 	require.Zero(t, call(t, s.URL(), "lock", "release", "disk", "--force").code)
 	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, exitLost, r.end())
+	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), `berth: "disk", "gpu": somebody else has released it: SIGTERM sent`)
 	require.Regexp(t, `the lock "disk", fence \d{16}, was released by somebody else while the command ran\n$`, r.errs.String())
 	requireUnlocked(t, s.URL())

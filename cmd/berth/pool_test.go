@@ -308,7 +308,7 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 
 func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	var out strings.Builder
-	a := &app{out: &output{Writer: &out}}
+	a := newApp(&out, nil)
 	require.NoError(t, a.printInspection("proxies", allocator.Inspection{
 		Stats: allocator.Stats{Resources: 1, Leased: 1, Holders: 2}, Bindings: 1, Moving: true, Problems: []string{"b\x1b", "a"},
 	}))

@@ -109,7 +109,8 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
 	s := server(t)
 	var out, errs bytes.Buffer
-	a := &app{out: &output{Writer: &out}, err: &errs, url: s.URL(), namespace: "berth"}
+	a := newApp(&out, &errs)
+	a.url, a.namespace = s.URL(), "berth"
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
 	err = a.fill(context.Background(), "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
@@ -145,7 +146,8 @@ func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	fails := func(failure error) error {
-		a := &app{out: &output{Writer: &bytes.Buffer{}}, err: &bytes.Buffer{}, url: s.URL(), namespace: "berth"}
+		a := newApp(&bytes.Buffer{}, &bytes.Buffer{})
+		a.url, a.namespace = s.URL(), "berth"
 		return a.fill(context.Background(), "proxies", "added", 10, func(_ context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 			told(5, 10)
 			return allocator.Change{Added: 5}, failure

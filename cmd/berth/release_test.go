@@ -149,9 +149,12 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 			}
 			require.Equal(t, 1, release("--node", "0123456789abcdef").code)
 			require.Equal(t, 1, release("--node", node, "--owner", "eve").code)
-			var document releaseDocument
+			var document struct {
+				Namespace, Owner, Node string
+				Released               int
+			}
 			require.NoError(t, json.Unmarshal([]byte(release("--node", node, "--owner", "ann", "--json").out), &document))
-			require.Equal(t, releaseDocument{Namespace: "berth", Owner: "ann", Node: node, Released: document.Released}, document)
+			require.Equal(t, []string{"berth", "ann", node}, []string{document.Namespace, document.Owner, document.Node})
 			require.Positive(t, document.Released)
 			ends(t, holds["ann"][1])
 			require.NoError(t, holds["bob"][1].Err())
@@ -246,5 +249,5 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 		require.Equal(t, outcome(0, "0 dropped\n", ""), call(t, s.URL(), kind, "sweep"))
 		require.JSONEq(t, `{"namespace": "berth", "names": [], "dropped": 0}`, call(t, s.URL(), kind, "sweep", "--json").out)
 	}
-	require.Equal(t, exitUnavailable, call(t, nobody, "sem", "sweep").code)
+	require.Equal(t, 69, call(t, nobody, "sem", "sweep").code)
 }

@@ -28,9 +28,12 @@ type app struct {
 	began     bool   // a command has begun: what is wrong now is no usage
 }
 
+// newApp is one run of the program that prints there.
+func newApp(out, errs io.Writer) *app { return &app{out: &output{Writer: out}, err: errs} }
+
 // execute runs the program with these commands, and returns its exit code.
 func execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *app) []*cobra.Command) int {
-	a := &app{out: &output{Writer: out}, err: errs}
+	a := newApp(out, errs)
 	root := a.root()
 	root.AddCommand(commands(a)...)
 	root.SetArgs(args)

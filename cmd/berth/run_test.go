@@ -230,7 +230,7 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 	s.Close()
 	require.Equal(t, "got terminated", r.line(), "and not killed at once")
 	r.silent()
-	require.Equal(t, exitLost, r.end())
+	require.Equal(t, 76, r.end())
 	named := r.graceful("no renewal in time", "the lease is lost")
 	require.Positive(t, named)
 	require.LessOrEqual(t, named, grace, "the rest of the lease, which was at most that")
@@ -243,7 +243,7 @@ func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
 	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, exitLost, r.end(), "and not the command's own 3")
+	require.Equal(t, 76, r.end(), "and not the command's own 3")
 	require.Contains(t, r.errs.String(), "was told to end before the lease")
 }
 
@@ -260,7 +260,7 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "got terminated", r.line())
 			r.silent()
-			require.Equal(t, exitLost, r.end())
+			require.Equal(t, 76, r.end())
 			if killed {
 				require.Equal(t, grace, r.graceful("somebody else has released it", "somebody else has released it"))
 			}
@@ -281,7 +281,7 @@ func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
 	require.NoError(t, err)
 	r.signal(syscall.SIGINT)
 	require.Equal(t, "got interrupt", r.line())
-	require.Equal(t, exitLost, r.end())
+	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
 }
 
@@ -306,7 +306,7 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 			r := beginWith(t, s.URL(), slices.Insert(test.args, 1, "--grace", "5s"))
 			require.Equal(t, "got terminated", r.line())
 			r.silent()
-			require.Equal(t, exitLost, r.end())
+			require.Equal(t, 76, r.end())
 			says := r.errs.String()
 			require.Contains(t, says, `"gpu": it has been held as long as it may: SIGTERM sent, SIGKILL follows in `)
 			require.NotContains(t, says, "no renewal in time")
@@ -331,7 +331,7 @@ func TestALostServerIsNotTheBoundOfTheHold(t *testing.T) {
 	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s", "--max-hold", "1h")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, exitLost, r.end())
+	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), "no renewal in time")
 	require.Contains(t, r.errs.String(), "was told to end before the lease")
 }
@@ -363,7 +363,7 @@ func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 	require.NoError(t, syscall.Kill(r.command, 0), "the command does not know")
 	r.signal(syscall.SIGCONT)
 	r.silent() // no SIGTERM: there is no time for it
-	require.Equal(t, exitLost, r.end())
+	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), "SIGKILL sent")
 	require.NoError(t, permit.Err())
 }
@@ -447,7 +447,7 @@ func TestTheWaitBoundsConnecting(t *testing.T) {
 	way := wayTo(t, server(t))
 	way.block()
 	got := spawn(t, way.url+"&dial_timeout=1h", runArgs("polite", "--wait", "200ms")...)
-	require.Equal(t, exitUnavailable, got.code)
+	require.Equal(t, 69, got.code)
 	require.Regexp(t, `^berth: cannot reach the server at \S+: not connected within --wait 200ms\n$`, got.err)
 }
 

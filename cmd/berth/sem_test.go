@@ -183,10 +183,10 @@ func TestSemResize(t *testing.T) {
 	s := server(t)
 	for _, args := range [][]string{{"3"}, {"3", "--keep"}, {"3", "--json"}} {
 		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, args...)...)
-		require.Equal(t, outcome(exitFailed, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, `+
+		require.Equal(t, outcome(1, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, `+
 			"or not for a minute; to set its capacity all the same, say --create\n"), got)
 	}
-	require.Equal(t, exitFailed, call(t, s.URL(), "sem", "show", "gpu").code, "and nothing was written")
+	require.Equal(t, 1, call(t, s.URL(), "sem", "show", "gpu").code, "and nothing was written")
 	const stays = "; forgotten when idle for 1m00s, unless --keep is given\n"
 	for _, step := range []struct {
 		args []string

@@ -69,14 +69,14 @@ func (a *app) printSemaphore(s semaphore.Stats, holders []berth.Holder, waiters 
 	if a.json {
 		holders, _ = first(holders, most)
 		waiters, _ = first(waiters, most)
-		return printJSON(a.out, a.showDocument(s, holders, waiters))
+		return printJSON(a.out, a.shown(s, holders, waiters))
 	}
 	fmt.Fprintf(a.out, "%s: capacity %d, held %d, free %d, waiting %d\n",
 		plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
 	return a.printClaims(holders, waiters, true, most)
 }
 
-func (a *app) showDocument(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) showDocument {
+func (a *app) shown(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) showDocument {
 	return showDocument{
 		Namespace: a.namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
 		Holders: holderDocuments(holders, true), Waiters: waiterDocuments(waiters, true),

@@ -158,7 +158,7 @@ func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 	a.until("SIGKILL sent")
 	a.until("was lost while the command ran")
 	require.Error(t, a.cmd.Wait())
-	require.Equal(t, exitLost, a.cmd.ProcessState.ExitCode())
+	require.Equal(t, 76, a.cmd.ProcessState.ExitCode())
 }
 
 func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {

@@ -2,26 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"runtime"
-	"runtime/debug"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestTheVersionIsThatOfTheBuild(t *testing.T) {
-	t.Parallel()
-	of := func(settings ...debug.BuildSetting) string {
-		return versionOf(&debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "v1.2.3"}, Settings: settings}).String()
-	}
-	revision, time := debug.BuildSetting{Key: "vcs.revision", Value: "da66189"}, debug.BuildSetting{Key: "vcs.time", Value: "2026-11-24T09:00:00Z"}
-	require.Equal(t, "berth version v1.2.3, go1.26.8", of())
-	require.Equal(t, "berth version v1.2.3, revision da66189, 2026-11-24T09:00:00Z, go1.26.8",
-		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "false"}))
-	require.Equal(t, "berth version v1.2.3, revision da66189 (modified), 2026-11-24T09:00:00Z, go1.26.8",
-		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "true"}))
-	require.Equal(t, "berth version (devel), "+runtime.Version(), versionOf(nil).String())
-}
 
 func TestVersionNeedsNoServer(t *testing.T) {
 	t.Parallel()
@@ -29,8 +14,8 @@ func TestVersionNeedsNoServer(t *testing.T) {
 		got := call(t, nobody, args...)
 		require.Equal(t, 0, got.code, got.err)
 		require.Regexp(t, `^berth version .*, go1\.\d+.*\n$`, got.out)
-		var document versionDocument
+		var document struct{ Version, Go string }
 		require.NoError(t, json.Unmarshal([]byte(call(t, nobody, append(args, "--json")...).out), &document))
-		require.Equal(t, got.out, document.String()+"\n")
+		require.Regexp(t, "^berth version "+regexp.QuoteMeta(document.Version)+", (.*, )?"+regexp.QuoteMeta(document.Go)+"\n$", got.out)
 	}
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/embedded"
+)
+
+func TestARefusalComesWithAdvice(t *testing.T) {
+	t.Parallel()
+	s, err := embedded.StartListening("127.0.0.1:0")
+	require.NoError(t, err)
+	defer s.Close()
+	redis, err := s.Client()
+	require.NoError(t, err)
+	defer redis.Close()
+	refusal := func(text string) error {
+		eval := redis.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()
+		return redis.Do(context.Background(), eval).Error()
+	}
+	full := refusal("OOM command not allowed when used memory > 'maxmemory'.")
+	require.EqualError(t, unreachable("here", full), "refused by the server at here: "+full.Error()+
+		"; make room on the server, or raise its maxmemory")
+	require.ErrorIs(t, unreachable("here", full), full)
+	denied := refusal("NOPERM no")
+	require.EqualError(t, unreachable("here", denied), "refused by the server at here: "+denied.Error()+
+		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
+	other := refusal("BUSY no")
+	require.EqualError(t, unreachable("here", other), "refused by the server at here: "+other.Error())
+	keys := refusal("NOPERM this user has no permissions to access one of the keys used as arguments")
+	require.EqualError(t, unreachable("here", keys), "refused by the server at here: "+keys.Error()+
+		"; the user's key patterns have to cover the namespace: docs/operations.md")
+	broken := fmt.Errorf("the state is %w", line.ErrDamaged)
+	require.Equal(t, broken, unreachable("here", broken))
+	require.EqualError(t, unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
+		"cannot use the server at here: berth: incompatible: another")
+}
