@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -36,12 +37,12 @@ type (
 )
 
 func bindingDocumentOf(b allocator.Binding) bindingDocument {
-	return bindingDocument{b.Name, base64Of(b.Name), b.Resource, base64Of(b.Resource), millis(b.Left)}
+	return bindingDocument{b.Name, app.Base64Of(b.Name), b.Resource, app.Base64Of(b.Resource), app.Millis(b.Left)}
 }
 
 // bindingDocuments is never nil, so that JSON has a list.
 func bindingDocuments(bindings []allocator.Binding, most int) []bindingDocument {
-	bindings, _ = first(bindings, most)
+	bindings, _ = app.First(bindings, most)
 	documents := make([]bindingDocument, len(bindings))
 	for i, b := range bindings {
 		documents[i] = bindingDocumentOf(b)
@@ -50,42 +51,42 @@ func bindingDocuments(bindings []allocator.Binding, most int) []bindingDocument 
 }
 
 // printBoundOf lists the bindings of a pool.
-func (a *app) printBoundOf(name string, bindings []allocator.Binding, most int) error {
-	if a.json {
-		return printJSON(a.out, bindingsDocument{a.namespace, name, bindingDocuments(bindings, most)})
+func printBoundOf(a *app.App, name string, bindings []allocator.Binding, most int) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, bindingsDocument{a.Namespace, name, bindingDocuments(bindings, most)})
 	}
-	return a.printBindings(name, bindings, most)
+	return printBindings(a, name, bindings, most)
 }
 
-func (a *app) printBindings(name string, bindings []allocator.Binding, most int) error {
+func printBindings(a *app.App, name string, bindings []allocator.Binding, most int) error {
 	if len(bindings) == 0 {
-		_, err := fmt.Fprintf(a.out, "Nothing is bound in pool %s in namespace %s.\n", plain(name), plain(a.namespace))
+		_, err := fmt.Fprintf(a.Out, "Nothing is bound in pool %s in namespace %s.\n", app.Plain(name), app.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, len(bindings))
 	for i, b := range bindings {
-		rows[i] = []string{key(b.Name), key(b.Resource), human(b.Left)}
+		rows[i] = []string{app.Key(b.Name), app.Key(b.Resource), app.Human(b.Left)}
 	}
-	return limited(a.out, []string{"BINDING", "RESOURCE", "LEFT"}, rows, most)
+	return app.Limited(a.Out, []string{"BINDING", "RESOURCE", "LEFT"}, rows, most)
 }
 
-func (a *app) printBound(name string, b allocator.Binding) error {
-	if a.json {
-		return printJSON(a.out, boundDocument{a.namespace, name, bindingDocumentOf(b)})
+func printBound(a *app.App, name string, b allocator.Binding) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, boundDocument{a.Namespace, name, bindingDocumentOf(b)})
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s is bound to %s, %s left\n", plain(name), key(b.Name), key(b.Resource), human(b.Left))
+	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", app.Plain(name), app.Key(b.Name), app.Key(b.Resource), app.Human(b.Left))
 	return err
 }
 
-func (a *app) printUnbound(name string, was allocator.Binding) error {
+func printUnbound(a *app.App, name string, was allocator.Binding) error {
 	removed := was.Resource != ""
-	if a.json {
-		return printJSON(a.out, unboundDocument{boundDocument{a.namespace, name, bindingDocumentOf(was)}, removed})
+	if a.JSON {
+		return app.PrintJSON(a.Out, unboundDocument{boundDocument{a.Namespace, name, bindingDocumentOf(was)}, removed})
 	}
 	text := "was not bound"
 	if removed {
-		text = "is bound to " + key(was.Resource) + " no more"
+		text = "is bound to " + app.Key(was.Resource) + " no more"
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s %s\n", plain(name), key(was.Name), text)
+	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", app.Plain(name), app.Key(was.Name), text)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -50,7 +51,7 @@ type spot struct {
 }
 
 // acquire waits for what the flags ask for.
-func (o *runOptions) acquire(ctx context.Context, conn *connection, label string, notes *notes) (berth.Handle, error) {
+func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label string, notes *notes) (berth.Handle, error) {
 	ctx = berth.WithOwner(ctx, o.owner)
 	open := o.permits
 	switch o.what() {
@@ -61,7 +62,7 @@ func (o *runOptions) acquire(ctx context.Context, conn *connection, label string
 	}
 	line, err := open(ctx, conn, label, notes)
 	if err != nil {
-		return nil, inFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
+		return nil, app.InFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
 	}
 	if !o.quiet {
 		told, granted := context.WithCancel(ctx)
@@ -73,7 +74,7 @@ func (o *runOptions) acquire(ctx context.Context, conn *connection, label string
 
 // stand waits in a line. When it returns what is held, at least half of its lease
 // is left.
-func (o *runOptions) stand(ctx context.Context, conn *connection, line *spot) (berth.Handle, error) {
+func (o *runOptions) stand(ctx context.Context, conn *app.Connection, line *spot) (berth.Handle, error) {
 	h, err := line.take(ctx)
 	if err != nil {
 		return nil, notAcquired(ctx, conn, line, err)
@@ -92,15 +93,15 @@ func (o *runOptions) stand(ctx context.Context, conn *connection, line *spot) (b
 }
 
 // permits is the line of a semaphore.
-func (o *runOptions) permits(ctx context.Context, conn *connection, label string, notes *notes) (*spot, error) {
-	sems, err := conn.sems(semaphore.Config{
+func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+	sems, err := conn.Sems(semaphore.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := semaphore.New(conn.redis, semaphore.Config{Namespace: conn.namespace, CallTimeout: times.call}) // it only reads: nothing to close
+	viewers, err := semaphore.New(conn.Redis, semaphore.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (o *runOptions) permits(ctx context.Context, conn *connection, label string
 }
 
 // stored is the capacity of the semaphore, where the flags give none.
-func (o *runOptions) stored(ctx context.Context, conn *connection, ops *semaphore.Operator) (int, error) {
+func (o *runOptions) stored(ctx context.Context, conn *app.Connection, ops *semaphore.Operator) (int, error) {
 	if o.wait > 0 {
 		bounded, stop := context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("no answer within %s", o.wait))
 		defer stop()
@@ -144,9 +145,9 @@ func (o *runOptions) stored(ctx context.Context, conn *connection, ops *semaphor
 	stats, err := ops.Stats(ctx, o.sem)
 	switch {
 	case err != nil:
-		return 0, unreachable(conn.address, err)
+		return 0, app.Unreachable(conn.Address, err)
 	case stats.Capacity == 0:
-		return 0, usage("--capacity N is missing: no capacity of %q is stored in namespace %q", o.sem, conn.namespace)
+		return 0, app.Usage("--capacity N is missing: no capacity of %q is stored in namespace %q", o.sem, conn.Namespace)
 	case o.weight > stats.Capacity:
 		return 0, berth.Invalid("--weight", "%d is above the stored capacity, %d", o.weight, stats.Capacity)
 	}
@@ -154,15 +155,15 @@ func (o *runOptions) stored(ctx context.Context, conn *connection, ops *semaphor
 }
 
 // lines is the line of a lock, or of several.
-func (o *runOptions) lines(_ context.Context, conn *connection, label string, notes *notes) (*spot, error) {
-	locks, err := conn.locks(qlock.Config{
+func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+	locks, err := conn.Locks(qlock.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := qlock.New(conn.redis, qlock.Config{Namespace: conn.namespace, CallTimeout: times.call}) // it only reads: nothing to close
+	viewer, err := qlock.New(conn.Redis, qlock.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -199,14 +200,14 @@ func (o *runOptions) lockers(ctx context.Context, viewer *qlock.Client, label st
 		if err != nil {
 			return "", err
 		}
-		lock, err := withEntries(ctx, viewer, stats)
+		lock, err := app.WithEntries(ctx, viewer, stats)
 		if err != nil {
 			return "", err
 		}
 		text := fmt.Sprintf("free by now, waiting %d", lock.Waiting)
 		if lock.Held() {
 			outer := lock.Entries[0]
-			text = fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), human(outer.Held), lock.Waiting)
+			text = fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), app.Human(outer.Held), lock.Waiting)
 		}
 		switch {
 		case len(o.locks) == 1:
@@ -233,16 +234,16 @@ func listOf(names []string) string {
 // notStarted gives the error of the renewal before the start its exit code. A
 // hold that ended before it could be used was not acquired: whoever tries again
 // may well get it.
-func notStarted(conn *connection, names []string, err error) error {
+func notStarted(conn *app.Connection, names []string, err error) error {
 	if errors.Is(err, berth.ErrNotHeld) || errors.Is(err, berth.ErrReleased) {
-		return exitWith(exitNotAcquired, fmt.Errorf("%s not acquired: lost again before the command could start: %w", listOf(names), err))
+		return app.Exit(app.ExitNotAcquired, fmt.Errorf("%s not acquired: lost again before the command could start: %w", listOf(names), err))
 	}
-	return unreachable(conn.address, err)
+	return app.Unreachable(conn.Address, err)
 }
 
 // notAcquired gives the error of an acquire its exit code, and says who is in the
 // way where others are the reason and the error does not know.
-func notAcquired(ctx context.Context, conn *connection, line *spot, err error) error {
+func notAcquired(ctx context.Context, conn *app.Connection, line *spot, err error) error {
 	var refused *berth.AcquireError
 	switch {
 	case errors.As(err, &refused) && refused.Reason == berth.ReasonFailed:
@@ -251,9 +252,9 @@ func notAcquired(ctx context.Context, conn *connection, line *spot, err error) e
 		return err
 	}
 	if errors.Is(err, berth.ErrBusy) && (refused.Held == 0 || line.rests) {
-		ctx, cancel := context.WithTimeout(ctx, times.look)
+		ctx, cancel := context.WithTimeout(ctx, app.Times.Look)
 		defer cancel()
-		conn.settle(ctx) // so that the claim itself is not counted
+		conn.Settle(ctx) // so that the claim itself is not counted
 		switch crowd, failed := line.crowd(ctx); {
 		case failed != nil:
 		case strings.HasSuffix(err.Error(), ")"): // it counts already
@@ -262,5 +263,5 @@ func notAcquired(ctx context.Context, conn *connection, line *spot, err error) e
 			err = fmt.Errorf("%w (%s)", err, crowd)
 		}
 	}
-	return exitWith(exitNotAcquired, err)
+	return app.Exit(app.ExitNotAcquired, err)
 }

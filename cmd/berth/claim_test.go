@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -36,12 +37,12 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &runOptions{sem: "gpu", lease: 10 * time.Second}
-			conn := &connection{address: "here"}
+			conn := &app.Connection{Address: "here"}
 			got, err := o.stand(context.Background(), conn, &spot{
 				take: func(context.Context) (berth.Handle, error) { return fading{err: test.err}, nil },
 			})
 			require.Nil(t, got)
-			require.Equal(t, test.code, codeOf(err))
+			require.Equal(t, test.code, app.CodeOf(err))
 			require.ErrorContains(t, err, test.says)
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -66,9 +67,9 @@ func TestACompletionGivesUpInTime(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts nothing
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
-	before := times.complete
-	times.complete = 1
-	defer func() { times.complete = before }()
+	before := app.Times.Complete
+	app.Times.Complete = 1
+	defer func() { app.Times.Complete = before }()
 	for _, args := range [][]string{{"lock", "release", "gpu", ""}, {"pool", "release", "gpu", ""}, {"pool", "show", ""}} {
 		got := call(t, "redis://"+listener.Addr().String()+"?dial_timeout=10m", append([]string{"__complete"}, args...)...)
 		require.Equal(t, ":1\n", got.out)

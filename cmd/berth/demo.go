@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/demo"
 )
 
@@ -23,18 +24,18 @@ happens. At its end it checks what it has shown.
 
 Exit codes: 0 all is as promised, 1 it is not, or the demo could not be played.`
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app.App) *cobra.Command {
 	var plain bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch processes share a semaphore, a lock and a pool; needs no server",
 		Long:  demoHelp,
 		Args:  cobra.NoArgs,
-		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			if err := a.noJSON(cmd); err != nil {
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if err := a.NoJSON(cmd); err != nil {
 				return err
 			}
-			return a.play(cmd.Context(), plain)
+			return play(cmd.Context(), a, plain)
 		}),
 	}
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines on a terminal too")
@@ -44,47 +45,47 @@ func (a *app) demoCommand() *cobra.Command {
 // workerName is the hidden command that a process of the demo is.
 const workerName = "demo-worker"
 
-func (a *app) demoWorkerCommand() *cobra.Command {
+func demoWorkerCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    workerName,
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			if err := demo.Work(cmd.Context(), os.Stdin, a.out); err != nil {
-				return exitWith(exitFailed, err)
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if err := demo.Work(cmd.Context(), os.Stdin, a.Out); err != nil {
+				return app.Exit(app.ExitFailed, err)
 			}
 			return nil
 		}),
 	}
 }
 
-func (a *app) play(ctx context.Context, plain bool) error {
+func play(ctx context.Context, a *app.App, plain bool) error {
 	self, err := os.Executable()
 	if err != nil {
-		return exitWith(exitFailed, err)
+		return app.Exit(app.ExitFailed, err)
 	}
-	signals := interrupts()
+	signals := app.Interrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err = untilSignal(signals, cancel, func() error {
-		return demo.Run(ctx, a.demoOptions(self, plain))
+	err = app.UntilSignal(signals, cancel, func() error {
+		return demo.Run(ctx, demoOptions(a, self, plain))
 	})
-	switch exit := (*exitError)(nil); {
+	switch exit := (*app.ExitError)(nil); {
 	case err == nil, errors.As(err, &exit):
 		return err
 	default:
-		return exitWith(exitFailed, err)
+		return app.Exit(app.ExitFailed, err)
 	}
 }
 
 // demoOptions chooses how the demo is shown: moving where somebody looks at a
 // terminal that is large enough.
-func (a *app) demoOptions(self string, plain bool) demo.Options {
+func demoOptions(a *app.App, self string, plain bool) demo.Options {
 	o := demo.Options{
-		Out: a.out, Width: 80,
+		Out: a.Out, Width: 80,
 		Worker: func() *exec.Cmd { return exec.Command(self, workerName) },
 	}
-	file := a.out.file()
+	file := a.Out.File()
 	if file == nil || !term.IsTerminal(int(file.Fd())) {
 		return o
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
 func TestTheDemoEndsWithASignal(t *testing.T) {
@@ -35,8 +37,8 @@ func TestTheDemoEndsWithASignal(t *testing.T) {
 
 func TestADemoThatCannotBePlayedFails(t *testing.T) {
 	var out, errs bytes.Buffer
-	a := newApp(&out, &errs)
+	a := app.New(&out, &errs)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.Equal(t, 1, codeOf(a.play(ctx, false)))
+	require.Equal(t, 1, app.CodeOf(play(ctx, a, false)))
 }

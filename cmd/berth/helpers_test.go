@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -47,10 +48,10 @@ var runProgram func(args []string, in io.Reader, out, errs io.Writer) int
 // program, and what the program runs.
 func runTests(m *testing.M, run func(args []string, in io.Reader, out, errs io.Writer) int) {
 	runProgram = run
-	times.complete, times.call, times.look = patience, time.Minute, time.Minute // no pause of a busy machine fails a command
+	app.Times.Complete, app.Times.Call, app.Times.Look = patience, time.Minute, time.Minute // no pause of a busy machine fails a command
 	switch {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix):
-		play(strings.TrimPrefix(os.Args[1], rolePrefix))
+		act(strings.TrimPrefix(os.Args[1], rolePrefix))
 	case os.Getenv(berthVariable) != "", len(os.Args) > 1 && os.Args[1] == "demo-worker": // a demo hires its own program
 		os.Exit(runProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case os.Getenv(testsVariable) != "":
@@ -80,9 +81,9 @@ func runTests(m *testing.M, run func(args []string, in io.Reader, out, errs io.W
 	}
 }
 
-// play is what the commands do that berth runs: each says what it finds, and a
+// act is what the commands do that berth runs: each says what it finds, and a
 // line for every signal.
-func play(role string) {
+func act(role string) {
 	signals := make(chan os.Signal, 100)
 	signal.Notify(signals, supervise.Interrupts()...)
 	signal.Notify(signals, supervise.Others()...)

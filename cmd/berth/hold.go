@@ -13,57 +13,58 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/supervise"
 )
 
 // start is one berth run from its first look to its exit code.
-func (a *app) start(o runOptions, args []string) error {
+func start(a *app.App, o runOptions, args []string) error {
 	cmd, err := lookUp(args)
 	if err != nil {
 		return err
 	}
-	signals := interrupts()
-	relay(signals, supervise.Others())
-	notes := newNotes(a.err)
+	signals := app.Interrupts()
+	app.Relay(signals, supervise.Others())
+	notes := newNotes(a.Err)
 	defer notes.close()
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	var conn *connection
+	var conn *app.Connection
 	var held berth.Handle
-	err = untilSignal(signals, cancel, func() (err error) {
-		if conn, err = a.connectWithin(ctx, o.wait); err == nil {
+	err = app.UntilSignal(signals, cancel, func() (err error) {
+		if conn, err = a.ConnectWithin(ctx, o.wait); err == nil {
 			held, err = o.acquire(ctx, conn, label(args[0]), notes)
 		}
 		return err
 	})
 	if err != nil {
 		if conn != nil {
-			conn.close()
+			conn.Close()
 		}
 		return err
 	}
-	return a.runHeld(cmd, conn, held, o, signals, notes)
+	return runHeld(a, cmd, conn, held, o, signals, notes)
 }
 
 // runHeld runs the command under what is held, gives that back, and returns what
 // decides on the exit code. The connection ends with it.
-func (a *app) runHeld(cmd *exec.Cmd, conn *connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
+func runHeld(a *app.App, cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
 	watch := clock.New()
 	limited := o.limited(watch, holds(held))
 	environment, err := o.environment(holds(held))
 	if err != nil {
 		_ = o.part(conn, held, signals, notes) // nothing ran under it
-		return exitWith(exitCannotRun, err)
+		return app.Exit(app.ExitCannotRun, err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(o.inherited(os.Environ()), environment...)
-	relay(signals, supervise.Stops())
+	app.Relay(signals, supervise.Stops())
 	process, err := supervise.Start(cmd)
 	if err != nil {
 		_ = o.part(conn, held, signals, notes) // nothing ran under it
-		return notRun(err)
+		return app.NotRun(err)
 	}
 	err = supervise.Wait(supervise.Config{
 		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
@@ -73,10 +74,10 @@ func (a *app) runHeld(cmd *exec.Cmd, conn *connection, held berth.Handle, o runO
 		err = lost
 	}
 	if err != nil {
-		return exitWith(exitLost, o.lostError(held, err))
+		return app.Exit(app.ExitLost, o.lostError(held, err))
 	}
 	if code := process.ExitCode(); code != 0 {
-		return exitWith(code, nil)
+		return app.Exit(code, nil)
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (a *app) runHeld(cmd *exec.Cmd, conn *connection, held berth.Handle, o runO
 func (o *runOptions) inherited(environment []string) []string {
 	return slices.DeleteFunc(environment, func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(ofHold, name) || o.noEnv && strings.HasPrefix(variable, urlVariable)
+		return slices.Contains(ofHold, name) || o.noEnv && strings.HasPrefix(variable, app.URLVariable)
 	})
 }
 
@@ -121,7 +122,7 @@ func (o *runOptions) environment(held []berth.Hold) ([]string, error) {
 	}
 	resource := allocation.Resource()
 	if strings.ContainsRune(resource, 0) {
-		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", key(resource), one.Name())
+		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", app.Key(resource), one.Name())
 	}
 	return append(environment, "BERTH_RESOURCE="+resource), nil
 }
@@ -198,7 +199,7 @@ const (
 
 // part gives back what is held, and ends the connection. A signal ends that. Its
 // error is that of release.
-func (o *runOptions) part(conn *connection, held berth.Handle, signals <-chan os.Signal, notes *notes) (lost error) {
+func (o *runOptions) part(conn *app.Connection, held berth.Handle, signals <-chan os.Signal, notes *notes) (lost error) {
 	bound := min(o.lease, parting)
 	ctx, stop := context.WithTimeoutCause(context.Background(), bound, fmt.Errorf("no answer within %s", bound))
 	defer stop()
@@ -206,7 +207,7 @@ func (o *runOptions) part(conn *connection, held berth.Handle, signals <-chan os
 	defer cancel(nil)
 	ended := time.Now()
 	later := func(cause error) { time.AfterFunc(unheeded-time.Since(ended), func() { cancel(cause) }) }
-	_ = untilSignal(signals, later, func() error { // the exit code stays that of the command
+	_ = app.UntilSignal(signals, later, func() error { // the exit code stays that of the command
 		for _, h := range slices.Backward(holds(held)) {
 			if err := release(ctx, h, notes); err != nil && lost == nil {
 				lost = err
@@ -214,7 +215,7 @@ func (o *runOptions) part(conn *connection, held berth.Handle, signals <-chan os
 		}
 		ctx, stop := context.WithTimeout(ctx, closingHold)
 		defer stop()
-		conn.closeWithin(ctx)
+		conn.CloseWithin(ctx)
 		return nil
 	})
 	return lost
@@ -230,7 +231,7 @@ func release(ctx context.Context, held berth.Hold, notes *notes) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, left, errors.New("no answer until then"))
 	defer cancel()
-	err := unlessOver(ctx, func() error { return held.Release(ctx) })
+	err := app.UnlessOver(ctx, func() error { return held.Release(ctx) })
 	switch {
 	case err == nil:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
 // The JSON documents of locks, by the rules of those of semaphores.
@@ -25,15 +26,15 @@ type (
 		Locks     []lockDocument `json:"locks"`
 	}
 	showLockDocument struct {
-		Namespace string           `json:"namespace"`
-		Name      string           `json:"name"`
-		Held      bool             `json:"held"`
-		Owner     string           `json:"owner"`
-		Fence     int64            `json:"fence"`
-		LeftMs    *int64           `json:"leftMs"`
-		Reentry   reentryDocument  `json:"reentry"`
-		Entries   []holderDocument `json:"entries"`
-		Waiters   []waiterDocument `json:"waiters"`
+		Namespace string               `json:"namespace"`
+		Name      string               `json:"name"`
+		Held      bool                 `json:"held"`
+		Owner     string               `json:"owner"`
+		Fence     int64                `json:"fence"`
+		LeftMs    *int64               `json:"leftMs"`
+		Reentry   reentryDocument      `json:"reentry"`
+		Entries   []app.HolderDocument `json:"entries"`
+		Waiters   []app.WaiterDocument `json:"waiters"`
 	}
 	reentryDocument struct {
 		Count           int        `json:"count"`
@@ -43,9 +44,9 @@ type (
 		ExtendedAt      *time.Time `json:"extendedAt"` // null for never
 	}
 	queueDocument struct {
-		Namespace string           `json:"namespace"`
-		Name      string           `json:"name"`
-		Waiters   []waiterDocument `json:"waiters"`
+		Namespace string               `json:"namespace"`
+		Name      string               `json:"name"`
+		Waiters   []app.WaiterDocument `json:"waiters"`
 	}
 	extendDocument struct {
 		Namespace string `json:"namespace"`
@@ -56,59 +57,59 @@ type (
 	}
 )
 
-func (a *app) printLocks(all []lockState, most int) error {
-	if a.json {
-		all, _ = first(all, most)
-		document := locksDocument{Namespace: a.namespace, Locks: []lockDocument{}}
+func printLocks(a *app.App, all []app.LockState, most int) error {
+	if a.JSON {
+		all, _ = app.First(all, most)
+		document := locksDocument{Namespace: a.Namespace, Locks: []lockDocument{}}
 		for _, i := range all {
 			outer := i.Entries[0]
 			document.Locks = append(document.Locks, lockDocument{
-				i.Name, i.Owner, outer.Label, i.Fence, outer.Held.Milliseconds(), millis(i.Left), len(i.Entries), i.Waiting,
+				i.Name, i.Owner, outer.Label, i.Fence, outer.Held.Milliseconds(), app.Millis(i.Left), len(i.Entries), i.Waiting,
 			})
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.out, "No lock is held in namespace %s.\n", plain(a.namespace))
+		_, err := fmt.Fprintf(a.Out, "No lock is held in namespace %s.\n", app.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(all))
 	for _, i := range all {
 		outer := i.Entries[0]
 		rows = append(rows, []string{
-			plain(i.Name), strconv.FormatInt(i.Fence, 10), human(outer.Held), human(i.Left),
-			strconv.Itoa(len(i.Entries)), strconv.Itoa(i.Waiting), plain(outer.Owner), plain(outer.Label),
+			app.Plain(i.Name), strconv.FormatInt(i.Fence, 10), app.Human(outer.Held), app.Human(i.Left),
+			strconv.Itoa(len(i.Entries)), strconv.Itoa(i.Waiting), app.Plain(outer.Owner), app.Plain(outer.Label),
 		})
 	}
-	return limited(a.out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
+	return app.Limited(a.Out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
 }
 
-func (a *app) printLock(i lockState, waiters []berth.Waiter, most int) error {
-	if a.json {
-		entries, _ := first(i.Entries, most)
-		waiters, _ = first(waiters, most)
-		return printJSON(a.out, showLockDocument{
-			Namespace: a.namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: millis(i.Left),
+func printLock(a *app.App, i app.LockState, waiters []berth.Waiter, most int) error {
+	if a.JSON {
+		entries, _ := app.First(i.Entries, most)
+		waiters, _ = app.First(waiters, most)
+		return app.PrintJSON(a.Out, showLockDocument{
+			Namespace: a.Namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: app.Millis(i.Left),
 			Reentry: reentryDocument{
 				i.Reentry.Count, instant(i.Reentry.WorkedThroughAt), i.Reentry.Extended.Milliseconds(),
 				i.Reentry.LastLease.Milliseconds(), instant(i.Reentry.ExtendedAt),
 			},
-			Entries: holderDocuments(entries, false), Waiters: waiterDocuments(waiters, false),
+			Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false),
 		})
 	}
 	text := "free"
 	if i.Held() {
-		text = fmt.Sprintf("held for %s, %s left", human(i.Entries[0].Held), human(i.Left))
+		text = fmt.Sprintf("held for %s, %s left", app.Human(i.Entries[0].Held), app.Human(i.Left))
 	}
-	fmt.Fprintf(a.out, "%s: %s, waiting %d\n", plain(i.Name), text, len(waiters))
+	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", app.Plain(i.Name), text, len(waiters))
 	if i.Reentry.Count > 0 {
-		fmt.Fprintf(a.out, "re-entered %s", often(i.Reentry.Count))
+		fmt.Fprintf(a.Out, "re-entered %s", often(i.Reentry.Count))
 		if i.Reentry.Extended > 0 {
-			fmt.Fprintf(a.out, ", extended by %s", human(i.Reentry.Extended))
+			fmt.Fprintf(a.Out, ", extended by %s", app.Human(i.Reentry.Extended))
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 	}
-	return a.printClaims(i.Entries, waiters, false, most)
+	return a.PrintClaims(i.Entries, waiters, false, most)
 }
 
 func often(n int) string {
@@ -127,22 +128,22 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-func (a *app) printQueue(name string, waiters []berth.Waiter, most int) error {
-	if a.json {
-		waiters, _ = first(waiters, most)
-		return printJSON(a.out, queueDocument{a.namespace, name, waiterDocuments(waiters, false)})
+func printQueue(a *app.App, name string, waiters []berth.Waiter, most int) error {
+	if a.JSON {
+		waiters, _ = app.First(waiters, most)
+		return app.PrintJSON(a.Out, queueDocument{a.Namespace, name, app.WaiterDocuments(waiters, false)})
 	}
 	if len(waiters) == 0 {
-		_, err := fmt.Fprintf(a.out, "Nobody waits for lock %s in namespace %s.\n", plain(name), plain(a.namespace))
+		_, err := fmt.Fprintf(a.Out, "Nobody waits for lock %s in namespace %s.\n", app.Plain(name), app.Plain(a.Namespace))
 		return err
 	}
-	return waiterTable(a.out, waiters, false, most)
+	return app.WaiterTable(a.Out, waiters, false, most)
 }
 
-func (a *app) printExtended(name string, by, left time.Duration, fence int64) error {
-	if a.json {
-		return printJSON(a.out, extendDocument{a.namespace, name, fence, by.Milliseconds(), millis(left)})
+func printExtended(a *app.App, name string, by, left time.Duration, fence int64) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, extendDocument{a.Namespace, name, fence, by.Milliseconds(), app.Millis(left)})
 	}
-	_, err := fmt.Fprintf(a.out, "%s: extended by %s, %s left\n", plain(name), human(by), human(left))
+	_, err := fmt.Fprintf(a.Out, "%s: extended by %s, %s left\n", app.Plain(name), app.Human(by), app.Human(left))
 	return err
 }

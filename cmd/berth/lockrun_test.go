@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -32,7 +33,7 @@ func queueLength(t *testing.T, locks *qlock.Client) int {
 // lockHolder is the one entry of the lock gpu.
 func lockHolder(t *testing.T, s *embedded.Server) berth.Holder {
 	t.Helper()
-	holders, err := collect(locksOf(t, s, qlock.Config{}).Operator().Holders(context.Background(), "gpu"))
+	holders, err := app.Collect(locksOf(t, s, qlock.Config{}).Operator().Holders(context.Background(), "gpu"))
 	require.NoError(t, err)
 	require.Len(t, holders, 1)
 	return holders[0]
@@ -269,7 +270,7 @@ func TestListingsShowTheOwnerAndTheMeta(t *testing.T) {
 	beginWith(t, s.URL(), lockArgs("polite", flags...))
 	holder(lockHolder(t, s))
 	begin(t, s.URL(), "polite", flags...)
-	permits, err := collect(opsOf(t, s).Holders(context.Background(), "gpu"))
+	permits, err := app.Collect(opsOf(t, s).Holders(context.Background(), "gpu"))
 	require.NoError(t, err)
 	holder(permits[0])
 	beginWith(t, s.URL(), append(append([]string{"run", "--pool", "gpu"}, flags...), "--", os.Args[0], rolePrefix+"polite"))

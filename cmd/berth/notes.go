@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -40,7 +41,7 @@ func (n *notes) say(format string, args ...any) {
 		return
 	}
 	select {
-	case n.lines <- oneLine(fmt.Sprintf(format, args...)):
+	case n.lines <- app.OneLine(fmt.Sprintf(format, args...)):
 	default:
 	}
 }
@@ -61,7 +62,7 @@ func (n *notes) close() {
 
 // observer says of a client's events what the user of one command has to know.
 func (n *notes) observer(quiet bool) observe.Observer {
-	watched := isTerminal(n.out) && !quiet
+	watched := app.IsTerminal(n.out) && !quiet
 	return observe.Func(func(e observe.Event) {
 		switch e.Kind {
 		case observe.Queued:

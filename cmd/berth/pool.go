@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func (a *app) poolCommand() *cobra.Command {
-	return group(&cobra.Command{
+func poolCommand(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
 		Use:   "pool",
 		Short: "Look at pools of resources, fill them, check and rest resources, end holds",
 		Example: `  berth pool ls
@@ -25,20 +26,20 @@ func (a *app) poolCommand() *cobra.Command {
   berth pool release proxies 10.0.0.1:3128 --force
   berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
-	}, a.poolLsCommand(), a.poolShowCommand(), a.poolAddCommand(), a.poolRemoveCommand(), a.poolReplaceCommand(),
-		a.poolRestCommand(), a.poolReleaseCommand(), a.poolInspectCommand(),
-		a.sweepCommand(a.poolKind(), "pool", "holds, waiting claims, rests, resources, bindings"), a.poolBindingCommand(), a.poolCheckCommand())
+	}, poolLsCommand(a), poolShowCommand(a), poolAddCommand(a), poolRemoveCommand(a), poolReplaceCommand(a),
+		poolRestCommand(a), poolReleaseCommand(a), poolInspectCommand(a),
+		a.SweepCommand(poolKind(a), "pool", "holds, waiting claims, rests, resources, bindings"), poolBindingCommand(a), poolCheckCommand(a))
 }
 
-func (a *app) poolLsCommand() *cobra.Command {
-	var page paging
-	order := sorting[allocator.Stats]{
+func poolLsCommand(a *app.App) *cobra.Command {
+	var page app.Paging
+	order := app.Sorting[allocator.Stats]{
 		"name":    func(x, y allocator.Stats) int { return strings.Compare(x.Name, y.Name) },
 		"held":    func(x, y allocator.Stats) int { return cmp.Compare(y.Holders, x.Holders) },
 		"share":   func(x, y allocator.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
 		"waiting": func(x, y allocator.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
 	}
-	return lsCommand(a, &page, order, &cobra.Command{
+	return app.LsCommand(a, &page, order, &cobra.Command{
 		Use:   "ls",
 		Short: "List the pools",
 		Long: `List the pools of the namespace, by name, with the number of their resources: free,
@@ -46,17 +47,17 @@ leased and resting ones. HOLDERS are more than the leased ones only where severa
 may hold one resource.`,
 		Example: "  berth pool ls --sort share --limit 10",
 	}, func(ctx context.Context, sort func([]allocator.Stats)) error {
-		return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-			all, err := collect(pools.Operator().All(ctx))
+		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+			all, err := app.Collect(pools.Operator().All(ctx))
 			sort(all)
-			return listed(err, len(all), func() error { return a.printPools(all, page.of(a)) })
+			return app.Listed(err, len(all), func() error { return printPools(a, all, page.Of(a)) })
 		})
 	})
 }
 
-func (a *app) poolShowCommand() *cobra.Command {
+func poolShowCommand(a *app.App) *cobra.Command {
 	var all, bindings, quoted bool
-	var page paging
+	var page app.Paging
 	cmd := &cobra.Command{
 		Use:   "show NAME [RESOURCE]",
 		Short: "Show what a pool has, who holds it and who waits; or one resource of it",
@@ -76,40 +77,40 @@ bindings of the pool are read for that.
 Exit code 1: the pool has no resources, and nobody waits for one; or RESOURCE is not
 in the pool.`,
 		Example:           "  berth pool show proxies 10.0.0.1:3128 --bindings",
-		Args:              argumentsFrom(1, "NAME", "RESOURCE"),
-		ValidArgsFunction: completing(a.poolNames, a.resourcesOf),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkName(args[0]), page.check()); err != nil {
+		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
+		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 				return err
 			}
 			if len(args) == 1 && bindings {
 				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
 			}
 			if len(args) == 1 {
-				return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-					return a.poolShow(ctx, pools.Operator(), args[0], all, page.of(a))
+				return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+					return poolShow(ctx, a, pools.Operator(), args[0], all, page.Of(a))
 				})
 			}
-			resource, err := keyOf(args[1], quoted)
+			resource, err := app.KeyOf(args[1], quoted)
 			switch {
 			case err != nil:
 				return berth.Invalid("RESOURCE", "%s", err)
 			case all:
 				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
 			}
-			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return a.resourceShow(ctx, pools.Operator(), args[0], resource, bindings, page.of(a))
+			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				return resourceShow(ctx, a, pools.Operator(), args[0], resource, bindings, page.Of(a))
 			})
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list the free resources too")
 	cmd.Flags().BoolVar(&bindings, "bindings", false, "list the bindings that point to RESOURCE")
-	quotedFlag(cmd, &quoted)
-	page.bind(cmd)
+	app.QuotedFlag(cmd, &quoted)
+	page.Bind(cmd)
 	return cmd
 }
 
-func (a *app) poolInspectCommand() *cobra.Command {
+func poolInspectCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect NAME",
 		Short: "Count a pool, and check that it is whole",
@@ -121,14 +122,14 @@ where it changed meanwhile, the counts are not those of one moment, and it says 
 
 Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 65 it is not whole.`,
-		Args:              arguments("NAME"),
-		ValidArgsFunction: completing(a.poolNames),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := checkName(args[0]); err != nil {
+		Args:              app.Arguments("NAME"),
+		ValidArgsFunction: app.Completing(a.PoolNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := app.CheckName(args[0]); err != nil {
 				return err
 			}
-			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return a.poolInspect(ctx, pools.Operator(), args[0])
+			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				return poolInspect(ctx, a, pools.Operator(), args[0])
 			})
 		}),
 	}
@@ -136,20 +137,20 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 
 // unknown is the error for a pool in which nothing is and for which nobody waits,
 // nil for others.
-func (a *app) unknown(s allocator.Stats, name string) error {
+func unknown(a *app.App, s allocator.Stats, name string) error {
 	if s.Resources != 0 || s.Holders != 0 || s.Waiting != 0 {
 		return nil
 	}
-	return exitWith(exitFailed, fmt.Errorf(
-		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.namespace))
+	return app.Exit(app.ExitFailed, fmt.Errorf(
+		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.Namespace))
 }
 
-func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name string, all bool, most int) error {
+func poolShow(ctx context.Context, a *app.App, pools *allocator.Operator, name string, all bool, most int) error {
 	stats, err := pools.Stats(ctx, name)
 	if err != nil {
 		return err
 	}
-	if err := a.unknown(stats, name); err != nil {
+	if err := unknown(a, stats, name); err != nil {
 		return err
 	}
 	var resources []allocator.ResourceInfo
@@ -162,31 +163,31 @@ func (a *app) poolShow(ctx context.Context, pools *allocator.Operator, name stri
 		}
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
-	waiters, failed := collect(pools.Waiters(ctx, name))
-	return listed(failed, len(resources)+len(waiters), func() error { return a.printPool(stats, resources, waiters, all, most) })
+	waiters, failed := app.Collect(pools.Waiters(ctx, name))
+	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, stats, resources, waiters, all, most) })
 }
 
-func (a *app) poolInspect(ctx context.Context, pools *allocator.Operator, name string) error {
+func poolInspect(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {
 	found, err := pools.Inspect(ctx, name)
 	if err != nil {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		if err := a.unknown(found.Stats, name); err != nil {
+		if err := unknown(a, found.Stats, name); err != nil {
 			return err
 		}
 	}
-	if err := a.printInspection(name, found); err != nil {
+	if err := printInspection(a, name, found); err != nil {
 		return err
 	}
 	if n := len(found.Problems); n > 0 {
-		return exitWith(exitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.namespace, count(n, "problem")))
+		return app.Exit(app.ExitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.Namespace, app.Count(n, "problem")))
 	}
 	return nil
 }
 
-func (a *app) poolKind() kind {
-	return kind{noun: "pool", names: a.poolNames, with: func(ctx context.Context, f func(context.Context, operator) error) error {
-		return a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
+func poolKind(a *app.App) app.Kind {
+	return app.Kind{Noun: "pool", Names: a.PoolNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
 	}}
 }

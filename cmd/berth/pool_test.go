@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 )
@@ -308,8 +309,8 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 
 func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	var out strings.Builder
-	a := newApp(&out, nil)
-	require.NoError(t, a.printInspection("proxies", allocator.Inspection{
+	a := app.New(&out, nil)
+	require.NoError(t, printInspection(a, "proxies", allocator.Inspection{
 		Stats: allocator.Stats{Resources: 1, Leased: 1, Holders: 2}, Bindings: 1, Moving: true, Problems: []string{"b\x1b", "a"},
 	}))
 	require.Equal(t, "proxies: 1 resource, 0 free, 1 leased, 0 resting, 2 holders, waiting 0, 1 binding\n"+

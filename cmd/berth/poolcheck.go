@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -29,7 +30,7 @@ type checking struct {
 	rest    time.Duration
 }
 
-func (a *app) poolCheckCommand() *cobra.Command {
+func poolCheckCommand(a *app.App) *cobra.Command {
 	var c checking
 	cmd := &cobra.Command{
 		Use:   "check POOL --exec CMD",
@@ -44,27 +45,27 @@ waits for, are skipped.
 
 Exit code 1: a resource has failed, or the pool has no resources.`,
 		Example:           `  berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com' --workers 8`,
-		Args:              arguments("POOL"),
-		ValidArgsFunction: completing(a.poolNames),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+		Args:              app.Arguments("POOL"),
+		ValidArgsFunction: app.Completing(a.PoolNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(checkPool(args[0]), c.check()); err != nil {
 				return err
 			}
-			return a.poolCheck(cmd.Context(), args[0], c)
+			return poolCheck(cmd.Context(), a, args[0], c)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&c.command, "exec", "", "`CMD` for 'sh -c' (required)")
 	flags.IntVar(&c.workers, "workers", 1, "how many commands run at once")
-	timeVar(flags, &c.timeout, "timeout", 30*time.Second, "how long one command may run")
-	timeVar(flags, &c.rest, "rest", time.Minute, "how long a resource rests that has failed, 0 for not at all")
+	app.TimeVar(flags, &c.timeout, "timeout", 30*time.Second, "how long one command may run")
+	app.TimeVar(flags, &c.rest, "rest", time.Minute, "how long a resource rests that has failed, 0 for not at all")
 	return cmd
 }
 
 func (c *checking) check() error {
 	switch {
 	case c.command == "":
-		return usage("--exec CMD is missing: what is run for each resource")
+		return app.Usage("--exec CMD is missing: what is run for each resource")
 	case c.workers < 1:
 		return berth.Invalid("--workers", "%d is not at least 1", c.workers)
 	case c.timeout <= 0:
@@ -79,19 +80,19 @@ func (c *checking) check() error {
 type failure struct{ resource, reason string }
 
 // poolCheck checks a pool. What was found is told, also beside an error.
-func (a *app) poolCheck(ctx context.Context, name string, c checking) error {
+func poolCheck(ctx context.Context, a *app.App, name string, c checking) error {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
-		return notRun(err)
+		return app.NotRun(err)
 	}
-	signals := interrupts()
+	signals := app.Interrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var report allocator.HealthReport
 	var failed []failure
-	err = untilSignal(signals, cancel, func() error {
-		return a.withServer(ctx, func(ctx context.Context, conn *connection) error {
-			pools, err := conn.pools(allocator.Config{Observer: observe.Func(func(e observe.Event) {
+	err = app.UntilSignal(signals, cancel, func() error {
+		return a.WithServer(ctx, func(ctx context.Context, conn *app.Connection) error {
+			pools, err := conn.Pools(allocator.Config{Observer: observe.Func(func(e observe.Event) {
 				if e.Kind == observe.Unhealthy { // on the goroutine that checks
 					failed = append(failed, failure{e.Resource, e.Err.Error()})
 				}
@@ -100,7 +101,7 @@ func (a *app) poolCheck(ctx context.Context, name string, c checking) error {
 				return err
 			}
 			stats, err := pools.Operator().Stats(ctx, name)
-			if err := cmp.Or(err, a.unknown(stats, name)); err != nil {
+			if err := cmp.Or(err, unknown(a, stats, name)); err != nil {
 				return err
 			}
 			pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{
@@ -117,19 +118,19 @@ func (a *app) poolCheck(ctx context.Context, name string, c checking) error {
 				return err
 			}
 			report, err = pool.CheckHealth(ctx, c.workers)
-			if exit := (*exitError)(nil); err != nil && errors.As(context.Cause(ctx), &exit) {
+			if exit := (*app.ExitError)(nil); err != nil && errors.As(context.Cause(ctx), &exit) {
 				return exit
 			}
 			return err
 		})
 	})
 	if err == nil || report.Checked > 0 {
-		if err := a.printHealth(name, c.rest, report, failed); err != nil {
+		if err := printHealth(a, name, c.rest, report, failed); err != nil {
 			return err
 		}
 	}
 	if err == nil && report.Unhealthy > 0 {
-		err = exitWith(exitFailed, fmt.Errorf("of pool %q in namespace %q %s", name, a.namespace, unhealthy(report.Unhealthy)))
+		err = app.Exit(app.ExitFailed, fmt.Errorf("of pool %q in namespace %q %s", name, a.Namespace, unhealthy(report.Unhealthy)))
 	}
 	return err
 }
@@ -155,14 +156,14 @@ func checkOne(ctx context.Context, shell string, c checking, name, resource stri
 	cmd.Env = append(os.Environ(), "BERTH_POOL="+name, "BERTH_RESOURCE="+resource)
 	said, errs, err := os.Pipe()
 	if err != nil {
-		return nil, notRun(err)
+		return nil, app.NotRun(err)
 	}
 	defer func() { _ = said.Close() }()
 	cmd.Stderr = errs
 	process, err := supervise.Start(cmd)
 	_ = errs.Close() // the command has its own
 	if err != nil {
-		return nil, notRun(err)
+		return nil, app.NotRun(err)
 	}
 	var end tail
 	read := make(chan struct{})
@@ -230,25 +231,25 @@ type (
 	}
 )
 
-func (a *app) printHealth(name string, rest time.Duration, report allocator.HealthReport, failed []failure) error {
-	if a.json {
+func printHealth(a *app.App, name string, rest time.Duration, report allocator.HealthReport, failed []failure) error {
+	if a.JSON {
 		document := healthDocument{
-			a.namespace, name, report.Checked, report.Healthy, report.Skipped, rest.Milliseconds(), make([]failureDocument, len(failed)),
+			a.Namespace, name, report.Checked, report.Healthy, report.Skipped, rest.Milliseconds(), make([]failureDocument, len(failed)),
 		}
 		for i, f := range failed {
-			document.Failed[i] = failureDocument{f.resource, base64Of(f.resource), f.reason}
+			document.Failed[i] = failureDocument{f.resource, app.Base64Of(f.resource), f.reason}
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
-	fmt.Fprintf(a.out, "%s: %d checked, %d healthy, %d failed, %d skipped\n",
-		plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)
+	fmt.Fprintf(a.Out, "%s: %d checked, %d healthy, %d failed, %d skipped\n",
+		app.Plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)
 	if len(failed) == 0 {
 		return nil
 	}
 	rows := make([][]string, len(failed))
 	for i, f := range failed {
-		rows[i] = []string{key(f.resource), plain(f.reason)}
+		rows[i] = []string{app.Key(f.resource), app.Plain(f.reason)}
 	}
-	fmt.Fprintln(a.out)
-	return table(a.out, []string{"RESOURCE", "REASON"}, rows)
+	fmt.Fprintln(a.Out)
+	return app.Table(a.Out, []string{"RESOURCE", "REASON"}, rows)
 }

@@ -6,12 +6,13 @@ import (
 	"iter"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
 // allocations is the line of a pool.
-func (o *runOptions) allocations(_ context.Context, conn *connection, label string, notes *notes) (*spot, error) {
-	pools, err := conn.pools(allocator.Config{
+func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+	pools, err := conn.Pools(allocator.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
@@ -22,7 +23,7 @@ func (o *runOptions) allocations(_ context.Context, conn *connection, label stri
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := allocator.New(conn.redis, allocator.Config{Namespace: conn.namespace, CallTimeout: times.call}) // it only reads: nothing to close
+	viewers, err := allocator.New(conn.Redis, allocator.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (o *runOptions) allocations(_ context.Context, conn *connection, label stri
 				return fmt.Sprintf("the pool is empty, waiting %d", stats.Waiting), nil
 			}
 			return fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
-				count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting), err
+				app.Count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting), err
 		},
 		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return viewer.Holders(ctx, o.pool) },
 	}, nil

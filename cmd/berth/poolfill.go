@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func (a *app) poolAddCommand() *cobra.Command {
+func poolAddCommand(a *app.App) *cobra.Command {
 	var in input
 	var opts allocator.AddOptions
 	cmd := &cobra.Command{
@@ -31,21 +32,21 @@ ones at once.
 
 Many are sent in steps. Where it ends early (Ctrl-C, the server does not answer), a
 line says how much was sent; that stays, and the same command again does the rest.`,
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			name, keys, err := in.named(cmd, args)
 			if err := cmp.Or(err, checkExpiry(cmd, opts.Expiry)); err != nil {
 				return err
 			}
-			return a.fill(cmd.Context(), name, "added", len(keys), func(ctx context.Context, pool *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+			return fill(cmd.Context(), a, name, "added", len(keys), func(ctx context.Context, pool *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 				opts.Progress = told
 				return pool.Add(ctx, keys, &opts)
 			})
 		}),
 	}
-	return a.filling(cmd, &in, &opts)
+	return filling(a, cmd, &in, &opts)
 }
 
-func (a *app) poolReplaceCommand() *cobra.Command {
+func poolReplaceCommand(a *app.App) *cobra.Command {
 	var in input
 	var opts allocator.AddOptions
 	var empty bool
@@ -67,7 +68,7 @@ the server does not answer), a line says how much was sent; that stays, and the 
 command again does the rest.
 
 Exit code 1: a newer replace of the same pool has begun.`,
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			name, keys, err := in.named(cmd, args)
 			if err := cmp.Or(err, checkExpiry(cmd, opts.Expiry)); err != nil {
 				return err
@@ -75,7 +76,7 @@ Exit code 1: a newer replace of the same pool has begun.`,
 			if len(keys) == 0 && !empty {
 				return berth.Invalid("RESOURCE", "there is none to replace those of %q with; to empty the pool, say --allow-empty", name)
 			}
-			return a.fill(cmd.Context(), name, "replaced", len(keys), func(ctx context.Context, pool *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+			return fill(cmd.Context(), a, name, "replaced", len(keys), func(ctx context.Context, pool *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 				if len(keys) == 0 {
 					return pool.Clear(ctx)
 				}
@@ -85,10 +86,10 @@ Exit code 1: a newer replace of the same pool has begun.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&empty, "allow-empty", false, "let an empty list empty the pool")
-	return a.filling(cmd, &in, &opts)
+	return filling(a, cmd, &in, &opts)
 }
 
-func (a *app) poolRemoveCommand() *cobra.Command {
+func poolRemoveCommand(a *app.App) *cobra.Command {
 	var in input
 	cmd := &cobra.Command{
 		Use:   "remove NAME {RESOURCE... | --file F}",
@@ -98,33 +99,33 @@ when it comes back; added again before, it is as if never removed. One that is n
 in the pool is none too many: it is counted, and the exit code is 0.
 
 ` + inputHelp,
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			name, keys, err := in.named(cmd, args)
 			if err != nil {
 				return err
 			}
-			return a.fill(cmd.Context(), name, "removed", distinct(keys), func(ctx context.Context, pool *allocator.Pool[string], _ func(done, total int)) (allocator.Change, error) {
+			return fill(cmd.Context(), a, name, "removed", distinct(keys), func(ctx context.Context, pool *allocator.Pool[string], _ func(done, total int)) (allocator.Change, error) {
 				return pool.Remove(ctx, keys)
 			})
 		}),
 	}
-	cmd = a.filling(cmd, &in, nil)
-	cmd.ValidArgsFunction = completingMany(a.poolNames, a.resourcesOf)
+	cmd = filling(a, cmd, &in, nil)
+	cmd.ValidArgsFunction = app.CompletingMany(a.PoolNames, a.ResourcesOf)
 	return cmd
 }
 
 // filling completes a command that changes what is in a pool.
-func (a *app) filling(cmd *cobra.Command, in *input, opts *allocator.AddOptions) *cobra.Command {
+func filling(a *app.App, cmd *cobra.Command, in *input, opts *allocator.AddOptions) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("NAME is missing")
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = completing(a.poolNames)
+	cmd.ValidArgsFunction = app.Completing(a.PoolNames)
 	in.bind(cmd)
 	if opts != nil {
-		timeVar(cmd.Flags(), &opts.Expiry, "expiry", 0, "how long the resources stay in the pool (default for good)")
+		app.TimeVar(cmd.Flags(), &opts.Expiry, "expiry", 0, "how long the resources stay in the pool (default for good)")
 		cmd.Flags().IntVar(&opts.MaxSharers, "max-sharers", 0, "how many may hold one of them at once, 1 to 100 (default as it is, 1 for new ones)")
 	}
 	return cmd
@@ -132,7 +133,7 @@ func (a *app) filling(cmd *cobra.Command, in *input, opts *allocator.AddOptions)
 
 // named returns the name and the keys that a command was given.
 func (in *input) named(cmd *cobra.Command, args []string) (name string, keys []string, err error) {
-	if err := checkName(args[0]); err != nil {
+	if err := app.CheckName(args[0]); err != nil {
 		return "", nil, err
 	}
 	keys, err = in.keys(cmd, args[1:])
@@ -161,19 +162,19 @@ func distinct(keys []string) int {
 
 // fill has something sent to a pool in steps, shows how far it has come, and says
 // so if it ends early.
-func (a *app) fill(ctx context.Context, name, verb string, total int, send func(context.Context, *allocator.Pool[string], func(done, total int)) (allocator.Change, error)) error {
-	signals := interrupts()
+func fill(ctx context.Context, a *app.App, name, verb string, total int, send func(context.Context, *allocator.Pool[string], func(done, total int)) (allocator.Change, error)) error {
+	signals := app.Interrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := newProgress(a.err, name, total)
+	p := newProgress(a.Err, name, total)
 	defer p.end()
 	var change allocator.Change
-	err := untilSignal(signals, cancel, func() error {
-		return a.withPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
+	err := app.UntilSignal(signals, cancel, func() error {
+		return a.WithPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
 			p.begin()
 			change, err = send(ctx, pool, p.told)
 			if errors.Is(err, berth.ErrSuperseded) {
-				return exitWith(exitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.namespace))
+				return app.Exit(app.ExitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.Namespace))
 			}
 			return err
 		})
@@ -182,7 +183,7 @@ func (a *app) fill(ctx context.Context, name, verb string, total int, send func(
 	if err != nil {
 		return p.early(err, change)
 	}
-	return a.printChange(name, verb, total, change)
+	return printChange(a, name, verb, total, change)
 }
 
 // many is how many resources are worth a bar: fewer are sent before anybody has
@@ -199,7 +200,7 @@ type progress struct {
 
 func newProgress(out io.Writer, name string, total int) *progress {
 	p := &progress{total: total}
-	if total > many && isTerminal(out) {
+	if total > many && app.IsTerminal(out) {
 		p.bar = newBar(out, name, total)
 	}
 	return p
@@ -209,7 +210,7 @@ func newProgress(out io.Writer, name string, total int) *progress {
 func newBar(out io.Writer, name string, total int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetDescription(plain(name)),
+		progressbar.OptionSetDescription(app.Plain(name)),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -240,6 +241,6 @@ func (p *progress) early(err error, change allocator.Change) error {
 	if !p.begun || errors.Is(err, berth.ErrInvalidConfig) {
 		return err
 	}
-	return exitWith(codeOf(err), fmt.Errorf("%w; %d of %d were sent before: %d added, %d kept, %d removed; the same command again does the rest",
+	return app.Exit(app.CodeOf(err), fmt.Errorf("%w; %d of %d were sent before: %d added, %d kept, %d removed; the same command again does the rest",
 		err, p.done, p.total, change.Added, change.Kept, change.Removed))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -109,20 +110,20 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
 	s := server(t)
 	var out, errs bytes.Buffer
-	a := newApp(&out, &errs)
-	a.url, a.namespace = s.URL(), "berth"
+	a := app.New(&out, &errs)
+	a.URL, a.Namespace = s.URL(), "berth"
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
-	err = a.fill(context.Background(), "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+	err = fill(context.Background(), a, "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 		told(200, 1000)
 		told(400, 1000)
 		require.NoError(t, self.Signal(syscall.SIGTERM))
 		<-ctx.Done()
 		return allocator.Change{Added: 390, Kept: 10}, context.Cause(ctx)
 	})
-	require.Equal(t, 143, codeOf(err))
+	require.Equal(t, 143, app.CodeOf(err))
 	require.Equal(t, "berth: ended by signal: terminated; 400 of 1000 were sent before: 390 added, 10 kept, 0 removed; the same command again does the rest",
-		oneLine(err.Error()))
+		app.OneLine(err.Error()))
 	require.Empty(t, out.String())
 	require.Empty(t, errs.String())
 }
@@ -146,21 +147,21 @@ func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	fails := func(failure error) error {
-		a := newApp(&bytes.Buffer{}, &bytes.Buffer{})
-		a.url, a.namespace = s.URL(), "berth"
-		return a.fill(context.Background(), "proxies", "added", 10, func(_ context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+		a := app.New(&bytes.Buffer{}, &bytes.Buffer{})
+		a.URL, a.Namespace = s.URL(), "berth"
+		return fill(context.Background(), a, "proxies", "added", 10, func(_ context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 			told(5, 10)
 			return allocator.Change{Added: 5}, failure
 		})
 	}
 	err := fails(errors.New("broken pipe"))
-	require.Equal(t, 69, codeOf(err))
+	require.Equal(t, 69, app.CodeOf(err))
 	require.ErrorContains(t, err, "broken pipe; 5 of 10 were sent before: 5 added, 0 kept, 0 removed; ")
 	err = fails(berth.ErrSuperseded)
-	require.Equal(t, 1, codeOf(err))
+	require.Equal(t, 1, app.CodeOf(err))
 	require.ErrorContains(t, err, `a newer replace of pool "proxies" in namespace "berth" has begun, and decides; 5 of 10`)
 	err = fails(berth.Invalid("resources", "no"))
-	require.Equal(t, 64, codeOf(err))
+	require.Equal(t, 64, app.CodeOf(err))
 	require.NotContains(t, err.Error(), "sent")
 	require.NotContains(t, call(t, nobody, "pool", "add", "x", "a").err, "sent", "nothing had begun")
 }

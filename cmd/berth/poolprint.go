@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -28,21 +29,21 @@ type (
 		Pools     []poolDocument `json:"pools"`
 	}
 	resourceDocument struct {
-		Resource string           `json:"resource"`
-		Base64   []byte           `json:"base64,omitempty"` // only of a key that is not UTF-8
-		State    string           `json:"state"`
-		LeftMs   *int64           `json:"leftMs"` // of the lease or of the rest, 0 if free
-		Reason   string           `json:"reason"` // why it rests
-		ExpiryMs *int64           `json:"expiryMs"`
-		Leaving  bool             `json:"leaving"`
-		Sharers  int              `json:"maxSharers"`
-		Holders  []holderDocument `json:"holders"`
+		Resource string               `json:"resource"`
+		Base64   []byte               `json:"base64,omitempty"` // only of a key that is not UTF-8
+		State    string               `json:"state"`
+		LeftMs   *int64               `json:"leftMs"` // of the lease or of the rest, 0 if free
+		Reason   string               `json:"reason"` // why it rests
+		ExpiryMs *int64               `json:"expiryMs"`
+		Leaving  bool                 `json:"leaving"`
+		Sharers  int                  `json:"maxSharers"`
+		Holders  []app.HolderDocument `json:"holders"`
 	}
 	showPoolDocument struct {
 		Namespace string `json:"namespace"`
 		poolDocument
-		Listed  []resourceDocument `json:"listed"` // without --all not the free ones
-		Waiters []waiterDocument   `json:"waiters"`
+		Listed  []resourceDocument   `json:"listed"` // without --all not the free ones
+		Waiters []app.WaiterDocument `json:"waiters"`
 	}
 	changeDocument struct {
 		Namespace string `json:"namespace"`
@@ -71,66 +72,66 @@ func documentOf(s allocator.Stats) poolDocument {
 	return poolDocument{s.Name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting}
 }
 
-func (a *app) printPools(all []allocator.Stats, most int) error {
-	if a.json {
-		all, _ = first(all, most)
-		document := poolsDocument{Namespace: a.namespace, Pools: []poolDocument{}}
+func printPools(a *app.App, all []allocator.Stats, most int) error {
+	if a.JSON {
+		all, _ = app.First(all, most)
+		document := poolsDocument{Namespace: a.Namespace, Pools: []poolDocument{}}
 		for _, s := range all {
 			document.Pools = append(document.Pools, documentOf(s))
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.out, "There is no pool in namespace %s.\n", plain(a.namespace))
+		_, err := fmt.Fprintf(a.Out, "There is no pool in namespace %s.\n", app.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(all))
 	for _, s := range all {
 		rows = append(rows, []string{
-			plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
+			app.Plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
-	return limited(a.out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows, most)
+	return app.Limited(a.Out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows, most)
 }
 
 // summary is a pool in one line.
 func summary(s allocator.Stats) string {
-	text := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", plain(s.Name), count(s.Resources, "resource"), s.Free, s.Leased, s.Resting)
+	text := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", app.Plain(s.Name), app.Count(s.Resources, "resource"), s.Free, s.Leased, s.Resting)
 	if s.Holders != s.Leased {
 		text += fmt.Sprintf(", %d holders", s.Holders)
 	}
 	return text + fmt.Sprintf(", waiting %d", s.Waiting)
 }
 
-func (a *app) printPool(s allocator.Stats, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
-	if a.json {
-		resources, _ = first(resources, most)
-		waiters, _ = first(waiters, most)
+func printPool(a *app.App, s allocator.Stats, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
+	if a.JSON {
+		resources, _ = app.First(resources, most)
+		waiters, _ = app.First(waiters, most)
 		document := showPoolDocument{
-			Namespace: a.namespace, poolDocument: documentOf(s),
-			Listed: make([]resourceDocument, len(resources)), Waiters: waiterDocuments(waiters, false),
+			Namespace: a.Namespace, poolDocument: documentOf(s),
+			Listed: make([]resourceDocument, len(resources)), Waiters: app.WaiterDocuments(waiters, false),
 		}
 		for i, info := range resources {
 			document.Listed[i] = resourceDocumentOf(info)
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
-	fmt.Fprintln(a.out, summary(s))
-	if err := a.printLeased(resources, most); err != nil {
+	fmt.Fprintln(a.Out, summary(s))
+	if err := printLeased(a, resources, most); err != nil {
 		return err
 	}
-	if err := a.printState(resources, allocator.Resting, "Resting", true, most); err != nil {
+	if err := printState(a, resources, allocator.Resting, "Resting", true, most); err != nil {
 		return err
 	}
-	if err := a.printState(resources, allocator.Damaged, "Damaged", false, most); err != nil {
+	if err := printState(a, resources, allocator.Damaged, "Damaged", false, most); err != nil {
 		return err
 	}
 	if all {
-		if err := a.printState(resources, allocator.Free, "Free", false, most); err != nil {
+		if err := printState(a, resources, allocator.Free, "Free", false, most); err != nil {
 			return err
 		}
 	}
-	return a.printClaims(nil, waiters, false, most)
+	return a.PrintClaims(nil, waiters, false, most)
 }
 
 // stays is how long a resource stays in the pool.
@@ -141,7 +142,7 @@ func stays(info allocator.ResourceInfo) string {
 	case info.Expiry == 0:
 		return "-"
 	}
-	return human(info.Expiry)
+	return app.Human(info.Expiry)
 }
 
 // sharersColumn is how many hold a resource and how many may, where that is worth a
@@ -167,23 +168,23 @@ func (c sharersColumn) of(info allocator.ResourceInfo) []string {
 }
 
 // printLeased lists the holders of what is leased, one a line.
-func (a *app) printLeased(resources []allocator.ResourceInfo, most int) error {
+func printLeased(a *app.App, resources []allocator.ResourceInfo, most int) error {
 	var rows [][]string
 	sharers := sharersOf(resources)
 	for _, info := range resources {
 		for _, h := range info.Holders {
-			rows = append(rows, slices.Concat([]string{key(info.Resource), stays(info)}, sharers.of(info), holderRow(h, false)))
+			rows = append(rows, slices.Concat([]string{app.Key(info.Resource), stays(info)}, sharers.of(info), app.HolderRow(h, false)))
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.out, "\nLeased to")
-	return limited(a.out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading(), holderHeading(false)), rows, most)
+	fmt.Fprintln(a.Out, "\nLeased to")
+	return app.Limited(a.Out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading(), app.HolderHeading(false)), rows, most)
 }
 
 // printState lists the resources in one state.
-func (a *app) printState(resources []allocator.ResourceInfo, state allocator.State, title string, ends bool, most int) error {
+func printState(a *app.App, resources []allocator.ResourceInfo, state allocator.State, title string, ends bool, most int) error {
 	var rows [][]string
 	sharers := sharersOf(resources)
 	heading := append([]string{"RESOURCE", "STAYS"}, sharers.heading()...)
@@ -194,34 +195,34 @@ func (a *app) printState(resources []allocator.ResourceInfo, state allocator.Sta
 		if info.State != state {
 			continue
 		}
-		row := append([]string{key(info.Resource), stays(info)}, sharers.of(info)...)
+		row := append([]string{app.Key(info.Resource), stays(info)}, sharers.of(info)...)
 		if ends {
-			row = append(row, human(info.Left), plain(info.Reason))
+			row = append(row, app.Human(info.Left), app.Plain(info.Reason))
 		}
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(a.out, "\n%s\n", title)
-	return limited(a.out, heading, rows, most)
+	fmt.Fprintf(a.Out, "\n%s\n", title)
+	return app.Limited(a.Out, heading, rows, most)
 }
 
 func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
 	document := resourceDocument{
-		Resource: info.Resource, State: string(info.State), LeftMs: millis(info.Left), Reason: info.Reason,
-		Leaving: info.Leaving, Sharers: info.MaxSharers, Holders: holderDocuments(info.Holders, false),
+		Resource: info.Resource, State: string(info.State), LeftMs: app.Millis(info.Left), Reason: info.Reason,
+		Leaving: info.Leaving, Sharers: info.MaxSharers, Holders: app.HolderDocuments(info.Holders, false),
 	}
 	if info.Expiry != 0 {
-		document.ExpiryMs = millis(info.Expiry)
+		document.ExpiryMs = app.Millis(info.Expiry)
 	}
-	document.Base64 = base64Of(info.Resource)
+	document.Base64 = app.Base64Of(info.Resource)
 	return document
 }
 
-func (a *app) printChange(name, verb string, sent int, change allocator.Change) error {
-	if a.json {
-		return printJSON(a.out, changeDocument{a.namespace, name, change.Added, change.Kept, change.Removed})
+func printChange(a *app.App, name, verb string, sent int, change allocator.Change) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, changeDocument{a.Namespace, name, change.Added, change.Kept, change.Removed})
 	}
 	var text string
 	switch verb {
@@ -235,16 +236,16 @@ func (a *app) printChange(name, verb string, sent int, change allocator.Change) 
 	default:
 		text = fmt.Sprintf("%d added, %d kept, %d removed", change.Added, change.Kept, change.Removed)
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s\n", plain(name), text)
+	_, err := fmt.Fprintf(a.Out, "%s: %s\n", app.Plain(name), text)
 	return err
 }
 
 // printRest says what became of a rest; what the resource is, was read after it.
-func (a *app) printRest(name string, d time.Duration, info allocator.ResourceInfo) error {
-	if a.json {
-		return printJSON(a.out, restDocument{a.namespace, name, millis(d), resourceDocumentOf(info)})
+func printRest(a *app.App, name string, d time.Duration, info allocator.ResourceInfo) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, restDocument{a.Namespace, name, app.Millis(d), resourceDocumentOf(info)})
 	}
-	text := "rests for " + human(d)
+	text := "rests for " + app.Human(d)
 	switch d {
 	case 0:
 		text = "rests no more, it is " + string(info.State)
@@ -254,29 +255,29 @@ func (a *app) printRest(name string, d time.Duration, info allocator.ResourceInf
 	if d != 0 && info.State == allocator.Leased {
 		text = "is leased, and " + text + " when it comes back"
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s %s\n", plain(name), key(info.Resource), text)
+	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", app.Plain(name), app.Key(info.Resource), text)
 	return err
 }
 
-func (a *app) printInspection(name string, found allocator.Inspection) error {
+func printInspection(a *app.App, name string, found allocator.Inspection) error {
 	found.Stats.Name = name
-	if a.json {
-		return printJSON(a.out, inspectDocument{
-			Namespace: a.namespace, poolDocument: documentOf(found.Stats), Bindings: found.Bindings, Moving: found.Moving,
+	if a.JSON {
+		return app.PrintJSON(a.Out, inspectDocument{
+			Namespace: a.Namespace, poolDocument: documentOf(found.Stats), Bindings: found.Bindings, Moving: found.Moving,
 			Whole: len(found.Problems) == 0, Problems: append([]string{}, found.Problems...),
 		})
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, summary(found.Stats)+", "+count(found.Bindings, "binding"))
+	fmt.Fprintln(&b, summary(found.Stats)+", "+app.Count(found.Bindings, "binding"))
 	if found.Moving {
 		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
 	}
 	for _, problem := range slices.Sorted(slices.Values(found.Problems)) {
-		fmt.Fprintln(&b, "problem: "+plain(problem))
+		fmt.Fprintln(&b, "problem: "+app.Plain(problem))
 	}
 	if len(found.Problems) == 0 {
 		fmt.Fprintln(&b, "The pool is whole.")
 	}
-	_, err := a.out.Write([]byte(b.String()))
+	_, err := a.Out.Write([]byte(b.String()))
 	return err
 }

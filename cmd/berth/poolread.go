@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
 // keysHelp says how any bytes come in and out.
@@ -37,7 +38,7 @@ func (in *input) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&in.file, "file", "", "read the resources from `FILE`, one a line; - for standard input")
 	flags.BoolVar(&in.null, "null", false, "the file is separated by NUL, not by newlines")
-	quotedFlag(cmd, &in.quoted)
+	app.QuotedFlag(cmd, &in.quoted)
 	_ = cmd.MarkFlagFilename("file") // the flag exists
 }
 
@@ -50,7 +51,7 @@ func (in *input) keys(cmd *cobra.Command, args []string) ([]string, error) {
 	case !file && in.null:
 		return nil, berth.Invalid("--null", "it is for --file; an argument cannot have a NUL, but may be --quoted")
 	case !file && len(args) == 0:
-		return nil, usage("RESOURCE is missing; or --file F to read lines from a file, --file - from standard input")
+		return nil, app.Usage("RESOURCE is missing; or --file F to read lines from a file, --file - from standard input")
 	case in.null && in.quoted:
 		return nil, berth.Invalid("--null", "its keys are taken as they are, and not --quoted; leave one of them out")
 	case file && in.file == "":
@@ -62,7 +63,7 @@ func (in *input) keys(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	f, err := os.Open(in.file)
 	if err != nil {
-		return nil, exitWith(exitNoInput, err)
+		return nil, app.Exit(app.ExitNoInput, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	return in.read(f, in.file)
@@ -74,7 +75,7 @@ func (in *input) arguments(args []string) ([]string, error) {
 		if arg == "-" && !in.quoted {
 			return nil, berth.Invalid("RESOURCE", `to read standard input say --file -, for a key that is "-" --quoted`)
 		}
-		key, err := keyOf(arg, in.quoted)
+		key, err := app.KeyOf(arg, in.quoted)
 		if err != nil {
 			return nil, berth.Invalid("RESOURCE", "%s", err)
 		}
@@ -100,17 +101,17 @@ func (in *input) read(from io.Reader, name string) ([]string, error) {
 		if line == "" || (!in.null && len(bytes.TrimSpace(lines.Bytes())) == 0) {
 			continue
 		}
-		key, err := keyOf(line, in.quoted)
+		key, err := app.KeyOf(line, in.quoted)
 		if err != nil {
-			return nil, usage("%s, %s %d: %w", name, what, number, err)
+			return nil, app.Usage("%s, %s %d: %w", name, what, number, err)
 		}
 		keys = append(keys, key)
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, usage("%s, %s %d: it is longer than a key may be, %d bytes", name, what, number+1, maxKey)
+		return nil, app.Usage("%s, %s %d: it is longer than a key may be, %d bytes", name, what, number+1, app.MaxKey)
 	case err != nil:
-		return nil, exitWith(exitNoInput, fmt.Errorf("%s: %w", name, err))
+		return nil, app.Exit(app.ExitNoInput, fmt.Errorf("%s: %w", name, err))
 	}
 	return keys, nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
 // reading reads the keys of a command line, which has the flags of an input, from
@@ -51,7 +53,7 @@ func TestResourcesAreArgumentsOrLines(t *testing.T) {
 		"lines that are quoted": {"a\n\"\\n\\x00\\xff\"\n", []string{"--file=-", "--quoted"}, []string{"a", "\n\x00\xff"}},
 		"separated by NUL":      {"a\nb\x00\x00 \x00\"c\"\r", []string{"--file=-", "--null"}, []string{"a\nb", " ", "\"c\"\r"}},
 		"nothing":               {"\n \n", []string{"--file=-"}, nil},
-		"the longest":           {strings.Repeat("x", maxKey), []string{"--file=-"}, []string{strings.Repeat("x", maxKey)}},
+		"the longest":           {strings.Repeat("x", app.MaxKey), []string{"--file=-"}, []string{strings.Repeat("x", app.MaxKey)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,15 +82,15 @@ func TestResourcesThatCannotBeReadAreRefusedWithTheirLine(t *testing.T) {
 		"an empty argument":    {"", []string{"a", ""}, 64, "invalid RESOURCE: a key is empty"},
 		"an empty quoted one":  {"a\n\"\"\n", []string{"--file=-", "--quoted"}, 64, "standard input, line 2: a key is empty"},
 		"no quotes at its end": {"a\n\n\"b\n", []string{"--file=-", "--quoted"}, 64, `standard input, line 3: "\"b" is not in double quotes with escapes as in Go`},
-		"a long line":          {"a\n" + strings.Repeat("x", maxKey+1), []string{"--file=-"}, 64, "standard input, line 2: a key has 1025 bytes, at most 1024 are allowed"},
+		"a long line":          {"a\n" + strings.Repeat("x", app.MaxKey+1), []string{"--file=-"}, 64, "standard input, line 2: a key has 1025 bytes, at most 1024 are allowed"},
 		"an endless line":      {"a\n" + strings.Repeat("x", 2<<20), []string{"--file=-"}, 64, "standard input, line 2: it is longer than a key may be, 1024 bytes"},
-		"a long entry":         {"a\x00" + strings.Repeat("x", maxKey+1), []string{"--file=-", "--null"}, 64, "standard input, entry 2: a key has 1025 bytes"},
+		"a long entry":         {"a\x00" + strings.Repeat("x", app.MaxKey+1), []string{"--file=-", "--null"}, 64, "standard input, entry 2: a key has 1025 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := reading(t, test.stdin, test.line...)
 			require.ErrorContains(t, err, test.says)
-			require.Equal(t, test.code, codeOf(err))
+			require.Equal(t, test.code, app.CodeOf(err))
 		})
 	}
 }
@@ -96,13 +98,13 @@ func TestResourcesThatCannotBeReadAreRefusedWithTheirLine(t *testing.T) {
 // TestWhatIsPrintedIsReadAgain holds for every byte, alone and beside others.
 func TestWhatIsPrintedIsReadAgain(t *testing.T) {
 	t.Parallel()
-	keys := []string{"-", `"`, `""`, `"a"`, " a", "a ", "größe", "\u202eevil", "a\tb", "\x1b[2J", strings.Repeat("\xff", maxKey)}
+	keys := []string{"-", `"`, `""`, `"a"`, " a", "a ", "größe", "\u202eevil", "a\tb", "\x1b[2J", strings.Repeat("\xff", app.MaxKey)}
 	for b := range 256 {
 		keys = append(keys, string([]byte{byte(b)}), string([]byte{'a', byte(b)}), string([]byte{byte(b), 'a'}), string([]byte{'x', byte(b), 0xc3}))
 	}
 	var printed bytes.Buffer
 	for _, k := range keys {
-		text := key(k)
+		text := app.Key(k)
 		require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }), "%q", text)
 		printed.WriteString(text + "\n")
 	}

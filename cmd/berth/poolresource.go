@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func (a *app) resourceShow(ctx context.Context, ops *allocator.Operator, name, resource string, bound bool, most int) error {
-	info, err := a.presentResource(ctx, ops, name, resource)
+func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, name, resource string, bound bool, most int) error {
+	info, err := a.PresentResource(ctx, ops, name, resource)
 	if err != nil {
 		return err
 	}
 	if !bound {
-		return a.printResource(name, info, nil, most)
+		return printResource(a, name, info, nil, most)
 	}
 	bindings := []allocator.Binding{}
 	for b, err := range ops.Bindings(ctx, name) {
@@ -32,7 +33,7 @@ func (a *app) resourceShow(ctx context.Context, ops *allocator.Operator, name, r
 		}
 	}
 	slices.SortFunc(bindings, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
-	return a.printResource(name, info, bindings, most)
+	return printResource(a, name, info, bindings, most)
 }
 
 type showResourceDocument struct {
@@ -43,18 +44,18 @@ type showResourceDocument struct {
 }
 
 // printResource shows a resource; bindings are nil where they are not to be shown.
-func (a *app) printResource(name string, info allocator.ResourceInfo, bindings []allocator.Binding, most int) error {
-	if a.json {
-		info.Holders, _ = first(info.Holders, most)
-		document := showResourceDocument{Namespace: a.namespace, Name: name, resourceDocument: resourceDocumentOf(info)}
+func printResource(a *app.App, name string, info allocator.ResourceInfo, bindings []allocator.Binding, most int) error {
+	if a.JSON {
+		info.Holders, _ = app.First(info.Holders, most)
+		document := showResourceDocument{Namespace: a.Namespace, Name: name, resourceDocument: resourceDocumentOf(info)}
 		if bindings != nil {
 			document.Bindings = bindingDocuments(bindings, most)
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
-	text := fmt.Sprintf("%s: %s is %s", plain(name), key(info.Resource), info.State)
+	text := fmt.Sprintf("%s: %s is %s", app.Plain(name), app.Key(info.Resource), info.State)
 	if info.State == allocator.Leased || info.State == allocator.Resting {
-		text += ", " + human(info.Left) + " left"
+		text += ", " + app.Human(info.Left) + " left"
 	}
 	if info.MaxSharers > 1 {
 		text += fmt.Sprintf(", %d of %d sharers", len(info.Holders), info.MaxSharers)
@@ -63,26 +64,26 @@ func (a *app) printResource(name string, info allocator.ResourceInfo, bindings [
 	case info.Leaving:
 		text += ", leaves when it comes back"
 	case info.Expiry != 0:
-		text += ", stays for " + human(info.Expiry)
+		text += ", stays for " + app.Human(info.Expiry)
 	}
-	fmt.Fprintln(a.out, text)
+	fmt.Fprintln(a.Out, text)
 	if info.Reason != "" {
 		rests := "rests"
 		if info.State == allocator.Leased {
 			rests = "will rest when it comes back"
 		}
-		fmt.Fprintf(a.out, "%s: %s\n", rests, plain(info.Reason))
+		fmt.Fprintf(a.Out, "%s: %s\n", rests, app.Plain(info.Reason))
 	}
-	err := a.printClaims(info.Holders, nil, false, most)
+	err := a.PrintClaims(info.Holders, nil, false, most)
 	if bindings == nil || err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out)
-	return a.printBindings(name, bindings, most)
+	fmt.Fprintln(a.Out)
+	return printBindings(a, name, bindings, most)
 }
 
-func (a *app) poolBindingCommand() *cobra.Command {
-	return group(&cobra.Command{
+func poolBindingCommand(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
 		Use:   "binding",
 		Short: "List, set and remove the bindings of a pool",
 		Long: `A binding is a name by which a claim gets the same resource again, if that is free:
@@ -90,34 +91,34 @@ func (a *app) poolBindingCommand() *cobra.Command {
 		Example: `  berth pool binding ls proxies
   berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d
   berth pool binding rm proxies customer-7`,
-	}, a.bindingLsCommand(), a.bindingSetCommand(), a.bindingRmCommand())
+	}, bindingLsCommand(a), bindingSetCommand(a), bindingRmCommand(a))
 }
 
-func (a *app) bindingLsCommand() *cobra.Command {
-	var page paging
+func bindingLsCommand(a *app.App) *cobra.Command {
+	var page app.Paging
 	cmd := &cobra.Command{
 		Use:               "ls POOL",
 		Short:             "List the bindings of a pool",
 		Long:              "List the bindings of a pool, by name. LEFT is how long a binding lasts.",
 		Example:           "  berth pool binding ls proxies",
-		Args:              arguments("POOL"),
-		ValidArgsFunction: completing(a.poolNames),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkPool(args[0]), page.check()); err != nil {
+		Args:              app.Arguments("POOL"),
+		ValidArgsFunction: app.Completing(a.PoolNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(checkPool(args[0]), page.Check()); err != nil {
 				return err
 			}
-			return a.withPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				all, err := collect(pools.Operator().Bindings(ctx, args[0]))
+			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				all, err := app.Collect(pools.Operator().Bindings(ctx, args[0]))
 				slices.SortFunc(all, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
-				return listed(err, len(all), func() error { return a.printBoundOf(args[0], all, page.of(a)) })
+				return app.Listed(err, len(all), func() error { return printBoundOf(a, args[0], all, page.Of(a)) })
 			})
 		}),
 	}
-	page.bind(cmd)
+	page.Bind(cmd)
 	return cmd
 }
 
-func (a *app) bindingSetCommand() *cobra.Command {
+func bindingSetCommand(a *app.App) *cobra.Command {
 	var opts allocator.BindOptions
 	var quoted bool
 	cmd := &cobra.Command{
@@ -128,38 +129,38 @@ keeps it.
 
 Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 		Example:           "  berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d",
-		Args:              arguments("POOL", "BINDING", "RESOURCE"),
-		ValidArgsFunction: completing(a.poolNames, a.bindingsOf, a.resourcesOf),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+		Args:              app.Arguments("POOL", "BINDING", "RESOURCE"),
+		ValidArgsFunction: app.Completing(a.PoolNames, a.BindingsOf, a.ResourcesOf),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			binding, err := bindingOf(args[1], quoted)
 			if err != nil {
 				return err
 			}
-			resource, err := keyOf(args[2], quoted)
+			resource, err := app.KeyOf(args[2], quoted)
 			switch {
 			case err != nil:
 				return berth.Invalid("RESOURCE", "%s", err)
 			case opts.BindFor <= 0:
 				return berth.Invalid("--for", "%s is not above 0; 'berth pool binding rm' ends a binding", opts.BindFor)
 			}
-			return a.withBound(cmd.Context(), args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
+			return withBound(cmd.Context(), a, args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
 				err := pool.Bind(ctx, binding, resource, &opts)
 				if errors.Is(err, berth.ErrAbsent) {
-					return a.absent(args[0], resource)
+					return a.Absent(args[0], resource)
 				}
 				if err != nil {
-					return inFlags(err, "name", "BINDING", "resource", "RESOURCE", "BindFor", "--for")
+					return app.InFlags(err, "name", "BINDING", "resource", "RESOURCE", "BindFor", "--for")
 				}
-				return a.printBound(args[0], allocator.Binding{Name: binding, Resource: resource, Left: opts.BindFor})
+				return printBound(a, args[0], allocator.Binding{Name: binding, Resource: resource, Left: opts.BindFor})
 			})
 		}),
 	}
-	endlessVar(cmd.Flags(), &opts.BindFor, "for", defaultBindFor, "how long the binding lasts, or forever")
-	quotedFlag(cmd, &quoted)
+	app.EndlessVar(cmd.Flags(), &opts.BindFor, "for", defaultBindFor, "how long the binding lasts, or forever")
+	app.QuotedFlag(cmd, &quoted)
 	return cmd
 }
 
-func (a *app) bindingRmCommand() *cobra.Command {
+func bindingRmCommand(a *app.App) *cobra.Command {
 	var quoted bool
 	cmd := &cobra.Command{
 		Use:   "rm POOL BINDING",
@@ -167,34 +168,34 @@ func (a *app) bindingRmCommand() *cobra.Command {
 		Long: `End a binding. Who holds its resource keeps it. One that is not there is none too
 many: the exit code is 0.`,
 		Example:           "  berth pool binding rm proxies customer-7",
-		Args:              arguments("POOL", "BINDING"),
-		ValidArgsFunction: completing(a.poolNames, a.bindingsOf),
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
+		Args:              app.Arguments("POOL", "BINDING"),
+		ValidArgsFunction: app.Completing(a.PoolNames, a.BindingsOf),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			binding, err := bindingOf(args[1], quoted)
 			if err != nil {
 				return err
 			}
-			return a.withBound(cmd.Context(), args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
+			return withBound(cmd.Context(), a, args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
 				was, err := pool.Binding(ctx, binding)
 				if err == nil {
 					err = pool.Unbind(ctx, binding)
 				}
 				if err != nil {
-					return inFlags(err, "name", "BINDING")
+					return app.InFlags(err, "name", "BINDING")
 				}
-				return a.printUnbound(args[0], was)
+				return printUnbound(a, args[0], was)
 			})
 		}),
 	}
-	quotedFlag(cmd, &quoted)
+	app.QuotedFlag(cmd, &quoted)
 	return cmd
 }
 
-func checkPool(name string) error { return inFlags(checkName(name), "NAME", "POOL") }
+func checkPool(name string) error { return app.InFlags(app.CheckName(name), "NAME", "POOL") }
 
 // bindingOf is the name of a binding that a text stands for.
 func bindingOf(text string, quoted bool) (string, error) {
-	binding, err := keyOf(text, quoted)
+	binding, err := app.KeyOf(text, quoted)
 	if err != nil {
 		return "", berth.Invalid("BINDING", "%s", err)
 	}
@@ -202,9 +203,9 @@ func bindingOf(text string, quoted bool) (string, error) {
 }
 
 // withBound is withPool, for a command whose argument is POOL.
-func (a *app) withBound(ctx context.Context, name string, f func(context.Context, *allocator.Pool[string]) error) error {
+func withBound(ctx context.Context, a *app.App, name string, f func(context.Context, *allocator.Pool[string]) error) error {
 	if err := checkPool(name); err != nil {
 		return err
 	}
-	return a.withPool(ctx, name, f)
+	return a.WithPool(ctx, name, f)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -38,7 +39,7 @@ func TestOneResourceIsShown(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `^proxies: shared is leased, [\d.]+s left, 1 of 2 sharers, stays for (10h00m|9h59m)\n`+
 		`will rest when it comes back: later\n\nHeld by\nFENCE .*\n\d+ .* ann .*`+held.ID()+`\n\nBINDING +RESOURCE +LEFT\na +shared +forever\nb +shared +(1h00m|59m\d\ds)\n$`, got.out)
-	require.Regexp(t, `^proxies: "c\\x1b\[2J\\xff" is resting, (1h00m|59m\d\ds) left\nrests: "answers\\t429"\n$`, show("--quoted", quoted(wild)).out)
+	require.Regexp(t, `^proxies: "c\\x1b\[2J\\xff" is resting, (1h00m|59m\d\ds) left\nrests: "answers\\t429"\n$`, show("--quoted", app.Quoted(wild)).out)
 	require.Equal(t, outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), show("gone"))
 
 	require.NoError(t, pool.Unbind(ctx, "other"))
@@ -69,7 +70,7 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 	require.Equal(t, outcome(0, "proxies: customer is bound to a, 36h00m left\n", ""), binding("set", "proxies", "customer", "a", "--for", "1d12h"))
 	require.Equal(t, outcome(0, "proxies: b is bound to a, 1h00m left\n", ""), binding("set", "proxies", "b", "a"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "leftMs": null}`,
-		binding("set", "proxies", quoted(wild), quoted(wild), "--quoted", "--for", "forever", "--json").out)
+		binding("set", "proxies", app.Quoted(wild), app.Quoted(wild), "--quoted", "--for", "forever", "--json").out)
 	bound, err := pool.Binding(context.Background(), wild)
 	require.NoError(t, err)
 	require.Equal(t, allocator.Binding{Name: wild, Resource: wild, Left: berth.Forever}, bound)

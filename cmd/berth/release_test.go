@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -31,7 +32,7 @@ func ends(t *testing.T, h berth.Hold) {
 }
 
 // waitingFor returns the id of the first that waits for a name.
-func waitingFor(t *testing.T, ops operator, name string) (id string) {
+func waitingFor(t *testing.T, ops app.Operator, name string) (id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for w, err := range ops.Waiters(context.Background(), name) {
@@ -191,7 +192,7 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	require.Equal(t, outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").out)
 	ends(t, holds[like][0])
-	require.Equal(t, outcome(0, "proxies: 1 claim on "+quoted(wild)+" released\n", ""), release("--quoted", quoted(wild)))
+	require.Equal(t, outcome(0, "proxies: 1 claim on "+app.Quoted(wild)+" released\n", ""), release("--quoted", app.Quoted(wild)))
 	ends(t, holds[wild][0])
 	require.Equal(t, outcome(0, "proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
 	ends(t, holds["b"][0])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -144,7 +145,7 @@ type runOptions struct {
 	quiet    bool
 }
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *app.App) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:     "run {--sem NAME | --lock NAME... | --pool NAME} [flags] -- COMMAND [ARG]...",
@@ -157,14 +158,14 @@ func (a *app) runCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.runs(func(cmd *cobra.Command, args []string) error {
-			if err := a.noJSON(cmd); err != nil {
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := a.NoJSON(cmd); err != nil {
 				return err
 			}
 			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
-			return a.start(o, args)
+			return start(a, o, args)
 		}),
 	}
 	flags := cmd.Flags()
@@ -179,25 +180,25 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringArrayVar(&o.metas, "meta", nil, "`KEY=VALUE` to show in listings with --json; repeat it for more")
 	flags.StringVar(&o.pool, "pool", "", "`NAME` of the pool")
 	flags.StringVar(&o.bind, "bind", "", "`BINDING` by which the same resource is given again, if it is free")
-	timeVar(flags, &o.bindFor, "bind-for", time.Hour, "how long the binding lasts from the grant")
-	timeVar(flags, &o.cooldown, "cooldown", 0, "how long the resource rests after the command (default not at all)")
+	app.TimeVar(flags, &o.bindFor, "bind-for", time.Hour, "how long the binding lasts from the grant")
+	app.TimeVar(flags, &o.cooldown, "cooldown", 0, "how long the resource rests after the command (default not at all)")
 	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
-	timeVar(flags, &o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
+	app.TimeVar(flags, &o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
 	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
-	timeVar(flags, &o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth of it, and at most a quarter of --max-hold)")
-	timeVar(flags, &o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
-	timeVar(flags, &o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
+	app.TimeVar(flags, &o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth of it, and at most a quarter of --max-hold)")
+	app.TimeVar(flags, &o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
+	app.TimeVar(flags, &o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
 	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
 	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
-	_ = cmd.RegisterFlagCompletionFunc("sem", completing(a.semNames)) // all of these flags exist
-	_ = cmd.RegisterFlagCompletionFunc("lock", completing(a.lockNames))
-	_ = cmd.RegisterFlagCompletionFunc("pool", completing(a.poolNames))
-	_ = cmd.RegisterFlagCompletionFunc("bind", completing(func(ctx context.Context, _ string) ([]string, error) {
+	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.SemNames)) // all of these flags exist
+	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.LockNames))
+	_ = cmd.RegisterFlagCompletionFunc("pool", app.Completing(a.PoolNames))
+	_ = cmd.RegisterFlagCompletionFunc("bind", app.Completing(func(ctx context.Context, _ string) ([]string, error) {
 		if o.pool == "" {
 			return nil, nil
 		}
-		return a.bindingsOf(ctx, o.pool)
+		return a.BindingsOf(ctx, o.pool)
 	}))
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("conflict", cobra.FixedCompletions(words(conflicts), cobra.ShellCompDirectiveNoFileComp))
@@ -246,7 +247,7 @@ func (o *runOptions) names() []string {
 // lookUp finds the command before anybody waits for it.
 func lookUp(args []string) (*exec.Cmd, error) {
 	if _, err := exec.LookPath(args[0]); err != nil { // a path, too, where exec.Command would not look
-		return nil, notRun(err)
+		return nil, app.NotRun(err)
 	}
 	return exec.Command(args[0], args[1:]...), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -63,7 +64,7 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	sem, lock, pool := flags.Changed("sem"), flags.Changed("lock"), flags.Changed("pool")
 	switch {
 	case !sem && !lock && !pool:
-		return usage("nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME")
+		return app.Usage("nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME")
 	case sem && lock:
 		return berth.Invalid("--lock", "with --sem there are two to wait for; leave one of them out")
 	case pool && (sem || lock):
@@ -78,7 +79,7 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 		return berth.Invalid("--conflict", "it is for --lock; only a lock can be entered again")
 	}
 	if pool {
-		return cmp.Or(inFlags(keyspace.CheckName(o.pool), "name", "--pool"), o.validatePool(flags))
+		return cmp.Or(app.InFlags(keyspace.CheckName(o.pool), "name", "--pool"), o.validatePool(flags))
 	}
 	for _, only := range []string{"bind", "bind-for", "cooldown"} {
 		if flags.Changed(only) {
@@ -97,7 +98,7 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	case given && o.weight > o.capacity:
 		return berth.Invalid("--weight", "%d is above the capacity, %d", o.weight, o.capacity)
 	}
-	return inFlags(keyspace.CheckName(o.sem), "name", "--sem")
+	return app.InFlags(keyspace.CheckName(o.sem), "name", "--sem")
 }
 
 // validateLocks looks at what only locks have. A lock that is named twice counts once.
@@ -112,7 +113,7 @@ func (o *runOptions) validateLocks(flags *pflag.FlagSet) error {
 	}
 	for _, name := range o.locks {
 		if err := keyspace.CheckName(name); err != nil {
-			return inFlags(err, "name", "--lock")
+			return app.InFlags(err, "name", "--lock")
 		}
 	}
 	slices.Sort(o.locks)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -24,13 +25,13 @@ type (
 		Semaphores []semDocument `json:"semaphores"`
 	}
 	showDocument struct {
-		Namespace string           `json:"namespace"`
-		Name      string           `json:"name"`
-		Capacity  int              `json:"capacity"`
-		Held      int              `json:"held"`
-		Free      int              `json:"free"`
-		Holders   []holderDocument `json:"holders"`
-		Waiters   []waiterDocument `json:"waiters"`
+		Namespace string               `json:"namespace"`
+		Name      string               `json:"name"`
+		Capacity  int                  `json:"capacity"`
+		Held      int                  `json:"held"`
+		Free      int                  `json:"free"`
+		Holders   []app.HolderDocument `json:"holders"`
+		Waiters   []app.WaiterDocument `json:"waiters"`
 	}
 	resizeDocument struct {
 		Namespace string `json:"namespace"`
@@ -42,56 +43,56 @@ type (
 	}
 )
 
-func (a *app) printList(all []semaphore.Stats, most int) error {
-	if a.json {
-		all, _ = first(all, most)
-		document := listDocument{Namespace: a.namespace, Semaphores: []semDocument{}}
+func printList(a *app.App, all []semaphore.Stats, most int) error {
+	if a.JSON {
+		all, _ = app.First(all, most)
+		document := listDocument{Namespace: a.Namespace, Semaphores: []semDocument{}}
 		for _, s := range all {
 			document.Semaphores = append(document.Semaphores,
 				semDocument{s.Name, s.Capacity, s.Held, s.Available(), s.Holders, s.Waiting})
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.out, "No semaphore is in use in namespace %s.\n", plain(a.namespace))
+		_, err := fmt.Fprintf(a.Out, "No semaphore is in use in namespace %s.\n", app.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(all))
 	for _, s := range all {
 		rows = append(rows, []string{
-			plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(s.Available()), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
+			app.Plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(s.Available()), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
-	return limited(a.out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows, most)
+	return app.Limited(a.Out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows, most)
 }
 
-func (a *app) printSemaphore(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter, most int) error {
-	if a.json {
-		holders, _ = first(holders, most)
-		waiters, _ = first(waiters, most)
-		return printJSON(a.out, a.shown(s, holders, waiters))
+func printSemaphore(a *app.App, s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter, most int) error {
+	if a.JSON {
+		holders, _ = app.First(holders, most)
+		waiters, _ = app.First(waiters, most)
+		return app.PrintJSON(a.Out, showDocumentOf(a, s, holders, waiters))
 	}
-	fmt.Fprintf(a.out, "%s: capacity %d, held %d, free %d, waiting %d\n",
-		plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
-	return a.printClaims(holders, waiters, true, most)
+	fmt.Fprintf(a.Out, "%s: capacity %d, held %d, free %d, waiting %d\n",
+		app.Plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
+	return a.PrintClaims(holders, waiters, true, most)
 }
 
-func (a *app) shown(s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) showDocument {
+func showDocumentOf(a *app.App, s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) showDocument {
 	return showDocument{
-		Namespace: a.namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
-		Holders: holderDocuments(holders, true), Waiters: waiterDocuments(waiters, true),
+		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
+		Holders: app.HolderDocuments(holders, true), Waiters: app.WaiterDocuments(waiters, true),
 	}
 }
 
-func (a *app) printResized(name string, before, capacity int, kept bool) error {
+func printResized(a *app.App, name string, before, capacity int, kept bool) error {
 	idle := resizeLinger
 	if kept {
 		idle = berth.Forever
 	}
-	if a.json {
-		return printJSON(a.out, resizeDocument{a.namespace, name, capacity, before, kept, millis(idle)})
+	if a.JSON {
+		return app.PrintJSON(a.Out, resizeDocument{a.Namespace, name, capacity, before, kept, app.Millis(idle)})
 	}
-	text := fmt.Sprintf("%s: capacity %d", plain(name), capacity)
+	text := fmt.Sprintf("%s: capacity %d", app.Plain(name), capacity)
 	switch {
 	case before == 0:
 		text += ", created"
@@ -100,8 +101,8 @@ func (a *app) printResized(name string, before, capacity int, kept bool) error {
 	}
 	stay := "kept for good"
 	if !kept {
-		stay = "forgotten when idle for " + human(idle) + ", unless --keep is given"
+		stay = "forgotten when idle for " + app.Human(idle) + ", unless --keep is given"
 	}
-	_, err := fmt.Fprintf(a.out, "%s; %s\n", text, stay)
+	_, err := fmt.Fprintf(a.Out, "%s; %s\n", text, stay)
 	return err
 }

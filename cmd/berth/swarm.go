@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -16,18 +17,18 @@ const swarmHelp = `A swarm is the nodes of a namespace that watch each other, so
 not renew by themselves come free when the process that holds them has died. A
 program joins it through package qlock; berth itself only looks, and flushes.`
 
-func (a *app) swarmCommand() *cobra.Command {
-	return group(&cobra.Command{
+func swarmCommand(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
 		Use:   "swarm",
 		Short: "Look at the nodes that watch each other, remove what dead ones hold",
 		Long:  swarmHelp,
 		Example: `  berth swarm status
   berth swarm flush`,
-	}, a.swarmStatusCommand(), a.swarmFlushCommand())
+	}, swarmStatusCommand(a), swarmFlushCommand(a))
 }
 
-func (a *app) swarmStatusCommand() *cobra.Command {
-	return a.ofSwarm(&cobra.Command{
+func swarmStatusCommand(a *app.App) *cobra.Command {
+	return ofSwarm(a, &cobra.Command{
 		Use:   "status",
 		Short: "List the nodes of the swarm, and what dead ones have left behind",
 		Long: `List the nodes of the swarm, those heard of last first. PROBED is how long ago a node
@@ -37,12 +38,12 @@ last said that it lives, LIMIT its own zombie limit, SwarmConfig.ZombieAfter. A 
   zombie     if it is more: the next flush removes what the node holds
   condemned  if a flush has found it so; it is remembered for a day`,
 	}, func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error {
-		return a.swarmStatus(ctx, swarm, ahead)
+		return swarmStatus(ctx, a, swarm, ahead)
 	})
 }
 
-func (a *app) swarmFlushCommand() *cobra.Command {
-	return a.ofSwarm(&cobra.Command{
+func swarmFlushCommand(a *app.App) *cobra.Command {
+	return ofSwarm(a, &cobra.Command{
 		Use:   "flush",
 		Short: "Remove what dead nodes hold, now",
 		Long: `Condemn the nodes that have not said for their own zombie limit that they live, and
@@ -52,7 +53,7 @@ of nodes that were never in the swarm, stay. A node that holds without end, and 
 the server has lost, is entered again: flush once more after its limit.`,
 	}, func(ctx context.Context, swarm *qlock.Swarm, _ time.Duration) error {
 		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
-		if err := a.printFlushed(done); err != nil {
+		if err := printFlushed(a, done); err != nil {
 			return err
 		}
 		return failed
@@ -61,11 +62,11 @@ the server has lost, is entered again: flush once more after its limit.`,
 
 // ofSwarm completes a command about the swarm. It is told how far the clock of
 // the server is ahead of ours.
-func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error) *cobra.Command {
-	cmd.Args = arguments()
-	cmd.RunE = a.runs(func(cmd *cobra.Command, _ []string) error {
-		return a.withServer(cmd.Context(), func(ctx context.Context, c *connection) error {
-			locks, err := c.locks(qlock.Config{}) // this node never probes
+func ofSwarm(a *app.App, cmd *cobra.Command, f func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error) *cobra.Command {
+	cmd.Args = app.Arguments()
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
+		return a.WithServer(cmd.Context(), func(ctx context.Context, c *app.Connection) error {
+			locks, err := c.Locks(qlock.Config{}) // this node never probes
 			if err != nil {
 				return err
 			}
@@ -80,8 +81,8 @@ func (a *app) ofSwarm(cmd *cobra.Command, f func(ctx context.Context, swarm *qlo
 }
 
 // ahead is by how much the server's clock is ahead of ours.
-func ahead(ctx context.Context, c *connection) (time.Duration, error) {
-	words, err := c.redis.Do(ctx, c.redis.B().Time().Build()).AsIntSlice()
+func ahead(ctx context.Context, c *app.Connection) (time.Duration, error) {
+	words, err := c.Redis.Do(ctx, c.Redis.B().Time().Build()).AsIntSlice()
 	if err != nil {
 		return 0, err
 	}
@@ -91,7 +92,7 @@ func ahead(ctx context.Context, c *connection) (time.Duration, error) {
 	return time.Until(time.Unix(words[0], words[1]*int64(time.Microsecond))), nil
 }
 
-func (a *app) swarmStatus(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error {
+func swarmStatus(ctx context.Context, a *app.App, swarm *qlock.Swarm, ahead time.Duration) error {
 	var nodes []qlock.SwarmNode
 	for node, err := range swarm.Info(ctx) {
 		if err != nil {
@@ -106,7 +107,7 @@ func (a *app) swarmStatus(ctx context.Context, swarm *qlock.Swarm, ahead time.Du
 		return strings.Compare(a.Node, b.Node)
 	})
 	left, failed := swarm.Zombies(ctx) // the nodes are shown beside an error
-	if err := a.printSwarm(nodes, left, time.Now().Add(ahead)); err != nil {
+	if err := printSwarm(a, nodes, left, time.Now().Add(ahead)); err != nil {
 		return err
 	}
 	return failed
@@ -152,10 +153,10 @@ func stateOf(n qlock.SwarmNode) string {
 	}
 }
 
-func (a *app) printSwarm(nodes []qlock.SwarmNode, left qlock.Zombies, now time.Time) error {
-	if a.json {
+func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now time.Time) error {
+	if a.JSON {
 		document := swarmDocument{
-			Namespace: a.namespace, Nodes: []nodeDocument{},
+			Namespace: a.Namespace, Nodes: []nodeDocument{},
 			Left: leftDocument{append([]string{}, left.Owners...), append([]string{}, left.Locks...), len(left.Waiters)},
 		}
 		for _, n := range nodes {
@@ -164,39 +165,39 @@ func (a *app) printSwarm(nodes []qlock.SwarmNode, left qlock.Zombies, now time.T
 				n.ZombieAfter.Milliseconds(),
 			})
 		}
-		return printJSON(a.out, document)
+		return app.PrintJSON(a.Out, document)
 	}
 	if len(nodes) == 0 {
-		_, err := fmt.Fprintf(a.out, "No node is in the swarm of namespace %s.\n", plain(a.namespace))
+		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", app.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(nodes))
 	for _, n := range nodes {
-		rows = append(rows, []string{plain(n.Node), stateOf(n), human(now.Sub(n.ProbedAt)), human(n.ZombieAfter), plain(n.Label)})
+		rows = append(rows, []string{app.Plain(n.Node), stateOf(n), app.Human(now.Sub(n.ProbedAt)), app.Human(n.ZombieAfter), app.Plain(n.Label)})
 	}
-	if err := table(a.out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
+	if err := app.Table(a.Out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
 		return err
 	}
 	if len(left.Locks) == 0 && len(left.Waiters) == 0 {
 		return nil
 	}
 	if len(left.Locks) == 0 {
-		_, err := fmt.Fprintf(a.out, "\nDead nodes have left behind: %d waiting\n", len(left.Waiters))
+		_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting\n", len(left.Waiters))
 		return err
 	}
 	names := make([]string, len(left.Locks))
 	for i, name := range left.Locks {
-		names[i] = plain(name)
+		names[i] = app.Plain(name)
 	}
-	_, err := fmt.Fprintf(a.out, "\nDead nodes have left behind: %d waiting, locks held: %s\n",
+	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, locks held: %s\n",
 		len(left.Waiters), strings.Join(names, ", "))
 	return err
 }
 
-func (a *app) printFlushed(done qlock.Flushed) error {
-	if a.json {
-		return printJSON(a.out, flushDocument{a.namespace, done.Nodes, done.Locks, done.Waiters})
+func printFlushed(a *app.App, done qlock.Flushed) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, flushDocument{a.Namespace, done.Nodes, done.Locks, done.Waiters})
 	}
-	_, err := fmt.Fprintf(a.out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Locks, done.Waiters)
+	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Locks, done.Waiters)
 	return err
 }

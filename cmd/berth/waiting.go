@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
 const (
@@ -31,8 +32,8 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 			return
 		case <-time.After(next):
 		}
-		text := human(time.Since(since))
-		bounded, stop := context.WithTimeout(ctx, times.look)
+		text := app.Human(time.Since(since))
+		bounded, stop := context.WithTimeout(ctx, app.Times.Look)
 		crowd, err := line.crowd(bounded)
 		if err == nil {
 			text += " (" + crowd + ")"
@@ -62,7 +63,7 @@ func heldBy(listing iter.Seq2[berth.Holder, error]) string {
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return cmp.Compare(b.Held, a.Held) })
 	named := make([]string, 0, shown)
 	for _, holder := range holders[:min(shown, len(holders))] {
-		named = append(named, fmt.Sprintf("%s for %s", holderName(holder), human(holder.Held)))
+		named = append(named, fmt.Sprintf("%s for %s", holderName(holder), app.Human(holder.Held)))
 	}
 	switch {
 	case len(holders) == 0:
@@ -74,4 +75,4 @@ func heldBy(listing iter.Seq2[berth.Holder, error]) string {
 }
 
 // holderName is how a holder is named in a line.
-func holderName(h berth.Holder) string { return plain(cmp.Or(h.Label, h.ID)) }
+func holderName(h berth.Holder) string { return app.Plain(cmp.Or(h.Label, h.ID)) }

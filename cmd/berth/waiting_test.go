@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -27,7 +28,7 @@ func TestAWaitIsToldEverMoreSeldom(t *testing.T) {
 		line := &spot{crowd: func(ctx context.Context) (string, error) {
 			deadline, bounded := ctx.Deadline()
 			require.True(t, bounded)
-			require.Equal(t, times.look, time.Until(deadline))
+			require.Equal(t, app.Times.Look, time.Until(deadline))
 			if len(said) == 1 {
 				return "", errors.New("no answer")
 			}

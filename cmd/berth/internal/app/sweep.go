@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sweepCommand makes a command that drops what has expired.
-func (a *app) sweepCommand(k kind, group, what string) *cobra.Command {
+// SweepCommand makes a command that drops what has expired.
+func (a *App) SweepCommand(k Kind, group, what string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sweep [NAME...]",
 		Short: "Drop what has expired, now",
@@ -17,18 +17,18 @@ func (a *app) sweepCommand(k kind, group, what string) *cobra.Command {
 names of the namespace. Every call that writes drops some on its way; this is for who
 wants all of it gone now. What has not expired stays as it is.`, what),
 		Example:           fmt.Sprintf("  berth %s sweep", group),
-		ValidArgsFunction: completingAll(k.names),
-		RunE: a.runs(func(cmd *cobra.Command, names []string) error {
+		ValidArgsFunction: completingAll(k.Names),
+		RunE: a.Runs(func(cmd *cobra.Command, names []string) error {
 			var wrong error
 			for _, name := range names {
-				wrong = cmp.Or(wrong, checkName(name))
+				wrong = cmp.Or(wrong, CheckName(name))
 			}
 			if wrong != nil {
 				return wrong
 			}
-			return k.with(cmd.Context(), func(ctx context.Context, ops operator) error {
+			return k.With(cmd.Context(), func(ctx context.Context, ops Operator) error {
 				dropped, failed := ops.Sweep(ctx, names...)
-				return listed(failed, dropped, func() error { return a.printSwept(names, dropped) })
+				return Listed(failed, dropped, func() error { return a.printSwept(names, dropped) })
 			})
 		}),
 	}
@@ -40,10 +40,10 @@ type sweepDocument struct {
 	Dropped   int      `json:"dropped"`
 }
 
-func (a *app) printSwept(names []string, dropped int) error {
-	if a.json {
-		return printJSON(a.out, sweepDocument{a.namespace, append([]string{}, names...), dropped})
+func (a *App) printSwept(names []string, dropped int) error {
+	if a.JSON {
+		return PrintJSON(a.Out, sweepDocument{a.Namespace, append([]string{}, names...), dropped})
 	}
-	_, err := fmt.Fprintf(a.out, "%d dropped\n", dropped)
+	_, err := fmt.Fprintf(a.Out, "%d dropped\n", dropped)
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bytes"
@@ -40,8 +40,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// file is the file that the text goes to, nil where it is none.
-func (o *output) file() *os.File {
+// File is the file that the text goes to, nil where it is none.
+func (o *output) File() *os.File {
 	file, _ := o.Writer.(*os.File)
 	return file
 }
@@ -52,9 +52,9 @@ type outputError struct{ cause error }
 func (e *outputError) Error() string { return "cannot write the output: " + e.cause.Error() }
 func (e *outputError) Unwrap() error { return e.cause }
 
-// printJSON prints one JSON document. Its strings have no character in them that
+// PrintJSON prints one JSON document. Its strings have no character in them that
 // moves a cursor or misleads an eye: such ones are escaped, as JSON can.
-func printJSON(out io.Writer, document any) error {
+func PrintJSON(out io.Writer, document any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -73,8 +73,8 @@ func printJSON(out io.Writer, document any) error {
 	return err
 }
 
-// table prints rows in aligned columns under a heading.
-func table(out io.Writer, heading []string, rows [][]string) error {
+// Table prints rows in aligned columns under a heading.
+func Table(out io.Writer, heading []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, strings.Join(heading, "\t"))
 	for _, row := range rows {
@@ -83,8 +83,8 @@ func table(out io.Writer, heading []string, rows [][]string) error {
 	return w.Flush()
 }
 
-// collect returns all of a listing, and the errors that came between.
-func collect[T any](listing iter.Seq2[T, error]) (all []T, failed error) {
+// Collect returns all of a listing, and the errors that came between.
+func Collect[T any](listing iter.Seq2[T, error]) (all []T, failed error) {
 	var errs []error
 	for one, err := range listing {
 		if err != nil {
@@ -96,9 +96,9 @@ func collect[T any](listing iter.Seq2[T, error]) (all []T, failed error) {
 	return all, errors.Join(errs...)
 }
 
-// listed prints a listing, and returns what it left out as its error. Where nothing
+// Listed prints a listing, and returns what it left out as its error. Where nothing
 // could be read nothing is printed: that is not the same as that there is nothing.
-func listed(failed error, found int, show func() error) error {
+func Listed(failed error, found int, show func() error) error {
 	if failed == nil || found > 0 {
 		if err := show(); err != nil {
 			return err
@@ -107,8 +107,8 @@ func listed(failed error, found int, show func() error) error {
 	return failed
 }
 
-// human is a duration as people read it: to three digits or so.
-func human(d time.Duration) string {
+// Human is a duration as people read it: to three digits or so.
+func Human(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d == berth.Forever:
@@ -133,9 +133,9 @@ func human(d time.Duration) string {
 	}
 }
 
-// millis is a duration in a JSON document: milliseconds, null for one without
+// Millis is a duration in a JSON document: milliseconds, null for one without
 // end.
-func millis(d time.Duration) *int64 {
+func Millis(d time.Duration) *int64 {
 	if d == berth.Forever {
 		return nil
 	}
@@ -143,21 +143,21 @@ func millis(d time.Duration) *int64 {
 	return &n
 }
 
-// plain makes a text that others have written fit for a cell: one with a character
+// Plain makes a text that others have written fit for a cell: one with a character
 // that cannot be read is quoted, so that it can neither break the table, nor
 // command the terminal, nor look like another.
-func plain(text string) string {
+func Plain(text string) string {
 	switch {
 	case text == "":
 		return "-"
 	case utf8.ValidString(text) && strings.IndexFunc(text, unreadable) < 0:
 		return text
 	}
-	return quoted(text)
+	return Quoted(text)
 }
 
-// quoted is a text in double quotes, with escapes as in Go.
-func quoted(text string) string { return escaped(strconv.Quote(text)) }
+// Quoted is a text in double quotes, with escapes as in Go.
+func Quoted(text string) string { return escaped(strconv.Quote(text)) }
 
 // escaped is a text with an escape, as in Go, for each character that cannot be
 // read.
@@ -184,22 +184,22 @@ func replaced(text string, some func(rune) bool, by func(rune) string) string {
 	return b.String()
 }
 
-// isTerminal reports whether somebody looks at what is written there.
-func isTerminal(out io.Writer) bool {
+// IsTerminal reports whether somebody looks at what is written there.
+func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// base64Of is a text that is not UTF-8, for JSON; nil for others.
-func base64Of(text string) []byte {
+// Base64Of is a text that is not UTF-8, for JSON; nil for others.
+func Base64Of(text string) []byte {
 	if utf8.ValidString(text) {
 		return nil
 	}
 	return []byte(text)
 }
 
-// count is a number of things.
-func count(n int, thing string) string {
+// Count is a number of things.
+func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

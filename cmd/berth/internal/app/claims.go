@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // The JSON documents of claims, by the rules of those of semaphores.
 type (
-	holderDocument struct {
+	HolderDocument struct {
 		ID        string            `json:"id"`
 		Node      string            `json:"node"`
 		Label     string            `json:"label"`
@@ -28,7 +28,7 @@ type (
 		Detached  bool              `json:"detached"`
 		Meta      map[string]string `json:"meta"`
 	}
-	waiterDocument struct {
+	WaiterDocument struct {
 		ID       string            `json:"id"`
 		Node     string            `json:"node"`
 		Label    string            `json:"label"`
@@ -43,17 +43,17 @@ type (
 	}
 )
 
-// printClaims shows who holds and who waits; weights only semaphores have.
-func (a *app) printClaims(holders []berth.Holder, waiters []berth.Waiter, weights bool, most int) error {
+// PrintClaims shows who holds and who waits; weights only semaphores have.
+func (a *App) PrintClaims(holders []berth.Holder, waiters []berth.Waiter, weights bool, most int) error {
 	if len(holders) > 0 {
-		fmt.Fprintln(a.out, "\nHeld by")
-		if err := holderTable(a.out, holders, weights, most); err != nil {
+		fmt.Fprintln(a.Out, "\nHeld by")
+		if err := holderTable(a.Out, holders, weights, most); err != nil {
 			return err
 		}
 	}
 	if len(waiters) > 0 {
-		fmt.Fprintln(a.out, "\nWaiting in line")
-		return waiterTable(a.out, waiters, weights, most)
+		fmt.Fprintln(a.Out, "\nWaiting in line")
+		return WaiterTable(a.Out, waiters, weights, most)
 	}
 	return nil
 }
@@ -61,17 +61,17 @@ func (a *app) printClaims(holders []berth.Holder, waiters []berth.Waiter, weight
 func holderTable(out io.Writer, holders []berth.Holder, weights bool, most int) error {
 	rows := make([][]string, 0, len(holders))
 	for _, h := range holders {
-		rows = append(rows, holderRow(h, weights))
+		rows = append(rows, HolderRow(h, weights))
 	}
-	return limited(out, holderHeading(weights), rows, most)
+	return Limited(out, HolderHeading(weights), rows, most)
 }
 
-func holderHeading(weights bool) []string {
+func HolderHeading(weights bool) []string {
 	return weighed(weights, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"})
 }
 
-func holderRow(h berth.Holder, weights bool) []string {
-	lease := human(h.Lease)
+func HolderRow(h berth.Holder, weights bool) []string {
+	lease := Human(h.Lease)
 	switch {
 	case h.Detached:
 		lease += " detached"
@@ -79,23 +79,23 @@ func holderRow(h berth.Holder, weights bool) []string {
 		lease += " fixed"
 	}
 	if h.MaxHold != 0 {
-		lease += ", at most " + human(h.MaxHold)
+		lease += ", at most " + Human(h.MaxHold)
 	}
 	return weighed(weights, []string{
-		strconv.FormatInt(h.Fence, 10), strconv.Itoa(h.Weight), human(h.Held), lease, human(h.Left),
-		plain(h.Owner), plain(h.Label), plain(h.ID),
+		strconv.FormatInt(h.Fence, 10), strconv.Itoa(h.Weight), Human(h.Held), lease, Human(h.Left),
+		Plain(h.Owner), Plain(h.Label), Plain(h.ID),
 	})
 }
 
-func waiterTable(out io.Writer, waiters []berth.Waiter, weights bool, most int) error {
+func WaiterTable(out io.Writer, waiters []berth.Waiter, weights bool, most int) error {
 	rows := make([][]string, 0, len(waiters))
 	for _, w := range waiters {
 		rows = append(rows, weighed(weights, []string{
-			strconv.Itoa(w.Ahead), strconv.Itoa(w.Weight), strconv.Itoa(w.Priority), human(w.Waited), human(w.Alive),
-			plain(w.Owner), plain(w.Label), plain(w.ID),
+			strconv.Itoa(w.Ahead), strconv.Itoa(w.Weight), strconv.Itoa(w.Priority), Human(w.Waited), Human(w.Alive),
+			Plain(w.Owner), Plain(w.Label), Plain(w.ID),
 		}))
 	}
-	return limited(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows, most)
+	return Limited(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows, most)
 }
 
 // weighed leaves the weight, the second cell, out of a row that is to have none.
@@ -106,13 +106,13 @@ func weighed(weights bool, row []string) []string {
 	return slices.Delete(row, 1, 2)
 }
 
-// holderDocuments is never nil, so that JSON has a list.
-func holderDocuments(holders []berth.Holder, weights bool) []holderDocument {
-	documents := make([]holderDocument, len(holders))
+// HolderDocuments is never nil, so that JSON has a list.
+func HolderDocuments(holders []berth.Holder, weights bool) []HolderDocument {
+	documents := make([]HolderDocument, len(holders))
 	for i, h := range holders {
-		documents[i] = holderDocument{
+		documents[i] = HolderDocument{
 			ID: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
-			LeaseMs: millis(h.Lease), LeftMs: millis(h.Left), NoRenew: h.NoRenew,
+			LeaseMs: Millis(h.Lease), LeftMs: Millis(h.Left), NoRenew: h.NoRenew,
 			MaxHoldMs: h.MaxHold.Milliseconds(), Granted: h.Granted.UTC(), HeldMs: h.Held.Milliseconds(),
 			Detached: h.Detached, Meta: meta(h.Meta),
 		}
@@ -123,11 +123,11 @@ func holderDocuments(holders []berth.Holder, weights bool) []holderDocument {
 	return documents
 }
 
-// waiterDocuments is never nil, so that JSON has a list.
-func waiterDocuments(waiters []berth.Waiter, weights bool) []waiterDocument {
-	documents := make([]waiterDocument, len(waiters))
+// WaiterDocuments is never nil, so that JSON has a list.
+func WaiterDocuments(waiters []berth.Waiter, weights bool) []WaiterDocument {
+	documents := make([]WaiterDocument, len(waiters))
 	for i, w := range waiters {
-		documents[i] = waiterDocument{
+		documents[i] = WaiterDocument{
 			ID: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Weight: w.Weight, Priority: w.Priority,
 			Ahead: w.Ahead, Since: w.Since.UTC(), WaitedMs: w.Waited.Milliseconds(),
 			AliveMs: w.Alive.Milliseconds(), Meta: meta(w.Meta),

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -60,14 +60,14 @@ type timeFlag struct {
 	endless bool // "forever" is a time, too
 }
 
-// timeVar adds a flag for a time, such as 30s, 1h30m or 1d12h.
-func timeVar(flags *pflag.FlagSet, span *time.Duration, name string, value time.Duration, usage string) {
+// TimeVar adds a flag for a time, such as 30s, 1h30m or 1d12h.
+func TimeVar(flags *pflag.FlagSet, span *time.Duration, name string, value time.Duration, usage string) {
 	*span = value
 	flags.Var(timeFlag{span: span}, name, usage)
 }
 
-// endlessVar adds a flag for a time that may be forever.
-func endlessVar(flags *pflag.FlagSet, span *time.Duration, name string, value time.Duration, usage string) {
+// EndlessVar adds a flag for a time that may be forever.
+func EndlessVar(flags *pflag.FlagSet, span *time.Duration, name string, value time.Duration, usage string) {
 	*span = value
 	flags.Var(timeFlag{span, true}, name, usage)
 }
@@ -129,11 +129,11 @@ func form(flag *pflag.Flag) string {
 	}
 }
 
-// arguments requires as many arguments as there are names for them.
-func arguments(names ...string) cobra.PositionalArgs { return argumentsFrom(len(names), names...) }
+// Arguments requires as many arguments as there are names for them.
+func Arguments(names ...string) cobra.PositionalArgs { return ArgumentsFrom(len(names), names...) }
 
-// argumentsFrom requires the first of the arguments that there are names for.
-func argumentsFrom(least int, names ...string) cobra.PositionalArgs {
+// ArgumentsFrom requires the first of the arguments that there are names for.
+func ArgumentsFrom(least int, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) > len(names):
@@ -145,30 +145,30 @@ func argumentsFrom(least int, names ...string) cobra.PositionalArgs {
 	}
 }
 
-// group makes a command of commands.
-func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+// Group makes a command of commands.
+func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args = noCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// force adds --force to a command that touches what others hold.
-func force(cmd *cobra.Command, forced *bool) {
+// Force adds --force to a command that touches what others hold.
+func Force(cmd *cobra.Command, forced *bool) {
 	cmd.Flags().BoolVar(forced, "force", false, "required: whoever holds it is not asked")
 }
 
-// needForce refuses a call without it.
-func needForce(forced bool) error {
+// NeedForce refuses a call without it.
+func NeedForce(forced bool) error {
 	if !forced {
-		return usage("it may be somebody else's: say --force if that is meant")
+		return Usage("it may be somebody else's: say --force if that is meant")
 	}
 	return nil
 }
 
-func checkName(name string) error { return inFlags(keyspace.CheckName(name), "name", "NAME") }
+func CheckName(name string) error { return InFlags(keyspace.CheckName(name), "name", "NAME") }
 
-// quotedFlag adds --quoted to a command that takes keys.
-func quotedFlag(cmd *cobra.Command, quoted *bool) {
+// QuotedFlag adds --quoted to a command that takes keys.
+func QuotedFlag(cmd *cobra.Command, quoted *bool) {
 	cmd.Flags().BoolVar(quoted, "quoted", false, `read keys in double quotes with their escapes, such as "a\x00b"`)
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 	"github.com/berth-go/berth/internal/supervise"
 )
 
-// interrupts returns a channel with the signals that ask to end. They come to it until the
+// Interrupts returns a channel with the signals that ask to end. They come to it until the
 // process has ended: a late one must not take the place of the exit code.
-func interrupts() chan os.Signal {
+func Interrupts() chan os.Signal {
 	signals := make(chan os.Signal, 16)
-	relay(signals, supervise.Interrupts())
+	Relay(signals, supervise.Interrupts())
 	return signals
 }
 
-// relay is signal.Notify, to which an empty list means all signals.
-func relay(to chan<- os.Signal, list []os.Signal) {
+// Relay is signal.Notify, to which an empty list means all signals.
+func Relay(to chan<- os.Signal, list []os.Signal) {
 	if len(list) > 0 {
 		signal.Notify(to, list...)
 	}
@@ -29,10 +29,10 @@ type interrupted struct{ sig os.Signal }
 
 func (i *interrupted) Error() string { return "ended by signal: " + i.sig.String() }
 
-// untilSignal runs f, and cancels it when a signal comes that asks to end. There
+// UntilSignal runs f, and cancels it when a signal comes that asks to end. There
 // is no command yet to which others could be passed on. The error is then that
 // of the signal, whatever f returns, success included.
-func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f func() error) error {
+func UntilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	var ended *interrupted
@@ -45,7 +45,7 @@ func untilSignal(signals <-chan os.Signal, cancel context.CancelCauseFunc, f fun
 			}
 		case err := <-done:
 			if ended != nil {
-				return exitWith(exitSignal+supervise.Number(ended.sig), ended)
+				return Exit(exitSignal+supervise.Number(ended.sig), ended)
 			}
 			return err
 		}

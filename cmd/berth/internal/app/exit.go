@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -14,53 +14,53 @@ import (
 
 // The exit codes, as in sysexits.h and, from 126 on, as of shells.
 const (
-	exitFailed      = 1   // something is not as it should be: check, demo, show
+	ExitFailed      = 1   // something is not as it should be: check, demo, show
 	exitUsage       = 64  // EX_USAGE: flags or arguments are wrong
-	exitDamaged     = 65  // EX_DATAERR: what is stored is not whole
-	exitNoInput     = 66  // EX_NOINPUT: what is to be read cannot be
+	ExitDamaged     = 65  // EX_DATAERR: what is stored is not whole
+	ExitNoInput     = 66  // EX_NOINPUT: what is to be read cannot be
 	exitUnavailable = 69  // EX_UNAVAILABLE: the server cannot be reached, or refuses
 	exitOutput      = 74  // EX_IOERR: what there is to say cannot be written
-	exitNotAcquired = 75  // EX_TEMPFAIL: not acquired, try again later
-	exitLost        = 76  // EX_PROTOCOL: the lease was lost while the command ran
-	exitCannotRun   = 126 // the command is no program that can be run
+	ExitNotAcquired = 75  // EX_TEMPFAIL: not acquired, try again later
+	ExitLost        = 76  // EX_PROTOCOL: the lease was lost while the command ran
+	ExitCannotRun   = 126 // the command is no program that can be run
 	exitNoCommand   = 127 // there is no such command
 	exitSignal      = 128 // + n: signal n ended the wait, or the command
 )
 
-// exitError ends the program with a code. Without an err nothing is printed.
-type exitError struct {
+// ExitError ends the program with a code. Without an err nothing is printed.
+type ExitError struct {
 	code int
 	err  error
 }
 
-func (e *exitError) Error() string {
+func (e *ExitError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit code %d", e.code)
 	}
 	return e.err.Error()
 }
 
-func (e *exitError) Unwrap() error { return e.err }
+func (e *ExitError) Unwrap() error { return e.err }
 
-// exitWith gives an error, nil for one that is said already, an exit code.
-func exitWith(code int, err error) error { return &exitError{code, err} }
+// Exit gives an error, nil for one that is said already, an exit code.
+func Exit(code int, err error) error { return &ExitError{code, err} }
 
-// usage is the error for wrong flags or arguments.
-func usage(format string, args ...any) error {
-	return exitWith(exitUsage, fmt.Errorf(format, args...))
+// Usage is the error for wrong flags or arguments.
+func Usage(format string, args ...any) error {
+	return Exit(exitUsage, fmt.Errorf(format, args...))
 }
 
 // decided reports whether an error has an exit code of its own, and is not the
 // server's.
 func decided(err error) bool {
-	var exit *exitError
+	var exit *ExitError
 	var output *outputError
 	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, line.ErrDamaged)
 }
 
-// codeOf is the exit code for an error.
-func codeOf(err error) int {
-	var exit *exitError
+// CodeOf is the exit code for an error.
+func CodeOf(err error) int {
+	var exit *ExitError
 	var output *outputError
 	switch {
 	case err == nil:
@@ -72,15 +72,15 @@ func codeOf(err error) int {
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return exitUsage
 	case errors.Is(err, line.ErrDamaged):
-		return exitDamaged
+		return ExitDamaged
 	default:
 		return exitUnavailable
 	}
 }
 
-// inFlags lets an error of the library name the flag instead of the field, by
+// InFlags lets an error of the library name the flag instead of the field, by
 // pairs of field and flag. Other errors stay as they are.
-func inFlags(err error, pairs ...string) error {
+func InFlags(err error, pairs ...string) error {
 	var invalid *berth.ConfigError
 	if !errors.As(err, &invalid) {
 		return err
@@ -100,17 +100,17 @@ var secrets = regexp.MustCompile(`://\S*@`)
 // comes from.
 func redact(text string) string { return secrets.ReplaceAllString(text, "://***@") }
 
-// oneLine is how an error is printed: in one line, without a password, without
+// OneLine is how an error is printed: in one line, without a password, without
 // what commands a terminal, and with the program's name once.
-func oneLine(text string) string {
+func OneLine(text string) string {
 	text = escaped(redact(strings.Join(strings.Fields(text), " ")))
 	return "berth: " + strings.TrimPrefix(text, "berth: ")
 }
 
-// notRun gives the error of a command that cannot be started its exit code.
-func notRun(err error) error {
+// NotRun gives the error of a command that cannot be started its exit code.
+func NotRun(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrDot) {
-		return exitWith(exitNoCommand, err)
+		return Exit(exitNoCommand, err)
 	}
-	return exitWith(exitCannotRun, err)
+	return Exit(ExitCannotRun, err)
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -14,45 +14,45 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// app is one run of the program.
-type app struct {
-	out *output
-	err io.Writer
+// App is one run of the program.
+type App struct {
+	Out *output
+	Err io.Writer
 
 	global *pflag.FlagSet // the flags that all commands have
 
-	url       string // --redis
+	URL       string // --redis
 	files     tlsFiles
-	namespace string // --namespace
-	json      bool   // --json
+	Namespace string // --namespace
+	JSON      bool   // --json
 	began     bool   // a command has begun: what is wrong now is no usage
 }
 
-// newApp is one run of the program that prints there.
-func newApp(out, errs io.Writer) *app { return &app{out: &output{Writer: out}, err: errs} }
+// New is one run of the program that prints there.
+func New(out, errs io.Writer) *App { return &App{Out: &output{Writer: out}, Err: errs} }
 
-// execute runs the program with these commands, and returns its exit code.
-func execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *app) []*cobra.Command) int {
-	a := newApp(out, errs)
+// Execute runs the program with these commands, and returns its exit code.
+func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *App) []*cobra.Command) int {
+	a := New(out, errs)
 	root := a.root()
 	root.AddCommand(commands(a)...)
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(a.out)
+	root.SetOut(a.Out)
 	root.SetErr(errs)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err == nil {
-		err = a.out.err
+		err = a.Out.err
 	}
 	if err == nil {
 		return 0
 	}
 	if !a.began && !decided(err) {
-		err = usage("%w", err)
+		err = Usage("%w", err)
 	}
-	code := codeOf(err)
-	if exit := (*exitError)(nil); !errors.As(err, &exit) || exit.err != nil {
-		fmt.Fprintln(errs, oneLine(err.Error()))
+	code := CodeOf(err)
+	if exit := (*ExitError)(nil); !errors.As(err, &exit) || exit.err != nil {
+		fmt.Fprintln(errs, OneLine(err.Error()))
 	}
 	if code == exitUsage {
 		fmt.Fprintf(errs, "See '%s --help'.\n", cmd.CommandPath())
@@ -60,8 +60,8 @@ func execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	return code
 }
 
-// runs wraps what a command does: an error before it is about usage.
-func (a *app) runs(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+// Runs wraps what a command does: an error before it is about usage.
+func (a *App) Runs(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.began = true
 		return f(cmd, args)
@@ -109,7 +109,7 @@ is damaged, 66 a file cannot be read, 69 the server cannot be reached or refuses
 the output cannot be written; those of run are in 'berth run --help'.
 `
 
-func (a *app) root() *cobra.Command {
+func (a *App) root() *cobra.Command {
 	var asked bool
 	root := &cobra.Command{
 		Use:           "berth",
@@ -123,32 +123,32 @@ func (a *app) root() *cobra.Command {
 			if !asked {
 				return cmd.Help()
 			}
-			return a.runs(a.version)(cmd, nil)
+			return a.Runs(a.version)(cmd, nil)
 		},
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolVar(&asked, "version", false, "print the version, as 'berth version'")
 	flags := root.PersistentFlags()
 	a.global = flags
-	flags.StringVar(&a.url, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
+	flags.StringVar(&a.URL, "redis", "", "`URL` of the server (default $BERTH_REDIS, or "+defaultURL+")")
 	flags.StringVar(&a.files.ca, "redis-ca", "", "`FILE` with the authorities, in PEM, to trust instead of the system's (TLS)")
 	flags.StringVar(&a.files.cert, "redis-cert", "", "`FILE` with the client's certificate, in PEM (TLS)")
 	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
-	flags.StringVar(&a.namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
+	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
-	flags.BoolVar(&a.json, "json", false, "print one JSON document (sem, lock, pool, swarm, check and version)")
+	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, check and version)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
 	root.AddCommand(a.checkCommand(), a.versionCommand())
 	return root
 }
 
 // given reports whether a flag that all commands have was given.
-func (a *app) given(flag string) bool { return a.global != nil && a.global.Changed(flag) }
+func (a *App) given(flag string) bool { return a.global != nil && a.global.Changed(flag) }
 
-// noJSON refuses --json where a command prints nothing of its own to put there.
-func (a *app) noJSON(cmd *cobra.Command) error {
-	if a.json {
-		return usage("--json is not for '%s'", cmd.CommandPath())
+// NoJSON refuses --json where a command prints nothing of its own to put there.
+func (a *App) NoJSON(cmd *cobra.Command) error {
+	if a.JSON {
+		return Usage("--json is not for '%s'", cmd.CommandPath())
 	}
 	return nil
 }

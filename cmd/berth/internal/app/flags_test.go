@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func TestATimeMayHaveDays(t *testing.T) {
 	} {
 		var span time.Duration
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		timeVar(flags, &span, "for", 0, "how long")
+		TimeVar(flags, &span, "for", 0, "how long")
 		require.ErrorContains(t, flagError(&cobra.Command{}, flags.Parse([]string{"--for=" + text})), says, text)
 	}
 }
@@ -38,9 +38,9 @@ func TestAFlagForATimeShowsItsDefault(t *testing.T) {
 	t.Parallel()
 	var span, none, ends time.Duration
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	timeVar(flags, &span, "for", time.Hour, "how long")
-	timeVar(flags, &none, "from", 0, "since when")
-	endlessVar(flags, &ends, "until", 0, "up to when")
+	TimeVar(flags, &span, "for", time.Hour, "how long")
+	TimeVar(flags, &none, "from", 0, "since when")
+	EndlessVar(flags, &ends, "until", 0, "up to when")
 	require.Equal(t, "      --for duration     how long (default 1h0m0s)\n      --from duration    since when\n      --until duration   up to when\n", flags.FlagUsages())
 	require.Equal(t, time.Hour, span)
 	require.NoError(t, flags.Parse([]string{"--until", "forever"}))

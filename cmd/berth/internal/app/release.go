@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-const releaseHelp = `
+const ReleaseHelp = `
 The first in line gets what is released, in the same step. The process that had it is
 told, and its hold ends; until it has heard, two may be inside.
 
@@ -25,11 +25,11 @@ line. %[2]s
 
 Exit code 1: nothing of what was named is held or waits, or its time was over.`
 
-// releasing is a command that ends the claims of others.
-type releasing struct {
-	kind
-	one       bool // a name has one holder, and alone means that one's holds
-	resources bool // a name has resources
+// Releasing is a command that ends the claims of others.
+type Releasing struct {
+	Kind
+	One       bool // a name has one holder, and alone means that one's holds
+	Resources bool // a name has resources
 
 	forced bool
 	all    bool
@@ -37,39 +37,39 @@ type releasing struct {
 	of     *resourceArgument // nil where there are no resources
 }
 
-// releaseCommand completes a command that ends the claims of others.
-func (a *app) releaseCommand(r *releasing, cmd *cobra.Command) *cobra.Command {
-	cmd.Args = argumentsFrom(0, "NAME", "CLAIM")
-	cmd.ValidArgsFunction = completing(r.names, r.claims)
-	cmd.RunE = a.runs(func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(needForce(r.forced), r.read(cmd, args)); err != nil {
+// ReleaseCommand completes a command that ends the claims of others.
+func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
+	cmd.Args = ArgumentsFrom(0, "NAME", "CLAIM")
+	cmd.ValidArgsFunction = Completing(r.Names, r.claims)
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
+		if err := cmp.Or(NeedForce(r.forced), r.read(cmd, args)); err != nil {
 			return err
 		}
-		return r.with(cmd.Context(), func(ctx context.Context, ops operator) error { return a.release(ctx, r, ops) })
+		return r.With(cmd.Context(), func(ctx context.Context, ops Operator) error { return a.release(ctx, r, ops) })
 	})
-	force(cmd, &r.forced)
+	Force(cmd, &r.forced)
 	flags := cmd.Flags()
 	flags.StringVar(&r.target.Owner, "owner", "", "end what `OWNER` holds and has waiting; of a claim without an owner its id")
 	flags.StringVar(&r.target.Node, "node", "", "end what the node with this `ID` holds and has waiting")
 	flags.BoolVar(&r.all, "all", false, "end all that is held of NAME or, without NAME, in the namespace")
-	if !r.resources {
+	if !r.Resources {
 		return cmd
 	}
 	r.of = &resourceArgument{}
 	r.of.bind(cmd)
-	cmd.ValidArgsFunction = completing(r.names, func(ctx context.Context, name string) ([]string, error) {
+	cmd.ValidArgsFunction = Completing(r.Names, func(ctx context.Context, name string) ([]string, error) {
 		claims, failed := r.claims(ctx, name)
-		keys, err := a.resourcesOf(ctx, name)
+		keys, err := a.ResourcesOf(ctx, name)
 		return append(claims, keys...), cmp.Or(failed, err)
 	})
-	_ = cmd.RegisterFlagCompletionFunc("resource", completingNext(a.resourcesOf)) // the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("resource", completingNext(a.ResourcesOf)) // the flag exists
 	return cmd
 }
 
 // claims lists the claims of a name.
-func (r *releasing) claims(ctx context.Context, name string) ([]string, error) {
+func (r *Releasing) claims(ctx context.Context, name string) ([]string, error) {
 	var found []string
-	err := r.with(ctx, func(ctx context.Context, ops operator) (err error) {
+	err := r.With(ctx, func(ctx context.Context, ops Operator) (err error) {
 		found, err = claimsOf(ctx, ops, name)
 		return err
 	})
@@ -77,7 +77,7 @@ func (r *releasing) claims(ctx context.Context, name string) ([]string, error) {
 }
 
 // read fills in the target, and looks at it before anything is sent.
-func (r *releasing) read(cmd *cobra.Command, args []string) error {
+func (r *Releasing) read(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	t := &r.target
 	switch {
@@ -88,15 +88,15 @@ func (r *releasing) read(cmd *cobra.Command, args []string) error {
 	case given("node") && t.Node == "":
 		return berth.Invalid("--node", "it is empty")
 	case r.of != nil && r.of.given(cmd) && len(args) == 0:
-		return usage("NAME is missing: the pool of the resource")
+		return Usage("NAME is missing: the pool of the resource")
 	case len(args) == 0 && !r.all && t.Owner == "" && t.Node == "":
-		return usage("NAME is missing; or --owner OWNER, --node NODE or --all")
+		return Usage("NAME is missing; or --owner OWNER, --node NODE or --all")
 	case len(args) == 0:
 		t.All = r.all
 		return nil
 	}
 	t.Name = args[0]
-	if err := checkName(t.Name); err != nil {
+	if err := CheckName(t.Name); err != nil {
 		return err
 	}
 	if r.of != nil && (r.of.given(cmd) || len(args) == 2 && args[1] != "" && !isClaim(args[1])) {
@@ -110,14 +110,14 @@ func (r *releasing) read(cmd *cobra.Command, args []string) error {
 			return berth.Invalid("CLAIM", "it is empty")
 		}
 	}
-	if len(args) == 1 && !r.one && !r.all && t.Owner == "" && t.Node == "" {
-		return usage("%s is missing: what of %q to release; with --all all its holds end", r.parts(), t.Name)
+	if len(args) == 1 && !r.One && !r.all && t.Owner == "" && t.Node == "" {
+		return Usage("%s is missing: what of %q to release; with --all all its holds end", r.parts(), t.Name)
 	}
 	return nil
 }
 
 // parts are what a name has that can be released alone.
-func (r *releasing) parts() string {
+func (r *Releasing) parts() string {
 	if r.of != nil {
 		return "CLAIM or RESOURCE"
 	}
@@ -131,7 +131,7 @@ var claimForm = regexp.MustCompile(`^[0-9a-f]{16}\.[0-9a-v]{20}$`)
 func isClaim(text string) bool { return claimForm.MatchString(text) }
 
 // release ends what is meant. What was ended is told, also beside an error.
-func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
+func (a *App) release(ctx context.Context, r *Releasing, ops Operator) error {
 	var ended int
 	var err error
 	if r.of != nil && r.of.key != "" {
@@ -142,7 +142,7 @@ func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
 	switch {
 	case ended == 0 && errors.Is(err, berth.ErrNotHeld), // also where its time was over
 		ended == 0 && err == nil && !r.target.All:
-		return exitWith(exitFailed, errors.New(a.nothingOf(r)))
+		return Exit(ExitFailed, errors.New(a.nothingOf(r)))
 	case err == nil || ended > 0:
 		if err := a.printReleased(r, ended); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (a *app) release(ctx context.Context, r *releasing, ops operator) error {
 }
 
 // releaseHolds ends the holds of one resource.
-func (a *app) releaseHolds(ctx context.Context, r *releasing, ops resources) (ended int, err error) {
+func (a *App) releaseHolds(ctx context.Context, r *Releasing, ops resources) (ended int, err error) {
 	info, err := ops.Resource(ctx, r.target.Name, r.of.key)
 	if err != nil {
 		return 0, err
@@ -162,7 +162,7 @@ func (a *app) releaseHolds(ctx context.Context, r *releasing, ops resources) (en
 			ended, err = ops.Release(ctx, berth.Target{Name: r.target.Name, Claim: r.of.key})
 		}
 		if ended == 0 && (err == nil || errors.Is(err, berth.ErrNotHeld)) {
-			err = a.absent(r.target.Name, r.of.key)
+			err = a.Absent(r.target.Name, r.of.key)
 		}
 		return ended, err
 	}
@@ -177,7 +177,7 @@ func (a *app) releaseHolds(ctx context.Context, r *releasing, ops resources) (en
 }
 
 // nothingOf says that nothing was ended of what was named.
-func (a *app) nothingOf(r *releasing) string {
+func (a *App) nothingOf(r *Releasing) string {
 	t := r.target
 	who := "nobody"
 	if t.Owner != "" {
@@ -186,23 +186,23 @@ func (a *app) nothingOf(r *releasing) string {
 	if t.Node != "" {
 		who = strings.TrimPrefix(fmt.Sprintf("%s on node %q", who, t.Node), "nobody on ")
 	}
-	what := r.noun
+	what := r.Noun
 	if t.Name != "" {
-		what = fmt.Sprintf("%s %q", r.noun, t.Name)
+		what = fmt.Sprintf("%s %q", r.Noun, t.Name)
 	}
 	switch {
 	case t.Claim != "" && who == "nobody":
-		return fmt.Sprintf("no claim %q of %s in namespace %q, or no longer", t.Claim, what, a.namespace)
+		return fmt.Sprintf("no claim %q of %s in namespace %q, or no longer", t.Claim, what, a.Namespace)
 	case t.Claim != "":
-		return fmt.Sprintf("no claim %q of %s in namespace %q is of %s", t.Claim, what, a.namespace, who)
+		return fmt.Sprintf("no claim %q of %s in namespace %q is of %s", t.Claim, what, a.Namespace, who)
 	case r.of != nil && r.of.key != "":
-		return fmt.Sprintf("nobody holds resource %s of %s in namespace %q", key(r.of.key), what, a.namespace)
+		return fmt.Sprintf("nobody holds resource %s of %s in namespace %q", Key(r.of.key), what, a.Namespace)
 	case who != "nobody" && t.Name == "":
-		return fmt.Sprintf("%s neither holds a %s in namespace %q nor waits for one", who, what, a.namespace)
+		return fmt.Sprintf("%s neither holds a %s in namespace %q nor waits for one", who, what, a.Namespace)
 	case who != "nobody":
-		return fmt.Sprintf("%s neither holds %s in namespace %q nor waits for it", who, what, a.namespace)
+		return fmt.Sprintf("%s neither holds %s in namespace %q nor waits for it", who, what, a.Namespace)
 	}
-	return fmt.Sprintf("nobody holds %s in namespace %q", what, a.namespace)
+	return fmt.Sprintf("nobody holds %s in namespace %q", what, a.Namespace)
 }
 
 // releaseDocument has what was named, and how many claims were ended.
@@ -217,29 +217,29 @@ type releaseDocument struct {
 	Released  int    `json:"released"`
 }
 
-func (a *app) printReleased(r *releasing, ended int) error {
+func (a *App) printReleased(r *Releasing, ended int) error {
 	t := r.target
 	resource := ""
 	if r.of != nil {
 		resource = r.of.key
 	}
-	if a.json {
-		return printJSON(a.out, releaseDocument{
-			a.namespace, t.Name, t.Claim, resource, base64Of(resource), t.Owner, t.Node, ended,
+	if a.JSON {
+		return PrintJSON(a.Out, releaseDocument{
+			a.Namespace, t.Name, t.Claim, resource, Base64Of(resource), t.Owner, t.Node, ended,
 		})
 	}
-	text := "namespace " + plain(a.namespace)
+	text := "namespace " + Plain(a.Namespace)
 	if t.Name != "" {
-		text = plain(t.Name)
+		text = Plain(t.Name)
 	}
 	switch {
 	case t.Claim != "":
-		text += ": claim " + plain(t.Claim)
+		text += ": claim " + Plain(t.Claim)
 	case resource != "":
-		text += ": " + count(ended, "claim") + " on " + key(resource)
+		text += ": " + Count(ended, "claim") + " on " + Key(resource)
 	default:
-		text += ": " + count(ended, "claim")
+		text += ": " + Count(ended, "claim")
 	}
-	_, err := fmt.Fprintln(a.out, text+" released")
+	_, err := fmt.Fprintln(a.Out, text+" released")
 	return err
 }

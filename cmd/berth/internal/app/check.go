@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-func (a *app) checkCommand() *cobra.Command {
+func (a *App) checkCommand() *cobra.Command {
 	var eviction bool
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -24,8 +24,8 @@ user may do what Berth does, by taking and giving back a permit.
 Exit codes: 0 it will do, maybe with warnings; 1 it will not; 69 it cannot be
 reached, or refuses.`,
 		Args: cobra.NoArgs,
-		RunE: a.runs(func(cmd *cobra.Command, _ []string) error {
-			return a.withServer(cmd.Context(), func(ctx context.Context, c *connection) error {
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			return a.WithServer(cmd.Context(), func(ctx context.Context, c *Connection) error {
 				return a.check(ctx, c, eviction)
 			})
 		}),
@@ -47,8 +47,8 @@ type checkDocument struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (a *app) check(ctx context.Context, c *connection, eviction bool) error {
-	sems, err := c.sems(semaphore.Config{AllowEviction: eviction})
+func (a *App) check(ctx context.Context, c *Connection, eviction bool) error {
+	sems, err := c.Sems(semaphore.Config{AllowEviction: eviction})
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (a *app) check(ctx context.Context, c *connection, eviction bool) error {
 		return err
 	}
 	if unfit {
-		err = exitWith(exitFailed, err)
+		err = Exit(ExitFailed, err)
 	}
-	if a.json {
+	if a.JSON {
 		return errors.Join(a.checkJSON(c, report, err), err)
 	}
 	if err != nil {
@@ -69,43 +69,43 @@ func (a *app) check(ctx context.Context, c *connection, eviction bool) error {
 	return a.printReport(c, report)
 }
 
-func (a *app) checkJSON(c *connection, report berth.Report, problem error) error {
+func (a *App) checkJSON(c *Connection, report berth.Report, problem error) error {
 	document := checkDocument{
-		OK: problem == nil, Address: c.address, Server: report.Server, Version: report.Version,
+		OK: problem == nil, Address: c.Address, Server: report.Server, Version: report.Version,
 		Mode: report.Mode, Eviction: report.Eviction, Warnings: append([]string{}, report.Warnings...),
 		LatencyMs: float64(report.Latency.Microseconds()) / 1000,
 	}
 	if problem != nil {
 		document.Problem = problem.Error()
 	}
-	return printJSON(a.out, document)
+	return PrintJSON(a.Out, document)
 }
 
-func (a *app) printReport(c *connection, report berth.Report) error {
+func (a *App) printReport(c *Connection, report berth.Report) error {
 	server := report.Server
 	if server != "" && report.Version != "" {
 		server += " " + report.Version
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]string{
-		{"address", c.address},
+		{"address", c.Address},
 		{"server", server},
 		{"mode", report.Mode},
 		{"eviction", report.Eviction},
-		{"latency", human(report.Latency)},
+		{"latency", Human(report.Latency)},
 	} {
 		value := line[1]
 		if value == "" {
 			value = "not told"
 		}
-		fmt.Fprintf(w, "%s\t%s\n", line[0], plain(value))
+		fmt.Fprintf(w, "%s\t%s\n", line[0], Plain(value))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, warning := range report.Warnings {
-		fmt.Fprintf(a.out, "warning: %s\n", escaped(warning))
+		fmt.Fprintf(a.Out, "warning: %s\n", escaped(warning))
 	}
-	_, err := fmt.Fprintln(a.out, "The server will do.")
+	_, err := fmt.Fprintln(a.Out, "The server will do.")
 	return err
 }

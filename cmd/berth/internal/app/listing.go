@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -15,55 +15,55 @@ import (
 // screen is how many lines a table has at most where nobody said how many.
 const screen = 100
 
-// paging is how much of a listing is shown.
-type paging struct {
+// Paging is how much of a listing is shown.
+type Paging struct {
 	limit int
 	given bool
 }
 
-// bind adds --limit to a command that lists.
-func (p *paging) bind(cmd *cobra.Command) {
+// Bind adds --limit to a command that lists.
+func (p *Paging) Bind(cmd *cobra.Command) {
 	cmd.Flags().Var(p, "limit", fmt.Sprintf("list up to `N` entries of each kind, 0 for all (default %d, with --json all)", screen))
 }
 
-func (p *paging) Set(text string) error {
+func (p *Paging) Set(text string) error {
 	p.given = true
 	_, err := fmt.Sscanf(text+"\n", "%d\n", &p.limit)
 	return err
 }
 
-func (p *paging) String() string { return "" } // the default is in the help
+func (p *Paging) String() string { return "" } // the default is in the help
 
 // Type makes its errors those of other numbers.
-func (p *paging) Type() string { return "int" }
+func (p *Paging) Type() string { return "int" }
 
-func (p *paging) check() error {
+func (p *Paging) Check() error {
 	if p.limit < 0 {
 		return berth.Invalid("--limit", "%d is below 0; 0 lists all", p.limit)
 	}
 	return nil
 }
 
-// of is how many entries are listed, 0 for all.
-func (p *paging) of(a *app) int {
-	if !p.given && !a.json {
+// Of is how many entries are listed, 0 for all.
+func (p *Paging) Of(a *App) int {
+	if !p.given && !a.JSON {
 		return screen
 	}
 	return p.limit
 }
 
-// first returns the first entries of a listing, and how many there are beyond. 0 is no bound.
-func first[E any](all []E, most int) (shown []E, more int) {
+// First returns the first entries of a listing, and how many there are beyond. 0 is no bound.
+func First[E any](all []E, most int) (shown []E, more int) {
 	if most == 0 || len(all) <= most {
 		return all, 0
 	}
 	return all[:most], len(all) - most
 }
 
-// limited prints the first rows of a table, and how many there are beyond.
-func limited(out io.Writer, heading []string, rows [][]string, most int) error {
-	rows, more := first(rows, most)
-	err := table(out, heading, rows)
+// Limited prints the first rows of a table, and how many there are beyond.
+func Limited(out io.Writer, heading []string, rows [][]string, most int) error {
+	rows, more := First(rows, most)
+	err := Table(out, heading, rows)
 	if err == nil && more > 0 {
 		_, err = fmt.Fprintf(out, "... and %d more\n", more)
 	}
@@ -73,16 +73,16 @@ func limited(out io.Writer, heading []string, rows [][]string, most int) error {
 // orders are what --sort may be.
 var orders = []string{"name", "held", "share", "waiting"}
 
-// sorting has a comparison for each of orders.
-type sorting[S any] map[string]func(x, y S) int
+// Sorting has a comparison for each of orders.
+type Sorting[S any] map[string]func(x, y S) int
 
-// lsCommand completes a command that lists names. It sorts what it lists.
-func lsCommand[S any](a *app, p *paging, by sorting[S], cmd *cobra.Command, list func(ctx context.Context, sort func([]S)) error) *cobra.Command {
+// LsCommand completes a command that lists names. It sorts what it lists.
+func LsCommand[S any](a *App, p *Paging, by Sorting[S], cmd *cobra.Command, list func(ctx context.Context, sort func([]S)) error) *cobra.Command {
 	var order string
 	cmd.Use = "ls"
-	cmd.Args = arguments()
-	cmd.RunE = a.runs(func(cmd *cobra.Command, _ []string) error {
-		if err := p.check(); err != nil {
+	cmd.Args = Arguments()
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
+		if err := p.Check(); err != nil {
 			return err
 		}
 		if by[order] == nil {
@@ -93,7 +93,7 @@ func lsCommand[S any](a *app, p *paging, by sorting[S], cmd *cobra.Command, list
 			slices.SortStableFunc(all, by[order])
 		})
 	})
-	p.bind(cmd)
+	p.Bind(cmd)
 	cmd.Flags().StringVar(&order, "sort", "name", "`ORDER`: name, or most first: held, share (of what there is), waiting")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // resources is an operator that knows resources.
 type resources interface {
-	operator
+	Operator
 	Resource(ctx context.Context, name, key string) (allocator.ResourceInfo, error)
 }
 
@@ -26,7 +26,7 @@ type resourceArgument struct {
 
 func (r *resourceArgument) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.flag, "resource", "", "end the holds of this `RESOURCE`, also where it looks like a claim")
-	quotedFlag(cmd, &r.quoted)
+	QuotedFlag(cmd, &r.quoted)
 }
 
 func (r *resourceArgument) given(cmd *cobra.Command) bool { return cmd.Flags().Changed("resource") }
@@ -40,22 +40,22 @@ func (r *resourceArgument) read(cmd *cobra.Command, args []string) (err error) {
 	case !r.given(cmd):
 		text, where = args[0], "RESOURCE"
 	}
-	if r.key, err = keyOf(text, r.quoted); err != nil {
+	if r.key, err = KeyOf(text, r.quoted); err != nil {
 		return berth.Invalid(where, "%s", err)
 	}
 	return nil
 }
 
-// absent is the error for a resource that is not in its pool.
-func (a *app) absent(name, resource string) error {
-	return exitWith(exitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", key(resource), name, a.namespace))
+// Absent is the error for a resource that is not in its pool.
+func (a *App) Absent(name, resource string) error {
+	return Exit(ExitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", Key(resource), name, a.Namespace))
 }
 
-// presentResource reads a resource, which has to be in its pool.
-func (a *app) presentResource(ctx context.Context, ops resources, name, resource string) (allocator.ResourceInfo, error) {
+// PresentResource reads a resource, which has to be in its pool.
+func (a *App) PresentResource(ctx context.Context, ops resources, name, resource string) (allocator.ResourceInfo, error) {
 	info, err := ops.Resource(ctx, name, resource)
 	if err == nil && info.State == allocator.Absent {
-		err = a.absent(name, resource)
+		err = a.Absent(name, resource)
 	}
 	return info, err
 }

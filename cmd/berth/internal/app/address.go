@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ import (
 const (
 	defaultURL = "redis://127.0.0.1:6379"
 
-	urlVariable       = "BERTH_REDIS"
+	URLVariable       = "BERTH_REDIS"
 	passwordVariable  = "BERTH_REDIS_PASSWORD"
 	namespaceVariable = "BERTH_NAMESPACE"
 )
@@ -43,7 +43,7 @@ type tlsFiles struct {
 }
 
 // source is where the value of a flag comes from that a variable may give too.
-func (a *app) source(flag, variable string) string {
+func (a *App) source(flag, variable string) string {
 	if a.given(flag) || os.Getenv(variable) == "" {
 		return "--" + flag
 	}
@@ -52,19 +52,19 @@ func (a *app) source(flag, variable string) string {
 
 // option reads the URL. No part of a URL that cannot be read is repeated: any
 // may be the password.
-func (a *app) option() (rueidis.ClientOption, error) {
-	if a.url == "" && a.given("redis") {
+func (a *App) option() (rueidis.ClientOption, error) {
+	if a.URL == "" && a.given("redis") {
 		// As of a variable of a script that is not set: no other server is meant.
-		return rueidis.ClientOption{}, berth.Invalid("--redis", "it is empty; leave it out for $%s, or %s", urlVariable, defaultURL)
+		return rueidis.ClientOption{}, berth.Invalid("--redis", "it is empty; leave it out for $%s, or %s", URLVariable, defaultURL)
 	}
-	source := a.source("redis", urlVariable)
-	text := cmp.Or(a.url, os.Getenv(urlVariable), defaultURL)
+	source := a.source("redis", URLVariable)
+	text := cmp.Or(a.URL, os.Getenv(URLVariable), defaultURL)
 	if !strings.ContainsAny(text, "/@?#%") { // a host, or host:port
 		text = "redis://" + text
 	}
 	option, err := rueidis.ParseURL(text)
 	if err != nil {
-		return option, usage("%s is neither a URL such as redis://host:6379/0 nor host:port; see 'berth --help' for the forms", source)
+		return option, Usage("%s is neither a URL such as redis://host:6379/0 nor host:port; see 'berth --help' for the forms", source)
 	}
 	if err := checkParameters(source, text); err != nil {
 		return option, err
@@ -80,16 +80,16 @@ func (a *app) option() (rueidis.ClientOption, error) {
 func checkParameters(source, text string) error {
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return usage("%s is not a URL", source)
+		return Usage("%s is not a URL", source)
 	}
 	query, err := url.ParseQuery(parsed.RawQuery)
 	if err != nil {
-		return usage("the parameters of %s cannot be read", source)
+		return Usage("the parameters of %s cannot be read", source)
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(parameters, name) {
 			// Part of a password that is not percent-encoded may stand here.
-			return usage("%s has a parameter that is none of %s", source, strings.Join(parameters, ", "))
+			return Usage("%s has a parameter that is none of %s", source, strings.Join(parameters, ", "))
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (f *tlsFiles) into(config *tls.Config) error {
 	if f.ca != "" {
 		pem, err := os.ReadFile(f.ca)
 		if err != nil {
-			return exitWith(exitNoInput, err)
+			return Exit(ExitNoInput, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
@@ -126,7 +126,7 @@ func (f *tlsFiles) into(config *tls.Config) error {
 	}
 	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if path := (*os.PathError)(nil); errors.As(err, &path) {
-		return exitWith(exitNoInput, err)
+		return Exit(ExitNoInput, err)
 	}
 	if err != nil {
 		return berth.Invalid("--redis-cert", "%q and %q are no certificate and its key: %s", f.cert, f.key, err)
@@ -135,9 +135,9 @@ func (f *tlsFiles) into(config *tls.Config) error {
 	return nil
 }
 
-// unreachable is the error for a server that does not answer, that refuses, or that has what this
+// Unreachable is the error for a server that does not answer, that refuses, or that has what this
 // release does not know.
-func unreachable(address string, err error) error {
+func Unreachable(address string, err error) error {
 	if errors.Is(err, line.ErrDamaged) {
 		return err // it was reached
 	}
@@ -153,7 +153,7 @@ func unreachable(address string, err error) error {
 	case errors.As(err, &dial):
 		err = dial.Err // the address need not be said twice
 	}
-	return exitWith(exitUnavailable, &serverError{what + address, err})
+	return Exit(exitUnavailable, &serverError{what + address, err})
 }
 
 // advised adds to what a server answered what is to be done about it.

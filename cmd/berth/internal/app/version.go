@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -12,14 +12,14 @@ import (
 const versionHelp = `Print the version of the module, the revision that it was built from with its
 time, and the version of Go. A part that the build does not know is left out.`
 
-func (a *app) versionCommand() *cobra.Command {
+func (a *App) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    versionHelp,
 		Example: "  berth version --json",
-		Args:    arguments(),
-		RunE:    a.runs(a.version),
+		Args:    Arguments(),
+		RunE:    a.Runs(a.version),
 	}
 }
 
@@ -32,13 +32,13 @@ type versionDocument struct {
 	Go       string `json:"go"`
 }
 
-func (a *app) version(*cobra.Command, []string) error {
+func (a *App) version(*cobra.Command, []string) error {
 	info, _ := debug.ReadBuildInfo()
 	document := versionOf(info)
-	if a.json {
-		return printJSON(a.out, document)
+	if a.JSON {
+		return PrintJSON(a.Out, document)
 	}
-	_, err := fmt.Fprintln(a.out, document)
+	_, err := fmt.Fprintln(a.Out, document)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// maxKey is how long the key of a resource may be, in bytes.
-const maxKey = 1024
+// MaxKey is how long the key of a resource may be, in bytes.
+const MaxKey = 1024
 
-// keyOf is the key that a text stands for.
-func keyOf(text string, quoted bool) (string, error) {
+// KeyOf is the key that a text stands for.
+func KeyOf(text string, quoted bool) (string, error) {
 	if quoted && text != "" && text[0] == '"' {
 		key, err := strconv.Unquote(text)
 		if err != nil {
@@ -21,18 +21,18 @@ func keyOf(text string, quoted bool) (string, error) {
 	switch {
 	case text == "":
 		return "", errors.New("a key is empty")
-	case len(text) > maxKey:
-		return "", fmt.Errorf("a key has %d bytes, at most %d are allowed", len(text), maxKey)
+	case len(text) > MaxKey:
+		return "", fmt.Errorf("a key has %d bytes, at most %d are allowed", len(text), MaxKey)
 	}
 	return text, nil
 }
 
-// key is how the key of a resource is printed: so that the terminal is not harmed,
+// Key is how the key of a resource is printed: so that the terminal is not harmed,
 // and that --quoted reads the same key.
-func key(text string) string {
+func Key(text string) string {
 	edged := text != "" && (text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ')
 	if edged || text == "-" { // "-" stands for nothing
-		return quoted(text)
+		return Quoted(text)
 	}
-	return plain(text)
+	return Plain(text)
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -25,19 +25,19 @@ func TestARefusalComesWithAdvice(t *testing.T) {
 		return redis.Do(context.Background(), eval).Error()
 	}
 	full := refusal("OOM command not allowed when used memory > 'maxmemory'.")
-	require.EqualError(t, unreachable("here", full), "refused by the server at here: "+full.Error()+
+	require.EqualError(t, Unreachable("here", full), "refused by the server at here: "+full.Error()+
 		"; make room on the server, or raise its maxmemory")
-	require.ErrorIs(t, unreachable("here", full), full)
+	require.ErrorIs(t, Unreachable("here", full), full)
 	denied := refusal("NOPERM no")
-	require.EqualError(t, unreachable("here", denied), "refused by the server at here: "+denied.Error()+
+	require.EqualError(t, Unreachable("here", denied), "refused by the server at here: "+denied.Error()+
 		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
 	other := refusal("BUSY no")
-	require.EqualError(t, unreachable("here", other), "refused by the server at here: "+other.Error())
+	require.EqualError(t, Unreachable("here", other), "refused by the server at here: "+other.Error())
 	keys := refusal("NOPERM this user has no permissions to access one of the keys used as arguments")
-	require.EqualError(t, unreachable("here", keys), "refused by the server at here: "+keys.Error()+
+	require.EqualError(t, Unreachable("here", keys), "refused by the server at here: "+keys.Error()+
 		"; the user's key patterns have to cover the namespace: docs/operations.md")
 	broken := fmt.Errorf("the state is %w", line.ErrDamaged)
-	require.Equal(t, broken, unreachable("here", broken))
-	require.EqualError(t, unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
+	require.Equal(t, broken, Unreachable("here", broken))
+	require.EqualError(t, Unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
 		"cannot use the server at here: berth: incompatible: another")
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func TestHuman(t *testing.T) {
 		"47h59m":  48*time.Hour - time.Minute,
 		"3d04h":   76 * time.Hour,
 	} {
-		require.Equal(t, want, human(d))
+		require.Equal(t, want, Human(d))
 	}
 }
 
@@ -44,7 +44,7 @@ func TestWhatOthersHaveWrittenCannotBreakATable(t *testing.T) {
 		"gpu\u3164":    `"gpu\u3164"`, // a letter without an image
 		"\u2028":       `"\u2028"`,
 	} {
-		require.Equal(t, want, plain(text))
+		require.Equal(t, want, Plain(text))
 	}
 }
 
@@ -52,7 +52,7 @@ func TestWhatOthersHaveWrittenCannotBreakATable(t *testing.T) {
 func TestJSONHasNoCharacterThatCannotBeRead(t *testing.T) {
 	text := "a\x1b\x7f\u0085\u009b2J\u061c\u200b\u200e\u202e\u2028\u2066\ufeff\u3164\U000e0041 größe \U0001f512 <&>"
 	var out strings.Builder
-	require.NoError(t, printJSON(&out, map[string]string{text: text}))
+	require.NoError(t, PrintJSON(&out, map[string]string{text: text}))
 	require.Equal(t, -1, strings.IndexFunc(strings.ReplaceAll(out.String(), "\n", ""), unreadable), "%q", out.String())
 	require.Contains(t, out.String(), `\u202e`)
 	require.Contains(t, out.String(), `\udb40\udc41`)
@@ -63,12 +63,12 @@ func TestJSONHasNoCharacterThatCannotBeRead(t *testing.T) {
 }
 
 func TestAnErrorCannotCommandTheTerminal(t *testing.T) {
-	require.Equal(t, `berth: no \x1b[2J, no \u202e, größe`, oneLine("no \x1b[2J,\n no \u202e, größe"))
-	require.Equal(t, "berth: \ufffd2J", oneLine("\x9b2J"), "a byte that some terminals take for a command")
+	require.Equal(t, `berth: no \x1b[2J, no \u202e, größe`, OneLine("no \x1b[2J,\n no \u202e, größe"))
+	require.Equal(t, "berth: \ufffd2J", OneLine("\x9b2J"), "a byte that some terminals take for a command")
 }
 
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
+	require.NoError(t, Table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
 	require.Equal(t, "NAME    HELD\ngröße   1\nx       22\n", out.String())
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -17,14 +17,14 @@ type listingOf = func(ctx context.Context, name string) ([]string, error)
 // offered is how many candidates are read at most: nobody looks through more.
 const offered = 1000
 
-// completing completes a name that is in use, and what stands after it: each of next
+// Completing completes a name that is in use, and what stands after it: each of next
 // completes one more argument.
-func completing(names listing, next ...listingOf) cobra.CompletionFunc {
+func Completing(names listing, next ...listingOf) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch n := len(args); {
 		case n == 0:
 			return complete(cmd.Context(), prefix, func(ctx context.Context) ([]string, error) { return names(ctx, prefix) })
-		case n <= len(next) && next[n-1] != nil && checkName(args[0]) == nil:
+		case n <= len(next) && next[n-1] != nil && CheckName(args[0]) == nil:
 			return complete(cmd.Context(), prefix, func(ctx context.Context) ([]string, error) { return next[n-1](ctx, args[0]) })
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -41,12 +41,12 @@ func completingAll(names listing) cobra.CompletionFunc {
 	}
 }
 
-// completingMany completes a name that is in use, and behind it any number of what there is
+// CompletingMany completes a name that is in use, and behind it any number of what there is
 // of the name, each once.
-func completingMany(names listing, of listingOf) cobra.CompletionFunc {
+func CompletingMany(names listing, of listingOf) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
-			return completing(names)(cmd, args, prefix)
+			return Completing(names)(cmd, args, prefix)
 		}
 		found, directive := completingNext(of)(cmd, args, prefix)
 		return slices.DeleteFunc(found, func(text string) bool { return slices.Contains(args[1:], text) }), directive
@@ -57,7 +57,7 @@ func completingMany(names listing, of listingOf) cobra.CompletionFunc {
 // first argument.
 func completingNext(of listingOf) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 || checkName(args[0]) != nil {
+		if len(args) == 0 || CheckName(args[0]) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return complete(cmd.Context(), prefix, func(ctx context.Context) ([]string, error) { return of(ctx, args[0]) })
@@ -67,10 +67,10 @@ func completingNext(of listingOf) cobra.CompletionFunc {
 // complete returns the candidates of a listing that begin with a prefix. It gives up
 // in time, whatever the listing heeds. What a shell could not read is left out.
 func complete(ctx context.Context, prefix string, list func(ctx context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(ctx, times.complete)
+	ctx, cancel := context.WithTimeout(ctx, Times.Complete)
 	defer cancel()
 	var found []string // set before unlessOver returns nil
-	if err := unlessOver(ctx, func() (err error) {
+	if err := UnlessOver(ctx, func() (err error) {
 		found, err = list(ctx)
 		return err
 	}); err != nil {
@@ -78,6 +78,6 @@ func complete(ctx context.Context, prefix string, list func(ctx context.Context)
 	}
 	slices.Sort(found)
 	return slices.DeleteFunc(found, func(text string) bool {
-		return !strings.HasPrefix(text, prefix) || key(text) != text
+		return !strings.HasPrefix(text, prefix) || Key(text) != text
 	}), cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestAHostAloneIsAnAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"localhost": "localhost:6379", "redis.example.com:6380": "redis.example.com:6380", "[::1]:6380": "[::1]:6380",
 	} {
-		option, err := (&app{url: text}).option()
+		option, err := (&App{URL: text}).option()
 		require.NoError(t, err)
 		require.Equal(t, []string{want}, option.InitAddress)
 		require.Nil(t, option.TLSConfig)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// semNames returns the names of the semaphores in use that begin with a prefix.
-func (a *app) semNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-		all, err := collect(sems.Operator().All(ctx))
+// SemNames returns the names of the semaphores in use that begin with a prefix.
+func (a *App) SemNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+		all, err := Collect(sems.Operator().All(ctx))
 		for _, stats := range all {
 			if strings.HasPrefix(stats.Name, prefix) {
 				names = append(names, stats.Name)
@@ -24,11 +24,11 @@ func (a *app) semNames(ctx context.Context, prefix string) (names []string, err 
 	return names, err
 }
 
-// lockNames returns the names of the locks that are held which begin with a
+// LockNames returns the names of the locks that are held which begin with a
 // prefix.
-func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-		all, err := lockedNow(ctx, locks)
+func (a *App) LockNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+		all, err := LockedNow(ctx, locks)
 		for _, info := range all {
 			if strings.HasPrefix(info.Name, prefix) {
 				names = append(names, info.Name)
@@ -39,10 +39,10 @@ func (a *app) lockNames(ctx context.Context, prefix string) (names []string, err
 	return names, err
 }
 
-// poolNames returns the names of the pools that begin with a prefix.
-func (a *app) poolNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		all, err := collect(pools.Operator().All(ctx))
+// PoolNames returns the names of the pools that begin with a prefix.
+func (a *App) PoolNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+		all, err := Collect(pools.Operator().All(ctx))
 		for _, stats := range all {
 			if strings.HasPrefix(stats.Name, prefix) {
 				names = append(names, stats.Name)
@@ -55,7 +55,7 @@ func (a *app) poolNames(ctx context.Context, prefix string) (names []string, err
 
 // claimsOf lists the claims of a name: who holds it and who waits for it. Those that are
 // damaged are among them: an operator may want to end them.
-func claimsOf(ctx context.Context, ops operator, name string) (ids []string, failed error) {
+func claimsOf(ctx context.Context, ops Operator, name string) (ids []string, failed error) {
 	for h, err := range ops.Holders(ctx, name) {
 		if ids, failed = append(ids, h.ID), err; len(ids) == offered {
 			break
@@ -73,9 +73,9 @@ func claimsOf(ctx context.Context, ops operator, name string) (ids []string, fai
 	return ids, failed
 }
 
-// resourcesOf lists the resources of a pool.
-func (a *app) resourcesOf(ctx context.Context, name string) (keys []string, err error) {
-	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+// ResourcesOf lists the resources of a pool.
+func (a *App) ResourcesOf(ctx context.Context, name string) (keys []string, err error) {
+	err = a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
 		for info, err := range pools.Operator().Resources(ctx, name) {
 			if keys = append(keys, info.Resource); err != nil || len(keys) == offered {
 				return err
@@ -86,9 +86,9 @@ func (a *app) resourcesOf(ctx context.Context, name string) (keys []string, err 
 	return keys, err
 }
 
-// bindingsOf lists the bindings of a pool.
-func (a *app) bindingsOf(ctx context.Context, name string) (keys []string, err error) {
-	err = a.withPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+// BindingsOf lists the bindings of a pool.
+func (a *App) BindingsOf(ctx context.Context, name string) (keys []string, err error) {
+	err = a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
 		for b, err := range pools.Operator().Bindings(ctx, name) {
 			if keys = append(keys, b.Name); err != nil || len(keys) == offered {
 				return err

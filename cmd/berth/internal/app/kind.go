@@ -1,0 +1,23 @@
+package app
+
+import (
+	"context"
+	"iter"
+
+	"github.com/berth-go/berth"
+)
+
+// Operator has the operator's calls that all kinds have.
+type Operator interface {
+	Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error]
+	Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error]
+	Release(ctx context.Context, target berth.Target) (int, error)
+	Sweep(ctx context.Context, names ...string) (int, error)
+}
+
+// Kind is what commands have to know of semaphores, locks or pools that are otherwise alike.
+type Kind struct {
+	Noun  string // what one is called
+	Names listing
+	With  func(ctx context.Context, f func(context.Context, Operator) error) error
+}
