@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
@@ -29,16 +30,16 @@ func hostOf(t *testing.T, text string) string {
 
 func TestAHostAndAPortAreAServer(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	for _, args := range [][]string{{"--redis", hostOf(t, s.URL())}, {"--redis", s.URL()}} {
-		require.Equal(t, 0, call(t, nobody, append([]string{"sem", "ls"}, args...)...).code)
+		require.Equal(t, 0, apptest.Call(t, apptest.Nobody, append([]string{"sem", "ls"}, args...)...).Code)
 	}
-	require.Equal(t, 0, call(t, hostOf(t, s.URL()), "sem", "ls").code, "in the variable as well")
+	require.Equal(t, 0, apptest.Call(t, hostOf(t, s.URL()), "sem", "ls").Code, "in the variable as well")
 }
 
 func TestThePasswordMayStandInAVariable(t *testing.T) {
 	t.Parallel()
-	given := answering(t, func(args []string) string {
+	given := apptest.Answering(t, func(args []string) string {
 		switch {
 		case args[0] == "HELLO" && len(args) == 2:
 			return "-NOAUTH HELLO must be called with the client already authenticated"
@@ -48,11 +49,11 @@ func TestThePasswordMayStandInAVariable(t *testing.T) {
 		return ""
 	})
 	ask := func(url, password string) string {
-		cmd := program(t, url, "sem", "ls")
+		cmd := apptest.Command(t, url, "sem", "ls")
 		cmd.Env = append(cmd.Env, "BERTH_REDIS_PASSWORD"+"="+password)
-		got := finish(t, cmd)
-		require.Equal(t, 69, got.code)
-		return got.err
+		got := apptest.Finish(t, cmd)
+		require.Equal(t, 69, got.Code)
+		return got.Err
 	}
 	require.Contains(t, ask(given, ""), "the server wants a password: put it into $BERTH_REDIS_PASSWORD, or into the URL")
 	wrong := ask(given, "hush")
@@ -63,30 +64,30 @@ func TestThePasswordMayStandInAVariable(t *testing.T) {
 
 func TestTheNamespaceMayStandInAVariable(t *testing.T) {
 	t.Parallel()
-	url := server(t).URL()
-	ask := func(namespace string, args ...string) result {
-		cmd := program(t, url, append([]string{"sem", "ls"}, args...)...)
+	url := apptest.Server(t).URL()
+	ask := func(namespace string, args ...string) apptest.Result {
+		cmd := apptest.Command(t, url, append([]string{"sem", "ls"}, args...)...)
 		cmd.Env = append(cmd.Env, "BERTH_NAMESPACE"+"="+namespace)
-		return finish(t, cmd)
+		return apptest.Finish(t, cmd)
 	}
-	require.Equal(t, outcome(0, "No semaphore is in use in namespace shop.\n", ""), ask("shop"))
-	require.Equal(t, outcome(0, "No semaphore is in use in namespace mine.\n", ""), ask("shop", "--namespace", "mine"))
-	require.Equal(t, outcome(0, "No semaphore is in use in namespace berth.\n", ""), ask(""))
+	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace shop.\n", ""), ask("shop"))
+	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace mine.\n", ""), ask("shop", "--namespace", "mine"))
+	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace berth.\n", ""), ask(""))
 	wrong := ask("a*")
-	require.Equal(t, 64, wrong.code)
-	require.Contains(t, wrong.err, "invalid BERTH_NAMESPACE: ")
+	require.Equal(t, 64, wrong.Code)
+	require.Contains(t, wrong.Err, "invalid BERTH_NAMESPACE: ")
 }
 
 func TestTheCommandNeedNotKnowTheServer(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	see := []string{"--lock", "gpu", "--", "sh", "-c", "env | grep -c ^BERTH_REDIS; echo $BERTH_NAME"}
-	cmd := program(t, s.URL(), append([]string{"run"}, see...)...)
+	cmd := apptest.Command(t, s.URL(), append([]string{"run"}, see...)...)
 	cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x")
-	require.Equal(t, outcome(0, "2\ngpu\n", ""), finish(t, cmd))
-	cmd = program(t, s.URL(), append([]string{"run", "--no-redis-env"}, see...)...)
+	require.Equal(t, apptest.Outcome(0, "2\ngpu\n", ""), apptest.Finish(t, cmd))
+	cmd = apptest.Command(t, s.URL(), append([]string{"run", "--no-redis-env"}, see...)...)
 	cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x")
-	require.Equal(t, outcome(0, "0\ngpu\n", ""), finish(t, cmd))
+	require.Equal(t, apptest.Outcome(0, "0\ngpu\n", ""), apptest.Finish(t, cmd))
 }
 
 // encrypted is a way to the server with TLS, and files of its authority, and of a
@@ -137,15 +138,15 @@ func encrypted(t *testing.T, s *embedded.Server) (url string, files struct{ ca, 
 
 func TestTheFilesOfTLSAreGivenByFlags(t *testing.T) {
 	t.Parallel()
-	url, files := encrypted(t, server(t))
+	url, files := encrypted(t, apptest.Server(t))
 	all := []string{"sem", "ls", "--redis-ca", files.ca, "--redis-cert", files.cert, "--redis-key", files.key}
-	require.Equal(t, outcome(0, "No semaphore is in use in namespace berth.\n", ""), call(t, url, all...))
-	untrusted := call(t, url, "sem", "ls")
-	require.Equal(t, 69, untrusted.code)
-	require.Contains(t, untrusted.err, "; trust its authority with --redis-ca FILE\n")
-	uncertified := call(t, url, all[:4]...)
-	require.Equal(t, 69, uncertified.code)
-	require.Contains(t, uncertified.err, "; the server wants a certificate: --redis-cert FILE --redis-key FILE\n")
+	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace berth.\n", ""), apptest.Call(t, url, all...))
+	untrusted := apptest.Call(t, url, "sem", "ls")
+	require.Equal(t, 69, untrusted.Code)
+	require.Contains(t, untrusted.Err, "; trust its authority with --redis-ca FILE\n")
+	uncertified := apptest.Call(t, url, all[:4]...)
+	require.Equal(t, 69, uncertified.Code)
+	require.Contains(t, uncertified.Err, "; the server wants a certificate: --redis-cert FILE --redis-key FILE\n")
 }
 
 func TestWhatCannotBeReachedComesWithWhatToTry(t *testing.T) {
@@ -153,21 +154,21 @@ func TestWhatCannotBeReachedComesWithWhatToTry(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never says a word
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = mute.Close() })
-	secure, _ := encrypted(t, server(t))
+	secure, _ := encrypted(t, apptest.Server(t))
 	for name, test := range map[string]struct{ url, hint string }{
 		"a mute server":          {"redis://" + mute.Addr().String() + "?dial_timeout=200ms", "nothing answers there, or no Redis: look at host and port, and at firewalls; a port with TLS needs rediss://"},
 		"TLS to a mute server":   {"rediss://" + mute.Addr().String() + "?dial_timeout=200ms", "the port may be one without TLS: try redis:// instead of rediss://"},
-		"TLS to a plain port":    {"rediss://" + hostOf(t, server(t).URL()) + "?dial_timeout=2s", "the port may be one without TLS: try redis:// instead of rediss://"},
+		"TLS to a plain port":    {"rediss://" + hostOf(t, apptest.Server(t).URL()) + "?dial_timeout=2s", "the port may be one without TLS: try redis:// instead of rediss://"},
 		"a plain way to TLS":     {strings.Replace(secure, "rediss", "redis", 1), "a port with TLS, which needs rediss://"},
-		"a port that nobody has": {nobody, "connection refused"},
+		"a port that nobody has": {apptest.Nobody, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := call(t, test.url, "sem", "ls")
-			require.Equal(t, 69, got.code)
-			require.Contains(t, got.err, "berth: cannot reach the server at ")
-			require.Contains(t, got.err, test.hint)
-			require.Empty(t, got.out)
+			got := apptest.Call(t, test.url, "sem", "ls")
+			require.Equal(t, 69, got.Code)
+			require.Contains(t, got.Err, "berth: cannot reach the server at ")
+			require.Contains(t, got.Err, test.hint)
+			require.Empty(t, got.Out)
 		})
 	}
 }

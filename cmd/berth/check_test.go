@@ -11,24 +11,26 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
 func TestCheckOfAServerThatWillDo(t *testing.T) {
 	t.Parallel()
-	got := call(t, server(t).URL(), "check")
-	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `^address   127\.0\.0\.1:\d+\n`, got.out)
-	require.Regexp(t, `\nlatency   [\d.]+(µs|ms)\n`, got.out)
-	require.Contains(t, got.out, "\nwarning: ", "the embedded server tells little of itself")
-	require.True(t, strings.HasSuffix(got.out, "The server will do.\n"), got.out)
+	got := apptest.Call(t, apptest.Server(t).URL(), "check")
+	require.Zero(t, got.Code, got.Err)
+	require.Regexp(t, `^address   127\.0\.0\.1:\d+\n`, got.Out)
+	require.Regexp(t, `\nlatency   [\d.]+(µs|ms)\n`, got.Out)
+	require.Contains(t, got.Out, "\nwarning: ", "the embedded server tells little of itself")
+	require.True(t, strings.HasSuffix(got.Out, "The server will do.\n"), got.Out)
 }
 
 func TestCheckInJSON(t *testing.T) {
 	t.Parallel()
-	got := call(t, server(t).URL(), "check", "--json")
-	require.Zero(t, got.code, got.err)
+	got := apptest.Call(t, apptest.Server(t).URL(), "check", "--json")
+	require.Zero(t, got.Code, got.Err)
 	var document map[string]any
-	require.NoError(t, json.Unmarshal([]byte(got.out), &document))
+	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
 	require.Equal(t, true, document["ok"])
 	require.NotEmpty(t, document["warnings"])
 	for _, field := range []string{"problem", "address", "server", "version", "mode", "eviction", "latencyMs"} {
@@ -40,19 +42,19 @@ func TestCheckInJSON(t *testing.T) {
 func TestCheckOfAServerThatIsTooOld(t *testing.T) {
 	t.Parallel()
 	url := oldServer(t)
-	got := call(t, url, "check")
-	require.Equal(t, 1, got.code)
-	require.Empty(t, got.out)
-	require.Contains(t, got.err, "6.2.0")
-	require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
+	got := apptest.Call(t, url, "check")
+	require.Equal(t, 1, got.Code)
+	require.Empty(t, got.Out)
+	require.Contains(t, got.Err, "6.2.0")
+	require.Equal(t, 1, strings.Count(got.Err, "\n"), got.Err)
 
-	got = call(t, url, "check", "--json")
-	require.Equal(t, 1, got.code)
+	got = apptest.Call(t, url, "check", "--json")
+	require.Equal(t, 1, got.Code)
 	var document struct {
 		OK      bool
 		Problem string
 	}
-	require.NoError(t, json.Unmarshal([]byte(got.out), &document))
+	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
 	require.False(t, document.OK)
 	require.Contains(t, document.Problem, "6.2.0")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -56,7 +57,7 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 
 func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	hold(t, s)
 	for _, test := range []struct {
 		args []string
@@ -67,19 +68,19 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 		{[]string{"--lock", "gpu", "--wait", "4s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by host/one/1 for [\d.]+m?s, waiting 0\)\n$`},
 		{[]string{"--lock", "gpu", "--try"}, `^berth: "gpu" not acquired: held \(waiting 0\)\n$`},
 	} {
-		got := spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
-		require.Equal(t, 75, got.code)
-		require.Regexp(t, test.says, got.err)
+		got := apptest.Spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
+		require.Equal(t, 75, got.Code)
+		require.Regexp(t, test.says, got.Err)
 	}
 }
 
 // hold takes the semaphore and the lock gpu, with a label of its own.
 func hold(t *testing.T, s *embedded.Server) {
 	t.Helper()
-	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
+	sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	_, err = sem.Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	_, err = locksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(context.Background(), "gpu", nil)
+	_, err = apptest.LocksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -16,28 +17,28 @@ import (
 // completed are the candidates of a completion that has succeeded.
 func completed(t *testing.T, url string, args ...string) []string {
 	t.Helper()
-	got := call(t, url, append([]string{"__complete"}, args...)...)
-	require.Zero(t, got.code)
-	candidates, found := strings.CutSuffix(got.out, ":4\n")
-	require.True(t, found, got.out)
+	got := apptest.Call(t, url, append([]string{"__complete"}, args...)...)
+	require.Zero(t, got.Code)
+	candidates, found := strings.CutSuffix(got.Out, ":4\n")
+	require.True(t, found, got.Out)
 	return strings.Fields(candidates)
 }
 
 func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	ctx := context.Background()
-	pool := filled(t, s, "proxies", "a", "b", wild)
+	pool := apptest.Filled(t, s, "proxies", "a", "b", apptest.Wild)
 	require.NoError(t, pool.Bind(ctx, "customer", "a", nil))
-	require.NoError(t, pool.Bind(ctx, wild, "a", nil))
+	require.NoError(t, pool.Bind(ctx, apptest.Wild, "a", nil))
 	held, err := pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "shop"})
 	require.NoError(t, err)
-	locks := locksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, qlock.Config{})
 	lock, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
 	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
-	waiter := waitingFor(t, locks.Operator(), "gpu")
-	permit, err := semOf(t, s, "gpu", 1).Acquire(ctx, nil)
+	waiter := apptest.WaitingFor(t, locks.Operator(), "gpu")
+	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(ctx, nil)
 	require.NoError(t, err)
 
 	url := s.URL()
@@ -71,8 +72,8 @@ func TestACompletionGivesUpInTime(t *testing.T) {
 	app.Times.Complete = 1
 	defer func() { app.Times.Complete = before }()
 	for _, args := range [][]string{{"lock", "release", "gpu", ""}, {"pool", "release", "gpu", ""}, {"pool", "show", ""}} {
-		got := call(t, "redis://"+listener.Addr().String()+"?dial_timeout=10m", append([]string{"__complete"}, args...)...)
-		require.Equal(t, ":1\n", got.out)
-		require.NotContains(t, got.err, "berth:")
+		got := apptest.Call(t, "redis://"+listener.Addr().String()+"?dial_timeout=10m", append([]string{"__complete"}, args...)...)
+		require.Equal(t, ":1\n", got.Out)
+		require.NotContains(t, got.Err, "berth:")
 	}
 }

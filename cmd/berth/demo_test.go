@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
 func TestTheDemoEndsWithASignal(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "", "demo")
+	cmd := apptest.Command(t, "", "demo")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	var errs bytes.Buffer
@@ -27,8 +28,8 @@ func TestTheDemoEndsWithASignal(t *testing.T) {
 		require.NoError(t, err)
 		said.Write(chunk[:n])
 	}
-	interrupt(t, cmd, time.Millisecond) // also right before it exits
-	_, err = said.ReadFrom(out)         // ends when no worker is left either
+	apptest.Interrupt(t, cmd, time.Millisecond) // also right before it exits
+	_, err = said.ReadFrom(out)                 // ends when no worker is left either
 	require.NoError(t, err)
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
 func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
-	s, _ := lockScenery(t)
+	s, _ := apptest.LockScenery(t)
 	for _, args := range [][]string{
 		{"check"},
 		{"check", "--json"},
@@ -28,7 +30,7 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		require.NoError(t, err)
 		var errs bytes.Buffer
-		code := runProgram(append([]string{"--redis", s.URL()}, args...), nil, full, &errs)
+		code := apptest.Program(append([]string{"--redis", s.URL()}, args...), nil, full, &errs)
 		require.NoError(t, full.Close())
 		require.Equal(t, 74, code, "%v: %s", args, &errs)
 		require.Equal(t, "berth: cannot write the output: write /dev/full: no space left on device\n", errs.String())

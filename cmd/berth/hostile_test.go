@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	hidden "github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -45,18 +46,18 @@ func forged(t *testing.T, redis rueidis.Client, kind, name, id string) {
 func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := server(t)
+	s := apptest.Server(t)
 	redis, err := s.Client()
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	const lease = time.Hour // nobody renews what is forged
-	sem, err := clientOf(t, s, semaphore.Config{Lease: lease}).Semaphore("gpu", 4, nil)
+	sem, err := apptest.ClientOf(t, s, semaphore.Config{Lease: lease}).Semaphore("gpu", 4, nil)
 	require.NoError(t, err)
 	permit, err := sem.Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = locksOf(t, s, qlock.Config{Lease: lease}).Lock(ctx, "gpu", nil)
+	_, err = apptest.LocksOf(t, s, qlock.Config{Lease: lease}).Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	pool := poolOf(t, s, "gpu", allocator.Config{Lease: lease})
+	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{Lease: lease})
 	_, err = pool.Add(ctx, []string{"a", "key " + evil}, nil)
 	require.NoError(t, err)
 	_, err = pool.Allocate(ctx, nil)
@@ -65,7 +66,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		forged(t, redis, kind, "gpu", evil)
 	}
 	// A name with one plain hold is one text.
-	plain, err := locksOf(t, s, qlock.Config{}).Lock(ctx, "plain", nil)
+	plain, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(ctx, "plain", nil)
 	require.NoError(t, err)
 	text, err := redis.Do(ctx, redis.B().Get().Key("berth:lock:{plain}:state").Build()).ToString()
 	require.NoError(t, err)
@@ -86,26 +87,26 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		{"lock", "show", evil},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
-			got := call(t, s.URL(), append(args, more...)...)
-			all := strings.ReplaceAll(got.out+got.err, "\n", "")
+			got := apptest.Call(t, s.URL(), append(args, more...)...)
+			all := strings.ReplaceAll(got.Out+got.Err, "\n", "")
 			require.Equal(t, -1, strings.IndexFunc(all, func(r rune) bool { return !unicode.IsPrint(r) || hidden.Hidden(r) }), "%v: %q", args, all)
 		}
 	}
-	got := call(t, s.URL(), "sem", "show", "gpu")
-	require.Equal(t, 65, got.code)
-	require.Contains(t, got.out, permit.ID(), "what can be read is shown beside")
-	require.Equal(t, `berth: claim "\x1b[2J\u009b2J\u202e" of "gpu" is damaged: its id is not one of Berth's`+"\n", got.err)
-	require.Equal(t, 65, call(t, s.URL(), "lock", "show", "gpu").code)
-	require.Equal(t, 65, call(t, s.URL(), "lock", "show", "plain").code)
-	require.Equal(t, 0, call(t, s.URL(), "sem", "release", "gpu", evil, "--force").code, "an operator can remove it")
-	require.Equal(t, 0, call(t, s.URL(), "sem", "show", "gpu").code, "and all is well again")
-	require.Equal(t, 0, call(t, s.URL(), "pool", "release", "gpu", evil, "--force").code, "of a pool, too")
-	require.Equal(t, 1, call(t, s.URL(), "pool", "release", "gpu", evil, "--force").code)
+	got := apptest.Call(t, s.URL(), "sem", "show", "gpu")
+	require.Equal(t, 65, got.Code)
+	require.Contains(t, got.Out, permit.ID(), "what can be read is shown beside")
+	require.Equal(t, `berth: claim "\x1b[2J\u009b2J\u202e" of "gpu" is damaged: its id is not one of Berth's`+"\n", got.Err)
+	require.Equal(t, 65, apptest.Call(t, s.URL(), "lock", "show", "gpu").Code)
+	require.Equal(t, 65, apptest.Call(t, s.URL(), "lock", "show", "plain").Code)
+	require.Equal(t, 0, apptest.Call(t, s.URL(), "sem", "release", "gpu", evil, "--force").Code, "an operator can remove it")
+	require.Equal(t, 0, apptest.Call(t, s.URL(), "sem", "show", "gpu").Code, "and all is well again")
+	require.Equal(t, 0, apptest.Call(t, s.URL(), "pool", "release", "gpu", evil, "--force").Code, "of a pool, too")
+	require.Equal(t, 1, apptest.Call(t, s.URL(), "pool", "release", "gpu", evil, "--force").Code)
 }
 
 func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 	t.Parallel()
-	denied := refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
+	denied := apptest.Refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
 	for _, args := range [][]string{
 		{"sem", "ls"},
 		{"lock", "ls"},
@@ -118,11 +119,11 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 		{"swarm", "status"},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
-			got := call(t, denied, append(args, more...)...)
-			require.Equal(t, 69, got.code, "%v: %s", args, got.err)
-			require.Empty(t, got.out, args)
-			require.Contains(t, got.err, "refused by the server at", args)
-			require.Contains(t, got.err, "+scan beside the smallest ACL")
+			got := apptest.Call(t, denied, append(args, more...)...)
+			require.Equal(t, 69, got.Code, "%v: %s", args, got.Err)
+			require.Empty(t, got.Out, args)
+			require.Contains(t, got.Err, "refused by the server at", args)
+			require.Contains(t, got.Err, "+scan beside the smallest ACL")
 		}
 	}
 }
@@ -132,27 +133,27 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := server(t)
+	s := apptest.Server(t)
 	redis, err := s.Client()
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	sem, err := clientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4, nil)
+	sem, err := apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4, nil)
 	require.NoError(t, err)
 	_, err = sem.Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = locksOf(t, s, qlock.Config{}).Lock(ctx, "gpu", nil)
+	_, err = apptest.LocksOf(t, s, qlock.Config{}).Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	_, err = poolOf(t, s, "gpu", allocator.Config{}).Add(ctx, []string{"a"}, nil)
+	_, err = apptest.PoolOf(t, s, "gpu", allocator.Config{}).Add(ctx, []string{"a"}, nil)
 	require.NoError(t, err)
 	for _, kind := range []string{"sem", "lock", "pool"} {
 		set := redis.B().Set().Key("berth:" + kind + ":{broken}:state").Value("somebody else's").Build()
 		require.NoError(t, redis.Do(ctx, set).Error())
-		got := call(t, s.URL(), kind, "ls")
-		require.Equal(t, 69, got.code)
-		require.Regexp(t, `(?m)^gpu `, got.out)
-		require.Contains(t, got.err, "holds a string instead of a")
-		got = call(t, s.URL(), kind, "ls", "--json")
-		require.Equal(t, 69, got.code)
-		require.Contains(t, got.out, `"name": "gpu"`)
+		got := apptest.Call(t, s.URL(), kind, "ls")
+		require.Equal(t, 69, got.Code)
+		require.Regexp(t, `(?m)^gpu `, got.Out)
+		require.Contains(t, got.Err, "holds a string instead of a")
+		got = apptest.Call(t, s.URL(), kind, "ls", "--json")
+		require.Equal(t, 69, got.Code)
+		require.Contains(t, got.Out, `"name": "gpu"`)
 	}
 }

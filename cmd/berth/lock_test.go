@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -10,77 +9,49 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
-
-// lockScenery is a server with a lock that one owner has entered twice and two wait
-// for, and one that is held without end.
-func lockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
-	t.Helper()
-	s := server(t)
-	locks := locksOf(t, s, qlock.Config{Label: "host/one/1"})
-	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
-	outer, err := locks.Lock(owned, "gpu", &qlock.LockOptions{
-		Lease: 40 * time.Second, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
-	})
-	require.NoError(t, err)
-	_, err = locks.Lock(owned, "gpu", &qlock.LockOptions{Lease: 10 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-	require.NoError(t, err)
-	ctx, leave := context.WithCancel(context.Background())
-	t.Cleanup(leave)
-	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
-		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the client
-		require.Eventually(t, func() bool {
-			stats, err := locks.Operator().Stats(ctx, "gpu")
-			return err == nil && stats.Waiting == i+1
-		}, patience, 10*time.Millisecond)
-	}
-	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})
-	require.NoError(t, err)
-	return s, outer
-}
 
 func TestLockLs(t *testing.T) {
 	t.Parallel()
-	s, _ := lockScenery(t)
-	got := call(t, s.URL(), "lock", "ls")
-	require.Zero(t, got.code, got.err)
-	lines := strings.Split(got.out, "\n")
+	s, _ := apptest.LockScenery(t)
+	got := apptest.Call(t, s.URL(), "lock", "ls")
+	require.Zero(t, got.Code, got.Err)
+	lines := strings.Split(got.Out, "\n")
 	require.Equal(t, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, strings.Fields(lines[0]))
 	require.Regexp(t, `^disk 2 +\d{16} +[\d.]+m?s +forever +1 +0 +- +host/one/1$`, lines[1])
 	require.Regexp(t, `^gpu +\d{16} +[\d.]+m?s +[\d.]+s +2 +2 +"order 66\\x1b\[2J" +host/one/1$`, lines[2])
 	require.Len(t, lines, 4)
 
 	var document locksDocument
-	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "lock", "ls", "--json").out), &document))
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "lock", "ls", "--json").Out), &document))
 	require.Equal(t, "berth", document.Namespace)
 	require.Len(t, document.Locks, 2)
 	require.Nil(t, document.Locks[0].LeftMs, "no end")
 	require.Equal(t, "order 66\x1b[2J", document.Locks[1].Owner)
 	require.Equal(t, 2, document.Locks[1].Waiting)
-	require.Equal(t, "gpu\n:4\n", call(t, s.URL(), "__complete", "run", "--lock", "g").out)
+	require.Equal(t, "gpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--lock", "g").Out)
 	for _, command := range []string{"show", "queue", "release", "extend"} {
-		require.Equal(t, "disk 2\ngpu\n:4\n", call(t, s.URL(), "__complete", "lock", command, "").out)
+		require.Equal(t, "disk 2\ngpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "lock", command, "").Out)
 	}
-	require.Equal(t, "queued\nrandom\nlifo\n:4\n", call(t, s.URL(), "__complete", "run", "--access", "").out)
+	require.Equal(t, "queued\nrandom\nlifo\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--access", "").Out)
 }
 
 func TestLockLsOfNothing(t *testing.T) {
 	t.Parallel()
-	url := server(t).URL()
-	require.Equal(t, outcome(0, "No lock is held in namespace shop.\n", ""), call(t, url, "lock", "ls", "--namespace", "shop"))
-	require.Equal(t, outcome(0, "{\n  \"namespace\": \"berth\",\n  \"locks\": []\n}\n", ""), call(t, url, "lock", "ls", "--json"))
-	require.Equal(t, outcome(0, "Nobody waits for lock gpu in namespace berth.\n", ""), call(t, url, "lock", "queue", "gpu"))
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "waiters": []}`, call(t, url, "lock", "queue", "gpu", "--json").out)
+	url := apptest.Server(t).URL()
+	require.Equal(t, apptest.Outcome(0, "No lock is held in namespace shop.\n", ""), apptest.Call(t, url, "lock", "ls", "--namespace", "shop"))
+	require.Equal(t, apptest.Outcome(0, "{\n  \"namespace\": \"berth\",\n  \"locks\": []\n}\n", ""), apptest.Call(t, url, "lock", "ls", "--json"))
+	require.Equal(t, apptest.Outcome(0, "Nobody waits for lock gpu in namespace berth.\n", ""), apptest.Call(t, url, "lock", "queue", "gpu"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "waiters": []}`, apptest.Call(t, url, "lock", "queue", "gpu", "--json").Out)
 }
 
 func TestLockShow(t *testing.T) {
 	t.Parallel()
-	s, _ := lockScenery(t)
-	got := call(t, s.URL(), "lock", "show", "gpu")
-	require.Zero(t, got.code, got.err)
-	lines := strings.Split(got.out, "\n")
+	s, _ := apptest.LockScenery(t)
+	got := apptest.Call(t, s.URL(), "lock", "show", "gpu")
+	require.Zero(t, got.Code, got.Err)
+	lines := strings.Split(got.Out, "\n")
 	require.Regexp(t, `^gpu: held for [\d.]+m?s, (50|[34]\d(\.\d)?)s left, waiting 2$`, lines[0])
 	require.Equal(t, "re-entered once, extended by 10s", lines[1])
 	require.Equal(t, "Held by", lines[3])
@@ -93,16 +64,16 @@ func TestLockShow(t *testing.T) {
 	require.Regexp(t, `^0 +7 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[10])
 	require.Regexp(t, `^1 +0 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[11])
 
-	queue := call(t, s.URL(), "lock", "queue", "gpu")
-	require.Zero(t, queue.code, queue.err)
-	require.Equal(t, strings.Fields(lines[9]), strings.Fields(strings.Split(queue.out, "\n")[0]))
-	require.Equal(t, 3, strings.Count(queue.out, "\n"))
+	queue := apptest.Call(t, s.URL(), "lock", "queue", "gpu")
+	require.Zero(t, queue.Code, queue.Err)
+	require.Equal(t, strings.Fields(lines[9]), strings.Fields(strings.Split(queue.Out, "\n")[0]))
+	require.Equal(t, 3, strings.Count(queue.Out, "\n"))
 }
 
 func TestLockShowInJSON(t *testing.T) {
 	t.Parallel()
-	s, outer := lockScenery(t)
-	text := call(t, s.URL(), "lock", "show", "gpu", "--json").out
+	s, outer := apptest.LockScenery(t)
+	text := apptest.Call(t, s.URL(), "lock", "show", "gpu", "--json").Out
 	require.NotContains(t, text, "weight")
 	var document showLockDocument
 	require.NoError(t, json.Unmarshal([]byte(text), &document))
@@ -120,76 +91,56 @@ func TestLockShowInJSON(t *testing.T) {
 	require.Equal(t, 7, document.Waiters[0].Priority)
 
 	var queue queueDocument
-	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "lock", "queue", "gpu", "--json").out), &queue))
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json").Out), &queue))
 	require.Len(t, queue.Waiters, 2)
 	require.Equal(t, document.Waiters[1].ID, queue.Waiters[1].ID)
 }
 
 func TestLockShowOfAFreeLockInJSON(t *testing.T) {
 	t.Parallel()
-	got := call(t, server(t).URL(), "lock", "show", "gpu", "--json")
-	require.Equal(t, 1, got.code)
+	got := apptest.Call(t, apptest.Server(t).URL(), "lock", "show", "gpu", "--json")
+	require.Equal(t, 1, got.Code)
 	require.JSONEq(t, `{
 		"namespace": "berth", "name": "gpu", "held": false, "owner": "", "fence": 0, "leftMs": 0,
 		"reentry": {"count": 0, "workedThroughAt": null, "extendedMs": 0, "lastLeaseMs": 0, "extendedAt": null},
 		"entries": [], "waiters": []
-	}`, got.out)
-	require.Equal(t, "berth: lock \"gpu\" in namespace \"berth\" is free: nobody holds it, and nobody waits for it\n", got.err)
+	}`, got.Out)
+	require.Equal(t, "berth: lock \"gpu\" in namespace \"berth\" is free: nobody holds it, and nobody waits for it\n", got.Err)
 }
 
 func TestLockReleaseHandsOn(t *testing.T) {
 	t.Parallel()
-	s, outer := lockScenery(t)
-	refused := call(t, s.URL(), "lock", "release", "gpu")
-	require.Equal(t, 64, refused.code)
+	s, outer := apptest.LockScenery(t)
+	refused := apptest.Call(t, s.URL(), "lock", "release", "gpu")
+	require.Equal(t, 64, refused.Code)
 	require.NoError(t, outer.Err(), "not without --force")
 
-	require.Equal(t, outcome(0, "gpu: 2 claims released\n", ""), call(t, s.URL(), "lock", "release", "gpu", "--force"))
+	require.Equal(t, apptest.Outcome(0, "gpu: 2 claims released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force"))
 	select {
 	case <-outer.Done():
-	case <-time.After(patience):
+	case <-time.After(apptest.Patience):
 	}
 	require.ErrorIs(t, outer.Err(), berth.ErrReleased)
-	require.Contains(t, call(t, s.URL(), "lock", "show", "gpu").out, ", waiting 1\n", "the next has it")
+	require.Contains(t, apptest.Call(t, s.URL(), "lock", "show", "gpu").Out, ", waiting 1\n", "the next has it")
 	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`,
-		call(t, s.URL(), "lock", "release", "--force", "gpu", "--json").out)
+		apptest.Call(t, s.URL(), "lock", "release", "--force", "gpu", "--json").Out)
 }
 
 func TestLockExtend(t *testing.T) {
 	t.Parallel()
-	s, _ := lockScenery(t)
-	refused := call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m")
-	require.Equal(t, 64, refused.code)
-	got := call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m", "--force")
-	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `^gpu: extended by 10m00s, 10m\d\ds left\n$`, got.out)
+	s, _ := apptest.LockScenery(t)
+	refused := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m")
+	require.Equal(t, 64, refused.Code)
+	got := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m", "--force")
+	require.Zero(t, got.Code, got.Err)
+	require.Regexp(t, `^gpu: extended by 10m00s, 10m\d\ds left\n$`, got.Out)
 
 	var document extendDocument
-	text := call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").out
+	text := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").Out
 	require.NoError(t, json.Unmarshal([]byte(text), &document))
 	require.Equal(t, int64(7_200_000), document.ByMs)
-	require.InDelta(t, time.Hour.Milliseconds(), *document.LeftMs, float64(patience.Milliseconds()), "the maximum hold bounds it")
+	require.InDelta(t, time.Hour.Milliseconds(), *document.LeftMs, float64(apptest.Patience.Milliseconds()), "the maximum hold bounds it")
 
-	got = call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
-	require.Equal(t, outcome(0, "disk 2: extended by 1s, forever left\n", ""), got)
-}
-
-func TestSemRelease(t *testing.T) {
-	t.Parallel()
-	s := server(t)
-	sem := semOf(t, s, "gpu", 1)
-	permit, err := sem.Acquire(context.Background(), nil)
-	require.NoError(t, err)
-	require.Equal(t, 64, call(t, s.URL(), "sem", "release", "gpu", permit.ID()).code)
-	require.NoError(t, permit.Err(), "not without --force")
-	got := call(t, s.URL(), "sem", "release", "gpu", permit.ID(), "--force")
-	require.Equal(t, outcome(0, "gpu: claim "+permit.ID()+" released\n", ""), got)
-	ends(t, permit)
-
-	again, err := sem.Acquire(context.Background(), nil)
-	require.NoError(t, err)
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`", "released": 1}`,
-		call(t, s.URL(), "sem", "release", "gpu", again.ID(), "--force", "--json").out)
-	got = call(t, s.URL(), "sem", "release", "gpu", "nobody", "--force")
-	require.Equal(t, outcome(1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"), got)
+	got = apptest.Call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
+	require.Equal(t, apptest.Outcome(0, "disk 2: extended by 1s, forever left\n", ""), got)
 }

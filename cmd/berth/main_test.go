@@ -1,5 +1,9 @@
 package main
 
-import "testing"
+import (
+	"testing"
 
-func TestMain(m *testing.M) { runTests(m, perform) }
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m, perform) }

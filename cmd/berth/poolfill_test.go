@@ -17,14 +17,15 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
 // inPool returns the keys of a pool, sorted.
-func inPool(t *testing.T, pool testPool) []string {
+func inPool(t *testing.T, pool apptest.Pool) []string {
 	t.Helper()
 	keys := []string{}
-	for info, err := range pool.ops.Resources(context.Background(), pool.Name()) {
+	for info, err := range pool.Ops.Resources(context.Background(), pool.Name()) {
 		require.NoError(t, err)
 		keys = append(keys, info.Resource)
 	}
@@ -34,8 +35,8 @@ func inPool(t *testing.T, pool testPool) []string {
 
 func TestAPoolIsFilledAndEmptied(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := poolOf(t, s, "proxies", allocator.Config{})
+	s := apptest.Server(t)
+	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{})
 	for _, step := range []struct {
 		stdin string
 		args  []string
@@ -52,29 +53,29 @@ func TestAPoolIsFilledAndEmptied(t *testing.T) {
 		{"", []string{"remove", "proxies", "--quoted", `"\x00\xff"`}, "proxies: 1 removed\n", []string{"d"}},
 		{"", []string{"replace", "proxies", "--file", "-", "--allow-empty", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"proxies\",\n  \"added\": 0,\n  \"kept\": 0,\n  \"removed\": 1\n}\n", []string{}},
 	} {
-		got := fed(t, s.URL(), step.stdin, append([]string{"pool"}, step.args...)...)
-		require.Equal(t, outcome(0, step.says, ""), got)
+		got := apptest.Fed(t, s.URL(), step.stdin, append([]string{"pool"}, step.args...)...)
+		require.Equal(t, apptest.Outcome(0, step.says, ""), got)
 		require.Equal(t, step.has, inPool(t, pool))
 	}
 }
 
 func TestAnEmptyListReplacesNothing(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := filled(t, s, "proxies", "a")
-	got := fed(t, s.URL(), "\n", "pool", "replace", "proxies", "--file", "-")
-	require.Equal(t, 64, got.code)
-	require.Contains(t, got.err, "to empty the pool, say --allow-empty\n")
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a")
+	got := apptest.Fed(t, s.URL(), "\n", "pool", "replace", "proxies", "--file", "-")
+	require.Equal(t, 64, got.Code)
+	require.Contains(t, got.Err, "to empty the pool, say --allow-empty\n")
 	require.Equal(t, []string{"a"}, inPool(t, pool))
 }
 
 func TestResourcesStayAsLongAsTheirExpirySays(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := filled(t, s, "proxies", "a")
-	require.Zero(t, call(t, s.URL(), "pool", "add", "proxies", "b", "--expiry", "1h").code)
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a")
+	require.Zero(t, apptest.Call(t, s.URL(), "pool", "add", "proxies", "b", "--expiry", "1h").Code)
 	for resource, least := range map[string]time.Duration{"a": 0, "b": 59 * time.Minute} {
-		info, err := pool.ops.Resource(context.Background(), pool.Name(), resource)
+		info, err := pool.Ops.Resource(context.Background(), pool.Name(), resource)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, info.Expiry, least)
 		require.LessOrEqual(t, info.Expiry, 61*least)
@@ -83,9 +84,9 @@ func TestResourcesStayAsLongAsTheirExpirySays(t *testing.T) {
 
 func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := poolOf(t, s, "proxies", allocator.Config{})
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	s := apptest.Server(t)
+	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{})
+	ctx, cancel := context.WithTimeout(context.Background(), apptest.Patience)
 	defer cancel()
 	got := make(chan string, 1)
 	go func() {
@@ -97,18 +98,18 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 		got <- held.Resource()
 	}()
 	require.Eventually(t, func() bool {
-		stats, err := pool.ops.Stats(ctx, pool.Name())
+		stats, err := pool.Ops.Stats(ctx, pool.Name())
 		return err == nil && stats.Waiting == 1
-	}, patience, 10*time.Millisecond)
-	added := call(t, s.URL(), "pool", "add", "proxies", "a")
-	require.Zero(t, added.code, added.err)
+	}, apptest.Patience, 10*time.Millisecond)
+	added := apptest.Call(t, s.URL(), "pool", "add", "proxies", "a")
+	require.Zero(t, added.Code, added.Err)
 	require.Equal(t, "a", <-got)
 }
 
 // TestAFillingThatIsInterruptedSaysHowMuchWasSent is not parallel: the signal goes to
 // this process, and to all that listens in it.
 func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
-	s := server(t)
+	s := apptest.Server(t)
 	var out, errs bytes.Buffer
 	a := app.New(&out, &errs)
 	a.URL, a.Namespace = s.URL(), "berth"
@@ -130,14 +131,14 @@ func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
 
 func TestASignalRightBeforeTheExitLeavesTheCodeOfAFilling(t *testing.T) {
 	t.Parallel()
-	way := wayTo(t, server(t))
-	way.block()
-	cmd := program(t, way.url+"&dial_timeout=1h", "pool", "add", "proxies", "a")
+	way := apptest.WayTo(t, apptest.Server(t))
+	way.Block()
+	cmd := apptest.Command(t, way.URL+"&dial_timeout=1h", "pool", "add", "proxies", "a")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, way.used, patience, time.Millisecond, "from then on it listens to signals")
-	interrupt(t, cmd, time.Millisecond)
+	require.Eventually(t, way.Used, apptest.Patience, time.Millisecond, "from then on it listens to signals")
+	apptest.Interrupt(t, cmd, time.Millisecond)
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())
 	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
@@ -145,7 +146,7 @@ func TestASignalRightBeforeTheExitLeavesTheCodeOfAFilling(t *testing.T) {
 
 func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	fails := func(failure error) error {
 		a := app.New(&bytes.Buffer{}, &bytes.Buffer{})
 		a.URL, a.Namespace = s.URL(), "berth"
@@ -163,7 +164,7 @@ func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
 	err = fails(berth.Invalid("resources", "no"))
 	require.Equal(t, 64, app.CodeOf(err))
 	require.NotContains(t, err.Error(), "sent")
-	require.NotContains(t, call(t, nobody, "pool", "add", "x", "a").err, "sent", "nothing had begun")
+	require.NotContains(t, apptest.Call(t, apptest.Nobody, "pool", "add", "x", "a").Err, "sent", "nothing had begun")
 }
 
 func TestOnlyATerminalAndManyHaveABar(t *testing.T) {
@@ -183,36 +184,36 @@ func TestOnlyATerminalAndManyHaveABar(t *testing.T) {
 
 func TestADashIsNoKeyUnlessThatIsMeant(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := filled(t, s, "proxies", "a")
-	got := fed(t, s.URL(), "b\n", "pool", "add", "proxies", "-")
-	require.Equal(t, 64, got.code)
-	require.Contains(t, got.err, `to read standard input say --file -`)
-	require.Zero(t, fed(t, s.URL(), "", "pool", "add", "proxies", "--quoted", `"-"`).code)
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a")
+	got := apptest.Fed(t, s.URL(), "b\n", "pool", "add", "proxies", "-")
+	require.Equal(t, 64, got.Code)
+	require.Contains(t, got.Err, `to read standard input say --file -`)
+	require.Zero(t, apptest.Fed(t, s.URL(), "", "pool", "add", "proxies", "--quoted", `"-"`).Code)
 	require.Equal(t, []string{"-", "a"}, inPool(t, pool))
 }
 
 func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := poolOf(t, s, "keys", allocator.Config{})
+	s := apptest.Server(t)
+	pool := apptest.PoolOf(t, s, "keys", allocator.Config{})
 	sharers := func(key string) int {
-		info, err := pool.ops.Resource(context.Background(), pool.Name(), key)
+		info, err := pool.Ops.Resource(context.Background(), pool.Name(), key)
 		require.NoError(t, err)
 		return info.MaxSharers
 	}
-	add := func(args ...string) result {
-		return fed(t, s.URL(), "", append([]string{"pool", "add", "keys"}, args...)...)
+	add := func(args ...string) apptest.Result {
+		return apptest.Fed(t, s.URL(), "", append([]string{"pool", "add", "keys"}, args...)...)
 	}
-	require.Zero(t, add("a", "--max-sharers", "3").code)
-	require.Zero(t, add("a", "b").code)
+	require.Zero(t, add("a", "--max-sharers", "3").Code)
+	require.Zero(t, add("a", "b").Code)
 	require.Equal(t, []int{3, 1}, []int{sharers("a"), sharers("b")})
-	require.Zero(t, fed(t, s.URL(), "", "pool", "replace", "keys", "a", "b", "--max-sharers", "2").code)
+	require.Zero(t, apptest.Fed(t, s.URL(), "", "pool", "replace", "keys", "a", "b", "--max-sharers", "2").Code)
 	require.Equal(t, []int{2, 2}, []int{sharers("a"), sharers("b")})
 	refused := add("c", "--max-sharers", "101")
-	require.Equal(t, 64, refused.code)
-	require.Contains(t, refused.err, "MaxSharers: 101 is not within 1 to 100")
-	shown := fed(t, s.URL(), "", "pool", "show", "keys", "--all")
-	require.Contains(t, shown.out, "SHARERS")
-	require.Contains(t, shown.out, "0 of 2")
+	require.Equal(t, 64, refused.Code)
+	require.Contains(t, refused.Err, "MaxSharers: 101 is not within 1 to 100")
+	shown := apptest.Fed(t, s.URL(), "", "pool", "show", "keys", "--all")
+	require.Contains(t, shown.Out, "SHARERS")
+	require.Contains(t, shown.Out, "0 of 2")
 }

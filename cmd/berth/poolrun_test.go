@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
 // poolArgs are the arguments of a run of a role with a resource of the pool gpu.
 func poolArgs(role string, flags ...string) []string {
 	args := append([]string{"run", "--pool", "gpu"}, flags...)
-	return append(args, "--", os.Args[0], rolePrefix+role)
+	return append(args, "--", os.Args[0], apptest.RolePrefix+role)
 }
 
 // says are the arguments of a run whose command says what its resource is.
@@ -30,9 +31,9 @@ func says(flags ...string) []string {
 }
 
 // holdsOf are the holds of a pool.
-func holdsOf(t *testing.T, pool testPool) (all []berth.Holder) {
+func holdsOf(t *testing.T, pool apptest.Pool) (all []berth.Holder) {
 	t.Helper()
-	for holder, err := range pool.ops.Holders(context.Background(), pool.Name()) {
+	for holder, err := range pool.Ops.Holders(context.Background(), pool.Name()) {
 		require.NoError(t, err)
 		all = append(all, holder)
 	}
@@ -41,12 +42,12 @@ func holdsOf(t *testing.T, pool testPool) (all []berth.Holder) {
 
 func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	filled(t, s, "gpu", "a b\xff")
-	require.Equal(t, outcome(0, "a b\xff", ""), spawn(t, s.URL(), says()...))
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a b\xff")
+	require.Equal(t, apptest.Outcome(0, "a b\xff", ""), apptest.Spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
-	pool := poolOf(t, s, "gpu", allocator.Config{})
-	info, err := pool.ops.Resource(context.Background(), pool.Name(), "a b\xff")
+	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{})
+	info, err := pool.Ops.Resource(context.Background(), pool.Name(), "a b\xff")
 	require.NoError(t, err)
 	require.Len(t, info.Holders, 1)
 	holder := info.Holders[0]
@@ -54,26 +55,26 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
 	require.Equal(t, 10*time.Second, holder.Lease)
 	require.True(t, strings.HasSuffix(holder.Label, "/berth.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
-	require.Equal(t, outcome(75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"),
-		spawn(t, s.URL(), says()...), "it is the only one")
+	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"),
+		apptest.Spawn(t, s.URL(), says()...), "it is the only one")
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, 3, r.end(), "the command's own code")
 	require.Empty(t, r.errs.String())
-	require.Equal(t, 0, spawn(t, s.URL(), says()...).code)
+	require.Equal(t, 0, apptest.Spawn(t, s.URL(), says()...).Code)
 }
 
 func TestASemaphoreHasNoResource(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	got := spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
-	require.Equal(t, outcome(0, "none", ""), got)
+	s := apptest.Server(t)
+	got := apptest.Spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
+	require.Equal(t, apptest.Outcome(0, "none", ""), got)
 }
 
 func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := filled(t, s, "gpu", "a")
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a")
 	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--bind", "anna", "--bind-for", "3h"))
 	holder := holdsOf(t, pool)[0]
 	require.Equal(t, time.Hour, holder.Lease)
@@ -85,17 +86,17 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	require.Equal(t, "a", binding.Resource)
 	require.Greater(t, binding.Left, 2*time.Hour)
 
-	late := spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
-	require.Equal(t, 75, late.code)
-	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.err)
-	next := program(t, s.URL(), poolArgs("polite", "--priority", "7")...)
+	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
+	require.Equal(t, 75, late.Code)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.Err)
+	next := apptest.Command(t, s.URL(), poolArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
 	require.Eventually(t, func() bool {
-		for waiter, err := range pool.ops.Waiters(context.Background(), pool.Name()) {
+		for waiter, err := range pool.Ops.Waiters(context.Background(), pool.Name()) {
 			return err == nil && waiter.Priority == 7
 		}
 		return false
-	}, patience, 10*time.Millisecond)
+	}, apptest.Patience, 10*time.Millisecond)
 	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
 	require.Error(t, next.Wait())
 	r.signal(syscall.SIGINT)
@@ -105,21 +106,21 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	got := spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
-	require.Equal(t, 75, got.code)
-	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.err)
-	require.Contains(t, got.err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
-	got = spawn(t, s.URL(), says()...)
-	require.Equal(t, outcome(75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"), got)
+	s := apptest.Server(t)
+	got := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
+	require.Equal(t, 75, got.Code)
+	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.Err)
+	require.Contains(t, got.Err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
+	got = apptest.Spawn(t, s.URL(), says()...)
+	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"), got)
 }
 
 // TestABindingGetsTheSameResourceAgain compares with a run without one, which gets
 // what has been free for longest.
 func TestABindingGetsTheSameResourceAgain(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	filled(t, s, "gpu", "a", "b", "c")
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a", "b", "c")
 	for _, step := range []struct {
 		flags []string
 		gets  string
@@ -128,44 +129,44 @@ func TestABindingGetsTheSameResourceAgain(t *testing.T) {
 		{nil, "b"},
 		{[]string{"--bind", "anna"}, "a"},
 	} {
-		require.Equal(t, outcome(0, step.gets, ""), spawn(t, s.URL(), says(step.flags...)...))
+		require.Equal(t, apptest.Outcome(0, step.gets, ""), apptest.Spawn(t, s.URL(), says(step.flags...)...))
 	}
 }
 
 func TestAResourceRestsAfterTheCommand(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := filled(t, s, "gpu", "a", "b")
-	require.Equal(t, "a", spawn(t, s.URL(), says("--cooldown", "1h")...).out)
-	self := program(t, s.URL()).Path
-	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
-	require.Equal(t, outcome(0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""), got)
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a", "b")
+	require.Equal(t, "a", apptest.Spawn(t, s.URL(), says("--cooldown", "1h")...).Out)
+	self := apptest.Command(t, s.URL()).Path
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
+	require.Equal(t, apptest.Outcome(0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""), got)
 	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
-		info, err := pool.ops.Resource(context.Background(), pool.Name(), resource)
+		info, err := pool.Ops.Resource(context.Background(), pool.Name(), resource)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Resting, info.State)
 		require.GreaterOrEqual(t, info.Left, least)
 	}
-	got = spawn(t, s.URL(), says()...)
-	require.Equal(t, 75, got.code)
-	require.Equal(t, "berth: \"gpu\" not acquired: resting (capacity 2, held 0, waiting 0); 2 resources, 0 free, 0 leased, 2 resting, waiting 0\n", got.err)
+	got = apptest.Spawn(t, s.URL(), says()...)
+	require.Equal(t, 75, got.Code)
+	require.Equal(t, "berth: \"gpu\" not acquired: resting (capacity 2, held 0, waiting 0); 2 resources, 0 free, 0 leased, 2 resting, waiting 0\n", got.Err)
 }
 
 func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	pool := filled(t, s, "gpu", "a\x00b")
-	got := spawn(t, s.URL(), says()...)
-	require.Equal(t, outcome(126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"), got)
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a\x00b")
+	got := apptest.Spawn(t, s.URL(), says()...)
+	require.Equal(t, apptest.Outcome(126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"), got)
 	require.Empty(t, holdsOf(t, pool), "it was given back")
 }
 
 func TestAResourceThatSomebodyReleasesEndsTheCommand(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	filled(t, s, "gpu", "a")
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a")
 	r := beginWith(t, s.URL(), poolArgs("polite"))
-	require.Zero(t, call(t, s.URL(), "pool", "release", "gpu", r.claim, "--force").code)
+	require.Zero(t, apptest.Call(t, s.URL(), "pool", "release", "gpu", r.claim, "--force").Code)
 	require.Equal(t, "got terminated", r.line())
 	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), `the resource of "gpu", fence `+r.fence+", was released by somebody else while the command ran")
@@ -173,12 +174,12 @@ func TestAResourceThatSomebodyReleasesEndsTheCommand(t *testing.T) {
 
 func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	filled(t, s, "gpu", "a")
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a")
 	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "15s"))
 	require.NoError(t, r.cmd.Process.Kill())
-	got := spawn(t, s.URL(), "run", "--pool", "gpu", "--wait", "2m", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
-	require.Equal(t, []any{0, "a"}, []any{got.code, got.out}, "%s", got.err) // after 5 s it says that it waits
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--wait", "2m", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+	require.Equal(t, []any{0, "a"}, []any{got.Code, got.Out}, "%s", got.Err) // after 5 s it says that it waits
 }
 
 func TestUsageOfARunWithAPool(t *testing.T) {
@@ -210,9 +211,9 @@ func TestUsageOfARunWithAPool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := call(t, nobody, append(append([]string{"run"}, test.args...), "--", "true")...)
-			require.Equal(t, 64, got.code, got.err)
-			require.Contains(t, got.err, test.err)
+			got := apptest.Call(t, apptest.Nobody, append(append([]string{"run"}, test.args...), "--", "true")...)
+			require.Equal(t, 64, got.Code, got.Err)
+			require.Contains(t, got.Err, test.err)
 		})
 	}
 }

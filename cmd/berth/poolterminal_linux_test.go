@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -34,9 +35,9 @@ func numbers(t *testing.T, n int) string {
 // what that shows.
 func filledAtATerminal(t *testing.T, n int) string {
 	t.Helper()
-	master, slave := openTerminal(t)
+	master, slave := apptest.OpenTerminal(t)
 	defer func() { _ = master.Close() }()
-	cmd := program(t, server(t).URL(), "pool", "add", "proxies", "--file", numbers(t, n))
+	cmd := apptest.Command(t, apptest.Server(t).URL(), "pool", "add", "proxies", "--file", numbers(t, n))
 	cmd.Stderr = slave
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -58,10 +59,10 @@ func filledAtATerminal(t *testing.T, n int) string {
 func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
 	t.Parallel()
 	const far = 50_000
-	s := server(t)
-	master, slave := openTerminal(t)
+	s := apptest.Server(t)
+	master, slave := apptest.OpenTerminal(t)
 	defer func() { _ = master.Close() }()
-	cmd := program(t, s.URL(), "pool", "add", "proxies", "--file", numbers(t, far))
+	cmd := apptest.Command(t, s.URL(), "pool", "add", "proxies", "--file", numbers(t, far))
 	cmd.Stdin, cmd.Stderr = slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, cmd.Start())
@@ -73,7 +74,7 @@ func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
 		require.NoError(t, err, screen.String())
 		screen.Write(chunk[:n])
 	}
-	_, err := io.WriteString(master, ctrlC)
+	_, err := io.WriteString(master, apptest.CtrlC)
 	require.NoError(t, err)
 	rest, _ := io.ReadAll(master) // ends with an error when nobody has the terminal any more
 	require.Error(t, cmd.Wait())
@@ -84,7 +85,7 @@ func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
 	sent, err := strconv.Atoi(said[1])
 	require.NoError(t, err)
 	require.Positive(t, sent)
-	there, err := poolOf(t, s, "proxies", allocator.Config{}).ops.Stats(context.Background(), "proxies")
+	there, err := apptest.PoolOf(t, s, "proxies", allocator.Config{}).Ops.Stats(context.Background(), "proxies")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, there.Resources, sent, "what was sent stays")
 	require.Less(t, there.Resources, far)

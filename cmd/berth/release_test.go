@@ -10,65 +10,38 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// owned is a context whose calls are for an owner.
-func owned(owner string) context.Context { return berth.WithOwner(context.Background(), owner) }
-
-// ends requires that somebody else has ended a hold. It asks: who did not have to wait is not
-// subscribed, and would hear of it a third of the lease later.
-func ends(t *testing.T, h berth.Hold) {
-	t.Helper()
-	_ = h.Renew(context.Background()) // what the hold's end is counts
-	select {
-	case <-h.Done():
-	case <-time.After(patience):
-	}
-	require.ErrorIs(t, h.Err(), berth.ErrReleased)
-}
-
-// waitingFor returns the id of the first that waits for a name.
-func waitingFor(t *testing.T, ops app.Operator, name string) (id string) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		for w, err := range ops.Waiters(context.Background(), name) {
-			id = w.ID
-			return err == nil
-		}
-		return false
-	}, patience, 10*time.Millisecond)
-	return id
-}
-
 func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	sem := semOf(t, s, "gpu", 2)
+	s := apptest.Server(t)
+	sem := apptest.SemOf(t, s, "gpu", 2)
 	var permits []berth.Hold
 	for range 2 {
 		permit, err := sem.Acquire(context.Background(), nil)
 		require.NoError(t, err)
 		permits = append(permits, permit)
 	}
-	require.Equal(t, outcome(0, "gpu: 2 claims released\n", ""), call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
+	require.Equal(t, apptest.Outcome(0, "gpu: 2 claims released\n", ""), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 	for _, permit := range permits {
-		ends(t, permit)
+		apptest.Ends(t, permit)
 	}
-	lock, err := locksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	lock, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, call(t, s.URL(), "lock", "release", "gpu", "--all", "--force", "--json").out)
-	ends(t, lock)
-	require.Equal(t, outcome(1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"), call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--all", "--force", "--json").Out)
+	apptest.Ends(t, lock)
+	require.Equal(t, apptest.Outcome(1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 }
 
 func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	locks := locksOf(t, s, qlock.Config{})
+	s := apptest.Server(t)
+	locks := apptest.LocksOf(t, s, qlock.Config{})
 	held, err := locks.Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	waited := make(chan error, 1)
@@ -76,22 +49,22 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 		_, err := locks.Lock(context.Background(), "gpu", nil)
 		waited <- err
 	}()
-	id := waitingFor(t, locks.Operator(), "gpu")
-	require.Equal(t, outcome(0, "gpu: claim "+id+" released\n", ""), call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
+	id := apptest.WaitingFor(t, locks.Operator(), "gpu")
+	require.Equal(t, apptest.Outcome(0, "gpu: claim "+id+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
 	var refused *berth.AcquireError
 	require.ErrorAs(t, <-waited, &refused)
 	require.Equal(t, berth.ReasonGone, refused.Reason)
 	require.NoError(t, held.Err())
-	require.Equal(t, outcome(1, "", "berth: no claim \""+id+"\" of lock \"gpu\" in namespace \"berth\", or no longer\n"),
-		call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
-	require.Equal(t, outcome(0, "gpu: claim "+held.ID()+" released\n", ""), call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
+	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+id+"\" of lock \"gpu\" in namespace \"berth\", or no longer\n"),
+		apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
+	require.Equal(t, apptest.Outcome(0, "gpu: claim "+held.ID()+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
 }
 
 // ownersScenery has two owners, of which each holds something of two names of a kind.
 func ownersScenery(t *testing.T, s *embedded.Server, kind string) (node string, holds map[string][]berth.Hold) {
 	t.Helper()
 	holds = map[string][]berth.Hold{}
-	sems, locks := clientOf(t, s, semaphore.Config{}), locksOf(t, s, qlock.Config{})
+	sems, locks := apptest.ClientOf(t, s, semaphore.Config{}), apptest.LocksOf(t, s, qlock.Config{})
 	for _, owner := range []string{"ann", "bob"} {
 		for _, name := range []string{"one", "two"} {
 			var hold berth.Hold
@@ -100,13 +73,13 @@ func ownersScenery(t *testing.T, s *embedded.Server, kind string) (node string, 
 			case "sem":
 				sem, opened := sems.Semaphore(name, 2, nil)
 				require.NoError(t, opened)
-				hold, err = sem.Acquire(owned(owner), nil)
+				hold, err = sem.Acquire(apptest.Owned(owner), nil)
 				node = sems.Node()
 			case "lock":
-				hold, err = locks.Lock(owned(owner), owner+"-"+name, nil)
+				hold, err = locks.Lock(apptest.Owned(owner), owner+"-"+name, nil)
 				node = locks.Node()
 			default:
-				hold, err = filled(t, s, name, "a", "b").Allocate(owned(owner), nil)
+				hold, err = apptest.Filled(t, s, name, "a", "b").Allocate(apptest.Owned(owner), nil)
 				node = ""
 			}
 			require.NoError(t, err)
@@ -121,43 +94,43 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 	for kind, nouns := range map[string]string{"sem": "semaphore", "lock": "lock", "pool": "pool"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := server(t)
-			release := func(args ...string) result {
+			s := apptest.Server(t)
+			release := func(args ...string) apptest.Result {
 				t.Helper()
-				return call(t, s.URL(), append([]string{kind, "release", "--force"}, args...)...)
+				return apptest.Call(t, s.URL(), append([]string{kind, "release", "--force"}, args...)...)
 			}
 			_, holds := ownersScenery(t, s, kind)
 			one := "one"
 			if kind == "lock" {
 				one = "ann-one"
 			}
-			require.Equal(t, outcome(0, one+": 1 claim released\n", ""), release(one, "--owner", "ann"))
-			ends(t, holds["ann"][0])
+			require.Equal(t, apptest.Outcome(0, one+": 1 claim released\n", ""), release(one, "--owner", "ann"))
+			apptest.Ends(t, holds["ann"][0])
 			require.NoError(t, holds["ann"][1].Err())
-			require.Equal(t, outcome(1, "", `berth: owner "ann" neither holds `+nouns+` "`+one+`" in namespace "berth" nor waits for it`+"\n"), release(one, "--owner", "ann"))
-			require.Equal(t, outcome(0, "namespace berth: 1 claim released\n", ""), release("--owner", "ann"))
-			ends(t, holds["ann"][1])
-			require.Equal(t, outcome(1, "", `berth: owner "ann" neither holds a `+nouns+` in namespace "berth" nor waits for one`+"\n"), release("--owner", "ann"))
+			require.Equal(t, apptest.Outcome(1, "", `berth: owner "ann" neither holds `+nouns+` "`+one+`" in namespace "berth" nor waits for it`+"\n"), release(one, "--owner", "ann"))
+			require.Equal(t, apptest.Outcome(0, "namespace berth: 1 claim released\n", ""), release("--owner", "ann"))
+			apptest.Ends(t, holds["ann"][1])
+			require.Equal(t, apptest.Outcome(1, "", `berth: owner "ann" neither holds a `+nouns+` in namespace "berth" nor waits for one`+"\n"), release("--owner", "ann"))
 			require.NoError(t, holds["bob"][0].Err())
 
-			require.JSONEq(t, `{"namespace": "berth", "released": 2}`, release("--all", "--json").out)
-			ends(t, holds["bob"][0])
-			require.Equal(t, outcome(0, "namespace berth: 0 claims released\n", ""), release("--all"))
+			require.JSONEq(t, `{"namespace": "berth", "released": 2}`, release("--all", "--json").Out)
+			apptest.Ends(t, holds["bob"][0])
+			require.Equal(t, apptest.Outcome(0, "namespace berth: 0 claims released\n", ""), release("--all"))
 
 			node, holds := ownersScenery(t, s, kind)
 			if node == "" {
 				node = holds["ann"][1].Node()
 			}
-			require.Equal(t, 1, release("--node", "0123456789abcdef").code)
-			require.Equal(t, 1, release("--node", node, "--owner", "eve").code)
+			require.Equal(t, 1, release("--node", "0123456789abcdef").Code)
+			require.Equal(t, 1, release("--node", node, "--owner", "eve").Code)
 			var document struct {
 				Namespace, Owner, Node string
 				Released               int
 			}
-			require.NoError(t, json.Unmarshal([]byte(release("--node", node, "--owner", "ann", "--json").out), &document))
+			require.NoError(t, json.Unmarshal([]byte(release("--node", node, "--owner", "ann", "--json").Out), &document))
 			require.Equal(t, []string{"berth", "ann", node}, []string{document.Namespace, document.Owner, document.Node})
 			require.Positive(t, document.Released)
-			ends(t, holds["ann"][1])
+			apptest.Ends(t, holds["ann"][1])
 			require.NoError(t, holds["bob"][1].Err())
 		})
 	}
@@ -165,13 +138,13 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 
 func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	ctx := context.Background()
 	like := "0123456789abcdef.0123456789abcdefghij" // the form of a claim
-	pool := filled(t, s, "proxies")
+	pool := apptest.Filled(t, s, "proxies")
 	_, err := pool.Add(ctx, []string{"a"}, &allocator.AddOptions{MaxSharers: 2})
 	require.NoError(t, err)
-	_, err = pool.Add(ctx, []string{"b", like, wild}, nil)
+	_, err = pool.Add(ctx, []string{"b", like, apptest.Wild}, nil)
 	require.NoError(t, err)
 	holds := map[string][]berth.Hold{}
 	for range 5 {
@@ -179,23 +152,23 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 		require.NoError(t, err)
 		holds[held.Resource()] = append(holds[held.Resource()], held)
 	}
-	release := func(args ...string) result {
+	release := func(args ...string) apptest.Result {
 		t.Helper()
-		return call(t, s.URL(), append([]string{"pool", "release", "proxies", "--force"}, args...)...)
+		return apptest.Call(t, s.URL(), append([]string{"pool", "release", "proxies", "--force"}, args...)...)
 	}
-	require.Equal(t, outcome(0, "proxies: 2 claims on a released\n", ""), release("a"))
-	ends(t, holds["a"][0])
-	ends(t, holds["a"][1])
+	require.Equal(t, apptest.Outcome(0, "proxies: 2 claims on a released\n", ""), release("a"))
+	apptest.Ends(t, holds["a"][0])
+	apptest.Ends(t, holds["a"][1])
 	require.NoError(t, holds["b"][0].Err())
-	require.Equal(t, outcome(1, "", "berth: nobody holds resource a of pool \"proxies\" in namespace \"berth\"\n"), release("a"))
-	require.Equal(t, outcome(1, "", "berth: resource c is not in pool \"proxies\" in namespace \"berth\"\n"), release("c"))
-	require.Equal(t, outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").out)
-	ends(t, holds[like][0])
-	require.Equal(t, outcome(0, "proxies: 1 claim on "+app.Quoted(wild)+" released\n", ""), release("--quoted", app.Quoted(wild)))
-	ends(t, holds[wild][0])
-	require.Equal(t, outcome(0, "proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
-	ends(t, holds["b"][0])
+	require.Equal(t, apptest.Outcome(1, "", "berth: nobody holds resource a of pool \"proxies\" in namespace \"berth\"\n"), release("a"))
+	require.Equal(t, apptest.Outcome(1, "", "berth: resource c is not in pool \"proxies\" in namespace \"berth\"\n"), release("c"))
+	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").Out)
+	apptest.Ends(t, holds[like][0])
+	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim on "+app.Quoted(apptest.Wild)+" released\n", ""), release("--quoted", app.Quoted(apptest.Wild)))
+	apptest.Ends(t, holds[apptest.Wild][0])
+	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
+	apptest.Ends(t, holds["b"][0])
 }
 
 func TestExitCodesOfReleaseAndSweep(t *testing.T) {
@@ -225,30 +198,30 @@ func TestExitCodesOfReleaseAndSweep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := call(t, nobody, test.args...)
-			require.Equal(t, 64, got.code, got.err)
-			require.Contains(t, got.err, test.err)
-			require.Empty(t, got.out)
+			got := apptest.Call(t, apptest.Nobody, test.args...)
+			require.Equal(t, 64, got.Code, got.Err)
+			require.Contains(t, got.Err, test.err)
+			require.Empty(t, got.Out)
 		})
 	}
 }
 
 func TestSweepDropsWhatHasExpired(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	ctx := context.Background()
-	pool := filled(t, s, "proxies", "stays")
+	pool := apptest.Filled(t, s, "proxies", "stays")
 	_, err := pool.Add(ctx, []string{"a", "b"}, &allocator.AddOptions{Expiry: 20 * time.Millisecond})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		stats, err := pool.ops.Stats(ctx, "proxies")
+		stats, err := pool.Ops.Stats(ctx, "proxies")
 		return err == nil && stats.Expired == 2
-	}, patience, time.Millisecond)
-	require.Equal(t, outcome(0, "0 dropped\n", ""), call(t, s.URL(), "pool", "sweep", "accounts"))
-	require.JSONEq(t, `{"namespace": "berth", "names": ["proxies"], "dropped": 2}`, call(t, s.URL(), "pool", "sweep", "proxies", "--json").out)
+	}, apptest.Patience, time.Millisecond)
+	require.Equal(t, apptest.Outcome(0, "0 dropped\n", ""), apptest.Call(t, s.URL(), "pool", "sweep", "accounts"))
+	require.JSONEq(t, `{"namespace": "berth", "names": ["proxies"], "dropped": 2}`, apptest.Call(t, s.URL(), "pool", "sweep", "proxies", "--json").Out)
 	for _, kind := range []string{"sem", "lock", "pool"} {
-		require.Equal(t, outcome(0, "0 dropped\n", ""), call(t, s.URL(), kind, "sweep"))
-		require.JSONEq(t, `{"namespace": "berth", "names": [], "dropped": 0}`, call(t, s.URL(), kind, "sweep", "--json").out)
+		require.Equal(t, apptest.Outcome(0, "0 dropped\n", ""), apptest.Call(t, s.URL(), kind, "sweep"))
+		require.JSONEq(t, `{"namespace": "berth", "names": [], "dropped": 0}`, apptest.Call(t, s.URL(), kind, "sweep", "--json").Out)
 	}
-	require.Equal(t, 69, call(t, nobody, "sem", "sweep").code)
+	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "sem", "sweep").Code)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -39,19 +40,19 @@ type running struct {
 // begin starts a run of a role and waits until its command is ready.
 func begin(t *testing.T, url, role string, flags ...string) *running {
 	t.Helper()
-	return beginWith(t, url, runArgs(role, flags...))
+	return beginWith(t, url, apptest.RunArgs(role, flags...))
 }
 
 // beginWith starts a run by its arguments.
 func beginWith(t *testing.T, url string, args []string) *running {
 	t.Helper()
-	r := &running{t: t, cmd: program(t, url, args...), errs: &bytes.Buffer{}}
+	r := &running{t: t, cmd: apptest.Command(t, url, args...), errs: &bytes.Buffer{}}
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	r.cmd.Stdout, r.cmd.Stderr = write, r.errs
 	require.NoError(t, r.cmd.Start())
 	require.NoError(t, write.Close())
-	require.NoError(t, read.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(apptest.Patience)))
 	r.said = bufio.NewScanner(read)
 	t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
@@ -95,7 +96,7 @@ func (r *running) silent() {
 // over waits until the command has ended and berth has seen that.
 func (r *running) over() {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return errors.Is(syscall.Kill(r.command, 0), syscall.ESRCH) }, patience, 10*time.Millisecond)
+	require.Eventually(r.t, func() bool { return errors.Is(syscall.Kill(r.command, 0), syscall.ESRCH) }, apptest.Patience, 10*time.Millisecond)
 }
 
 func (r *running) signal(sig os.Signal) {
@@ -116,9 +117,9 @@ func (r *running) end() int {
 
 func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--weight", "1")
-	for holder, err := range opsOf(t, s).Holders(context.Background(), "gpu") {
+	for holder, err := range apptest.OpsOf(t, s).Holders(context.Background(), "gpu") {
 		require.NoError(t, err)
 		require.Equal(t, holder.ID, r.claim)
 		require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
@@ -136,18 +137,18 @@ func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
 // requireFree requires that the permit of gpu was given back.
 func requireFree(t *testing.T, url string) {
 	t.Helper()
-	require.Equal(t, outcome(0, "gpu: capacity 1, held 0, free 1, waiting 0\n", ""), call(t, url, "sem", "show", "gpu"))
+	require.Equal(t, apptest.Outcome(0, "gpu: capacity 1, held 0, free 1, waiting 0\n", ""), apptest.Call(t, url, "sem", "show", "gpu"))
 }
 
 // requireUnlocked requires that the lock gpu was given back.
 func requireUnlocked(t *testing.T, url string) {
 	t.Helper()
-	require.Equal(t, outcome(0, "No lock is held in namespace berth.\n", ""), call(t, url, "lock", "ls"))
+	require.Equal(t, apptest.Outcome(0, "No lock is held in namespace berth.\n", ""), apptest.Call(t, url, "lock", "ls"))
 }
 
 func TestSignalsArePassedOnOnce(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "stubborn")
 	for _, sig := range []syscall.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
@@ -167,32 +168,32 @@ func TestASignalEndsTheWait(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // the others as these, by supervise.Interrupts
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			s := server(t)
-			ops := opsOf(t, s)
-			_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+			s := apptest.Server(t)
+			ops := apptest.OpsOf(t, s)
+			_, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
 			require.NoError(t, err)
-			cmd := program(t, s.URL(), runArgs("polite")...)
+			cmd := apptest.Command(t, s.URL(), apptest.RunArgs("polite")...)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			require.NoError(t, cmd.Start())
-			require.Eventually(t, func() bool { return waiting(t, ops, "gpu") == 1 }, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return apptest.Waiting(t, ops, "gpu") == 1 }, apptest.Patience, 10*time.Millisecond)
 			require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1), "which is for a command, and there is none")
 			require.NoError(t, cmd.Process.Signal(sig))
 			require.Error(t, cmd.Wait())
 			require.Equal(t, 128+int(sig), cmd.ProcessState.ExitCode())
 			require.Equal(t, "berth: ended by signal: "+sig.String()+"\n", errs.String())
 			require.Empty(t, out.String())
-			require.Zero(t, waiting(t, ops, "gpu"), "it has left the line")
+			require.Zero(t, apptest.Waiting(t, ops, "gpu"), "it has left the line")
 		})
 	}
 }
 
 func TestASignalThatIsIgnoredStaysIgnored(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	// As nohup does; sh runs berth in its own place.
-	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, os.Args[0]}, runArgs("stubborn")...)...)
-	cmd.Env = program(t, s.URL()).Env
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, os.Args[0]}, apptest.RunArgs("stubborn")...)...)
+	cmd.Env = apptest.Command(t, s.URL()).Env
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -225,7 +226,7 @@ func (r *running) graceful(why, lost string) time.Duration {
 func TestWithoutTheServerTermThenKill(t *testing.T) {
 	t.Parallel()
 	const lease, grace = 15 * time.Second, 5 * time.Second
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "stubborn", "--lease", lease.String(), "--grace", grace.String())
 	s.Close()
 	require.Equal(t, "got terminated", r.line(), "and not killed at once")
@@ -239,7 +240,7 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 
 func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
@@ -253,8 +254,8 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 	for role, killed := range map[string]bool{"polite": false, "stubborn": true} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
-			s := server(t)
-			ops := opsOf(t, s)
+			s := apptest.Server(t)
+			ops := apptest.OpsOf(t, s)
 			r := begin(t, s.URL(), role, "--lease", "12s", "--grace", grace.String())
 			_, err := ops.Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
 			require.NoError(t, err)
@@ -274,10 +275,10 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 
 func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "1h")
 	// Berth does not hear of it before its next renewal.
-	_, err := opsOf(t, s).Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+	_, err := apptest.OpsOf(t, s).Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
 	require.NoError(t, err)
 	r.signal(syscall.SIGINT)
 	require.Equal(t, "got interrupt", r.line())
@@ -293,16 +294,16 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 		args  []string
 		bound string
 	}{
-		"max-hold below the lease":  {runArgs("stubborn", "--lease", "1h", "--max-hold", "15s"), "--max-hold 15s"},
-		"max-hold after a renewal":  {runArgs("polite", "--lease", "16s", "--max-hold", "15s"), "--max-hold 15s"},
-		"no-renew":                  {runArgs("polite", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
-		"no-renew, longer max-hold": {runArgs("stubborn", "--lease", "15s", "--no-renew", "--max-hold", "1h"), "--lease 15s with --no-renew"},
-		"no-renew, max-hold":        {runArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "15s"), "--max-hold 15s"},
-		"a lock":                    {lockArgs("stubborn", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
+		"max-hold below the lease":  {apptest.RunArgs("stubborn", "--lease", "1h", "--max-hold", "15s"), "--max-hold 15s"},
+		"max-hold after a renewal":  {apptest.RunArgs("polite", "--lease", "16s", "--max-hold", "15s"), "--max-hold 15s"},
+		"no-renew":                  {apptest.RunArgs("polite", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
+		"no-renew, longer max-hold": {apptest.RunArgs("stubborn", "--lease", "15s", "--no-renew", "--max-hold", "1h"), "--lease 15s with --no-renew"},
+		"no-renew, max-hold":        {apptest.RunArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "15s"), "--max-hold 15s"},
+		"a lock":                    {apptest.LockArgs("stubborn", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := server(t)
+			s := apptest.Server(t)
 			r := beginWith(t, s.URL(), slices.Insert(test.args, 1, "--grace", "5s"))
 			require.Equal(t, "got terminated", r.line())
 			r.silent()
@@ -318,16 +319,16 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 			require.Contains(t, says, fmt.Sprintf(
 				"berth: the %s \"gpu\", fence %s, was held as long as %s allows, and the command still ran\n", noun, r.fence, test.bound))
 			require.Eventually(t, func() bool { // the server knows it for a margin longer
-				left := call(t, s.URL(), "sem", "ls", "--json").out + call(t, s.URL(), "lock", "ls", "--json").out
+				left := apptest.Call(t, s.URL(), "sem", "ls", "--json").Out + apptest.Call(t, s.URL(), "lock", "ls", "--json").Out
 				return !strings.Contains(left, `"held": 1`) && !strings.Contains(left, r.fence)
-			}, patience, 50*time.Millisecond)
+			}, apptest.Patience, 50*time.Millisecond)
 		})
 	}
 }
 
 func TestALostServerIsNotTheBoundOfTheHold(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s", "--max-hold", "1h")
 	s.Close()
 	require.Equal(t, "got terminated", r.line())
@@ -338,9 +339,9 @@ func TestALostServerIsNotTheBoundOfTheHold(t *testing.T) {
 
 func TestALongLeaseIsThereFromTheStart(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "1h", "--grace", "20m")
-	for holder, err := range opsOf(t, s).Holders(context.Background(), "gpu") {
+	for holder, err := range apptest.OpsOf(t, s).Holders(context.Background(), "gpu") {
 		require.NoError(t, err)
 		require.Greater(t, holder.Left, 59*time.Minute)
 	}
@@ -351,11 +352,11 @@ func TestALongLeaseIsThereFromTheStart(t *testing.T) {
 
 func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	r := begin(t, s.URL(), "stubborn", "--lease", "15s")
 	r.signal(syscall.SIGSTOP)
 	// Somebody else gets the permit when the lease has ended.
-	permit, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
 	require.NoError(t, err)
 	fence, err := strconv.ParseInt(r.fence, 10, 64)
 	require.NoError(t, err)
@@ -370,14 +371,14 @@ func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 
 func TestTheNextInLineGetsThePlaceOfACommandThatEnds(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	first := begin(t, s.URL(), "polite")
-	ops := opsOf(t, s)
-	next := program(t, s.URL(), runArgs("polite")...)
+	ops := apptest.OpsOf(t, s)
+	next := apptest.Command(t, s.URL(), apptest.RunArgs("polite")...)
 	out, err := next.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, next.Start())
-	require.Eventually(t, func() bool { return waiting(t, ops, "gpu") == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return apptest.Waiting(t, ops, "gpu") == 1 }, apptest.Patience, 10*time.Millisecond)
 	first.signal(syscall.SIGTERM)
 	require.Equal(t, 3, first.end())
 	said := bufio.NewScanner(out)
@@ -394,15 +395,15 @@ func TestAServerThatDoesNotAnswerIsAskedForTheLeaseOrTenSeconds(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a permit":      {runArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"}, // or the client says so a moment before
-		"a lock":        {lockArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"},
-		"a short lease": {lockArgs("polite", "--lease", "9s"), "no answer until then"}, // what is left of it
+		"a permit":      {apptest.RunArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"}, // or the client says so a moment before
+		"a lock":        {apptest.LockArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"},
+		"a short lease": {apptest.LockArgs("polite", "--lease", "9s"), "no answer until then"}, // what is left of it
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			way := wayTo(t, server(t))
-			r := beginWith(t, way.url, test.args)
-			way.block()
+			way := apptest.WayTo(t, apptest.Server(t))
+			r := beginWith(t, way.URL, test.args)
+			way.Block()
 			r.signal(syscall.SIGTERM)
 			require.Equal(t, "got terminated", r.line())
 			require.Equal(t, 3, r.end(), "the command's own code")
@@ -415,15 +416,15 @@ func TestAServerThatDoesNotAnswerIsAskedForTheLeaseOrTenSeconds(t *testing.T) {
 // busy machine may take.
 func TestAServerThatStandsStillGetsTheRelease(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	way := wayTo(t, s)
-	r := beginWith(t, way.url, runArgs("polite", "--lease", "1h"))
-	way.hold()
+	s := apptest.Server(t)
+	way := apptest.WayTo(t, s)
+	r := beginWith(t, way.URL, apptest.RunArgs("polite", "--lease", "1h"))
+	way.Hold()
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
 	r.over()
 	time.Sleep(closingHold + 500*time.Millisecond)
-	way.release()
+	way.Release()
 	require.Equal(t, 3, r.end())
 	require.Empty(t, r.errs.String())
 	requireFree(t, s.URL())
@@ -431,31 +432,31 @@ func TestAServerThatStandsStillGetsTheRelease(t *testing.T) {
 
 func TestASignalEndsTheRelease(t *testing.T) {
 	t.Parallel()
-	way := wayTo(t, server(t))
-	r := beginWith(t, way.url, runArgs("polite", "--lease", "1h"))
-	way.block()
+	way := apptest.WayTo(t, apptest.Server(t))
+	r := beginWith(t, way.URL, apptest.RunArgs("polite", "--lease", "1h"))
+	way.Block()
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
 	r.over()
-	interrupt(t, r.cmd, 10*time.Millisecond) // berth may still pass it on to the command that is gone
+	apptest.Interrupt(t, r.cmd, 10*time.Millisecond) // berth may still pass it on to the command that is gone
 	require.Equal(t, 3, r.end(), "the command's own code")
 	require.Equal(t, "berth: \"gpu\" not given back, it ends with its lease: ended by signal: interrupt\n", r.errs.String())
 }
 
 func TestTheWaitBoundsConnecting(t *testing.T) {
 	t.Parallel()
-	way := wayTo(t, server(t))
-	way.block()
-	got := spawn(t, way.url+"&dial_timeout=1h", runArgs("polite", "--wait", "200ms")...)
-	require.Equal(t, 69, got.code)
-	require.Regexp(t, `^berth: cannot reach the server at \S+: not connected within --wait 200ms\n$`, got.err)
+	way := apptest.WayTo(t, apptest.Server(t))
+	way.Block()
+	got := apptest.Spawn(t, way.URL+"&dial_timeout=1h", apptest.RunArgs("polite", "--wait", "200ms")...)
+	require.Equal(t, 69, got.Code)
+	require.Regexp(t, `^berth: cannot reach the server at \S+: not connected within --wait 200ms\n$`, got.Err)
 }
 
 func TestTheHelpNamesTheBounds(t *testing.T) {
 	t.Parallel()
-	help := call(t, nobody, "run", "--help").out
+	help := apptest.Call(t, apptest.Nobody, "run", "--help").Out
 	require.Contains(t, help, "is asked again for as\nlong as the lease, at most "+parting.String()+", or until a signal")
 	require.Contains(t, help, "for up to dial_timeout of the\nURL (5s by default), or up to --wait if that is shorter")
 	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
-	require.Contains(t, call(t, nobody, "lock", "show", "--help").out, "With --json the\ndocument of a free lock is printed all the same.")
+	require.Contains(t, apptest.Call(t, apptest.Nobody, "lock", "show", "--help").Out, "With --json the\ndocument of a free lock is printed all the same.")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -18,8 +18,8 @@ import (
 // with a permit that has no end.
 func scenery(t *testing.T) (url string) {
 	t.Helper()
-	s := server(t)
-	client := clientOf(t, s, semaphore.Config{Label: "host/one/1"})
+	s := apptest.Server(t)
+	client := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"})
 	gpu, err := client.Semaphore("gpu", 4, nil)
 	require.NoError(t, err)
 	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
@@ -30,9 +30,9 @@ func scenery(t *testing.T) (url string) {
 	ctx, leave := context.WithCancel(context.Background())
 	t.Cleanup(leave)
 	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
-		before := waiting(t, client.Operator(), "gpu")
+		before := apptest.Waiting(t, client.Operator(), "gpu")
 		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
-		require.Eventually(t, func() bool { return waiting(t, client.Operator(), "gpu") == before+1 }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return apptest.Waiting(t, client.Operator(), "gpu") == before+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
 		disk, err := client.Semaphore(name, 1, nil)
@@ -43,31 +43,11 @@ func scenery(t *testing.T) (url string) {
 	return s.URL()
 }
 
-func waiting(t *testing.T, ops *semaphore.Operator, name string) int {
-	t.Helper()
-	stats, err := ops.Stats(context.Background(), name)
-	require.NoError(t, err)
-	return stats.Waiting
-}
-
-// changing finds what is never the same twice.
-var changing = regexp.MustCompile(`[0-9a-f]{16}\.[0-9a-v]{20}|"[0-9a-f]{16}"|\d{16}|"\d{4}-[^"]*Z"|("(?:left|held|waited|alive)Ms": )\d+|\d+(\.\d+)?(µs|ms|s)\b`)
-
-// settled replaces it.
-func settled(text string) string {
-	return changing.ReplaceAllStringFunc(text, func(found string) string {
-		if key, _, ok := strings.Cut(found, ": "); ok {
-			return key + ": 0"
-		}
-		return "*"
-	})
-}
-
 func TestSemLs(t *testing.T) {
 	t.Parallel()
 	url := scenery(t)
-	got := call(t, url, "sem", "ls")
-	require.Equal(t, outcome(0, strings.TrimLeft(`
+	got := apptest.Call(t, url, "sem", "ls")
+	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
 NAME     CAPACITY   HELD   FREE   HOLDERS   WAITING
 disk     1          1      0      1         0
 disk 2   1          1      0      1         0
@@ -81,22 +61,22 @@ gpu      4          3      1      1         2
 			{"name": "disk 2", "capacity": 1, "held": 1, "free": 0, "holders": 1, "waiting": 0},
 			{"name": "gpu", "capacity": 4, "held": 3, "free": 1, "holders": 1, "waiting": 2}
 		]
-	}`, call(t, url, "sem", "ls", "--json").out)
+	}`, apptest.Call(t, url, "sem", "ls", "--json").Out)
 }
 
 func TestSemLsOfNothing(t *testing.T) {
 	t.Parallel()
-	url := server(t).URL()
-	require.Equal(t, outcome(0, "No semaphore is in use in namespace shop.\n", ""), call(t, url, "sem", "ls", "--namespace", "shop"))
-	require.Equal(t, outcome(0, "{\n  \"namespace\": \"berth\",\n  \"semaphores\": []\n}\n", ""), call(t, url, "sem", "ls", "--json"))
+	url := apptest.Server(t).URL()
+	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace shop.\n", ""), apptest.Call(t, url, "sem", "ls", "--namespace", "shop"))
+	require.Equal(t, apptest.Outcome(0, "{\n  \"namespace\": \"berth\",\n  \"semaphores\": []\n}\n", ""), apptest.Call(t, url, "sem", "ls", "--json"))
 }
 
 func TestSemShow(t *testing.T) {
 	t.Parallel()
 	url := scenery(t)
-	got := call(t, url, "sem", "show", "gpu")
-	require.Zero(t, got.code)
-	lines := strings.Split(got.out, "\n")
+	got := apptest.Call(t, url, "sem", "show", "gpu")
+	require.Zero(t, got.Code)
+	lines := strings.Split(got.Out, "\n")
 	require.Equal(t, "gpu: capacity 4, held 3, free 1, waiting 2", lines[0])
 	require.Equal(t, "Held by", lines[2])
 	require.Equal(t, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[3]))
@@ -106,9 +86,9 @@ func TestSemShow(t *testing.T) {
 	require.Regexp(t, `^0 +4 +7 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[8])
 	require.Regexp(t, `^1 +2 +0 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[9])
 
-	forever := call(t, url, "sem", "show", "disk 2")
-	require.Regexp(t, `\n\d{16} +1 +[\d.]+m?s +forever fixed +forever +- `, forever.out)
-	require.NotContains(t, forever.out, "Waiting")
+	forever := apptest.Call(t, url, "sem", "show", "disk 2")
+	require.Regexp(t, `\n\d{16} +1 +[\d.]+m?s +forever fixed +forever +- `, forever.Out)
+	require.NotContains(t, forever.Out, "Waiting")
 }
 
 func TestSemShowInJSON(t *testing.T) {
@@ -170,23 +150,23 @@ func TestSemShowInJSON(t *testing.T) {
     }
   ]
 }
-`, "\n"), settled(call(t, url, "sem", "show", "gpu", "--json").out))
+`, "\n"), apptest.Settled(apptest.Call(t, url, "sem", "show", "gpu", "--json").Out))
 
 	var forever showDocument
-	require.NoError(t, json.Unmarshal([]byte(call(t, url, "--json", "sem", "show", "disk 2").out), &forever))
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "--json", "sem", "show", "disk 2").Out), &forever))
 	require.Nil(t, forever.Holders[0].LeaseMs, "no end")
 	require.Nil(t, forever.Holders[0].LeftMs)
 }
 
 func TestSemResize(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	for _, args := range [][]string{{"3"}, {"3", "--keep"}, {"3", "--json"}} {
-		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, args...)...)
-		require.Equal(t, outcome(1, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, `+
+		got := apptest.Call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, args...)...)
+		require.Equal(t, apptest.Outcome(1, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, `+
 			"or not for a minute; to set its capacity all the same, say --create\n"), got)
 	}
-	require.Equal(t, 1, call(t, s.URL(), "sem", "show", "gpu").code, "and nothing was written")
+	require.Equal(t, 1, apptest.Call(t, s.URL(), "sem", "show", "gpu").Code, "and nothing was written")
 	const stays = "; forgotten when idle for 1m00s, unless --keep is given\n"
 	for _, step := range []struct {
 		args []string
@@ -199,13 +179,13 @@ func TestSemResize(t *testing.T) {
 		{[]string{"2", "--json", "--keep"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 2,\n  \"before\": 2,\n  \"kept\": true,\n  \"idleMs\": null\n}\n"},
 		{[]string{"4", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 4,\n  \"before\": 2,\n  \"kept\": false,\n  \"idleMs\": 60000\n}\n"},
 	} {
-		got := call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
-		require.Equal(t, outcome(0, step.says, ""), got)
+		got := apptest.Call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
+		require.Equal(t, apptest.Outcome(0, step.says, ""), got)
 	}
-	stats, err := opsOf(t, s).Stats(context.Background(), "gpu")
+	stats, err := apptest.OpsOf(t, s).Stats(context.Background(), "gpu")
 	require.NoError(t, err)
 	require.Equal(t, 4, stats.Capacity)
-	require.Equal(t, "gpu: capacity 4, held 0, free 4, waiting 0\n", call(t, s.URL(), "sem", "show", "gpu").out)
+	require.Equal(t, "gpu: capacity 4, held 0, free 4, waiting 0\n", apptest.Call(t, s.URL(), "sem", "show", "gpu").Out)
 }
 
 func TestCompletionKnowsTheNames(t *testing.T) {
@@ -214,10 +194,30 @@ func TestCompletionKnowsTheNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"sem", "show", ""}, {"sem", "resize", ""}, {"run", "--sem", ""},
 	} {
-		got := call(t, url, append([]string{"__complete"}, args...)...)
-		require.Equal(t, "disk\ndisk 2\ngpu\n:4\n", got.out)
+		got := apptest.Call(t, url, append([]string{"__complete"}, args...)...)
+		require.Equal(t, "disk\ndisk 2\ngpu\n:4\n", got.Out)
 	}
-	require.Equal(t, "gpu\n:4\n", call(t, url, "__complete", "sem", "show", "g").out)
-	require.Equal(t, ":4\n", call(t, url, "__complete", "sem", "show", "gpu", "").out)
-	require.Equal(t, ":1\n", call(t, nobody, "__complete", "sem", "show", "").out, "no server, no names")
+	require.Equal(t, "gpu\n:4\n", apptest.Call(t, url, "__complete", "sem", "show", "g").Out)
+	require.Equal(t, ":4\n", apptest.Call(t, url, "__complete", "sem", "show", "gpu", "").Out)
+	require.Equal(t, ":1\n", apptest.Call(t, apptest.Nobody, "__complete", "sem", "show", "").Out, "no server, no names")
+}
+
+func TestSemRelease(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	sem := apptest.SemOf(t, s, "gpu", 1)
+	permit, err := sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.Equal(t, 64, apptest.Call(t, s.URL(), "sem", "release", "gpu", permit.ID()).Code)
+	require.NoError(t, permit.Err(), "not without --force")
+	got := apptest.Call(t, s.URL(), "sem", "release", "gpu", permit.ID(), "--force")
+	require.Equal(t, apptest.Outcome(0, "gpu: claim "+permit.ID()+" released\n", ""), got)
+	apptest.Ends(t, permit)
+
+	again, err := sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`", "released": 1}`,
+		apptest.Call(t, s.URL(), "sem", "release", "gpu", again.ID(), "--force", "--json").Out)
+	got = apptest.Call(t, s.URL(), "sem", "release", "gpu", "nobody", "--force")
+	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"), got)
 }

@@ -9,24 +9,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestTheSwarmOfNobody(t *testing.T) {
 	t.Parallel()
-	url := server(t).URL()
-	require.Equal(t, outcome(0, "No node is in the swarm of namespace shop.\n", ""), call(t, url, "swarm", "status", "--namespace", "shop"))
-	require.Equal(t, outcome(0, "nodes condemned: 0, holds ended: 0, waiting claims removed: 0\n", ""), call(t, url, "swarm", "flush"))
+	url := apptest.Server(t).URL()
+	require.Equal(t, apptest.Outcome(0, "No node is in the swarm of namespace shop.\n", ""), apptest.Call(t, url, "swarm", "status", "--namespace", "shop"))
+	require.Equal(t, apptest.Outcome(0, "nodes condemned: 0, holds ended: 0, waiting claims removed: 0\n", ""), apptest.Call(t, url, "swarm", "flush"))
 	require.JSONEq(t, `{"namespace": "berth", "nodes": [], "leftBehind": {"owners": [], "locks": [], "waiting": 0}}`,
-		call(t, url, "swarm", "status", "--json").out)
+		apptest.Call(t, url, "swarm", "status", "--json").Out)
 }
 
 // TestTheSwarmIsShownAndFlushed lets a node go silent that holds a lock for an hour
 // and does not renew it. Another one has a far longer limit, and lives.
 func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	const limit = 10 * time.Second
 	way := link.New(nil)
 	redis, err := s.Client(way.Wrap)
@@ -46,20 +47,20 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	require.NoError(t, dead.Swarm().Start(context.Background()))
 	require.Equal(t, id, dead.Node())
 
-	got := call(t, s.URL(), "swarm", "status")
-	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `^NODE +STATE +PROBED +LIMIT +LABEL\n`+id+` +alive +[\d.]+[mµ]?s +10s +dead/one/1\n$`, got.out)
+	got := apptest.Call(t, s.URL(), "swarm", "status")
+	require.Zero(t, got.Code, got.Err)
+	require.Regexp(t, `^NODE +STATE +PROBED +LIMIT +LABEL\n`+id+` +alive +[\d.]+[mµ]?s +10s +dead/one/1\n$`, got.Out)
 
 	way.Cut()
-	live := locksOf(t, s, qlock.Config{
+	live := apptest.LocksOf(t, s, qlock.Config{
 		Label: "live/one/2", Swarm: qlock.SwarmConfig{ProbeEvery: time.Minute, ZombieAfter: time.Hour, FlushEvery: -1},
 	})
 	require.NoError(t, live.Swarm().Start(context.Background()))
-	require.Eventually(t, func() bool { return strings.Contains(call(t, s.URL(), "swarm", "status").out, "zombie") },
-		patience, 200*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(apptest.Call(t, s.URL(), "swarm", "status").Out, "zombie") },
+		apptest.Patience, 200*time.Millisecond)
 
 	var document swarmDocument
-	require.NoError(t, json.Unmarshal([]byte(call(t, s.URL(), "swarm", "status", "--json").out), &document))
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "swarm", "status", "--json").Out), &document))
 	require.Len(t, document.Nodes, 2)
 	require.Equal(t, live.Node(), document.Nodes[0].Node, "who was heard of last")
 	require.Equal(t, time.Hour.Milliseconds(), document.Nodes[0].ZombieAfterMs)
@@ -68,11 +69,11 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	require.Equal(t, limit.Milliseconds(), document.Nodes[1].ZombieAfterMs)
 	require.GreaterOrEqual(t, document.Nodes[1].ProbedMsAgo, limit.Milliseconds()-50)
 	require.Equal(t, leftDocument{[]string{held.ID()}, []string{"table"}, 0}, document.Left)
-	require.Contains(t, call(t, s.URL(), "swarm", "status").out, "\nDead nodes have left behind: 0 waiting, locks held: table\n")
+	require.Contains(t, apptest.Call(t, s.URL(), "swarm", "status").Out, "\nDead nodes have left behind: 0 waiting, locks held: table\n")
 
-	require.Equal(t, outcome(0, "nodes condemned: 1, holds ended: 1, waiting claims removed: 0\n", ""), call(t, s.URL(), "swarm", "flush"))
-	require.JSONEq(t, `{"namespace": "berth", "nodes": 0, "locks": 0, "waiters": 0}`, call(t, s.URL(), "swarm", "flush", "--json").out)
-	require.Contains(t, call(t, s.URL(), "swarm", "status").out, "condemned")
+	require.Equal(t, apptest.Outcome(0, "nodes condemned: 1, holds ended: 1, waiting claims removed: 0\n", ""), apptest.Call(t, s.URL(), "swarm", "flush"))
+	require.JSONEq(t, `{"namespace": "berth", "nodes": 0, "locks": 0, "waiters": 0}`, apptest.Call(t, s.URL(), "swarm", "flush", "--json").Out)
+	require.Contains(t, apptest.Call(t, s.URL(), "swarm", "status").Out, "condemned")
 	lock, err := live.TryLock(context.Background(), "table", nil)
 	require.NoError(t, err, "it is free")
 	require.NoError(t, lock.Release(context.Background()))

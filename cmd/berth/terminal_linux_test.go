@@ -17,12 +17,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
-const (
-	ctrlC = "\x03"
-	ctrlZ = "\x1a"
-)
+const ctrlZ = "\x1a"
 
 // atTerminal is a berth run at a terminal that the test types on, as the only
 // job of a session.
@@ -34,22 +33,10 @@ type atTerminal struct {
 	role   int // the command's process id
 }
 
-func openTerminal(t *testing.T) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	require.NoError(t, err)
-	require.NoError(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	require.NoError(t, err)
-	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	require.NoError(t, err)
-	return master, slave
-}
-
 func beginAtTerminal(t *testing.T, url string, flags ...string) *atTerminal {
 	t.Helper()
-	master, slave := openTerminal(t)
-	cmd := program(t, url, runArgs("stubborn", flags...)...)
+	master, slave := apptest.OpenTerminal(t)
+	cmd := apptest.Command(t, url, apptest.RunArgs("stubborn", flags...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, cmd.Start())
@@ -122,10 +109,10 @@ func state(t *testing.T, pid int) string {
 
 func TestAtATerminalTheCommandHasTheForeground(t *testing.T) {
 	t.Parallel()
-	a := beginAtTerminal(t, server(t).URL())
+	a := beginAtTerminal(t, apptest.Server(t).URL())
 	require.Equal(t, a.role, a.foreground())
 	for range 3 {
-		a.press(ctrlC)
+		a.press(apptest.CtrlC)
 		a.until("got interrupt")
 	}
 	require.NoError(t, syscall.Kill(a.role, syscall.SIGUSR1))
@@ -134,25 +121,25 @@ func TestAtATerminalTheCommandHasTheForeground(t *testing.T) {
 
 func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 	t.Parallel()
-	a := beginAtTerminal(t, server(t).URL(), "--lease", "1h")
+	a := beginAtTerminal(t, apptest.Server(t).URL(), "--lease", "1h")
 	for range 2 {
 		a.press(ctrlZ)
 		a.stopped()
 		require.Equal(t, "T", state(t, a.role))
 		require.NoError(t, a.cmd.Process.Signal(syscall.SIGCONT))
-		require.Eventually(t, func() bool { return a.foreground() == a.role }, patience, 10*time.Millisecond)
-		a.press(ctrlC)
+		require.Eventually(t, func() bool { return a.foreground() == a.role }, apptest.Patience, 10*time.Millisecond)
+		a.press(apptest.CtrlC)
 		a.until("got interrupt")
 	}
 }
 
 func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 	t.Parallel()
-	s := server(t)
+	s := apptest.Server(t)
 	a := beginAtTerminal(t, s.URL(), "--lease", "15s")
 	a.press(ctrlZ)
 	a.stopped()
-	_, err := semOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+	_, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
 	require.NoError(t, err)
 	require.NoError(t, a.cmd.Process.Signal(syscall.SIGCONT))
 	a.until("SIGKILL sent")
@@ -163,11 +150,11 @@ func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 
 func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 	t.Parallel()
-	r := begin(t, server(t).URL(), "stubborn", "--lease", "1h")
+	r := begin(t, apptest.Server(t).URL(), "stubborn", "--lease", "1h")
 	r.signal(syscall.SIGTSTP) // as Ctrl-Z does where berth keeps the foreground
 	require.Eventually(t, func() bool {
 		return state(t, r.cmd.Process.Pid) == "T" && state(t, r.command) == "T"
-	}, patience, 10*time.Millisecond)
+	}, apptest.Patience, 10*time.Millisecond)
 	r.signal(syscall.SIGCONT)
 	r.signal(syscall.SIGINT)
 	require.Equal(t, "got interrupt", r.line())
@@ -175,13 +162,13 @@ func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 
 func TestWhoWaitsAtATerminalIsTold(t *testing.T) {
 	t.Parallel()
-	s := server(t)
-	sem := semOf(t, s, "gpu", 1)
+	s := apptest.Server(t)
+	sem := apptest.SemOf(t, s, "gpu", 1)
 	permit, err := sem.Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	master, slave := openTerminal(t)
+	master, slave := apptest.OpenTerminal(t)
 	defer func() { _ = master.Close() }()
-	cmd := program(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "true")
+	cmd := apptest.Command(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "true")
 	cmd.Stdout, cmd.Stderr = slave, slave
 	require.NoError(t, cmd.Start())
 	require.NoError(t, slave.Close())

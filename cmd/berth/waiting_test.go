@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -80,14 +81,14 @@ func stderrOf(t *testing.T, cmd *exec.Cmd) *bufio.Scanner {
 func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := server(t)
-	sem, err := clientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
+	s := apptest.Server(t)
+	sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
 	require.NoError(t, err)
 	_, err = sem.Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = locksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(ctx, "gpu", nil)
+	_, err = apptest.LocksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	pool := poolOf(t, s, "gpu", allocator.Config{Label: "host/one/1"})
+	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{Label: "host/one/1"})
 	_, err = pool.Add(ctx, []string{"a"}, nil)
 	require.NoError(t, err)
 	_, err = pool.Allocate(ctx, nil)
@@ -103,16 +104,16 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			said := stderrOf(t, program(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...))
+			said := stderrOf(t, apptest.Command(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...))
 			require.True(t, said.Scan())
 			require.Regexp(t, `^berth: still waiting for "gpu" after `+time+` `+test.says+`$`, said.Text())
 		})
 	}
 	t.Run("quiet", func(t *testing.T) {
 		t.Parallel()
-		got := spawn(t, s.URL(), "run", "--quiet", "--wait", "6s", "--lock", "gpu", "true")
-		require.Equal(t, 75, got.code)
-		require.Regexp(t, `^berth: "gpu" not acquired: timed out after [^\n]*\n$`, got.err)
+		got := apptest.Spawn(t, s.URL(), "run", "--quiet", "--wait", "6s", "--lock", "gpu", "true")
+		require.Equal(t, 75, got.Code)
+		require.Regexp(t, `^berth: "gpu" not acquired: timed out after [^\n]*\n$`, got.Err)
 	})
 }
 
@@ -124,7 +125,7 @@ func TestAServerThatRefusesTheWaitIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := program(t, refusing(t, said), append(append([]string{"run", "--quiet"}, args...), "true")...)
+			cmd := apptest.Command(t, apptest.Refusing(t, said), append(append([]string{"run", "--quiet"}, args...), "true")...)
 			lines := stderrOf(t, cmd)
 			require.True(t, lines.Scan())
 			require.Regexp(t, `^berth: warning: for [\dm]+s now the server has not answered for "gpu", or has refused; it is asked again: .*READONLY`, lines.Text())

@@ -1,4 +1,4 @@
-package main
+package apptest
 
 import (
 	"io"
@@ -15,7 +15,7 @@ import (
 // way leads to a server, until it is blocked: connections stay, and nothing comes
 // through them any more.
 type way struct {
-	url  string
+	URL  string
 	gate chan struct{} // closed when blocked
 	held sync.RWMutex  // locked while all that comes is kept back
 
@@ -25,8 +25,8 @@ type way struct {
 	wait  sync.WaitGroup
 }
 
-// wayTo returns a way to the server with a URL of its own.
-func wayTo(t *testing.T, s *embedded.Server) *way {
+// WayTo returns a way to the server with a URL of its own.
+func WayTo(t *testing.T, s *embedded.Server) *way {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func wayTo(t *testing.T, s *embedded.Server) *way {
 	require.NoError(t, err)
 	from := *to
 	from.Host = listener.Addr().String()
-	w := &way{url: from.String(), gate: make(chan struct{})}
+	w := &way{URL: from.String(), gate: make(chan struct{})}
 	w.wait.Go(func() {
 		for {
 			conn, err := listener.Accept()
@@ -57,18 +57,18 @@ func wayTo(t *testing.T, s *embedded.Server) *way {
 	return w
 }
 
-func (w *way) block() { close(w.gate) }
+func (w *way) Block() { close(w.gate) }
 
-// used reports whether somebody has come this way.
-func (w *way) used() bool {
+// Used reports whether somebody has come this way.
+func (w *way) Used() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.conns) > 0
 }
 
-// hold keeps back what comes, in both directions, until release lets it on.
-func (w *way) hold()    { w.held.Lock() }
-func (w *way) release() { w.held.Unlock() }
+// Hold keeps back what comes, in both directions, until release lets it on.
+func (w *way) Hold()    { w.held.Lock() }
+func (w *way) Release() { w.held.Unlock() }
 
 // join leads a connection to an address.
 func (w *way) join(near net.Conn, address string) {

@@ -1,4 +1,4 @@
-package main
+package apptest
 
 import (
 	"bufio"
@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answering starts a server that answers each command, given in capitals with its
+// Answering starts a server that answers each command, given in capitals with its
 // arguments, with a text of the protocol, without its line end. What it answers with
 // "" is answered as by an old server: it knows no such command.
-func answering(t *testing.T, answer func(args []string) string) (url string) {
+func Answering(t *testing.T, answer func(args []string) string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -79,10 +79,10 @@ func serve(conn net.Conn, answer func(args []string) string) {
 	}
 }
 
-// refusing starts a server that answers all that needs it with an error.
-func refusing(t *testing.T, text string) (url string) {
+// Refusing starts a server that answers all that needs it with an error.
+func Refusing(t *testing.T, text string) (url string) {
 	t.Helper()
-	return answering(t, func(args []string) string {
+	return Answering(t, func(args []string) string {
 		switch args[0] {
 		case "HELLO", "CLIENT", "CLUSTER", "INFO":
 			return ""
