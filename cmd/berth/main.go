@@ -4,6 +4,10 @@
 // about. See berth --help.
 package main
 
-import "os"
+import (
+	"os"
 
-func main() { os.Exit(perform(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+	"github.com/berth-go/berth/cmd/berth/internal/commands"
+)
+
+func main() { os.Exit(commands.Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

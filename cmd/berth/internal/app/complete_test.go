@@ -1,0 +1,79 @@
+package app_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// completed are the candidates of a completion that has succeeded.
+func completed(t *testing.T, url string, args ...string) []string {
+	t.Helper()
+	got := apptest.Call(t, url, append([]string{"__complete"}, args...)...)
+	require.Zero(t, got.Code)
+	candidates, found := strings.CutSuffix(got.Out, ":4\n")
+	require.True(t, found, got.Out)
+	return strings.Fields(candidates)
+}
+
+func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	pool := apptest.Filled(t, s, "proxies", "a", "b", apptest.Wild)
+	require.NoError(t, pool.Bind(ctx, "customer", "a", nil))
+	require.NoError(t, pool.Bind(ctx, apptest.Wild, "a", nil))
+	held, err := pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "shop"})
+	require.NoError(t, err)
+	locks := apptest.LocksOf(t, s, qlock.Config{})
+	lock, err := locks.Lock(ctx, "gpu", nil)
+	require.NoError(t, err)
+	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
+	waiter := apptest.WaitingFor(t, locks.Operator(), "gpu")
+	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(ctx, nil)
+	require.NoError(t, err)
+
+	url := s.URL()
+	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "release", "gpu", ""))
+	require.Equal(t, []string{waiter}, completed(t, url, "lock", "release", "gpu", waiter))
+	require.Equal(t, []string{permit.ID()}, completed(t, url, "sem", "release", "gpu", ""))
+	require.ElementsMatch(t, []string{held.ID(), "a", "b"}, completed(t, url, "pool", "release", "proxies", ""))
+	require.Equal(t, []string{"a", "b"}, completed(t, url, "pool", "release", "proxies", "--resource", ""))
+	for _, command := range [][]string{{"show", "proxies"}, {"rest", "proxies"}, {"remove", "proxies"}, {"binding", "set", "proxies", "customer"}} {
+		require.Equal(t, []string{"a", "b"}, completed(t, url, append(append([]string{"pool"}, command...), "")...))
+	}
+	require.Equal(t, []string{"b"}, completed(t, url, "pool", "remove", "proxies", "a", ""))
+	for _, command := range []string{"set", "rm"} {
+		require.Equal(t, []string{"proxies"}, completed(t, url, "pool", "binding", command, "p"))
+		require.Equal(t, []string{"customer", "shop"}, completed(t, url, "pool", "binding", command, "proxies", ""))
+	}
+	require.Equal(t, []string{"proxies"}, completed(t, url, "pool", "binding", "ls", ""))
+	require.Equal(t, []string{"proxies"}, completed(t, url, "pool", "check", ""))
+	require.Equal(t, []string{"gpu"}, completed(t, url, "sem", "sweep", ""))
+	require.Empty(t, completed(t, url, "sem", "sweep", "gpu", ""))
+	require.Empty(t, completed(t, url, "lock", "release", "x{", ""), "a name that cannot be")
+	require.Equal(t, []string{"name", "held", "share", "waiting"}, completed(t, url, "sem", "ls", "--sort", ""))
+}
+
+// TestACompletionGivesUpInTime asks a server that never answers.
+func TestACompletionGivesUpInTime(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts nothing
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	before := app.Times.Complete
+	app.Times.Complete = 1
+	defer func() { app.Times.Complete = before }()
+	for _, args := range [][]string{{"lock", "release", "gpu", ""}, {"pool", "release", "gpu", ""}, {"pool", "show", ""}} {
+		got := apptest.Call(t, "redis://"+listener.Addr().String()+"?dial_timeout=10m", append([]string{"__complete"}, args...)...)
+		require.Equal(t, ":1\n", got.Out)
+		require.NotContains(t, got.Err, "berth:")
+	}
+}

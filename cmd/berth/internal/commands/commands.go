@@ -1,0 +1,22 @@
+// Package commands is the program with all its commands.
+package commands
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/demo"
+	"github.com/berth-go/berth/cmd/berth/internal/lock"
+	"github.com/berth-go/berth/cmd/berth/internal/pool"
+	"github.com/berth-go/berth/cmd/berth/internal/run"
+	"github.com/berth-go/berth/cmd/berth/internal/sem"
+)
+
+// Execute runs the program, and returns its exit code.
+func Execute(args []string, in io.Reader, out, errs io.Writer) int {
+	return app.Execute(args, in, out, errs, func(a *app.App) []*cobra.Command {
+		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), demo.Command(a), demo.WorkerCommand(a)}
+	})
+}

@@ -1,0 +1,100 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+)
+
+const demoHelp = `Show what Berth does, with real processes, in a quarter of a minute: a semaphore,
+a lock, and a pool of resources. No server is needed: the demo has one of its own,
+which only this machine can reach, and which ends with it.
+
+On a terminal it is a picture that moves, else a line for everything that
+happens. At its end it checks what it has shown.
+
+Exit codes: 0 all is as promised, 1 it is not, or the demo could not be played.`
+
+func Command(a *app.App) *cobra.Command {
+	var plain bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch processes share a semaphore, a lock and a pool; needs no server",
+		Long:  demoHelp,
+		Args:  cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if err := a.NoJSON(cmd); err != nil {
+				return err
+			}
+			return play(cmd.Context(), a, plain)
+		}),
+	}
+	cmd.Flags().BoolVar(&plain, "plain", false, "print lines on a terminal too")
+	return cmd
+}
+
+// workerName is the hidden command that a process of the demo is.
+const workerName = "demo-worker"
+
+func WorkerCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:    workerName,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if err := Work(cmd.Context(), os.Stdin, a.Out); err != nil {
+				return app.Exit(app.ExitFailed, err)
+			}
+			return nil
+		}),
+	}
+}
+
+func play(ctx context.Context, a *app.App, plain bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return app.Exit(app.ExitFailed, err)
+	}
+	signals := app.Interrupts()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err = app.UntilSignal(signals, cancel, func() error {
+		return Run(ctx, demoOptions(a, self, plain))
+	})
+	switch exit := (*app.ExitError)(nil); {
+	case err == nil, errors.As(err, &exit):
+		return err
+	default:
+		return app.Exit(app.ExitFailed, err)
+	}
+}
+
+// demoOptions chooses how the demo is shown: moving where somebody looks at a
+// terminal that is large enough.
+func demoOptions(a *app.App, self string, plain bool) Options {
+	o := Options{
+		Out: a.Out, Width: 80,
+		Worker: func() *exec.Cmd { return exec.Command(self, workerName) },
+	}
+	file := a.Out.File()
+	if file == nil || !term.IsTerminal(int(file.Fd())) {
+		return o
+	}
+	width, height, err := term.GetSize(int(file.Fd()))
+	if err != nil || width == 0 { // a terminal that nobody has measured
+		return o
+	}
+	o.Width = min(width, 120) - 1 // a line that fills a terminal may wrap
+	capable := runtime.GOOS != "windows" && !slices.Contains([]string{"", "dumb"}, os.Getenv("TERM"))
+	o.Live = capable && !plain && width >= 60 && height > Height
+	o.Color = capable && os.Getenv("NO_COLOR") == ""
+	return o
+}

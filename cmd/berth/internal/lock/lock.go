@@ -1,0 +1,198 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func Command(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
+		Use:   "lock",
+		Short: "Look at locks, end and lengthen holds",
+		Example: `  berth lock ls
+  berth lock show nightly
+  berth lock queue nightly
+  berth lock release nightly --force
+  berth lock extend nightly --by 10m --force
+  berth lock sweep`,
+	}, lockLsCommand(a), lockShowCommand(a), lockQueueCommand(a), lockReleaseCommand(a), lockExtendCommand(a),
+		a.SweepCommand(lockKind(a), "lock", "holds and waiting claims"))
+}
+
+func lockLsCommand(a *app.App) *cobra.Command {
+	var page app.Paging
+	order := app.Sorting[app.LockState]{
+		"name":    func(x, y app.LockState) int { return strings.Compare(x.Name, y.Name) },
+		"held":    func(x, y app.LockState) int { return cmp.Compare(y.Entries[0].Held, x.Entries[0].Held) },
+		"share":   func(app.LockState, app.LockState) int { return 0 }, // who holds a lock has all of it
+		"waiting": func(x, y app.LockState) int { return cmp.Compare(y.Waiting, x.Waiting) },
+	}
+	return app.LsCommand(a, &page, order, &cobra.Command{
+		Short: "List the locks that are held",
+		Long: `List the locks of the namespace that somebody holds, by name. LEFT is how long a
+lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
+		Example: "  berth lock ls --sort held --limit 10",
+	}, func(ctx context.Context, sort func([]app.LockState)) error {
+		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+			all, err := app.LockedNow(ctx, locks)
+			sort(all)
+			return app.Listed(err, len(all), func() error { return printLocks(a, all, page.Of(a)) })
+		})
+	})
+}
+
+func lockShowCommand(a *app.App) *cobra.Command {
+	return ofLock(a, &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show who holds a lock and who waits for it",
+		Long: `Show a lock: the entries of its owner, the outermost first, and its waiting claims
+in the order in which they will be granted, unless one comes that draws a place
+ahead of them. LEFT is what is left of the lease, ALIVE how long a waiting claim
+stays in line if nothing is heard of its process.
+
+Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
+document of a free lock is printed all the same.`,
+		Example: "  berth lock show nightly",
+	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
+		return lockShow(ctx, a, locks, name, most)
+	})
+}
+
+func lockQueueCommand(a *app.App) *cobra.Command {
+	return ofLock(a, &cobra.Command{
+		Use:   "queue NAME",
+		Short: "Show who waits for a lock",
+		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
+unless one comes that draws a place ahead of them.`,
+		Example: "  berth lock queue nightly --limit 5",
+	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
+		waiters, err := app.Collect(locks.Operator().Waiters(ctx, name))
+		return app.Listed(err, len(waiters), func() error { return printQueue(a, name, waiters, most) })
+	})
+}
+
+// ofLock completes a command about one lock.
+func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, locks *qlock.Client, name string, most int) error) *cobra.Command {
+	var page app.Paging
+	cmd.Args = app.Arguments("NAME")
+	cmd.ValidArgsFunction = app.Completing(a.LockNames)
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
+		if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
+			return err
+		}
+		return a.WithLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
+			return f(ctx, locks, args[0], page.Of(a))
+		})
+	})
+	page.Bind(cmd)
+	return cmd
+}
+
+func lockExtendCommand(a *app.App) *cobra.Command {
+	var forced bool
+	var by time.Duration
+	cmd := &cobra.Command{
+		Use:   "extend NAME --by D --force",
+		Short: "Lengthen somebody's hold of a lock",
+		Long: `Move the end of a lock's hold further off by so much, whoever has it, for instance
+of one that does not renew, so that its holder can finish. Its maximum hold still
+bounds it. The process that has it hears of it with its next call, within a third of
+its lease.
+
+Exit code 1: nobody holds the lock.`,
+		Args:              app.Arguments("NAME"),
+		ValidArgsFunction: app.Completing(a.LockNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(app.NeedForce(forced), app.CheckName(args[0]), checkBy(by, cmd.Flags().Changed("by"))); err != nil {
+				return err
+			}
+			return lockExtend(cmd.Context(), a, args[0], by)
+		}),
+	}
+	app.Force(cmd, &forced)
+	app.TimeVar(cmd.Flags(), &by, "by", 0, "by how much (required)")
+	return cmd
+}
+
+func checkBy(by time.Duration, given bool) error {
+	switch {
+	case !given:
+		return app.Usage("--by D is missing: by how much, such as 30s or 10m")
+	case by <= 0:
+		return berth.Invalid("--by", "%s is not above 0; it says by how much", by)
+	case by == berth.Forever:
+		return berth.Invalid("--by", "it must end")
+	}
+	return settings.Duration("--by", by)
+}
+
+func lockShow(ctx context.Context, a *app.App, locks *qlock.Client, name string, most int) error {
+	stats, err := locks.Operator().Stats(ctx, name)
+	if err != nil {
+		return err
+	}
+	info, err := app.WithEntries(ctx, locks, stats)
+	if err != nil {
+		return err
+	}
+	waiters, failed := app.Collect(locks.Operator().Waiters(ctx, name))
+	free := !info.Held() && len(waiters) == 0
+	if !free || a.JSON {
+		err = app.Listed(failed, len(info.Entries)+len(waiters), func() error { return printLock(a, info, waiters, most) })
+	}
+	if err = cmp.Or(err, failed); err != nil {
+		return err
+	}
+	if free {
+		return app.Exit(app.ExitFailed, fmt.Errorf(
+			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.Namespace))
+	}
+	return nil
+}
+
+func lockExtend(ctx context.Context, a *app.App, name string, by time.Duration) error {
+	var sent observe.Event
+	watch := observe.Func(func(e observe.Event) {
+		if e.Kind == observe.Extended { // on the goroutine that calls
+			sent = e
+		}
+	})
+	return a.WithLocks(ctx, qlock.Config{Observer: watch}, func(ctx context.Context, locks *qlock.Client) error {
+		err := locks.Operator().Extend(ctx, name, by)
+		if errors.Is(err, berth.ErrNotHeld) {
+			return app.Exit(app.ExitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.Namespace))
+		}
+		if err != nil {
+			return err
+		}
+		return printExtended(a, name, by, sent.Left, sent.Fence)
+	})
+}
+
+func lockKind(a *app.App) app.Kind {
+	return app.Kind{Noun: "lock", Names: a.LockNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error { return f(ctx, locks.Operator()) })
+	}}
+}
+
+func lockReleaseCommand(a *app.App) *cobra.Command {
+	return a.ReleaseCommand(&app.Releasing{Kind: lockKind(a), One: true}, &cobra.Command{
+		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
+		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
+		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +
+			fmt.Sprintf(app.ReleaseHelp, "lock", "NAME alone ends all entries of its owner."),
+		Example: "  berth lock release --owner 'order 66' --force",
+	})
+}

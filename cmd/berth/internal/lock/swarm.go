@@ -1,0 +1,203 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+const swarmHelp = `A swarm is the nodes of a namespace that watch each other, so that locks which do
+not renew by themselves come free when the process that holds them has died. A
+program joins it through package qlock; berth itself only looks, and flushes.`
+
+func SwarmCommand(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
+		Use:   "swarm",
+		Short: "Look at the nodes that watch each other, remove what dead ones hold",
+		Long:  swarmHelp,
+		Example: `  berth swarm status
+  berth swarm flush`,
+	}, swarmStatusCommand(a), swarmFlushCommand(a))
+}
+
+func swarmStatusCommand(a *app.App) *cobra.Command {
+	return ofSwarm(a, &cobra.Command{
+		Use:   "status",
+		Short: "List the nodes of the swarm, and what dead ones have left behind",
+		Long: `List the nodes of the swarm, those heard of last first. PROBED is how long ago a node
+last said that it lives, LIMIT its own zombie limit, SwarmConfig.ZombieAfter. A node is
+
+  alive      if PROBED is less than LIMIT
+  zombie     if it is more: the next flush removes what the node holds
+  condemned  if a flush has found it so; it is remembered for a day`,
+	}, func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error {
+		return swarmStatus(ctx, a, swarm, ahead)
+	})
+}
+
+func swarmFlushCommand(a *app.App) *cobra.Command {
+	return ofSwarm(a, &cobra.Command{
+		Use:   "flush",
+		Short: "Remove what dead nodes hold, now",
+		Long: `Condemn the nodes that have not said for their own zombie limit that they live, and
+remove what condemned nodes hold and have waiting; locks go to the next in line.
+Every node of the swarm does the same from time to time. Detached holds, and those
+of nodes that were never in the swarm, stay. A node that holds without end, and that
+the server has lost, is entered again: flush once more after its limit.`,
+	}, func(ctx context.Context, swarm *qlock.Swarm, _ time.Duration) error {
+		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
+		if err := printFlushed(a, done); err != nil {
+			return err
+		}
+		return failed
+	})
+}
+
+// ofSwarm completes a command about the swarm. It is told how far the clock of
+// the server is ahead of ours.
+func ofSwarm(a *app.App, cmd *cobra.Command, f func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error) *cobra.Command {
+	cmd.Args = app.Arguments()
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
+		return a.WithServer(cmd.Context(), func(ctx context.Context, c *app.Connection) error {
+			locks, err := c.Locks(qlock.Config{}) // this node never probes
+			if err != nil {
+				return err
+			}
+			ahead, err := ahead(ctx, c)
+			if err != nil {
+				return err
+			}
+			return f(ctx, locks.Swarm(), ahead)
+		})
+	})
+	return cmd
+}
+
+// ahead is by how much the server's clock is ahead of ours.
+func ahead(ctx context.Context, c *app.Connection) (time.Duration, error) {
+	words, err := c.Redis.Do(ctx, c.Redis.B().Time().Build()).AsIntSlice()
+	if err != nil {
+		return 0, err
+	}
+	if len(words) != 2 {
+		return 0, fmt.Errorf("TIME has %d parts", len(words))
+	}
+	return time.Until(time.Unix(words[0], words[1]*int64(time.Microsecond))), nil
+}
+
+func swarmStatus(ctx context.Context, a *app.App, swarm *qlock.Swarm, ahead time.Duration) error {
+	var nodes []qlock.SwarmNode
+	for node, err := range swarm.Info(ctx) {
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, func(a, b qlock.SwarmNode) int {
+		if order := b.ProbedAt.Compare(a.ProbedAt); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Node, b.Node)
+	})
+	left, failed := swarm.Zombies(ctx) // the nodes are shown beside an error
+	if err := printSwarm(a, nodes, left, time.Now().Add(ahead)); err != nil {
+		return err
+	}
+	return failed
+}
+
+// The JSON documents of the swarm, by the rules of those of semaphores.
+type (
+	swarmDocument struct {
+		Namespace string         `json:"namespace"`
+		Nodes     []nodeDocument `json:"nodes"`
+		Left      leftDocument   `json:"leftBehind"`
+	}
+	nodeDocument struct {
+		Node          string    `json:"node"`
+		Label         string    `json:"label"`
+		State         string    `json:"state"`
+		ProbedAt      time.Time `json:"probedAt"`
+		ProbedMsAgo   int64     `json:"probedMsAgo"`
+		ZombieAfterMs int64     `json:"zombieAfterMs"`
+	}
+	leftDocument struct {
+		Owners  []string `json:"owners"`
+		Locks   []string `json:"locks"`
+		Waiting int      `json:"waiting"`
+	}
+	flushDocument struct {
+		Namespace string `json:"namespace"`
+		Nodes     int    `json:"nodes"`
+		Locks     int    `json:"locks"`
+		Waiters   int    `json:"waiters"`
+	}
+)
+
+// stateOf is a node's state in one word.
+func stateOf(n qlock.SwarmNode) string {
+	switch {
+	case n.Condemned:
+		return "condemned"
+	case n.Zombie:
+		return "zombie"
+	default:
+		return "alive"
+	}
+}
+
+func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now time.Time) error {
+	if a.JSON {
+		document := swarmDocument{
+			Namespace: a.Namespace, Nodes: []nodeDocument{},
+			Left: leftDocument{append([]string{}, left.Owners...), append([]string{}, left.Locks...), len(left.Waiters)},
+		}
+		for _, n := range nodes {
+			document.Nodes = append(document.Nodes, nodeDocument{
+				n.Node, n.Label, stateOf(n), n.ProbedAt.UTC(), max(0, now.Sub(n.ProbedAt)).Milliseconds(),
+				n.ZombieAfter.Milliseconds(),
+			})
+		}
+		return app.PrintJSON(a.Out, document)
+	}
+	if len(nodes) == 0 {
+		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", app.Plain(a.Namespace))
+		return err
+	}
+	rows := make([][]string, 0, len(nodes))
+	for _, n := range nodes {
+		rows = append(rows, []string{app.Plain(n.Node), stateOf(n), app.Human(now.Sub(n.ProbedAt)), app.Human(n.ZombieAfter), app.Plain(n.Label)})
+	}
+	if err := app.Table(a.Out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
+		return err
+	}
+	if len(left.Locks) == 0 && len(left.Waiters) == 0 {
+		return nil
+	}
+	if len(left.Locks) == 0 {
+		_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting\n", len(left.Waiters))
+		return err
+	}
+	names := make([]string, len(left.Locks))
+	for i, name := range left.Locks {
+		names[i] = app.Plain(name)
+	}
+	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, locks held: %s\n",
+		len(left.Waiters), strings.Join(names, ", "))
+	return err
+}
+
+func printFlushed(a *app.App, done qlock.Flushed) error {
+	if a.JSON {
+		return app.PrintJSON(a.Out, flushDocument{a.Namespace, done.Nodes, done.Locks, done.Waiters})
+	}
+	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Locks, done.Waiters)
+	return err
+}

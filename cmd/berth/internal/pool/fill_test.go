@@ -1,0 +1,219 @@
+//go:build unix
+
+package pool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// inPool returns the keys of a pool, sorted.
+func inPool(t *testing.T, pool apptest.Pool) []string {
+	t.Helper()
+	keys := []string{}
+	for info, err := range pool.Ops.Resources(context.Background(), pool.Name()) {
+		require.NoError(t, err)
+		keys = append(keys, info.Resource)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func TestAPoolIsFilledAndEmptied(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{})
+	for _, step := range []struct {
+		stdin string
+		args  []string
+		says  string
+		has   []string
+	}{
+		{"", []string{"add", "proxies", "a", "b"}, "proxies: 2 added, 0 kept\n", []string{"a", "b"}},
+		{"b\n\nc\r\n", []string{"add", "proxies", "--file", "-"}, "proxies: 1 added, 1 kept\n", []string{"a", "b", "c"}},
+		{"\n", []string{"add", "proxies", "--file", "-"}, "proxies: 0 added, 0 kept\n", []string{"a", "b", "c"}},
+		{"\n", []string{"remove", "proxies", "--file", "-"}, "proxies: 0 removed\n", []string{"a", "b", "c"}},
+		{"", []string{"remove", "proxies", "a", "x", "a"}, "proxies: 1 removed, 1 not in the pool\n", []string{"b", "c"}},
+		{"d\x00\n\x00", []string{"replace", "proxies", "--file", "-", "--null"}, "proxies: 2 added, 0 kept, 2 removed\n", []string{"\n", "d"}},
+		{`"\x00\xff"` + "\nd\n", []string{"replace", "proxies", "--file", "-", "--quoted"}, "proxies: 1 added, 1 kept, 1 removed\n", []string{"\x00\xff", "d"}},
+		{"", []string{"remove", "proxies", "--quoted", `"\x00\xff"`}, "proxies: 1 removed\n", []string{"d"}},
+		{"", []string{"replace", "proxies", "--file", "-", "--allow-empty", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"proxies\",\n  \"added\": 0,\n  \"kept\": 0,\n  \"removed\": 1\n}\n", []string{}},
+	} {
+		got := apptest.Fed(t, s.URL(), step.stdin, append([]string{"pool"}, step.args...)...)
+		require.Equal(t, apptest.Outcome(0, step.says, ""), got)
+		require.Equal(t, step.has, inPool(t, pool))
+	}
+}
+
+func TestAnEmptyListReplacesNothing(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a")
+	got := apptest.Fed(t, s.URL(), "\n", "pool", "replace", "proxies", "--file", "-")
+	require.Equal(t, 64, got.Code)
+	require.Contains(t, got.Err, "to empty the pool, say --allow-empty\n")
+	require.Equal(t, []string{"a"}, inPool(t, pool))
+}
+
+func TestResourcesStayAsLongAsTheirExpirySays(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a")
+	require.Zero(t, apptest.Call(t, s.URL(), "pool", "add", "proxies", "b", "--expiry", "1h").Code)
+	for resource, least := range map[string]time.Duration{"a": 0, "b": 59 * time.Minute} {
+		info, err := pool.Ops.Resource(context.Background(), pool.Name(), resource)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, info.Expiry, least)
+		require.LessOrEqual(t, info.Expiry, 61*least)
+	}
+}
+
+func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{})
+	ctx, cancel := context.WithTimeout(context.Background(), apptest.Patience)
+	defer cancel()
+	got := make(chan string, 1)
+	go func() {
+		held, err := pool.Allocate(ctx, nil)
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		got <- held.Resource()
+	}()
+	require.Eventually(t, func() bool {
+		stats, err := pool.Ops.Stats(ctx, pool.Name())
+		return err == nil && stats.Waiting == 1
+	}, apptest.Patience, 10*time.Millisecond)
+	added := apptest.Call(t, s.URL(), "pool", "add", "proxies", "a")
+	require.Zero(t, added.Code, added.Err)
+	require.Equal(t, "a", <-got)
+}
+
+// TestAFillingThatIsInterruptedSaysHowMuchWasSent is not parallel: the signal goes to
+// this process, and to all that listens in it.
+func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
+	s := apptest.Server(t)
+	var out, errs bytes.Buffer
+	a := app.New(&out, &errs)
+	a.URL, a.Namespace = s.URL(), "berth"
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	err = fill(context.Background(), a, "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+		told(200, 1000)
+		told(400, 1000)
+		require.NoError(t, self.Signal(syscall.SIGTERM))
+		<-ctx.Done()
+		return allocator.Change{Added: 390, Kept: 10}, context.Cause(ctx)
+	})
+	require.Equal(t, 143, app.CodeOf(err))
+	require.Equal(t, "berth: ended by signal: terminated; 400 of 1000 were sent before: 390 added, 10 kept, 0 removed; the same command again does the rest",
+		app.OneLine(err.Error()))
+	require.Empty(t, out.String())
+	require.Empty(t, errs.String())
+}
+
+func TestASignalRightBeforeTheExitLeavesTheCodeOfAFilling(t *testing.T) {
+	t.Parallel()
+	way := apptest.WayTo(t, apptest.Server(t))
+	way.Block()
+	cmd := apptest.Command(t, way.URL+"&dial_timeout=1h", "pool", "add", "proxies", "a")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, way.Used, apptest.Patience, time.Millisecond, "from then on it listens to signals")
+	apptest.Interrupt(t, cmd, time.Millisecond)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
+}
+
+func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	fails := func(failure error) error {
+		a := app.New(&bytes.Buffer{}, &bytes.Buffer{})
+		a.URL, a.Namespace = s.URL(), "berth"
+		return fill(context.Background(), a, "proxies", "added", 10, func(_ context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+			told(5, 10)
+			return allocator.Change{Added: 5}, failure
+		})
+	}
+	err := fails(errors.New("broken pipe"))
+	require.Equal(t, 69, app.CodeOf(err))
+	require.ErrorContains(t, err, "broken pipe; 5 of 10 were sent before: 5 added, 0 kept, 0 removed; ")
+	err = fails(berth.ErrSuperseded)
+	require.Equal(t, 1, app.CodeOf(err))
+	require.ErrorContains(t, err, `a newer replace of pool "proxies" in namespace "berth" has begun, and decides; 5 of 10`)
+	err = fails(berth.Invalid("resources", "no"))
+	require.Equal(t, 64, app.CodeOf(err))
+	require.NotContains(t, err.Error(), "sent")
+	require.NotContains(t, apptest.Call(t, apptest.Nobody, "pool", "add", "x", "a").Err, "sent", "nothing had begun")
+}
+
+func TestOnlyATerminalAndManyHaveABar(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.Nil(t, newProgress(&out, "proxies", many+1).bar, "no terminal")
+	p := &progress{total: 4000, bar: newBar(&out, "pro\x1bxies", 4000)}
+	p.told(1000, 4000)
+	require.Contains(t, out.String(), " 25% ")
+	require.Contains(t, out.String(), "(1000/4000")
+	require.Contains(t, out.String(), `"pro\x1bxies"`)
+	p.end()
+	p.end()
+	require.NotContains(t, out.String(), "\n", "the line is left empty")
+	require.True(t, strings.HasSuffix(out.String(), "\r"), "%q", out.String())
+}
+
+func TestADashIsNoKeyUnlessThatIsMeant(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a")
+	got := apptest.Fed(t, s.URL(), "b\n", "pool", "add", "proxies", "-")
+	require.Equal(t, 64, got.Code)
+	require.Contains(t, got.Err, `to read standard input say --file -`)
+	require.Zero(t, apptest.Fed(t, s.URL(), "", "pool", "add", "proxies", "--quoted", `"-"`).Code)
+	require.Equal(t, []string{"-", "a"}, inPool(t, pool))
+}
+
+func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.PoolOf(t, s, "keys", allocator.Config{})
+	sharers := func(key string) int {
+		info, err := pool.Ops.Resource(context.Background(), pool.Name(), key)
+		require.NoError(t, err)
+		return info.MaxSharers
+	}
+	add := func(args ...string) apptest.Result {
+		return apptest.Fed(t, s.URL(), "", append([]string{"pool", "add", "keys"}, args...)...)
+	}
+	require.Zero(t, add("a", "--max-sharers", "3").Code)
+	require.Zero(t, add("a", "b").Code)
+	require.Equal(t, []int{3, 1}, []int{sharers("a"), sharers("b")})
+	require.Zero(t, apptest.Fed(t, s.URL(), "", "pool", "replace", "keys", "a", "b", "--max-sharers", "2").Code)
+	require.Equal(t, []int{2, 2}, []int{sharers("a"), sharers("b")})
+	refused := add("c", "--max-sharers", "101")
+	require.Equal(t, 64, refused.Code)
+	require.Contains(t, refused.Err, "MaxSharers: 101 is not within 1 to 100")
+	shown := apptest.Fed(t, s.URL(), "", "pool", "show", "keys", "--all")
+	require.Contains(t, shown.Out, "SHARERS")
+	require.Contains(t, shown.Out, "0 of 2")
+}

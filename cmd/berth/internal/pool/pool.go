@@ -1,0 +1,193 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func Command(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
+		Use:   "pool",
+		Short: "Look at pools of resources, fill them, check and rest resources, end holds",
+		Example: `  berth pool ls
+  berth pool add proxies 10.0.0.1:3128 10.0.0.2:3128
+  berth pool replace proxies --file proxies.txt
+  berth pool show proxies
+  berth pool rest proxies 10.0.0.1:3128 --for 10m --reason "answers 429"
+  berth pool release proxies 10.0.0.1:3128 --force
+  berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
+  berth pool inspect proxies`,
+	}, poolLsCommand(a), poolShowCommand(a), poolAddCommand(a), poolRemoveCommand(a), poolReplaceCommand(a),
+		poolRestCommand(a), poolReleaseCommand(a), poolInspectCommand(a),
+		a.SweepCommand(poolKind(a), "pool", "holds, waiting claims, rests, resources, bindings"), poolBindingCommand(a), poolCheckCommand(a))
+}
+
+func poolLsCommand(a *app.App) *cobra.Command {
+	var page app.Paging
+	order := app.Sorting[allocator.Stats]{
+		"name":    func(x, y allocator.Stats) int { return strings.Compare(x.Name, y.Name) },
+		"held":    func(x, y allocator.Stats) int { return cmp.Compare(y.Holders, x.Holders) },
+		"share":   func(x, y allocator.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
+		"waiting": func(x, y allocator.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
+	}
+	return app.LsCommand(a, &page, order, &cobra.Command{
+		Use:   "ls",
+		Short: "List the pools",
+		Long: `List the pools of the namespace, by name, with the number of their resources: free,
+leased and resting ones. HOLDERS are more than the leased ones only where several
+may hold one resource.`,
+		Example: "  berth pool ls --sort share --limit 10",
+	}, func(ctx context.Context, sort func([]allocator.Stats)) error {
+		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+			all, err := app.Collect(pools.Operator().All(ctx))
+			sort(all)
+			return app.Listed(err, len(all), func() error { return printPools(a, all, page.Of(a)) })
+		})
+	})
+}
+
+func poolShowCommand(a *app.App) *cobra.Command {
+	var all, bindings, quoted bool
+	var page app.Paging
+	cmd := &cobra.Command{
+		Use:   "show NAME [RESOURCE]",
+		Short: "Show what a pool has, who holds it and who waits; or one resource of it",
+		Long: `Show a pool: the resources that are leased, and by whom; those that rest, and why;
+those that are damaged, which 'berth pool inspect' explains;
+and the waiting claims in the order in which they will be granted. STAYS is how long
+a resource stays in the pool, LEFT what is left of the lease or of the rest, ALIVE
+how long a waiting claim stays in line if nothing is heard of its process. With --all
+the free resources are listed as well.
+
+With RESOURCE show that one alone: its state, why it rests, how long it stays in the
+pool, and who holds it. With --bindings also the bindings that point to it; all
+bindings of the pool are read for that.
+
+` + keysHelp + `
+
+Exit code 1: the pool has no resources, and nobody waits for one; or RESOURCE is not
+in the pool.`,
+		Example:           "  berth pool show proxies 10.0.0.1:3128 --bindings",
+		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
+		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
+				return err
+			}
+			if len(args) == 1 && bindings {
+				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
+			}
+			if len(args) == 1 {
+				return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+					return poolShow(ctx, a, pools.Operator(), args[0], all, page.Of(a))
+				})
+			}
+			resource, err := app.KeyOf(args[1], quoted)
+			switch {
+			case err != nil:
+				return berth.Invalid("RESOURCE", "%s", err)
+			case all:
+				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
+			}
+			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				return resourceShow(ctx, a, pools.Operator(), args[0], resource, bindings, page.Of(a))
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list the free resources too")
+	cmd.Flags().BoolVar(&bindings, "bindings", false, "list the bindings that point to RESOURCE")
+	app.QuotedFlag(cmd, &quoted)
+	page.Bind(cmd)
+	return cmd
+}
+
+func poolInspectCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect NAME",
+		Short: "Count a pool, and check that it is whole",
+		Long: `Count everything in a pool, and check what must always be so: that the list of free
+resources is one ring, that nothing is both free and leased, that nothing is lost.
+A resource whose item cannot be read is listed: nobody gets it. 'berth pool remove'
+takes it out, 'berth pool add' makes it whole. Inspect changes nothing. A pool of more than 10 000 resources is read in several steps;
+where it changed meanwhile, the counts are not those of one moment, and it says so.
+
+Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
+65 it is not whole.`,
+		Args:              app.Arguments("NAME"),
+		ValidArgsFunction: app.Completing(a.PoolNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := app.CheckName(args[0]); err != nil {
+				return err
+			}
+			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				return poolInspect(ctx, a, pools.Operator(), args[0])
+			})
+		}),
+	}
+}
+
+// unknown is the error for a pool in which nothing is and for which nobody waits,
+// nil for others.
+func unknown(a *app.App, s allocator.Stats, name string) error {
+	if s.Resources != 0 || s.Holders != 0 || s.Waiting != 0 {
+		return nil
+	}
+	return app.Exit(app.ExitFailed, fmt.Errorf(
+		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.Namespace))
+}
+
+func poolShow(ctx context.Context, a *app.App, pools *allocator.Operator, name string, all bool, most int) error {
+	stats, err := pools.Stats(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := unknown(a, stats, name); err != nil {
+		return err
+	}
+	var resources []allocator.ResourceInfo
+	for info, err := range pools.Resources(ctx, name) {
+		if err != nil {
+			return err
+		}
+		if all || info.State != allocator.Free {
+			resources = append(resources, info)
+		}
+	}
+	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
+	waiters, failed := app.Collect(pools.Waiters(ctx, name))
+	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, stats, resources, waiters, all, most) })
+}
+
+func poolInspect(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {
+	found, err := pools.Inspect(ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(found.Problems) == 0 {
+		if err := unknown(a, found.Stats, name); err != nil {
+			return err
+		}
+	}
+	if err := printInspection(a, name, found); err != nil {
+		return err
+	}
+	if n := len(found.Problems); n > 0 {
+		return app.Exit(app.ExitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.Namespace, app.Count(n, "problem")))
+	}
+	return nil
+}
+
+func poolKind(a *app.App) app.Kind {
+	return app.Kind{Noun: "pool", Names: a.PoolNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
+	}}
+}

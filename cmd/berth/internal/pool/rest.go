@@ -1,0 +1,85 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func poolRestCommand(a *app.App) *cobra.Command {
+	var quoted bool
+	var span time.Duration
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "rest NAME RESOURCE --for D --reason TEXT",
+		Short: "Let a resource rest for a while",
+		Long: `Let a resource rest: nobody gets it until the rest is over. A free or resting one
+rests from now on, one that is leased from its release on. --for 0 ends a rest,
+--for forever lasts until somebody does that. The reason is what 'berth pool show'
+tells others.
+
+A command under 'berth run --pool' can so let its own resource rest:
+
+  berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
+
+Exit code 1: the resource is not in the pool.`,
+		Args:              app.Arguments("NAME", "RESOURCE"),
+		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			resource, err := app.KeyOf(args[1], quoted)
+			if err != nil {
+				return berth.Invalid("RESOURCE", "%s", err)
+			}
+			given := cmd.Flags().Changed
+			if err := cmp.Or(app.CheckName(args[0]), checkRest(span, reason, given("for"))); err != nil {
+				return err
+			}
+			return poolRest(cmd.Context(), a, args[0], resource, span, reason)
+		}),
+	}
+	app.EndlessVar(cmd.Flags(), &span, "for", 0, "how long it rests, 0 to end a rest, or forever (required)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the pool (required for a rest)")
+	app.QuotedFlag(cmd, &quoted)
+	return cmd
+}
+
+func checkRest(d time.Duration, reason string, given bool) error {
+	switch {
+	case !given:
+		return app.Usage("--for D is missing: how long it is to rest, such as 30s or 10m; 0 ends a rest")
+	case d < 0:
+		return berth.Invalid("--for", "%s is below 0; 0 ends a rest", d)
+	case d > 0 && reason == "":
+		return app.Usage("--reason TEXT is missing: why it is to rest, for whoever looks at the pool")
+	}
+	return cmp.Or(settings.Duration("--for", d), settings.Text("--reason", reason))
+}
+
+func poolRest(ctx context.Context, a *app.App, name, resource string, d time.Duration, reason string) error {
+	return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
+		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
+		if err != nil {
+			return err
+		}
+		err = pool.Rest(ctx, resource, d, reason)
+		if errors.Is(err, berth.ErrAbsent) {
+			return a.Absent(name, resource)
+		}
+		if err != nil {
+			return app.InFlags(err, "reason", "--reason", "d", "--for", "resource", "RESOURCE")
+		}
+		info, err := pools.Operator().Resource(ctx, name, resource)
+		if err != nil {
+			return err
+		}
+		return printRest(a, name, d, info)
+	})
+}

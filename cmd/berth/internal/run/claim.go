@@ -1,0 +1,267 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+const (
+	// waitLease bounds how long a berth that died in line is waited for, however
+	// long the lease of what it waits for is to be.
+	waitLease = 10 * time.Second
+
+	defaultLease     = 10 * time.Second
+	defaultLockLease = 5 * time.Second // as in package qlock
+)
+
+// holds are what a command runs under: a permit, an allocation, a lock or each of several
+// locks.
+func holds(held berth.Handle) []berth.Hold {
+	switch held := held.(type) {
+	case *qlock.LockSet:
+		locks := held.Locks()
+		each := make([]berth.Hold, len(locks))
+		for i, lock := range locks {
+			each[i] = lock
+		}
+		return each
+	case berth.Hold:
+		return []berth.Hold{held}
+	}
+	return nil
+}
+
+// spot is where one claim waits.
+type spot struct {
+	take  func(ctx context.Context) (berth.Handle, error)
+	crowd func(ctx context.Context) (string, error) // who is there; asked while the claim waits, and after it has gone
+	// holders are those that hold; nil where the crowd tells of them.
+	holders func(ctx context.Context) iter.Seq2[berth.Holder, error]
+	rests   bool // what is not held need not be free, so that the crowd is always told
+}
+
+// acquire waits for what the flags ask for.
+func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label string, notes *notes) (berth.Handle, error) {
+	ctx = berth.WithOwner(ctx, o.owner)
+	open := o.permits
+	switch o.what() {
+	case "--lock":
+		open = o.lines
+	case "--pool":
+		open = o.allocations
+	}
+	line, err := open(ctx, conn, label, notes)
+	if err != nil {
+		return nil, app.InFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
+	}
+	if !o.quiet {
+		told, granted := context.WithCancel(ctx)
+		defer granted()
+		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %s after %s", listOf(o.names()), text) })
+	}
+	return o.stand(ctx, conn, line)
+}
+
+// stand waits in a line. When it returns what is held, at least half of its lease
+// is left.
+func (o *runOptions) stand(ctx context.Context, conn *app.Connection, line *spot) (berth.Handle, error) {
+	h, err := line.take(ctx)
+	if err != nil {
+		return nil, notAcquired(ctx, conn, line, err)
+	}
+	// A first grant is no longer than the wait lease, whatever the lease.
+	span := o.lease
+	if o.maxHold != 0 {
+		span = min(span, o.maxHold)
+	}
+	if h.Left() < span/2 {
+		if err := h.Renew(ctx); err != nil {
+			return nil, notStarted(conn, o.names(), err)
+		}
+	}
+	return h, nil
+}
+
+// permits is the line of a semaphore.
+func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+	sems, err := conn.Sems(semaphore.Config{
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		WarnHeldLongerThan: -1, // a command may take its time
+	})
+	if err != nil {
+		return nil, err
+	}
+	viewers, err := semaphore.New(conn.Redis, semaphore.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
+	if err != nil {
+		return nil, err
+	}
+	ops := viewers.Operator()
+	capacity := o.capacity
+	if capacity == 0 {
+		if capacity, err = o.stored(ctx, conn, ops); err != nil {
+			return nil, err
+		}
+	}
+	sem, err := sems.Semaphore(o.sem, capacity, nil)
+	if err != nil {
+		return nil, err
+	}
+	take := sem.Acquire
+	if o.try {
+		take = sem.TryAcquire
+	}
+	return &spot{
+		take: func(ctx context.Context) (berth.Handle, error) {
+			return take(ctx, &semaphore.AcquireOptions{
+				Weight: o.weight, Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew,
+				MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
+			})
+		},
+		crowd: func(ctx context.Context) (string, error) {
+			stats, err := ops.Stats(ctx, o.sem)
+			return fmt.Sprintf("capacity %d, held %d, waiting %d", stats.Capacity, stats.Held, stats.Waiting), err
+		},
+		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return ops.Holders(ctx, o.sem) },
+	}, nil
+}
+
+// stored is the capacity of the semaphore, where the flags give none.
+func (o *runOptions) stored(ctx context.Context, conn *app.Connection, ops *semaphore.Operator) (int, error) {
+	if o.wait > 0 {
+		bounded, stop := context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("no answer within %s", o.wait))
+		defer stop()
+		ctx = bounded
+	}
+	stats, err := ops.Stats(ctx, o.sem)
+	switch {
+	case err != nil:
+		return 0, app.Unreachable(conn.Address, err)
+	case stats.Capacity == 0:
+		return 0, app.Usage("--capacity N is missing: no capacity of %q is stored in namespace %q", o.sem, conn.Namespace)
+	case o.weight > stats.Capacity:
+		return 0, berth.Invalid("--weight", "%d is above the stored capacity, %d", o.weight, stats.Capacity)
+	}
+	return stats.Capacity, nil
+}
+
+// lines is the line of a lock, or of several.
+func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+	locks, err := conn.Locks(qlock.Config{
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		WarnHeldLongerThan: -1, // a command may take its time
+	})
+	if err != nil {
+		return nil, err
+	}
+	viewer, err := qlock.New(conn.Redis, qlock.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
+	if err != nil {
+		return nil, err
+	}
+	return &spot{
+		take: func(ctx context.Context) (berth.Handle, error) {
+			return o.lock(ctx, locks, &qlock.LockOptions{
+				Access: wordOf(accesses, o.access), Conflict: wordOf(conflicts, o.conflict),
+				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew,
+				MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
+			})
+		},
+		crowd: func(ctx context.Context) (string, error) { return o.lockers(ctx, viewer, label) },
+	}, nil
+}
+
+// lock takes the lock, or all of several.
+func (o *runOptions) lock(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) (berth.Handle, error) {
+	switch one := len(o.locks) == 1; {
+	case one && o.try:
+		return locks.TryLock(ctx, o.locks[0], opts)
+	case one:
+		return locks.Lock(ctx, o.locks[0], opts)
+	case o.try:
+		return locks.TryLockAll(ctx, o.locks, opts)
+	}
+	return locks.LockAll(ctx, o.locks, opts)
+}
+
+// lockers says who holds the locks; of several only those that somebody else holds.
+func (o *runOptions) lockers(ctx context.Context, viewer *qlock.Client, label string) (string, error) {
+	var texts []string
+	for _, name := range o.locks {
+		stats, err := viewer.Operator().Stats(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		lock, err := app.WithEntries(ctx, viewer, stats)
+		if err != nil {
+			return "", err
+		}
+		text := fmt.Sprintf("free by now, waiting %d", lock.Waiting)
+		if lock.Held() {
+			outer := lock.Entries[0]
+			text = fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), app.Human(outer.Held), lock.Waiting)
+		}
+		switch {
+		case len(o.locks) == 1:
+			return text, nil
+		case lock.Held() && lock.Entries[0].Label != label: // and not by this command, which waits for the others
+			texts = append(texts, fmt.Sprintf("%q %s", name, text))
+		}
+	}
+	if len(texts) == 0 {
+		return "all free by now", nil
+	}
+	return strings.Join(texts, "; "), nil
+}
+
+// listOf is how names are said in a line.
+func listOf(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// notStarted gives the error of the renewal before the start its exit code. A
+// hold that ended before it could be used was not acquired: whoever tries again
+// may well get it.
+func notStarted(conn *app.Connection, names []string, err error) error {
+	if errors.Is(err, berth.ErrNotHeld) || errors.Is(err, berth.ErrReleased) {
+		return app.Exit(app.ExitNotAcquired, fmt.Errorf("%s not acquired: lost again before the command could start: %w", listOf(names), err))
+	}
+	return app.Unreachable(conn.Address, err)
+}
+
+// notAcquired gives the error of an acquire its exit code, and says who is in the
+// way where others are the reason and the error does not know.
+func notAcquired(ctx context.Context, conn *app.Connection, line *spot, err error) error {
+	var refused *berth.AcquireError
+	switch {
+	case errors.As(err, &refused) && refused.Reason == berth.ReasonFailed:
+		return notStarted(conn, []string{refused.Name}, refused.Cause) // of several locks one may be lost while others are waited for
+	case !errors.As(err, &refused):
+		return err
+	}
+	if errors.Is(err, berth.ErrBusy) && (refused.Held == 0 || line.rests) {
+		ctx, cancel := context.WithTimeout(ctx, app.Times.Look)
+		defer cancel()
+		conn.Settle(ctx) // so that the claim itself is not counted
+		switch crowd, failed := line.crowd(ctx); {
+		case failed != nil:
+		case strings.HasSuffix(err.Error(), ")"): // it counts already
+			err = fmt.Errorf("%w; %s", err, crowd)
+		default:
+			err = fmt.Errorf("%w (%s)", err, crowd)
+		}
+	}
+	return app.Exit(app.ExitNotAcquired, err)
+}

@@ -1,0 +1,219 @@
+//go:build unix
+
+package run
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// poolArgs are the arguments of a run of a role with a resource of the pool gpu.
+func poolArgs(role string, flags ...string) []string {
+	args := append([]string{"run", "--pool", "gpu"}, flags...)
+	return append(args, "--", os.Args[0], apptest.RolePrefix+role)
+}
+
+// says are the arguments of a run whose command says what its resource is.
+func says(flags ...string) []string {
+	args := append([]string{"run", "--pool", "gpu", "--try"}, flags...)
+	return append(args, "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+}
+
+// holdsOf are the holds of a pool.
+func holdsOf(t *testing.T, pool apptest.Pool) (all []berth.Holder) {
+	t.Helper()
+	for holder, err := range pool.Ops.Holders(context.Background(), pool.Name()) {
+		require.NoError(t, err)
+		all = append(all, holder)
+	}
+	return all
+}
+
+func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a b\xff")
+	require.Equal(t, apptest.Outcome(0, "a b\xff", ""), apptest.Spawn(t, s.URL(), says()...))
+	r := beginWith(t, s.URL(), poolArgs("polite"))
+	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{})
+	info, err := pool.Ops.Resource(context.Background(), pool.Name(), "a b\xff")
+	require.NoError(t, err)
+	require.Len(t, info.Holders, 1)
+	holder := info.Holders[0]
+	require.Equal(t, holder.ID, r.claim)
+	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
+	require.Equal(t, 10*time.Second, holder.Lease)
+	require.True(t, strings.HasSuffix(holder.Label, "/run.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
+	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"),
+		apptest.Spawn(t, s.URL(), says()...), "it is the only one")
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 3, r.end(), "the command's own code")
+	require.Empty(t, r.errs.String())
+	require.Equal(t, 0, apptest.Spawn(t, s.URL(), says()...).Code)
+}
+
+func TestASemaphoreHasNoResource(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	got := apptest.Spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
+	require.Equal(t, apptest.Outcome(0, "none", ""), got)
+}
+
+func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a")
+	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--bind", "anna", "--bind-for", "3h"))
+	holder := holdsOf(t, pool)[0]
+	require.Equal(t, time.Hour, holder.Lease)
+	require.Equal(t, 2*time.Hour, holder.MaxHold)
+	require.True(t, holder.NoRenew)
+	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
+	binding, err := pool.Binding(context.Background(), "anna")
+	require.NoError(t, err)
+	require.Equal(t, "a", binding.Resource)
+	require.Greater(t, binding.Left, 2*time.Hour)
+
+	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
+	require.Equal(t, 75, late.Code)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.Err)
+	next := apptest.Command(t, s.URL(), poolArgs("polite", "--priority", "7")...)
+	require.NoError(t, next.Start())
+	require.Eventually(t, func() bool {
+		for waiter, err := range pool.Ops.Waiters(context.Background(), pool.Name()) {
+			return err == nil && waiter.Priority == 7
+		}
+		return false
+	}, apptest.Patience, 10*time.Millisecond)
+	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
+	require.Error(t, next.Wait())
+	r.signal(syscall.SIGINT)
+	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
+	require.Equal(t, 3, r.end())
+}
+
+func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	got := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
+	require.Equal(t, 75, got.Code)
+	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.Err)
+	require.Contains(t, got.Err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
+	got = apptest.Spawn(t, s.URL(), says()...)
+	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"), got)
+}
+
+// TestABindingGetsTheSameResourceAgain compares with a run without one, which gets
+// what has been free for longest.
+func TestABindingGetsTheSameResourceAgain(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a", "b", "c")
+	for _, step := range []struct {
+		flags []string
+		gets  string
+	}{
+		{[]string{"--bind", "anna"}, "a"},
+		{nil, "b"},
+		{[]string{"--bind", "anna"}, "a"},
+	} {
+		require.Equal(t, apptest.Outcome(0, step.gets, ""), apptest.Spawn(t, s.URL(), says(step.flags...)...))
+	}
+}
+
+func TestAResourceRestsAfterTheCommand(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a", "b")
+	require.Equal(t, "a", apptest.Spawn(t, s.URL(), says("--cooldown", "1h")...).Out)
+	self := apptest.Command(t, s.URL()).Path
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
+	require.Equal(t, apptest.Outcome(0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""), got)
+	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
+		info, err := pool.Ops.Resource(context.Background(), pool.Name(), resource)
+		require.NoError(t, err)
+		require.Equal(t, allocator.Resting, info.State)
+		require.GreaterOrEqual(t, info.Left, least)
+	}
+	got = apptest.Spawn(t, s.URL(), says()...)
+	require.Equal(t, 75, got.Code)
+	require.Equal(t, "berth: \"gpu\" not acquired: resting (capacity 2, held 0, waiting 0); 2 resources, 0 free, 0 leased, 2 resting, waiting 0\n", got.Err)
+}
+
+func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a\x00b")
+	got := apptest.Spawn(t, s.URL(), says()...)
+	require.Equal(t, apptest.Outcome(126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"), got)
+	require.Empty(t, holdsOf(t, pool), "it was given back")
+}
+
+func TestAResourceThatSomebodyReleasesEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a")
+	r := beginWith(t, s.URL(), poolArgs("polite"))
+	require.Zero(t, apptest.Call(t, s.URL(), "pool", "release", "gpu", r.claim, "--force").Code)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 76, r.end())
+	require.Contains(t, r.errs.String(), `the resource of "gpu", fence `+r.fence+", was released by somebody else while the command ran")
+}
+
+func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "gpu", "a")
+	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "15s"))
+	require.NoError(t, r.cmd.Process.Kill())
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--wait", "2m", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+	require.Equal(t, []any{0, "a"}, []any{got.Code, got.Out}, "%s", got.Err) // after 5 s it says that it waits
+}
+
+func TestUsageOfARunWithAPool(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		err  string
+	}{
+		"a pool and a lock":       {[]string{"--pool", "a", "--lock", "b"}, "invalid --pool: with --sem or --lock there are two"},
+		"a pool and a semaphore":  {[]string{"--pool", "a", "--sem", "b"}, "invalid --pool: with --sem or --lock there are two"},
+		"a pool with a capacity":  {[]string{"--pool", "a", "--capacity", "2"}, "a pool has neither --capacity nor --weight"},
+		"a pool with a weight":    {[]string{"--pool", "a", "--weight", "2"}, "a pool has neither --capacity nor --weight"},
+		"access of a pool":        {[]string{"--pool", "a", "--access", "lifo"}, "invalid --access: a semaphore lets in who came first, and a pool too"},
+		"a pool with braces":      {[]string{"--pool", "a{b}"}, "invalid --pool: must have none of {}"},
+		"a pool of no name":       {[]string{"--pool", ""}, "invalid --pool"},
+		"a binding of no name":    {[]string{"--pool", "a", "--bind", ""}, "invalid --bind: it is empty"},
+		"a long binding":          {[]string{"--pool", "a", "--bind", strings.Repeat("x", 513)}, "invalid --bind: 513 bytes"},
+		"bind-for alone":          {[]string{"--pool", "a", "--bind-for", "1h"}, "invalid --bind-for: it is for --bind"},
+		"bound for no time":       {[]string{"--pool", "a", "--bind", "x", "--bind-for", "0s"}, "invalid --bind-for: 0s is not above 0"},
+		"bound for microseconds":  {[]string{"--pool", "a", "--bind", "x", "--bind-for", "1us"}, "invalid --bind-for"},
+		"cooldown of 0":           {[]string{"--pool", "a", "--cooldown", "0s"}, "invalid --cooldown: 0s is not above 0"},
+		"cooldown below 0":        {[]string{"--pool", "a", "--cooldown", "-1s"}, "invalid --cooldown"},
+		"cooldown of no unit":     {[]string{"--pool", "a", "--cooldown", "1us"}, "invalid --cooldown: 1µs is not a whole number of milliseconds"},
+		"cooldown without end":    {[]string{"--pool", "a", "--cooldown", "2562047h47m16.854775807s"}, "invalid --cooldown: it must end"},
+		"a lock with a binding":   {[]string{"--lock", "a", "--bind", "x"}, "invalid --bind: it is for --pool"},
+		"a semaphore that cools":  {[]string{"--sem", "a", "--capacity", "1", "--cooldown", "1s"}, "invalid --cooldown: it is for --pool"},
+		"a lock with a bind time": {[]string{"--lock", "a", "--bind-for", "1s"}, "invalid --bind-for: it is for --pool"},
+		"a lease that is short":   {[]string{"--pool", "a", "--lease", "19ms"}, "invalid --lease: 19ms is below the shortest lease, 20ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := apptest.Call(t, apptest.Nobody, append(append([]string{"run"}, test.args...), "--", "true")...)
+			require.Equal(t, 64, got.Code, got.Err)
+			require.Contains(t, got.Err, test.err)
+		})
+	}
+}

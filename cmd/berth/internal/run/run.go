@@ -1,0 +1,264 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+const runHelp = `Wait in line for a permit of a semaphore, for locks, or for a resource of a pool,
+run the command under it, and give it back when the command ends.
+
+A semaphore lets in as many as its capacity. The first to use a name stores the
+capacity. A run without --capacity uses the stored one. A run with another one uses
+the stored one too, and warns; 'berth sem resize' changes it.
+
+A lock lets in one. With several --lock the command gets all of them or none; they are
+taken in one order everywhere, so that two such runs never wait for each other. The
+loss of one ends the command, and --max-hold counts from the first. Semaphores, locks
+and pools of the same name have nothing to do with each other.
+
+A pool has resources, which 'berth pool add' gives it. The command gets the one that
+came back first. With --bind it gets the one that was bound to that name, if it is
+free; else another one, which is bound from then on. A command that finds its resource
+worn out lets it rest:
+
+  berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
+
+The command finds in its environment:
+  BERTH_NAME      the name of the semaphore, the lock or the pool
+  BERTH_CLAIM     the id of its claim
+  BERTH_FENCE     the number of its grant, higher than all before; pass it on to
+                  what the name protects, and refuse lower ones there
+  BERTH_FENCES    the same as a JSON object, name to number as text:
+                  {"nightly":"1764000000000000"}
+  BERTH_RESOURCE  the key of its resource, where that is of a pool
+  BERTH_OWNER     the owner, where --owner gives one
+With several locks BERTH_NAME, BERTH_CLAIM and BERTH_FENCE are not set: one number
+would not fit all locks.
+
+With --owner a run may enter a lock that the same owner holds: --conflict work runs
+the command at once, extend does too and lengthens the owner's hold by the lease, wait
+stands in line behind that hold, and fail, the default, ends with exit code 75. A
+nested run does not take BERTH_OWNER by itself; it has to say so:
+
+  berth run --lock nightly --owner "$(uuidgen)" -- ./nightly.sh    # and in there:
+  berth run --lock nightly --owner "$BERTH_OWNER" --conflict work -- ./step.sh
+
+An owner must be unique to one run of work: whoever names the same owner enters too.
+
+The hold is a lease that berth renews while the command runs. If renewals fail until the
+lease is almost over, the command gets SIGTERM one grace before the lease ends and
+SIGKILL when the lease ends: the command is gone before anybody else is let in. The
+same goes for the end of a lease with --no-renew, and of --max-hold. If the server says
+that the hold is over, or somebody else has released it, SIGTERM comes at once and
+SIGKILL one grace later.
+
+The command has a process group of its own. SIGTERM and SIGKILL reach the whole group,
+so what the command has started, too. SIGINT, SIGTERM, SIGHUP and SIGQUIT to berth are
+passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command alone. Ctrl-C and
+Ctrl-Z work as usual; a job that is stopped for longer than its lease is killed when it
+is continued. If berth itself is killed (SIGKILL), the command is killed too on Linux,
+but not what the command has started; elsewhere all of it goes on, and only its fence
+tells.
+
+The hold is given back when the command ends, even if something that the command has put
+into the background goes on. A server that does not answer then is asked again for as
+long as the lease, at most 10s, or until a signal. After that a line says so, the hold
+ends with its lease, and the exit code stays that of the command.
+
+Before the wait, berth looks for the command and connects, for up to dial_timeout of the
+URL (5s by default), or up to --wait if that is shorter. After 5s of waiting, and then
+ever more seldom, a line says who holds and for how long (not with --quiet). If the
+server does not answer, or refuses as a replica does, a line says so after a few seconds
+and then each minute; the wait goes on.
+
+Exit codes:
+  that of the command, or 128+n if signal n ended it
+  64    wrong usage
+  69    the server cannot be reached or refuses; the command did not run
+  75    not acquired in time, or not at all, or lost again before the command
+        could start; the command did not run
+  76    the hold ended while the command ran, or was about to and berth told the
+        command to end: the lease was lost, or somebody else released it, or
+        --max-hold or --no-renew let it end; it takes precedence over the
+        command's code
+  126   the command may not be executed or is no program, or its resource has a
+        NUL byte, which no environment can have
+  127   there is no such command; it is looked for before anything waits
+  128+n signal n ended the wait; the command did not run`
+
+const runExamples = `  # at most two trainings at a time, over all machines
+  berth run --sem gpu --capacity 2 -- python train.py
+
+  # a nightly job that gives up if the last one still runs after a minute
+  berth run --lock nightly --wait 1m -- ./nightly.sh
+
+  # not at all if somebody is at it
+  berth run --lock nightly --try -- ./nightly.sh
+
+  # a proxy of its own for each, and the same one for the same customer
+  berth run --pool proxies --bind customer-7 -- ./fetch.sh
+
+  # both accounts, or none of them
+  berth run --lock account-1 --lock account-2 -- ./transfer.sh
+
+  # whoever is drawn, for ten minutes at the most
+  berth run --lock table --access random --lease 10m --no-renew -- ./play.sh`
+
+// runOptions are the flags of run.
+type runOptions struct {
+	sem      string
+	locks    []string
+	pool     string
+	bind     string
+	bindFor  time.Duration
+	cooldown time.Duration
+	capacity int
+	weight   int
+	access   string
+	conflict string
+	owner    string
+	metas    []string
+	meta     map[string]string // metas, as validate has read them
+	priority int
+	lease    time.Duration
+	noRenew  bool
+	grace    time.Duration
+	maxHold  time.Duration
+	wait     time.Duration
+	try      bool
+	noEnv    bool
+	quiet    bool
+}
+
+func Command(a *app.App) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:     "run {--sem NAME | --lock NAME... | --pool NAME} [flags] -- COMMAND [ARG]...",
+		Short:   "Run a command under a semaphore, locks or with a resource of a pool",
+		Long:    runHelp,
+		Example: runExamples,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no command to run is given")
+			}
+			return nil
+		},
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := a.NoJSON(cmd); err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags()); err != nil {
+				return err
+			}
+			return start(a, o, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows COMMAND is the command's
+	flags.StringVar(&o.sem, "sem", "", "`NAME` of the semaphore")
+	flags.IntVar(&o.capacity, "capacity", 0, "how much of the semaphore may be held at once, all together (default what is stored)")
+	flags.IntVar(&o.weight, "weight", 1, "how much of the capacity the command takes")
+	flags.StringArrayVar(&o.locks, "lock", nil, "`NAME` of a lock; repeat it to take several, all or none")
+	flags.StringVar(&o.access, "access", qlock.Queued.String(), "`HOW` to stand in line for the lock: queued, random or lifo")
+	flags.StringVar(&o.owner, "owner", "", "`OWNER` whom the hold is for, shown in listings; see --conflict")
+	flags.StringVar(&o.conflict, "conflict", qlock.FailDeadlock.String(), "`HOW` to go on if the owner holds the lock already: fail, wait, work or extend")
+	flags.StringArrayVar(&o.metas, "meta", nil, "`KEY=VALUE` to show in listings with --json; repeat it for more")
+	flags.StringVar(&o.pool, "pool", "", "`NAME` of the pool")
+	flags.StringVar(&o.bind, "bind", "", "`BINDING` by which the same resource is given again, if it is free")
+	app.TimeVar(flags, &o.bindFor, "bind-for", time.Hour, "how long the binding lasts from the grant")
+	app.TimeVar(flags, &o.cooldown, "cooldown", 0, "how long the resource rests after the command (default not at all)")
+	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
+	app.TimeVar(flags, &o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
+	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
+	app.TimeVar(flags, &o.grace, "grace", 0, "from SIGTERM to SIGKILL, at most a third of the lease (default a sixth of it, and at most a quarter of --max-hold)")
+	app.TimeVar(flags, &o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
+	app.TimeVar(flags, &o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
+	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
+	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
+	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
+	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.SemNames)) // all of these flags exist
+	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.LockNames))
+	_ = cmd.RegisterFlagCompletionFunc("pool", app.Completing(a.PoolNames))
+	_ = cmd.RegisterFlagCompletionFunc("bind", app.Completing(func(ctx context.Context, _ string) ([]string, error) {
+		if o.pool == "" {
+			return nil, nil
+		}
+		return a.BindingsOf(ctx, o.pool)
+	}))
+	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("conflict", cobra.FixedCompletions(words(conflicts), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// accesses are what --access may be, conflicts what --conflict may be.
+var (
+	accesses  = []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO}
+	conflicts = []qlock.Conflict{qlock.FailDeadlock, qlock.Wait, qlock.WorkThrough, qlock.ExtendAndWorkThrough}
+)
+
+func words[W fmt.Stringer](list []W) []string {
+	texts := make([]string, len(list))
+	for i, word := range list {
+		texts[i] = word.String()
+	}
+	return texts
+}
+
+// wordOf is the value that a word stands for. The word must be one of the list's: validate
+// looks at it.
+func wordOf[W fmt.Stringer](list []W, word string) W {
+	return list[slices.Index(words(list), word)]
+}
+
+// what is the flag that says what to wait for.
+func (o *runOptions) what() string {
+	switch {
+	case len(o.locks) > 0:
+		return "--lock"
+	case o.pool != "":
+		return "--pool"
+	}
+	return "--sem"
+}
+
+// names are what to wait for.
+func (o *runOptions) names() []string {
+	if len(o.locks) > 0 {
+		return o.locks
+	}
+	return []string{cmp.Or(o.pool, o.sem)}
+}
+
+// lookUp finds the command before anybody waits for it.
+func lookUp(args []string) (*exec.Cmd, error) {
+	if _, err := exec.LookPath(args[0]); err != nil { // a path, too, where exec.Command would not look
+		return nil, app.NotRun(err)
+	}
+	return exec.Command(args[0], args[1:]...), nil
+}
+
+// label is what listings show of the command: where it runs and what it is, but
+// not its arguments, which may be secret.
+func label(command string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	text := host + "/" + filepath.Base(command) + "/" + strconv.Itoa(os.Getpid())
+	return text[:min(len(text), settings.MaxText)]
+}

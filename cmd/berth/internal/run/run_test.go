@@ -1,0 +1,462 @@
+//go:build unix
+
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+// running is a berth run that goes on, and the command under it.
+type running struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	said    *bufio.Scanner // what the command says
+	errs    *bytes.Buffer  // to be read after end
+	command int            // its process id
+	claim   string
+	fence   string
+}
+
+// begin starts a run of a role and waits until its command is ready.
+func begin(t *testing.T, url, role string, flags ...string) *running {
+	t.Helper()
+	return beginWith(t, url, apptest.RunArgs(role, flags...))
+}
+
+// beginWith starts a run by its arguments.
+func beginWith(t *testing.T, url string, args []string) *running {
+	t.Helper()
+	r := &running{t: t, cmd: apptest.Command(t, url, args...), errs: &bytes.Buffer{}}
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	r.cmd.Stdout, r.cmd.Stderr = write, r.errs
+	require.NoError(t, r.cmd.Start())
+	require.NoError(t, write.Close())
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(apptest.Patience)))
+	r.said = bufio.NewScanner(read)
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		if r.command != 0 {
+			_ = syscall.Kill(-r.command, syscall.SIGKILL)
+		}
+		_, _ = io.Copy(io.Discard, read)
+		_ = read.Close()
+		if r.cmd.ProcessState == nil {
+			_ = r.cmd.Wait()
+		}
+	})
+	words := strings.Fields(r.line())
+	require.Len(t, words, 5, "ready, process, name, claim, fence")
+	require.Contains(t, []string{"gpu", "none"}, words[2])
+	r.command, err = strconv.Atoi(words[1])
+	require.NoError(t, err)
+	r.claim, r.fence = words[3], words[4]
+	return r
+}
+
+// line is the next one that the command says.
+func (r *running) line() string {
+	r.t.Helper()
+	if !r.said.Scan() {
+		_ = r.cmd.Process.Kill()
+		_ = r.cmd.Wait() // only now the buffer is ours
+		require.FailNow(r.t, "the command has ended", "%s", r.errs)
+	}
+	return r.said.Text()
+}
+
+// silent requires that the command says nothing more, and waits until it and
+// all that holds its output has ended.
+func (r *running) silent() {
+	r.t.Helper()
+	require.False(r.t, r.said.Scan(), "it said %q", r.said.Text())
+	require.NoError(r.t, r.said.Err(), "it goes on")
+}
+
+// over waits until the command has ended and berth has seen that.
+func (r *running) over() {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool { return errors.Is(syscall.Kill(r.command, 0), syscall.ESRCH) }, apptest.Patience, 10*time.Millisecond)
+}
+
+func (r *running) signal(sig os.Signal) {
+	r.t.Helper()
+	require.NoError(r.t, r.cmd.Process.Signal(sig))
+}
+
+// end waits for berth and returns its exit code.
+func (r *running) end() int {
+	r.t.Helper()
+	err := r.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(r.t, err)
+	}
+	return r.cmd.ProcessState.ExitCode()
+}
+
+func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "polite", "--weight", "1")
+	for holder, err := range apptest.OpsOf(t, s).Holders(context.Background(), "gpu") {
+		require.NoError(t, err)
+		require.Equal(t, holder.ID, r.claim)
+		require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
+		require.Equal(t, 10*time.Second, holder.Lease)
+		require.Contains(t, holder.Label, "/run.test/")
+		require.True(t, strings.HasSuffix(holder.Label, "/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
+	}
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 3, r.end(), "the command's own code")
+	require.Empty(t, r.errs.String())
+	requireFree(t, s.URL())
+}
+
+// requireFree requires that the permit of gpu was given back.
+func requireFree(t *testing.T, url string) {
+	t.Helper()
+	require.Equal(t, apptest.Outcome(0, "gpu: capacity 1, held 0, free 1, waiting 0\n", ""), apptest.Call(t, url, "sem", "show", "gpu"))
+}
+
+// requireUnlocked requires that the lock gpu was given back.
+func requireUnlocked(t *testing.T, url string) {
+	t.Helper()
+	require.Equal(t, apptest.Outcome(0, "No lock is held in namespace berth.\n", ""), apptest.Call(t, url, "lock", "ls"))
+}
+
+func TestSignalsArePassedOnOnce(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "stubborn")
+	for _, sig := range []syscall.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGWINCH, syscall.SIGINT,
+	} {
+		r.signal(sig)
+		require.Equal(t, "got "+sig.String(), r.line())
+	}
+	require.NoError(t, syscall.Kill(r.command, syscall.SIGKILL))
+	r.silent()
+	require.Equal(t, 128+9, r.end())
+	requireFree(t, s.URL())
+}
+
+func TestASignalEndsTheWait(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // the others as these, by supervise.Interrupts
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			s := apptest.Server(t)
+			ops := apptest.OpsOf(t, s)
+			_, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+			require.NoError(t, err)
+			cmd := apptest.Command(t, s.URL(), apptest.RunArgs("polite")...)
+			var out, errs bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &errs
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool { return apptest.Waiting(t, ops, "gpu") == 1 }, apptest.Patience, 10*time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1), "which is for a command, and there is none")
+			require.NoError(t, cmd.Process.Signal(sig))
+			require.Error(t, cmd.Wait())
+			require.Equal(t, 128+int(sig), cmd.ProcessState.ExitCode())
+			require.Equal(t, "berth: ended by signal: "+sig.String()+"\n", errs.String())
+			require.Empty(t, out.String())
+			require.Zero(t, apptest.Waiting(t, ops, "gpu"), "it has left the line")
+		})
+	}
+}
+
+func TestASignalThatIsIgnoredStaysIgnored(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	// As nohup does; sh runs berth in its own place.
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, os.Args[0]}, apptest.RunArgs("stubborn")...)...)
+	cmd.Env = apptest.Command(t, s.URL()).Env
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	said := bufio.NewScanner(out)
+	require.True(t, said.Scan())
+	command, err := strconv.Atoi(strings.Fields(said.Text())[1])
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1))
+	require.True(t, said.Scan())
+	require.Equal(t, "got user defined signal 1", said.Text())
+	require.NoError(t, syscall.Kill(-command, syscall.SIGKILL))
+	require.Error(t, cmd.Wait())
+}
+
+// graceful requires that berth has sent SIGTERM and, not before the time that it
+// named then, SIGKILL; it returns that time. To measure it from outside would be to
+// measure how busy the machine is: that berth keeps it to the millisecond is for the
+// tests of package supervise.
+func (r *running) graceful(why, lost string) time.Duration {
+	r.t.Helper()
+	said := regexp.MustCompile(`(?s)"gpu": ` + why + `: SIGTERM sent, SIGKILL follows in (\S+)\n.*"gpu": ` + lost + `: SIGKILL sent\n`)
+	found := said.FindStringSubmatch(r.errs.String())
+	require.NotNil(r.t, found, r.errs.String())
+	grace, err := time.ParseDuration(found[1])
+	require.NoError(r.t, err)
+	return grace
+}
+
+func TestWithoutTheServerTermThenKill(t *testing.T) {
+	t.Parallel()
+	const lease, grace = 15 * time.Second, 5 * time.Second
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "stubborn", "--lease", lease.String(), "--grace", grace.String())
+	s.Close()
+	require.Equal(t, "got terminated", r.line(), "and not killed at once")
+	r.silent()
+	require.Equal(t, 76, r.end())
+	named := r.graceful("no renewal in time", "the lease is lost")
+	require.Positive(t, named)
+	require.LessOrEqual(t, named, grace, "the rest of the lease, which was at most that")
+	require.Contains(t, r.errs.String(), `the lease of "gpu", fence `+r.fence+`, was lost while the command ran`)
+}
+
+func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s")
+	s.Close()
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 76, r.end(), "and not the command's own 3")
+	require.Contains(t, r.errs.String(), "was told to end before the lease")
+}
+
+func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	const grace = 500 * time.Millisecond
+	for role, killed := range map[string]bool{"polite": false, "stubborn": true} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			s := apptest.Server(t)
+			ops := apptest.OpsOf(t, s)
+			r := begin(t, s.URL(), role, "--lease", "12s", "--grace", grace.String())
+			_, err := ops.Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+			require.NoError(t, err)
+			require.Equal(t, "got terminated", r.line())
+			r.silent()
+			require.Equal(t, 76, r.end())
+			if killed {
+				require.Equal(t, grace, r.graceful("somebody else has released it", "somebody else has released it"))
+			}
+			require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent, SIGKILL follows in 500ms`)
+			require.NotContains(t, r.errs.String(), "no renewal in time", "by a renewal, not by the end of the lease")
+			require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
+			requireFree(t, s.URL())
+		})
+	}
+}
+
+func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "1h")
+	// Berth does not hear of it before its next renewal.
+	_, err := apptest.OpsOf(t, s).Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+	require.NoError(t, err)
+	r.signal(syscall.SIGINT)
+	require.Equal(t, "got interrupt", r.line())
+	require.Equal(t, 76, r.end())
+	require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
+}
+
+// TestTheBoundOfTheHoldEndsTheCommand has every other bound come so late that the test
+// would not wait for it.
+func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args  []string
+		bound string
+	}{
+		"max-hold below the lease":  {apptest.RunArgs("stubborn", "--lease", "1h", "--max-hold", "15s"), "--max-hold 15s"},
+		"max-hold after a renewal":  {apptest.RunArgs("polite", "--lease", "16s", "--max-hold", "15s"), "--max-hold 15s"},
+		"no-renew":                  {apptest.RunArgs("polite", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
+		"no-renew, longer max-hold": {apptest.RunArgs("stubborn", "--lease", "15s", "--no-renew", "--max-hold", "1h"), "--lease 15s with --no-renew"},
+		"no-renew, max-hold":        {apptest.RunArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "15s"), "--max-hold 15s"},
+		"a lock":                    {apptest.LockArgs("stubborn", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := apptest.Server(t)
+			r := beginWith(t, s.URL(), slices.Insert(test.args, 1, "--grace", "5s"))
+			require.Equal(t, "got terminated", r.line())
+			r.silent()
+			require.Equal(t, 76, r.end())
+			says := r.errs.String()
+			require.Contains(t, says, `"gpu": it has been held as long as it may: SIGTERM sent, SIGKILL follows in `)
+			require.NotContains(t, says, "no renewal in time")
+			require.NotContains(t, says, "lost")
+			noun := "permit of"
+			if slices.Contains(test.args, "--lock") {
+				noun = "lock"
+			}
+			require.Contains(t, says, fmt.Sprintf(
+				"berth: the %s \"gpu\", fence %s, was held as long as %s allows, and the command still ran\n", noun, r.fence, test.bound))
+			require.Eventually(t, func() bool { // the server knows it for a margin longer
+				left := apptest.Call(t, s.URL(), "sem", "ls", "--json").Out + apptest.Call(t, s.URL(), "lock", "ls", "--json").Out
+				return !strings.Contains(left, `"held": 1`) && !strings.Contains(left, r.fence)
+			}, apptest.Patience, 50*time.Millisecond)
+		})
+	}
+}
+
+func TestALostServerIsNotTheBoundOfTheHold(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s", "--max-hold", "1h")
+	s.Close()
+	require.Equal(t, "got terminated", r.line())
+	require.Equal(t, 76, r.end())
+	require.Contains(t, r.errs.String(), "no renewal in time")
+	require.Contains(t, r.errs.String(), "was told to end before the lease")
+}
+
+func TestALongLeaseIsThereFromTheStart(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "polite", "--lease", "1h", "--grace", "20m")
+	for holder, err := range apptest.OpsOf(t, s).Holders(context.Background(), "gpu") {
+		require.NoError(t, err)
+		require.Greater(t, holder.Left, 59*time.Minute)
+	}
+	r.signal(syscall.SIGINT)
+	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
+	require.Equal(t, 3, r.end())
+}
+
+func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "stubborn", "--lease", "15s")
+	r.signal(syscall.SIGSTOP)
+	// Somebody else gets the permit when the lease has ended.
+	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	fence, err := strconv.ParseInt(r.fence, 10, 64)
+	require.NoError(t, err)
+	require.Greater(t, permit.Fence(), fence)
+	require.NoError(t, syscall.Kill(r.command, 0), "the command does not know")
+	r.signal(syscall.SIGCONT)
+	r.silent() // no SIGTERM: there is no time for it
+	require.Equal(t, 76, r.end())
+	require.Contains(t, r.errs.String(), "SIGKILL sent")
+	require.NoError(t, permit.Err())
+}
+
+func TestTheNextInLineGetsThePlaceOfACommandThatEnds(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	first := begin(t, s.URL(), "polite")
+	ops := apptest.OpsOf(t, s)
+	next := apptest.Command(t, s.URL(), apptest.RunArgs("polite")...)
+	out, err := next.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, next.Start())
+	require.Eventually(t, func() bool { return apptest.Waiting(t, ops, "gpu") == 1 }, apptest.Patience, 10*time.Millisecond)
+	first.signal(syscall.SIGTERM)
+	require.Equal(t, 3, first.end())
+	said := bufio.NewScanner(out)
+	require.True(t, said.Scan())
+	require.Contains(t, said.Text(), "ready")
+	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
+	require.Error(t, next.Wait())
+	require.Equal(t, 3, next.ProcessState.ExitCode())
+}
+
+func TestAServerThatDoesNotAnswerIsAskedForTheLeaseOrTenSeconds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a permit":      {apptest.RunArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"}, // or the client says so a moment before
+		"a lock":        {apptest.LockArgs("polite", "--lease", "1h"), "no answer (within 10s|in time)"},
+		"a short lease": {apptest.LockArgs("polite", "--lease", "9s"), "no answer until then"}, // what is left of it
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			way := apptest.WayTo(t, apptest.Server(t))
+			r := beginWith(t, way.URL, test.args)
+			way.Block()
+			r.signal(syscall.SIGTERM)
+			require.Equal(t, "got terminated", r.line())
+			require.Equal(t, 3, r.end(), "the command's own code")
+			require.Regexp(t, `^berth: "gpu" not given back, it ends with its lease: .*`+test.says+`.*\n$`, r.errs.String())
+		})
+	}
+}
+
+// TestAServerThatStandsStillGetsTheRelease has it stand still for longer than a
+// busy machine may take.
+func TestAServerThatStandsStillGetsTheRelease(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	way := apptest.WayTo(t, s)
+	r := beginWith(t, way.URL, apptest.RunArgs("polite", "--lease", "1h"))
+	way.Hold()
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	r.over()
+	time.Sleep(closingHold + 500*time.Millisecond)
+	way.Release()
+	require.Equal(t, 3, r.end())
+	require.Empty(t, r.errs.String())
+	requireFree(t, s.URL())
+}
+
+func TestASignalEndsTheRelease(t *testing.T) {
+	t.Parallel()
+	way := apptest.WayTo(t, apptest.Server(t))
+	r := beginWith(t, way.URL, apptest.RunArgs("polite", "--lease", "1h"))
+	way.Block()
+	r.signal(syscall.SIGTERM)
+	require.Equal(t, "got terminated", r.line())
+	r.over()
+	apptest.Interrupt(t, r.cmd, 10*time.Millisecond) // berth may still pass it on to the command that is gone
+	require.Equal(t, 3, r.end(), "the command's own code")
+	require.Equal(t, "berth: \"gpu\" not given back, it ends with its lease: ended by signal: interrupt\n", r.errs.String())
+}
+
+func TestTheWaitBoundsConnecting(t *testing.T) {
+	t.Parallel()
+	way := apptest.WayTo(t, apptest.Server(t))
+	way.Block()
+	got := apptest.Spawn(t, way.URL+"&dial_timeout=1h", apptest.RunArgs("polite", "--wait", "200ms")...)
+	require.Equal(t, 69, got.Code)
+	require.Regexp(t, `^berth: cannot reach the server at \S+: not connected within --wait 200ms\n$`, got.Err)
+}
+
+func TestTheHelpNamesTheBounds(t *testing.T) {
+	t.Parallel()
+	help := apptest.Call(t, apptest.Nobody, "run", "--help").Out
+	require.Contains(t, help, "is asked again for as\nlong as the lease, at most "+parting.String()+", or until a signal")
+	require.Contains(t, help, "for up to dial_timeout of the\nURL (5s by default), or up to --wait if that is shorter")
+	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
+	require.Contains(t, apptest.Call(t, apptest.Nobody, "lock", "show", "--help").Out, "With --json the\ndocument of a free lock is printed all the same.")
+}

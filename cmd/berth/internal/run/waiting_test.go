@@ -1,0 +1,137 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"iter"
+	"os/exec"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestAWaitIsToldEverMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Hour)
+		defer cancel()
+		var said []string
+		line := &spot{crowd: func(ctx context.Context) (string, error) {
+			deadline, bounded := ctx.Deadline()
+			require.True(t, bounded)
+			require.Equal(t, app.Times.Look, time.Until(deadline))
+			if len(said) == 1 {
+				return "", errors.New("no answer")
+			}
+			return "all held", nil
+		}}
+		tellWait(ctx, time.Now(), line, func(text string) { said = append(said, text) })
+		require.Equal(t, []string{
+			"5s (all held)", "15s", "35s (all held)", "1m15s (all held)", "2m35s (all held)", "5m15s (all held)", "10m35s (all held)",
+			"21m15s (all held)", "42m35s (all held)", "1h25m (all held)", "2h25m (all held)", "3h25m (all held)", "4h25m (all held)",
+		}, said)
+	})
+}
+
+func TestThoseThatHoldForTheLongestAreNamed(t *testing.T) {
+	read := 0
+	many := func(n int) iter.Seq2[berth.Holder, error] {
+		return func(yield func(berth.Holder, error) bool) {
+			read = 0
+			for i := range n {
+				read++
+				if !yield(berth.Holder{ID: "id", Label: string(rune('a' + i%26)), Held: time.Duration(i) * time.Second}, nil) {
+					return
+				}
+			}
+		}
+	}
+	require.Empty(t, heldBy(many(0)))
+	require.Equal(t, ", held by b for 1s, a for 0s", heldBy(many(2)))
+	require.Equal(t, ", held by e for 4s, d for 3s, c for 2s and others", heldBy(many(5)))
+	heldBy(many(1000))
+	require.Equal(t, looked, read, "it is bounded")
+	require.Equal(t, "id", holderName(berth.Holder{ID: "id"}))
+}
+
+// stderrOf starts a program, and returns the lines that it says on stderr. It is
+// ended with the test.
+func stderrOf(t *testing.T, cmd *exec.Cmd) *bufio.Scanner {
+	t.Helper()
+	errs, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	return bufio.NewScanner(errs)
+}
+
+func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := apptest.Server(t)
+	sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
+	require.NoError(t, err)
+	_, err = sem.Acquire(ctx, nil)
+	require.NoError(t, err)
+	_, err = apptest.LocksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(ctx, "gpu", nil)
+	require.NoError(t, err)
+	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{Label: "host/one/1"})
+	_, err = pool.Add(ctx, []string{"a"}, nil)
+	require.NoError(t, err)
+	_, err = pool.Allocate(ctx, nil)
+	require.NoError(t, err)
+	const time = `[\d.m]+s`
+	for name, test := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a semaphore": {[]string{"--sem", "gpu", "--capacity", "1"}, `\(capacity 1, held 1, waiting \d\), held by host/one/1 for ` + time},
+		"a lock":      {[]string{"--lock", "gpu"}, `\(held by host/one/1 for ` + time + `, waiting \d\)`},
+		"a pool":      {[]string{"--pool", "gpu"}, `\(1 resource, 0 free, 1 leased, 0 resting, waiting \d\), held by host/one/1 for ` + time},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := stderrOf(t, apptest.Command(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...))
+			require.True(t, said.Scan())
+			require.Regexp(t, `^berth: still waiting for "gpu" after `+time+` `+test.says+`$`, said.Text())
+		})
+	}
+	t.Run("quiet", func(t *testing.T) {
+		t.Parallel()
+		got := apptest.Spawn(t, s.URL(), "run", "--quiet", "--wait", "6s", "--lock", "gpu", "true")
+		require.Equal(t, 75, got.Code)
+		require.Regexp(t, `^berth: "gpu" not acquired: timed out after [^\n]*\n$`, got.Err)
+	})
+}
+
+func TestAServerThatRefusesTheWaitIsTold(t *testing.T) {
+	t.Parallel()
+	const said = "READONLY You can't write against a read only replica."
+	for name, args := range map[string][]string{
+		"a semaphore": {"--sem", "gpu", "--capacity", "1"}, "a lock": {"--lock", "gpu"}, "a pool": {"--pool", "gpu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := apptest.Command(t, apptest.Refusing(t, said), append(append([]string{"run", "--quiet"}, args...), "true")...)
+			lines := stderrOf(t, cmd)
+			require.True(t, lines.Scan())
+			require.Regexp(t, `^berth: warning: for [\dm]+s now the server has not answered for "gpu", or has refused; it is asked again: .*READONLY`, lines.Text())
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM), "it goes on waiting")
+			require.True(t, lines.Scan())
+			require.Equal(t, "berth: ended by signal: terminated", lines.Text())
+		})
+	}
+}

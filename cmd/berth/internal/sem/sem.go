@@ -1,0 +1,171 @@
+package sem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func Command(a *app.App) *cobra.Command {
+	return app.Group(&cobra.Command{
+		Use:   "sem",
+		Short: "Look at semaphores, resize them, end permits",
+		Example: `  berth sem ls
+  berth sem show gpu
+  berth sem resize gpu 8
+  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
+  berth sem sweep`,
+	}, semLsCommand(a), semShowCommand(a), semResizeCommand(a), semReleaseCommand(a),
+		a.SweepCommand(semKind(a), "sem", "permits and waiting claims"))
+}
+
+func semLsCommand(a *app.App) *cobra.Command {
+	var page app.Paging
+	order := app.Sorting[semaphore.Stats]{
+		"name":    func(x, y semaphore.Stats) int { return strings.Compare(x.Name, y.Name) },
+		"held":    func(x, y semaphore.Stats) int { return cmp.Compare(y.Held, x.Held) },
+		"share":   func(x, y semaphore.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
+		"waiting": func(x, y semaphore.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
+	}
+	return app.LsCommand(a, &page, order, &cobra.Command{
+		Short: "List the semaphores in use",
+		Long: `List the semaphores of the namespace in which anything is held or waits, by
+name. One that is idle is remembered for a minute, but not listed.`,
+		Example: "  berth sem ls --sort waiting --limit 10",
+	}, func(ctx context.Context, sort func([]semaphore.Stats)) error {
+		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+			all, err := app.Collect(sems.Operator().All(ctx))
+			sort(all)
+			return app.Listed(err, len(all), func() error { return printList(a, all, page.Of(a)) })
+		})
+	})
+}
+
+func semShowCommand(a *app.App) *cobra.Command {
+	var page app.Paging
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show who holds a semaphore and who waits for it",
+		Long: `Show a semaphore: its holders, the longest first, and its waiting claims in the
+order in which they will be granted. LEFT is what is left of the lease, ALIVE how
+long a waiting claim stays in line if nothing is heard of its process.
+
+Exit code 1: the semaphore is not known.`,
+		Example:           "  berth sem show gpu --limit 20",
+		Args:              app.Arguments("NAME"),
+		ValidArgsFunction: app.Completing(a.SemNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
+				return err
+			}
+			return a.WithSems(cmd.Context(), semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
+				return semShow(ctx, a, sems, args[0], page.Of(a))
+			})
+		}),
+	}
+	page.Bind(cmd)
+	return cmd
+}
+
+func semResizeCommand(a *app.App) *cobra.Command {
+	var opts semaphore.ResizeOptions
+	cmd := &cobra.Command{
+		Use:   "resize NAME CAPACITY",
+		Short: "Change the capacity of a semaphore",
+		Long: `Change the capacity of a semaphore, also while it is in use. Nobody loses a
+permit: where more is held than the new capacity, grants pause until enough is
+given back. Waiting claims that are heavier than the new capacity are refused.
+
+A semaphore that is idle for a minute is forgotten, and its capacity too. With
+--keep it is remembered for good; a later resize without --keep lets it go again.
+The output says which. A name that nobody uses may be mistyped: it is refused
+unless --create is given.
+
+Exit code 1: the semaphore is not known, and --create is not given.`,
+		Args:              app.Arguments("NAME", "CAPACITY"),
+		ValidArgsFunction: app.Completing(a.SemNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := app.CheckName(args[0]); err != nil {
+				return err
+			}
+			capacity, err := strconv.Atoi(args[1])
+			if err != nil || capacity < 1 {
+				return berth.Invalid("CAPACITY", "%q is not a whole number of at least 1", args[1])
+			}
+			return semResize(cmd.Context(), a, args[0], capacity, opts)
+		}),
+	}
+	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "remember the capacity for good")
+	cmd.Flags().BoolVar(&opts.Create, "create", false, "set the capacity of a semaphore that nobody uses, too")
+	return cmd
+}
+
+func semShow(ctx context.Context, a *app.App, sems *semaphore.Client, name string, most int) error {
+	ops := sems.Operator()
+	stats, err := ops.Stats(ctx, name)
+	if err != nil {
+		return err
+	}
+	if stats.Capacity == 0 {
+		return app.Exit(app.ExitFailed, fmt.Errorf(
+			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
+	}
+	holders, failed := app.Collect(ops.Holders(ctx, name))
+	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
+	waiters, errs := app.Collect(ops.Waiters(ctx, name))
+	return app.Listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
+		return printSemaphore(a, stats, holders, waiters, most)
+	})
+}
+
+// resizeLinger is how long a semaphore without a holder keeps the capacity that
+// this command sets.
+const resizeLinger = time.Minute
+
+func semResize(ctx context.Context, a *app.App, name string, capacity int, opts semaphore.ResizeOptions) error {
+	before := 0
+	watch := observe.Func(func(e observe.Event) {
+		if e.Kind == observe.Resized { // on the goroutine that resizes
+			before = e.Count
+		}
+	})
+	cfg := semaphore.Config{Observer: watch, Linger: resizeLinger}
+	return a.WithSems(ctx, cfg, func(ctx context.Context, sems *semaphore.Client) error {
+		err := sems.Operator().Resize(ctx, name, capacity, &opts)
+		if errors.Is(err, berth.ErrAbsent) {
+			return app.Exit(app.ExitFailed, fmt.Errorf(
+				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.Namespace))
+		}
+		if err != nil {
+			return app.InFlags(err, "capacity", "CAPACITY")
+		}
+		return printResized(a, name, before, capacity, opts.Keep)
+	})
+}
+
+func semKind(a *app.App) app.Kind {
+	return app.Kind{Noun: "semaphore", Names: a.SemNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error { return f(ctx, sems.Operator()) })
+	}}
+}
+
+func semReleaseCommand(a *app.App) *cobra.Command {
+	return a.ReleaseCommand(&app.Releasing{Kind: semKind(a)}, &cobra.Command{
+		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
+		Short:   "End somebody's permits, or take somebody's claim out of the line",
+		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(app.ReleaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),
+		Example: "  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force",
+	})
+}

@@ -1,0 +1,223 @@
+package sem
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// scenery is a server with a semaphore that one holds and two wait for, and two
+// with a permit that has no end.
+func scenery(t *testing.T) (url string) {
+	t.Helper()
+	s := apptest.Server(t)
+	client := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"})
+	gpu, err := client.Semaphore("gpu", 4, nil)
+	require.NoError(t, err)
+	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
+	_, err = gpu.Acquire(owned, &semaphore.AcquireOptions{
+		Weight: 3, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
+	})
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(context.Background())
+	t.Cleanup(leave)
+	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
+		before := apptest.Waiting(t, client.Operator(), "gpu")
+		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
+		require.Eventually(t, func() bool { return apptest.Waiting(t, client.Operator(), "gpu") == before+1 }, apptest.Patience, 10*time.Millisecond)
+	}
+	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
+		disk, err := client.Semaphore(name, 1, nil)
+		require.NoError(t, err)
+		_, err = disk.Acquire(context.Background(), &semaphore.AcquireOptions{Lease: berth.Forever})
+		require.NoError(t, err)
+	}
+	return s.URL()
+}
+
+func TestSemLs(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	got := apptest.Call(t, url, "sem", "ls")
+	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
+NAME     CAPACITY   HELD   FREE   HOLDERS   WAITING
+disk     1          1      0      1         0
+disk 2   1          1      0      1         0
+gpu      4          3      1      1         2
+`, "\n"), ""), got)
+
+	require.JSONEq(t, `{
+		"namespace": "berth",
+		"semaphores": [
+			{"name": "disk", "capacity": 1, "held": 1, "free": 0, "holders": 1, "waiting": 0},
+			{"name": "disk 2", "capacity": 1, "held": 1, "free": 0, "holders": 1, "waiting": 0},
+			{"name": "gpu", "capacity": 4, "held": 3, "free": 1, "holders": 1, "waiting": 2}
+		]
+	}`, apptest.Call(t, url, "sem", "ls", "--json").Out)
+}
+
+func TestSemLsOfNothing(t *testing.T) {
+	t.Parallel()
+	url := apptest.Server(t).URL()
+	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace shop.\n", ""), apptest.Call(t, url, "sem", "ls", "--namespace", "shop"))
+	require.Equal(t, apptest.Outcome(0, "{\n  \"namespace\": \"berth\",\n  \"semaphores\": []\n}\n", ""), apptest.Call(t, url, "sem", "ls", "--json"))
+}
+
+func TestSemShow(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	got := apptest.Call(t, url, "sem", "show", "gpu")
+	require.Zero(t, got.Code)
+	lines := strings.Split(got.Out, "\n")
+	require.Equal(t, "gpu: capacity 4, held 3, free 1, waiting 2", lines[0])
+	require.Equal(t, "Held by", lines[2])
+	require.Equal(t, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[3]))
+	require.Regexp(t, `^\d{16} +3 +[\d.]+m?s +50s, at most 1h00m +[\d.]+s +"order 66\\x1b\[2J" +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
+	require.Equal(t, "Waiting in line", lines[6])
+	require.Equal(t, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[7]))
+	require.Regexp(t, `^0 +4 +7 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[8])
+	require.Regexp(t, `^1 +2 +0 +[\d.]+m?s +[\d.]+s +- +host/one/1 +\S+$`, lines[9])
+
+	forever := apptest.Call(t, url, "sem", "show", "disk 2")
+	require.Regexp(t, `\n\d{16} +1 +[\d.]+m?s +forever fixed +forever +- `, forever.Out)
+	require.NotContains(t, forever.Out, "Waiting")
+}
+
+func TestSemShowInJSON(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	require.Equal(t, strings.TrimLeft(`
+{
+  "namespace": "berth",
+  "name": "gpu",
+  "capacity": 4,
+  "held": 3,
+  "free": 1,
+  "holders": [
+    {
+      "id": "*",
+      "node": *,
+      "label": "host/one/1",
+      "owner": "order 66\u001b[2J",
+      "weight": 3,
+      "fence": *,
+      "leaseMs": 50000,
+      "leftMs": 0,
+      "noRenew": false,
+      "maxHoldMs": 3600000,
+      "granted": *,
+      "heldMs": 0,
+      "detached": false,
+      "meta": {
+        "step": "render"
+      }
+    }
+  ],
+  "waiters": [
+    {
+      "id": "*",
+      "node": *,
+      "label": "host/one/1",
+      "owner": "",
+      "weight": 4,
+      "priority": 7,
+      "ahead": 0,
+      "since": *,
+      "waitedMs": 0,
+      "aliveMs": 0,
+      "meta": {}
+    },
+    {
+      "id": "*",
+      "node": *,
+      "label": "host/one/1",
+      "owner": "",
+      "weight": 2,
+      "priority": 0,
+      "ahead": 1,
+      "since": *,
+      "waitedMs": 0,
+      "aliveMs": 0,
+      "meta": {}
+    }
+  ]
+}
+`, "\n"), apptest.Settled(apptest.Call(t, url, "sem", "show", "gpu", "--json").Out))
+
+	var forever showDocument
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "--json", "sem", "show", "disk 2").Out), &forever))
+	require.Nil(t, forever.Holders[0].LeaseMs, "no end")
+	require.Nil(t, forever.Holders[0].LeftMs)
+}
+
+func TestSemResize(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for _, args := range [][]string{{"3"}, {"3", "--keep"}, {"3", "--json"}} {
+		got := apptest.Call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, args...)...)
+		require.Equal(t, apptest.Outcome(1, "", `berth: no semaphore "gpu" in namespace "berth": it has not been used, `+
+			"or not for a minute; to set its capacity all the same, say --create\n"), got)
+	}
+	require.Equal(t, 1, apptest.Call(t, s.URL(), "sem", "show", "gpu").Code, "and nothing was written")
+	const stays = "; forgotten when idle for 1m00s, unless --keep is given\n"
+	for _, step := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"3", "--create"}, "gpu: capacity 3, created" + stays},
+		{[]string{"5"}, "gpu: capacity 5, was 3" + stays},
+		{[]string{"5", "--keep"}, "gpu: capacity 5; kept for good\n"},
+		{[]string{"2", "--keep", "--create"}, "gpu: capacity 2, was 5; kept for good\n"},
+		{[]string{"2", "--json", "--keep"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 2,\n  \"before\": 2,\n  \"kept\": true,\n  \"idleMs\": null\n}\n"},
+		{[]string{"4", "--json"}, "{\n  \"namespace\": \"berth\",\n  \"name\": \"gpu\",\n  \"capacity\": 4,\n  \"before\": 2,\n  \"kept\": false,\n  \"idleMs\": 60000\n}\n"},
+	} {
+		got := apptest.Call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
+		require.Equal(t, apptest.Outcome(0, step.says, ""), got)
+	}
+	stats, err := apptest.OpsOf(t, s).Stats(context.Background(), "gpu")
+	require.NoError(t, err)
+	require.Equal(t, 4, stats.Capacity)
+	require.Equal(t, "gpu: capacity 4, held 0, free 4, waiting 0\n", apptest.Call(t, s.URL(), "sem", "show", "gpu").Out)
+}
+
+func TestCompletionKnowsTheNames(t *testing.T) {
+	t.Parallel()
+	url := scenery(t)
+	for _, args := range [][]string{
+		{"sem", "show", ""}, {"sem", "resize", ""}, {"run", "--sem", ""},
+	} {
+		got := apptest.Call(t, url, append([]string{"__complete"}, args...)...)
+		require.Equal(t, "disk\ndisk 2\ngpu\n:4\n", got.Out)
+	}
+	require.Equal(t, "gpu\n:4\n", apptest.Call(t, url, "__complete", "sem", "show", "g").Out)
+	require.Equal(t, ":4\n", apptest.Call(t, url, "__complete", "sem", "show", "gpu", "").Out)
+	require.Equal(t, ":1\n", apptest.Call(t, apptest.Nobody, "__complete", "sem", "show", "").Out, "no server, no names")
+}
+
+func TestSemRelease(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	sem := apptest.SemOf(t, s, "gpu", 1)
+	permit, err := sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.Equal(t, 64, apptest.Call(t, s.URL(), "sem", "release", "gpu", permit.ID()).Code)
+	require.NoError(t, permit.Err(), "not without --force")
+	got := apptest.Call(t, s.URL(), "sem", "release", "gpu", permit.ID(), "--force")
+	require.Equal(t, apptest.Outcome(0, "gpu: claim "+permit.ID()+" released\n", ""), got)
+	apptest.Ends(t, permit)
+
+	again, err := sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+again.ID()+`", "released": 1}`,
+		apptest.Call(t, s.URL(), "sem", "release", "gpu", again.ID(), "--force", "--json").Out)
+	got = apptest.Call(t, s.URL(), "sem", "release", "gpu", "nobody", "--force")
+	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \"nobody\" of semaphore \"gpu\" in namespace \"berth\", or no longer\n"), got)
+}
