@@ -24,8 +24,8 @@ var plainTerms = termsOf(
 	// What time and order say of it.
 	"dead due earliest first leave live now outdated remaining waiter",
 	// What programs and their tests have; and this one.
-	"allocator backup berth caller clock demo embedded engine fast harness heartbeat history job link lock model observe pool",
-	"probe report row script server supervise",
+	"allocator app backup berth caller clock command demo embedded engine fast harness heartbeat history job link lock model observe pool",
+	"apptest probe report row script sem server supervise",
 	// What proves a system of many machines, and what compares it with others.
 	"checker conformance contender integration rolling torture",
 )

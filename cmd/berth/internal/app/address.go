@@ -25,6 +25,7 @@ import (
 const (
 	defaultURL = "redis://127.0.0.1:6379"
 
+	// URLVariable is the variable with the URL; those with more of it begin with its name.
 	URLVariable       = "BERTH_REDIS"
 	passwordVariable  = "BERTH_REDIS_PASSWORD"
 	namespaceVariable = "BERTH_NAMESPACE"

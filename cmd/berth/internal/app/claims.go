@@ -12,6 +12,7 @@ import (
 
 // The JSON documents of claims, by the rules of those of semaphores.
 type (
+	// HolderDocument is who holds.
 	HolderDocument struct {
 		ID        string            `json:"id"`
 		Node      string            `json:"node"`
@@ -28,6 +29,7 @@ type (
 		Detached  bool              `json:"detached"`
 		Meta      map[string]string `json:"meta"`
 	}
+	// WaiterDocument is who waits.
 	WaiterDocument struct {
 		ID       string            `json:"id"`
 		Node     string            `json:"node"`
@@ -66,10 +68,12 @@ func holderTable(out io.Writer, holders []berth.Holder, weights bool, most int) 
 	return Limited(out, HolderHeading(weights), rows, most)
 }
 
+// HolderHeading is the heading of rows of holders.
 func HolderHeading(weights bool) []string {
 	return weighed(weights, []string{"FENCE", "WEIGHT", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"})
 }
 
+// HolderRow is a holder in a table.
 func HolderRow(h berth.Holder, weights bool) []string {
 	lease := Human(h.Lease)
 	switch {
@@ -87,6 +91,7 @@ func HolderRow(h berth.Holder, weights bool) []string {
 	})
 }
 
+// WaiterTable prints who waits, in a table.
 func WaiterTable(out io.Writer, waiters []berth.Waiter, weights bool, most int) error {
 	rows := make([][]string, 0, len(waiters))
 	for _, w := range waiters {

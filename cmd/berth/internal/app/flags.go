@@ -166,6 +166,7 @@ func NeedForce(forced bool) error {
 	return nil
 }
 
+// CheckName refuses what cannot be a NAME.
 func CheckName(name string) error { return InFlags(keyspace.CheckName(name), "name", "NAME") }
 
 // QuotedFlag adds --quoted to a command that takes keys.

@@ -26,6 +26,7 @@ func (p *Paging) Bind(cmd *cobra.Command) {
 	cmd.Flags().Var(p, "limit", fmt.Sprintf("list up to `N` entries of each kind, 0 for all (default %d, with --json all)", screen))
 }
 
+// Set reads the flag.
 func (p *Paging) Set(text string) error {
 	p.given = true
 	_, err := fmt.Sscanf(text+"\n", "%d\n", &p.limit)
@@ -37,6 +38,7 @@ func (p *Paging) String() string { return "" } // the default is in the help
 // Type makes its errors those of other numbers.
 func (p *Paging) Type() string { return "int" }
 
+// Check refuses a limit that cannot be.
 func (p *Paging) Check() error {
 	if p.limit < 0 {
 		return berth.Invalid("--limit", "%d is below 0; 0 lists all", p.limit)

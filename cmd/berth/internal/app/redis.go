@@ -106,7 +106,7 @@ func (c *Connection) Close() {
 	c.CloseWithin(ctx)
 }
 
-// CloseWithin is close, which a server that does not answer can delay, until ctx
+// CloseWithin is Close, which a server that does not answer can delay, until ctx
 // ends.
 func (c *Connection) CloseWithin(ctx context.Context) {
 	_ = UnlessOver(ctx, func() error {

@@ -14,6 +14,8 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
+// ReleaseHelp is what the help of all that release has in common; it takes the name of
+// the kind's command, and what NAME alone does.
 const ReleaseHelp = `
 The first in line gets what is released, in the same step. The process that had it is
 told, and its hold ends; until it has heard, two may be inside.

@@ -1,3 +1,6 @@
+// Package app is what all commands share: their flags, the connection, the output and
+// its errors with their exit codes, completion, and what commands about semaphores, locks
+// and pools have in common.
 package app
 
 import (

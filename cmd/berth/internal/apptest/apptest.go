@@ -1,3 +1,5 @@
+// Package apptest is what the tests of the commands share: servers, clients, and the
+// program under test.
 package apptest
 
 import (
@@ -179,7 +181,7 @@ func Call(t *testing.T, url string, args ...string) Result {
 	return Fed(t, url, "", args...)
 }
 
-// Fed is call with something to read.
+// Fed is Call with something to read.
 func Fed(t *testing.T, url, stdin string, args ...string) Result {
 	t.Helper()
 	if strings.HasSuffix(url, "?client_cache=0") { // an embedded server, which a busy machine may hold up
@@ -219,6 +221,7 @@ func Interrupt(t *testing.T, cmd *exec.Cmd, every time.Duration) {
 	})
 }
 
+// Finish runs a command to its end.
 func Finish(t *testing.T, cmd *exec.Cmd) Result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -260,6 +263,7 @@ func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
 	return client
 }
 
+// Waiting is how many wait for a semaphore.
 func Waiting(t *testing.T, ops *semaphore.Operator, name string) int {
 	t.Helper()
 	stats, err := ops.Stats(context.Background(), name)

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
-// way leads to a server, until it is blocked: connections stay, and nothing comes
+// Way leads to a server, until it is blocked: connections stay, and nothing comes
 // through them any more.
-type way struct {
+type Way struct {
 	URL  string
 	gate chan struct{} // closed when blocked
 	held sync.RWMutex  // locked while all that comes is kept back
@@ -26,7 +26,7 @@ type way struct {
 }
 
 // WayTo returns a way to the server with a URL of its own.
-func WayTo(t *testing.T, s *embedded.Server) *way {
+func WayTo(t *testing.T, s *embedded.Server) *Way {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func WayTo(t *testing.T, s *embedded.Server) *way {
 	require.NoError(t, err)
 	from := *to
 	from.Host = listener.Addr().String()
-	w := &way{URL: from.String(), gate: make(chan struct{})}
+	w := &Way{URL: from.String(), gate: make(chan struct{})}
 	w.wait.Go(func() {
 		for {
 			conn, err := listener.Accept()
@@ -57,21 +57,21 @@ func WayTo(t *testing.T, s *embedded.Server) *way {
 	return w
 }
 
-func (w *way) Block() { close(w.gate) }
+func (w *Way) Block() { close(w.gate) }
 
 // Used reports whether somebody has come this way.
-func (w *way) Used() bool {
+func (w *Way) Used() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.conns) > 0
 }
 
 // Hold keeps back what comes, in both directions, until release lets it on.
-func (w *way) Hold()    { w.held.Lock() }
-func (w *way) Release() { w.held.Unlock() }
+func (w *Way) Hold()    { w.held.Lock() }
+func (w *Way) Release() { w.held.Unlock() }
 
 // join leads a connection to an address.
-func (w *way) join(near net.Conn, address string) {
+func (w *Way) join(near net.Conn, address string) {
 	far, err := net.Dial("tcp", address)
 	if err != nil {
 		_ = near.Close()
@@ -92,7 +92,7 @@ func (w *way) join(near net.Conn, address string) {
 // gated drops what is written once the gate is closed.
 type gated struct {
 	io.Writer
-	way *way
+	way *Way
 }
 
 func (g gated) Write(p []byte) (int, error) {

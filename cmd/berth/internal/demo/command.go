@@ -23,6 +23,7 @@ happens. At its end it checks what it has shown.
 
 Exit codes: 0 all is as promised, 1 it is not, or the demo could not be played.`
 
+// Command is berth demo.
 func Command(a *app.App) *cobra.Command {
 	var plain bool
 	cmd := &cobra.Command{
@@ -44,6 +45,7 @@ func Command(a *app.App) *cobra.Command {
 // workerName is the hidden command that a process of the demo is.
 const workerName = "demo-worker"
 
+// WorkerCommand is what the processes of the demo run.
 func WorkerCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    workerName,

@@ -1,3 +1,4 @@
+// Package lock has the commands about locks and about the swarm.
 package lock
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
+// Command is berth lock.
 func Command(a *app.App) *cobra.Command {
 	return app.Group(&cobra.Command{
 		Use:   "lock",
@@ -27,11 +29,11 @@ func Command(a *app.App) *cobra.Command {
   berth lock release nightly --force
   berth lock extend nightly --by 10m --force
   berth lock sweep`,
-	}, lockLsCommand(a), lockShowCommand(a), lockQueueCommand(a), lockReleaseCommand(a), lockExtendCommand(a),
-		a.SweepCommand(lockKind(a), "lock", "holds and waiting claims"))
+	}, lsCommand(a), showCommand(a), queueCommand(a), releaseCommand(a), extendCommand(a),
+		a.SweepCommand(kind(a), "lock", "holds and waiting claims"))
 }
 
-func lockLsCommand(a *app.App) *cobra.Command {
+func lsCommand(a *app.App) *cobra.Command {
 	var page app.Paging
 	order := app.Sorting[app.LockState]{
 		"name":    func(x, y app.LockState) int { return strings.Compare(x.Name, y.Name) },
@@ -53,7 +55,7 @@ lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`
 	})
 }
 
-func lockShowCommand(a *app.App) *cobra.Command {
+func showCommand(a *app.App) *cobra.Command {
 	return ofLock(a, &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show who holds a lock and who waits for it",
@@ -66,11 +68,11 @@ Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
 document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
 	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
-		return lockShow(ctx, a, locks, name, most)
+		return show(ctx, a, locks, name, most)
 	})
 }
 
-func lockQueueCommand(a *app.App) *cobra.Command {
+func queueCommand(a *app.App) *cobra.Command {
 	return ofLock(a, &cobra.Command{
 		Use:   "queue NAME",
 		Short: "Show who waits for a lock",
@@ -100,7 +102,7 @@ func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, locks *q
 	return cmd
 }
 
-func lockExtendCommand(a *app.App) *cobra.Command {
+func extendCommand(a *app.App) *cobra.Command {
 	var forced bool
 	var by time.Duration
 	cmd := &cobra.Command{
@@ -118,7 +120,7 @@ Exit code 1: nobody holds the lock.`,
 			if err := cmp.Or(app.NeedForce(forced), app.CheckName(args[0]), checkBy(by, cmd.Flags().Changed("by"))); err != nil {
 				return err
 			}
-			return lockExtend(cmd.Context(), a, args[0], by)
+			return extend(cmd.Context(), a, args[0], by)
 		}),
 	}
 	app.Force(cmd, &forced)
@@ -138,7 +140,7 @@ func checkBy(by time.Duration, given bool) error {
 	return settings.Duration("--by", by)
 }
 
-func lockShow(ctx context.Context, a *app.App, locks *qlock.Client, name string, most int) error {
+func show(ctx context.Context, a *app.App, locks *qlock.Client, name string, most int) error {
 	stats, err := locks.Operator().Stats(ctx, name)
 	if err != nil {
 		return err
@@ -162,7 +164,7 @@ func lockShow(ctx context.Context, a *app.App, locks *qlock.Client, name string,
 	return nil
 }
 
-func lockExtend(ctx context.Context, a *app.App, name string, by time.Duration) error {
+func extend(ctx context.Context, a *app.App, name string, by time.Duration) error {
 	var sent observe.Event
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Extended { // on the goroutine that calls
@@ -181,14 +183,14 @@ func lockExtend(ctx context.Context, a *app.App, name string, by time.Duration) 
 	})
 }
 
-func lockKind(a *app.App) app.Kind {
+func kind(a *app.App) app.Kind {
 	return app.Kind{Noun: "lock", Names: a.LockNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error { return f(ctx, locks.Operator()) })
 	}}
 }
 
-func lockReleaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: lockKind(a), One: true}, &cobra.Command{
+func releaseCommand(a *app.App) *cobra.Command {
+	return a.ReleaseCommand(&app.Releasing{Kind: kind(a), One: true}, &cobra.Command{
 		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
 		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +

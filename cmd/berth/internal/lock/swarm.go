@@ -17,6 +17,7 @@ const swarmHelp = `A swarm is the nodes of a namespace that watch each other, so
 not renew by themselves come free when the process that holds them has died. A
 program joins it through package qlock; berth itself only looks, and flushes.`
 
+// SwarmCommand is berth swarm.
 func SwarmCommand(a *app.App) *cobra.Command {
 	return app.Group(&cobra.Command{
 		Use:   "swarm",

@@ -30,7 +30,7 @@ type checking struct {
 	rest    time.Duration
 }
 
-func poolCheckCommand(a *app.App) *cobra.Command {
+func checkCommand(a *app.App) *cobra.Command {
 	var c checking
 	cmd := &cobra.Command{
 		Use:   "check POOL --exec CMD",
@@ -51,7 +51,7 @@ Exit code 1: a resource has failed, or the pool has no resources.`,
 			if err := cmp.Or(checkPool(args[0]), c.check()); err != nil {
 				return err
 			}
-			return poolCheck(cmd.Context(), a, args[0], c)
+			return checkAll(cmd.Context(), a, args[0], c)
 		}),
 	}
 	flags := cmd.Flags()
@@ -79,8 +79,8 @@ func (c *checking) check() error {
 // failure is a resource that has failed its check.
 type failure struct{ resource, reason string }
 
-// poolCheck checks a pool. What was found is told, also beside an error.
-func poolCheck(ctx context.Context, a *app.App, name string, c checking) error {
+// checkAll checks a pool. What was found is told, also beside an error.
+func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
 		return app.NotRun(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func poolAddCommand(a *app.App) *cobra.Command {
+func addCommand(a *app.App) *cobra.Command {
 	var in input
 	var opts allocator.AddOptions
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ line says how much was sent; that stays, and the same command again does the res
 	return filling(a, cmd, &in, &opts)
 }
 
-func poolReplaceCommand(a *app.App) *cobra.Command {
+func replaceCommand(a *app.App) *cobra.Command {
 	var in input
 	var opts allocator.AddOptions
 	var empty bool
@@ -89,7 +89,7 @@ Exit code 1: a newer replace of the same pool has begun.`,
 	return filling(a, cmd, &in, &opts)
 }
 
-func poolRemoveCommand(a *app.App) *cobra.Command {
+func removeCommand(a *app.App) *cobra.Command {
 	var in input
 	cmd := &cobra.Command{
 		Use:   "remove NAME {RESOURCE... | --file F}",

@@ -1,3 +1,4 @@
+// Package pool is the command about pools.
 package pool
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
+// Command is berth pool.
 func Command(a *app.App) *cobra.Command {
 	return app.Group(&cobra.Command{
 		Use:   "pool",
@@ -26,12 +28,12 @@ func Command(a *app.App) *cobra.Command {
   berth pool release proxies 10.0.0.1:3128 --force
   berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
-	}, poolLsCommand(a), poolShowCommand(a), poolAddCommand(a), poolRemoveCommand(a), poolReplaceCommand(a),
-		poolRestCommand(a), poolReleaseCommand(a), poolInspectCommand(a),
-		a.SweepCommand(poolKind(a), "pool", "holds, waiting claims, rests, resources, bindings"), poolBindingCommand(a), poolCheckCommand(a))
+	}, lsCommand(a), showCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
+		restCommand(a), releaseCommand(a), inspectCommand(a),
+		a.SweepCommand(kind(a), "pool", "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
 }
 
-func poolLsCommand(a *app.App) *cobra.Command {
+func lsCommand(a *app.App) *cobra.Command {
 	var page app.Paging
 	order := app.Sorting[allocator.Stats]{
 		"name":    func(x, y allocator.Stats) int { return strings.Compare(x.Name, y.Name) },
@@ -55,7 +57,7 @@ may hold one resource.`,
 	})
 }
 
-func poolShowCommand(a *app.App) *cobra.Command {
+func showCommand(a *app.App) *cobra.Command {
 	var all, bindings, quoted bool
 	var page app.Paging
 	cmd := &cobra.Command{
@@ -88,7 +90,7 @@ in the pool.`,
 			}
 			if len(args) == 1 {
 				return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-					return poolShow(ctx, a, pools.Operator(), args[0], all, page.Of(a))
+					return show(ctx, a, pools.Operator(), args[0], all, page.Of(a))
 				})
 			}
 			resource, err := app.KeyOf(args[1], quoted)
@@ -110,7 +112,7 @@ in the pool.`,
 	return cmd
 }
 
-func poolInspectCommand(a *app.App) *cobra.Command {
+func inspectCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect NAME",
 		Short: "Count a pool, and check that it is whole",
@@ -129,7 +131,7 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 				return err
 			}
 			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return poolInspect(ctx, a, pools.Operator(), args[0])
+				return inspect(ctx, a, pools.Operator(), args[0])
 			})
 		}),
 	}
@@ -145,7 +147,7 @@ func unknown(a *app.App, s allocator.Stats, name string) error {
 		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.Namespace))
 }
 
-func poolShow(ctx context.Context, a *app.App, pools *allocator.Operator, name string, all bool, most int) error {
+func show(ctx context.Context, a *app.App, pools *allocator.Operator, name string, all bool, most int) error {
 	stats, err := pools.Stats(ctx, name)
 	if err != nil {
 		return err
@@ -167,7 +169,7 @@ func poolShow(ctx context.Context, a *app.App, pools *allocator.Operator, name s
 	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, stats, resources, waiters, all, most) })
 }
 
-func poolInspect(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {
+func inspect(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {
 	found, err := pools.Inspect(ctx, name)
 	if err != nil {
 		return err
@@ -186,7 +188,7 @@ func poolInspect(ctx context.Context, a *app.App, pools *allocator.Operator, nam
 	return nil
 }
 
-func poolKind(a *app.App) app.Kind {
+func kind(a *app.App) app.Kind {
 	return app.Kind{Noun: "pool", Names: a.PoolNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
 	}}

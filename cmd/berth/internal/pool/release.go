@@ -8,8 +8,8 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
-func poolReleaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: poolKind(a), Resources: true}, &cobra.Command{
+func releaseCommand(a *app.App) *cobra.Command {
+	return a.ReleaseCommand(&app.Releasing{Kind: kind(a), Resources: true}, &cobra.Command{
 		Use:   "release {NAME {CLAIM | RESOURCE} | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short: "End somebody's holds of resources, or take somebody's claim out of the line",
 		Long: `End holds of resources, or waits, whoever has them. With RESOURCE the holds of that

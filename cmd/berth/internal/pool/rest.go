@@ -14,7 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func poolRestCommand(a *app.App) *cobra.Command {
+func restCommand(a *app.App) *cobra.Command {
 	var quoted bool
 	var span time.Duration
 	var reason string
@@ -42,7 +42,7 @@ Exit code 1: the resource is not in the pool.`,
 			if err := cmp.Or(app.CheckName(args[0]), checkRest(span, reason, given("for"))); err != nil {
 				return err
 			}
-			return poolRest(cmd.Context(), a, args[0], resource, span, reason)
+			return rest(cmd.Context(), a, args[0], resource, span, reason)
 		}),
 	}
 	app.EndlessVar(cmd.Flags(), &span, "for", 0, "how long it rests, 0 to end a rest, or forever (required)")
@@ -63,7 +63,7 @@ func checkRest(d time.Duration, reason string, given bool) error {
 	return cmp.Or(settings.Duration("--for", d), settings.Text("--reason", reason))
 }
 
-func poolRest(ctx context.Context, a *app.App, name, resource string, d time.Duration, reason string) error {
+func rest(ctx context.Context, a *app.App, name, resource string, d time.Duration, reason string) error {
 	return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
 		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
 		if err != nil {

@@ -45,12 +45,12 @@ func start(a *app.App, o runOptions, args []string) error {
 		}
 		return err
 	}
-	return runHeld(a, cmd, conn, held, o, signals, notes)
+	return runHeld(cmd, conn, held, o, signals, notes)
 }
 
 // runHeld runs the command under what is held, gives that back, and returns what
 // decides on the exit code. The connection ends with it.
-func runHeld(a *app.App, cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
+func runHeld(cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOptions, signals chan os.Signal, notes *notes) error {
 	watch := clock.New()
 	limited := o.limited(watch, holds(held))
 	environment, err := o.environment(holds(held))

@@ -1,3 +1,4 @@
+// Package run is the command that runs another one under a hold.
 package run
 
 import (
@@ -145,6 +146,7 @@ type runOptions struct {
 	quiet    bool
 }
 
+// Command is berth run.
 func Command(a *app.App) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package sem is the command about semaphores.
 package sem
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
+// Command is berth sem.
 func Command(a *app.App) *cobra.Command {
 	return app.Group(&cobra.Command{
 		Use:   "sem",
@@ -27,11 +29,11 @@ func Command(a *app.App) *cobra.Command {
   berth sem resize gpu 8
   berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
   berth sem sweep`,
-	}, semLsCommand(a), semShowCommand(a), semResizeCommand(a), semReleaseCommand(a),
-		a.SweepCommand(semKind(a), "sem", "permits and waiting claims"))
+	}, lsCommand(a), showCommand(a), resizeCommand(a), releaseCommand(a),
+		a.SweepCommand(kind(a), "sem", "permits and waiting claims"))
 }
 
-func semLsCommand(a *app.App) *cobra.Command {
+func lsCommand(a *app.App) *cobra.Command {
 	var page app.Paging
 	order := app.Sorting[semaphore.Stats]{
 		"name":    func(x, y semaphore.Stats) int { return strings.Compare(x.Name, y.Name) },
@@ -53,7 +55,7 @@ name. One that is idle is remembered for a minute, but not listed.`,
 	})
 }
 
-func semShowCommand(a *app.App) *cobra.Command {
+func showCommand(a *app.App) *cobra.Command {
 	var page app.Paging
 	cmd := &cobra.Command{
 		Use:   "show NAME",
@@ -71,7 +73,7 @@ Exit code 1: the semaphore is not known.`,
 				return err
 			}
 			return a.WithSems(cmd.Context(), semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-				return semShow(ctx, a, sems, args[0], page.Of(a))
+				return show(ctx, a, sems, args[0], page.Of(a))
 			})
 		}),
 	}
@@ -79,7 +81,7 @@ Exit code 1: the semaphore is not known.`,
 	return cmd
 }
 
-func semResizeCommand(a *app.App) *cobra.Command {
+func resizeCommand(a *app.App) *cobra.Command {
 	var opts semaphore.ResizeOptions
 	cmd := &cobra.Command{
 		Use:   "resize NAME CAPACITY",
@@ -104,7 +106,7 @@ Exit code 1: the semaphore is not known, and --create is not given.`,
 			if err != nil || capacity < 1 {
 				return berth.Invalid("CAPACITY", "%q is not a whole number of at least 1", args[1])
 			}
-			return semResize(cmd.Context(), a, args[0], capacity, opts)
+			return resize(cmd.Context(), a, args[0], capacity, opts)
 		}),
 	}
 	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "remember the capacity for good")
@@ -112,7 +114,7 @@ Exit code 1: the semaphore is not known, and --create is not given.`,
 	return cmd
 }
 
-func semShow(ctx context.Context, a *app.App, sems *semaphore.Client, name string, most int) error {
+func show(ctx context.Context, a *app.App, sems *semaphore.Client, name string, most int) error {
 	ops := sems.Operator()
 	stats, err := ops.Stats(ctx, name)
 	if err != nil {
@@ -134,7 +136,7 @@ func semShow(ctx context.Context, a *app.App, sems *semaphore.Client, name strin
 // this command sets.
 const resizeLinger = time.Minute
 
-func semResize(ctx context.Context, a *app.App, name string, capacity int, opts semaphore.ResizeOptions) error {
+func resize(ctx context.Context, a *app.App, name string, capacity int, opts semaphore.ResizeOptions) error {
 	before := 0
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Resized { // on the goroutine that resizes
@@ -155,14 +157,14 @@ func semResize(ctx context.Context, a *app.App, name string, capacity int, opts 
 	})
 }
 
-func semKind(a *app.App) app.Kind {
+func kind(a *app.App) app.Kind {
 	return app.Kind{Noun: "semaphore", Names: a.SemNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error { return f(ctx, sems.Operator()) })
 	}}
 }
 
-func semReleaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: semKind(a)}, &cobra.Command{
+func releaseCommand(a *app.App) *cobra.Command {
+	return a.ReleaseCommand(&app.Releasing{Kind: kind(a)}, &cobra.Command{
 		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short:   "End somebody's permits, or take somebody's claim out of the line",
 		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(app.ReleaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),
