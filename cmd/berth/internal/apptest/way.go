@@ -57,6 +57,7 @@ func WayTo(t *testing.T, s *embedded.Server) *Way {
 	return w
 }
 
+// Block lets nothing through any more.
 func (w *Way) Block() { close(w.gate) }
 
 // Used reports whether somebody has come this way.
@@ -67,7 +68,9 @@ func (w *Way) Used() bool {
 }
 
 // Hold keeps back what comes, in both directions, until release lets it on.
-func (w *Way) Hold()    { w.held.Lock() }
+func (w *Way) Hold() { w.held.Lock() }
+
+// Release lets through what was kept back.
 func (w *Way) Release() { w.held.Unlock() }
 
 // join leads a connection to an address.
