@@ -231,8 +231,14 @@ func Finish(t *testing.T, cmd *exec.Cmd) Result {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
-	return Outcome(cmd.ProcessState.ExitCode(), out.String(), errs.String())
+	return Outcome(cmd.ProcessState.ExitCode(), out.String(), Said(errs.String()))
 }
+
+// slow are notices of a machine on which an answer, or a turn, takes seconds.
+var slow = regexp.MustCompile(`(?m)^berth: (still waiting for |warning: .*it has not answered yet).*\n`)
+
+// Said is what the program said, but for notices that only a busy machine brings.
+func Said(errs string) string { return slow.ReplaceAllString(errs, "") }
 
 // RunArgs are the arguments of a run of a role, with more flags before it.
 func RunArgs(role string, flags ...string) []string {

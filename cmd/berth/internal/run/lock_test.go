@@ -239,8 +239,8 @@ func TestANestedRunOfTheSameOwnerEntersItsLock(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	nested := func(flags string) apptest.Result {
-		script := `"$0" run --lock gpu ` + flags + ` -- sh -c 'echo "$BERTH_NAME $BERTH_FENCE $BERTH_OWNER"'; code=$?; echo "$BERTH_FENCE"; exit $code`
-		return apptest.Spawn(t, s.URL(), "run", "--lock", "gpu", "--owner", "job 7", "--", "sh", "-c", script, os.Args[0])
+		script := `"$0" run --lock gpu --lease 1m ` + flags + ` -- sh -c 'echo "$BERTH_NAME $BERTH_FENCE $BERTH_OWNER"'; code=$?; echo "$BERTH_FENCE"; exit $code`
+		return apptest.Spawn(t, s.URL(), "run", "--lock", "gpu", "--lease", "1m", "--owner", "job 7", "--", "sh", "-c", script, os.Args[0])
 	}
 	for _, conflict := range []string{"work", "extend"} {
 		got := nested(`--owner "$BERTH_OWNER" --conflict ` + conflict)

@@ -112,6 +112,9 @@ func (r *running) end() int {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(r.t, err)
 	}
+	said := apptest.Said(r.errs.String())
+	r.errs.Reset()
+	r.errs.WriteString(said)
 	return r.cmd.ProcessState.ExitCode()
 }
 
@@ -181,7 +184,7 @@ func TestASignalEndsTheWait(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(sig))
 			require.Error(t, cmd.Wait())
 			require.Equal(t, 128+int(sig), cmd.ProcessState.ExitCode())
-			require.Equal(t, "berth: ended by signal: "+sig.String()+"\n", errs.String())
+			require.Equal(t, "berth: ended by signal: "+sig.String()+"\n", apptest.Said(errs.String()))
 			require.Empty(t, out.String())
 			require.Zero(t, apptest.Waiting(t, ops, "gpu"), "it has left the line")
 		})
