@@ -67,7 +67,7 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
 
-	late := apptest.Spawn(t, s.URL(), apptest.LockArgs("polite", "--priority", "7", "--wait", "4s")...)
+	late := apptest.Spawn(t, s.URL(), apptest.LockArgs("polite", "--priority", "7", "--wait", "12s")...)
 	require.Equal(t, 75, late.Code)
 	next := apptest.Command(t, s.URL(), apptest.LockArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
@@ -197,8 +197,8 @@ func TestTheLossOfOneLockEndsTheCommandOfSeveral(t *testing.T) {
 func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	r := beginWith(t, s.URL(), apptest.LockArgs("polite"))
-	late := apptest.Spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--wait", "4s", "--", "true")
+	r := beginWith(t, s.URL(), apptest.LockArgs("polite", "--lease", "1m"))
+	late := apptest.Spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--wait", "12s", "--", "true")
 	require.Equal(t, 75, late.Code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [\d.]+s \("gpu" held by \S+/run\.test/\d+ for [\d.]+m?s, waiting 0\)\n$`, late.Err)
 	require.Equal(t, apptest.Result{}, apptest.Spawn(t, s.URL(), "run", "--lock", "disk", "--try", "--", "true"), "it was given back")

@@ -86,7 +86,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	require.Equal(t, "a", binding.Resource)
 	require.Greater(t, binding.Left, 2*time.Hour)
 
-	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
+	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...)
 	require.Equal(t, 75, late.Code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.Err)
 	next := apptest.Command(t, s.URL(), poolArgs("polite", "--priority", "7")...)
@@ -107,7 +107,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	got := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "4s")...)
+	got := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...)
 	require.Equal(t, 75, got.Code)
 	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.Err)
 	require.Contains(t, got.Err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
