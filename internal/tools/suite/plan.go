@@ -87,7 +87,7 @@ func plans(at places) map[string]plan {
 	command := root
 	command.name, command.module, command.first = "test cmd/berth", "cmd/berth", ""
 	command.flags = []string{"-p=1"} // its tests start many processes
-	command.does, command.takes = "the command, with nothing but Go", 45*time.Second
+	command.does, command.takes = "the command, with nothing but Go", 90*time.Second
 	rootAlone := root // little else fills a processor while one of them waits or is linked
 	rootAlone.flags = []string{"-p=4"}
 	// Most of them wait most of the time: more at once than there are processors.

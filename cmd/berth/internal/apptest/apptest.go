@@ -67,9 +67,11 @@ func Main(m *testing.M, run func(args []string, in io.Reader, out, errs io.Write
 		for _, variable := range []string{"BERTH_REDIS", "BERTH_REDIS_PASSWORD", "BERTH_NAMESPACE"} {
 			_ = os.Unsetenv(variable)
 		}
-		// Most of these tests wait for processes, and not for a processor.
+		// Most of these tests wait for processes. More of them at once than this would keep the
+		// servers, which are in this process, from the processor for longer than a lease: a
+		// process takes a second of it to start under the race detector.
 		if flag.Parse(); flag.Lookup("test.parallel").DefValue == flag.Lookup("test.parallel").Value.String() {
-			_ = flag.Set("test.parallel", "16")
+			_ = flag.Set("test.parallel", "5")
 		}
 		if signal.Ignored(syscall.SIGHUP) { // as under nohup; who is started from here would inherit it
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
@@ -116,7 +118,7 @@ func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
-	cfg.Lease = cmp.Or(cfg.Lease, longLease)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := semaphore.New(redis, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -257,7 +259,7 @@ func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
-	cfg.Lease = cmp.Or(cfg.Lease, longLease)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := qlock.New(redis, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -301,7 +303,7 @@ func PoolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config)
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
-	cfg.Lease = cmp.Or(cfg.Lease, longLease)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := allocator.New(redis, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
