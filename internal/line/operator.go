@@ -21,37 +21,39 @@ func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]]
 // that moves.
 const mostUnanswered = 3
 
-// patience counts the names of one server that have gone unanswered in a row.
-type patience int
-
-// ends says, after a name, whether the rest of that server's names are to be left out.
-func (p *patience) ends(err error) bool {
-	*p++
-	if !errors.Is(err, berth.ErrUnavailable) {
-		*p = 0
+// visit calls do for each name, and for each error of the walk, until do says that it is enough.
+// do returns the error of the name. Of a server whose names go unanswered one after the other the
+// rest are left out.
+func visit(servers iter.Seq[iter.Seq2[string, error]], do func(name string, err error) (_ error, enough bool)) {
+	for names := range servers {
+		unanswered := 0
+		for name, err := range names {
+			err, enough := do(name, err)
+			if enough {
+				return
+			}
+			if unanswered++; !errors.Is(err, berth.ErrUnavailable) {
+				unanswered = 0
+			}
+			if unanswered == mostUnanswered {
+				break
+			}
+		}
 	}
-	return *p == mostUnanswered
 }
 
 // All goes through the statistics of the names that the server knows and that are worth telling
 // of. After an error it goes on where it can.
 func All[S any](ctx context.Context, s *Calls, read func(ctx context.Context, name string) (S, error), used func(S) bool) iter.Seq2[S, error] {
 	return func(yield func(S, error) bool) {
-		for names := range s.allNames(ctx) {
-			var unanswered patience
-			for name, err := range names {
-				var stats S
-				if err == nil {
-					stats, err = read(ctx, name)
-				}
-				if (err != nil || used(stats)) && !yield(stats, err) || err != nil && ctx.Err() != nil {
-					return
-				}
-				if unanswered.ends(err) {
-					break
-				}
+		visit(s.allNames(ctx), func(name string, err error) (_ error, enough bool) {
+			var stats S
+			if err == nil {
+				stats, err = read(ctx, name)
 			}
-		}
+			enough = (err != nil || used(stats)) && !yield(stats, err)
+			return err, enough || err != nil && ctx.Err() != nil
+		})
 	}
 }
 
@@ -82,30 +84,20 @@ func (s *Calls) listed(ctx context.Context, names ...string) iter.Seq[iter.Seq2[
 	}
 }
 
-// each does something with each name, until ctx ends, and returns the sum and the errors. Of a
-// server whose names go unanswered one after the other it leaves out the rest.
-func each(ctx context.Context, servers iter.Seq[iter.Seq2[string, error]], do func(name string) (int, error)) (int, error) {
-	sum := 0
+// each does something with each name, until ctx ends, and returns the sum and the errors.
+func each(ctx context.Context, servers iter.Seq[iter.Seq2[string, error]], do func(name string) (int, error)) (sum int, _ error) {
 	var errs []error
-	for names := range servers {
-		var unanswered patience
-		for name, err := range names {
-			if err == nil {
-				var n int
-				n, err = do(name)
-				sum += n
-			}
-			if err != nil {
-				errs = append(errs, err)
-				if ctx.Err() != nil {
-					return sum, errors.Join(errs...)
-				}
-			}
-			if unanswered.ends(err) {
-				break
-			}
+	visit(servers, func(name string, err error) (_ error, enough bool) {
+		if err == nil {
+			var n int
+			n, err = do(name)
+			sum += n
 		}
-	}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return err, err != nil && ctx.Err() != nil
+	})
 	return sum, errors.Join(errs...)
 }
 

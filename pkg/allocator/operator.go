@@ -10,6 +10,10 @@ import (
 // changes them, whoever holds their resources. It knows no values, so one Operator is
 // for pools of every type, and a pool need not be open in this process. Its methods
 // have the same names in all primitives. It is safe for concurrent use.
+//
+// A call for a whole namespace goes on after an error. After three names of one server in
+// a row without an answer it leaves out the other names of that server, and its error
+// matches berth.ErrUnavailable.
 type Operator struct {
 	client *Client
 	atOnce int // up to how many resources Inspect reads in one step

@@ -17,6 +17,10 @@ import (
 // Operator has the calls for operators: it looks at the locks of the namespace and
 // changes them, whoever holds them. Its methods have the same names in all primitives.
 // In a swarm it goes on when the client gets another node. It is safe for concurrent use.
+//
+// A call for a whole namespace goes on after an error. After three names of one server in
+// a row without an answer it leaves out the other names of that server, and its error
+// matches berth.ErrUnavailable.
 type Operator struct {
 	client *Client
 }

@@ -9,6 +9,10 @@ import (
 
 // Operator looks at the semaphores of the namespace and changes them, whoever holds them.
 // The calls that all primitives have share their names. It is safe for concurrent use.
+//
+// A call for a whole namespace goes on after an error. After three names of one server in
+// a row without an answer it leaves out the other names of that server, and its error
+// matches berth.ErrUnavailable.
 type Operator struct {
 	client *Client
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -113,20 +114,33 @@ func Server(t *testing.T) *embedded.Server {
 	return s
 }
 
-// ClientOf returns a client of its own on the server.
-func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore.Client {
+// connected returns a connection to the server that ends with the test.
+func connected(t *testing.T, s *embedded.Server) rueidis.Client {
 	t.Helper()
 	redis, err := s.Client()
 	require.NoError(t, err)
-	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
-	client, err := semaphore.New(redis, cfg)
-	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	return redis
+}
+
+// closed closes a client at the end of the test. Some tests close the server first.
+func closed(t *testing.T, by func(context.Context) error) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
-		_ = client.Close(ctx) // some tests close the server first
-		redis.Close()
+		_ = by(ctx)
 	})
+}
+
+// ClientOf returns a client of its own on the server.
+func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore.Client {
+	t.Helper()
+	redis := connected(t, s)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
+	client, err := semaphore.New(redis, cfg)
+	require.NoError(t, err)
+	closed(t, client.Close)
 	return client
 }
 
@@ -257,17 +271,11 @@ func LockArgs(role string, flags ...string) []string {
 // LocksOf returns the locks of a client of its own on the server.
 func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
 	t.Helper()
-	redis, err := s.Client()
-	require.NoError(t, err)
+	redis := connected(t, s)
 	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := qlock.New(redis, cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), Patience)
-		defer cancel()
-		_ = client.Close(ctx) // some tests close the server first
-		redis.Close()
-	})
+	closed(t, client.Close)
 	return client
 }
 
@@ -301,17 +309,11 @@ type Pool struct {
 // PoolOf returns a pool on a client of its own.
 func PoolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config) Pool {
 	t.Helper()
-	redis, err := s.Client()
-	require.NoError(t, err)
+	redis := connected(t, s)
 	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := allocator.New(redis, cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), Patience)
-		defer cancel()
-		_ = client.Close(ctx) // some tests close the server first
-		redis.Close()
-	})
+	closed(t, client.Close)
 	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
 	require.NoError(t, err)
 	return Pool{pool, client.Operator()}
