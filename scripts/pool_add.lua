@@ -8,8 +8,8 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] how long they stay (ms, 0 = for good)
 ARGV[5] how many may hold one at once (0 = as it was, 1 for a new one)
-ARGV[6] the Replace that this is part of (0 = none)
-ARGV[7...] x1: resource
+ARGV[6] the Replace that this is part of (0 = none)    ARGV[7] 1 = the last part of an Add, else 0
+ARGV[8...] x1: resource
 RETURNS {"added", added, kept, flags, ...} | {"superseded", generation} | {"incompatible", format}
 REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 drops and grants
 ]]
@@ -36,7 +36,7 @@ elseif gen > 0 and st.pool.gen ~= gen then
 end
 fatten(at, st, true)
 local sooner = expire(at, st, budget)
-for n = 7, #ARGV do
+for n = 8, #ARGV do
   local key = ARGV[n]
   local i, bad = item_read(at, key)
   if i and i.expiry > 0 and i.expiry <= at.ms then
@@ -59,6 +59,7 @@ for n = 7, #ARGV do
     settle(at, st, key, i)
   end
 end
+st.pool.filled = st.pool.filled or ARGV[7] == "1"
 handoff(at, st, budget)
 save(at, st)
 notify(at, st, sooner)

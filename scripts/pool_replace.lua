@@ -54,7 +54,9 @@ for n = 1, #page[2], 2 do
     settle(at, st, key, i)
   end
 end
-if reply[3] > 0 then
+local filled = st.pool.filled
+st.pool.filled = filled or page[1] == "0"
+if reply[3] > 0 or st.pool.filled ~= filled then
   save(at, st)
 end
 return reply

@@ -67,7 +67,7 @@ type (
 
 // puts has the pool get a resource for so long, 0 = for good, for so many holders at once.
 func puts(key string, lasts time.Duration, most int) poolStep {
-	return func(p *poolWorld) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", key) }
+	return func(p *poolWorld) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", "1", key) }
 }
 
 // seeks is an acquire of n.1: plain, but for what is changed.
@@ -75,11 +75,14 @@ func seeks(change ...func(r *engine.Record)) poolCall { return seeksAs("n.1", "1
 
 func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "l o 0 0 "}
+		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "l o 0 0 0 0:"}
+		if only != "" {
+			r.Extra = fmt.Sprintf("l a 0 0 0 %d:%s", len(only), only)
+		}
 		for _, c := range change {
 			c(&r)
 		}
-		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.FixedTerms(&r), only)
+		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.FixedTerms(&r))
 		p.Advance(time.Millisecond)
 		return status, plain
 	}
@@ -127,16 +130,16 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: somebody waits":               {append(some[:1:1], fills, mine1), seeksAs("n.3", "0", ""), "full", false},
 		"acquire: it tries":                     {some, seeksAs("n.1", "0", ""), "granted", true},
 		"acquire: it tries for one":             {some, seeksAs("n.1", "0", "b"), "granted", false},
-		"acquire: the last that came back":      {some, seeks(wants("m o 0 0 ")), "granted", true},
-		"acquire: any":                          {some[:1], seeks(wants("r o 0 0 ")), "granted", false},
-		"acquire: it is shared":                 {some, seeks(wants("l s 0 0 ")), "granted", true},
-		"acquire: it will rest":                 {some, seeks(wants("l o 700 0 ")), "granted", true},
-		"acquire: it is bound":                  {some, seeks(wants("l o 0 0 me")), "granted", true},
-		"acquire: a binding that looks plain":   {some, seeks(wants("l o 0 0 0:0:0:8:l o 0 0 ")), "granted", true},
-		"acquire: it is bound to that":          {append(some, has(runs("pool_bind", "me", "b", "0"))), seeks(wants("l o 0 700 me")), "granted", true},
-		"acquire: it is bound to what is held":  {append(some, fills, has(runs("pool_bind", "me", "a", "900"))), seeks(wants("l o 0 700 me")), "granted", false},
-		"acquire: its binding has ended":        {append(some, has(runs("pool_bind", "me", "b", "900")), lapse(900*time.Millisecond)), seeks(wants("l o 0 700 me")), "granted", true},
-		"acquire: it has a label":               {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:8:l o 0 0 " }), "granted", true},
+		"acquire: the last that came back":      {some, seeks(wants("m o 0 0 0 0:")), "granted", true},
+		"acquire: any":                          {some[:1], seeks(wants("r o 0 0 0 0:")), "granted", false},
+		"acquire: it is shared":                 {some, seeks(wants("l s 0 0 0 0:")), "granted", true},
+		"acquire: it will rest":                 {some, seeks(wants("l o 700 0 0 0:")), "granted", true},
+		"acquire: it is bound":                  {some, seeks(wants("l o 0 0 0 0:me")), "granted", true},
+		"acquire: a binding that looks plain":   {some, seeks(wants("l o 0 0 0 0:0:0:0:12:l o 0 0 0 0:")), "granted", true},
+		"acquire: it is bound to that":          {append(some, has(runs("pool_bind", "me", "b", "0"))), seeks(wants("l o 0 700 0 0:me")), "granted", true},
+		"acquire: it is bound to what is held":  {append(some, fills, has(runs("pool_bind", "me", "a", "900"))), seeks(wants("l o 0 700 0 0:me")), "granted", false},
+		"acquire: its binding has ended":        {append(some, has(runs("pool_bind", "me", "b", "900")), lapse(900*time.Millisecond)), seeks(wants("l o 0 700 0 0:me")), "granted", true},
+		"acquire: it has a label":               {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:12:l o 0 0 0 0:" }), "granted", true},
 		"acquire: it has an owner":              {some, seeks(func(r *engine.Record) { r.Owner = "me" }), "granted", true},
 		"acquire: it has a maximum hold":        {some, seeks(func(r *engine.Record) { r.MaxHold = 500 * time.Millisecond }), "granted", true},
 		"acquire: the maximum hold is longer":   {some, seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }), "granted", true},
@@ -159,10 +162,10 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: one of two":                   {append(some, fills, mine1), gives1, "released", true},
 		"release: it has ended":                 {append(some, mine1, lapse(2*time.Second)), gives1, "expired", true},
 		"release: it expires late":              {append(some, has(seeks(func(r *engine.Record) { r.Lease = 5 * time.Second }))), gives1, "released", true},
-		"release: it rests then":                {append(some, has(seeks(wants("l o 700 0 ")))), gives1, "released", true},
-		"release: it has rested":                {append(some, has(seeks(wants("l o 700 0 "))), lapse(2*time.Second)), gives1, "expired", true},
-		"release: it was bound":                 {append(some, has(seeks(wants("l o 0 0 me")))), gives1, "released", true},
-		"release: it was shared":                {append(some, has(seeks(wants("l s 700 0 ")))), gives1, "released", true},
+		"release: it rests then":                {append(some, has(seeks(wants("l o 700 0 0 0:")))), gives1, "released", true},
+		"release: it has rested":                {append(some, has(seeks(wants("l o 700 0 0 0:"))), lapse(2*time.Second)), gives1, "expired", true},
+		"release: it was bound":                 {append(some, has(seeks(wants("l o 0 0 0 0:me")))), gives1, "released", true},
+		"release: it was shared":                {append(some, has(seeks(wants("l s 700 0 0 0:")))), gives1, "released", true},
 		"release: a rest is asked for":          {append(some, mine1), gives("n", "0", "300"), "released", false},
 		"release: it leaves a tombstone":        {append(some, mine1), gives("n", "900", "0"), "released", false},
 		"release: another node has it":          {append(some, mine1), gives("m", "0", "0"), "taken", false},
@@ -175,7 +178,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: it is detached":               {append(some, mine1, has(runs("pool_renew", "n", "n.1", "detach"))), gives1, "released", false},
 		"release: the line is lost":             {append(some, mine1, loses("DEL", "berth:{gpu}:line"), fills), gives1, "cancelled", false},
 		"release: others hold it too":           {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", ""))}, gives1, "released", true},
-		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("l o 700 0 ")))}, gives1, "released", false},
+		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("l o 700 0 0 0:")))}, gives1, "released", false},
 		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
 		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
 		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -183,14 +184,18 @@ func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T]
 // reads the same text.
 func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
 	kind := "o"
-	if p.shared {
+	switch {
+	case o.alone:
+		kind = "a"
+	case p.shared:
 		kind = "s"
 	}
 	bindFor := int64(0)
 	if o.BindFor != berth.Forever {
 		bindFor = cmp.Or(o.BindFor, defaultBindFor).Milliseconds()
 	}
-	return p.policy.letter() + " " + kind + " " + line.Decimal(restMillis(cooldown)) + " " + line.Decimal(bindFor) + " " + o.Bind
+	return p.policy.letter() + " " + kind + " " + line.Decimal(restMillis(cooldown)) + " " + line.Decimal(bindFor) +
+		" " + line.Decimal(restMillis(o.BindWait)) + " " + strconv.Itoa(len(o.Resource)) + ":" + o.Resource + o.Bind
 }
 
 // claim makes a claim on the pool.
@@ -224,12 +229,10 @@ func (p *core) acquire(ctx context.Context, claim *engine.Claim, maxWait time.Du
 // allocateOnly leases one resource if it is free and nobody waits. It has no
 // cooldown after that: nobody has used it. Its errors are those of Acquire.
 func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold, error) {
-	o := AllocateOptions{Lease: p.client.cfg.Lease}
+	// What is being looked at is for nobody else.
+	o := AllocateOptions{Lease: p.client.cfg.Lease, Resource: resource, alone: true}
 	claim := p.claim(ctx, o, false)
-	claim.Request.(*request).only = resource
-	own := *p
-	own.shared = false // what is being looked at is for nobody else
-	claim.Record.Extra = own.wants(0, o)
+	claim.Record.Extra = p.wants(0, o)
 	return p.client.node.Engine.Acquire(ctx, claim, 0)
 }
 

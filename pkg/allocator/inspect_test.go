@@ -215,7 +215,7 @@ func TestEveryOrphanInTheLineIsFound(t *testing.T) {
 func TestCountsThatAreNotThoseOfTheRecordsAreFound(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.furnish()
-		w.Do("HSET", stateKey, "pool", "16 12 13 11 0 7")
+		w.Do("HSET", stateKey, "pool", "16 12 13 11 0 7 0 1 - - - - - - -")
 		w.SetCount("used", 14)
 		w.SetCount("waiting", 10)
 		require.Equal(t, []string{

@@ -42,6 +42,17 @@ type AllocateOptions struct {
 	// is bound to it if that is free, and another one otherwise, which is bound to
 	// it then. Default none.
 	Bind string
+	// BindWait is for how long the claim waits for the resource that Bind names while
+	// that one is held, rests or is being checked, before it takes another one: whole
+	// milliseconds, or berth.Forever to take no other. A claim that nothing is bound to
+	// takes any. A call that does not wait takes what it would get at once. Default 0: it
+	// takes another one at once.
+	BindWait time.Duration
+	// Resource is the key of the only resource that will do. The claim waits in line
+	// for it, and others behind are served meanwhile with what it does not want. If it is
+	// not in the pool, the call ends with berth.ErrAbsent; if it leaves the pool, the wait
+	// does. Default any.
+	Resource string
 	// BindFor is how long the binding lasts at least, counted from the grant: whole
 	// milliseconds, or berth.Forever. A binding to the same resource that lasts longer
 	// stays as it is. The BindFor of a call needs a Bind, of the call or of the
@@ -50,6 +61,8 @@ type AllocateOptions struct {
 	// NoDefaults has the call go by its own fields and the defaults named here alone,
 	// not by those of the pool or the client. Default false.
 	NoDefaults bool
+
+	alone bool // the resource must be free of all holders, as for a check
 }
 
 // own returns the options with maps that are nobody else's: every call reads those of defaults.
@@ -76,6 +89,8 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	}
 	o.Bind = cmp.Or(o.Bind, d.Bind)
 	o.BindFor = cmp.Or(o.BindFor, d.BindFor)
+	o.BindWait = cmp.Or(o.BindWait, d.BindWait)
+	o.Resource = cmp.Or(o.Resource, d.Resource)
 	return o
 }
 

@@ -30,7 +30,8 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 	for done := 0; done < len(resources); {
 		some := resources[done:min(done+chunk, len(resources))]
 		for left := some; len(left) > 0; { // what is damaged is taken out first, and then added
-			damaged, err := p.addOnce(ctx, left, expiry, sharers, gen, &change)
+			last := gen == 0 && done+len(some) == len(resources)
+			damaged, err := p.addOnce(ctx, left, expiry, sharers, gen, last, &change)
 			if err != nil {
 				return change, err
 			}
@@ -49,8 +50,8 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 
 // addOnce runs one pool_add, and counts what it did. It returns the damaged resources,
 // and leaves them as they are.
-func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, change *Change) (damaged []string, err error) {
-	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen)}, some...)
+func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, last bool, change *Change) (damaged []string, err error) {
+	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen), line.Flag(last)}, some...)
 	r, err := p.run(ctx, p.client.node.adding, args...)
 	if err != nil {
 		return nil, err

@@ -85,8 +85,6 @@ const (
 
 // request is what only a pool's own scripts need of a claim.
 type request struct {
-	only string // the only resource that will do, "" for any
-
 	mu     sync.Mutex
 	rest   time.Duration // guarded by mu: how long the resource rests when it is given back
 	reason string        // guarded by mu: why
@@ -139,10 +137,8 @@ func restMillis(d time.Duration) int64 {
 	return min(int64(math.Ceil(float64(d)/float64(time.Millisecond))), forever)
 }
 
-// acquireArgs are what only pool_acquire takes: the only resource that will do.
-func acquireArgs(c *engine.Claim) (wait string, own []string) {
-	return line.Flag(c.MayWait), []string{c.Request.(*request).only}
-}
+// acquireArgs are what only pool_acquire takes: nothing so far.
+func acquireArgs(c *engine.Claim) (wait string, own []string) { return line.Flag(c.MayWait), nil }
 
 // acquireReply reads the resource, and says why a claim got none.
 func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {

@@ -20,7 +20,7 @@ import (
 // What is here does as other processes do that a test has no client for.
 
 // wanting is the text of what a claim wants: the least recently used one, for itself.
-const wanting = "l o 0 3600000 "
+const wanting = "l o 0 3600000 0 0:"
 
 // record is what a node asks for, unless change says otherwise.
 func record(node string, change ...func(*engine.Record)) engine.Record {
@@ -36,7 +36,7 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), line.FixedTerms(&r), "")
+	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), line.FixedTerms(&r))
 }
 
 // releaseScript sends pool_release as another node would.

@@ -12,10 +12,10 @@
 -- if that is free, and its lease is no longer than its wait lease. The resource is not to rest, and
 -- has not expired. That is what the general way does, in the fewest steps; see
 -- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, only)
+local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
-  local resources, free, leased, between, moves = string.match(v[3] or "", pool_counts_words)
-  if not top or not used or v[2] or not moves or free == "0" or only ~= "" then
+  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
+  if not top or not used or v[2] or not moves or free == "0" then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, record_asks)
@@ -73,6 +73,6 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, on
       .. record_gap .. limit .. record_gap .. terms,
     "r:" .. claim, key,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
-      .. pool_counts_gap .. int(moves + 1))
+      .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
   return { "granted", now, fence, ends - now, 1, resources, key }
 end

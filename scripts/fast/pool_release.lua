@@ -14,7 +14,7 @@
 -- nil, and has written nothing, in every other case.
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
-  local resources, free, leased, between, moves = string.match(v[3] or "", pool_counts_words)
+  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   local own, fence, terms = string.match(v[2] or "", record_owned)
   local key = v[4]
   if not top or not used or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0" or not key then
@@ -24,7 +24,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
   local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
   local mine, others = claim .. item_gap, ""
-  if item and kind == "o" and claims ~= mine then
+  if item and kind ~= "s" and claims ~= mine then
     local from = string.find(item_gap .. claims, item_gap .. mine, 1, true)
     others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
   end
@@ -35,7 +35,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   local ends, left = score - score_hold, used - 1
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
-  if kind == "o" then
+  if kind ~= "s" then
     local rests = cooldown ~= "0" and int(math.min(math.min(now, ends) + cooldown, score_forever)) or "0"
     if rests - now > 0 then
       redis.call("ZADD", keys[2], int(score_rest + rests), "e:" .. key)
@@ -62,6 +62,6 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
       .. values_one .. int(left) .. values_alone .. rest,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
-      .. pool_counts_gap .. int(moves + 1))
+      .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
 end

@@ -11,7 +11,7 @@
 -- written nothing, in every other case. mode is nil where there is more than one claim.
 local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
-  local whole, resources, moves = string.match(v[3] or "", pool_counts_moves)
+  local whole, resources, moves, others = string.match(v[3] or "", pool_counts_moves)
   local own, fence, lease = string.match(v[2] or "", record_beating)
   if not top or not used or not moves or own ~= node or mode ~= "beat" and mode ~= "renew" then
     return nil
@@ -33,6 +33,6 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   redis.call("HSET", keys[1],
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
       .. values_one .. used .. values_alone .. rest,
-    "pool", whole .. int(moves + 1))
+    "pool", whole .. int(moves + 1) .. others)
   return { "renewed", -1, 0, resources + 0, "held", lease + 0, fence + 0, v[4] or "" }
 end

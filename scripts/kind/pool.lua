@@ -48,9 +48,7 @@ local function kind_next(at, st, budget, arrival)
   if not r or st.pool.free <= 0 then
     return claim, r
   end
-  local w = wants_read(r.terms)
-  w.only = arrival and arrival.only
-  return claim, r, pick(at, st, w, budget)
+  return claim, r, pick(at, st, wants_read(r.terms), budget)
 end
 
 -- kind_refused: something is free, but others come first; or nothing is.

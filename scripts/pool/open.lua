@@ -38,5 +38,6 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, p.resources > p.leaving and 1 or 0
-  return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1)
+  return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
+    p.parked, p.filled and 1 or 0, p.settings)
 end

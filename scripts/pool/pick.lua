@@ -17,7 +17,7 @@ local function pick_fits(at, st, w, key)
     redis.call("ZREM", at.line, "x:" .. key) -- first, as it needs no memory
     settle(at, st, key, i)
   end
-  return i and i.listed and not (w.only and i.was.leased) and i or nil, dropped
+  return i and i.listed and not (w.alone and i.was.leased) and i or nil, dropped
 end
 
 -- pick_next returns the free resource that a claim gets by its policy, nil for none.
@@ -39,17 +39,17 @@ end
 -- pick chooses the free resource that a claim gets: the one that it is bound to if that is
 -- free, else by its policy. It returns nil for none, or these fields: key, item, and wants.
 -- What it drops on the way, because it had expired or is damaged, is within the budget.
--- With w.only it is that one or none, and nobody may hold it; it is never w.other.
+-- With w.resource it is that one or none; with w.alone nobody may hold it; it is never w.other.
 local function pick(at, st, w, budget)
   if w.bind ~= "" then
     w.bound, w.until_then = binding_of(at, w.bind)
   end
-  local key, i, dropped = w.only or w.bound
+  local key, i, dropped = w.resource or w.bound
   if st.pool.free > 0 and budget.left > 0 then
     i, dropped = pick_fits(at, st, w, key)
     budget.left = budget.left - (dropped and 1 or 0)
   end
-  while not i and not w.only and st.pool.free > 0 and budget.left > 0 do
+  while not i and not w.resource and st.pool.free > 0 and budget.left > 0 do
     key = pick_next(at, w)
     i, dropped = pick_fits(at, st, w, key)
     if not i and not dropped then
