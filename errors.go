@@ -104,8 +104,12 @@ const (
 	ReasonResting Reason = "resting"
 	// ReasonEmpty: a call that does not wait found a pool without resources.
 	ReasonEmpty Reason = "empty"
-	// ReasonHeld: a call that does not wait found the lock held.
+	// ReasonHeld: a call that does not wait found the lock held, or the resource that it
+	// asked for.
 	ReasonHeld Reason = "held"
+	// ReasonAbsent: the resource that the call asked for is not in the pool, or has left
+	// it. The error matches ErrAbsent.
+	ReasonAbsent Reason = "absent"
 	// ReasonQueuedAhead: a call that does not wait found others waiting.
 	ReasonQueuedAhead Reason = "queued ahead"
 	// ReasonCancelled: the caller's context was cancelled.

@@ -48,7 +48,13 @@ type Waiter struct {
 	Weight int
 	// Priority moves it ahead of lower ones.
 	Priority int
-	// Ahead is how many stand before it.
+	// Resource is the one resource of a pool that it waits for, any bytes; "" for any, and
+	// elsewhere.
+	Resource string
+	// BindWait is how long it waits for that resource alone, Forever for no end; 0 where it
+	// waits for any.
+	BindWait time.Duration
+	// Ahead is how many stand before it, of those who wait for the same.
 	Ahead int
 	// Since is when it came, by the server's clock.
 	Since time.Time

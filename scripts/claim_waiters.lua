@@ -6,13 +6,15 @@ ARGV[1] where the last one stands that was seen ("" to begin)    ARGV[2] its cla
 RETURNS {"page", now_ms, ...} | {"incompatible", format}
 REPLAY reads only    COST O(log n squared + page)
 ]]
--- For each waiter four fields follow: the claim, where it stands, see line/place, the milliseconds
--- until its liveness deadline and the record. A page counts dead ones too, as a claim with an
+-- For each waiter five fields follow: the claim, where it stands, see line/place, the milliseconds
+-- until its liveness deadline, the record, and until when it waits for one resource and for which,
+-- see pool/lane, empty for those in line, who come first. A page counts dead ones too, as a claim with an
 -- empty record.
 --- @include "state/fetch"
 --- @include "state/now"
 --- @include "state/number"
 --- @include "state/thin"
+--- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
 --- @include "line/place"
@@ -28,6 +30,15 @@ elseif st or not kept[1] then
   return { "page", ms }
 end
 local reply = { "page", ms }
+-- apart returns what else is known of those on a page who wait for one resource.
+local function apart(page)
+  local members = { "q:" }
+  for i = 1, #page, 2 do
+    local claim = page[i + 1] + 0 > score_last_lane and select(2, string.match(page[i], place_member))
+    members[(i + 1) / 2] = "q:" .. (claim or "")
+  end
+  return redis.call("HMGET", KEYS[1], unpack(members))
+end
 -- The page begins behind the last claim that was seen. That may have left meanwhile, so the rank
 -- where it would stand in its lane is searched for.
 local lane, last = string.match(ARGV[1], place_telling)
@@ -47,6 +58,7 @@ local fields = { "c:" }
 for i = 1, #page, 2 do
   fields[(i + 1) / 2] = "c:" .. (select(2, string.match(page[i], place_member)) or "")
 end
+local resources = page[2] and page[#page] + 0 > score_last_lane and apart(page) or {}
 for n, text in ipairs(redis.call("HMGET", KEYS[1], unpack(fields))) do
   local place, claim = string.match(page[2 * n - 1] or "", place_member)
   if not claim then
@@ -54,7 +66,8 @@ for n, text in ipairs(redis.call("HMGET", KEYS[1], unpack(fields))) do
   end
   local _, heard, wait = string.match(text or "", record_lives)
   local left = heard and heard + wait - ms or 0
-  reply[4 * n - 1], reply[4 * n] = claim, string.format(place_told, page[2 * n], place)
-  reply[4 * n + 1], reply[4 * n + 2] = left > 0 and left or 0, left > 0 and text or ""
+  reply[5 * n - 2], reply[5 * n - 1] = claim, string.format(place_told, page[2 * n], place)
+  reply[5 * n], reply[5 * n + 1] = left > 0 and left or 0, left > 0 and text or ""
+  reply[5 * n + 2] = resources[n] or ""
 end
 return reply

@@ -11,6 +11,8 @@ ARGV[8] fixed terms of the record, see state/record
 RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
+  | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
+  | {"absent", held, waiting, swept, flags, setting}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]

@@ -59,7 +59,10 @@ for n = 8, #ARGV do
     settle(at, st, key, i)
   end
 end
-st.pool.filled = st.pool.filled or ARGV[7] == "1"
+if not st.pool.filled and ARGV[7] == "1" and redis.call("HEXISTS", at.state, "refresh") == 0 then
+  st.pool.filled = true -- else a Source fills it, by a Replace
+  lanes_due(at, st, budget)
+end
 handoff(at, st, budget)
 save(at, st)
 notify(at, st, sooner)

@@ -61,6 +61,11 @@ for _, key in ipairs(keys) do
     }
     settle(at, st, key, i)
     redis.call("ZREM", at.line, "d:" .. key)
+    local lane = st.touched and st.touched[key]
+    if lane then -- who waits for it waits on for a while: an Add may follow
+      lane.dirty = false
+      redis.call("ZADD", at.line, int(score_moment + at.ms + 5000), "w:" .. key)
+    end
     removed = removed + 1
   end
 end

@@ -7,17 +7,20 @@ KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4...] x1: resource
-RETURNS {"removed", removed, ...} | {"incompatible", format}
-REPLAY what is not in the pool is not counted    COST O(log n) a resource
+RETURNS {"removed", removed, flags, ...} | {"incompatible", format}
+REPLAY what is not in the pool is not counted    COST O(log n) a resource + at most 100 drops and grants
 ]]
--- Then follow those that are damaged: they stay so, until pool_mend has taken them out.
+-- flags 2: the run has stopped at its bound, sweep at once. Then follow those that are damaged: they stay so, until pool_mend has taken them out.
 --- @include "kind/pool"
 --- @include "state/touch"
 --- @include "state/save"
+--- @include "line/handoff"
+--- @include "wake/publish"
 --- @include "pool/item"
 --- @include "pool/settle"
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
-local reply = { "removed", 0 }
+local budget = { left = 100, swept = 0 }
+local reply = { "removed", 0, 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
@@ -34,7 +37,10 @@ for n = 4, #ARGV do
     settle(at, st, ARGV[n], i)
   end
 end
+handoff(at, st, budget)
 if reply[2] > 0 then
   save(at, st)
 end
+publish(at)
+reply[3] = (budget.left <= 0 or st.met) and 2 or 0
 return reply

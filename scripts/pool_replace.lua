@@ -9,16 +9,18 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] step: look, begin or prune
 ARGV[5] the last Replace that the caller has seen, or for prune its own
 ARGV[6] id of the call that begins it, or for prune the cursor (0 to begin)
-RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, ...}
+RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, flags, ...}
   | {"superseded", generation} | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
--- After removed follow those that are damaged: they stay so, until pool_mend has taken
+-- flags 2: the run has stopped at its bound, sweep at once. After removed follow those that are damaged: they stay so, until pool_mend has taken
 -- them out.
 --- @include "kind/pool"
 --- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
+--- @include "line/handoff"
+--- @include "wake/publish"
 --- @include "pool/item"
 --- @include "pool/settle"
 local step, gen = ARGV[4], tonumber(ARGV[5])
@@ -42,7 +44,8 @@ elseif step == "begin" then
   return { "begun", st.pool.gen }
 end
 local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 100)
-local reply = { "removed", page[1], 0 }
+local budget = { left = 100, swept = 0 }
+local reply = { "removed", page[1], 0, 0 }
 touch(at, st)
 for n = 1, #page[2], 2 do
   local key = string.sub(page[2][n], 2)
@@ -56,7 +59,13 @@ for n = 1, #page[2], 2 do
 end
 local filled = st.pool.filled
 st.pool.filled = filled or page[1] == "0"
+if st.pool.filled ~= filled then
+  lanes_due(at, st, budget)
+end
+handoff(at, st, budget)
 if reply[3] > 0 or st.pool.filled ~= filled then
   save(at, st)
 end
+publish(at)
+reply[4] = (budget.left <= 0 or st.met) and 2 or 0
 return reply

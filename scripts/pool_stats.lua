@@ -74,6 +74,6 @@ for _, i in pairs(met) do
 end
 return {
   "stats", p.resources, p.free, p.leased, resting, p.leaving, count(score_hold + at.ms + 1, score_hold + score_forever),
-  count(0, score_last_lane),
+  count(0, score_hold - 1),
   count(score_hold, score_hold + at.ms) + count(score_expiry, score_expiry + at.ms),
 }

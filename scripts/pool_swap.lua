@@ -55,8 +55,13 @@ handoff(at, st, budget)
 budget.left = budget.left + kind_spare
 local w, chosen = wants_read(r.terms), nil
 w.other = old
-if st.waiting == 0 then
+if in_line(st) == 0 and not st.halted then
+  w.resource = nil
   chosen = pick(at, st, w, budget)
+  if chosen and lane_of(at, st, chosen.key) then
+    lane_touch(at, st, chosen.key)
+    chosen, st.met = nil, true -- an earlier run has stopped at its bound: who waits for that comes first
+  end
 end
 local more = budget.left <= kind_spare
 if not chosen then
@@ -65,7 +70,7 @@ if not chosen then
     notify(at, st, sooner)
   end
   publish(at)
-  local word = st.waiting > 0 and "ahead" or "full"
+  local word = in_line(st) > 0 and "ahead" or "full"
   return { word, st.used, st.waiting, budget.swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
 take(at, st, claim, chosen)
@@ -74,7 +79,9 @@ local ends = math.max(w.cooldown > 0 and at.ms + w.cooldown or 0, rest > 0 and a
 local kept = release_resource(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "")
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
--- Nobody waits: nobody has to know of a rest.
-save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })
+-- Nobody stands in line: of a rest only those have to know who wait for that resource.
+redis.call("HSET", at.state, "c:" .. claim, record_write(r), "r:" .. claim, chosen.key)
+handoff(at, st, budget)
+save(at, st)
 publish(at)
 return swapped(chosen.key, (more or st.met) and 2 or 0, kept and 1 or 0)

@@ -161,6 +161,8 @@ func heard(w Word) eventKind {
 		return evSaysWaiting
 	case WordTooHeavy:
 		return evSaysTooHeavy
+	case WordAbsent:
+		return evSaysAbsent
 	case WordTaken, WordGone, WordReleased:
 		return evSaysEnded
 	}

@@ -45,6 +45,7 @@ type Claim struct {
 	start  time.Duration   // when the call began, on the engine's clock
 	lease  heartbeat.Lease // kept while the claim waits or holds
 	inLine bool            // guarded by Engine.mu: counted among the waiters of its name
+	apart  bool            // guarded by Engine.mu: and among those who wait for one resource alone
 	most   time.Duration   // of a hold that was taken up: its first deadline is no later than this, 0 for no bound
 
 	// calls is held while a script of this claim is in flight, so that they are

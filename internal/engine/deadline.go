@@ -10,6 +10,7 @@ import (
 // for it: the time at which a place may become free without anybody's call.
 type line struct {
 	waiters  int           // guarded by Engine.mu
+	apart    int           // guarded by Engine.mu: how many of them wait for one resource alone
 	timer    *time.Timer   // guarded by Engine.mu, nil until first set
 	sweeping bool          // guarded by Engine.mu: one sweep is in flight
 	again    bool          // guarded by Engine.mu: sweep once more after it
@@ -38,6 +39,9 @@ func (e *Engine) joinLine(c *Claim) {
 		e.lines[c.Name] = l
 	}
 	l.waiters++
+	if c.apart = c.see().place.apart; c.apart {
+		l.apart++
+	}
 }
 
 // leaveLine takes it off again. It is called with e.mu held.
@@ -47,6 +51,9 @@ func (e *Engine) leaveLine(c *Claim) {
 	}
 	c.inLine = false
 	l := e.lines[c.Name]
+	if c.apart {
+		l.apart--
+	}
 	if l.waiters--; l.waiters > 0 {
 		return
 	}
@@ -73,7 +80,7 @@ func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline) 
 		e.sweepSoon(name)
 		return
 	}
-	if t.In < 0 {
+	if t.In < 0 || !t.Own && e.allApart(name) {
 		return
 	}
 	wait := max(t.In, time.Millisecond)
@@ -81,6 +88,15 @@ func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline) 
 		wait += othersAfter + rand.N(othersSpread)
 	}
 	e.setTimer(name, wait, start)
+}
+
+// allApart says whether every claim that waits here for a name waits for one resource alone. What
+// becomes free elsewhere is nothing to them: a sweep at each such moment would be a herd's.
+func (e *Engine) allApart(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lines[name]
+	return l != nil && l.apart == l.waiters
 }
 
 // earlierDeadline takes a push about an earlier deadline, in so many milliseconds: it never

@@ -15,7 +15,7 @@ const (
 )
 
 // eventKind is what happens to a claim. What an own call's answer says counts only where no call
-// that was sent later was answered before; evSaysTooHeavy and evSaysEnded are final, and count
+// that was sent later was answered before; evSaysTooHeavy, evSaysAbsent and evSaysEnded are final, and count
 // all the same.
 type eventKind uint8
 
@@ -33,6 +33,7 @@ const (
 	evSaysWaiting                    // an own call's answer: it waits
 	evSaysUnknown                    // an own call's answer: the server does not know it
 	evSaysTooHeavy                   // an own call's answer: it will never fit any more
+	evSaysAbsent                     // an own call's answer: what it waited for has left the pool
 	evSaysEnded                      // an own call's answer: somebody else has ended it
 	evRestore                        // a restore of it is about to be sent
 	evRestored                       // a restore's answer: it waits where it did
@@ -78,6 +79,7 @@ var course = table{
 	evSaysWaiting:   {waiting: stays, granted: loses, held: loses},
 	evSaysUnknown:   {waiting: restores, granted: loses, held: loses},
 	evSaysTooHeavy:  {waiting: fails, granted: loses, held: loses},
+	evSaysAbsent:    {waiting: fails, granted: loses, held: loses},
 	evSaysEnded:     {waiting: fails, granted: closes, held: closes},
 	evRestore:       {waiting: goesBack},
 	evRestored:      {waiting: stands},
@@ -119,7 +121,7 @@ func (m *machine) on(ev event) effects {
 			m.answer(ev.start)
 			m.terms.capacity = ev.counts.capacity
 		}
-	case evSaysTooHeavy, evSaysEnded, evRestored, evRestoredHeld, evRequeued:
+	case evSaysTooHeavy, evSaysAbsent, evSaysEnded, evRestored, evRestoredHeld, evRequeued:
 		m.answer(ev.start)
 	}
 	return follow(m, ev)

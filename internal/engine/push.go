@@ -12,7 +12,7 @@ func (e *Engine) deliver(m wake.Message) {
 	case "next":
 		e.earlierDeadline(m.Name, m.Int(0))
 		return
-	case "granted", "too_heavy", "released":
+	case "granted", "too_heavy", "absent", "released":
 	default:
 		return
 	}

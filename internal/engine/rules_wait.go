@@ -185,7 +185,7 @@ func moves(m *machine, ev event) effects {
 
 // standing is the place that an answer gives.
 func (ev event) standing() place {
-	return place{stood: true, ticket: ev.ticket, at: ev.text, heard: ev.start, left: ev.left}
+	return place{stood: true, ticket: ev.ticket, at: ev.text, apart: ev.apart, heard: ev.start, left: ev.left}
 }
 
 // fails ends the wait, for the reason that the event names.
@@ -195,6 +195,8 @@ func fails(m *machine, ev event) effects {
 	case evSaysTooHeavy:
 		n := ev.counts
 		refusal = &berth.AcquireError{Reason: berth.ReasonTooHeavy, Capacity: n.capacity, Held: n.held, Waiting: n.waiting}
+	case evSaysAbsent:
+		refusal = &berth.AcquireError{Reason: berth.ReasonAbsent, Cause: berth.ErrAbsent}
 	case evRejected:
 		refusal = &berth.AcquireError{Reason: berth.ReasonFailed, Cause: ev.cause}
 	}

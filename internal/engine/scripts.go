@@ -73,6 +73,8 @@ type NextDeadline struct {
 	First bool
 	// More says that the script stopped at its bound: sweep again at once.
 	More bool
+	// Own says that In is for the claims of the call that wait, each for what it waits for.
+	Own bool
 }
 
 // Answer is what the server says to an acquire.
@@ -89,6 +91,9 @@ type Answer struct {
 	Ticket int64
 	// Place is where a waiting claim stands. Of two claims the lesser text stands before.
 	Place string
+	// Apart says that the claim waits for one resource alone, so that it has nothing of
+	// what else becomes free.
+	Apart bool
 	// Ahead is how many stand before it.
 	Ahead int
 	// Capacity is the stored one, 0 where the primitive has none.
@@ -201,6 +206,7 @@ const (
 	WordUnknown  Word = "unknown"
 	WordTaken    Word = "taken"
 	WordTooHeavy Word = "too_heavy"
+	WordAbsent   Word = "absent"
 	WordGone     Word = "gone"
 	WordReleased Word = "released"
 )

@@ -31,6 +31,7 @@ type place struct {
 	ticket int64
 	stood  bool          // it has stood there: observe.Queued is told of it, or was
 	at     string        // the lesser text stands before
+	apart  bool          // it waits for one resource alone
 	heard  time.Duration // start of the last own call that said so
 	left   time.Duration // what that call's answer said is left
 }
@@ -133,6 +134,7 @@ type event struct {
 	seen      snapshot      // of an answer to an own call
 	entry     *Entry        // of a grant to an owner that held already
 	ticket    int64         // of an answer to an attempt, or to a requeue
+	apart     bool          // the place that an answer gives is in the lane of one resource
 	ahead     int           // how many stand before the place that an answer gives
 	epoch     int64         // the subscription after which the attempt was sent
 	counts    counts        // of an answer to an attempt, or that it is too heavy

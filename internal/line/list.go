@@ -7,6 +7,7 @@ import (
 	"iter"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -84,6 +85,7 @@ func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter
 		}
 		seen := make(map[string]bool)
 		var after foundWaiter
+		resource := ""
 		for ahead := 0; ; {
 			page, err := s.waitersPage(ctx, name, after)
 			if err != nil {
@@ -95,6 +97,9 @@ func (s *Calls) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter
 					continue
 				}
 				seen[w.ID] = true
+				if w.Resource != resource {
+					ahead, resource = 0, w.Resource // of a lane of its own
+				}
 				w.Ahead = ahead
 				ahead++
 				if !yield(w.Waiter, w.err) {
@@ -153,6 +158,18 @@ func Holder(name, id string, now time.Time, left int64, text string) (berth.Hold
 	return h, nil
 }
 
+// bindWait is how long a claim waits for one resource alone, as scripts/pool/lane.lua keeps its end.
+func bindWait(ends string, now time.Time) time.Duration {
+	switch ms, err := strconv.ParseInt(ends, 10, 64); {
+	case ends == "":
+		return 0
+	case err != nil || ms == 0:
+		return berth.Forever
+	default:
+		return max(time.UnixMilli(ms).Sub(now), 0)
+	}
+}
+
 // waiterPage is what one claim_waiters has read.
 type waiterPage struct {
 	waiters []foundWaiter
@@ -177,7 +194,7 @@ func (s *Calls) waitersPage(ctx context.Context, name string, after foundWaiter)
 		return page, Unexpected(name, &r)
 	}
 	now := time.UnixMilli(r.Int(1))
-	for i := 2; i < r.Len(); i += 4 {
+	for i := 2; i < r.Len(); i += 5 {
 		page.read++
 		page.last = foundWaiter{Waiter: berth.Waiter{ID: r.Str(i)}, place: r.Str(i + 1)}
 		text := r.Str(i + 3)
@@ -185,10 +202,12 @@ func (s *Calls) waitersPage(ctx context.Context, name string, after foundWaiter)
 			continue // dead, and not yet swept
 		}
 		record, err := readRecord(name, r.Str(i), text)
+		ends, resource, _ := strings.Cut(r.Str(i+4), " ")
 		since := time.UnixMilli(record.Ticket)
 		page.waiters = append(page.waiters, foundWaiter{Waiter: berth.Waiter{
 			ID: r.Str(i), Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
 			Priority: record.Priority, Since: since, Waited: now.Sub(since), Alive: Millis(r.Int(i + 2)), Meta: record.Meta,
+			Resource: resource, BindWait: bindWait(ends, now),
 		}, err: err})
 	}
 	return page, r.Err()

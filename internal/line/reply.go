@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -71,6 +72,7 @@ const (
 	flagConfirmed = 1 << iota
 	flagMore
 	flagFirst
+	flagOwn
 )
 
 // num reads element i, 0 where the reply ends before.
@@ -101,6 +103,8 @@ func Texts(r *scriptkit.Reply, i int) (all []string) {
 var refusals = map[string]berth.AcquireError{
 	statusFull:     {Reason: berth.ReasonFull},
 	statusHeld:     {Reason: berth.ReasonHeld},
+	statusResting:  {Reason: berth.ReasonResting},
+	statusAbsent:   {Reason: berth.ReasonAbsent, Cause: berth.ErrAbsent},
 	statusAhead:    {Reason: berth.ReasonQueuedAhead},
 	statusTooHeavy: {Reason: berth.ReasonTooHeavy},
 	statusDiffers:  {Reason: berth.ReasonCapacity},
@@ -114,7 +118,7 @@ var refusals = map[string]berth.AcquireError{
 // setting, extra, place, ahead, next_ms; or status, held, waiting, swept, flags, setting.
 func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err error) {
 	flags := num(r, 4)
-	a.NextDeadline = engine.NextDeadline{In: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0}
+	a.NextDeadline = engine.NextDeadline{In: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0, Own: flags&flagOwn != 0}
 	a.Capacity = int(num(r, 5))
 	switch status := r.Status(); status {
 	case statusGranted, statusReentered:
@@ -122,6 +126,7 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 		a.Ticket, a.Fence, a.Left = r.Int(1), r.Int(2), Left(r.Int(3))
 	case statusQueued:
 		a.Ticket, a.Left, a.Place, a.Ahead, a.NextDeadline.In = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
+		a.Apart = strings.Count(a.Place, " ") > 1 // see scripts/line/reply.lua
 	default:
 		refused, known := refusals[status]
 		if !known {
@@ -162,7 +167,7 @@ func parting(name string, r *scriptkit.Reply) (p engine.Parting, extra string, e
 // nextDeadline reads what the replies of renew, restore and sweep begin with: status, next_ms,
 // flags, setting.
 func nextDeadline(r *scriptkit.Reply) engine.NextDeadline {
-	return engine.NextDeadline{In: Left(r.Int(1)), First: r.Int(2)&flagFirst != 0, More: More(r, 2)}
+	return engine.NextDeadline{In: Left(r.Int(1)), First: r.Int(2)&flagFirst != 0, Own: r.Int(2)&flagOwn != 0, More: More(r, 2)}
 }
 
 func setting(r *scriptkit.Reply) int { return int(r.Int(3)) }

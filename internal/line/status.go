@@ -9,6 +9,8 @@ const (
 	statusFull         = "full"
 	statusHeld         = "held"
 	statusAhead        = "ahead"
+	statusResting      = "resting"
+	statusAbsent       = "absent"
 	statusTooHeavy     = "too_heavy"
 	statusDiffers      = "differs"
 	statusCrowded      = "crowded"

@@ -29,7 +29,7 @@ const patience = time.Second
 
 // Message is one wake-up.
 type Message struct {
-	// Word says what happened: "granted", "released", "too_heavy", "next".
+	// Word says what happened: "granted", "released", "too_heavy", "absent", "next".
 	Word string
 	// Name is what is contended for.
 	Name string

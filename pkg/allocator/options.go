@@ -135,6 +135,19 @@ func (o *AllocateOptions) validate() error {
 	if err := settings.Duration("BindFor", o.BindFor); err != nil {
 		return err
 	}
+	if err := settings.Duration("BindWait", o.BindWait); err != nil {
+		return err
+	}
+	switch {
+	case o.BindWait > 0 && o.Bind == "":
+		return berth.Invalid("BindWait", "there is no Bind whose resource could be waited for")
+	case o.BindWait > 0 && o.Resource != "":
+		return berth.Invalid("BindWait", "a claim that names its Resource waits for no other")
+	case o.Resource != "":
+		if err := checkKey("Resource", o.Resource); err != nil {
+			return err
+		}
+	}
 	return settings.Meta("Meta", o.Meta)
 }
 

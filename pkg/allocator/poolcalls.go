@@ -148,12 +148,15 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 			return change, line.Unexpected(p.name, &r)
 		}
 		change.Removed += int(r.Int(1))
-		damaged := line.Texts(&r, 2)
+		more, damaged := line.More(&r, 2), line.Texts(&r, 3)
 		if r.Err() != nil {
 			return change, r.Err()
 		}
 		mended, err := p.mend(ctx, damaged)
 		change.Removed += mended
+		if err == nil {
+			err = p.client.node.SweepOn(ctx, p.name, more)
+		}
 		if err != nil {
 			return change, err
 		}
@@ -179,11 +182,14 @@ func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor s
 		return "", r.Int(1), r.Err()
 	case statusRemoved:
 		next, count = r.Str(1), r.Int(2)
-		damaged := line.Texts(&r, 3)
+		more, damaged := line.More(&r, 3), line.Texts(&r, 4)
 		if r.Err() != nil {
 			return "", 0, r.Err()
 		}
 		mended, err := p.mend(ctx, damaged)
+		if err == nil {
+			err = p.client.node.SweepOn(ctx, p.name, more)
+		}
 		return next, count + int64(mended), err
 	case statusSuperseded:
 		return "", 0, &supersededError{r.Int(1)}

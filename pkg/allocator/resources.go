@@ -240,12 +240,15 @@ const (
 
 // checkResource refuses a bad key: the empty one, which is the free list's sentinel,
 // and one that is too long.
-func checkResource(resource string) error {
+func checkResource(resource string) error { return checkKey("resource", resource) }
+
+// checkKey refuses it by the name of its field.
+func checkKey(field, resource string) error {
 	switch {
 	case resource == "":
-		return berth.Invalid("resource", "a key must not be empty")
+		return berth.Invalid(field, "a key must not be empty")
 	case len(resource) > maxResource:
-		return berth.Invalid("resource", "%.40q... has %d bytes, more than %d", resource, len(resource), maxResource)
+		return berth.Invalid(field, "%.40q... has %d bytes, more than %d", resource, len(resource), maxResource)
 	}
 	return nil
 }

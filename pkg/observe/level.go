@@ -60,7 +60,7 @@ func (k Kind) EndsAcquire() bool {
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
-		berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries:
+		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries:
 		return Refused
 	case berth.ReasonTimedOut:
 		return TimedOut

@@ -7,15 +7,15 @@
 --- @include "pool/item"
 --- @include "pool/list"
 --- @include "pool/binding"
--- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody waits, no
+-- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody stands in line, no
 -- hold and no rest has ended, the claim takes what comes first by its policy, or what it is bound to
 -- if that is free, and its lease is no longer than its wait lease. The resource is not to rest, and
 -- has not expired. That is what the general way does, in the fewest steps; see
 -- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
 local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
-  local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
+  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
-  if not top or not used or v[2] or not moves or free == "0" then
+  if not top or waiting ~= parked or v[2] or not moves or free == "0" then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, record_asks)
@@ -35,8 +35,9 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
   local key = bound or redis.call("HGET", keys[4], policy == "m" and "p" or "n")
   local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
   local left = item and most - count - 1
-  if not item or key == "" or left < 0 then
-    return nil
+  if not item or key == "" or left < 0 or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1
+    or redis.call("ZRANGEBYSCORE", keys[2], int(score_patience), int(score_patience + now), "LIMIT", "0", "1")[1]) then
+    return nil -- somebody waits for that resource, or has waited for another one long enough
   end
 
   local own = kind == "o"
@@ -68,7 +69,7 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
   end
   redis.call("HSET", keys[1],
     "v", values_known .. fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_one .. int(used + 1) .. values_alone .. rest,
+      .. values_one .. int(used + 1) .. values_gap .. waiting .. values_gap .. rest,
     "c:" .. claim, record_holds .. node .. record_gap .. now .. record_gap .. int(tonumber(fence)) .. record_gap .. now
       .. record_gap .. limit .. record_gap .. terms,
     "r:" .. claim, key,

@@ -7,17 +7,19 @@
 --- @include "pool/wants"
 --- @include "pool/item"
 --- @include "pool/list"
--- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody waits,
+-- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands in line,
+-- or waits for this resource,
 -- the claim is the node's own and not detached, leaves no tombstone and asks for no rest. The resource
 -- has not expired, and is to rest by the claim's cooldown alone, and only if one at a time may hold
 -- it. That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
 -- nil, and has written nothing, in every other case.
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked)
-  local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
+  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   local own, fence, terms = string.match(v[2] or "", record_owned)
   local key = v[4]
-  if not top or not used or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0" or not key then
+  if not top or waiting ~= parked or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0"
+    or not key then
     return nil
   end
   local kind, cooldown = string.match(record_extra(terms), wants_cools)
@@ -28,7 +30,8 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     local from = string.find(item_gap .. claims, item_gap .. mine, 1, true)
     others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
   end
-  if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "") then
+  if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "")
+    or parked ~= "0" and redis.call("HEXISTS", keys[1], "l:" .. key) == 1 then
     return nil
   end
 
@@ -60,7 +63,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   end
   redis.call("HSET", keys[1],
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_one .. int(left) .. values_alone .. rest,
+      .. values_one .. int(left) .. values_gap .. waiting .. values_gap .. rest,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
       .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }

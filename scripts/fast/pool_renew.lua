@@ -10,10 +10,10 @@
 -- general way does, in the fewest steps; see fast/acquire. It returns the reply, or nil, and has
 -- written nothing, in every other case. mode is nil where there is more than one claim.
 local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
-  local former, exp, due, ticket, used, rest = string.match(v[1] or "", values_kept)
+  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local whole, resources, moves, others = string.match(v[3] or "", pool_counts_moves)
   local own, fence, lease = string.match(v[2] or "", record_beating)
-  if not top or not used or not moves or own ~= node or mode ~= "beat" and mode ~= "renew" then
+  if not top or waiting ~= "0" or not moves or own ~= node or mode ~= "beat" and mode ~= "renew" then
     return nil
   end
   local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)

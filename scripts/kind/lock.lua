@@ -20,6 +20,11 @@ local kind_deal = false
 local kind_expire = false
 local kind_due = false
 local kind_moment = false
+local kind_alarm = false
+local kind_vacate = false
+local kind_stand = false
+local kind_stands = false
+local kind_rejoin = false
 local kind_extras = false
 local kind_setting = false
 local kind_thin = true
@@ -33,7 +38,7 @@ local function kind_open(keys, linger, channel, name, claim, t, v, top)
 end
 
 -- kind_refuse: nothing is refused before; a lock is a line of capacity 1.
-local function kind_refuse(st)
+local function kind_refuse(_, st)
   st.cap = 1
 end
 
@@ -97,7 +102,7 @@ local function kind_next(at, st, budget, arrival)
 end
 
 -- kind_refused: nobody holds, but others come first; or somebody does.
-local function kind_refused(st, _, swept, more)
+local function kind_refused(_, st, _, swept, more)
   return { st.used < 1 and "ahead" or "held", st.used, st.waiting, swept, more and 2 or 0 }
 end
 

@@ -1,15 +1,15 @@
 --- @include "state/score"
 --- @include "state/int"
+--- @include "state/least"
 --- @include "pool/open"
 --- @include "pool/holding"
 --- @include "pool/due"
---- @include "pool/pick"
+--- @include "pool/apart"
 -- What only pools are: a claim gets one of the resources. See scripts.go for what the line
 -- asks of a kind. What a kind does not need is false.
 local kind_enter = false
 local kind_place = false
 local kind_remove = false
-local kind_refuse = false
 local kind_heavy = false
 local kind_hold = false
 local kind_deadlines = false
@@ -19,47 +19,87 @@ local kind_thin = false
 local kind_spare = 20 -- of the drops and grants of a run, kept for pick
 local kind_open = pool_open
 local kind_fresh = pool_fresh
-local kind_save = pool_save
 local kind_extras = holding_all
 local kind_deal = holding_begin
 local kind_leave = holding_end
 local kind_expire = holding_expire
-local kind_due = due
+local kind_refuse = apart_refuse
+local kind_stand = apart_stand
+local kind_stands = apart_stands
+local kind_alarm = apart_alarm
+local kind_rejoin = apart_rejoin
 
--- kind_moment: the first end of a rest.
-local function kind_moment(at)
-  local rest = redis.call("ZRANGEBYSCORE", at.line, int(score_rest), int(score_rest + score_forever - 1), "WITHSCORES",
-    "LIMIT", "0", "1")
-  return rest[2] and tonumber(rest[2]) - score_rest
+-- kind_vacate: what a claim that waited for one resource had beside its place.
+local kind_vacate = lane_leave
+
+--- @include "line/first"
+--- @include "pool/lanes"
+--- @include "line/earliest"
+-- kind_due: rests and expiries, then those who wait for a resource, then bindings.
+local function kind_due(at, st, budget)
+  due_resources(at, st, budget)
+  lanes_due(at, st, budget)
+  due_bindings(at, budget)
 end
 
---- @include "line/deadline"
+-- kind_save: the counts, once the lanes that are still to be looked at are noted.
+local function kind_save(at, st)
+  lanes_keep(at, st)
+  return pool_save(st)
+end
+
+-- moment_first is the first end in a range of the line (ms), nil for none.
+local function moment_first(at, from)
+  local found = redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + score_forever - 1), "WITHSCORES",
+    "LIMIT", "0", "1")
+  return found[2] and tonumber(found[2]) - from or nil
+end
+
+-- kind_moment: the first end of a rest, and of a wait for one resource. Where nobody stands in
+-- line, other rests concern nobody.
+local function kind_moment(at, st)
+  local rest = in_line(st) > 0 and moment_first(at, score_rest) or nil
+  if st.pool.parked <= 0 then
+    return rest
+  end
+  return least(rest, least(moment_first(at, score_moment), moment_first(at, score_patience)))
+end
+
 -- kind_full: what has expired may be in the way.
 local function kind_full(at, st)
   local p = st.pool
-  local due_now = p.resources > p.free and (soonest(at, st) or at.ms + 1) <= at.ms
-  return st.form and (due_now or st.waiting > 0 or p.free == 0)
+  local hold = earliest(at, st)
+  local rest = p.resources > p.free and moment_first(at, score_rest)
+  local over = p.resources > p.free and (hold > 0 and hold <= at.ms or rest and rest <= at.ms)
+  return st.form and (over or in_line(st) > 0 or p.free == 0 or lanes_pending(at, st, score_patience)
+    or lanes_pending(at, st, score_moment))
 end
 
---- @include "line/head"
--- kind_next: the first in line, if a resource is free that it may have.
-local function kind_next(at, st, budget, arrival)
-  local claim, r = head(at, st, budget, arrival)
-  if not r or st.pool.free <= 0 then
-    return claim, r
+--- @include "pool/next"
+-- kind_next: who stands ahead, and what it gets.
+local kind_next = pool_next
+
+-- kind_refused: something is free, but others come first; or nothing is. A claim that would wait
+-- for one resource is told what that one does.
+local function kind_refused(at, st, ask, swept, more)
+  local word = st.pool.free > 0 and st.waiting > 0 and "ahead" or "full"
+  local i = ask.target and item_read(at, ask.target)
+  if i then
+    word = #i.claims >= i.max and "held" or i.ends > 0 and "resting" or "ahead"
   end
-  return claim, r, pick(at, st, wants_read(r.terms), budget)
-end
-
--- kind_refused: something is free, but others come first; or nothing is.
-local function kind_refused(st, _, swept, more)
-  local ahead = st.pool.free > 0 and st.waiting > 0
-  return { ahead and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
+  return { word, st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
 end
 
 --- @include "line/renewal"
--- kind_renew: each hold has its own deadline.
-local kind_renew = renew_hold
+-- kind_renew: each hold has its own deadline. Who waits for what it holds is told of one that has
+-- come nearer.
+local function kind_renew(at, st, claim, r, mode, m)
+  local ends = r.held
+  renew_hold(at, st, claim, r, mode, m)
+  if r.held < ends and st.pool.parked > 0 then
+    lane_touch(at, st, redis.call("HGET", at.state, "r:" .. claim) or "")
+  end
+end
 
 -- kind_setting: how many resources there are.
 local function kind_setting(st)

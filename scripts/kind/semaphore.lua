@@ -14,6 +14,11 @@ local kind_leave = false
 local kind_expire = false
 local kind_due = false
 local kind_moment = false
+local kind_alarm = false
+local kind_vacate = false
+local kind_stand = false
+local kind_stands = false
+local kind_rejoin = false
 local kind_hold = false
 local kind_deadlines = false
 local kind_left = false
@@ -28,7 +33,7 @@ local function kind_heavy(st, r)
 end
 
 -- kind_refuse: the stored capacity rules, unless the caller insists on its own.
-local function kind_refuse(st, ask)
+local function kind_refuse(_, st, ask)
   if st.cap == 0 or ask.policy == "override" then
     st.cap = ask.capacity
   elseif st.cap ~= ask.capacity and ask.policy == "strict" then
@@ -55,8 +60,8 @@ local function kind_next(at, st, budget, arrival)
 end
 
 -- kind_refused: there is room, but others come first; or there is none.
-local function kind_refused(st, r, swept, more)
-  return { st.used + r.weight <= st.cap and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.cap }
+local function kind_refused(_, st, ask, swept, more)
+  return { st.used + ask.r.weight <= st.cap and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.cap }
 end
 
 --- @include "line/renewal"

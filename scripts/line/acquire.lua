@@ -23,7 +23,7 @@ local function acquire(at, st, known, ask)
   if known then
     reply, was, held = replay(at, st, known, ask)
   end
-  reply = reply or kind_refuse and kind_refuse(st, ask)
+  reply = reply or kind_refuse and kind_refuse(at, st, ask)
   if reply then
     return reply
   end
@@ -49,7 +49,7 @@ local function acquire(at, st, known, ask)
     _, _, what = kind_next(at, st, budget, ask)
     -- What has expired and was met may not have been all that was in the way.
     more = st.met or budget.left <= kind_spare or not what and budget.left < before
-    reply = not what and not ask.waits and kind_refused(st, r, budget.swept, more)
+    reply = not what and not ask.waits and kind_refused(at, st, ask, budget.swept, more)
   end
   if reply then
     if fields or budget.left < 100 or st.cap ~= st.was_cap then
@@ -76,7 +76,11 @@ local function acquire(at, st, known, ask)
     sooner = least(sooner, deadline)
   else
     r.place, r.heard = ask.place, at.ms
-    redis.call("ZADD", at.line, ask.lane, r.place .. place_mark .. claim)
+    if ask.apart then
+      kind_stand(at, st, claim, r, ask.lane, ask.apart)
+    else
+      redis.call("ZADD", at.line, ask.lane, r.place .. place_mark .. claim)
+    end
     st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })

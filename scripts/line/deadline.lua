@@ -5,7 +5,7 @@
 -- soonest returns the earliest deadline that frees something by itself (ms), false for
 -- none: of a hold, or of what else the kind knows.
 local function soonest(at, st)
-  local low, moment = earliest(at, st), kind_moment and kind_moment(at)
+  local low, moment = earliest(at, st), kind_moment and kind_moment(at, st)
   if low == 0 then
     return moment or false
   end
@@ -24,7 +24,7 @@ end
 -- know of no deadline. A deadline that has passed says that there is something to sweep. A caller
 -- that has read the first in line gives its claim and record.
 local function notify(at, st, deadline, claim, r)
-  if st.waiting <= 0 or not deadline then
+  if in_line(st) <= 0 or not deadline then
     return
   end
   local next_at = deadline ~= true and deadline <= at.ms and deadline or soonest(at, st)

@@ -15,7 +15,7 @@ local function handoff(at, st, budget, head_left)
     head_left = head_left or st.waiting < waiting
     if not what then
       if budget.left > 0 then
-        notify(at, st, head_left, claim, r)
+        notify(at, st, head_left or st.moved, claim, r)
       end
       return
     end
@@ -29,6 +29,9 @@ local function handoff(at, st, budget, head_left)
     st.waiting, st.busy = st.waiting - 1, at.ms
     r.phase, r.fence, r.granted = "g", int(st.fence), at.ms
     redis.call("ZREM", at.line, place .. place_mark .. claim) -- needs no memory: a full server lets the rest pass
+    if kind_vacate then
+      kind_vacate(at, st, claim, place)
+    end
     redis.call("ZADD", at.line, int(score_hold + alive), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
     wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)

@@ -2,15 +2,15 @@
 --- @include "line/first"
 --- @include "line/leave"
 --- @include "wake/wake"
--- head returns the first in line: the claim and its record. On the way it drops waiters that
+-- head returns the first in line: the claim, its record and its lane. On the way it drops waiters that
 -- have died, and takes out and tells those that have become too heavy, within the budget. An
 -- arrival takes part as if it stood in line; where somebody else is first, only that claim is
 -- returned.
 local function head(at, st, budget, arrival)
-  while st.waiting > 0 and (arrival or budget.left > 0) do
+  while in_line(st) > 0 and (arrival or budget.left > 0) do
     local claim, place, lane = first(at.line)
     if not claim and not arrival then
-      st.waiting = 0
+      st.waiting = st.waiting - in_line(st)
     end
     if not claim or arrival and (arrival.lane - lane < 0 or arrival.lane + 0 == lane and arrival.place < place) then
       break
@@ -22,7 +22,7 @@ local function head(at, st, budget, arrival)
     local alive = r and r.place == place and record_alive(r) > at.ms
     local heavy = alive and kind_heavy and kind_heavy(st, r)
     if alive and not heavy then
-      return claim, r
+      return claim, r, lane
     end
     leave_place(at, st, claim, place, r)
     if heavy then

@@ -13,7 +13,7 @@ end
 -- leave takes a claim out of the line and the state, as a hold, which has a deadline, or as a
 -- waiter, and lowers the counts. With a word given it leaves a tombstone with the word, for so many
 -- milliseconds. Where the line lacks the claim somebody has deleted the line, and the counts are
--- made anew. The first write is a ZREM, so it works on a full server. kind_leave takes back what
+-- made anew. kind_vacate forgets what a waiter had beside its place. The first write is a ZREM, so it works on a full server. kind_leave takes back what
 -- the claim had, and its results are returned; wish is what only the kind reads.
 local function leave(at, st, claim, r, deadline, word, stays, wish)
   if deadline then
@@ -24,6 +24,9 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
     st.waiting = st.waiting - 1
   else
     recount(at, st)
+  end
+  if not deadline and kind_vacate then
+    kind_vacate(at, st, claim, r.place)
   end
   if word then
     redis.call("HSET", at.state, "c:" .. claim, record_stone .. word)
@@ -44,5 +47,8 @@ local function leave_place(at, st, claim, place, r)
   else
     redis.call("ZREM", at.line, place .. place_mark .. claim)
     st.waiting = st.waiting - 1
+    if kind_vacate then
+      kind_vacate(at, st, claim, place)
+    end
   end
 end

@@ -10,7 +10,7 @@ local place_ticket = "%013d"
 local place_mark = "-"
 local place_told = "%03d %s"
 local place_behind = " "
-local place_telling = "^(%d+) (%d+)$"
+local place_telling = "^(%d+) (%d+) ?(.*)$"
 
 -- place_queued is where a claim stands by its ticket: its lane and its place.
 local function place_queued(lane, ticket)

@@ -11,7 +11,10 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", int(score_last_lane))
+  st.waiting = redis.call("ZCOUNT", at.line, "0", int(score_hold - 1))
+  if st.pool then
+    st.pool.parked = redis.call("ZCOUNT", at.line, int(score_lanes), int(score_hold - 1))
+  end
   st.gone = redis.call("ZCOUNT", at.line, int(score_tomb), int(score_tomb + score_width - 1))
   local holds = redis.call("ZRANGEBYSCORE", at.line, int(score_hold), int(score_hold + score_forever),
     "LIMIT", "0", "101")

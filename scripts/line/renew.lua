@@ -34,7 +34,7 @@ local function renew(at, st, node, calls)
   local reply = { "renewed", -1, 0, kind_setting and kind_setting(st) or st.cap }
   local budget, m = { left = 100, swept = 0 }, batch()
   local texts, held, ranks, extras = lookup(at, st, node, calls)
-  local head_left, holds, beats = false, {}, {}
+  local head_left, holds, beats, waits = false, {}, {}, {}
   for n, r in ipairs(texts) do
     local claim, word, left, fence = calls[2 * n - 1], "unknown", 0, 0
     if type(r) ~= "table" then
@@ -56,6 +56,7 @@ local function renew(at, st, node, calls)
       elseif ranks[n] and record_alive(r) > at.ms then
         word, left, r.heard = "waiting", r.wait, at.ms
         beats[#beats + 1], beats[#beats + 2] = "c:" .. claim, record_write(r)
+        waits[#waits + 1] = { claim = claim, r = r }
         m.furthest = math.max(m.furthest or 0, at.ms + left)
       end
     end
@@ -83,7 +84,7 @@ local function renew(at, st, node, calls)
     handoff(at, st, budget, head_left)
     save(at, st, m.furthest, m.fields)
     notify(at, st, least(m.sooner, ends))
-    reply_next(at, st, node, budget, reply)
+    reply_next(at, st, node, budget, reply, waits)
     publish(at)
   end
   for n = 1, extras and #texts or 0 do

@@ -13,7 +13,7 @@
 --- @include "line/reply"
 --- @include "wake/publish"
 -- restore_claim puts a claim that waited back where it stood. It returns what the claim is now:
--- waiting, held, gone, released, taken or too_heavy; the end of its wait lease (ms) if it waits now;
+-- waiting, held, gone, released, taken, too_heavy or absent; the end of its wait lease (ms) if it waits now;
 -- the earliest deadline that its leaving has set (ms), nil for none; and whether the first in line
 -- has left.
 local function restore_claim(at, st, node, claim, standing, text)
@@ -46,10 +46,21 @@ local function restore_claim(at, st, node, claim, standing, text)
   if kind_heavy and kind_heavy(st, r) then
     return "too_heavy", nil, sooner, head_left
   end
+  local word
+  local lane, place, apart = string.match(standing, place_telling)
+  if apart ~= "" and kind_rejoin then
+    word, apart = kind_rejoin(at, st, apart)
+    if word then
+      return word, nil, sooner, head_left
+    end
+  end
   fatten(at, st, true)
-  local lane, place = string.match(standing, place_telling)
   r.phase, r.place, r.heard = "w", place, at.ms
-  redis.call("ZADD", at.line, lane, place .. place_mark .. claim)
+  if apart ~= "" then
+    kind_stand(at, st, claim, r, lane, apart)
+  else
+    redis.call("ZADD", at.line, lane, place .. place_mark .. claim)
+  end
   redis.call("HSET", at.state, "c:" .. claim, record_write(r))
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, tonumber(r.ticket))
   return "waiting", at.ms + r.wait, sooner, head_left

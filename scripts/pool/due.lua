@@ -37,18 +37,27 @@ local function due_items(at, st, budget, from)
   end
 end
 
--- due ends rests, lets leave what has expired, and forgets bindings that have ended. They stand
--- in the line in this order, so the first of them says which there are.
-local function due(at, st, budget)
-  local first = redis.call("ZRANGEBYSCORE", at.line, int(score_rest), "+inf", "LIMIT", "0", "1")[1]
-  local what = string.sub(first or "", 1, 2)
-  if what == "e:" then
+-- due_first says what stands first in the line of what may be due: e, x, u, d or -.
+local function due_first(at, from)
+  local member = redis.call("ZRANGEBYSCORE", at.line, int(from), "+inf", "LIMIT", "0", "1")[1]
+  return string.sub(member or "", 1, 1)
+end
+
+-- due_resources ends rests, and lets leave what has expired. They stand in the line in this order,
+-- so the first of them says which there are.
+local function due_resources(at, st, budget)
+  local what = due_first(at, score_rest)
+  if what == "e" then
     due_items(at, st, budget, score_rest)
   end
-  if what == "e:" or what == "x:" then
+  if what == "e" or what == "x" then
     due_items(at, st, budget, score_expiry)
   end
-  if what == "e:" or what == "x:" or what == "u:" then
+end
+
+-- due_bindings forgets bindings that have ended.
+local function due_bindings(at, budget)
+  if due_first(at, score_bind) == "u" then
     for _, name in ipairs(due_read(at, budget, score_bind)) do
       redis.call("HDEL", at.bindings, "b" .. name)
     end

@@ -79,6 +79,13 @@ local function item_read(at, key, text)
   return i
 end
 
+-- item_there says whether a resource is in the pool, and neither leaving nor expired. One that is
+-- damaged counts as there.
+local function item_there(at, key)
+  local i, bad = item_read(at, key)
+  return bad or i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms)
+end
+
 -- item_write is the counterpart of item_read.
 local function item_write(i)
   local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.gen, i.leaving and 1 or 0,

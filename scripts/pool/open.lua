@@ -15,6 +15,9 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
   at.others = { at.items, at.free, at.bindings }
   st.pool = pool_counts(v[3] or nil)
   at.newer = at.newer or not st.pool and 0 or nil
+  if st.pool and st.form and not top then -- somebody has deleted the line
+    st.pool.parked = 0
+  end
   st.claim, st.extra = claim, v[4] or ""
   return at, st, known
 end

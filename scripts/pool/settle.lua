@@ -2,6 +2,7 @@
 --- @include "state/int"
 --- @include "pool/item"
 --- @include "pool/list"
+--- @include "pool/lane"
 -- settle writes what has become of a resource, and brings the list of free ones, the
 -- line and the counts in step with it. In the list are those that are not leaving, do
 -- not rest and have room for one more holder. One that is leaving and that nobody
@@ -38,5 +39,6 @@ local function settle(at, st, key, i)
   end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
+  lane_touch(at, st, key)
   i.listed, was.ends, was.expiry, was.leased, was.leaving = listed, i.ends, i.expiry, leased, i.leaving
 end

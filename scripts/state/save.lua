@@ -27,7 +27,7 @@ local function save(at, st, furthest, fields)
   if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
-  local own, uses = kind_save and kind_save(st), feature_first -- the number of the newest feature that the name uses
+  local own, uses = kind_save and kind_save(at, st), feature_first -- the number of the newest feature that the name uses
   local never = st.forever > 0 or st.keep > 0
   -- The furthest deadline inside plus the linger, rounded up to a whole second so that the
   -- expiry seldom has to move. A long lease that has ended must not keep the state.

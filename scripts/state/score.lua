@@ -9,15 +9,22 @@
 --   x:<resource>  of an expiry: score_expiry + when the resource leaves (ms), or
 --                 + score_forever for one that leaves when its last holder gives it back
 --   u:<name>      of a binding: score_bind + its end (ms)
+--   <lane><place>-<claim>  of a claim that waits for one resource: the number of that resource's
+--                 lane, score_lanes to score_hold - 1, see pool/lane
+--   w:<resource>  of a resource with a lane: score_moment + when the lane is to be looked at (ms),
+--                 or + score_forever for one that is not in the pool
+--   p:<claim>     of a claim that waits for one resource: score_patience + when it takes any (ms)
 --   d:<resource>  of a damaged resource: score_damage, + 1 once a hold of it has ended
 --                 since, + 2 once it was told; see pool/damaged
--- Milliseconds stay below 2^44 until the year 2527, all scores below 2^53. What lies between
--- the lanes and score_hold is not used yet. A swarm's scores have the same width, see
+-- Milliseconds stay below 2^44 until the year 2527, all scores below 2^53. A swarm's scores have the same width, see
 -- swarm/open.
 local score_width = 17592186044416 -- 2^44
 local score_forever = 17592186044415
 local score_last_lane = 511
+local score_lanes = 512
 local score_hold = 17592186044416
+local score_patience = 257 * 17592186044416
+local score_moment = 258 * 17592186044416
 local score_tomb = 260 * 17592186044416
 local score_rest = 262 * 17592186044416
 local score_expiry = 264 * 17592186044416

@@ -37,9 +37,8 @@ local values_ticket = 48
 local values_busy = 62
 local values_words = 76
 local values_behind = "^(%d+) (%d+) (%d+) (%d+ %d+ %d+)( .*)$"
--- Of a pool that is kept and where nobody waits: fence, exp, due, ticket, used, and the words from
--- gone on.
-local values_kept = "^2 (%d+) (%d+) (%d+) (%d+) %d+ 1 (%d+) 0 (0 0 1 .*)$"
+-- Of a pool that is kept: fence, exp, due, ticket, used, waiting, and the words from gone on.
+local values_kept = "^2 (%d+) (%d+) (%d+) (%d+) %d+ 1 (%d+) (%d+) (0 0 1 .*)$"
 local values_one = " 1 " -- its capacity, between busy and used
 local values_alone = " 0 " -- and how many wait
 local values_look = "^ (%d+)( .*)$"

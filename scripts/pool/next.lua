@@ -1,0 +1,49 @@
+--- @include "line/head"
+--- @include "pool/wants"
+--- @include "pool/pick"
+--- @include "pool/lanes"
+--- @include "pool/look"
+-- next_arrival is what a claim that arrives gets, nil for nothing: the one resource that it waits for,
+-- or what it gets by its policy, if nobody in line is first.
+local function next_arrival(at, st, budget, arrival)
+  local claim, r = head(at, st, budget, arrival)
+  if not r or st.pool.free <= 0 or st.halted or lanes_pending(at, st, score_patience) then
+    return claim, r
+  end
+  local w = wants_read(r.terms)
+  w.resource = arrival.target or w.resource
+  local chosen = pick(at, st, w, budget)
+  if chosen and lane_of(at, st, chosen.key) then
+    lane_touch(at, st, chosen.key)
+    st.met = true -- an earlier run has stopped at its bound: who waits for that comes first
+    return claim, r
+  end
+  return claim, r, chosen
+end
+
+-- pool_next is who comes next, of the first in line and the first of those lanes whose resource has
+-- become free, and what it gets: claim, record, choice.
+local function pool_next(at, st, budget, arrival)
+  if arrival then
+    return next_arrival(at, st, budget, arrival)
+  end
+  local apart = lanes_first(at, st, budget)
+  if budget.left <= 0 or st.halted then
+    return nil -- a lane that was not looked at may come first
+  end
+  local claim, r, lane = head(at, st, budget)
+  if apart and not (r and string.format(lane_order, lane, r.place) < apart.order) then
+    return apart.claim, apart.r, { key = apart.key, item = apart.item, wants = wants_read(apart.r.terms) }
+  elseif not r or st.pool.free <= 0 then
+    return claim, r
+  end
+  local chosen = pick(at, st, wants_read(r.terms), budget)
+  local known = chosen and st.touched and st.touched[chosen.key]
+  if chosen and not known and lane_of(at, st, chosen.key) then
+    lane_touch(at, st, chosen.key) -- an earlier run has stopped at its bound
+    return pool_next(at, st, budget)
+  elseif not chosen and apart and budget.left > 0 then
+    return apart.claim, apart.r, { key = apart.key, item = apart.item, wants = wants_read(apart.r.terms) }
+  end
+  return claim, r, chosen
+end
