@@ -10,7 +10,8 @@ ARGV[4...] x1: resource
 RETURNS {"removed", removed, flags, ...} | {"incompatible", format}
 REPLAY what is not in the pool is not counted    COST O(log n) a resource + at most 100 drops and grants
 ]]
--- flags 2: the run has stopped at its bound, sweep at once. Then follow those that are damaged: they stay so, until pool_mend has taken them out.
+-- flags 2: the run has stopped at its bound, sweep at once. Then follow those that are damaged:
+-- they stay so, until pool_mend has taken them out.
 --- @include "kind/pool"
 --- @include "state/touch"
 --- @include "state/save"

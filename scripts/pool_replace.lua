@@ -13,8 +13,8 @@ RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, remov
   | {"superseded", generation} | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
--- flags 2: the run has stopped at its bound, sweep at once. After removed follow those that are damaged: they stay so, until pool_mend has taken
--- them out.
+-- flags 2: the run has stopped at its bound, sweep at once. After removed follow those that are
+-- damaged: they stay so, until pool_mend has taken them out.
 --- @include "kind/pool"
 --- @include "state/fatten"
 --- @include "state/touch"

@@ -130,13 +130,23 @@ func (e *Engine) setTimer(name string, in, start time.Duration) {
 		l.pushed = now
 	}
 	if l.timer == nil {
-		l.timer = time.AfterFunc(in, func() { e.sweepSoon(name) })
+		l.timer = time.AfterFunc(in, func() { e.momentCame(name) })
 	} else if start > l.pushed || due < l.due || l.due <= now {
 		l.timer.Reset(in)
 	} else {
 		return
 	}
 	l.due = due
+}
+
+// momentCame has the server look at a name whose timer has fired. Claims that wait for one resource
+// each ask themselves: only the answer to that says which moment is the next one of theirs.
+func (e *Engine) momentCame(name string) {
+	if e.allApart(name) {
+		e.beats.Kick(name)
+		return
+	}
+	e.sweepSoon(name)
 }
 
 // sweepSoon sweeps a name on a goroutine of its own. There is at most one sweep

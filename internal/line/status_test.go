@@ -178,11 +178,12 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	for _, line := range found(`(?m)^--   (\w+(?:, \w+)*)  `, raw) {
 		words = append(words, strings.Split(line, ", ")...)
 	}
-	require.Equal(t, engineWords(t, "Word"), distinct(words), "as the comment says")
+	want := without(engineWords(t, "Word"), "absent") // a restore alone says so
+	require.Equal(t, want, distinct(words), "as the comment says")
 
 	body := function(t, raw, "renew")
 	words = append(tombstones(t), found(`\bword(?:, [\w.]+)* = [^"\n]*"(\w+)"`, body)...)
-	require.Equal(t, engineWords(t, "Word"), distinct(words), "as the script does")
+	require.Equal(t, want, distinct(words), "as the script does")
 	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "fast/renew.lua"))
 	require.NotEmpty(t, words)
 	require.Subset(t, engineWords(t, "Word"), words)
@@ -200,6 +201,7 @@ func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 
 	body := function(t, raw, "restore_claim")
 	words = append(tombstones(t), found(`return "(\w+)"`, body)...)
+	words = append(words, found(`return "(\w+)"`, function(t, source(t, "pool/apart.lua"), "apart_rejoin"))...)
 	require.Equal(t, want, distinct(words), "as the script does")
 }
 
@@ -277,7 +279,11 @@ func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
 	}
 	require.Len(t, sent, len(kinds), "nobody else wakes a node")
 	for kind := range kinds {
-		require.Equal(t, taken(t), distinct(sent[kind]), kind)
+		want := taken(t)
+		if kind != "pool" {
+			want = without(want, "absent")
+		}
+		require.Equal(t, want, distinct(sent[kind]), kind)
 	}
 }
 

@@ -42,6 +42,7 @@ local function kind_due(at, st, budget)
   due_bindings(at, budget)
 end
 
+--- @include "pool/mark"
 -- kind_save: the counts, once the lanes that are still to be looked at are noted.
 local function kind_save(at, st)
   lanes_keep(at, st)

@@ -13,8 +13,9 @@ end
 -- leave takes a claim out of the line and the state, as a hold, which has a deadline, or as a
 -- waiter, and lowers the counts. With a word given it leaves a tombstone with the word, for so many
 -- milliseconds. Where the line lacks the claim somebody has deleted the line, and the counts are
--- made anew. kind_vacate forgets what a waiter had beside its place. The first write is a ZREM, so it works on a full server. kind_leave takes back what
--- the claim had, and its results are returned; wish is what only the kind reads.
+-- made anew. The first write is a ZREM, so it works on a full server. kind_vacate forgets what a
+-- waiter had beside its place; kind_leave takes back what the claim had, and its results are returned;
+-- wish is what only the kind reads.
 local function leave(at, st, claim, r, deadline, word, stays, wish)
   if deadline then
     redis.call("ZREM", at.line, "h:" .. claim)

@@ -80,13 +80,3 @@ local function lanes_pending(at, st, from)
   return st.pool.parked > 0 and redis.call("ZRANGEBYSCORE", at.line, int(from), int(from + at.ms),
     "LIMIT", "0", "1")[1] and true or false
 end
-
--- lanes_keep has the next run look at the lanes that this one has touched and not finished.
-local function lanes_keep(at, st)
-  for _, lane in ipairs(st.touched or {}) do
-    if (lane.dirty or lane.order) and not lane.over then
-      redis.call("ZADD", at.line, int(score_moment + at.ms), "w:" .. lane.key)
-      st.met = true
-    end
-  end
-end

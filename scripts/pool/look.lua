@@ -1,11 +1,8 @@
 --- @include "state/score"
---- @include "state/int"
---- @include "state/least"
---- @include "line/hold"
---- @include "line/notify"
 --- @include "pool/item"
 --- @include "pool/settle"
 --- @include "pool/lanes"
+--- @include "pool/mark"
 --- @include "wake/wake"
 -- lanes_empty ends the lane of a resource that nobody can get any more: who asked for it by its
 -- key is told that it is absent, who was bound to it stands in the line from now on.
@@ -23,24 +20,6 @@ local function lanes_empty(at, st, lane, budget)
       lanes_move(at, st, claim)
     end
     budget.left = budget.left - 1
-  end
-end
-
--- lanes_wait notes when a lane whose resource is not free is to be looked at again (ms, nil = when
--- somebody touches it), and tells the first member of what it waits for.
-local function lanes_wait(at, st, lane, item, ends, budget)
-  if ends then
-    redis.call("ZADD", at.line, int(score_moment + ends), "w:" .. lane.key)
-  else
-    redis.call("ZREM", at.line, "w:" .. lane.key)
-  end
-  local _, r = lanes_head(at, st, lane, budget)
-  local next_at = ends ~= score_forever and ends or nil
-  for _, claim in ipairs(item and item.claims or {}) do
-    next_at = least(next_at, hold_ends(at, st, claim))
-  end
-  if r and next_at and next_at < score_forever then
-    notify_node(at, r, next_at)
   end
 end
 
@@ -66,8 +45,7 @@ local function lanes_look(at, st, lane, budget)
     lane.claim, lane.r, lane.item, lane.order = claim, r, item, place
     lane.dirty = not claim and not lane.over
   else
-    local rest = item.ends > 0 and item.ends < score_forever and item.ends or nil
-    lanes_wait(at, st, lane, item, least(rest, item.expiry > 0 and item.expiry or nil), budget)
+    lanes_wait(at, st, lane, item, lanes_rest(item), budget)
   end
 end
 

@@ -1,0 +1,47 @@
+--- @include "state/score"
+--- @include "state/int"
+--- @include "state/least"
+--- @include "line/hold"
+--- @include "line/notify"
+--- @include "pool/item"
+--- @include "pool/lanes"
+-- lanes_wait notes when a lane whose resource is not free is to be looked at again (ms, nil = when
+-- somebody touches it), and tells the first member of what it waits for.
+local function lanes_wait(at, st, lane, item, ends, budget)
+  if ends then
+    redis.call("ZADD", at.line, int(score_moment + ends), "w:" .. lane.key)
+  else
+    redis.call("ZREM", at.line, "w:" .. lane.key)
+  end
+  local _, r = lanes_head(at, st, lane, budget)
+  local next_at = ends ~= score_forever and ends or nil
+  for _, claim in ipairs(item and item.claims or {}) do
+    next_at = least(next_at, hold_ends(at, st, claim))
+  end
+  if r and next_at and next_at < score_forever then
+    notify_node(at, r, next_at)
+  end
+end
+
+-- lanes_rest is when the rest of a resource, or its stay in the pool, ends (ms), nil = never.
+local function lanes_rest(item)
+  local rest = item.ends > 0 and item.ends < score_forever and item.ends or nil
+  return least(rest, item.expiry > 0 and item.expiry or nil)
+end
+
+-- lanes_keep notes when the lanes that this run has touched, and not looked at since, are to be
+-- looked at: at once, if their resource is free.
+local function lanes_keep(at, st)
+  local budget = { left = 0, swept = 0 } -- nobody is told: a claim that has just come has no record yet
+  for _, lane in ipairs(st.touched or {}) do
+    local item = not lane.over and lane.dirty and item_read(at, lane.key)
+    if item and not item.listed and not item.leaving then
+      lanes_wait(at, st, lane, item, lanes_rest(item), budget)
+    elseif not item and lane.dirty and not lane.over and not st.pool.filled then
+      lanes_wait(at, st, lane, nil, score_forever, budget)
+    elseif (lane.dirty or lane.order) and not lane.over then
+      redis.call("ZADD", at.line, int(score_moment + at.ms), "w:" .. lane.key)
+      st.met = true
+    end
+  end
+end
