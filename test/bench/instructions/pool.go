@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -26,6 +27,7 @@ func poolSteps() []step {
 	return []step{
 		{name: "pool_plain", does: "allocate and release 1 of 100", scripts: 2, prepare: again(hundred, allocate(nil))},
 		{name: "pool_bound", does: "the same by a binding", scripts: 2, prepare: again(hundred, allocate(&allocator.AllocateOptions{Bind: "name"}))},
+		{name: "pool_lanes", does: "the same while 1 000 claims wait for one resource each", scripts: 2, prepare: besideLanes(1000)},
 		{
 			name: "pool_limit", does: "allocate with a maximum hold, and release", scripts: 2,
 			prepare: again(hundred, allocate(&allocator.AllocateOptions{MaxHold: time.Hour})),
@@ -218,6 +220,32 @@ func openBeaten(p *probe) ([]pool, *node, error) {
 // allocateHundred takes 100 resources of each of these pools.
 func allocateHundred(ctx context.Context, pools []pool, i int) (allocation, error) {
 	return pools[i%len(pools)].Allocate(ctx, nil)
+}
+
+// besideLanes allocates and releases 1 of 100 in a pool where so many other resources rest, and have a claim
+// each that waits for it.
+func besideLanes(lanes int) func(*probe) (cycle, error) {
+	return func(p *probe) (cycle, error) {
+		var next atomic.Int64
+		open := func(p *probe) (pool, *node, error) {
+			made, n, err := openPool(poolConfig{}, lanes+100)(p)
+			for i := 0; i < lanes && err == nil; i++ {
+				err = made.Rest(p.ctx, numbered(i), berth.Forever, "")
+			}
+			return made, n, err
+		}
+		named := func(ctx context.Context, p pool, _ int) (allocation, error) {
+			return p.Allocate(ctx, &allocator.AllocateOptions{Resource: numbered(int(next.Add(1) - 1))})
+		}
+		q, _, err := newQueue(p, open, named, 0, lanes)
+		return func(int) error {
+			held, err := q.client.Allocate(p.ctx, nil)
+			if err != nil {
+				return err
+			}
+			return held.Release(p.ctx)
+		}, err
+	}
 }
 
 func swaps(p *probe) (cycle, error) {
