@@ -190,7 +190,8 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	e, c := a.e, a.c
 	ev := &event{
 		kind: evQueued, start: start, late: late, epoch: epoch, counts: counts{capacity: answer.Capacity},
-		ticket: answer.Ticket, text: answer.Place, apart: answer.Apart, ahead: answer.Ahead, left: answer.Left,
+		ticket: answer.Ticket, text: answer.Place, apart: answer.Resource != "", ahead: answer.Ahead, left: answer.Left,
+		gift: gift{resource: answer.Resource},
 	}
 	switch {
 	case answer.unfinished():

@@ -124,6 +124,9 @@ func (e *Engine) tell(ctx context.Context, c *Claim, ev *event, fx *effects) {
 		switch fx.tell {
 		case observe.Queued, observe.Requeued, observe.Restored:
 			o.Ahead, o.Capacity = ev.ahead, ev.counts.capacity
+			if ev.apart {
+				o.Resource = ev.gift.resource
+			}
 			if fx.tell != observe.Queued {
 				o.Waited = c.waited(ev.now)
 			}

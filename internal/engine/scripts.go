@@ -91,9 +91,6 @@ type Answer struct {
 	Ticket int64
 	// Place is where a waiting claim stands. Of two claims the lesser text stands before.
 	Place string
-	// Apart says that the claim waits for one resource alone, so that it has nothing of
-	// what else becomes free.
-	Apart bool
 	// Ahead is how many stand before it.
 	Ahead int
 	// Capacity is the stored one, 0 where the primitive has none.
@@ -103,7 +100,8 @@ type Answer struct {
 	// Left is the time left of the hold or of the wait lease, below 0 for a
 	// hold without end.
 	Left time.Duration
-	// Resource is what a grant gives where the primitive has resources.
+	// Resource is what a grant gives where the primitive has resources; of a claim that
+	// waits the one that it waits for alone, so that what else becomes free is nothing to it.
 	Resource string
 	// Entry is set where the owner held the name already.
 	Entry        *Entry

@@ -126,7 +126,9 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 		a.Ticket, a.Fence, a.Left = r.Int(1), r.Int(2), Left(r.Int(3))
 	case statusQueued:
 		a.Ticket, a.Left, a.Place, a.Ahead, a.NextDeadline.In = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
-		a.Apart = strings.Count(a.Place, " ") > 1 // see scripts/line/reply.lua
+		if apart := strings.SplitN(a.Place, " ", 4); len(apart) == 4 { // see scripts/pool/lane.lua
+			a.Resource = apart[3]
+		}
 	default:
 		refused, known := refusals[status]
 		if !known {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // sticks is a claim that waits for the resource that it is bound to for so long.
@@ -350,5 +351,10 @@ func TestListingsTellWhatAClaimWaitsFor(t *testing.T) {
 			`"" 0 0s`, fmt.Sprintf(`"a" 0 %s`, berth.Forever), fmt.Sprintf(`"a" 1 %s`, berth.Forever), `"b" 0 1m0s`,
 		}, told)
 		require.Equal(t, 4, w.inspect().Waiting)
+		told = nil
+		for _, ev := range n.Told(observe.Queued) {
+			told = append(told, fmt.Sprintf("%q %d", ev.Resource, ev.Ahead))
+		}
+		require.Equal(t, []string{`"a" 0`, `"" 0`, `"b" 0`, `"a" 1`}, told)
 	})
 }

@@ -140,9 +140,11 @@ func restMillis(d time.Duration) int64 {
 // acquireArgs are what only pool_acquire takes: nothing so far.
 func acquireArgs(c *engine.Claim) (wait string, own []string) { return line.Flag(c.MayWait), nil }
 
-// acquireReply reads the resource, and says why a claim got none.
+// acquireReply reads the resource of a grant, and says why a claim got none.
 func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
-	a.Resource = resource
+	if a.Granted {
+		a.Resource = resource
+	}
 	refine(a.Refused)
 	if !a.Granted && a.Capacity == 0 {
 		c.empty(claim.Name)

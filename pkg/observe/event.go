@@ -52,7 +52,8 @@ type Event struct {
 	Weight int
 	// Count is a number; the comment of the kind says of what.
 	Count int
-	// Resource is the key of the resource in a pool: any bytes.
+	// Resource is the key of the resource in a pool, any bytes; of Queued the one that the
+	// claim waits for alone.
 	Resource string
 	// Detail is a text; the comment of the kind says which.
 	Detail string
