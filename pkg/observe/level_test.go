@@ -49,6 +49,7 @@ func TestEveryReasonHasItsKind(t *testing.T) {
 		berth.ReasonHeld:           observe.Refused,
 		berth.ReasonQueuedAhead:    observe.Refused,
 		berth.ReasonTooHeavy:       observe.Refused,
+		berth.ReasonAbsent:         observe.Refused,
 		berth.ReasonGone:           observe.Refused,
 		berth.ReasonCapacity:       observe.Refused,
 		berth.ReasonTimedOut:       observe.TimedOut,
