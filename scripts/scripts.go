@@ -10,16 +10,21 @@
 //
 //	kind_open(keys, linger, channel, name, ...)   Returns the run, the state, and the claim's record as text. The scripts call it
 //	kind_fresh(at)                                Removes what an older state of a name that begins has left behind
-//	kind_save(st)                                 Returns the text of the field pool
+//	kind_save(at, st)                             Returns the text of the field pool
 //	kind_thin                                     Whether names have a thin form
 //	kind_spare                                    How much of its budget an acquire keeps for its own kind_next
-//	kind_refuse(st, ask)                          Returns a reply if the claim is refused before anything is written
+//	kind_refuse(at, st, ask)                      Returns a reply if the claim is refused before anything is written
 //	kind_full(at, st, r)                          Returns whether something expired may be in the way
 //	kind_enter(at, st, ask, holds, swept, more)   Answers a claim that names an owner: reply, fields to save, furthest; or nil. With holds the claim holds already
 //	kind_place(lane, ticket, at, ask)             Returns the lane and the place. False: by the ticket
 //	kind_next(at, st, budget, arrival)            Returns the first in line: claim, record, and what it gets, false for nothing
 //	kind_heavy(st, r)                             Returns whether the claim will never fit
-//	kind_refused(st, r, swept, more)              Returns the reply to a claim that only tries and gets nothing
+//	kind_refused(at, st, ask, swept, more)        Returns the reply to a claim that only tries and gets nothing
+//	kind_stand(at, st, claim, r, lane, apart)     Has a claim that waits stand elsewhere than in its lane of the line
+//	kind_stands(at, claim, r)                     Returns where such a claim stands, and how many before it; nil for others
+//	kind_alarm(at, claim, r)                      Returns whether a claim stands so, when it may get something by itself (ms), and whether that is for it first
+//	kind_rejoin(at, st, apart)                    Returns what such a claim is when it is restored, nil if it waits; and where, "" for the line
+//	kind_vacate(at, st, claim, place)             Forgets what a waiting claim had beside its place
 //	kind_deal(at, st, claim, what)                Gives what kind_next returned. Returns extra, and the field that keeps it
 //	kind_setting(st)                              Returns the setting. False: the capacity
 //	kind_hold(at, st, claim)                      Returns the record of a hold with its deadline, or nil
@@ -32,7 +37,7 @@
 //	kind_weighs                                   Whether an end by force makes the counts anew
 //	kind_expire(at, st, claim, r, deadline)       Takes back what an expired hold had. Returns sooner
 //	kind_due(at, st, budget)                      Drops what else ends by time
-//	kind_moment(at)                               Returns the earliest end that frees something, holds aside (ms)
+//	kind_moment(at, st)                           Returns the earliest end that frees something, holds aside (ms)
 //	kind_tell(at, st, reply)                      Adds to the reply of a sweep. Returns whether it has written
 //
 // In a kind's file the constants come first. line/head and line/renewal are included right above
