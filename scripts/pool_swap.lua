@@ -8,6 +8,7 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] fence that it has
 ARGV[7] rest of that (ms, 0 = none)    ARGV[8] why it rests
+ARGV[9] when that leaves the pool (ms, 0 = as before)
 RETURNS {"swapped", ticket, fence, left_ms, flags, setting, resource, stays}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
@@ -76,7 +77,8 @@ end
 take(at, st, claim, chosen)
 local rest = tonumber(ARGV[7])
 local ends = math.max(w.cooldown > 0 and at.ms + w.cooldown or 0, rest > 0 and at.ms + rest or 0)
-local kept = release_resource(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "")
+local kept = release_resource(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "",
+  tonumber(ARGV[9]))
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
 -- Nobody stands in line: of a rest only those have to know who wait for that resource.

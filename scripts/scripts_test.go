@@ -53,6 +53,7 @@ var codecs = map[string]string{
 	"wake/wake.lua":       "wake-up",
 	"owner/ask.lua":       "how a lock is asked for",
 	"owner/renewal.lua":   "mode",
+	"line/renewal.lua":    "mode",
 	"owner/reentered.lua": "terms of an entry",
 	"fence/outdated.lua":  "fence",
 	"fence_admit.lua":     "fence",

@@ -69,7 +69,7 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	e.nextDeadline(b.Name, start, round.NextDeadline)
 	outcomes = make([]heartbeat.Outcome, len(b.Claims))
 	for i, c := range b.Claims {
-		fx := e.hear(c, start, b.seen[i], round.Status[i])
+		fx := e.hear(c, start, 0, b.seen[i], round.Status[i])
 		answer := timing{start: start, left: fx.left, confirmed: true, version: b.seen[i].version}
 		if m := c.see(); fx.has(doTime) {
 			e.retime(c, answer)
@@ -134,11 +134,11 @@ func (e *Engine) beatFailed(l *heartbeat.Lease, err error) {
 // errLate is the error of a heartbeat whose answer has not come in time.
 var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Unavailable: true, Err: errNoAnswer}
 
-// hear takes what an own call that began at start has learned of a claim; seen is what was
-// known of it then.
-func (e *Engine) hear(c *Claim, start time.Duration, seen snapshot, s Status) effects {
+// hear takes what an own call that began at start, and asked for a lease, 0 for none, has learned of
+// a claim; seen is what was known of it then.
+func (e *Engine) hear(c *Claim, start, lease time.Duration, seen snapshot, s Status) effects {
 	ev := &event{
-		kind: heard(s.Word), start: start, seen: seen, left: s.Left, gift: gift{s.Fence, s.Resource},
+		kind: heard(s.Word), start: start, seen: seen, left: s.Left, lease: lease, gift: gift{s.Fence, s.Resource},
 		counts: counts{s.Capacity, s.Held, s.Waiting},
 	}
 	switch ev.kind {

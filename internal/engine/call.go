@@ -21,6 +21,23 @@ func (h *Hold) Renew(ctx context.Context) error {
 	return h.Err()
 }
 
+// RenewFor gives the hold another lease, counted from now. The deadline that the hold has stays
+// where it is further off. After an error the lease is what it was: all later calls name it. A copy
+// that was not answered may still run, in the wrong order too. It takes no deadline back: at the
+// most it moves the deadline to its own lease from then on, until the hold is released.
+func (h *Hold) RenewFor(ctx context.Context, lease time.Duration) error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	if h.Lease() == berth.Forever && lease != berth.Forever {
+		return berth.Invalid("d", "the hold has no end, and no renewal brings an end nearer")
+	}
+	if err := h.call(ctx, modeFor(renewFor, lease), nil); err != nil {
+		return err
+	}
+	return h.Err()
+}
+
 // mostExtended is how far off Extend may move an end: a Duration carries 292 years, and
 // what is told of a hold, margins included, must stay within.
 const mostExtended = 250 * 365 * 24 * time.Hour
@@ -108,10 +125,11 @@ func (h *Hold) call(ctx context.Context, mode Mode, held func()) error {
 }
 
 // lower brings a hold's local deadline down to what a call that begins at start
-// will leave of it on the server, at the least: the answer may be lost.
-func (e *Engine) lower(c *Claim, start time.Duration) {
+// will leave of it on the server, at the least: the answer may be lost. beyond is how much more
+// than its lease that is, where a longer one has set the deadline.
+func (e *Engine) lower(c *Claim, start, beyond time.Duration) {
 	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) {
-		least := heartbeat.Deadline(start, spec.Lease, spec.Lease)
+		least := heartbeat.Deadline(start, sum(spec.Lease, beyond), spec.Lease)
 		if least != 0 && (spec.Deadline == 0 || least < spec.Deadline) {
 			spec.Deadline = least
 		}
@@ -148,11 +166,11 @@ func (e *Engine) call(c *Claim, mode Mode, held func()) error {
 // callOnce is one round of call.
 func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 	ctx := context.Background() // every attempt has its own limit
-	start := e.clock.Now()
-	seen := c.on(&event{kind: evCall, start: start}).seen
+	start, lease := e.clock.Now(), mode.asksFor()
+	seen := c.on(&event{kind: evCall, start: start, lease: lease}).seen
 	m := c.see()
 	if m.holds() && (mode == ModeRenew || mode == ModeDetach || !m.grant.confirmed) {
-		e.lower(c, start)
+		e.lower(c, start, m.terms.beyond)
 	}
 	round, err := e.cfg.Scripts.Beat(ctx, c.Name, mode, []*Claim{c})
 	if err != nil {
@@ -160,7 +178,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		return false, err
 	}
 	e.nextDeadline(c.Name, start, round.NextDeadline)
-	fx := e.hear(c, start, seen, round.Status[0])
+	fx := e.hear(c, start, lease, seen, round.Status[0])
 	switch {
 	case fx.has(doRestore):
 		_, err := e.restore(ctx, c.Name, []*Claim{c})

@@ -148,10 +148,10 @@ func (c *Claim) owner() string {
 // Caller is the context of the call that acquired or resumed the claim: for its values.
 func (c *Claim) Caller() context.Context { return c.caller }
 
-// Endless says whether the claim's hold has no end of its own.
-func (c *Claim) Endless() bool {
+// Says is the mode of a call as the claim makes it, and whether its hold has no end of its own.
+func (c *Claim) Says(mode Mode) (said Mode, endless bool) {
 	m := c.see()
-	return m.endless()
+	return m.says(mode), m.endless()
 }
 
 // Resource is what the claim holds, "" where the primitive has no resources.

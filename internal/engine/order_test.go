@@ -103,7 +103,7 @@ func TestARestoreThatEndsAGrantSaysWhy(t *testing.T) {
 		e.on(c, isQueued(e))
 		l.beat = func([]*Claim) Status { return Status{Word: WordWaiting, Left: 6 * second} }
 		l.restore = func() Status {
-			e.hear(c, e.clock.Now(), snapshot{}, Status{Word: WordHeld, Left: 6 * second, Fence: 9})
+			e.hear(c, e.clock.Now(), 0, snapshot{}, Status{Word: WordHeld, Left: 6 * second, Fence: 9})
 			return Status{Word: WordGone}
 		}
 		c.calls.Lock()

@@ -35,6 +35,9 @@ func renews(m *machine, ev event) effects {
 	if ev.stale { // what the entries of its owner have left of it is asked for since
 		return effects{}
 	}
+	if ev.lease != 0 {
+		m.lasts(ev.lease, ev.left)
+	}
 	fx := effects{do: doUse, left: ev.left}
 	if !m.grant.confirmed {
 		m.grant.confirmed = true

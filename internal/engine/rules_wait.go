@@ -149,6 +149,7 @@ func marks(m *machine, ev event) effects {
 	if ev.beats {
 		m.news.sent = ev.start
 	}
+	m.terms.named = m.terms.named || ev.lease != 0
 	return effects{seen: snapshot{pushes: m.news.pushes, known: m.news.known}}
 }
 

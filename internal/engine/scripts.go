@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -62,6 +64,32 @@ const (
 // modeExtend moves the deadline further off by so much, once: the call has an id.
 func modeExtend(by time.Duration, call string) Mode {
 	return Mode(fmt.Sprintf("extend %d %s", by.Milliseconds(), call))
+}
+
+// The words of the modes that name a lease: what ModeRenew and ModeBeat are for a holder that has
+// asked for it, see Hold.RenewFor.
+const renewFor, keepFor = "renew", "keep"
+
+// modeFor is such a mode: the hold has that lease from then on.
+func modeFor(word string, lease time.Duration) Mode {
+	r := Record{Lease: lease}
+	return Mode(fmt.Sprintf("%s %d", word, r.LeaseMillis()))
+}
+
+// asksFor is the lease that a call of RenewFor asks for, 0 for every other call.
+func (m Mode) asksFor() time.Duration {
+	word, millis, named := strings.Cut(string(m), " ")
+	if !named || word != renewFor {
+		return 0
+	}
+	lease, err := strconv.ParseInt(millis, 10, 64)
+	switch {
+	case err != nil:
+		return 0
+	case lease == 0:
+		return berth.Forever
+	}
+	return time.Duration(lease) * time.Millisecond
 }
 
 // NextDeadline is what every reply tells about the line: when a place may become free by itself.

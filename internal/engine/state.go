@@ -55,6 +55,8 @@ type terms struct {
 	limit    time.Duration // the local end of the maximum hold, 0 for none
 	mayRun   bool          // a call since the last answered one may have run, and begun the maximum hold
 	since    time.Duration // when the first of these was sent
+	named    bool          // another lease was asked for: from then on its calls name the one that it has
+	beyond   time.Duration // how much further off than the lease reaches the deadline may be: a longer one set it
 }
 
 // news tells which of two things heard of a claim is the newer one. Whatever is sent or
@@ -130,6 +132,7 @@ type event struct {
 	now       time.Duration // when it is heard, where that matters
 	start     time.Duration // of an answer, a failure: when the call was sent
 	left      time.Duration // of an answer: how much is left, below 0 for no end
+	lease     time.Duration // of a call, an answer: the lease that it asks for, 0 for the one there is
 	gift                    // of a grant, a push, or what a release has ended
 	seen      snapshot      // of an answer to an own call
 	entry     *Entry        // of a grant to an owner that held already
@@ -206,6 +209,29 @@ func (m *machine) endless() bool { return m.terms.Lease == berth.Forever && m.te
 
 // done says whether nobody here holds or waits for it any more.
 func (m *machine) done() bool { return m.phase == ended || m.phase == detached }
+
+// says is the mode of a call. A call that names the lease undoes what a late copy of RenewFor, or
+// a failover, has made of it.
+func (m *machine) says(mode Mode) Mode {
+	switch t := &m.terms; {
+	case !t.named:
+	case mode == ModeRenew:
+		return modeFor(renewFor, t.Lease)
+	case mode == ModeBeat && !t.NoRenew:
+		return modeFor(keepFor, t.Lease)
+	}
+	return mode
+}
+
+// lasts has the hold go by another lease, which the server has taken. A hold without end stays one.
+func (m *machine) lasts(lease, left time.Duration) {
+	t := &m.terms
+	if lease == berth.Forever || left < 0 && t.MaxHold == 0 {
+		t.Lease, t.NoRenew, t.beyond = berth.Forever, true, 0
+	} else if t.Lease != berth.Forever {
+		t.Lease, t.beyond = lease, max(0, t.Lease-lease+t.beyond)
+	}
+}
 
 // answer takes note of the answer to a call that was sent at start. It reports false for a
 // call that is older than one that was answered before: its answer came late, and says
@@ -289,6 +315,9 @@ func (m *machine) time(spec *heartbeat.Spec, g timing) {
 	margin := spec.Lease
 	if !g.confirmed {
 		margin = min(m.claim.Record.Wait, left) // an entry may end long before its wait lease would: clocks drift for no longer
+	}
+	if t.named {
+		spec.Beyond = t.beyond
 	}
 	spec.Limit = t.limit
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)

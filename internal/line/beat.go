@@ -71,7 +71,7 @@ func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, t
 		if mode != engine.ModeBeat && mode != engine.ModeRenew {
 			c.Thin.Store(false) // the call makes the name fat
 		}
-		args = append(args, c.ID, s.mode(mode, c.Endless()))
+		args = append(args, c.ID, s.mode(c.Says(mode)))
 	}
 	return scriptkit.Call{Script: s.renew, Keys: s.keysFor(s.renew, b.Name), Args: args}, false
 }

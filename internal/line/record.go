@@ -93,6 +93,8 @@ func ParseRecord(text string) (engine.Record, error) {
 	}
 	if n[9] == 0 {
 		r.Lease = berth.Forever
+	} else {
+		r.ZombieAfter = 0 // the number is the longer lease by which its deadline was set
 	}
 	return r, nil
 }

@@ -101,7 +101,7 @@ func runs(script string, args ...string) poolCall {
 
 // gives is a release of n.1 that leaves a tombstone for so many ms, and asks for a rest.
 func gives(node, stays, rest string) poolCall {
-	return runs("pool_release", node, "n.1", stays, rest, "why", "1")
+	return runs("pool_release", node, "n.1", stays, rest, "why", "1", "0")
 }
 
 func lapse(d time.Duration) poolStep { return func(p *poolWorld) { p.Advance(d) } }
@@ -147,7 +147,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: again":                        {append(some, mine1), seeks(), "granted", false},
 		"acquire: the pool is empty":            {nil, seeks(), "queued", false},
 		"acquire: the line is lost":             {append(some, loses("DEL", "berth:{gpu}:line")), seeks(), "granted", false},
-		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0"))), seeks(), "granted", false},
+		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "granted", false},
 		"acquire: a hold has ended":             {append(some, fills, lapse(4*time.Second)), seeks(), "granted", false},
 		"acquire: one rests":                    {append(some, has(runs("pool_rest", "a", "500", "x"))), seeks(), "granted", true},
 		"acquire: one has rested":               {append(some, has(runs("pool_rest", "a", "500", "x")), lapse(500*time.Millisecond)), seeks(), "granted", false},
@@ -167,6 +167,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: it was bound":                 {append(some, has(seeks(wants("l o 0 0 0 0:me")))), gives1, "released", true},
 		"release: it was shared":                {append(some, has(seeks(wants("l s 700 0 0 0:")))), gives1, "released", true},
 		"release: a rest is asked for":          {append(some, mine1), gives("n", "0", "300"), "released", false},
+		"release: an expiry is asked for":       {append(some, mine1), runs("pool_release", "n", "n.1", "0", "0", "", "1", "300"), "released", false},
 		"release: it leaves a tombstone":        {append(some, mine1), gives("n", "900", "0"), "released", false},
 		"release: another node has it":          {append(some, mine1), gives("m", "0", "0"), "taken", false},
 		"release: nobody has it":                {some, gives1, "not_held", false},
@@ -183,6 +184,12 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
 		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
 		"renew: by hand":                        {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
+		"renew: it names its lease":             {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew 1000"), "renewed", true},
+		"renew: it keeps its lease":             {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 1000"), "renewed", true},
+		"renew: it names a longer lease":        {append(some, mine1), runs("pool_renew", "n", "n.1", "renew 1001"), "renewed", false},
+		"renew: it names a shorter lease":       {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 999"), "renewed", false},
+		"renew: its lease was longer":           {append(some, mine1, has(runs("pool_renew", "n", "n.1", "renew 900"))), runs("pool_renew", "n", "n.1", "keep 900"), "renewed", false},
+		"renew: its lease was shorter":          {append(some, mine1, has(runs("pool_renew", "n", "n.1", "renew 1001"))), runs("pool_renew", "n", "n.1", "keep 1001"), "renewed", true},
 		"renew: it is detached":                 {append(some, mine1), runs("pool_renew", "n", "n.1", "detach"), "renewed", false},
 		"renew: it has a maximum hold":          {append(some, has(seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
 		"renew: two beat":                       {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "beat", "n.2", "beat"), "renewed", false},

@@ -152,6 +152,19 @@ func (p *Pool[T]) TryDo(ctx context.Context, opts *AllocateOptions, f func(conte
 	return a.do(ctx, f)
 }
 
+// DoHealthy is Do with AllocateHealthy in the place of Allocate: f runs with a resource
+// that was asked before. A nil f is refused with berth.ErrInvalidConfig.
+func (p *Pool[T]) DoHealthy(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
+	a, err := p.AllocateHealthy(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return a.do(ctx, f)
+}
+
 // Fence returns the fence of the allocation from this pool under which ctx was made: ctx
 // is the context of Do, or one of an allocation. Fence returns 0 for any other ctx; every
 // check of fences refuses 0.

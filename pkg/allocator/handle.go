@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -77,7 +78,7 @@ func (a *Allocation[T]) Node() string { return a.hold.Node() }
 // Granted is when this process heard of the grant, or resumed the hold, by its own clock.
 func (a *Allocation[T]) Granted() time.Time { return a.hold.Granted() }
 
-// Lease is the lease that was asked for, berth.Forever for none.
+// Lease is the lease that was asked for, at last by RenewFor; berth.Forever for none.
 func (a *Allocation[T]) Lease() time.Duration { return a.hold.Lease() }
 
 // Waited is how long the allocation took, Open not counted.
@@ -120,6 +121,23 @@ func (a *Allocation[T]) Rest(d time.Duration, reason string) error {
 	return nil
 }
 
+// ExpireIn has the resource leave the pool d, rounded up to the millisecond, after Release,
+// Swap or Do has ended this hold while it lives: a session that the other side ends soon. It
+// takes the place of the expiry that the resource had. Other holders of the resource keep
+// it beyond that. The last call of ExpireIn counts, and 0 takes it back. A later Add or Replace that names the
+// resource sets the expiry anew. ExpireIn sends nothing. It returns berth.ErrInvalidConfig
+// for a negative d and for berth.Forever; what was asked for before stays.
+func (a *Allocation[T]) ExpireIn(d time.Duration) error {
+	switch {
+	case d < 0:
+		return berth.Invalid("d", "%s is negative", d)
+	case d == berth.Forever:
+		return berth.Invalid("d", "a resource without an expiry stays; 0 takes back what was asked for")
+	}
+	a.request().expire(d)
+	return nil
+}
+
 // Release gives the resource back, to the first in line if somebody waits and it does
 // not have to rest. The hold's context ends before anything is sent. Release may be
 // called more than once and from several goroutines, and is nil ever after it has
@@ -135,21 +153,27 @@ func (a *Allocation[T]) Release(ctx context.Context) error {
 	err := a.hold.Release(ctx)
 	a.over()
 	if a.hold.Loose() {
-		return a.restShared(ctx)
+		return a.leaveShared(ctx)
 	}
 	return err
 }
 
-// restShared has a resource rest that was shared: there is no release that could say
-// so.
-func (a *Allocation[T]) restShared(ctx context.Context) error {
-	rest, reason, back := a.request().take()
-	if rest == 0 {
+// leaveShared has a resource rest and expire that was shared: there is no release that could
+// say so.
+func (a *Allocation[T]) leaveShared(ctx context.Context) error {
+	asked, back := a.request().take()
+	if asked == (wish{}) {
 		return nil
 	}
 	ctx, cancel := a.pool.core.client.node.Engine.Overtime(ctx)
 	defer cancel()
-	err := a.pool.core.rest(ctx, a.Resource(), rest, reason)
+	var err error
+	if asked.expiry > 0 {
+		err = a.pool.core.expire(ctx, a.Resource(), asked.expiry)
+	}
+	if err == nil && asked.rest > 0 {
+		err = a.pool.core.rest(ctx, a.Resource(), asked.rest, asked.reason)
+	}
 	if err == nil || errors.Is(err, berth.ErrAbsent) {
 		return nil
 	}
@@ -175,7 +199,7 @@ func (a *Allocation[T]) do(ctx context.Context, f func(context.Context, *Allocat
 	defer func() {
 		a.over()
 		if a.hold.Loose() {
-			_ = a.restShared(ctx) // the observer is told where it works
+			_ = a.leaveShared(ctx) // the observer is told where it works
 		}
 	}()
 	return a.hold.Do(ctx, func(ctx context.Context) error { return f(ctx, a) })
@@ -192,11 +216,30 @@ func (a *Allocation[T]) Renew(ctx context.Context) error {
 	return a.hold.Renew(ctx)
 }
 
+// RenewFor is Renew with another lease, which the hold has from then on, however often it is
+// renewed: d is whole milliseconds, at least 20 ms, or berth.Forever. The hold ends no
+// sooner than it would have: with a shorter lease its end stays until the lease reaches further. MaxHold
+// bounds it as before. Swap, Detach and Resume keep the lease.
+//
+// It returns berth.ErrInvalidConfig for any other d, for a lease without end, which
+// stays, and in a pool that is Shared; else the errors of Renew. After an error the
+// lease is as before; if the server was not reached, a call that is still on its way may move the end
+// once more, to d from when it arrives.
+func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
+	if err := settings.Lease("d", d); err != nil {
+		return err
+	}
+	if a.hold.Loose() {
+		return berth.Invalid("RenewFor", "the pool is Shared: there is no lease")
+	}
+	return a.hold.RenewFor(ctx, d)
+}
+
 // Swap gives the resource back and takes the next one, in one step: the claim, its
 // lease and the handle stay; Resource, Value and Fence change. Do not use the old
 // resource from the call on. It never waits and never passes the line: if nothing
 // else is free or others wait, it matches berth.ErrBusy and everything stays as it is.
-// What Rest has asked for is for the old resource.
+// What Rest and ExpireIn have asked for is for the old resource.
 //
 // Other errors: those of Renew; Open's, and then the hold has ended and the new
 // resource rests; the server's where it was not reached: the hold has ended with
@@ -215,10 +258,10 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	defer func() { <-a.swapping }()
 	p := a.pool
 	before := a.hold.Resource()
-	rest, reason, back := a.request().take()
+	asked, back := a.request().take()
 	left := false
 	swapped, err := a.hold.Exchange(ctx, func(ctx context.Context) (x engine.Exchanged, err error) {
-		x, left, err = p.core.client.node.swap(ctx, a.hold.Claim(), rest, reason)
+		x, left, err = p.core.client.node.swap(ctx, a.hold.Claim(), &asked)
 		return x, err
 	})
 	if !swapped {
@@ -228,8 +271,8 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if rest > 0 && !left {
-		p.core.client.rested(ctx, a.hold.Claim(), before, rest, reason)
+	if asked.rest > 0 && !left {
+		p.core.client.rested(ctx, a.hold.Claim(), before, asked.rest, asked.reason)
 	}
 	p.core.client.node.Engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
 		ev.Context, ev.Fence, ev.Detail = ctx, a.Fence(), before
@@ -259,7 +302,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 // fixed one goes on. The handle ends with berth.ErrReleased, and gives its value back:
 // whoever has the token, this process too, takes the hold up with Pool.Resume and
 // works on under that handle. Release does nothing from then on and returns nil, so
-// that a deferred one may stay. What Rest has asked for is forgotten.
+// that a deferred one may stay. What Rest and ExpireIn have asked for is forgotten.
 //
 // Its errors are those of Renew. After the server's or ctx's error the hold stays this
 // handle's, detached on the server or not, and ends with its lease if it is: call

@@ -220,6 +220,21 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	return p.client.node.SweepOn(ctx, p.name, more)
 }
 
+// expire runs pool_expire.
+func (p *core) expire(ctx context.Context, resource string, d time.Duration) error {
+	r, err := p.run(ctx, p.client.node.expiring, resource, line.Decimal(restMillis(d)))
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusExpires:
+		return r.Err()
+	case statusAbsent:
+		return berth.ErrAbsent
+	}
+	return line.Unexpected(p.name, &r)
+}
+
 // refreshing runs pool_refresh.
 func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
 	r, err := p.run(ctx, p.client.node.refreshing, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.node.Linger)
@@ -263,9 +278,36 @@ func (n *node) describe(ctx context.Context, name, cursor string, resources []st
 	if r.Status() != statusPage {
 		return "", nil, line.Unexpected(name, &r)
 	}
-	next = r.Str(1)
+	page, err = described(name, &r, 3)
+	return r.Str(1), page, err
+}
+
+// listed is a page of the list of free resources.
+type listed struct {
+	next  string // the resource behind it, "" at the end of the list
+	first string // the one with which the list begins, "" for none
+	size  int    // how many are in the list
+	page  []ResourceInfo
+}
+
+// list runs pool_resources on the list of free resources. The page begins at a resource that was
+// behind another one, or anew.
+func (n *node) list(ctx context.Context, name string, w way, from, before string) (listed, error) {
+	r, err := n.Run(ctx, n.resources, scriptkit.Bounded, name, string(w), "100", from, before)
+	if err != nil {
+		return listed{}, err
+	}
+	if r.Status() != statusList {
+		return listed{}, line.Unexpected(name, &r)
+	}
+	page, err := described(name, &r, 5)
+	return listed{next: r.Str(1), first: r.Str(3), size: int(r.Int(4)), page: page}, err
+}
+
+// described reads the resources of a reply, from its i-th field on.
+func described(name string, r *scriptkit.Reply, i int) (page []ResourceInfo, err error) {
 	now := time.UnixMilli(r.Int(2))
-	for i := 3; i < r.Len(); i += 8 {
+	for ; i < r.Len(); i += 8 {
 		info := ResourceInfo{
 			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
 			Expiry: line.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
@@ -276,7 +318,7 @@ func (n *node) describe(ctx context.Context, name, cursor string, resources []st
 		for range r.Int(i + 7) {
 			h, err := line.Holder(name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
 			if err != nil {
-				return "", nil, err
+				return nil, err
 			}
 			h.Resource = info.Resource
 			info.Holders = append(info.Holders, h)
@@ -284,7 +326,7 @@ func (n *node) describe(ctx context.Context, name, cursor string, resources []st
 		}
 		page = append(page, info)
 	}
-	return next, page, r.Err()
+	return page, r.Err()
 }
 
 // bindingsPage runs pool_bindings: for one binding, or for a page of all.

@@ -126,7 +126,7 @@ func TestTheNextInLineHearsOfADeadlineWhenTheFirstIsGranted(t *testing.T) {
 		w.acquireScript("x", "x.1", long)
 		w.acquireScript("y", "y.1", long)
 		first, next := w.listen("x"), w.listen("y")
-		reply := w.Call("pool_release", "60000", "berth:wake:", proxies, "z", "z.1", "0", "50", "", millis(w.Field("fence")))
+		reply := w.Call("pool_release", "60000", "berth:wake:", proxies, "z", "z.1", "0", "50", "", millis(w.Field("fence")), "0")
 		require.Equal(t, "released", reply.Status())
 		require.Equal(t, []string{"4:next7:proxies2:50"}, first())
 		require.Empty(t, next())

@@ -26,7 +26,7 @@ type node struct {
 	swapping, counting                            *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
 	bindings, resources, refreshing, inspecting   *scriptkit.Script
-	holding, mending                              *scriptkit.Script
+	holding, mending, expiring                    *scriptkit.Script
 }
 
 func newNode(c *Client) *node {
@@ -57,6 +57,7 @@ func newNode(c *Client) *node {
 		inspecting: lib.Script("pool_inspect"),
 		holding:    lib.Script("pool_holds"),
 		mending:    lib.Script("pool_mend"),
+		expiring:   lib.Script("pool_expire"),
 	}
 }
 
@@ -78,6 +79,8 @@ const (
 	statusBound      = "bound"
 	statusUnbound    = "unbound"
 	statusPage       = "page"
+	statusList       = "list"
+	statusExpires    = "expires"
 	statusTurn       = "turn"
 	statusLater      = "later"
 	statusPart       = "part"
@@ -85,45 +88,67 @@ const (
 
 // request is what only a pool's own scripts need of a claim.
 type request struct {
-	mu     sync.Mutex
-	rest   time.Duration // guarded by mu: how long the resource rests when it is given back
-	reason string        // guarded by mu: why
-	asked  int           // guarded by mu: how often that was said
-	left   bool          // guarded by mu: the resource has left the pool with its release
+	mu    sync.Mutex
+	wish  wish // guarded by mu: what is to become of the resource when it is given back
+	rests int  // guarded by mu: how often its rest was said
+	ends  int  // guarded by mu: how often its expiry was
+	left  bool // guarded by mu: the resource has left the pool with its release
 
-	sent       time.Duration // the rest that the last release asked for; of the release under way
-	sentReason string        // of the same
+	sent wish // what the last release asked for; of the release under way
+}
+
+// wish is what a holder asks for the resource that it gives back.
+type wish struct {
+	rest   time.Duration // how long the resource rests, 0 for not at all
+	reason string        // why
+	expiry time.Duration // when it leaves the pool, 0 for as before
+}
+
+// args are what pool_release and pool_swap take of it.
+func (w *wish) args() (rest, reason, expiry string) {
+	return line.Decimal(restMillis(w.rest)), w.reason, line.Decimal(restMillis(w.expiry))
 }
 
 // ask has the resource rest when it is given back.
 func (q *request) ask(rest time.Duration, reason string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.rest, q.reason = rest, reason
-	q.asked++
+	q.wish.rest, q.wish.reason = rest, reason
+	q.rests++
+}
+
+// expire has the resource leave the pool some time after it is given back.
+func (q *request) expire(d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wish.expiry = d
+	q.ends++
 }
 
 // take returns what was asked for, and forgets it: it is for the resource that is given
 // back now. back says that this one stays after all.
-func (q *request) take() (rest time.Duration, reason string, back func()) {
+func (q *request) take() (asked wish, back func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	rest, reason, asked := q.rest, q.reason, q.asked
-	q.rest, q.reason = 0, ""
-	return rest, reason, func() {
+	asked, rests, ends := q.wish, q.rests, q.ends
+	q.wish = wish{}
+	return asked, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.asked == asked {
-			q.rest, q.reason = rest, reason
+		if q.rests == rests {
+			q.wish.rest, q.wish.reason = asked.rest, asked.reason
+		}
+		if q.ends == ends {
+			q.wish.expiry = asked.expiry
 		}
 	}
 }
 
-// resting is how long the resource is to rest, and why.
-func (q *request) resting() (time.Duration, string) {
+// wishes are what was asked for.
+func (q *request) wishes() wish {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.rest, q.reason
+	return q.wish
 }
 
 // forever is how the scripts are told of a rest without an end: 2^44 - 1.
@@ -163,15 +188,15 @@ func refine(refused *berth.AcquireError) {
 	}
 }
 
-// releaseArgs are what only pool_release takes: for how long the resource is to rest, why, and the
-// fence by which the claim has it.
+// releaseArgs are what only pool_release takes: for how long the resource is to rest, why, the
+// fence by which the claim has it, and when it is to leave the pool.
 func releaseArgs(c *engine.Claim) []string {
 	q := c.Request.(*request)
-	q.sent, q.sentReason = q.resting()
-	if c.Loose() {
-		q.sent = 0 // its handle is still in use
+	if q.sent = q.wishes(); c.Loose() {
+		q.sent = wish{} // its handle is still in use
 	}
-	return []string{line.Decimal(restMillis(q.sent)), q.sentReason, line.Decimal(c.Fence())}
+	rest, reason, expiry := q.sent.args()
+	return []string{rest, reason, line.Decimal(c.Fence()), expiry}
 }
 
 // releaseReply reads whether the resource has stayed in the pool, and tells of its rest.
@@ -180,7 +205,7 @@ func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed stri
 	q.mu.Lock()
 	q.left = stayed == "0"
 	q.mu.Unlock()
-	if rest, reason := q.sent, q.sentReason; rest > 0 && stayed == "1" && p.Fence == claim.Fence() {
+	if rest, reason := q.sent.rest, q.sent.reason; rest > 0 && stayed == "1" && p.Fence == claim.Fence() {
 		p.Then = func(ctx context.Context) { c.rested(ctx, claim, claim.Resource(), rest, reason) }
 	}
 	return p, nil
@@ -199,9 +224,9 @@ func (c *Client) rested(ctx context.Context, claim *engine.Claim, resource strin
 }
 
 // swap runs pool_swap once. left says that the old resource has left the pool.
-func (n *node) swap(ctx context.Context, c *engine.Claim, rest time.Duration, reason string) (x engine.Exchanged, left bool, err error) {
-	r, err := n.Run(ctx, n.swapping, scriptkit.Once, c.Name,
-		n.ID, c.ID, line.Decimal(c.Fence()), line.Decimal(restMillis(rest)), reason)
+func (n *node) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine.Exchanged, left bool, err error) {
+	rest, reason, expiry := asked.args()
+	r, err := n.Run(ctx, n.swapping, scriptkit.Once, c.Name, n.ID, c.ID, line.Decimal(c.Fence()), rest, reason, expiry)
 	if err != nil {
 		return x, false, err
 	}

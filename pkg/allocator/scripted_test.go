@@ -42,7 +42,7 @@ func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)
 // releaseScript sends pool_release as another node would.
 func (w *world) releaseScript(node, claim string) scriptkit.Reply {
 	w.T.Helper()
-	r := w.Call("pool_release", "60000", "berth:wake:", proxies, node, claim, "0", "0", "", "0")
+	r := w.Call("pool_release", "60000", "berth:wake:", proxies, node, claim, "0", "0", "", "0", "0")
 	synctest.Wait()
 	return r
 }

@@ -9,16 +9,16 @@
 --- @include "pool/list"
 -- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands in line,
 -- or waits for this resource,
--- the claim is the node's own and not detached, leaves no tombstone and asks for no rest. The resource
+-- the claim is the node's own and not detached, leaves no tombstone and asks for no rest and no expiry. The resource
 -- has not expired, and is to rest by the claim's cooldown alone, and only if one at a time may hold
 -- it. That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
 -- nil, and has written nothing, in every other case.
-local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked)
+local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   local own, fence, terms = string.match(v[2] or "", record_owned)
   local key = v[4]
-  if not top or waiting ~= parked or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0"
+  if not top or waiting ~= parked or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0" or expires ~= "0"
     or not key then
     return nil
   end

@@ -8,12 +8,14 @@
 -- pool is kept, the claim holds, by a lease that renews and has been confirmed, nobody waits, no
 -- hold has expired, and of rests, expiries, bindings and damage there are none. That is what the
 -- general way does, in the fewest steps; see fast/acquire. It returns the reply, or nil, and has
--- written nothing, in every other case. mode is nil where there is more than one claim.
+-- written nothing, in every other case. mode is nil where there is more than one claim; one that
+-- names a lease is plain where the hold has that lease already.
 local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local whole, resources, moves, others = string.match(v[3] or "", pool_counts_moves)
   local own, fence, lease = string.match(v[2] or "", record_beating)
-  if not top or waiting ~= "0" or not moves or own ~= node or mode ~= "beat" and mode ~= "renew" then
+  if not top or waiting ~= "0" or not moves or own ~= node
+    or mode ~= "beat" and mode ~= "renew" and mode ~= "renew " .. lease and mode ~= "keep " .. lease then
     return nil
   end
   local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)

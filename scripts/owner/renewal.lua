@@ -47,8 +47,8 @@ local function renew_entry(at, st, claim, _, mode)
   end
   e.call, e.pending = call or e.call, 0
   local zombie = string.match(mode, "^beat ?(%d*)$")
-  if zombie and e.r.lease == 0 and e.r.max == 0 and e.r.zombie ~= zombie then
-    e.r.zombie, e.r.changed = zombie, true
+  if zombie and e.r.lease == 0 and e.r.max == 0 and e.r.number ~= zombie then
+    e.r.number, e.r.changed = zombie, true
   end
   if mode == "detach" then
     -- The node that takes it up does not know what it extended: that stays.

@@ -1,11 +1,13 @@
+--- @include "state/score"
 --- @include "pool/item"
 --- @include "pool/settle"
 --- @include "pool/remove"
 --- @include "pool/damaged"
--- release_resource ends what a claim had of a resource; see remove_claim for ends and reason. It
+-- release_resource ends what a claim had of a resource; see remove_claim for ends and reason. With
+-- expiry above 0 the resource leaves the pool so long (ms) from now, unless it leaves anyway. It
 -- returns whether the resource is still in the pool, and the end of the rest that it begins
 -- (ms), nil for none. w is what the claim wants, nil where its record is gone.
-local function release_resource(at, st, claim, key, w, ends, reason)
+local function release_resource(at, st, claim, key, w, ends, reason, expiry)
   redis.call("HDEL", at.state, "r:" .. claim)
   local i, bad = item_read(at, key)
   if bad then
@@ -15,6 +17,9 @@ local function release_resource(at, st, claim, key, w, ends, reason)
     return false, nil
   end
   local was_there, rests = remove_claim(at, i, claim, ends, reason)
+  if was_there and expiry > 0 and not i.leaving then
+    i.expiry = math.min(at.ms + expiry, score_forever - 1)
+  end
   if was_there then -- else it was shared, and has kept nothing from anybody
     settle(at, st, key, i)
   end

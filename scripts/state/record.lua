@@ -3,7 +3,8 @@
 --   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached; an
 --             entry within one that is not yet confirmed is g too. Of a hold without
 --             end a number may follow: its node is in a swarm, and this is the node's
---             own zombie limit (ms)
+--             own zombie limit (ms). So may one of a hold whose deadline is further off
+--             than its lease reaches: it had this longer one when that was set (ms)
 --   node      whose claim it is
 --   ticket    when it came (ms, or more where several came in one)
 --   fence     the number of its grant; of a claim that waits its place, see line/place
@@ -51,7 +52,7 @@ local record_gap = " "
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, record_asks)
   return {
-    node = node, phase = "w", zombie = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
+    node = node, phase = "w", number = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
     place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
     max = tonumber(max), held = 0, changed = true,
   }
@@ -59,14 +60,14 @@ end
 
 -- record_read returns the record, or nil for a tombstone.
 local function record_read(text)
-  local phase, zombie, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max = string.match(
+  local phase, number, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max = string.match(
     text, "^(%a)(%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
   if not phase then
     return nil
   end
   local waits = phase == "w"
   return {
-    node = node, phase = phase, zombie = zombie, ticket = ticket, fence = waits and "0" or fence,
+    node = node, phase = phase, number = number, ticket = ticket, fence = waits and "0" or fence,
     granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
     limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
     wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
@@ -77,7 +78,7 @@ end
 -- format would cut.
 local function record_write(r)
   local waits = r.phase == "w"
-  return string.format("%s%s %s %d %s %d %d ", r.phase, r.zombie, r.node, r.ticket,
+  return string.format("%s%s %s %d %s %d %d ", r.phase, r.number, r.node, r.ticket,
     waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
 end
 
@@ -87,7 +88,8 @@ local function record_alive(r)
 end
 
 -- record_terms writes another kind, lease and maximum hold (ms) into a record: an entry
--- of an owner that holds already has those of the outermost one.
+-- of an owner that holds already has those of the outermost one, and a holder may ask for
+-- another lease.
 local function record_terms(r, kind, lease, max)
   local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 func expired[K cmp.Ordered, V any](all map[K]V, now int64, ends func(V) int64, name func(V, K) string) []K {
@@ -226,9 +228,17 @@ func (m *model) handOff() {
 	}
 }
 
-// renewHold is an own call of a holder.
+// renewHold is an own call of a holder. It may name a lease.
 func (m *model) renewHold(c *claim, mode string) {
-	starts := c.phase == 'g'
+	mode, millis, named := strings.Cut(mode, " ")
+	starts, reach := c.phase == 'g', max(c.reach, c.lease)
+	if starts {
+		reach = max(reach, c.wait)
+	}
+	if named && c.lease > 0 {
+		c.lease, _ = strconv.ParseInt(millis, 10, 64)
+		c.renews = c.renews && c.lease > 0
+	}
 	if starts {
 		c.phase = 'h'
 		if c.most > 0 {
@@ -242,11 +252,20 @@ func (m *model) renewHold(c *claim, mode string) {
 	if !anew {
 		return
 	}
-	if c.deadline = forever; c.lease > 0 {
-		c.deadline = m.now + c.lease
+	own := forever
+	if c.lease > 0 {
+		own = m.now + c.lease
+	}
+	if named || c.reach > 0 {
+		c.deadline = max(own, min(c.deadline, m.now+reach)) // a longer lease has set it
+	} else {
+		c.deadline = own
 	}
 	if c.limit > 0 {
 		c.deadline = min(c.deadline, c.limit)
+	}
+	if c.reach = 0; c.deadline > own {
+		c.reach = reach
 	}
 }
 

@@ -11,16 +11,17 @@ func (d *driver) release(t *rapid.T) {
 	c, node := d.old(t), pickOf(t, "by", "", "", "", "b")
 	node = cmp.Or(node, c.node)
 	stays, rest := pickOf[int64](t, "stays", 0, 0, 900), pickOf[int64](t, "rest", 0, 0, 300)
+	expires := pickOf[int64](t, "expires", 0, 0, 0, 600)
 	seen := c.fence
 	if len(c.fences) > 0 && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
 		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
 	}
-	d.returns(t, c, node, stays, rest, seen)
+	d.returns(t, c, node, stays, rest, seen, expires)
 }
 
 // returns has a node release a claim, of which it knows a fence.
-func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen int64) {
-	r := d.run(t, "pool_release", node, c.id, dec(stays), dec(rest), "429 \n", dec(seen))
+func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen, expires int64) {
+	r := d.run(t, "pool_release", node, c.id, dec(stays), dec(rest), "429 \n", dec(seen), dec(expires))
 	if !c.known || c.stone != "" {
 		d.same(t, "release", &r, "not_held", c.stone)
 		if !c.known && stays > 0 {
@@ -33,18 +34,20 @@ func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen in
 	}
 	word, said, fence := "released", rest, c.fence
 	if fence != seen {
-		said = 0
+		said, expires = 0, 0
 	}
 	if c.deadline == 0 {
 		word, said, fence = "cancelled", 0, 0
 	} else if c.deadline <= d.now {
-		word, said = "expired", 0
+		word, said, expires = "expired", 0, 0
 	}
 	stone := ""
 	if stays > 0 {
 		stone = "gone"
 	}
+	d.expires = expires
 	kept := d.removeClaim(c, stone, stays, said, "429 \n")
+	d.expires = 0
 	if _, _, stones := d.holds(); stones > 0 {
 		d.reclaim()
 	}
@@ -74,7 +77,7 @@ func (d *driver) force(t *rapid.T) {
 
 // renew is a round of a node's own calls.
 func (d *driver) renew(t *rapid.T) {
-	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach")
+	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach", "renew 400", "keep 800", "renew 4000", "renew 0")
 	var of []*claim
 	for _, id := range d.ids[max(0, len(d.ids)-12):] {
 		if c := d.claims[id]; c.node == node || rapid.IntRange(0, 9).Draw(t, "stray") == 0 {
@@ -147,12 +150,12 @@ func (d *driver) resume(t *rapid.T) {
 // swap changes a hold's resource.
 func (d *driver) swap(t *rapid.T) {
 	c := d.old(t)
-	seen, rest := c.fence, pickOf[int64](t, "rest", 0, 300)
+	seen, rest, expires := c.fence, pickOf[int64](t, "rest", 0, 300), pickOf[int64](t, "expires", 0, 0, 600)
 	if len(c.fences) > 0 && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
 		seen = rapid.SampledFrom(c.fences).Draw(t, "seen")
 	}
 	old := c.resource
-	r := d.run(t, "pool_swap", c.node, c.id, dec(seen), dec(rest), "slow")
+	r := d.run(t, "pool_swap", c.node, c.id, dec(seen), dec(rest), "slow", dec(expires))
 	if c.deadline <= d.now {
 		d.same(t, "swap", &r, "not_held", c.stone)
 		return
@@ -184,8 +187,9 @@ func (d *driver) swap(t *rapid.T) {
 	if rest >= c.cooldown {
 		reason = "slow"
 	}
-	c.resource = old
+	c.resource, d.expires = old, expires
 	kept := d.giveBack(c, ends, reason)
+	d.expires = 0
 	c.resource = key
 	d.same(t, "swap", &r, "swapped", c.ticket, c.fence, d.remaining(c), 0, len(d.items), key, digit(kept))
 }

@@ -38,6 +38,7 @@ type claim struct {
 	resource             string
 	fences               []int64 // those that it had before
 	known                bool    // the server has a record or a tombstone
+	reach                int64   // the longer lease by which the deadline was set, 0 for none
 }
 
 // binding is a binding in the model.
@@ -72,6 +73,7 @@ type model struct {
 	drops   int // what that has
 	more    int // the flag that there is more to sweep
 	fault   string
+	expires int64 // after how long what comes back leaves, 0 for as before
 }
 
 func newModel() *model {
@@ -133,6 +135,9 @@ func (m *model) giveBack(c *claim, ends int64, reason string) bool {
 		i.leaving = true
 	} else if ends > m.now && ends > i.ends {
 		i.ends, i.reason = min(ends, forever), reason
+	}
+	if m.expires > 0 && !i.leaving {
+		i.expiry = m.now + m.expires
 	}
 	if i.ends == 0 {
 		i.reason = ""

@@ -1,18 +1,24 @@
 package pool
 
-import "pgregory.net/rapid"
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+)
 
 // read asks for what is only read.
 func (d *driver) read(t *rapid.T) {
 	d.inspect(t, "-1")
 	d.readResources(t)
+	d.readList(t, "n")
+	d.readList(t, "p")
 	d.readBindings(t)
 }
 
 func (d *driver) readResources(t *rapid.T) {
 	seen, cursor := map[string]string{}, "0"
 	for {
-		r := d.call(t, d.keys[:3], "pool_resources", cursor, "3")
+		r := d.call(t, d.keys[:4], "pool_resources", cursor, "3")
 		for n := 3; n < r.Len(); n += 8 {
 			seen[r.Str(n)] = r.Str(n + 1)
 			if i := d.items[r.Str(n)]; i == nil || r.Int(n+6) != int64(i.max) {
@@ -41,6 +47,32 @@ func (d *driver) readResources(t *rapid.T) {
 		if seen[key] != want {
 			t.Fatalf("%q reads %q, and is %s: %+v", key, seen[key], want, *i)
 		}
+	}
+}
+
+// readList walks through the free ones, by pages of two.
+func (d *driver) readList(t *rapid.T, way string) {
+	var read []string
+	for from, before := "", ""; ; {
+		r := d.call(t, d.keys[:4], "pool_resources", way, "2", from, before)
+		for n := 5; n < r.Len(); n += 8 {
+			before = r.Str(n)
+			read = append(read, before)
+			n += 3 * int(r.Int(n+7))
+		}
+		if len(read) > 0 && read[0] != r.Str(3) || r.Int(4) != int64(len(d.free)) {
+			t.Fatalf("%q begins with %q and has %d", read, r.Str(3), r.Int(4))
+		}
+		if from = r.Str(1); from == "" || len(read) > len(d.free) {
+			break
+		}
+	}
+	want := slices.Clone(d.free)
+	if way == "p" {
+		slices.Reverse(want)
+	}
+	if !slices.Equal(read, want) {
+		t.Fatalf("the list by %s is %q, in the model %q", way, read, want)
 	}
 }
 

@@ -60,11 +60,11 @@ func (d *driver) comeAndGo(t *rapid.T) {
 		d.Advance(pickOf(t, "by", time.Microsecond, time.Millisecond, 50*time.Millisecond, 600*time.Millisecond), d.keys...)
 		d.tick(t)
 		if rapid.Bool().Draw(t, "renews") {
-			d.calls(t, c.node, pickOf(t, "mode", "beat", "renew", "detach"), c)
+			d.calls(t, c.node, pickOf(t, "mode", "beat", "renew", "detach", "keep 1000", "renew 1000"), c)
 		}
 	}
 	for _, c := range some {
-		d.returns(t, c, c.node, 0, pickOf[int64](t, "rest", 0, 0, 0, 300), c.fence)
+		d.returns(t, c, c.node, 0, pickOf[int64](t, "rest", 0, 0, 0, 300), c.fence, pickOf[int64](t, "expires", 0, 0, 0, 600))
 	}
 }
 
