@@ -21,7 +21,7 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 		n := w.node()
 		type key struct{}
 		ctx := berth.WithOwner(context.WithValue(context.Background(), key{}, "value"), "me")
-		for name, do := range map[string]doing{"Do": n.Do, "TryDo": n.TryDo} {
+		for name, do := range map[string]doing{"Do": n.Do, "TryDo": n.TryDo, "DoHealthy": n.DoHealthy} {
 			var inner context.Context
 			var held *allocator.Allocation[string]
 			err := do(ctx, nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
@@ -61,6 +61,7 @@ func TestDoWithoutAFunctionIsRefused(t *testing.T) {
 		n, before := w.node(), w.Dump()
 		require.ErrorIs(t, n.Do(context.Background(), nil, nil), berth.ErrInvalidConfig)
 		require.ErrorIs(t, n.TryDo(context.Background(), nil, nil), berth.ErrInvalidConfig)
+		require.ErrorIs(t, n.DoHealthy(context.Background(), nil, nil), berth.ErrInvalidConfig)
 		require.Equal(t, before, w.Dump())
 	})
 }
@@ -138,6 +139,34 @@ func TestUnderDoAResourceCanRestAndBeSwapped(t *testing.T) {
 			return nil
 		}))
 		require.Equal(t, map[string]allocator.State{"a": allocator.Free, "b": allocator.Resting}, w.states())
+		w.requireIdle()
+	})
+}
+
+func TestDoHealthyRunsWithAResourceThatWorks(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("bad", "good")
+		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(_ context.Context, key string) error {
+			if key == "bad" {
+				return errMine
+			}
+			return nil
+		}})
+		var ran []string
+		require.NoError(t, n.DoHealthy(ctx, nil, func(_ context.Context, a *allocator.Allocation[string]) error {
+			ran = append(ran, a.Value())
+			return nil
+		}))
+		require.Equal(t, []string{"good"}, ran)
+		require.Equal(t, map[string]allocator.State{"bad": allocator.Resting, "good": allocator.Free}, w.states())
+		_, err := n.Remove(ctx, []string{"good"})
+		require.NoError(t, err)
+		err = n.DoHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second}, func(context.Context, *allocator.Allocation[string]) error {
+			t.Error("it ran")
+			return nil
+		})
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
 		w.requireIdle()
 	})
 }

@@ -70,7 +70,7 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 			from, before = "", ""
 			continue
 		}
-		if l.page[0].Resource != from {
+		if l.page[0].Resource == l.first {
 			// All that the list has now is behind this many, or less: what comes at the tail is newer.
 			if walked, most = 0, l.size; w == fromTail {
 				most += len(seen) // which may be met again; only a damaged list has more
