@@ -58,7 +58,7 @@ func (p *Pool[T]) FreeInOrder(ctx context.Context) iter.Seq2[ResourceInfo, error
 func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool) error {
 	seen := make(map[string]bool)
 	from, before := "", ""
-	for walked, most := 0, 0; ; {
+	for walked, size := 0, 0; ; {
 		l, err := p.client.node.list(ctx, p.name, w, from, before)
 		if err != nil {
 			return err
@@ -71,10 +71,7 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 			continue
 		}
 		if l.page[0].Resource == l.first {
-			// All that the list has now is behind this many, or less: what comes at the tail is newer.
-			if walked, most = 0, l.size; w == fromTail {
-				most += len(seen) // which may be met again; only a damaged list has more
-			}
+			walked, size = 0, l.size
 		}
 		for _, info := range l.page {
 			key := info.Resource
@@ -83,8 +80,13 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 			}
 			seen[key] = true
 		}
-		walked += len(l.page)
-		if l.next == "" || walked >= most {
+		// What the list had then is passed after so many: all that comes is newer. But back from the
+		// tail some of it may have been met twice.
+		most := size
+		if w == fromTail {
+			most += len(seen)
+		}
+		if walked += len(l.page); l.next == "" || walked >= most {
 			return nil
 		}
 		from, before = l.next, l.page[len(l.page)-1].Resource

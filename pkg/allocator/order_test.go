@@ -202,6 +202,11 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 			meanwhile: func(w *world, n *node) { back(w, n, "r0249") },
 			stays:     func(i int) bool { return i != 249 },
 		},
+		"the last comes first: the page's first and the one before have come back": {
+			policy:    allocator.MostRecent,
+			meanwhile: func(w *world, n *node) { back(w, n, "r0249", "r0250") },
+			stays:     func(i int) bool { return i != 249 && i != 250 },
+		},
 		"the last comes first: the place was passed": {
 			policy:    allocator.MostRecent,
 			meanwhile: func(_ *world, n *node) { n.cycle(150) },
@@ -258,4 +263,18 @@ func TestFreeInOrderEndsThoughTheListGoesRound(t *testing.T) {
 		require.NotEmpty(t, w.free(n, nil))
 		require.LessOrEqual(t, n.Count("pool_resources"), 12)
 	})
+}
+
+// Something else than Berth has written there.
+func TestFreeInOrderEndsThoughTheListIsACircle(t *testing.T) {
+	for _, policy := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent} {
+		t.Run(policy.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b", "c")
+				w.Do("HSET", freeKey, "nb", "a", "pb", "c")
+				n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+				require.Len(t, w.free(n, nil), 2)
+			})
+		})
+	}
 }

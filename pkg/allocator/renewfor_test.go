@@ -124,6 +124,22 @@ func TestAFixedLeaseLastsFromTheCallOnOrAsBefore(t *testing.T) {
 	})
 }
 
+// The call may have run, and has left at least what the longer lease had.
+func TestARenewalWithoutAnAnswerTakesBackNothingOfALongerLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeWith(allocator.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
+		n.connect()
+		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
+		w.renewFor(held, 100*ms)
+		n.Cut()
+		require.ErrorIs(t, held.Renew(t.Context()), berth.ErrUnavailable)
+		w.Until(time.Second)
+		require.NoError(t, held.Err())
+		require.InDelta(t, 59*time.Second, held.Left(), float64(10*ms))
+	})
+}
+
 func TestAHoldMayAskForALeaseWithoutEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
@@ -133,6 +149,7 @@ func TestAHoldMayAskForALeaseWithoutEnd(t *testing.T) {
 		w.renewFor(held, berth.Forever)
 		require.Equal(t, berth.Forever, held.Left())
 		require.EqualValues(t, 1, w.Field("forever"))
+		require.Contains(t, w.Record(held.ID()), " f ", "nobody has to renew it")
 		w.Until(time.Hour)
 		require.NoError(t, held.Err())
 		requireInvalid(t, "d", held.RenewFor(ctx, time.Hour), "no renewal may bring the end nearer")
