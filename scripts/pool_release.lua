@@ -8,7 +8,7 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
 ARGV[7] rest of the resource (ms, 0 = none)    ARGV[8] why it rests
-ARGV[9] fence of the grant that this was asked for    ARGV[10] when the resource leaves the pool (ms, 0 = as before)
+ARGV[9] fence of the grant that it was asked for    ARGV[10] when the resource leaves the pool (ms, 0 = as before)
 RETURNS {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants

@@ -12,18 +12,18 @@ REPLAY reads only    COST O(page), and O(1) a resource given
 ]]
 -- For each resource the fields of pool/describe follow. Of the free list two resources are given: the
 -- one to begin at, "" = anew, and the one before that. The reply has the one behind the page, "" at the
--- end; the one with which the list begins; how many are in it. See pool/walk.
+-- end; the one with which the list begins; how many are in it. See pool/page.
 --- @include "state/now"
 --- @include "state/number"
 --- @include "pool/describe"
---- @include "pool/walk"
+--- @include "pool/page"
 local at = { ms = now(redis.call("TIME")), state = KEYS[1], line = KEYS[2], items = KEYS[3], free = KEYS[4] }
 local format = number_newer(unpack(redis.call("HMGET", at.state, "v", "fmt")))
 if format then
   return { "incompatible", format }
 end
 if ARGV[1] == "n" or ARGV[1] == "p" then
-  local page, behind = walk(at, ARGV[1], ARGV[3], ARGV[4], tonumber(ARGV[2]))
+  local page, behind = page_of(at, ARGV[1], ARGV[3], ARGV[4], tonumber(ARGV[2]))
   local list = { "list", behind, at.ms, redis.call("HGET", at.free, ARGV[1]) or "",
     math.max(redis.call("HLEN", at.free) / 2 - 1, 0) }
   for _, key in ipairs(page) do

@@ -64,7 +64,9 @@
 // Free resources stand in a list. Claims take its head ([LeastRecent]), its tail
 // ([MostRecent]) or any ([Random]). A resource that comes back, is added, or has rested
 // goes to the tail. A leaving one stays with its holder, and is gone when it comes
-// back. An expiry is counted from the last Add or Replace that named the resource.
+// back. An expiry is counted from the last Add or Replace that named the resource, or from
+// the release of a holder who asked for it with [Allocation.ExpireIn].
+// [Pool.FreeInOrder] lists the free ones in the order in which claims get them.
 // While a pool has resources it is kept for good.
 //
 // With PoolConfig.MaxSharers several claims hold one resource at once, each with a
@@ -139,7 +141,7 @@
 //     processes may differ; each claim goes by its own.
 //   - Stored with the resource: MaxSharers, the expiry, its rest. The last Add or
 //     Replace that names a resource decides on the first two; without a MaxSharers it
-//     keeps the stored one.
+//     keeps the stored one. A holder may set the expiry with ExpireIn.
 //   - Of the pool: whose turn it is to ask the Source. One node at a time does; if it
 //     dies, another one does after RefreshEvery.
 //
@@ -154,6 +156,9 @@
 // berth.ErrExpired at its own limit (MaxHold, or the lease under NoRenew), with
 // berth.ErrReleased if somebody gave it back. [Allocation.Err] and every call of an
 // allocation look at the clock themselves.
+//
+// [Allocation.RenewFor] gives an allocation another lease, and takes no time away: after a
+// shorter one the end stays where it was until the new lease reaches further.
 //
 // # What is promised
 //

@@ -70,6 +70,7 @@ var usual = map[string]string{
 	"run, which rises with each start of the node":                    "1", "run that ends": "1", "label": "label", "the node's own zombie limit": "60000", "memory": "60000",
 	"fence of the grant that it was asked for": "0",
 	"how much of the line to look at":          "100", "so many expired holds are weighed": "1000", "so many expired entries of a kind are looked into": "1000",
+	"when the resource leaves the pool": "0", "when that leaves the pool": "0", "after how long": "60000",
 	"mode": "beat", "claim id of another entry that was lowered for this": "",
 }
 

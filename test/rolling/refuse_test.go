@@ -31,6 +31,7 @@ var fitting = map[string]with{
 	"lock_restore":            {groups: [][]string{{"b.7", "", ""}}},
 	"lock_resume":             {of: map[string]string{"claim id": "a.2"}},
 	"pool_add":                {groups: [][]string{{"r9"}}},
+	"pool_expire":             {of: map[string]string{"resource": "r1"}},
 	"pool_force_release":      {of: map[string]string{"claim id": "a.1", "node": ""}},
 	"pool_mend":               {groups: [][]string{{"r8", ""}}},
 	"pool_release":            {of: map[string]string{"claim id": "a.1", "node": "a"}},

@@ -1,0 +1,54 @@
+package allocator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
+)
+
+// DoHealthy runs a function with a resource that works now.
+func ExamplePool_DoHealthy() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{
+		Healthy: func(_ context.Context, session string) error {
+			if session == "a" {
+				return errors.New("signed out")
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := sessions.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
+		panic(err)
+	}
+
+	err = sessions.DoHealthy(ctx, nil, func(_ context.Context, session *allocator.Allocation[string]) error {
+		fmt.Println("working as", session.Value())
+		return nil
+	})
+	info, _ := pools.Operator().Resource(ctx, "sessions", "a")
+	fmt.Println(err, info.State, info.Reason)
+	// Output:
+	// working as b
+	// <nil> resting signed out
+}

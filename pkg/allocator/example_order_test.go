@@ -1,0 +1,47 @@
+package allocator_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
+)
+
+// The order in which the next claims get the free resources.
+func ExamplePool_FreeInOrder() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	pools, err := allocator.New(redis, allocator.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = pools.Close(ctx) }()
+	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{Policy: allocator.MostRecent})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := sessions.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
+		panic(err)
+	}
+
+	for info, err := range sessions.FreeInOrder(ctx) {
+		fmt.Println(info.Resource, info.State, err)
+	}
+	next, err := sessions.TryAllocate(ctx, nil)
+	fmt.Println(next.Resource(), err)
+	// Output:
+	// c free <nil>
+	// b free <nil>
+	// a free <nil>
+	// c <nil>
+}
