@@ -50,6 +50,8 @@ func anyRecord() *rapid.Generator[engine.Record] {
 		}
 		if rapid.Bool().Draw(t, "forever") {
 			r.Lease = berth.Forever
+		} else {
+			r.ZombieAfter = 0 // with a lease the number is something else
 		}
 		if len(r.Meta) == 0 {
 			r.Meta = nil

@@ -135,6 +135,7 @@ func TestFreeInOrderEndsWithAnError(t *testing.T) {
 		w.add(numbered(150)...)
 		n := w.node()
 		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
 		seen := 0
 		for _, err := range n.FreeInOrder(ctx) {
 			if seen++; seen == 100 {
