@@ -9,7 +9,7 @@ import (
 )
 
 // The errors of all primitives. Match them with errors.Is; the data behind
-// them is in *AcquireError, *EndError and *ConfigError.
+// them is in *AcquireError, *EndError, *StaleError and *ConfigError.
 var (
 	// ErrNotAcquired says that a claim did not get what it asked for. The
 	// reason is in *AcquireError. When a context ended the wait, the error
@@ -56,9 +56,10 @@ var (
 	// that is not in the pool, is leaving the pool or is damaged.
 	ErrAbsent = errors.New("berth: absent")
 
-	// ErrSuperseded says that another process has begun a newer Replace of the same
-	// pool, which decides.
-	ErrSuperseded = errors.New("berth: superseded by a newer replace")
+	// ErrStale says that an operator's call came too late: another one has changed the
+	// same thing since the call began, and decides. What that one has changed is in
+	// *StaleError.
+	ErrStale = errors.New("berth: changed by another call meanwhile")
 
 	// ErrClosed says that the client is closed.
 	ErrClosed = errors.New("berth: client closed")
@@ -249,6 +250,32 @@ func (e *EndError) Error() string {
 
 // Unwrap returns the cause.
 func (e *EndError) Unwrap() error { return e.Cause }
+
+// StaleError tells what another operator's call has changed since this one began: Resize,
+// Rest, Remove, Replace, Clear or Refresh. This call has changed nothing; where it goes in steps,
+// nothing since. Look at what is there now, and call again if it is still wanted. It matches
+// ErrStale.
+type StaleError struct {
+	// Name is the name of the semaphore or pool.
+	Name string
+	// Resource is the resource of the pool that was changed, "" for none in particular.
+	Resource string
+	// Changed says what the other call did, for people: "capacity 5, before 3", "rest 30s: banned",
+	// "added", "removed", "replaced".
+	Changed string
+}
+
+// Error names the name, the resource, and what was changed.
+func (e *StaleError) Error() string {
+	resource := ""
+	if e.Resource != "" {
+		resource = fmt.Sprintf(" resource %q", e.Resource)
+	}
+	return fmt.Sprintf("berth: %q:%s changed by another call meanwhile: %s", e.Name, resource, visible(e.Changed))
+}
+
+// Is reports whether target is ErrStale.
+func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // ConfigError says which value was refused. It matches ErrInvalidConfig.
 type ConfigError struct {

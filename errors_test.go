@@ -38,7 +38,7 @@ var sentinels = map[string]error{
 	"ErrInvalidConfig":         berth.ErrInvalidConfig,
 	"ErrIncompatible":          berth.ErrIncompatible,
 	"ErrAbsent":                berth.ErrAbsent,
-	"ErrSuperseded":            berth.ErrSuperseded,
+	"ErrStale":                 berth.ErrStale,
 	"fence.ErrStale":           fence.ErrStale,
 	"context.Canceled":         context.Canceled,
 	"context.DeadlineExceeded": context.DeadlineExceeded,

@@ -10,7 +10,8 @@ ARGV[4] how long they stay (ms, 0 = for good)
 ARGV[5] how many may hold one at once (0 = as it was, 1 for a new one)
 ARGV[6] the Replace that this is part of (0 = none)    ARGV[7] 1 = the last part of an Add, else 0
 ARGV[8...] x1: resource
-RETURNS {"added", added, kept, flags, ...} | {"superseded", generation} | {"incompatible", format}
+RETURNS {"added", added, kept, flags, ...} | {"stale", revision, resource, what}
+  | {"incompatible", format}
 REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 drops and grants
 ]]
 -- flags 2: the run has stopped at its bound, sweep at once. Then follow those that are
@@ -18,6 +19,7 @@ REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 dro
 --- @include "kind/pool"
 --- @include "state/fatten"
 --- @include "state/save"
+--- @include "state/revision"
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "line/deadline"
@@ -32,9 +34,10 @@ local reply = { "added", 0, 0, 0 }
 if at.newer then
   return { "incompatible", at.newer }
 elseif gen > 0 and st.pool.gen ~= gen then
-  return { "superseded", st.pool.gen }
+  return revision_superseded(at, st)
 end
 fatten(at, st, true)
+revision_raise(at, st)
 local sooner = expire(at, st, budget)
 for n = 8, #ARGV do
   local key = ARGV[n]
@@ -55,7 +58,7 @@ for n = 8, #ARGV do
     end
     i.max = max > 0 and max or i.max or 1
     i.expiry, i.leaving = lasts > 0 and at.ms + lasts or 0, false
-    i.gen = math.max(gen, st.pool.gen)
+    i.rev = st.rev
     settle(at, st, key, i)
   end
 end

@@ -181,7 +181,8 @@ function steps.line()
       seen.places = seen.places + 1
     end
     local bad = kind == "d" and select(2, item_read(at, about))
-    if (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
+    if kind == "o" and not get(at.state, list[n])
+      or (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
       or kind == "u" and not get(at.bindings, "b" .. about)
       or (waits or kind == "h" or kind == "t") and not get(at.state, "c:" .. (waits or about))
       or kind == "h" and not get(at.state, "r:" .. about)
@@ -198,6 +199,8 @@ function steps.state()
     local r = kind == "c:" and record_read(list[n + 1])
     if r and not score("h:" .. claim) and not score(r.place .. place_mark .. claim) then
       problem("claim_orphan", claim)
+    elseif kind == "o:" and not score(list[n]) then
+      problem("revision_orphan", claim)
     elseif kind == "r:" then
       local text = get(at.state, "c:" .. claim)
       r = text and record_read(text)

@@ -6,11 +6,11 @@ KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
-ARGV[4] step: look, begin or prune
-ARGV[5] the last Replace that the caller has seen, or for prune its own
+ARGV[4] step: begin or prune
+ARGV[5] the revision that the caller has seen, or for prune that of its Replace
 ARGV[6] id of the call that begins it, or for prune the cursor (0 to begin)
-RETURNS {"seen", generation} | {"begun", generation} | {"removed", cursor, removed, flags, ...}
-  | {"superseded", generation} | {"incompatible", format}
+RETURNS {"begun", revision} | {"removed", cursor, removed, flags, ...} | {"stale", revision, resource, what}
+  | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
 -- flags 2: the run has stopped at its bound, sweep at once. After removed follow those that are
@@ -19,29 +19,33 @@ REPLAY the call that began it last is told the same    COST O(log n) each of abo
 --- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
+--- @include "state/revision"
 --- @include "line/handoff"
 --- @include "wake/publish"
 --- @include "pool/item"
 --- @include "pool/settle"
-local step, gen = ARGV[4], tonumber(ARGV[5])
+local begins, rev = ARGV[4] == "begin", tonumber(ARGV[5])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
 
 if at.newer then
   return { "incompatible", at.newer }
-elseif step == "look" then
-  return { "seen", st.pool.gen }
-elseif step == "begin" and redis.call("HGET", at.state, "replace") == ARGV[6] then
-  return { "begun", st.pool.gen }
-elseif st.pool.gen ~= gen then
-  return { "superseded", st.pool.gen } -- what comes late begins nothing any more
-elseif step == "begin" then
+elseif begins then
+  local last, by = revision_read(at, "replace")
+  if by == ARGV[6] then
+    return { "begun", last }
+  elseif st.pool.gen > rev then
+    return revision_superseded(at, st) -- what comes late begins nothing any more
+  end
   if st.form then
     touch(at, st) -- a full server must be able to shed
   end
   fatten(at, st, true)
-  st.pool.gen = math.max(st.pool.gen + 1, at.ms) -- rises through a flush as well
-  save(at, st, nil, { "replace", ARGV[6] })
-  return { "begun", st.pool.gen }
+  revision_raise(at, st)
+  st.pool.gen = st.rev
+  save(at, st, nil, { "replace", revision_text(st, ARGV[6], "") })
+  return { "begun", st.rev }
+elseif st.pool.gen ~= rev then
+  return revision_superseded(at, st)
 end
 local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 100)
 local budget = { left = 100, swept = 0 }
@@ -52,7 +56,7 @@ for n = 1, #page[2], 2 do
   local i, bad = item_read(at, key, page[2][n + 1])
   if bad then
     reply[#reply + 1] = key
-  elseif i.gen < gen and not i.leaving then
+  elseif i.rev < rev and not i.leaving then
     i.leaving, reply[3] = true, reply[3] + 1
     settle(at, st, key, i)
   end

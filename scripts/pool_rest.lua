@@ -7,8 +7,9 @@ KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] resource    ARGV[5] for how long (ms, 0 = end the rest)    ARGV[6] why
-RETURNS {"rested", flags} | {"absent"} | {"incompatible", format}
-REPLAY a rest is counted from now    COST O(log n) + at most 100 drops and grants
+ARGV[7] the revision that the caller has seen    ARGV[8] id of the call
+RETURNS {"rested", flags} | {"absent"} | {"stale", revision, resource, what} | {"incompatible", format}
+REPLAY the call that changed it last is told the same    COST O(log n) + at most 100 drops and grants
 ]]
 -- flags 2: the run has stopped at its bound, sweep at once.
 --- @include "kind/pool"
@@ -16,6 +17,7 @@ REPLAY a rest is counted from now    COST O(log n) + at most 100 drops and grant
 --- @include "state/least"
 --- @include "state/touch"
 --- @include "state/save"
+--- @include "state/revision"
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "line/deadline"
@@ -28,6 +30,10 @@ local budget = { left = 100, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
+end
+local late, done = revision_stale(at, st, key, tonumber(ARGV[7]), ARGV[8], (item_read(at, key)))
+if late or done then
+  return late or { "rested", st.waiting > 0 and 2 or 0 }
 end
 local sooner
 if st.form then
@@ -53,6 +59,7 @@ else
   i.ends, i.reason = math.min(at.ms + lasts, score_forever), ARGV[6]
 end
 settle(at, st, key, i)
+revision_write(at, st, key, ARGV[8], revision_rest(lasts, ARGV[6]))
 handoff(at, st, budget)
 save(at, st)
 notify(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)

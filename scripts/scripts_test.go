@@ -39,6 +39,7 @@ func lines(t *testing.T, each func(file, line string)) {
 // wake-up, the mode of a call, the extra of a reply.
 var codecs = map[string]string{
 	"state/values.lua":    "values",
+	"state/revision.lua":  "revision",
 	"state/thin.lua":      "thin name",
 	"state/record.lua":    "record",
 	"line/place.lua":      "place",
@@ -100,7 +101,7 @@ func TestTheScoreRangesStandInOneFile(t *testing.T) {
 // has, the kinds, the lanes and the record, whose comment is its table, are longer.
 func TestFilesAreShort(t *testing.T) {
 	t.Parallel()
-	limits := map[string]int{"pool_inspect.lua": 230, "kind/lock.lua": 130, "kind/pool.lua": 125, "pool/lane.lua": 120, "state/record.lua": 120}
+	limits := map[string]int{"pool_inspect.lua": 240, "kind/lock.lua": 130, "kind/pool.lua": 125, "pool/lane.lua": 120, "state/record.lua": 120}
 	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

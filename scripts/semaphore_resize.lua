@@ -5,8 +5,10 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] capacity    ARGV[5] keep it when idle (1, 0)
 ARGV[6] set it of a name that has none, too (1, 0)
-RETURNS {"resized", before, held, waiting, flags} | {"absent"} | {"incompatible", format}
-REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and grants
+ARGV[7] the revision that the caller has seen    ARGV[8] id of the call
+RETURNS {"resized", before, held, waiting, flags} | {"absent"} | {"stale", revision, resource, what}
+  | {"incompatible", format}
+REPLAY the call that changed it last is told the same    COST O(log n) + at most 100 drops and grants
 ]]
 -- flags 2: the run has stopped at its bound, sweep at once.
 --- @include "state/fetch"
@@ -14,6 +16,7 @@ REPLAY the capacity is set, not moved    COST O(log n) + at most 100 drops and g
 --- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
+--- @include "state/revision"
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "wake/publish"
@@ -23,19 +26,20 @@ local budget = { left = 100, swept = 0 }
 if at.newer then
   return { "incompatible", at.newer }
 end
-local before = st.cap
-if before == 0 and ARGV[6] ~= "1" then
+local before, cap = st.cap, tonumber(ARGV[4])
+local late, done = revision_stale(at, st, "", tonumber(ARGV[7]), ARGV[8])
+if late or done then
+  return late or { "resized", revision_before(done), st.used, st.waiting, st.waiting > 0 and 2 or 0 }
+elseif before == 0 and ARGV[6] ~= "1" then
   return { "absent" } -- more likely a name that was mistyped
-end
-if st.form == "thin" and ARGV[4] == "1" and ARGV[5] == "0" then
-  return { "resized", 1, st.used, 0, 0 } -- that is what the thin form means
 elseif st.form then
   fatten(at, st, false)
   touch(at, st) -- a full server must be able to grant
 else
   fatten(at, st, true)
 end
-st.cap, st.keep = tonumber(ARGV[4]), tonumber(ARGV[5])
+st.cap, st.keep = cap, tonumber(ARGV[5])
+revision_write(at, st, "", ARGV[8], revision_capacity(cap, before))
 expire(at, st, budget)
 handoff(at, st, budget)
 save(at, st)

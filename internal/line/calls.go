@@ -42,7 +42,7 @@ type Calls struct {
 
 	acquire, release, renew, resume, restore, sweep, force *scriptkit.Script
 	requeue                                                *scriptkit.Script // of locks alone
-	stats, holders, waiters                                *scriptkit.Script
+	stats, holders, waiters, revision                      *scriptkit.Script
 	thinAcquire, thinRelease, thinRenew                    *scriptkit.Script
 }
 
@@ -70,6 +70,7 @@ func newCalls(cfg Config, id string) *Calls {
 		stats:       lib.Script("claim_stats"),
 		holders:     lib.Script("claim_holders"),
 		waiters:     lib.Script("claim_waiters"),
+		revision:    lib.Script("claim_revision"),
 		thinAcquire: lib.Script("thin_acquire"),
 		thinRelease: lib.Script("thin_release"),
 		thinRenew:   lib.Script("thin_renew"),

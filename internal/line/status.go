@@ -30,6 +30,7 @@ const (
 	statusNotWaiting   = "not_waiting"
 	statusPage         = "page"
 	statusStats        = "stats"
+	statusRevision     = "revision"
 )
 
 // toldReleased is the word of a tombstone that a force call left.

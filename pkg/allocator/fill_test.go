@@ -108,7 +108,7 @@ func TestAnotherProcessSupersedesAReplace(t *testing.T) {
 				}
 			},
 		})
-		require.ErrorIs(t, err, berth.ErrSuperseded)
+		require.ErrorIs(t, err, berth.ErrStale)
 		require.Equal(t, []string{"a"}, w.list())
 	})
 }

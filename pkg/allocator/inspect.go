@@ -192,6 +192,7 @@ var problems = map[string]string{
 	"link_orphan":  "the resource %q is in the list and not in the pool",
 	"line_orphan":  "the member %q of the line is about nothing",
 	"claim_orphan": "the claim %q neither holds nor waits",
+	"revision_orphan": "what was changed last of %q, a resource or the pool, is never forgotten",
 	"hold_orphan":  "the claim %q holds a resource that does not know it",
 }
 

@@ -24,7 +24,8 @@ func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string
 // chunk is how many resources one script takes.
 const chunk = 200
 
-// add runs pool_add, in chunks. gen is the Replace that it is part of, 0 for none.
+// add runs pool_add, in chunks. gen is the revision of the Replace that it is part of,
+// 0 for none.
 func (p *core) add(ctx context.Context, resources []string, expiry time.Duration, sharers int, gen int64, progress func(done, total int)) (Change, error) {
 	var change Change
 	for done := 0; done < len(resources); {
@@ -58,8 +59,8 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	}
 	switch r.Status() {
 	case statusAdded:
-	case statusSuperseded:
-		return nil, &supersededError{r.Int(1)}
+	case statusStale:
+		return nil, staleBy(p.name, &r)
 	default:
 		return nil, line.Unexpected(p.name, &r)
 	}
@@ -138,13 +139,21 @@ func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]
 // remove runs pool_remove, in chunks.
 func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	var change Change
-	for done := 0; done < len(resources); done += chunk {
-		some := resources[done:min(done+chunk, len(resources))]
-		r, err := p.run(ctx, p.client.node.removing, some...)
+	seen, err := p.client.node.Revision(ctx, p.name)
+	if err != nil {
+		return change, err
+	}
+	for some := range slices.Chunk(resources, chunk) {
+		// Each step has an id of its own, so that a repeated one is told what it has removed.
+		r, err := p.run(ctx, p.client.node.removing, append([]string{line.Decimal(seen), p.client.node.Engine.ClaimID()}, some...)...)
 		if err != nil {
 			return change, err
 		}
-		if r.Status() != statusRemoved {
+		switch r.Status() {
+		case statusRemoved:
+		case statusStale:
+			return change, staleBy(p.name, &r)
+		default:
 			return change, line.Unexpected(p.name, &r)
 		}
 		change.Removed += int(r.Int(1))
@@ -164,21 +173,32 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	return change, nil
 }
 
-// supersededError is ErrSuperseded by the generation that the pool has now.
-type supersededError struct{ generation int64 }
+// staleError is a *berth.StaleError with the revision of the change that has overtaken the call.
+type staleError struct {
+	error
+	revision int64
+}
 
-func (e *supersededError) Error() string        { return berth.ErrSuperseded.Error() }
-func (e *supersededError) Is(target error) bool { return target == berth.ErrSuperseded }
+func (e *staleError) Unwrap() error { return e.error }
 
-// replaceOnce runs pool_replace: look returns the last generation, begin the new one,
-// prune the next cursor and how many were removed, the damaged ones included.
-func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor string) (next string, count int64, err error) {
-	r, err := p.run(ctx, p.client.node.replacing, step, line.Decimal(gen), cursor)
+// staleBy reads the reply that a call was overtaken.
+func staleBy(name string, r *scriptkit.Reply) error {
+	stale, revision := line.Stale(name, r)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	return &staleError{stale, revision}
+}
+
+// replaceOnce runs pool_replace: begin returns the revision of the Replace, prune the next
+// cursor and how many were removed, the damaged ones included.
+func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cursor string) (next string, count int64, err error) {
+	r, err := p.run(ctx, p.client.node.replacing, step, line.Decimal(revision), cursor)
 	if err != nil {
 		return "", 0, err
 	}
 	switch r.Status() {
-	case statusSeen, statusBegun:
+	case statusBegun:
 		return "", r.Int(1), r.Err()
 	case statusRemoved:
 		next, count = r.Str(1), r.Int(2)
@@ -191,20 +211,27 @@ func (p *core) replaceOnce(ctx context.Context, step string, gen int64, cursor s
 			err = p.client.node.SweepOn(ctx, p.name, more)
 		}
 		return next, count + int64(mended), err
-	case statusSuperseded:
-		return "", 0, &supersededError{r.Int(1)}
+	case statusStale:
+		return "", 0, staleBy(p.name, &r)
 	}
 	return "", 0, line.Unexpected(p.name, &r)
 }
 
 // rest runs pool_rest.
 func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string) error {
-	r, err := p.run(ctx, p.client.node.resting, resource, line.Decimal(restMillis(d)), reason)
+	seen, err := p.client.node.Revision(ctx, p.name)
+	if err != nil {
+		return err
+	}
+	r, err := p.run(ctx, p.client.node.resting, resource, line.Decimal(restMillis(d)), reason,
+		line.Decimal(seen), p.client.node.Engine.ClaimID())
 	if err != nil {
 		return err
 	}
 	switch r.Status() {
 	case statusRested:
+	case statusStale:
+		return staleBy(p.name, &r)
 	case statusAbsent:
 		return berth.ErrAbsent
 	default:

@@ -117,7 +117,7 @@ func TestTheNewerOfTwoReplacesWins(t *testing.T) {
 			_, err := n.Replace(ctx, []string{"a", "b"}, nil)
 			require.NoError(t, err)
 			r.goOn()
-			require.ErrorIs(t, r.err, berth.ErrSuperseded)
+			require.ErrorIs(t, r.err, berth.ErrStale)
 			require.Equal(t, step, r.change.Added)
 			require.Equal(t, map[string]allocator.State{"a": allocator.Free, "b": allocator.Free}, w.states())
 			w.inspect()

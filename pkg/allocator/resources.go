@@ -113,8 +113,10 @@ func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error
 }
 
 // Remove takes resources out of the pool. A leased one stays with its holder and leaves
-// when it comes back; an Add before that undoes its removal. The errors are those of
-// Add.
+// when it comes back; an Add before that undoes its removal. A Replace that is under way
+// ends with berth.ErrStale. Remove goes in steps of up to 200. It returns berth.ErrStale where
+// another call has changed a resource of the step since this one began: has added it, had it
+// rest, or has begun a Replace. The other errors are those of Add.
 func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
 	resources, _, err := checkAdd(resources, nil)
 	if err != nil {
@@ -129,9 +131,9 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 
 // Replace has the pool hold these resources and no others, in steps as Add and Remove
 // do; new resources are added first. Those that stay keep their place, their rest and
-// their holders. An empty list is refused; that is Clear. If another process has begun
-// a newer Replace of the pool, the newer one decides, and this one returns
-// berth.ErrSuperseded. The Replaces of this process run one after the other. The other
+// their holders. An empty list is refused; that is Clear. If another call has begun a
+// newer Replace of the pool meanwhile, or removed resources, that one decides, and this one
+// returns berth.ErrStale. The Replaces of this process run one after the other. The other
 // errors are those of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	resources, o, err := checkAdd(resources, opts)
@@ -171,7 +173,8 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 // millisecond. A leased resource rests when it is next given back. A d of 0 ends a
 // rest; berth.Forever lasts until then. The reason is any text of up to 512 bytes. Rest
 // returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is
-// damaged, berth.ErrInvalidConfig for bad arguments, or the server's error.
+// damaged; berth.ErrStale if another call has added it, or had it rest, since this one began;
+// berth.ErrInvalidConfig for bad arguments; or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
 	if err := checkResource(resource); err != nil {
 		return err
@@ -197,17 +200,17 @@ func (p *core) replace(ctx context.Context, resources []string, expiry time.Dura
 	const flushes = 3 // as many are bad luck, more are something else
 	for again := 0; ; again++ {
 		change, gen, err := p.replaceNow(ctx, resources, expiry, sharers, progress)
-		var by *supersededError
-		if again == flushes || !errors.As(err, &by) || by.generation >= gen {
+		var by *staleError
+		if again == flushes || !errors.As(err, &by) || by.revision >= gen {
 			return change, err
 		}
 	}
 }
 
-// replaceNow begins a generation, adds the resources under it, and removes those of an
-// older one.
+// replaceNow begins a Replace at a revision of its own, adds the resources, and removes those that
+// were last named at an earlier one.
 func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (change Change, gen int64, err error) {
-	_, seen, err := p.replaceOnce(ctx, "look", 0, "")
+	seen, err := p.client.node.Revision(ctx, p.name)
 	if err != nil {
 		return Change{}, 0, err
 	}

@@ -43,7 +43,7 @@ func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
 //
 // Resize returns berth.ErrInvalidConfig for a bad name or capacity; berth.ErrAbsent if no
 // capacity is stored, because nobody has used the semaphore or the server has forgotten
-// it; berth.ErrIncompatible; or the server's error.
+// it; berth.ErrStale if another call has resized it since this one began; berth.ErrIncompatible; or the server's error.
 func (o *Operator) Resize(ctx context.Context, name string, capacity int, opts *ResizeOptions) error {
 	if err := keyspace.CheckName(name); err != nil {
 		return err

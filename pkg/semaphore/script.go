@@ -40,6 +40,7 @@ func newNode(c *Client) *node {
 const (
 	statusResized = "resized"
 	statusAbsent  = "absent"
+	statusStale   = "stale"
 )
 
 // acquireArgs are what only semaphore_acquire takes: the capacity, and what is to happen where
@@ -68,8 +69,12 @@ func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, _ string) (e
 
 // resize runs semaphore_resize, and sweeps on where it stopped at its bound.
 func (n *node) resize(ctx context.Context, name string, capacity int, opts ResizeOptions) error {
+	seen, err := n.Revision(ctx, name)
+	if err != nil {
+		return err
+	}
 	r, err := n.Run(ctx, n.resizing, scriptkit.Bounded, name,
-		strconv.Itoa(capacity), line.Flag(opts.Keep), line.Flag(opts.Create))
+		strconv.Itoa(capacity), line.Flag(opts.Keep), line.Flag(opts.Create), line.Decimal(seen), n.Engine.ClaimID())
 	if err != nil {
 		return err
 	}
@@ -77,6 +82,12 @@ func (n *node) resize(ctx context.Context, name string, capacity int, opts Resiz
 	case statusResized:
 	case statusAbsent:
 		return fmt.Errorf("%w: %q", berth.ErrAbsent, name)
+	case statusStale:
+		stale, _ := line.Stale(name, &r)
+		if r.Err() != nil {
+			return r.Err()
+		}
+		return stale
 	default:
 		return line.Unexpected(name, &r)
 	}

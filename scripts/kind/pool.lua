@@ -35,11 +35,15 @@ local kind_vacate = lane_leave
 --- @include "line/first"
 --- @include "pool/lanes"
 --- @include "line/earliest"
--- kind_due: rests and expiries, then those who wait for a resource, then bindings.
+-- kind_due: rests and expiries, then those who wait for a resource, then bindings, and what operators
+-- have changed.
 local function kind_due(at, st, budget)
-  due_resources(at, st, budget)
+  local changed = due_resources(at, st, budget)
   lanes_due(at, st, budget)
   due_bindings(at, budget)
+  if changed then
+    due_changes(at, budget)
+  end
 end
 
 --- @include "pool/mark"

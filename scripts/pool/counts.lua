@@ -3,7 +3,7 @@
 --   free       those that are in the list
 --   leased     those that somebody holds
 --   leaving    those that leave when their last holder gives them back
---   gen        the last Replace that has begun
+--   gen        the revision of the last Replace that has begun, or of the last Remove after it
 --   moves      how often anything has changed
 --   parked     how many claims wait in lanes of resources, see pool/lanes
 --   filled     1 once an Add or a Replace has ended: what is not in the pool then is absent

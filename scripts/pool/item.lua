@@ -5,25 +5,25 @@
 --   ends     the end of its rest (ms), 0 = it does not rest, score_forever = without end
 --   pend     a rest that begins when it next comes back (ms), 0 = none, score_forever = without
 --            end
---   gen      the last Replace that named it, or that had begun when it was added
+--   rev      the revision of the pool when it was last added, or named by an Add or a Replace
 --   leaving  1: it leaves when its last holder gives it back
 --   count    how many claims hold it, and those claims
 --   reason   why it rests, or will: any bytes, up to the end
 -- Beside them the items have a field v, which is 1, so that the hash is never empty.
 
 -- What the plain cases read of one that neither rests nor will: what stands before its count, max,
--- expiry, gen, its count, its claims, each with a space behind it. And what they write.
+-- expiry, rev, its count, its claims, each with a space behind it. And what they write.
 local item_plain = "^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"
 local item_claim = "%S+ "
 local item_gap = " "
-local item_rests = "%s %s %s 0 %s 0 0 " -- that nobody holds: max, expiry, ends, gen
+local item_rests = "%s %s %s 0 %s 0 0 " -- that nobody holds: max, expiry, ends, rev
 
 -- item_calm reads an item for a plain case: what stands before its count, how many may hold it,
--- its expiry, gen, how many do, and those. It returns nil unless that is all there is to say, and
+-- its expiry, rev, how many do, and those. It returns nil unless that is all there is to say, and
 -- it has not expired.
 local function item_calm(text, now)
-  local head, max, expiry, gen, count, claims = string.match(text or "", item_plain)
-  if not head or #max > 13 or #expiry > 13 or #gen > 13 or expiry ~= "0" and expiry - now <= 0 then
+  local head, max, expiry, rev, count, claims = string.match(text or "", item_plain)
+  if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
     return nil
   end
   if claims ~= "" or count ~= "0" then
@@ -35,14 +35,14 @@ local function item_calm(text, now)
       return nil
     end
   end
-  return head, max, expiry, gen, count, claims
+  return head, max, expiry, rev, count, claims
 end
 
 -- item_new is a resource that is not in the pool yet. These are all the fields of an item;
 -- listed says that it belongs in the list of free ones; was has what settle compares with.
 local function item_new()
   return {
-    expiry = 0, ends = 0, pend = 0, gen = 0, leaving = false, claims = {}, reason = "", listed = false,
+    expiry = 0, ends = 0, pend = 0, rev = 0, leaving = false, claims = {}, reason = "", listed = false,
     was = { ends = 0, expiry = 0, leased = false, leaving = false },
   }
 end
@@ -55,16 +55,16 @@ local function item_read(at, key, text)
   if not text then
     return nil
   end
-  local max, expiry, ends, pend, gen, leaving, count, from = string.match(
+  local max, expiry, ends, pend, rev, leaving, count, from = string.match(
     text, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%d+) ()")
   if not from then
     return nil, true
   end
   local i, most = {
-    max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, gen = gen + 0, leaving = leaving == "1",
+    max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0, leaving = leaving == "1",
     claims = {},
   }, score_forever
-  if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.gen > most then
+  if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.rev > most then
     return nil, true
   end
   for n = 1, count + 0 do
@@ -88,7 +88,7 @@ end
 
 -- item_write is the counterpart of item_read.
 local function item_write(i)
-  local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.gen, i.leaving and 1 or 0,
+  local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.rev, i.leaving and 1 or 0,
     #i.claims)
   return text .. (i.claims[1] and table.concat(i.claims, item_gap) .. item_gap or "") .. i.reason
 end

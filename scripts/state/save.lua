@@ -12,10 +12,23 @@
 --   stem       of a lock whose owner has entered again, or extended: see owner/group
 --   pool       of a pool: its counts, see pool/counts
 --   r:<claim>  of a pool: the resource that the claim holds
---   replace    of a pool: the id of the call that began the last Replace, so that a repeated call
---              begins no other
+--   o:<target> what an operator has changed last, see state/revision; of a pool likewise
+--   replace    the Replace that began last
+--   removed    the last Remove
 --   refresh    of a pool: when somebody may ask the Source next (ms), and the id of the turn that
 --              says so
+
+-- recent is until when it is to be known what an operator has changed (ms): of a pool that has become
+-- empty by what its line says.
+local function recent(at, st)
+  if not st.pool then
+    return math.min(st.rev, at.ms) + values_recent
+  elseif st.keep == 0 then
+    local op = redis.call("ZREVRANGEBYSCORE", at.line, int(score_op + score_width - 1), int(score_op), "WITHSCORES",
+      "LIMIT", "0", "1")[2]
+    return op and tonumber(op) - score_op
+  end
+end
 
 -- save writes the values of a fat name, with what else is to be written in its state (field,
 -- value, ...), and keeps one expiry on all keys of the name. furthest is the furthest deadline
@@ -37,6 +50,9 @@ local function save(at, st, furthest, fields)
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, int(score_tomb + score_width - 1), int(score_tomb),
       "WITHSCORES", "LIMIT", "0", "1")[2]
     last = math.max(last, stone and tonumber(stone) - score_tomb or 0)
+  end
+  if st.rev > at.ms - values_recent then
+    last = math.max(last, recent(at, st) or 0)
   end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), values_last)

@@ -5,6 +5,8 @@
 --   t:<claim>     of a tombstone: score_tomb + when it may be forgotten (ms)
 --   -             keeps the line of a name in its fat form from ever being empty: score_mark
 -- In a pool also:
+--   o:<target>    of what an operator has changed: score_op + when that may be forgotten (ms); see
+--                 state/revision
 --   e:<resource>  of a rest: score_rest + its end (ms), or + score_forever without one
 --   x:<resource>  of an expiry: score_expiry + when the resource leaves (ms), or
 --                 + score_forever for one that leaves when its last holder gives it back
@@ -23,6 +25,7 @@ local score_forever = 17592186044415
 local score_last_lane = 511
 local score_lanes = 512
 local score_hold = 17592186044416
+local score_op = 256 * 17592186044416
 local score_patience = 257 * 17592186044416
 local score_moment = 258 * 17592186044416
 local score_tomb = 260 * 17592186044416

@@ -1,12 +1,12 @@
 --- @include "state/int"
 --- @include "state/values"
--- slim gives a name its thin form back, once it is idle and has been calm for ten seconds. Only the
--- fence stays. The last ticket is forgotten, so it must lie in the past, as the fence must. It
--- returns whether the name is thin now.
+-- slim gives a name its thin form back, once it is idle and has been calm for ten seconds, and no
+-- operator has changed it for 60. Only the fence stays. The last ticket and the revision are forgotten,
+-- so they must lie in the past, as the fence must. It returns whether the name is thin now.
 local function slim(at, st)
   local calm = at.ms - 10000 -- a moment in the future is from before the clock went back
-  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.cap ~= 1 or st.rev > 0 or st.group_text
-    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.fence >= at.us then
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - values_recent or st.fence >= at.us then
     return false
   end
   redis.call("UNLINK", at.line)

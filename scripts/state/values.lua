@@ -14,7 +14,8 @@
 --   forever  how many holds have no end, and are confirmed
 --   keep     1: the name stays when it is idle
 --   look     the rank in the line below which patrol looks for dead claims next, 0 = from the end
---   rev      how often an operator has changed a setting; 0 so far
+--   rev      the revision: rises with each call of an operator's and each change of a setting, and with what is
+--            added to a pool: max(last + 1, the server's ms); see state/revision
 --   news     how often the name has changed; 0 so far
 -- Each entry of a lock's owner has the weight 1, so used is how many entries there are. Of a pool
 -- used is how many claims hold a resource, and keep is 1 while it has resources that are not leaving.
@@ -49,6 +50,7 @@ local values_millis = 13
 local values_ms = "%013d"
 local values_none = "0000000000000"
 local values_last = 9999999999999
+local values_recent = 60000 -- for how long it is known what an operator has changed (ms)
 
 -- values_us is the server's time as a fence is written.
 local function values_us(t)

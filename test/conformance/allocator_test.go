@@ -135,7 +135,7 @@ func poolReplace(w *world) {
 			require.NoError(w, err)
 		})
 	}})
-	require.ErrorIs(w, err, berth.ErrSuperseded)
+	require.ErrorIs(w, err, berth.ErrStale)
 	w.has(pools[0], "new")
 }
 

@@ -173,7 +173,7 @@ func fill(ctx context.Context, a *app.App, name, verb string, total int, send fu
 		return a.WithPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
 			p.begin()
 			change, err = send(ctx, pool, p.told)
-			if errors.Is(err, berth.ErrSuperseded) {
+			if errors.Is(err, berth.ErrStale) {
 				return app.Exit(app.ExitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.Namespace))
 			}
 			return err

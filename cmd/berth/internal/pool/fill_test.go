@@ -158,7 +158,7 @@ func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
 	err := fails(errors.New("broken pipe"))
 	require.Equal(t, 69, app.CodeOf(err))
 	require.ErrorContains(t, err, "broken pipe; 5 of 10 were sent before: 5 added, 0 kept, 0 removed; ")
-	err = fails(berth.ErrSuperseded)
+	err = fails(berth.ErrStale)
 	require.Equal(t, 1, app.CodeOf(err))
 	require.ErrorContains(t, err, `a newer replace of pool "proxies" in namespace "berth" has begun, and decides; 5 of 10`)
 	err = fails(berth.Invalid("resources", "no"))
