@@ -178,22 +178,22 @@ type Inspection struct {
 // problems are what the words of pool_inspect mean; each is about a resource, a
 // binding, a claim or a member of the line.
 var problems = map[string]string{
-	"damaged":      "the item of the resource %q cannot be read: remove the resource, or add it again",
-	"unlisted":     "the resource %q is free and not in the list",
-	"listed":       "the resource %q is in the list and not free",
-	"both":         "the resource %q is leased and in the list",
-	"link":         "the neighbours of the resource %q in the list do not know it",
-	"circle":       "the list comes by the resource %q for ever",
-	"rest":         "the end of the rest of the resource %q is not in the line",
-	"expiry":       "the expiry of the resource %q is not in the line",
-	"left":         "the resource %q is leaving and nobody holds it",
-	"binding":      "the end of the binding %q is not in the line",
-	"holder":       "the claim %q is said to hold a resource and does not",
-	"link_orphan":  "the resource %q is in the list and not in the pool",
-	"line_orphan":  "the member %q of the line is about nothing",
-	"claim_orphan": "the claim %q neither holds nor waits",
+	"damaged":         "the item of the resource %q cannot be read: remove the resource, or add it again",
+	"unlisted":        "the resource %q is free and not in the list",
+	"listed":          "the resource %q is in the list and not free",
+	"both":            "the resource %q is leased and in the list",
+	"link":            "the neighbours of the resource %q in the list do not know it",
+	"circle":          "the list comes by the resource %q for ever",
+	"rest":            "the end of the rest of the resource %q is not in the line",
+	"expiry":          "the expiry of the resource %q is not in the line",
+	"left":            "the resource %q is leaving and nobody holds it",
+	"binding":         "the end of the binding %q is not in the line",
+	"holder":          "the claim %q is said to hold a resource and does not",
+	"link_orphan":     "the resource %q is in the list and not in the pool",
+	"line_orphan":     "the member %q of the line is about nothing",
+	"claim_orphan":    "the claim %q neither holds nor waits",
 	"revision_orphan": "what was changed last of %q, a resource or the pool, is never forgotten",
-	"hold_orphan":  "the claim %q holds a resource that does not know it",
+	"hold_orphan":     "the claim %q holds a resource that does not know it",
 }
 
 // sums are the counts of pool_inspect's steps together.

@@ -54,7 +54,7 @@ func parseItem(text string) item {
 	for i := range n {
 		n[i], _ = strconv.ParseInt(words[i], 10, 64)
 	}
-	i := item{max: int(n[0]), expiry: n[1], ends: n[2], pend: n[3], gen: n[4], leaving: n[5] == 1, reason: words[7]}
+	i := item{max: int(n[0]), expiry: n[1], ends: n[2], pend: n[3], rev: n[4], leaving: n[5] == 1, reason: words[7]}
 	for range n[6] {
 		claim, rest, _ := strings.Cut(i.reason, " ")
 		i.claims, i.reason = append(i.claims, claim), rest
@@ -156,6 +156,12 @@ func (d *driver) checkLine(t *rapid.T) {
 		put("x:"+key, i.expiry > 0 && !i.leaving, 264*width+i.expiry)
 		put("x:"+key, i.leaving, 264*width+forever)
 	}
+	for target, o := range d.changed {
+		put("o:"+target, true, 256*width+o.until)
+		if got, text := d.view.state["o:"+target], fmt.Sprintf("%d %s %s", o.rev, o.by, o.what); got != text {
+			t.Fatalf("%q was changed by %q, in the model by %q", target, got, text)
+		}
+	}
 	for name, b := range d.binds {
 		put("u:"+name, b.ends < forever, 266*width+b.ends)
 	}
@@ -202,7 +208,7 @@ func (d *driver) checkCounts(t *rapid.T) {
 	}
 	for word, want := range map[string]int64{
 		"fmt": 2, "fence": d.fence, "due": due, "ticket": d.ticket, "cap": 1, "used": int64(held), "waiting": int64(waiting),
-		"gone": int64(stones), "forever": int64(endless), "keep": int64(keep), "look": int64(d.looked), "rev": 0, "news": 0,
+		"gone": int64(stones), "forever": int64(endless), "keep": int64(keep), "look": int64(d.looked), "rev": d.rev, "news": 0,
 	} {
 		if got := d.view.values[word]; got != want {
 			t.Fatalf("%s is %d, in the model %d", word, got, want)

@@ -50,17 +50,18 @@ var boundNames = []string{"v", "\xff \n", "|"}
 type driver struct {
 	World
 	*model
-	runner     *scriptkit.Runner
-	prefix     string
-	keys       []string
-	made       int
-	random     bool     // some claims draw their resource: such a run cannot be repeated
-	busy       bool     // only what lines are about, and many wait
-	plain      bool     // the next claim asks for nothing special
-	some       []string // the resources that this history is about
-	ids, begun []string
-	view       view
-	told       map[string]int64 // by node: when a place may next become free, for all it knows
+	runner *scriptkit.Runner
+	prefix string
+	keys   []string
+	made   int
+	random bool     // some claims draw their resource: such a run cannot be repeated
+	busy   bool     // only what lines are about, and many wait
+	plain  bool     // the next claim asks for nothing special
+	some   []string // the resources that this history is about
+	ids    []string
+	begun  int // how many operators' calls
+	view   view
+	told   map[string]int64 // by node: when a place may next become free, for all it knows
 }
 
 // Run takes the scripts of a pool through one random history.
@@ -157,7 +158,7 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 	same := d.twin(t, script, whole)
 	r := d.call(t, d.keys, script, whole...)
 	same(&r)
-	d.view, d.granted, d.swept, d.more = d.look(t), nil, 0, 0
+	d.view, d.granted, d.swept, d.more, d.dropped = d.look(t), nil, 0, 0, false
 	d.hear(args, &r)
 	return r
 }

@@ -87,6 +87,12 @@ func (m *model) reclaim() {
 	for _, name := range binds {
 		delete(m.binds, name)
 	}
+	for target, o := range m.changed {
+		if o.until <= m.now {
+			delete(m.changed, target)
+			m.dropped = true
+		}
+	}
 	m.swept += len(held) + len(stones) + len(rests) + len(left) + len(binds)
 }
 

@@ -8,7 +8,7 @@ const forever = int64(1)<<44 - 1
 // item is a resource in the model.
 type item struct {
 	max                     int
-	expiry, ends, pend, gen int64
+	expiry, ends, pend, rev int64
 	leaving                 bool
 	claims                  []string
 	reason                  string
@@ -47,14 +47,28 @@ type binding struct {
 	key  string
 }
 
+// operated is what an operator's call has done.
+type operated struct {
+	rev   int64
+	by    string // the call
+	what  string
+	until int64 // when it may be forgotten
+}
+
+// raise raises the revision.
+func (m *model) raise() { m.rev = max(m.rev+1, m.now) }
+
 // model is a pool as it should be: no list, no links, no scores, no counts that are
 // kept; only the order in which resources came free is. What has expired stays until
 // a script reclaims, and who died waiting until a script comes by.
 type model struct {
 	now, us            int64
-	replace            string // who began the last Replace
-	fence, ticket, gen int64
-	looked             int // the rank below which patrol looks next, 0 = from the end
+	fence, ticket, gen int64               // gen is the revision of the last Replace or Remove
+	rev                int64               // the revision
+	replace, removed   operated            // the last Replace and the last Remove
+	changed            map[string]operated // by resource: what was changed last
+	dropped            bool                // this run has forgotten some of these
+	looked             int                 // the rank below which patrol looks next, 0 = from the end
 	items              map[string]*item
 	free               []string
 	claims             map[string]*claim
@@ -77,7 +91,7 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{items: map[string]*item{}, claims: map[string]*claim{}, binds: map[string]binding{}}
+	return &model{items: map[string]*item{}, claims: map[string]*claim{}, binds: map[string]binding{}, changed: map[string]operated{}}
 }
 
 // settle puts the resource where it belongs.

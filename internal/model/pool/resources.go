@@ -16,13 +16,49 @@ func (d *driver) add(t *rapid.T, gen int64) {
 	d.puts(t, gen, lasts, most, keys)
 }
 
+// superseded is the answer to a call of a Replace that is not the last one any more.
+func (d *driver) superseded() []any {
+	word := "removed"
+	switch d.gen {
+	case 0:
+		word = "forgotten"
+	case d.replace.rev:
+		word = "replaced"
+	}
+	return []any{"stale", d.gen, "", word}
+}
+
+// seen is the revision that a call has seen, perhaps long ago, and the id of the call, perhaps that
+// of the last one.
+func (d *driver) seen(t *rapid.T, last string) (stamp int64, by string) {
+	d.tick(t)
+	stamp = max(0, d.rev-pickOf[int64](t, "late", 0, 0, 0, 0, 1, 300, 70_000))
+	if last == "" || rapid.IntRange(0, 3).Draw(t, "again") > 0 {
+		d.begun++
+		last = fmt.Sprint("a.op", d.begun)
+	}
+	return stamp, last
+}
+
+// stale is the answer to a call that has seen a lower revision than what has changed a
+// resource since, nil where there is nothing.
+func (d *driver) stale(key string, stamp int64) []any {
+	if o := d.changed[key]; o.rev > stamp && o.rev+60_000 > d.now {
+		return []any{"stale", o.rev, key, o.what}
+	} else if i := d.items[key]; i != nil && i.rev > stamp {
+		return []any{"stale", i.rev, key, "added"}
+	}
+	return nil
+}
+
 // puts adds resources for so many milliseconds, 0 = for good, each for so many holders.
 func (d *driver) puts(t *rapid.T, gen, lasts int64, most int, keys []string) {
-	r := d.run(t, "pool_add", append([]string{dec(lasts), dec(int64(most)), dec(gen)}, keys...)...)
+	r := d.run(t, "pool_add", append([]string{dec(lasts), dec(int64(most)), dec(gen), "1"}, keys...)...)
 	if gen > 0 && d.gen != gen {
-		d.same(t, "add", &r, "superseded", d.gen)
+		d.same(t, "add", &r, d.superseded()...)
 		return
 	}
+	d.raise()
 	d.reclaim()
 	added, kept := 0, 0
 	for _, key := range keys {
@@ -36,7 +72,7 @@ func (d *driver) puts(t *rapid.T, gen, lasts int64, most int, keys []string) {
 			i = &item{}
 			d.items[key] = i
 		}
-		i.expiry, i.leaving, i.gen = 0, false, max(gen, d.gen)
+		i.expiry, i.leaving, i.rev = 0, false, d.rev
 		if most > 0 || i.max == 0 {
 			i.max = max(most, 1)
 		}
@@ -51,7 +87,24 @@ func (d *driver) puts(t *rapid.T, gen, lasts int64, most int, keys []string) {
 
 func (d *driver) remove(t *rapid.T) {
 	keys := d.resources(t)
-	r := d.run(t, "pool_remove", keys...)
+	stamp, by := d.seen(t, d.removed.by)
+	r := d.run(t, "pool_remove", append([]string{dec(stamp), by}, keys...)...)
+	if len(d.view.state) == 0 {
+		d.same(t, "remove", &r, "removed", 0)
+		return
+	} else if by == d.removed.by {
+		d.same(t, "remove", &r, "removed", d.removed.what)
+		return
+	} else if d.replace.rev > stamp {
+		d.same(t, "remove", &r, "stale", d.replace.rev, "", "replaced")
+		return
+	}
+	for _, key := range keys {
+		if stale := d.stale(key, stamp); stale != nil {
+			d.same(t, "remove", &r, stale...)
+			return
+		}
+	}
 	removed := 0
 	for _, key := range keys {
 		if i := d.items[key]; i != nil && !i.leaving {
@@ -60,26 +113,26 @@ func (d *driver) remove(t *rapid.T) {
 			d.settle(key)
 		}
 	}
+	if removed > 0 {
+		d.raise()
+		d.gen, d.removed = d.rev, operated{rev: d.rev, by: by, what: fmt.Sprint(removed)}
+	}
 	d.same(t, "remove", &r, "removed", removed)
 }
 
-// start looks for the last Replace and begins one, perhaps late or once more.
+// start begins a Replace, perhaps late or once more.
 func (d *driver) start(t *rapid.T) {
-	seen := d.run(t, "pool_replace", "look", "0", "")
-	d.same(t, "look", &seen, "seen", d.gen)
-	if len(d.begun) == 0 || rapid.IntRange(0, 2).Draw(t, "again") > 0 {
-		d.begun = append(d.begun, fmt.Sprint("a.", len(d.begun)))
-	}
-	turn, gen := d.begun[len(d.begun)-1], max(0, d.gen-pickOf[int64](t, "late", 0, 0, 1))
-	r := d.run(t, "pool_replace", "begin", dec(gen), turn)
-	if d.replace != turn {
-		if d.gen != gen {
-			d.same(t, "begin", &r, "superseded", d.gen)
+	stamp, by := d.seen(t, d.replace.by)
+	r := d.run(t, "pool_replace", "begin", dec(stamp), by)
+	if d.replace.by != by {
+		if d.gen > stamp {
+			d.same(t, "begin", &r, d.superseded()...)
 			return
 		}
-		d.gen, d.replace = max(d.gen+1, d.now), turn
+		d.raise()
+		d.gen, d.replace = d.rev, operated{rev: d.rev, by: by}
 	}
-	d.same(t, "begin", &r, "begun", d.gen)
+	d.same(t, "begin", &r, "begun", d.replace.rev)
 }
 
 func (d *driver) prune(t *rapid.T) {
@@ -87,7 +140,7 @@ func (d *driver) prune(t *rapid.T) {
 	for {
 		r := d.run(t, "pool_replace", "prune", dec(gen), cursor)
 		if d.gen != gen {
-			d.same(t, "prune", &r, "superseded", d.gen)
+			d.same(t, "prune", &r, d.superseded()...)
 			return
 		}
 		cursor, removed = r.Str(1), removed+r.Int(2)
@@ -96,7 +149,7 @@ func (d *driver) prune(t *rapid.T) {
 		}
 	}
 	for key, i := range d.items {
-		if i.gen < gen && !i.leaving {
+		if i.rev < gen && !i.leaving {
 			i.leaving = true
 			removed--
 			d.settle(key)
@@ -109,16 +162,28 @@ func (d *driver) prune(t *rapid.T) {
 
 func (d *driver) rest(t *rapid.T) {
 	key, lasts := d.key(t), pickOf(t, "lasts", 0, 0, 200, 900, forever)
-	r := d.run(t, "pool_rest", key, dec(lasts), "why not")
+	stamp, by := d.seen(t, d.changed[key].by)
+	r := d.run(t, "pool_rest", key, dec(lasts), "why not", dec(stamp), by)
+	if d.changed[key].by == by {
+		_, waiting, _ := d.holds()
+		d.same(t, "rest", &r, "rested", flagMore*min(waiting, 1))
+		return
+	} else if stale := d.stale(key, stamp); stale != nil {
+		d.same(t, "rest", &r, stale...)
+		return
+	}
 	d.reclaim()
 	i := d.items[key]
 	if i == nil || i.leaving {
-		if d.swept > 0 {
+		if d.swept > 0 || d.dropped {
 			d.handOff()
 		}
 		d.same(t, "rest", &r, "absent")
 		return
 	}
+	what := map[int64]string{
+		0: "rest ended", 200: "rest 0.2s: why not", 900: "rest 0.9s: why not", forever: "rest without end: why not",
+	}[lasts]
 	switch i.pend = 0; {
 	case lasts == 0:
 		i.ends, i.reason = 0, ""
@@ -127,6 +192,8 @@ func (d *driver) rest(t *rapid.T) {
 	default:
 		i.ends, i.reason = min(d.now+lasts, forever), "why not"
 	}
+	d.raise()
+	d.changed[key] = operated{rev: d.rev, by: by, what: what, until: d.now + 60_000}
 	d.settle(key)
 	d.handOff()
 	d.same(t, "rest", &r, "rested", 0)
