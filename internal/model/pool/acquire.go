@@ -19,16 +19,13 @@ func (d *driver) acquire(t *rapid.T) {
 		c = d.claim(t)
 	}
 	only, may := "", rapid.IntRange(0, 3).Draw(t, "try") > 0 || d.busy && rapid.Bool().Draw(t, "wait")
-	if !may && rapid.Bool().Draw(t, "one") {
-		only = d.key(t)
-	}
 	d.ask(t, c, only, may)
 }
 
 // ask has a claim's own node ask.
 func (d *driver) ask(t *rapid.T, c *claim, only string, may bool) {
 	asker := c.id[:1]
-	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.terms, only)
+	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.terms)
 	d.same(t, "acquire", &r, d.acquired(c, asker, only, may)...)
 }
 

@@ -248,7 +248,7 @@ func (d *driver) claim(t *rapid.T) *claim {
 	if c.lease == 0 {
 		rec.Lease = berth.Forever
 	}
-	wants := fmt.Sprintf("%s %s %d %d %s", c.policy, c.kind, c.cooldown, c.bindfor, c.bind)
+	wants := fmt.Sprintf("%s %s %d %d 0 0:%s", c.policy, c.kind, c.cooldown, c.bindfor, c.bind)
 	c.terms = line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 	d.claims[c.id] = c
 	d.ids = append(d.ids, c.id)
