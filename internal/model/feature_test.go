@@ -46,7 +46,7 @@ func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
 		newer, w, other := tomorrow(t), named("uses"), named("does not")
 		number := func(w *world) int64 { return w.value(t, "fmt") }
 		resize := func(w *world, keep string) {
-			reply := w.eval(t, newer, "semaphore_resize", w.state, w.line, []string{"2000", channel, "gpu", "3", keep, "1"})
+			reply := w.eval(t, newer, "semaphore_resize", w.state, w.line, []string{"2000", channel, "gpu", "3", keep, "1", latest, "n.keep" + keep})
 			require.Equal(t, "resized", reply.([]any)[0])
 		}
 		for _, w := range []*world{w, other} {

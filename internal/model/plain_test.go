@@ -290,7 +290,9 @@ func (p *play) resize(t *rapid.T) {
 	}
 	to := max(p.capacity+rapid.IntRange(-1, 1).Draw(t, "more"), 1)
 	keep := rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "keep")
-	p.call(t, "semaphore_resize", writes(millis(p.lingers(t)), strconv.Itoa(to), keep, "1")...)
+	seen := rapid.SampledFrom([]string{latest, latest, "0"}).Draw(t, "seen")
+	call := fmt.Sprint("n.to", to, rapid.IntRange(0, 3).Draw(t, "call"))
+	p.call(t, "semaphore_resize", writes(millis(p.lingers(t)), strconv.Itoa(to), keep, "1", seen, call)...)
 }
 
 // advance lets time pass, mostly so that deadlines and the expiry are met to the

@@ -36,6 +36,7 @@ type view struct {
 	alive   map[string]int64
 	places  map[string]string // lane and place: the lesser text stands before
 	tombs   map[string]int64
+	changed int64   // the revision of what an operator has changed last
 	expires []int64 // PEXPIRETIME of the keys that exist
 }
 
@@ -146,6 +147,9 @@ func (v *view) field(t TB, field, value string) {
 	case field == "v":
 		v.state, err = testkit.Counts(value)
 	case field == "stem": // of a lock
+	case field == "o:": // what an operator has changed last
+		rev, _, _ := strings.Cut(value, " ")
+		v.changed, err = strconv.ParseInt(rev, 10, 64)
 	case !isClaim:
 		t.Fatalf("the state has %q", field)
 	case strings.HasPrefix(value, "!"):
@@ -225,6 +229,10 @@ func (v *view) whole(t TB, linger int64) {
 	}
 	same(t, "forever and the holds without end", v.state["forever"], endless)
 	same(t, "due and the earliest end of a hold", v.state["due"], due)
+	same(t, "the revision and that of the last change", v.state["rev"], v.changed)
+	if recent := min(v.changed, v.now) + 60_000; v.changed > 0 && v.now < recent {
+		furthest = recent
+	}
 	for _, deadlines := range []map[string]int64{v.holds, v.alive, v.tombs} {
 		for _, deadline := range deadlines {
 			if deadline != forever {
@@ -239,7 +247,7 @@ func (v *view) whole(t TB, linger int64) {
 	for _, at := range v.expires {
 		same(t, "the expiry of a key and of the name", at, expires)
 	}
-	if len(v.records)+len(v.tombs) > 0 && exp < furthest+linger {
+	if furthest > 0 && exp < furthest+linger {
 		t.Fatalf("the keys end %d ms too soon", furthest+linger-exp)
 	}
 	if busy := v.state["busy"]; busy > v.now {

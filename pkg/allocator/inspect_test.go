@@ -164,6 +164,10 @@ var damages = map[string]struct {
 		func(w *world, _ string) { w.Do("ZADD", lineKey, millis(262<<44+5), "e:ghost") },
 		`the member "e:ghost" of the line is about nothing`,
 	},
+	"revision_orphan": {
+		func(w *world, _ string) { w.Do("ZREM", lineKey, "o:f") },
+		`what was changed last of "f", a resource or the pool, is never forgotten`,
+	},
 	"claim_orphan": {
 		func(w *world, claim string) { w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim)) },
 		`the claim "ghost" neither holds nor waits`,

@@ -100,7 +100,7 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 				n.Fresh()
 				require.NoError(t, after())
 				q.Granted(w.Now())
-				require.Equal(t, map[string]int{c.script: 1}, op.Scripts())
+				require.Equal(t, only(c.script), op.Scripts())
 				require.Empty(t, n.Scripts(), "the push says it all")
 				if c.script != "pool_add" { // of which two have room
 					require.True(t, later.Pending())
@@ -109,6 +109,14 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 			})
 		})
 	}
+}
+
+// only is one run of a script, behind the look that an operator's call begins with.
+func only(script string) map[string]int {
+	if script == "pool_rest" {
+		return map[string]int{script: 1, "claim_revision": 1}
+	}
+	return map[string]int{script: 1}
 }
 
 // The claim that waits here has no process that would sweep for it.
@@ -165,7 +173,7 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 					if script != "pool_force_release" { // which frees another one first
 						require.Equal(t, "x.1", w.holder("a"))
 					}
-					require.Equal(t, map[string]int{script: 1}, n.Scripts())
+					require.Equal(t, only(script), n.Scripts())
 					w.inspect()
 				})
 			})

@@ -167,7 +167,7 @@ func TestWhoeverBeginsARestTellsTheFirstInLineOfItsEnd(t *testing.T) {
 				require.Empty(t, heard())
 				n.Fresh()
 				require.NoError(t, call(n, held))
-				require.Equal(t, map[string]int{script: 1}, n.Scripts())
+				require.Equal(t, only(script), n.Scripts())
 				require.Equal(t, allocator.Resting, w.status("a").State)
 				require.Equal(t, []string{"4:next7:proxies3:300"}, heard())
 			})
