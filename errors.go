@@ -252,9 +252,9 @@ func (e *EndError) Error() string {
 func (e *EndError) Unwrap() error { return e.Cause }
 
 // StaleError tells what another operator's call has changed since this one began: Resize,
-// Rest, Remove, Replace, Clear or Refresh. This call has changed nothing; where it goes in steps,
-// nothing since. Look at what is there now, and call again if it is still wanted. It matches
-// ErrStale.
+// Rest, Remove, Replace, Clear or Refresh. This call, or its step where it goes in steps, has
+// changed nothing; or the server had run it, its answer was lost, and the other call came
+// after it. Look at what is there now, and call again if it is still wanted. It matches ErrStale.
 type StaleError struct {
 	// Name is the name of the semaphore or pool.
 	Name string

@@ -47,6 +47,12 @@ local function revision_text(st, by, what)
   return string.format("%d ", st.rev) .. by .. " " .. what
 end
 
+-- revision_forgotten says whether what was changed last of a pool's target may be forgotten by now.
+local function revision_forgotten(at, target)
+  local moment = redis.call("ZSCORE", at.line, "o:" .. target)
+  return not moment or moment - score_op <= at.ms
+end
+
 -- revision_stale answers an operator's call that comes late: that has seen the name at a lower revision
 -- (stamp) than that of the last change of its target by another call. i is the item of the
 -- target, if that is a resource: one that was added since is another one. It returns the reply,
@@ -59,7 +65,7 @@ local function revision_stale(at, st, target, stamp, by, i)
   local rev, last, what = revision_read(at, "o:" .. target)
   if last == by then
     return nil, what
-  elseif rev > stamp and not (st.pool and rev + values_recent <= at.ms) then
+  elseif rev > stamp and not (st.pool and revision_forgotten(at, target)) then
     return { "stale", rev, target, what }
   elseif i and i.rev > stamp then
     return { "stale", i.rev, target, "added" }

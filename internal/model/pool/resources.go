@@ -43,7 +43,7 @@ func (d *driver) seen(t *rapid.T, last string) (stamp int64, by string) {
 // stale is the answer to a call that has seen a lower revision than what has changed a
 // resource since, nil where there is nothing.
 func (d *driver) stale(key string, stamp int64) []any {
-	if o := d.changed[key]; o.rev > stamp && o.rev+60_000 > d.now {
+	if o := d.changed[key]; o.rev > stamp && o.until > d.now {
 		return []any{"stale", o.rev, key, o.what}
 	} else if i := d.items[key]; i != nil && i.rev > stamp {
 		return []any{"stale", i.rev, key, "added"}
