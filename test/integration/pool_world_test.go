@@ -175,7 +175,7 @@ func (v *view) ofPool(w *world, field, value string) bool {
 	w.Helper()
 	switch {
 	case field == "pool":
-		for _, word := range strings.Fields(value) {
+		for _, word := range strings.Fields(value)[:8] { // behind them are the settings
 			n, err := strconv.ParseInt(word, 10, 64)
 			require.NoError(w, err, value)
 			v.counts = append(v.counts, n)
@@ -185,7 +185,7 @@ func (v *view) ofPool(w *world, field, value string) bool {
 		v.resources[field[2:]] = value
 		return true
 	}
-	return field == "refresh" || field == "replace"
+	return field == "refresh" || field == "replace" || field == "removed"
 }
 
 // poolWhole checks what only pools have.

@@ -90,6 +90,7 @@ func (v *view) field(w *world, field, value string) {
 	var err error
 	switch {
 	case field == "stem":
+	case strings.HasPrefix(field, "o:"): // what an operator has changed
 		v.group = value
 	case field == "v":
 		var counts map[string]int64

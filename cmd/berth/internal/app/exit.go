@@ -55,7 +55,8 @@ func Usage(format string, args ...any) error {
 func decided(err error) bool {
 	var exit *ExitError
 	var output *outputError
-	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, line.ErrDamaged)
+	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) ||
+		errors.Is(err, line.ErrDamaged) || errors.Is(err, berth.ErrStale)
 }
 
 // CodeOf is the exit code for an error.
@@ -73,6 +74,8 @@ func CodeOf(err error) int {
 		return exitUsage
 	case errors.Is(err, line.ErrDamaged):
 		return ExitDamaged
+	case errors.Is(err, berth.ErrStale):
+		return ExitFailed
 	default:
 		return exitUnavailable
 	}

@@ -56,7 +56,7 @@ func replaceCommand(a *app.App) *cobra.Command {
 		Long: `Make a pool have these resources and no others. New ones are put at the end, those
 that are in it already stay where they are (--expiry and --max-sharers as in add), and
 all others are removed: one that is leased stays with its holder and leaves when it comes back. While two replace the
-same pool, the one that began later decides.
+same pool, the one that began later decides; so does whoever removes resources meanwhile.
 
 An empty list is refused, as it is rather a mistake upstream; to empty the pool,
 say --allow-empty.
@@ -67,7 +67,7 @@ Many are sent in steps, and others are removed last. Where it ends early (Ctrl-C
 the server does not answer), a line says how much was sent; that stays, and the same
 command again does the rest.
 
-Exit code 1: a newer replace of the same pool has begun.`,
+Exit code 1: a newer replace of the same pool has begun, or resources were removed meanwhile.`,
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			name, keys, err := in.named(cmd, args)
 			if err := cmp.Or(err, checkExpiry(cmd, opts.Expiry)); err != nil {
@@ -173,9 +173,6 @@ func fill(ctx context.Context, a *app.App, name, verb string, total int, send fu
 		return a.WithPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
 			p.begin()
 			change, err = send(ctx, pool, p.told)
-			if errors.Is(err, berth.ErrStale) {
-				return app.Exit(app.ExitFailed, fmt.Errorf("a newer replace of pool %q in namespace %q has begun, and decides", name, a.Namespace))
-			}
 			return err
 		})
 	})
