@@ -19,7 +19,7 @@ func tomorrow(t *testing.T) *scriptkit.Library {
 	t.Helper()
 	edits := map[string][2]string{
 		"state/feature.lua": {"local feature_newest = 2\n", "local feature_newest = 3\n"},
-		"state/save.lua":    {"kind_save(st), feature_first -- the number", "kind_save(st), st.keep == 2 and 3 or feature_first -- the number"},
+		"state/save.lua":    {"kind_save(at, st), feature_first -- the number", "kind_save(at, st), st.keep == 2 and 3 or feature_first -- the number"},
 	}
 	files := fstest.MapFS{}
 	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -131,6 +131,8 @@ func (v *view) member(w *world, member, score string) {
 	require.NoError(w, err)
 	if place, claim, waits := strings.Cut(member, "-"); member == "-" {
 		return // it keeps the line
+	} else if strings.HasPrefix(member, "o:") && w.kind == keyspace.Pool {
+		return // when it may be forgotten what an operator has changed
 	} else if waits && at < 512 {
 		v.places[claim] = fmt.Sprintf("%03.f %s", at, place)
 		return
