@@ -258,19 +258,23 @@ func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 		text       string
 	}{
 		"Rest": {
-			"pool_rest", rests(time.Hour, ""), rests(30*time.Second, "banned"), berth.StaleError{Name: proxies, Resource: "a", Changed: "rest 30s: banned"},
+			"pool_rest", rests(time.Hour, ""), rests(30*time.Second, "banned"),
+			berth.StaleError{Name: proxies, Resource: "a", Changed: "rest 30s: banned"},
 			`berth: "proxies": resource "a" changed by another call meanwhile: rest 30s: banned`,
 		},
 		"Remove": {
-			"pool_remove", removes, both(removes, adds), berth.StaleError{Name: proxies, Resource: "a", Changed: "added"},
+			"pool_remove", removes, both(removes, adds),
+			berth.StaleError{Name: proxies, Resource: "a", Changed: "added"},
 			`berth: "proxies": resource "a" changed by another call meanwhile: added`,
 		},
 		"Replace": {
-			"pool_replace", replaces("b"), replaces("a", "c"), berth.StaleError{Name: proxies, Changed: "replaced"},
+			"pool_replace", replaces("b"), replaces("a", "c"),
+			berth.StaleError{Name: proxies, Changed: "replaced"},
 			`berth: "proxies": changed by another call meanwhile: replaced`,
 		},
 		"Clear": {
-			"pool_replace", func(ctx context.Context, n *node) error { return change(n.Clear(ctx)) }, removes, berth.StaleError{Name: proxies, Changed: "removed"},
+			"pool_replace", func(ctx context.Context, n *node) error { return change(n.Clear(ctx)) }, removes,
+			berth.StaleError{Name: proxies, Changed: "removed"},
 			`berth: "proxies": changed by another call meanwhile: removed`,
 		},
 	} {
