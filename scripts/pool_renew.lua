@@ -7,10 +7,11 @@ KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, renew, detach, "renew <lease, ms>",
-"keep <lease, ms>" = a beat that names the lease; 0 = forever)
+"keep <lease, ms>")
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops and grants
 ]]
+-- keep is a beat that names the lease; a lease of 0 is without end.
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
 -- line/renew; then for each the resource that it holds, "" for none.
 --- @include "state/fetch"

@@ -239,7 +239,7 @@ func TestTheAnswersToAReleaseAreThoseOfTheEngine(t *testing.T) {
 
 func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	more := map[string][]string{"lock": {"beat <zombie limit, ms>", "extend <ms> <call id>"}}
+	more := map[string][]string{"lock": {"beat <zombie limit, ms>", "extend <ms> <call id>"}, "pool": {"keep <lease, ms>", "renew <lease, ms>"}}
 	for kind := range kinds {
 		renew, told := modes(t, kind+"_renew.lua")
 		require.Equal(t, engineWords(t, "Mode"), renew, kind)

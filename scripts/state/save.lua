@@ -22,7 +22,7 @@
 -- empty by what its line says.
 local function recent(at, st)
   if not st.pool then
-    return math.min(st.rev, at.ms) + values_recent
+    return math.min(st.rev, at.ms + 1000) + values_recent
   elseif st.keep == 0 then
     local op = redis.call("ZREVRANGEBYSCORE", at.line, int(score_op + score_width - 1), int(score_op), "WITHSCORES",
       "LIMIT", "0", "1")[2]
