@@ -32,6 +32,9 @@ const (
 	Linearizable = "linearizable"
 	Unharmed     = "unharmed"
 	WakeUp       = "wake-up"
+	Asked        = "asked"
+	Idle         = "idle"
+	Absent       = "absent"
 )
 
 // RuleCount is how often a rule was looked at in a round.
@@ -80,6 +83,9 @@ func Check(run *history.Run) *Report {
 		{Linearizable, linearizable},
 		{Unharmed, unharmed},
 		{WakeUp, wakeUp},
+		{Asked, asked},
+		{Idle, idle},
+		{Absent, absent},
 	} {
 		c.count = RuleCount{Rule: rule.name}
 		rule.apply(c)

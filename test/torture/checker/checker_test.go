@@ -27,6 +27,9 @@ func countOf(r *Report, rule string) RuleCount {
 	return r.Rules[slices.IndexFunc(r.Rules, func(c RuleCount) bool { return c.Rule == rule })]
 }
 
+// worlds are the simulations that there are.
+var worlds = []func(seed uint64, wrong bug) *sim{newSim, newLanesSim}
+
 func TestACorrectLibraryIsNeverAccused(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, faults := range [][]string{
@@ -42,19 +45,27 @@ func TestACorrectLibraryIsNeverAccused(t *testing.T) {
 			{"flush", "clock forward", "clock back"},
 			allFaults,
 		} {
-			for _, v := range Check(newSim(seed, none).play(6000, faults)).Violations {
-				t.Errorf("seed %d, faults %v: %s", seed, faults, v)
+			for _, world := range worlds {
+				for _, v := range Check(world(seed, none).play(6000, faults)).Violations {
+					t.Errorf("seed %d, faults %v: %s", seed, faults, v)
+				}
 			}
 		}
 	}
 }
 
 func TestEveryRuleIsCheckedInARound(t *testing.T) {
-	report := Check(newSim(1, none).play(20_000, nil))
-	require.Len(t, report.Rules, 13)
-	for _, count := range report.Rules {
-		require.Positive(t, count.Checked, count.Rule)
-		require.Zero(t, count.GaveUp, count.Rule)
+	checked := map[string]int{}
+	for _, world := range worlds {
+		report := Check(world(1, none).play(20_000, nil))
+		require.Len(t, report.Rules, 16)
+		for _, count := range report.Rules {
+			checked[count.Rule] += count.Checked
+			require.Zero(t, count.GaveUp, count.Rule)
+		}
+	}
+	for rule, times := range checked {
+		require.Positive(t, times, rule)
 	}
 }
 
@@ -107,6 +118,53 @@ func TestALibraryWithAFaultIsAccused(t *testing.T) {
 					}
 				}
 				require.Positive(t, seen, "in %d rounds with the faults %v", most, faults)
+			}
+		})
+	}
+}
+
+// The same for claims that wait for one resource.
+func TestALibraryWithAFaultInItsLanesIsAccused(t *testing.T) {
+	both := [][]string{nil, allFaults}
+	for _, tc := range []struct {
+		bug     bug
+		want    string
+		follows []string // what may follow from it
+		// Of what shows by a wait of more than a second, where little else happens, the
+		// rounds are calm, and longer.
+		faults [][]string
+	}{
+		{passedOver, Order, nil, both},
+		{noPriority, Order, nil, both},
+		{generalFirst, Order, nil, both},
+		{otherResource, Asked, []string{Order}, both},
+		{wrongLane, HandOff, []string{Order}, both},
+		{wrongLane, Order, []string{HandOff}, both},
+		{forgottenLane, Idle, []string{Order}, [][]string{nil}},
+		{sleepingAdd, Idle, nil, [][]string{nil}},
+		{endlessBind, Order, []string{HandOff, Idle}, both},
+		{forgottenWaits, Absent, []string{Order}, [][]string{nil, {"stop"}}},
+		{wronglyAbsent, Absent, nil, both},
+	} {
+		t.Run(string(tc.bug)+", "+tc.want, func(t *testing.T) {
+			calm, steps := tc.want == Idle || tc.want == Absent, 10_000
+			if calm {
+				steps *= 4
+			}
+			for _, faults := range tc.faults {
+				seen := 0
+				for seed := uint64(0); seed < 2 || seen == 0 && seed < 32; seed++ {
+					s := newLanesSim(seed, tc.bug)
+					s.calm = calm
+					broken := rulesOf(Check(s.play(steps, faults)))
+					if slices.Contains(broken, tc.want) {
+						seen++
+					}
+					for _, rule := range broken {
+						require.Contains(t, append(tc.follows, tc.want), rule)
+					}
+				}
+				require.Positive(t, seen, "with the faults %v", faults)
 			}
 		})
 	}
@@ -208,7 +266,7 @@ func delayGrant(d *drawer, run *history.Run) bool {
 		if b.fence() < gave.invoke.Real || b.fence() > gave.outcome.Real || b.ok.Real < gave.outcome.Real+3*blur {
 			return false
 		}
-		return c.steady(b) && !c.unclear(n, gave.invoke, gave.outcome) && a.ended == nil
+		return c.steady(b) && !c.unclear(n, a.ok.Resource, gave.invoke, gave.outcome) && a.ended == nil
 	})
 	if b == nil {
 		return false

@@ -53,13 +53,16 @@ const (
 //
 // Of A without a grant nothing is said: one that was cancelled may have been granted
 // before B, unseen.
+//
+// In a pool A may wait for one resource alone, and is passed only by who is granted that:
+// see waitsFor.
 func order(c *check) {
 	for _, n := range c.names {
 		for i, a := range n.granted {
 			if a.queued == nil || a.restored || a.invoke.Do == history.Reenter || !c.steady(a) {
 				continue
 			}
-			later := func(b *claim) bool { return c.behindInLine(a, b) }
+			later := func(b *claim) bool { return c.behindInLine(n, a, b) }
 			passed := slices.IndexFunc(n.granted[:i], later)
 			if passed >= 0 && c.told(a, n.granted[passed]) {
 				b := n.granted[passed]
@@ -74,18 +77,22 @@ func order(c *check) {
 }
 
 // behindInLine says that A, which has stood in line since it was known to, was ahead of B
-// when B was granted.
-func (c *check) behindInLine(a, b *claim) bool {
+// when B was granted, and waited for what B got.
+func (c *check) behindInLine(n *name, a, b *claim) bool {
 	if b.invoke.Do == history.Reenter || b.fence() == a.fence() || b.invoke.Priority > a.invoke.Priority {
 		return false
 	}
 	if (a.invoke.Unordered || b.invoke.Unordered) && b.invoke.Priority == a.invoke.Priority {
 		return false
 	}
-	if b.invoke.At > a.queued.At {
-		return true
+	if b.invoke.At <= a.queued.At && b.invoke.Priority == a.invoke.Priority {
+		return false
 	}
-	return b.invoke.Priority < a.invoke.Priority && !c.skewed && !c.stepped && b.fence() > a.queued.Real+blur
+	since := c.waitsFor(n, a, b.ok.Resource)
+	if since == never || b.invoke.At > since {
+		return since != never
+	}
+	return !c.skewed && !c.stepped && b.fence() > a.queued.Real+(since-a.queued.At)/1000+blur
 }
 
 // steady says that nothing met the claim, from when it stood in line until its grant
@@ -119,33 +126,31 @@ func (c *check) steady(a *claim) bool {
 // last fence is ahead of the clock, or the clock is behind; and A may have been out of
 // the line for the reasons given at the order. All of these are left out; a cancelled
 // acquire no longer once its process and the server were seen to work after it, or its
-// client was closed. Resources that rest or are removed would break the rule for pools:
-// the workers do neither.
+// client was closed.
+//
+// A resource of a pool is given back to who waits for it: for any, or for this one. It is
+// not where it may have been taken out of the pool, and where it rests first, the rule Idle
+// looks at it. Where there are other resources, A may have been granted one of those, and
+// has not waited until the end of the release: so its grant must have come after that.
 func handOff(c *check) {
 	for _, n := range c.names {
 		if !n.handsOn() {
 			continue
 		}
-		for _, h := range n.holds {
-			if from, to := h.givenBack(); from != nil {
-				c.handsOn(n, h, from, to)
+		for _, holds := range n.byResource() {
+			for _, h := range holds {
+				if from, to := h.givenBack(); from != nil && c.present(n, h.resource, from.At, to.At) {
+					c.handsOn(n, holds, h, from, to)
+				}
 			}
 		}
 	}
 }
 
 // handsOn says that each claim of the name takes one place, and that whoever is first in
-// line may have any that comes free.
+// line may have it at once when it comes free.
 func (n *name) handsOn() bool {
-	for _, a := range n.claims {
-		if a.weight() != 1 {
-			return false
-		}
-	}
-	if n.primitive == "pool" {
-		return !slices.ContainsFunc(n.holds, func(h *hold) bool { return h.resource != n.holds[0].resource })
-	}
-	return true
+	return n.cooldown == 0 && !slices.ContainsFunc(n.claims, func(a *claim) bool { return a.weight() != 1 })
 }
 
 // givenBack returns the release that ended the hold, from its first Invoke to its OK,
@@ -166,35 +171,44 @@ func (h *hold) givenBack() (from, to *history.Event) {
 	return from, to
 }
 
-func (c *check) handsOn(n *name, h *hold, from, to *history.Event) {
+// handsOn looks at one hold of those that share a capacity.
+func (c *check) handsOn(n *name, holds []*hold, h *hold, from, to *history.Event) {
+	first := max(from.Real-blur, h.fence+1) // it may have been held for next to no time
+	i := sort.Search(len(holds), func(i int) bool { return holds[i].fence >= first })
+	granted := i < len(holds) && holds[i].fence <= to.Real+blur
+	after := to.Real + blur
+	if granted {
+		after = from.Real - blur
+	}
 	waits := slices.IndexFunc(n.granted, func(a *claim) bool {
-		return a.queued != nil && a.queued.At < from.At && !a.restored && a.fence() > from.Real-blur &&
-			a.fence() > h.fence && a.ok.At > from.At && c.steady(a)
+		return a.queued != nil && a.queued.At < from.At && !a.restored && a.fence() > after &&
+			a.fence() > h.fence && a.ok.At > from.At && c.waitsFor(n, a, h.resource) < from.At && c.steady(a)
 	})
 	if waits < 0 {
 		return
 	}
-	first := max(from.Real-blur, h.fence+1) // it may have been held for next to no time
-	i := sort.Search(len(n.holds), func(i int) bool { return n.holds[i].fence >= first })
-	if i < len(n.holds) && n.holds[i].fence <= to.Real+blur {
+	if granted {
 		c.count.Checked++
 		return
 	}
-	a, next := n.granted[waits], n.holds[i] // a is granted later, so there is a next
-	if c.stepped || early(a) || early(next.first()) || c.unclear(n, from, to) {
+	a, next := n.granted[waits], "no other"
+	if i < len(holds) {
+		next = fmt.Sprintf("the next is fence %d", holds[i].fence)
+	}
+	if c.stepped || early(a) || i < len(holds) && early(holds[i].first()) || c.unclear(n, h.resource, from, to) {
 		return
 	}
 	c.count.Checked++
-	c.broken(fmt.Sprintf("%s: %s was given back while %s stood in line, and nobody was granted then (the next is fence %d)",
-		n, h.first().ok.Claim, a.ok.Claim, next.fence), a.invoke, a.queued, h.first().ok, from, to, a.ok)
+	c.broken(fmt.Sprintf("%s: %s was given back while %s stood in line, and nobody was granted then (%s)",
+		n, h.first().ok.Claim, a.ok.Claim, next), a.invoke, a.queued, h.first().ok, from, to, a.ok)
 }
 
 // early says that the fence of a claim was ahead of the clock.
 func early(a *claim) bool { return a.fence() > a.ok.Real }
 
-// unclear says that a grant in the time of a release may be unseen, or have a fence
-// that does not show that time.
-func (c *check) unclear(n *name, from, to *history.Event) bool {
+// unclear says that a grant of the resource in the time of a release may be unseen, or
+// have a fence that does not show that time.
+func (c *check) unclear(n *name, resource string, from, to *history.Event) bool {
 	for _, f := range c.run.Faults {
 		serious := f.Amnesia || f.Behind || f.To-f.From >= brief
 		if serious && f.From-around <= to.At && f.To+around >= from.At {
@@ -205,7 +219,7 @@ func (c *check) unclear(n *name, from, to *history.Event) bool {
 		return true
 	}
 	for _, x := range n.claims {
-		if x.invoke.At < to.At && c.hides(n, x, from, to) {
+		if x.invoke.At < to.At && x.mayGet(resource) && c.hides(n, x, from, to) {
 			return true
 		}
 	}
@@ -239,6 +253,8 @@ func (c *check) outlives(n *name, x *claim) int64 {
 		return never
 	case x.is(history.Fail) && (x.invoke.Do == history.Try || x.outcome.Reason == "deadlock"):
 		return 0 // it was refused: it never stood in line
+	case x.is(history.Fail) && x.outcome.Reason == reasonAbsent:
+		return x.outcome.At // the server has ended it
 	}
 	return min(c.removed(n, x), c.closed(x))
 }

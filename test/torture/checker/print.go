@@ -81,9 +81,16 @@ func rest(e history.Event) string {
 		{"capacity", int64(e.Capacity)},
 		{"priority", int64(e.Priority)},
 		{"lease", e.Lease},
+		{"bind wait", e.BindWait},
+		{"cooldown", e.Cooldown},
 	} {
 		if w.value != 0 {
 			words = append(words, fmt.Sprintf("%s %d", w.label, w.value))
+		}
+	}
+	for _, w := range [][2]string{{"named", e.Named}, {"bind", e.Bind}} {
+		if w[1] != "" {
+			words = append(words, w[0]+" "+w[1])
 		}
 	}
 	for _, text := range []string{e.Reason, e.Err, e.Detail, strings.Join(e.Left, " ")} {

@@ -146,6 +146,9 @@ type name struct {
 	holds           []*hold  // by fence
 	calls           []*call  // all operations, by invoke
 	capacity        int      // of the name, or of each resource; 0 if not known
+	cooldown        int64    // how long a resource rests after a hold, ns
+	bound           map[string][]*claim
+	adds, removes   map[string][]*call // by resource, by invoke
 }
 
 func (n *name) String() string { return n.primitive + " " + n.name }
@@ -335,7 +338,10 @@ func (r *round) readNames(acquires map[opID]*claim) {
 		key := [2]string{a.invoke.Primitive, a.invoke.Name}
 		n := byName[key]
 		if n == nil {
-			n = &name{primitive: key[0], name: key[1]}
+			n = &name{
+				primitive: key[0], name: key[1],
+				bound: map[string][]*claim{}, adds: map[string][]*call{}, removes: map[string][]*call{},
+			}
 			byName[key] = n
 			r.names = append(r.names, n)
 		}
@@ -348,6 +354,12 @@ func (r *round) readNames(acquires map[opID]*claim) {
 	for _, k := range r.calls { // by invoke
 		if n := byName[[2]string{k.invoke.Primitive, k.invoke.Name}]; n != nil {
 			n.calls = append(n.calls, k)
+			switch r := k.invoke.Resource; k.invoke.Do {
+			case history.Add:
+				n.adds[r] = append(n.adds[r], k)
+			case history.Remove:
+				n.removes[r] = append(n.removes[r], k)
+			}
 		}
 	}
 	for _, n := range r.names {
@@ -355,6 +367,12 @@ func (r *round) readNames(acquires map[opID]*claim) {
 		slices.SortFunc(n.granted, func(a, b *claim) int {
 			return cmp.Or(cmp.Compare(a.fence(), b.fence()), cmp.Compare(a.ok.At, b.ok.At))
 		})
+		for _, a := range n.claims {
+			n.cooldown = max(n.cooldown, a.invoke.Cooldown*ms)
+			if a.invoke.Bind != "" {
+				n.bound[a.invoke.Bind] = append(n.bound[a.invoke.Bind], a)
+			}
+		}
 		n.readGrants()
 	}
 }

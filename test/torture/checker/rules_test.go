@@ -18,6 +18,7 @@ const epoch = 1_700_000_000_000_000
 //
 //	10 w1 ok acquire#1 fence=9 name=sem/x
 //	fault flush 20 30 amnesia
+//	fill 25 29
 //
 // Times are in ms. #n is the Op of an operation; of#n is what it is about, which for
 // events that are no operations is the claim's acquire. A fence is the ms of its grant.
@@ -31,6 +32,10 @@ func story(t *testing.T, text string) *history.Run {
 		case len(words) == 0:
 		case words[0] == "fault":
 			run.Faults = append(run.Faults, faultOf(t, words))
+		case words[0] == "fill":
+			run.Fills = append(run.Fills, history.Fill{
+				From: int64(number(t, words[1]) * 1e6), To: int64(number(t, words[2]) * 1e6),
+			})
 		default:
 			run.Events = append(run.Events, eventOf(t, words))
 		}
@@ -128,6 +133,18 @@ func set1(t *testing.T, e *history.Event, key, value string) {
 		e.Resource = value
 	case "claim":
 		e.Claim = value
+	case "named":
+		e.Named = value
+	case "bind":
+		e.Bind = value
+	case "bindwait":
+		e.BindWait = int64(number(t, value))
+	case "cooldown":
+		e.Cooldown = int64(number(t, value))
+	case "capacity":
+		e.Capacity = int(number(t, value))
+	case "reason":
+		e.Reason = value
 	case "is":
 		e.Is = strings.Split(value, ",")
 	case "left":
@@ -760,13 +777,17 @@ func TestRules(t *testing.T) {
 			160 w1 alive of#77 claim=y
 			350 w1 ok acquire#1 fence=50 node=n` + busyStory(40, 210), nil},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			run := story(t, tc.text)
-			sortEvents(run)
-			report := Check(run)
-			require.ElementsMatch(t, tc.broken, rulesOf(report), "%v", report.Violations)
-		})
+		t.Run(tc.name, func(t *testing.T) { tell(t, tc.text, tc.broken) })
 	}
+}
+
+// tell has the checker read a story, and find that those rules are broken in it.
+func tell(t *testing.T, text string, broken []string) {
+	t.Helper()
+	run := story(t, text)
+	sortEvents(run)
+	report := Check(run)
+	require.ElementsMatch(t, broken, rulesOf(report), "%v", report.Violations)
 }
 
 // handOffStory has w1 give a lock back from 10 to 13 while w2 waits, who is granted at

@@ -32,6 +32,16 @@ const (
 	needless     bug = "releases without an answer"
 	needlessEnd  bug = "holds that end though they were renewed"
 	otherGrant   bug = "a heartbeat that is answered for another grant renews the hold"
+
+	passedOver     bug = "a claim that could be served is passed over"
+	otherResource  bug = "who waits for one resource is given another"
+	wrongLane      bug = "a release looks at the lane of another resource"
+	forgottenLane  bug = "the lane of a resource is forgotten when that has rested"
+	generalFirst   bug = "the general line before the head of a lane"
+	endlessBind    bug = "a BindWait that does not end"
+	forgottenWaits bug = "a resource that leaves its lane behind"
+	sleepingAdd    bug = "what is added is not handed out for a while"
+	wronglyAbsent  bug = "a resource that is called absent and is there"
 )
 
 // The simulated library's times, in us.
@@ -58,6 +68,7 @@ type simClaim struct {
 	fence            int64
 	resource         string
 	outer            *simClaim // whose hold this re-entry shares
+	simWish
 	// of the process
 	start    int64 // of the last request that was answered
 	believes int64 // until when
@@ -80,6 +91,7 @@ type simName struct {
 	ticket, fence   int64
 	line            []*simClaim
 	held            []*simClaim
+	lanes           *simLanes // nil for what has none
 }
 
 // simActor is a goroutine of a process.
@@ -95,6 +107,7 @@ type simActor struct {
 	at      int64 // read for an Alive that is under way, 0 for none
 	over    bool  // Ended was written
 	past    []*simClaim
+	out     simResource // what it took out of a pool, to put it back
 }
 
 type simProcess struct {
@@ -120,6 +133,7 @@ type sim struct {
 	run       *history.Run
 	claims    int
 	draining  bool
+	calm      bool // nobody leaves, and nobody only tries
 }
 
 const simEpoch = 1_700_000_000_000_000
@@ -172,6 +186,11 @@ func (c *simClaim) about(e history.Event) history.Event {
 // The server.
 
 func (s *sim) sweep(n *simName) {
+	for _, c := range n.held {
+		if c.deadline <= s.server() {
+			n.rest(c, c.deadline)
+		}
+	}
 	n.held = slices.DeleteFunc(n.held, func(c *simClaim) bool { return c.deadline <= s.server() })
 	n.line = slices.DeleteFunc(n.line, func(c *simClaim) bool { return c.alive <= s.server() })
 }
@@ -209,7 +228,7 @@ func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
 	}
 	n.fence, c.fence, c.deadline = fence, fence, deadline
 	for _, r := range n.resources {
-		if !slices.ContainsFunc(n.held, func(h *simClaim) bool { return h.resource == r }) {
+		if n.lanes == nil && !slices.ContainsFunc(n.held, func(h *simClaim) bool { return h.resource == r }) {
 			c.resource = r
 			break
 		}
@@ -218,6 +237,10 @@ func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
 }
 
 func (s *sim) handOff(n *simName) {
+	if n.lanes != nil {
+		s.serve(n)
+		return
+	}
 	for len(n.line) > 0 {
 		slices.SortStableFunc(n.line, func(a, b *simClaim) int {
 			if s.ahead(a, b) {
@@ -247,6 +270,10 @@ func (s *sim) request(c *simClaim) {
 	if c.unordered {
 		c.ticket -= s.Int64N(1000)
 	}
+	if n.lanes != nil {
+		s.arrive(c)
+		return
+	}
 	if c.outer != nil {
 		if slices.Contains(n.held, c.outer) {
 			c.fence, c.deadline = c.outer.fence, c.outer.deadline
@@ -271,6 +298,13 @@ func (s *sim) giveBack(c *simClaim) bool {
 	if !had && s.bug == anyRelease && len(n.held) > 0 {
 		n.held = n.held[1:]
 		return true
+	}
+	if had {
+		n.rest(c, s.server())
+		if n.lanes != nil {
+			n.lanes.freed = c.resource
+			defer func() { n.lanes.freed = "" }()
+		}
 	}
 	n.held = slices.DeleteFunc(n.held, func(o *simClaim) bool { return o == c || o.outer == c })
 	n.line = slices.DeleteFunc(n.line, func(o *simClaim) bool { return o == c })
@@ -313,6 +347,7 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 		return true
 	case slices.Contains(n.line, c):
 		c.alive = s.server() + simLease
+	case c.absent || !c.told && s.lostResource(c):
 	case !c.told || c.fence == 0:
 		// Forgotten: it stands again where it stood.
 		c.alive = s.server() + simLease
@@ -328,11 +363,15 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 
 func (s *sim) begin(a *simActor) {
 	n := s.names[s.IntN(len(s.names))]
+	if n.lanes != nil && n.lanes.moves && s.IntN(40) == 0 {
+		s.takeOut(a, n)
+		return
+	}
 	s.claims++
 	a.process.ops++
 	c := &simClaim{actor: a, name: n, op: a.process.ops, id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease}
 	e := history.Event{Kind: history.Invoke, Op: c.op, Do: history.Acquire, Primitive: n.primitive, Name: n.name, Lease: c.lease / 1000, Node: a.process.id()}
-	if s.IntN(5) == 0 {
+	if !s.calm && s.IntN(5) == 0 {
 		e.Do, c.try = history.Try, true
 	}
 	if n.name == "heavy" {
@@ -346,9 +385,13 @@ func (s *sim) begin(a *simActor) {
 	if s.IntN(10) == 0 && n.primitive == "lock" {
 		c.unordered, e.Unordered = true, true
 	}
+	if n.lanes != nil {
+		s.wish(c)
+		c.wishes(&e)
+	}
 	a.claim, a.inner, a.op, a.do, a.over, a.at = c, nil, c.op, e.Do, false, 0
 	a.phase, a.until = "sent", 0
-	if s.IntN(8) == 0 {
+	if !s.calm && s.IntN(8) == 0 {
 		a.until = s.now + s.Int64N(60*simMS) // it leaves
 	}
 	s.write(a, e)
@@ -356,6 +399,10 @@ func (s *sim) begin(a *simActor) {
 
 func (s *sim) outcome(a *simActor, c *simClaim, do string, kind history.Kind) {
 	e := c.about(history.Event{Kind: kind, Op: c.op, Do: do, Weight: c.weight, Priority: c.priority, Unordered: c.unordered, Lease: c.lease / 1000})
+	c.wishes(&e)
+	if kind == history.Fail && c.absent {
+		e.Reason = reasonAbsent
+	}
 	if kind == history.OK {
 		c.mine = c.grant()
 		e.Fence, e.Resource = c.fence, c.resource
@@ -404,7 +451,7 @@ func (s *sim) act(a *simActor) {
 		case waits:
 			s.write(a, c.about(history.Event{Kind: history.Queued, Hold: c.op}))
 			a.phase = "waits"
-		case c.try:
+		case c.try || c.absent:
 			s.outcome(a, c, a.do, history.Fail)
 			a.phase = "idle"
 		default:
@@ -424,11 +471,20 @@ func (s *sim) act(a *simActor) {
 		if cut {
 			return
 		}
+		if c.absent {
+			s.outcome(a, c, a.do, history.Fail)
+			a.phase = "idle"
+			return
+		}
 		if s.bug != noPush && slices.Contains(c.name.held, c) || s.now >= a.beat {
 			a.beat = s.now + simLease/3
 			if s.tell(a, c) {
 				s.granted(a)
 			}
+		}
+	case "took out":
+		if !cut && (s.now >= a.until || s.draining) {
+			s.putBack(a)
 		}
 	case "leaves":
 		if cut {
@@ -601,6 +657,9 @@ func (s *sim) fault(f history.Fault, lasts int64, begin, end func()) func() {
 		}
 		over = true
 		end()
+		if f.Amnesia || f.Kills {
+			s.fill()
+		}
 		f.To, f.RealEnd = s.now*1000, simEpoch+s.now
 		s.run.Faults = append(s.run.Faults, f)
 	}
@@ -630,6 +689,7 @@ func (s *sim) strike(kinds []string) func() {
 		return s.fault(history.Fault{Name: kind, Amnesia: true}, 10*simMS, func() {
 			for _, n := range s.names {
 				n.held, n.line, n.ticket, n.fence = nil, nil, 0, 0
+				n.lanes.forget()
 			}
 		}, nothing)
 	case "restore":
@@ -657,10 +717,14 @@ var allFaults = []string{"kill", "stop", "cut", "flush", "restore", "clock forwa
 func (s *sim) snapshot() (undo []func()) {
 	for _, n := range s.names {
 		was := *n
-		was.line, was.held = slices.Clone(n.line), slices.Clone(n.held)
+		was.line, was.held, was.lanes = slices.Clone(n.line), slices.Clone(n.held), n.lanes.clone()
 		for _, c := range slices.Concat(n.line, n.held) {
 			fence, resource, alive, deadline := c.fence, c.resource, c.alive, c.deadline
-			undo = append(undo, func() { c.fence, c.resource, c.alive, c.deadline = fence, resource, alive, deadline })
+			target, gone := c.target, c.absent
+			undo = append(undo, func() {
+				c.fence, c.resource, c.alive, c.deadline = fence, resource, alive, deadline
+				c.target, c.absent = target, gone
+			})
 		}
 		undo = append(undo, func() { *n = was })
 	}

@@ -71,7 +71,13 @@ const (
 	// Look asks the server for its listing of a hold. OK has the fence and the resource
 	// that the server shows; Fail says that it shows no such hold.
 	Look = "look"
+	// Add and Remove put a resource into a pool, and take it out.
+	Add    = "add"
+	Remove = "remove"
 )
+
+// Never is a BindWait without an end.
+const Never = -1
 
 // Event is a line of a history.
 type Event struct {
@@ -91,14 +97,18 @@ type Event struct {
 	Claim     string `json:"claim,omitempty"`
 	Node      string `json:"node,omitempty"`
 	Fence     int64  `json:"fence,omitempty"`
-	Resource  string `json:"resource,omitempty"`
+	Resource  string `json:"resource,omitempty"`  // that was granted or shown; of Add and Remove: that they are about
 	Weight    int    `json:"weight,omitempty"`    // of an Invoke and OK of an acquire; 0 means 1
-	Capacity  int    `json:"capacity,omitempty"`  // of a semaphore
+	Capacity  int    `json:"capacity,omitempty"`  // of a semaphore, or of each resource of a pool
 	Priority  int    `json:"priority,omitempty"`  // of an acquire
 	Unordered bool   `json:"unordered,omitempty"` // of an acquire: a random or last-come place
 	Lease     int64  `json:"lease,omitempty"`     // of an acquire: ms
 	Fixed     bool   `json:"fixed,omitempty"`     // of an acquire: it does not renew
 	Bounded   bool   `json:"bounded,omitempty"`   // of an acquire: its caller may leave, or the hold end, before it is answered
+	Named     string `json:"named,omitempty"`     // of an acquire: the resource that alone will do
+	Bind      string `json:"bind,omitempty"`      // of an acquire: the binding
+	BindWait  int64  `json:"bind_wait,omitempty"` // of an acquire: how long it waits for the bound resource: ms, or Never
+	Cooldown  int64  `json:"cooldown,omitempty"`  // of an acquire: how long what it gets rests afterwards: ms
 
 	Reason string   `json:"reason,omitempty"` // of a Fail: berth.Reason
 	Err    string   `json:"err,omitempty"`
@@ -140,11 +150,20 @@ func (f *Fault) LostNow() { f.Lost = Monotonic() }
 // LostBy is from when on the server remembers what it answers.
 func (f Fault) LostBy() int64 { return cmp.Or(f.Lost, f.To) }
 
+// Fill is a time in which the driver has put into the pools what they lacked. It does so
+// before the workers begin, before a fault is over that may have lost data or killed who had
+// taken something out, and at the end; that of the beginning need not be told.
+type Fill struct {
+	From int64 `json:"from"` // CLOCK_MONOTONIC ns
+	To   int64 `json:"to"`
+}
+
 // Run is all that is known of one round.
 type Run struct {
 	Seed     int64   `json:"seed"`
 	Topology string  `json:"topology"`
 	Faults   []Fault `json:"faults"`
+	Fills    []Fill  `json:"fills,omitempty"`
 	Events   []Event `json:"-"` // of all processes, by At
 	// Healed is when the last fault was over and the drain began: from then on
 	// nobody asks for anything new.
