@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/torture/checker"
+	"github.com/berth-go/berth/test/torture/history"
 )
 
 // The rules of the audit, beside those of the checker.
@@ -46,11 +47,13 @@ func (r *round) inspector() *inspector {
 	require.NoError(r, err)
 	locks, err := qlock.New(redis, qlock.Config{Namespace: r.ns, Lease: leaseOfRound})
 	require.NoError(r, err)
-	pools, err := allocator.New(redis, allocator.Config{Namespace: r.ns, Lease: leaseOfRound})
+	allocators, err := allocator.New(redis, allocator.Config{Namespace: r.ns, Lease: leaseOfRound})
 	require.NoError(r, err)
-	i := &inspector{sems, locks, pools, map[string]*allocator.Pool[string]{}}
-	for name := range resources {
-		i.pool[name], err = allocator.NewPool(i.pools, name, allocator.PoolConfig[string]{})
+	i := &inspector{sems, locks, allocators, map[string]*allocator.Pool[string]{}}
+	for _, p := range pools {
+		i.pool[p.Name], err = allocator.NewPool(i.pools, p.Name, allocator.PoolConfig[string]{
+			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
+		})
 		require.NoError(r, err)
 	}
 	return i
@@ -96,16 +99,20 @@ func (i *inspector) claims(r *round) (all [][]claimed) {
 	return all
 }
 
-// fill adds the resources that a pool does not have: all of them in a new round, and
-// what a server that has lost its data does not know any more.
+// fill adds the resources that a pool does not have: all of them in a new round, what a
+// server that has lost its data does not know any more, and what workers have taken out
+// and not put back.
 func (r *round) fill() {
 	r.Helper()
+	fill := history.Fill{From: history.Monotonic()}
 	i := r.inspector()
 	defer i.close(r)
 	for _, p := range pools {
-		_, err := i.pool[p.Name].Add(r.within(auditLimit), resources[p.Name], nil)
+		_, err := i.pool[p.Name].Add(r.within(auditLimit), p.Resources, nil)
 		require.NoError(r, err, "adding resources to the pool %s", p.Name)
 	}
+	fill.To = history.Monotonic()
+	r.fills = append(r.fills, fill)
 }
 
 // audit takes all that there is, once the workers have gone, and looks at the keys.
@@ -150,11 +157,11 @@ func (r *round) audit() []checker.Violation {
 	}
 	for _, p := range pools {
 		pool := i.pool[p.Name]
-		for range resources[p.Name] {
+		for range len(p.Resources) * max(1, p.Sharers) {
 			a, err := pool.Allocate(ctx, nil)
 			r.tally.check(ruleWhole)
 			if err != nil {
-				add(ruleWhole, "the pool %s has not its %d resources: %v", p.Name, len(resources[p.Name]), err)
+				add(ruleWhole, "the pool %s has not its %d resources for %d each: %v", p.Name, len(p.Resources), max(1, p.Sharers), err)
 				break
 			}
 			release = append(release, a.Release)

@@ -163,7 +163,7 @@ var (
 // shared has names of which several may hold at a time, and many wait for each.
 func shared(j *job.Job) {
 	j.Calm, j.HoldMax, j.Goroutines = true, 10, 24
-	j.Sems, j.Locks, j.Pools = nil, nil, j.Pools[1:]
+	j.Sems, j.Locks, j.Pools = nil, nil, j.Pools[1:2]
 	for n := range 4 {
 		j.Sems = append(j.Sems, job.Semaphore{Name: fmt.Sprintf("shared %d", n), Capacity: 3})
 	}
@@ -584,7 +584,8 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 			}
 		}
 	}
-	h := &history.Run{Seed: seed, Topology: w.name, Faults: o.faults}
+	o.fill()
+	h := &history.Run{Seed: seed, Topology: w.name, Faults: o.faults, Fills: o.fills}
 	h.Healed, _ = history.Now()
 	found := o.drain()
 	require.NoError(r, h.Save(o.dir))

@@ -47,6 +47,7 @@ type round struct {
 	workers []*worker
 
 	faults []history.Fault
+	fills  []history.Fill
 	found  []checker.Violation
 }
 
@@ -92,6 +93,7 @@ func (r *run) play(w *world, seed int64) *round {
 	}()
 	o.work()
 	o.nemesis()
+	o.fill()
 	healed, _ := history.Now()
 	found := o.drain()
 	o.judge(healed, found)
@@ -120,9 +122,12 @@ func (r *round) work() {
 var (
 	sems  = []job.Semaphore{{Name: "single", Capacity: 1}, {Name: "triple", Capacity: 3}}
 	locks = []job.Lock{{Name: "queued", Kind: job.Queued}, {Name: "mixed", Kind: job.Mixed}, {Name: "nested", Kind: job.Reentrant}}
-	pools = []job.Pool{{Name: "one"}, {Name: "four"}}
-
-	resources = map[string][]string{"one": {"a"}, "four": {"a", "b", "c", "d"}}
+	pools = []job.Pool{
+		{Name: "one", Resources: []string{"a"}},
+		{Name: "four", Resources: []string{"a", "b", "c", "d"}},
+		{Name: "shared", Resources: []string{"a", "b"}, Sharers: 2, Moves: true},
+		{Name: "tired", Resources: []string{"a", "b"}, Cooldown: 10, Moves: true},
+	}
 )
 
 func (r *round) job() job.Job {
@@ -193,7 +198,7 @@ func (r *round) strike(f *fault, during ...*fault) {
 		r.strike(d)
 	}
 	end()
-	if record.Amnesia {
+	if record.Amnesia || record.Kills {
 		r.fill()
 	}
 	record.To, record.RealEnd = history.Now()
@@ -204,7 +209,7 @@ func (r *round) strike(f *fault, during ...*fault) {
 // counts it all with what was found before.
 func (r *round) judge(healed int64, found []checker.Violation) {
 	r.Helper()
-	h := &history.Run{Seed: r.seed, Topology: r.world.name, Faults: r.faults, Healed: healed}
+	h := &history.Run{Seed: r.seed, Topology: r.world.name, Faults: r.faults, Fills: r.fills, Healed: healed}
 	slices.SortFunc(h.Faults, func(a, b history.Fault) int { return cmp.Compare(a.From, b.From) })
 	require.NoError(r, h.Save(r.dir))
 	require.NoError(r, h.Load(r.dir))

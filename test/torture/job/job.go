@@ -59,10 +59,16 @@ type Lock struct {
 	Kind Kind   `json:"kind"` // default Queued
 }
 
-// Pool is a pool that all workers contend for. The driver fills it; a worker adds
-// no resources.
+// Pool is a pool that all workers contend for. The driver fills it.
 type Pool struct {
-	Name string `json:"name"`
+	Name      string   `json:"name"`
+	Resources []string `json:"resources"`
+	// Sharers is how many may hold a resource at once. Default 1.
+	Sharers int `json:"sharers,omitempty"`
+	// Cooldown is how long a resource rests after each hold: ms. Default not at all.
+	Cooldown int64 `json:"cooldown,omitempty"`
+	// Moves has workers take resources out now and then, and put them back.
+	Moves bool `json:"moves,omitempty"`
 }
 
 // Job is what one worker process does. Times are in ms.
@@ -93,7 +99,8 @@ type Job struct {
 	// Default 20 000.
 	DrainLimit int64 `json:"drain_limit,omitempty"`
 	// Calm leaves out cancels, tries, weights, short leases, late and forced
-	// releases, and long holds: what remains is acquire, hold, release.
+	// releases, and long holds: what remains is acquire, of any or of one resource, hold,
+	// release, and what a Pool says of itself.
 	Calm bool `json:"calm,omitempty"`
 }
 

@@ -84,7 +84,9 @@ func (w *worker) connectAll(o observe.Observer) (c clients) {
 	}
 	for _, p := range w.job.Pools {
 		var err error
-		c.pool[p.Name], err = allocator.NewPool(c.pools, p.Name, allocator.PoolConfig[string]{})
+		c.pool[p.Name], err = allocator.NewPool(c.pools, p.Name, allocator.PoolConfig[string]{
+			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
+		})
 		must(err)
 	}
 	return c

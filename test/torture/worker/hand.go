@@ -23,6 +23,13 @@ type hand struct {
 	all  [][]plan // by primitive
 	runs int
 	past []ended // claims that it has released, some
+	owed *moved  // what it has taken out of a pool, and not put back
+}
+
+// moved is a resource that is out of its pool.
+type moved struct {
+	plan
+	resource string
 }
 
 // ended is a claim that a release has ended.
@@ -52,6 +59,9 @@ func (h *hand) work(c *crew) {
 		if !h.w.job.Calm && h.oneIn(30) {
 			h.force(c)
 		}
+		if h.owed != nil {
+			h.putBack(c)
+		}
 		h.once(c)
 		pause(h.between(0, 5), c.over)
 	}
@@ -61,6 +71,10 @@ func (h *hand) work(c *crew) {
 func (h *hand) once(c *crew) {
 	h.runs++
 	p := h.plan()
+	if p.pool.Moves && h.owed == nil && h.oneIn(40) {
+		h.takeOut(c, p)
+		return
+	}
 	ctx := context.Background()
 	if p.kind == job.Reentrant {
 		ctx = berth.WithOwner(ctx, fmt.Sprintf("%s/%d", h.name, h.runs))
@@ -295,6 +309,43 @@ func (h *hand) release(c *crew, held *held) {
 	case kind == history.OK && held.primitive != lock && len(h.past) < memory:
 		h.past = append(h.past, ended{held.plan, held.ID()})
 	}
+}
+
+// takeOut takes a resource out of its pool, and puts it back after a while.
+func (h *hand) takeOut(c *crew, p plan) {
+	h.owed = &moved{p, p.pool.Resources[h.IntN(len(p.pool.Resources))]}
+	h.move(c, history.Remove, c.pool[p.name].Remove)
+	after := h.between(0, 200)
+	if h.oneIn(10) {
+		after = h.between(1000, 2000)
+	}
+	pause(after, h.w.draining)
+	h.putBack(c)
+}
+
+// putBack puts back what was taken out. Where that is not answered it is tried again later;
+// at the end of a round the driver does so.
+func (h *hand) putBack(c *crew) {
+	add := func(ctx context.Context, resources []string) (allocator.Change, error) {
+		return c.pool[h.owed.name].Add(ctx, resources, nil)
+	}
+	if h.move(c, history.Add, add) == history.OK {
+		h.owed = nil
+	}
+}
+
+// move makes a call about the resource, and writes it down.
+func (h *hand) move(c *crew, do string, call func(context.Context, []string) (allocator.Change, error)) history.Kind {
+	e := h.w.log.begin(history.Event{
+		Do: do, Primitive: pool, Name: h.owed.name, Node: h.owed.node(c), Resource: h.owed.resource,
+	})
+	_, err := call(context.Background(), []string{h.owed.resource})
+	kind := answer(err)
+	h.w.log.end(e, kind, err)
+	if kind == history.Unknown {
+		h.recover()
+	}
+	return kind
 }
 
 // force ends, by its id, a claim that has ended: that must be refused.

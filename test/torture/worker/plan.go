@@ -20,8 +20,9 @@ const bindings = 5
 // plan is what one operation of a goroutine is to be.
 type plan struct {
 	primitive, name string
-	capacity        int      // of a semaphore
+	capacity        int      // of a semaphore, or of each resource of a pool
 	kind            job.Kind // of a lock
+	pool            job.Pool
 
 	try      bool
 	weight   int
@@ -32,7 +33,9 @@ type plan struct {
 	maxWait  time.Duration
 	access   qlock.Access
 	requeue  time.Duration
+	named    string
 	bind     string
+	bindWait time.Duration
 
 	conflict qlock.Conflict // of a re-entry
 	again    bool           // it is one
@@ -51,7 +54,7 @@ func plans(j job.Job) (all [][]plan) {
 		locks = append(locks, plan{primitive: lock, name: l.Name, kind: l.Kind, weight: 1, lease: lease})
 	}
 	for _, p := range j.Pools {
-		pools = append(pools, plan{primitive: pool, name: p.Name, weight: 1, lease: lease})
+		pools = append(pools, plan{primitive: pool, name: p.Name, capacity: max(1, p.Sharers), pool: p, weight: 1, lease: lease})
 	}
 	for _, some := range [][]plan{sems, locks, pools} {
 		if len(some) > 0 {
@@ -65,10 +68,13 @@ func plans(j job.Job) (all [][]plan) {
 func (h *hand) plan() plan {
 	some := h.all[h.IntN(len(h.all))]
 	p := some[h.IntN(len(some))]
+	if p.primitive == pool {
+		h.wish(&p)
+	}
 	if h.w.job.Calm {
 		return p
 	}
-	if p.capacity > 1 && h.oneIn(3) {
+	if p.primitive == sem && p.capacity > 1 && h.oneIn(3) {
 		p.weight = 1 + h.IntN(p.capacity)
 	}
 	if h.oneIn(25) {
@@ -81,9 +87,6 @@ func (h *hand) plan() plan {
 	}
 	if h.oneIn(40) {
 		p.maxHold = h.between(50, 1500)
-	}
-	if p.primitive == pool && h.oneIn(4) {
-		p.bind = string(rune('a' + h.IntN(bindings)))
 	}
 	if p.kind == job.Mixed {
 		p.access = []qlock.Access{qlock.Queued, qlock.Queued, qlock.Random, qlock.LIFO}[h.IntN(4)]
@@ -100,6 +103,22 @@ func (h *hand) plan() plan {
 		p.leaves = h.moment(60 * time.Millisecond)
 	}
 	return p
+}
+
+// wish draws which resource of a pool will do: any, one, or the one of a binding.
+func (h *hand) wish(p *plan) {
+	switch h.IntN(6) {
+	case 0, 1:
+		p.named = p.pool.Resources[h.IntN(len(p.pool.Resources))]
+	case 2, 3:
+		p.bind = string(rune('a' + h.IntN(bindings)))
+		switch h.IntN(3) {
+		case 0:
+			p.bindWait = berth.Forever
+		case 1:
+			p.bindWait = h.between(1, 100)
+		}
+	}
 }
 
 // inside draws a re-entry of a lock that the owner holds.
@@ -125,6 +144,10 @@ func (p plan) event() history.Event {
 		Do: history.Acquire, Primitive: p.primitive, Name: p.name, Weight: p.weight, Capacity: p.capacity,
 		Priority: p.priority, Lease: p.lease.Milliseconds(), Fixed: p.fixed,
 		Unordered: p.access == qlock.Random || p.access == qlock.LIFO || p.requeue > 0,
+		Named:     p.named, Bind: p.bind, BindWait: p.bindWait.Milliseconds(), Cooldown: p.pool.Cooldown,
+	}
+	if p.bindWait == berth.Forever {
+		e.BindWait = history.Never
 	}
 	switch {
 	case p.again:
@@ -164,7 +187,7 @@ func (p plan) acquire(ctx context.Context, c *crew, op int64) (berth.Hold, error
 	}
 	return hold(call(ctx, &allocator.AllocateOptions{
 		Priority: p.priority, Lease: p.lease, NoRenew: p.fixed, MaxHold: p.maxHold,
-		MaxWait: p.maxWait, Bind: p.bind, Attrs: attrs,
+		MaxWait: p.maxWait, Resource: p.named, Bind: p.bind, BindWait: p.bindWait, Attrs: attrs,
 	}))
 }
 

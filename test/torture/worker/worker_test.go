@@ -47,6 +47,9 @@ func program(t *testing.T) string {
 	return path
 }
 
+// colours are the resources of the pool.
+var colours = []string{"red", "green", "blue"}
+
 // order is a job in a namespace of its own, with a pool that is filled.
 func order(t *testing.T, server *harness.Server) job.Job {
 	t.Helper()
@@ -54,7 +57,7 @@ func order(t *testing.T, server *harness.Server) job.Job {
 		Redis: job.Redis{Addresses: []string{server.Addr}}, Namespace: harness.Namespace(t),
 		Sems:  []job.Semaphore{{Name: "one", Capacity: 1}, {Name: "three", Capacity: 3}},
 		Locks: []job.Lock{{Name: "queued"}, {Name: "mixed", Kind: job.Mixed}, {Name: "reentrant", Kind: job.Reentrant}},
-		Pools: []job.Pool{{Name: "pool"}},
+		Pools: []job.Pool{{Name: "pool", Resources: colours, Moves: true}},
 		Life:  2000, HoldMax: 10,
 	}
 	fill(t, server, j)
@@ -69,7 +72,7 @@ func fill(t *testing.T, server *harness.Server, j job.Job) {
 	defer func() { _ = pools.Close(context.Background()) }() // it holds nothing
 	pool, err := allocator.NewPool(pools, "pool", allocator.PoolConfig[string]{})
 	require.NoError(t, err)
-	_, err = pool.Add(t.Context(), []string{"red", "green", "blue"}, nil)
+	_, err = pool.Add(t.Context(), colours, nil)
 	require.NoError(t, err)
 }
 
