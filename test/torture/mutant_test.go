@@ -202,7 +202,9 @@ func longPairs(j *job.Job) {
 func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 
 // mutants are the broken variants.
-var mutants = []mutant{
+var mutants = slices.Concat(commonMutants, laneMutants)
+
+var commonMutants = []mutant{
 	{
 		name: "nothing that frees grants to the first in line", scene: calm, rules: []string{checker.Stuck},
 		broke: []change{{"scripts/line/handoff.lua", "while st.waiting > 0 and budget.left > 0 do", "while false do"}, noFastHandOff},

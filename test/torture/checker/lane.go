@@ -43,6 +43,14 @@ func (c *check) waitsFor(n *name, a *claim, resource string) int64 {
 	return a.queued.At + in.BindWait*ms + exact
 }
 
+// waitsAt says that the claim waits for the resource at that moment, by the server's own doing
+// or, once its BindWait is over, because its own call has told the server so: a release that
+// comes before that call may leave alone who does not stand in the line yet.
+func (c *check) waitsAt(n *name, a *claim, resource string, at int64) bool {
+	since := c.waitsFor(n, a, resource)
+	return since == a.queued.At && since < at || since < never-prompt && since+prompt < at
+}
+
 // waitedForBound says that the claim was granted before its BindWait ended.
 func (a *claim) waitedForBound() bool {
 	in := a.invoke

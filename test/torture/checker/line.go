@@ -182,7 +182,7 @@ func (c *check) handsOn(n *name, holds []*hold, h *hold, from, to *history.Event
 	}
 	waits := slices.IndexFunc(n.granted, func(a *claim) bool {
 		return a.queued != nil && a.queued.At < from.At && !a.restored && a.fence() > after &&
-			a.fence() > h.fence && a.ok.At > from.At && c.waitsFor(n, a, h.resource) < from.At && c.steady(a)
+			a.fence() > h.fence && a.ok.At > from.At && c.waitsAt(n, a, h.resource, from.At) && c.steady(a)
 	})
 	if waits < 0 {
 		return

@@ -316,7 +316,7 @@ func (h *hand) takeOut(c *crew, p plan) {
 	h.owed = &moved{p, p.pool.Resources[h.IntN(len(p.pool.Resources))]}
 	h.move(c, history.Remove, c.pool[p.name].Remove)
 	after := h.between(0, 200)
-	if h.oneIn(10) {
+	if h.oneIn(5) {
 		after = h.between(1000, 2000)
 	}
 	pause(after, h.w.draining)
