@@ -37,6 +37,12 @@ func TestRulesOfLanes(t *testing.T) {
 		{"who comes later gets what somebody waits for who is bound", passStory("bind=x bindwait=-1", "a", "", "a"), []string{Order}},
 		{"who comes later gets something else than somebody is bound to", passStory("bind=x bindwait=-1", "a", "", "b"), nil},
 		{"a binding that waits for nothing takes any", passStory("bind=x", "a", "", "b"), []string{Order}},
+		{"a binding that waits for nothing takes any, from the beginning", `
+			0 w1 invoke acquire#1 bind=x
+			2 w1 queued of#1
+			20 w1 ok acquire#1 bind=x fence=19 resource=a
+			3 w2 invoke acquire#1
+			6 w2 ok acquire#1 fence=5 resource=b`, []string{Order}},
 		{"who is bound may have waited for what was taken out", passStory("bind=x bindwait=-1", "a", "", "a") + `
 			4 w3 invoke remove#1 resource=b
 			5 w3 ok remove#1 resource=b`, nil},
@@ -61,6 +67,10 @@ func TestRulesOfLanes(t *testing.T) {
 		{"given back while somebody waits who takes any", giveStory("", "b", 20), []string{HandOff}},
 		{"given back while somebody takes another one who takes any", giveStory("", "b", 11), nil},
 		{"given back while somebody waits for it who is bound", giveStory("bind=x bindwait=-1", "a", 20), []string{HandOff}},
+		{"given back when a BindWait was over for long", endedStory(-300), []string{HandOff}},
+		{"given back when a BindWait was just over", endedStory(-100), nil},
+		{"given back, and who has taken it out was killed long before", killedStory(1000), []string{HandOff}},
+		{"given back, and who has taken it out was killed shortly before", killedStory(5000), nil},
 		{"given back, and it rests", strings.ReplaceAll(giveStory("named=a", "a", 20), "acquire#1", "acquire#1 cooldown=5"), nil},
 		{"given back, and it has left the pool", giveStory("named=a", "a", 20) + `
 			4 w3 invoke remove#1 resource=a
@@ -111,6 +121,17 @@ func TestRulesOfLanes(t *testing.T) {
 		{"another grant has bound it in between, to the same", boundStory("bindwait=-1", "b", 40) + `
 			20 w3 invoke acquire#1 bind=x
 			23 w3 ok acquire#1 bind=x fence=22 resource=a`, []string{Asked}},
+		{"another grant may have bound it when it came, to the same", boundStory("bindwait=-1", "b", 40) + `
+			20 w3 invoke acquire#1 bind=x
+			33 w3 ok acquire#1 bind=x fence=31 resource=a`, []string{Asked}},
+		{"another grant may have bound it when it came", boundStory("bindwait=-1", "b", 40) + `
+			20 w3 invoke acquire#1 bind=x
+			33 w3 ok acquire#1 bind=x fence=31 resource=c`, nil},
+		{"another grant may have bound it unseen", boundStory("bindwait=-1", "b", 40) + `
+			20 w3 invoke acquire#1 bind=x
+			21 w3 queued of#1
+			38 w3 restored of#1 detail=other
+			60 w3 ok acquire#1 bind=x fence=59 resource=c`, nil},
 		{"another grant has bound it since", boundStory("bindwait=-1", "b", 40) + `
 			20 w3 invoke acquire#1 bind=x
 			36 w3 ok acquire#1 bind=x fence=35 resource=c
@@ -144,6 +165,26 @@ func TestRulesOfLanes(t *testing.T) {
 		{"it rests", strings.ReplaceAll(idleStory("named=a", "a"), "acquire#1", "acquire#1 cooldown=1000"), nil},
 		{"it has rested", strings.ReplaceAll(idleStory("named=a", "a"), "acquire#1", "acquire#1 cooldown=50"), []string{Idle}},
 		{"nobody has given it back", strings.Replace(idleStory("named=a", "a"), "ok release#2", "fail release#2", 1), nil},
+		{"it was held by who is gone for long", idleStory("named=a", "a") + `
+			-9000 w3 invoke acquire#31
+			-8999 w3 ok acquire#31 fence=-8999 resource=a
+			-8500 w3 ended of#31 is=expired`, []string{Idle}},
+		{"it was held by who is gone", idleStory("named=a", "a") + `
+			-5000 w3 invoke acquire#31
+			-4999 w3 ok acquire#31 fence=-4999 resource=a
+			-4500 w3 ended of#31 is=expired`, nil},
+		{"somebody who was restored may have held it", idleStory("named=a", "a") + `
+			3 w3 invoke acquire#1
+			5 w3 queued of#1
+			500 w3 restored of#1 detail=other
+			1290 w3 ok acquire#1 fence=1289 resource=c`, nil},
+		{"data was lost shortly before", idleStory("named=a", "a") + `
+			fault flush -3000 -2900 amnesia`, nil},
+		{"data was lost long before", idleStory("named=a", "a") + `
+			fault flush -6000 -5900 amnesia`, []string{Idle}},
+		{"the clock is ahead of the fences", idleStory("named=a", "a") + `
+			500 w3 invoke acquire#9 name=lock/z
+			501 w3 ok acquire#9 fence=9000 name=lock/z`, nil},
 		{"it was not in the pool", idleStory("named=a", "a") + `
 			40 w3 invoke remove#1 resource=a
 			45 w3 ok remove#1 resource=a
@@ -201,6 +242,22 @@ func TestRulesOfLanes(t *testing.T) {
 			2 w1 fail acquire#1 named=a reason=absent
 			fault flush -5 1 amnesia`, nil},
 
+		{"forgotten, and nothing was taken out", `
+			0 w1 invoke acquire#1 named=a
+			2 w1 queued of#1
+			9 w1 restored of#1 detail=restored
+			20 w1 ok acquire#1 named=a fence=19 resource=a`, []string{Unharmed}},
+		{"forgotten when its resource was taken out", outStory(3, 5, 6) + `
+			0 w1 invoke acquire#1 named=a
+			2 w1 queued of#1
+			9 w1 restored of#1 detail=restored
+			20 w1 ok acquire#1 named=a fence=19 resource=a`, nil},
+		{"forgotten when another one was taken out", outStory(3, 5, 6) + `
+			0 w1 invoke acquire#1 named=b
+			2 w1 queued of#1
+			9 w1 restored of#1 detail=restored
+			20 w1 ok acquire#1 named=b fence=19 resource=b`, []string{Unharmed}},
+
 		{"waits for what was taken out", awake(1300) + outStory(10, 12, 1300) + waitStory, []string{Absent}},
 		{"it was put back", awake(1300) + outStory(10, 12, 900) + waitStory, nil},
 		{"it was put back by the driver", awake(1300) + outStory(10, 12, 1300) + waitStory + `
@@ -210,6 +267,9 @@ func TestRulesOfLanes(t *testing.T) {
 			11 w2 ok add#5 resource=a`, nil},
 		{"something else was taken out", awake(1300) + strings.ReplaceAll(outStory(10, 12, 1300), "resource=a", "resource=b") + waitStory, nil},
 		{"whether it was taken out is not known", awake(1300) + strings.Replace(outStory(10, 12, 1300), "ok remove#901", "unknown remove#901 is=closed", 1) + waitStory, nil},
+		{"it may have been put back by what undoes a loss of data", awake(1300) + outStory(-9000, -8999, 1300) + waitStory + `
+			fault restore -8000 -7900 amnesia`, nil},
+		{"it was taken out for long", awake(1300) + outStory(-9000, -8999, 1300) + waitStory, []string{Absent}},
 		{"there was a fault", awake(1300) + outStory(10, 12, 1300) + waitStory + `
 			fault cut 100 200 w2`, nil},
 	} {
@@ -238,6 +298,38 @@ func giveStory(wish, gets string, fence int) string {
 			3 w2 invoke acquire#1 %[1]s
 			5 w2 queued of#1
 			%[3]d w2 ok acquire#1 %[1]s fence=%[4]d resource=%[2]s`, wish, gets, fence+2, fence)
+}
+
+// endedStory has w1 give a back from 10 to 13 while w2 waits for any, whose BindWait was over
+// soon after it stood in line.
+func endedStory(since int) string {
+	return fmt.Sprintf(`
+			-400 w1 invoke acquire#1
+			-398 w1 ok acquire#1 fence=-399 resource=a
+			8 w1 alive of#1
+			10 w1 invoke release#2 of#1
+			13 w1 ok release#2 of#1
+			%[1]d w2 invoke acquire#1 bind=x bindwait=1
+			%[1]d.5 w2 queued of#1
+			22 w2 ok acquire#1 bind=x bindwait=1 fence=20 resource=b`, since)
+}
+
+// killedStory has w1 give a back while w2 waits for it, and nobody is granted. w3 was killed when it
+// took that out, and w4 has put it back.
+func killedStory(at int) string {
+	return fmt.Sprintf(`
+			10000 w1 invoke acquire#1
+			10002 w1 ok acquire#1 fence=10001 resource=a
+			10008 w1 alive of#1
+			10010 w1 invoke release#2 of#1
+			10013 w1 ok release#2 of#1
+			10003 w2 invoke acquire#1 named=a
+			10005 w2 queued of#1
+			10022 w2 ok acquire#1 named=a fence=10020 resource=a
+			%[1]d w3 invoke remove#1 resource=a
+			9900 w4 invoke add#2 resource=a
+			9901 w4 ok add#2 resource=a
+			fault kill %[1]d %[2]d w3 kills`, at, at+1)
 }
 
 // boundStory has w1 granted a, which binds x, and w2 wait for x from 30 on.

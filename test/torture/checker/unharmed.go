@@ -35,6 +35,9 @@ const (
 // What belongs to a client that was closed meanwhile says so. A caller who bounds the
 // wait may leave before the server has said anything.
 //
+// A claim for a resource that is taken out of its pool ends. Where that is put back before the
+// claim's process has heard of it, the claim stands in line again.
+//
 // The entries of an owner share a hold: one with a fixed lease, or whose limit has
 // passed, may end the others, those that are under way included.
 func unharmed(c *check) {
@@ -62,7 +65,7 @@ func unharmed(c *check) {
 	for i := range c.run.Events {
 		e := &c.run.Events[i]
 		if e.Kind != history.Restored || e.Detail != forgotten || !c.quiet(e.Process, slow, e.At-leaseOfHolds, e.At) ||
-			c.answeredLate("", slow, e.At-leaseOfHolds, e.At) {
+			c.answeredLate("", slow, e.At-leaseOfHolds, e.At) || c.tookAway(e) {
 			continue
 		}
 		c.count.Checked++
@@ -79,6 +82,15 @@ func unharmed(c *check) {
 			}
 		}
 	}
+}
+
+// tookAway says that what a claim waits for alone may have been taken out of its pool, and put
+// back before its process heard of that: the server has ended the claim then.
+func (c *check) tookAway(restored *history.Event) bool {
+	a := c.claims[restored.Claim]
+	return a != nil && a.invoke.Named != "" && slices.ContainsFunc(c.names, func(n *name) bool {
+		return slices.Contains(n.claims, a) && !c.present(n, a.invoke.Named, a.invoke.At, restored.At)
+	})
 }
 
 // outlasted says that the hold that a re-entry enters expired while that was under way:
