@@ -207,7 +207,8 @@ func (r *round) forge(i *inspector) {
 			{"too_heavy", c.name, c.id, "0"},
 			{"taken", c.name, c.id},
 			{"next", c.name, "0"},
-		}[r.rng.IntN(7)]
+			{"absent", c.name, c.id},
+		}[r.rng.IntN(8)]
 		text := ""
 		for _, field := range message {
 			text += fmt.Sprintf("%d:%s", len(field), field)
