@@ -1,14 +1,15 @@
 --[[
-pool_mend: take damaged resources out of the pool; one that is held stays with its holders until it comes back.
+pool_mend: make damaged resources whole, or take them out of the pool; a held one stays with its holders.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
-ARGV[4...] x2: resource, claim that holds it ("" = none); all of a resource in one call
-RETURNS {"removed", removed} | {"incompatible", format}
-REPLAY what is whole stays as it is    COST O(log n) a claim
+ARGV[4] it stays in the pool (1) or leaves it (0)
+ARGV[5...] x2: resource, claim that holds it ("" = none); all of a resource in one call
+RETURNS {"removed", removed, flags} | {"incompatible", format}
+REPLAY what is whole stays as it is    COST O(log n) a claim + at most 100 drops and grants
 ]]
 -- The claims are those that pool_holds has found: nobody gets what is damaged, so there
 -- are no others.
@@ -20,15 +21,18 @@ REPLAY what is whole stays as it is    COST O(log n) a claim
 --- @include "pool/item"
 --- @include "pool/wants"
 --- @include "pool/settle"
+--- @include "line/handoff"
+--- @include "wake/publish"
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local budget = { left = 100, swept = 0 }
 local removed, keys, claims = 0, {}, {}
 
 if at.newer then
   return { "incompatible", at.newer }
 elseif not st.form then
-  return { "removed", 0 }
+  return { "removed", 0, 0 }
 end
-for n = 4, #ARGV, 2 do
+for n = 5, #ARGV, 2 do
   local key, claim = ARGV[n], ARGV[n + 1]
   if not claims[key] then
     keys[#keys + 1], claims[key] = key, {}
@@ -54,22 +58,19 @@ for _, key in ipairs(keys) do
     local ended = ((tonumber(scores[3]) or score_damage) - score_damage) % 2 == 1
     local links, held = redis.call("HMGET", at.free, "n" .. key, "p" .. key), claims[key]
     local i = item_new()
-    i.max, i.leaving, i.claims, i.listed = math.max(#held, 1), true, held, links[1] and links[2] and true or false
+    i.max, i.leaving, i.claims, i.listed = math.max(#held, 1), ARGV[4] ~= "1", held, links[1] and links[2] and true or false
     i.was = {
       ends = rests - score_rest, expiry = leaves - score_expiry, leased = #held > 0 and not ended,
       leaving = leaves - score_expiry == score_forever,
     }
     settle(at, st, key, i)
     redis.call("ZREM", at.line, "d:" .. key)
-    local lane = st.touched and st.touched[key]
-    if lane then -- who waits for it waits on for a while: an Add may follow
-      lane.dirty = false
-      redis.call("ZADD", at.line, int(score_moment + at.ms + 5000), "w:" .. key)
-    end
     removed = removed + 1
   end
 end
 if removed > 0 then
+  handoff(at, st, budget)
   save(at, st)
 end
-return { "removed", removed }
+publish(at)
+return { "removed", removed, (budget.left <= 0 or st.met) and 2 or 0 }

@@ -90,7 +90,7 @@ func TestADamagedResourceStopsNobody(t *testing.T) {
 		w.release(b)
 
 		added, err := n.Add(ctx, []string{"r1", "r2"}, nil)
-		changed(t, added, err)(1, 1, 0)
+		changed(t, added, err)(0, 2, 0)
 		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 2}, w.inspect())
 		require.Equal(t, []string{"r2", "r1"}, w.list())
 		w.damage("r1")
@@ -114,7 +114,7 @@ func TestADamagedResourceCanBeRemoved(t *testing.T) {
 		require.Equal(t, []string{"r2", "r4"}, w.list())
 		w.damage("r2")
 		replaced, err = n.Replace(ctx, []string{"r2"}, nil)
-		changed(t, replaced, err)(1, 0, 1)
+		changed(t, replaced, err)(0, 1, 1)
 		w.damage("r2")
 		cleared, err := n.Clear(ctx)
 		changed(t, cleared, err)(0, 0, 1)

@@ -358,3 +358,27 @@ func TestListingsTellWhatAClaimWaitsFor(t *testing.T) {
 		require.Equal(t, []string{`"a" 0`, `"" 0`, `"b" 0`, `"a" 1`}, told)
 	})
 }
+
+// Add makes a damaged resource whole in one step: who asks for it by its key is not told that it is
+// absent, and who waits for it gets it.
+func TestALaneGetsADamagedResourceThatIsMadeWhole(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		n := w.node()
+		w.damage("a")
+		first, bound := n.queue(names("a")), n.queue(sticks("anna", berth.Forever))
+		testkit.RequirePending(t, first, bound)
+		w.Call("pool_mend", "60000", "berth:wake:", proxies, "1", "a", "") // as Add begins
+		first.gets(w.Now(), "a")
+		later := n.queue(names("a"))
+		require.True(t, later.Pending(), "it is not absent")
+		w.add("a")
+		require.NoError(t, first.Got.Release(ctx))
+		bound.gets(w.Now(), "a")
+		require.NoError(t, bound.Got.Release(ctx))
+		later.gets(w.Now(), "a")
+		w.inspect()
+	})
+}

@@ -36,7 +36,7 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 			if err != nil {
 				return change, err
 			}
-			if _, err := p.mend(ctx, damaged); err != nil {
+			if _, err := p.mend(ctx, damaged, true); err != nil {
 				return change, err
 			}
 			left = damaged
@@ -72,10 +72,10 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	return damaged, p.client.node.SweepOn(ctx, p.name, more)
 }
 
-// mend takes resources whose records are damaged out of the pool, and returns how many
-// those were. Only the claims know who holds them, so mend goes through all claims;
+// mend takes resources whose records are damaged out of the pool, or makes them whole if they
+// are to stay, and returns how many those were. Only the claims know who holds them, so mend goes through all claims;
 // nobody gets a damaged resource meanwhile. A held one stays with its holders.
-func (p *core) mend(ctx context.Context, resources []string) (removed int, err error) {
+func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed int, err error) {
 	if len(resources) == 0 {
 		return 0, nil
 	}
@@ -84,7 +84,7 @@ func (p *core) mend(ctx context.Context, resources []string) (removed int, err e
 		return 0, err
 	}
 	for some := range slices.Chunk(resources, chunk/2) {
-		var args []string
+		args := []string{line.Flag(stay)}
 		for _, resource := range some {
 			if len(holders[resource]) == 0 {
 				args = append(args, resource, "")
@@ -101,8 +101,12 @@ func (p *core) mend(ctx context.Context, resources []string) (removed int, err e
 			return removed, line.Unexpected(p.name, &r)
 		}
 		removed += int(r.Int(1))
+		more := line.More(&r, 2)
 		if r.Err() != nil {
 			return removed, r.Err()
+		}
+		if err := p.client.node.SweepOn(ctx, p.name, more); err != nil {
+			return removed, err
 		}
 	}
 	return removed, nil
@@ -161,7 +165,7 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 		if r.Err() != nil {
 			return change, r.Err()
 		}
-		mended, err := p.mend(ctx, damaged)
+		mended, err := p.mend(ctx, damaged, false)
 		change.Removed += mended
 		if err == nil {
 			err = p.client.node.SweepOn(ctx, p.name, more)
@@ -206,7 +210,7 @@ func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cur
 		if r.Err() != nil {
 			return "", 0, r.Err()
 		}
-		mended, err := p.mend(ctx, damaged)
+		mended, err := p.mend(ctx, damaged, false)
 		if err == nil {
 			err = p.client.node.SweepOn(ctx, p.name, more)
 		}
