@@ -209,7 +209,7 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	fx := e.act(c, ev)
 	if fx.has(doUse) {
 		e.prime()
-		e.nextDeadline(c.Name, start, answer.NextDeadline)
+		e.nextDeadline(c.Name, start, answer.NextDeadline, 1)
 	}
 	a.mu.Unlock()
 	e.tell(c.caller, c, ev, &fx)

@@ -68,7 +68,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	ev.kind = evRequeued
 	if ok {
 		ev.ticket, ev.text, ev.ahead, ev.left = answer.Ticket, answer.Place, answer.Ahead, answer.Left
-		e.nextDeadline(c.Name, ev.start, answer.NextDeadline)
+		e.nextDeadline(c.Name, ev.start, answer.NextDeadline, 1)
 	}
 	return ev, c.on(ev)
 }

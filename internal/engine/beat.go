@@ -66,7 +66,7 @@ func snapshots(b heartbeat.Batch, start time.Duration) beaten {
 // hearAll takes the answer to a batch that was sent at start. unknown are the claims that
 // are to be restored; their calls are held.
 func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes []heartbeat.Outcome, unknown []int) {
-	e.nextDeadline(b.Name, start, round.NextDeadline)
+	e.nextDeadline(b.Name, start, round.NextDeadline, round.waiting())
 	outcomes = make([]heartbeat.Outcome, len(b.Claims))
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, 0, b.seen[i], round.Status[i])
@@ -194,7 +194,7 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 		}
 		return nil, err
 	}
-	e.nextDeadline(name, start, round.NextDeadline)
+	e.nextDeadline(name, start, round.NextDeadline, round.waiting())
 	for i, c := range wanted {
 		s := &round.Status[i]
 		ev := &event{kind: heard(s.Word), start: start, counts: counts{s.Capacity, s.Held, s.Waiting}}

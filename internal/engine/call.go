@@ -177,7 +177,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		e.on(c, &event{kind: evFailed, start: start, mayRun: scriptkit.MaybeRan(err), cause: err})
 		return false, err
 	}
-	e.nextDeadline(c.Name, start, round.NextDeadline)
+	e.nextDeadline(c.Name, start, round.NextDeadline, 1)
 	fx := e.hear(c, start, lease, seen, round.Status[0])
 	switch {
 	case fx.has(doRestore):

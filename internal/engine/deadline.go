@@ -74,8 +74,8 @@ func (e *Engine) stopTimers() {
 
 // nextDeadline takes what the reply to a request that began at start told about the line:
 // it sets the name's timer anew, or sweeps at once where the script stopped at
-// its bound.
-func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline) {
+// its bound. The request was about so many of the claims that wait here.
+func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline, about int) {
 	if t.More {
 		e.sweepSoon(name)
 		return
@@ -87,7 +87,19 @@ func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline) 
 	if !t.First {
 		wait += othersAfter + rand.N(othersSpread)
 	}
+	if t.Own && e.isPart(name, about) {
+		start = ofSome // others of this node wait for other moments
+	}
 	e.setTimer(name, wait, start)
+}
+
+// isPart says whether so many of the claims that wait here for a name are not all of them, while some
+// wait for one resource alone: each of those has a moment of its own.
+func (e *Engine) isPart(name string, about int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.lines[name]
+	return l != nil && l.apart > 0 && about < l.waiters
 }
 
 // allApart says whether every claim that waits here for a name waits for one resource alone. What
@@ -111,8 +123,12 @@ func (e *Engine) earlierDeadline(name string, in int64) {
 // what a time.Duration cannot hold.
 const farthestPush = 1 << 43
 
-// byPush stands for the start of a request where a push sets a timer.
-const byPush time.Duration = -1
+// What stands for the start of a request where the timer is only to be set sooner: by a push, or by
+// a reply that is about some of the claims.
+const (
+	byPush time.Duration = -1 - iota
+	ofSome
+)
 
 // setTimer sets the one timer of a name, for what was learned from a request that
 // began at start. A push, and a reply that a push may have overtaken, only set it
@@ -197,8 +213,10 @@ func (e *Engine) sweep(name string) {
 		e.setTimer(name, sweepPause, start) // while anybody waits
 	case again:
 		e.sweepSoon(name)
+	case e.allApart(name):
+		e.beats.Kick(name) // a sweep says nothing of their moments
 	default:
-		e.nextDeadline(name, start, t)
+		e.nextDeadline(name, start, t, 0)
 	}
 }
 

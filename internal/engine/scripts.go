@@ -209,6 +209,17 @@ type Round struct {
 	NextDeadline NextDeadline
 }
 
+// waiting is how many of the claims wait.
+func (r *Round) waiting() int {
+	n := 0
+	for i := range r.Status {
+		if r.Status[i].Word == WordWaiting {
+			n++
+		}
+	}
+	return n
+}
+
 // Status is what the server says of one claim.
 type Status struct {
 	Word Word

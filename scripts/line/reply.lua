@@ -55,8 +55,8 @@ local function reply_next(at, st, node, budget, reply, alarms)
   local apart = waits and st.pool.parked > 0
   for _, c in ipairs(apart and alarms or {}) do
     local own, moment, first = kind_alarm(at, c.claim, c.r)
-    apart = apart and own
-    if not apart then
+    if own == false then
+      apart = false
       break
     elseif moment and (not least_at or moment < least_at) then
       least_at, mine = moment, first

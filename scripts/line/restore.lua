@@ -14,8 +14,8 @@
 --- @include "wake/publish"
 -- restore_claim puts a claim that waited back where it stood. It returns what the claim is now:
 -- waiting, held, gone, released, taken, too_heavy or absent; the end of its wait lease (ms) if it waits now;
--- the earliest deadline that its leaving has set (ms), nil for none; and whether the first in line
--- has left.
+-- the earliest deadline that its leaving has set (ms), nil for none; whether the first in line
+-- has left; and the record of a claim that waits.
 local function restore_claim(at, st, node, claim, standing, text)
   local r, hold = record_read(text), st.thin
   local known = hold and hold.claim == claim and thin_record(st).text
@@ -35,7 +35,7 @@ local function restore_claim(at, st, node, claim, standing, text)
       return "held"
     elseif not held and record_alive(was) > at.ms
       and redis.call("ZRANK", at.line, was.place .. place_mark .. claim) then
-      return "waiting"
+      return "waiting", nil, nil, nil, was
     end
     if st.form == "fat" then
       local _
@@ -63,7 +63,7 @@ local function restore_claim(at, st, node, claim, standing, text)
   end
   redis.call("HSET", at.state, "c:" .. claim, record_write(r))
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, tonumber(r.ticket))
-  return "waiting", at.ms + r.wait, sooner, head_left
+  return "waiting", at.ms + r.wait, sooner, head_left, r
 end
 
 -- restore has a node's waiting claims that the server no longer knows stand where they
@@ -79,9 +79,10 @@ local function restore(at, st, node, cap, claims)
     st.cap = cap
   end
   local reply = { "restored", -1, 0, 0, 0, 0 }
-  local budget, furthest, sooner, head_left = { left = 100, swept = 0 }, nil, nil, false
+  local budget, furthest, sooner, head_left, waits = { left = 100, swept = 0 }, nil, nil, false, {}
   for i = 1, #claims, 3 do
-    local word, ends, nearer, first_left = restore_claim(at, st, node, claims[i], claims[i + 1], claims[i + 2])
+    local word, ends, nearer, first_left, r = restore_claim(at, st, node, claims[i], claims[i + 1], claims[i + 2])
+    waits[#waits + 1] = r and { claim = claims[i], r = r }
     reply[#reply + 1], sooner, head_left = word, least(sooner, nearer), head_left or first_left
     furthest = ends and math.max(furthest or 0, ends) or furthest
   end
@@ -91,7 +92,7 @@ local function restore(at, st, node, cap, claims)
     save(at, st, furthest)
     notify(at, st, sooner)
   end
-  reply_next(at, st, node, budget, reply)
+  reply_next(at, st, node, budget, reply, waits)
   reply[5], reply[6] = st.used, st.waiting
   publish(at)
   return reply

@@ -73,10 +73,13 @@ local function apart_moment(at, claim, ahead)
   return next_at and next_at < score_forever and next_at or nil, ahead == 0
 end
 
--- apart_alarm is whether a claim stands apart, and then what apart_moment says.
+-- apart_alarm is whether a claim stands apart, and then what apart_moment says; nil for one that this
+-- run has granted.
 local function apart_alarm(at, claim, r)
   local ahead = apart_rank(at, claim, r)
-  if not ahead then
+  if not ahead and hold_ends(at, nil, claim) then
+    return nil
+  elseif not ahead then
     return false
   end
   return true, apart_moment(at, claim, ahead)

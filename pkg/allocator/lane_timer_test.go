@@ -1,0 +1,254 @@
+package allocator_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+// calm starts a client whose heartbeats are 20 s apart: what comes in time comes by a timer.
+func (w *world) calm() *node {
+	w.T.Helper()
+	return w.nodeWith(allocator.Config{Lease: time.Minute}, allocator.PoolConfig[string]{})
+}
+
+// A later claim of the node waits for something that comes later.
+func TestAClaimThatComesLaterPutsOffNoMomentOfAnotherLane(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b", "c")
+		w.bind("anna", "a", 0)
+		w.bind("ben", "b", 0)
+		holder, n := w.calm(), w.calm()
+		holder.takes("a", nil)
+		holder.takes("b", nil)
+		begins := w.Now()
+		first := n.queue(sticks("anna", 5*time.Second))
+		w.Advance(time.Second)
+		second := n.queue(sticks("ben", 10*time.Second))
+		w.add("d")
+		w.Until(begins + 6*time.Second)
+		first.getsIn(begins+5*time.Second, "c")
+		w.Until(begins + 12*time.Second)
+		second.getsIn(begins+11*time.Second, "d")
+		w.inspect()
+	})
+}
+
+// A beat of many claims goes in several batches.
+func TestOneNodeKeepsTheMomentsOfFiftyLanes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var all []string
+		for i := range 50 {
+			all = append(all, fmt.Sprintf("r%02d", i))
+		}
+		w.add(all...)
+		holder, n := w.calm(), w.calm()
+		rests := func(i int) time.Duration { return time.Second + time.Duration(i*37%50)*700*ms }
+		began := w.Now()
+		var waits []*wait
+		for i, r := range all {
+			a := holder.takes(r, nil)
+			require.NoError(t, a.Rest(rests(i), ""))
+			w.release(a)
+			waits = append(waits, n.queue(names(r)))
+			w.Advance(ms)
+		}
+		w.Advance(40 * time.Second)
+		for i, q := range waits {
+			require.Equal(t, all[i], q.GrantedBy(began+time.Duration(i)*ms+rests(i)).Resource())
+		}
+		w.inspect()
+	})
+}
+
+// Its own moment is known although its script has stopped at its bound.
+func TestAClaimWhoseScriptStoppedAtItsBoundKeepsItsMoment(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.bind("anna", "a", 0)
+		holder, n := w.calm(), w.calm()
+		holder.takes("a", nil)
+		n.subscribe()
+		for i := range 150 {
+			r := fmt.Sprintf("r%03d", i)
+			w.add(r)
+			require.NoError(t, w.pool.Rest(t.Context(), r, time.Second, ""))
+		}
+		w.Advance(2 * time.Second)
+		n.Fresh()
+		began := w.Now()
+		q := n.queue(sticks("anna", 5*time.Second))
+		require.Positive(t, n.Count("pool_sweep"), "more was left")
+		w.Advance(6 * time.Second)
+		q.GrantedWithin(began+5*time.Second, ms)
+		w.inspect()
+	})
+}
+
+func TestAClaimThatWasRestoredKeepsItsMoment(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		holder, n := w.node(), w.calm()
+		holder.takes("a", nil)
+		holder.takes("b", nil)
+		began := w.Now()
+		q := n.queue(sticks("anna", 15*time.Second))
+		holder.Die()
+		w.Do("FLUSHALL")
+		w.add("a", "b")
+		require.NoError(t, w.pool.Rest(t.Context(), "a", berth.Forever, ""))
+		w.Advance(lease + time.Second)
+		require.Equal(t, 1, n.Count("pool_restore"), "when the hold of a would have ended")
+		w.Until(began + 16*time.Second)
+		require.Equal(t, "b", q.GrantedWithin(began+15*time.Second, ms).Resource())
+		w.inspect()
+	})
+}
+
+func TestTheNextOfALaneIsToldWhenItsFirstLeavesAndTheHolderIsDead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		holder, first, next := w.node(), w.calm(), w.calm()
+		holder.takes("a", nil)
+		began := w.Now()
+		leaves := first.queue(names("a"))
+		q := next.queue(names("a"))
+		holder.Die()
+		w.Advance(time.Second)
+		leaves.Cancel(nil)
+		w.Advance(lease)
+		require.Equal(t, "a", q.GrantedBy(began+lease).Resource())
+		w.inspect()
+	})
+}
+
+func TestTheNextOfALaneIsToldWhenItsFirstDiesAndTheHolderIsDead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		holder, first, next := w.node(), w.calm(), w.calm()
+		holder.takes("a", nil)
+		began := w.Now()
+		first.queue(names("a"))
+		q := next.queue(names("a"))
+		first.Die()
+		holder.Die()
+		w.Advance(lease + time.Second)
+		require.Equal(t, "a", q.GrantedBy(began+time.Minute).Resource(), "the first died with its lease")
+		w.inspect()
+	})
+}
+
+// Its node has only claims that wait for one resource, as far as it knows.
+func TestAClaimThatWasMovedToTheLineByOthersIsServedByARest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		holder, n := w.calm(), w.calm()
+		holder.takes("a", nil)
+		b := holder.takes("b", nil)
+		require.NoError(t, b.Rest(10*time.Second, ""))
+		q := n.queue(sticks("anna", berth.Forever))
+		began := w.Now()
+		w.release(b)
+		_, err := w.pool.Remove(t.Context(), []string{"a"})
+		require.NoError(t, err)
+		w.Advance(11 * time.Second)
+		require.Equal(t, "b", q.GrantedBy(began+10*time.Second).Resource())
+		w.inspect()
+	})
+}
+
+func TestAClaimThatWasMovedBehindAnotherIsServedByARest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b", "c")
+		w.bind("anna", "a", 0)
+		holder, first, n := w.calm(), w.calm(), w.calm()
+		holder.takes("a", nil)
+		b, c := holder.takes("b", nil), holder.takes("c", nil)
+		ahead := first.queue(nil)
+		q := n.queue(sticks("anna", berth.Forever))
+		began := w.Now()
+		_, err := w.pool.Remove(t.Context(), []string{"a"})
+		require.NoError(t, err)
+		require.NoError(t, b.Rest(10*time.Second, ""))
+		require.NoError(t, c.Rest(12*time.Second, ""))
+		w.release(b)
+		w.release(c)
+		w.Advance(14 * time.Second)
+		require.Equal(t, "b", ahead.GrantedBy(began+10*time.Second).Resource())
+		require.Equal(t, "c", q.GrantedBy(began+12*time.Second).Resource())
+		w.inspect()
+	})
+}
+
+// Each waits for a rest of a second, over and over.
+func TestTwoHundredLanesOnAsManyNodesAreNoHerd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const many, rounds = 200, 3
+		var all []string
+		for i := range many {
+			all = append(all, fmt.Sprintf("r%03d", i))
+		}
+		w.add(all...)
+		nodes := make([]*node, many)
+		for i, r := range all {
+			nodes[i] = w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
+			w.release(nodes[i].take(names(r)))
+		}
+		for _, n := range nodes {
+			n.Fresh()
+		}
+		for range rounds {
+			var waits []*wait
+			for i, r := range all {
+				waits = append(waits, nodes[i].queue(names(r)))
+			}
+			w.Advance(time.Second + 50*ms)
+			for i, q := range waits {
+				require.Equal(t, all[i], q.Got.Resource())
+				w.release(q.Got)
+			}
+		}
+		scripts := map[string]int{}
+		for _, n := range nodes {
+			for name, count := range n.Scripts() {
+				scripts[name] += count
+			}
+		}
+		total := 0
+		for _, count := range scripts {
+			total += count
+		}
+		require.LessOrEqual(t, total, 5*many*rounds, "%v", scripts)
+		w.inspect()
+	})
+}
+
+func TestTheHeartbeatsOfManyLanesAreFew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const many = 200
+		var all []string
+		for i := range many {
+			all = append(all, fmt.Sprintf("r%03d", i))
+		}
+		w.add(all...)
+		holder, n := w.node(), w.node()
+		for range all {
+			holder.take(nil)
+		}
+		for _, r := range all {
+			n.queue(names(r))
+		}
+		n.Fresh()
+		w.Advance(5 * lease)
+		require.LessOrEqual(t, n.Count("pool_renew"), 5*3*10, "%v", n.Scripts())
+		require.Zero(t, n.Count("pool_sweep"))
+		w.inspect()
+	})
+}
