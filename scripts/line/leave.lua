@@ -14,9 +14,10 @@ end
 -- waiter, and lowers the counts. With a word given it leaves a tombstone with the word, for so many
 -- milliseconds. Where the line lacks the claim somebody has deleted the line, and the counts are
 -- made anew. The first write is a ZREM, so it works on a full server. kind_vacate forgets what a
--- waiter had beside its place; kind_leave takes back what the claim had, and its results are returned;
--- wish is what only the kind reads.
+-- waiter had beside its place, and counts it no more where it stood there; kind_leave takes back what
+-- the claim had, and its results are returned; wish is what only the kind reads.
 local function leave(at, st, claim, r, deadline, word, stays, wish)
+  local absent = false
   if deadline then
     redis.call("ZREM", at.line, "h:" .. claim)
     st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
@@ -24,10 +25,11 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   elseif redis.call("ZREM", at.line, r.place .. place_mark .. claim) > 0 then
     st.waiting = st.waiting - 1
   else
+    absent = true
     recount(at, st)
   end
   if not deadline and kind_vacate then
-    kind_vacate(at, st, claim, r.place)
+    kind_vacate(at, st, claim, r.place, absent)
   end
   if word then
     redis.call("HSET", at.state, "c:" .. claim, record_stone .. word)

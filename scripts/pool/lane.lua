@@ -84,14 +84,16 @@ local function lane_end(at, st, key)
 end
 
 -- lane_leave ends what is kept of a claim whose place was in a lane and is not there any more.
--- The lane goes with its last member.
-local function lane_leave(at, st, claim, place)
+-- The lane goes with its last member. One that was absent from it is not counted.
+local function lane_leave(at, st, claim, place, absent)
   if #place ~= lane_width then
     return
   end
   local text = redis.call("HGET", at.state, "q:" .. claim)
   local ends, key = string.match(text or "", lane_member)
-  st.pool.parked = math.max(st.pool.parked - 1, 0)
+  if not absent then
+    st.pool.parked = math.max(st.pool.parked - 1, 0)
+  end
   if not key then
     return
   end
