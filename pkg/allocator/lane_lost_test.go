@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -26,6 +27,9 @@ func (w *world) remove(resources ...string) {
 func (w *world) parked() int {
 	w.T.Helper()
 	counts, err := w.Do("HGET", stateKey, "pool").ToString()
+	if rueidis.IsRedisNil(err) {
+		return 0
+	}
 	require.NoError(w.T, err)
 	n, err := strconv.Atoi(strings.Fields(counts)[6])
 	require.NoError(w.T, err)

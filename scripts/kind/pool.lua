@@ -119,6 +119,6 @@ local function kind_tell(at, st, reply)
     redis.call("ZADD", at.line, int(untold[n + 1] + 2), untold[n])
     reply[#reply + 1] = string.sub(untold[n], 3)
   end
-  st.met = #untold >= 200 -- the others are told
+  st.met = st.met or #untold >= 200
   return untold[1] ~= nil
 end

@@ -16,8 +16,9 @@ local function handoff(at, st, budget, head_left)
     if not what then
       if budget.left > 0 then
         notify(at, st, head_left or st.moved, claim, r)
+        return
       end
-      return
+      break
     end
     local got, field
     if kind_deal then

@@ -29,9 +29,21 @@ local function lanes_rest(item)
   return least(rest, item.expiry > 0 and item.expiry or nil)
 end
 
+-- lanes_tell tells the first of a lane that is left over that there is something to sweep: the caller,
+-- who has to, may die.
+local function lanes_tell(at, lane)
+  local _, _, text = lane_first(at, lane.key, lane.number)
+  local r = text and record_read(text)
+  if r then -- else it has just come, and is told by the reply
+    notify_node(at, r, at.ms)
+  end
+  return r
+end
+
 -- lanes_keep notes when the lanes that this run has touched, and not looked at since, are to be
 -- looked at: at once, if their resource is free.
 local function lanes_keep(at, st)
+  local told
   local budget = { left = 0, swept = 0 } -- nobody is told: a claim that has just come has no record yet
   for _, lane in ipairs(st.touched or {}) do
     local item = not lane.over and lane.dirty and item_read(at, lane.key)
@@ -41,7 +53,7 @@ local function lanes_keep(at, st)
       lanes_wait(at, st, lane, nil, score_forever, budget)
     elseif (lane.dirty or lane.order) and not lane.over then
       redis.call("ZADD", at.line, int(score_moment + at.ms), "w:" .. lane.key)
-      st.met = true
+      st.met, told = true, told or lanes_tell(at, lane)
     end
   end
 end

@@ -1,0 +1,255 @@
+package allocator_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// long is a wait lease beyond the tests of scripts that follow each other.
+const long = time.Hour
+
+// wants has a claim want something else: for one resource, or what a name is bound to, with so much
+// patience (ms).
+func wants(resource, bind string, patience int64) func(*engine.Record) {
+	return func(r *engine.Record) {
+		r.Wait, r.Lease = long, long
+		r.Extra = fmt.Sprintf("l o 0 3600000 %d %d:%s%s", patience, len(resource), resource, bind)
+	}
+}
+
+// bounded runs a script, and fails if it has dropped and granted more than one run may. It returns
+// the reply.
+func (w *world) bounded(script string, args ...string) scriptkit.Reply {
+	w.T.Helper()
+	before, held := w.Field("waiting"), w.Field("used")
+	parked := w.parked()
+	r := w.Call(script, append([]string{"60000", "berth:wake:", proxies}, args...)...)
+	gone, granted := before-w.Field("waiting"), w.Field("used")-held
+	require.LessOrEqual(w.T, max(gone, granted, int64(parked-w.parked())), int64(100), script)
+	return r
+}
+
+// sweeps sweeps until nothing is left, as a caller does, and returns how many runs that took.
+func (w *world) sweeps() int {
+	w.T.Helper()
+	for n := 1; n < 200; n++ {
+		if r := w.bounded("pool_sweep", "x", "0"); !line.More(&r, 2) {
+			return n
+		}
+	}
+	w.T.Fatal("there is always more to sweep")
+	return 0
+}
+
+// holds are the resources that are held, and by which claims.
+func (w *world) holds() map[string]string {
+	w.T.Helper()
+	fields, err := w.Do("HGETALL", stateKey).AsStrMap()
+	require.NoError(w.T, err)
+	held := map[string]string{}
+	for field, resource := range fields {
+		if claim, ok := strings.CutPrefix(field, "r:"); ok {
+			held[resource] = claim
+		}
+	}
+	return held
+}
+
+// stood are many waiting claims, as a restore takes them: each for a resource of its own, in the order
+// of their numbers.
+func (w *world) stood(node string, from, to int, apart func(i int) string) {
+	w.T.Helper()
+	for ; from < to; from += 60 {
+		args := []string{node, "1"}
+		for i := from; i < min(from+60, to); i++ {
+			ticket := w.Began.UnixMilli() - 100_000 + int64(i)
+			r := record(node, wants(strings.TrimPrefix(apart(i), "- "), "", 0))
+			r.Ticket = ticket
+			args = append(args, fmt.Sprintf("%s.%d", node, i), fmt.Sprintf("254 %013d %s", ticket, apart(i)), line.Text(&r))
+		}
+		w.bounded("pool_restore", args...)
+	}
+}
+
+// The process that removes it dies after one script.
+func TestTheLaneOfARemovedResourceIsEmptiedWithoutItsCaller(t *testing.T) {
+	for kind, opts := range map[string]*allocator.AllocateOptions{"named": names("a"), "bound": sticks("anna", berth.Forever)} {
+		t.Run(kind, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				w.bind("anna", "a", 0)
+				holder, n := w.calm(), w.calm()
+				holder.takes("a", nil)
+				holder.takes("b", nil)
+				for i := range 100 { // of a node that hears nothing
+					reply := w.acquireScript("deaf", "deaf."+strconv.Itoa(i), func(r *engine.Record) {
+						wants("a", "", 0)(r)
+						if kind == "bound" {
+							wants("", "anna", 17592186044415)(r)
+						}
+					})
+					require.Equal(t, "queued", reply.Status())
+				}
+				var waits []*wait
+				for range 130 {
+					waits = append(waits, n.queue(opts))
+				}
+				w.Advance(time.Second)
+				r := w.bounded("pool_remove", "a")
+				require.True(t, line.More(&r, 2), "more is left")
+				w.Advance(50 * ms)
+				require.Zero(t, w.parked())
+				for _, q := range waits {
+					if kind == "named" {
+						require.False(t, q.Pending())
+						require.ErrorIs(t, q.Err, berth.ErrAbsent)
+					}
+				}
+				w.inspect()
+			})
+		})
+	}
+}
+
+// A pool that was flushed is filled again, with half of what many wait for.
+func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const many = 600
+		key := func(i int) string { return fmt.Sprintf("r%04d", i) }
+		w.CallOn([]string{stateKey}, "pool_refresh", "turn", "60000", "0", "60000") // it has a Source
+		w.stood("n", 0, many, func(i int) string { return "- " + key(i) })
+		require.EqualValues(t, many, w.Field("waiting"))
+		require.Equal(t, 1, w.sweeps())
+		require.EqualValues(t, many, w.Field("waiting"), "it is not filled yet")
+		r := w.bounded("pool_replace", "look", "0", "")
+		r = w.bounded("pool_replace", "begin", millis(r.Int(1)), "id")
+		gen := millis(r.Int(1))
+		for from := 0; from < many; from += 200 {
+			args := []string{"0", "0", gen, "0"}
+			for i := from; i < from+200; i += 2 {
+				args = append(args, key(i))
+			}
+			if r = w.bounded("pool_add", args...); line.More(&r, 3) && from%400 == 0 {
+				w.sweeps()
+			}
+		}
+		for cursor := "0"; ; {
+			r = w.bounded("pool_replace", "prune", gen, cursor)
+			if cursor = r.Str(1); cursor == "0" {
+				break
+			}
+		}
+		require.LessOrEqual(t, w.sweeps(), many/2/25)
+		held := w.holds()
+		require.Len(t, held, many/2)
+		for i := 0; i < many; i += 2 {
+			require.Equal(t, fmt.Sprintf("n.%d", i), held[key(i)])
+		}
+		require.Zero(t, w.Field("waiting"))
+		require.Zero(t, w.parked())
+		w.inspect()
+	})
+}
+
+// A claim for any resource stands in the middle of many who have been left over.
+func TestNobodyPassesALaneThatWasLeftOver(t *testing.T) {
+	for _, policy := range []string{"l", "m", "r"} {
+		t.Run(policy, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				const many = 200
+				key := func(i int) string { return fmt.Sprintf("r%04d", i) }
+				w.stood("n", 0, many, func(i int) string { return "- " + key(i) })
+				for i := range 3 { // in line, behind all of them
+					reply := w.acquireScript("g", "g."+strconv.Itoa(i), wants("", "", 0), func(r *engine.Record) {
+						r.Extra = policy + r.Extra[1:]
+					})
+					require.Equal(t, "queued", reply.Status())
+				}
+				args := []string{"0", "0", "0", "1"}
+				for i := range many {
+					args = append(args, key(i))
+				}
+				r := w.bounded("pool_add", args...)
+				require.True(t, line.More(&r, 3))
+				reply := w.acquireScript("late", "late.1", wants("", "", 0))
+				require.Equal(t, "queued", reply.Status())
+				w.sweeps()
+				held := w.holds()
+				for i := range many {
+					require.Equal(t, fmt.Sprintf("n.%d", i), held[key(i)])
+				}
+				require.EqualValues(t, 4, w.Field("waiting"))
+				w.inspect()
+			})
+		})
+	}
+}
+
+// Their waits for one resource end in one millisecond, those who came first last.
+func TestManyWhoHaveWaitedLongEnoughAtOnceAreServedByTheirPlaces(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const many = 150
+		w.add("a")
+		w.occupy("holder")
+		w.bind("anna", "a", 0)
+		var claims []string
+		for i := range many {
+			claim := fmt.Sprintf("n.%03d", many-i) // their names are against the order as well
+			reply := w.acquireScript("n", claim, wants("", "anna", int64(2000-i)))
+			require.Equal(t, "queued", reply.Status())
+			claims = append(claims, claim)
+			w.Advance(ms)
+		}
+		var free []string
+		for i := range 20 {
+			free = append(free, fmt.Sprintf("f%02d", i))
+		}
+		w.add(free...)
+		w.Until(4 * time.Second)
+		reply := w.acquireScript("late", "late.1", wants("", "", 0))
+		require.Equal(t, "queued", reply.Status(), "they stand before it")
+		w.sweeps()
+		var got []string
+		for _, claim := range w.holds() {
+			got = append(got, claim)
+		}
+		slices.Sort(got)
+		want := append([]string{"holder.1"}, claims[:20]...)
+		slices.Sort(want)
+		require.Equal(t, want, got)
+		require.Zero(t, w.parked())
+		w.inspect()
+	})
+}
+
+func TestWhoArrivesInTheMillisecondInWhichAWaitEndsComesAfterIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		w.occupy("first")
+		w.occupy("second")
+		w.Until(w.Now().Truncate(ms) + ms)
+		reply := w.acquireScript("n", "n.1", wants("", "anna", 1000))
+		require.Equal(t, "queued", reply.Status())
+		w.vacate("second")
+		w.Advance(999 * ms)
+		w.release(w.node().takes("b", nil))
+		w.Advance(ms)
+		reply = w.acquireScript("late", "late.1", wants("", "", 0))
+		require.Equal(t, "queued", reply.Status())
+		require.Equal(t, map[string]string{"a": "first.1", "b": "n.1"}, w.holds())
+		w.inspect()
+	})
+}
