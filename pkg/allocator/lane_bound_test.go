@@ -29,6 +29,13 @@ func wants(resource, bind string, patience int64) func(*engine.Record) {
 	}
 }
 
+// revision is what an operator's call sees of the pool.
+func (w *world) revision() string {
+	w.T.Helper()
+	r := w.CallOn([]string{stateKey, lineKey}, "claim_revision")
+	return millis(r.Int(1))
+}
+
 // bounded runs a script, and fails if it has dropped and granted more than one run may. It returns
 // the reply.
 func (w *world) bounded(script string, args ...string) scriptkit.Reply {
@@ -107,7 +114,7 @@ func TestTheLaneOfARemovedResourceIsEmptiedWithoutItsCaller(t *testing.T) {
 					waits = append(waits, n.queue(opts))
 				}
 				w.Advance(time.Second)
-				r := w.bounded("pool_remove", "a")
+				r := w.bounded("pool_remove", w.revision(), "id", "a")
 				require.True(t, line.More(&r, 2), "more is left")
 				w.Advance(50 * ms)
 				require.Zero(t, w.parked())
@@ -133,8 +140,7 @@ func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 		require.EqualValues(t, many, w.Field("waiting"))
 		require.Equal(t, 1, w.sweeps())
 		require.EqualValues(t, many, w.Field("waiting"), "it is not filled yet")
-		r := w.bounded("pool_replace", "look", "0", "")
-		r = w.bounded("pool_replace", "begin", millis(r.Int(1)), "id")
+		r := w.bounded("pool_replace", "begin", w.revision(), "id")
 		gen := millis(r.Int(1))
 		for from := 0; from < many; from += 200 {
 			args := []string{"0", "0", gen, "0"}

@@ -142,18 +142,15 @@ func TestTheLaneOfADamagedResource(t *testing.T) {
 	for how, mends := range map[string]struct {
 		does   func(w *world)
 		served bool
-		after  time.Duration
 	}{
-		"added":   {func(w *world) { w.add("a") }, true, 0},
-		"removed": {func(w *world) { w.remove("a") }, false, 5 * time.Second},
+		"added":   {func(w *world) { w.add("a") }, true},
+		"removed": {func(w *world) { w.remove("a") }, false},
 		"mended, and no more": {func(w *world) {
-			w.Call("pool_mend", "60000", "berth:wake:", proxies, "a", "")
-		}, false, 5 * time.Second},
-		"mended, and added soon": {func(w *world) {
-			w.Call("pool_mend", "60000", "berth:wake:", proxies, "a", "")
-			w.Advance(4 * time.Second)
-			w.add("a")
-		}, true, 4 * time.Second},
+			w.Call("pool_mend", "60000", "berth:wake:", proxies, "1", "a", "")
+		}, true},
+		"taken out, and no more": {func(w *world) {
+			w.Call("pool_mend", "60000", "berth:wake:", proxies, "0", "a", "")
+		}, false},
 	} {
 		t.Run(how, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -173,16 +170,16 @@ func TestTheLaneOfADamagedResource(t *testing.T) {
 				began := w.Now()
 				mends.does(w)
 				if mends.served {
-					w.release(named.GrantedBy(began + mends.after))
-					w.release(bound.GrantedBy(began + mends.after))
-					w.release(arrives.GrantedBy(began + mends.after))
+					w.release(named.GrantedBy(began))
+					w.release(bound.GrantedBy(began))
+					w.release(arrives.GrantedBy(began))
 				} else {
-					w.Advance(mends.after + 50*ms)
+					w.Advance(50 * ms)
 					for _, q := range []*wait{named, arrives} {
 						require.ErrorIs(t, q.Err, berth.ErrAbsent)
-						require.LessOrEqual(t, q.At, began+mends.after+50*ms)
+						require.LessOrEqual(t, q.At, began+50*ms)
 					}
-					require.Equal(t, "c", bound.GrantedBy(began+mends.after).Resource())
+					require.Equal(t, "c", bound.GrantedBy(began).Resource())
 					w.release(bound.Got)
 				}
 				w.release(b)
