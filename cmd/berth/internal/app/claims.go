@@ -91,16 +91,29 @@ func HolderRow(h berth.Holder, weights bool) []string {
 	})
 }
 
-// WaiterTable prints who waits, in a table.
+// WaiterTable prints who waits, in a table. Where a claim waits for one resource, two columns
+// more say which one, and how long it takes no other.
 func WaiterTable(out io.Writer, waiters []berth.Waiter, weights bool, most int) error {
+	heading := weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"})
+	lanes := slices.ContainsFunc(waiters, func(w berth.Waiter) bool { return w.Resource != "" })
+	if lanes {
+		heading = append([]string{"RESOURCE", "ONLY"}, heading...)
+	}
 	rows := make([][]string, 0, len(waiters))
 	for _, w := range waiters {
-		rows = append(rows, weighed(weights, []string{
+		row := weighed(weights, []string{
 			strconv.Itoa(w.Ahead), strconv.Itoa(w.Weight), strconv.Itoa(w.Priority), Human(w.Waited), Human(w.Alive),
 			Plain(w.Owner), Plain(w.Label), Plain(w.ID),
-		}))
+		})
+		switch {
+		case lanes && w.Resource != "":
+			row = append([]string{Key(w.Resource), Human(w.BindWait)}, row...)
+		case lanes:
+			row = append([]string{"-", "-"}, row...)
+		}
+		rows = append(rows, row)
 	}
-	return Limited(out, weighed(weights, []string{"AHEAD", "WEIGHT", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}), rows, most)
+	return Limited(out, heading, rows, most)
 }
 
 // weighed leaves the weight, the second cell, out of a row that is to have none.

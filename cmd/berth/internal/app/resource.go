@@ -48,7 +48,12 @@ func (r *resourceArgument) read(cmd *cobra.Command, args []string) (err error) {
 
 // Absent is the error for a resource that is not in its pool.
 func (a *App) Absent(name, resource string) error {
-	return Exit(ExitFailed, fmt.Errorf("resource %s is not in pool %q in namespace %q", Key(resource), name, a.Namespace))
+	return Exit(ExitFailed, NotInPool(name, resource, a.Namespace))
+}
+
+// NotInPool says that a resource is not in a pool.
+func NotInPool(name, resource, namespace string) error {
+	return fmt.Errorf("resource %s is not in pool %q in namespace %q", Key(resource), name, namespace)
 }
 
 // PresentResource reads a resource, which has to be in its pool.

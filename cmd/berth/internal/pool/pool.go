@@ -65,14 +65,18 @@ func showCommand(a *app.App) *cobra.Command {
 		Short: "Show what a pool has, who holds it and who waits; or one resource of it",
 		Long: `Show a pool: the resources that are leased, and by whom; those that rest, and why;
 those that are damaged, which 'berth pool inspect' explains;
-and the waiting claims in the order in which they will be granted. STAYS is how long
+and the waiting claims: first those that take any resource, in the order in which they
+will be granted, then those that wait for one RESOURCE, resource by resource. ONLY is
+how long such a claim takes no other one, AHEAD how many stand before it of those that
+wait for the same. STAYS is how long
 a resource stays in the pool, LEFT what is left of the lease or of the rest, ALIVE
 how long a waiting claim stays in line if nothing is heard of its process. With --all
 the free resources are listed as well.
 
 With RESOURCE show that one alone: its state, why it rests, how long it stays in the
-pool, and who holds it. With --bindings also the bindings that point to it; all
-bindings of the pool are read for that.
+pool, who holds it, and who waits for it alone; all waiting claims are read for that.
+With --bindings also the bindings that point to it; all bindings of the pool are read
+for that.
 
 ` + keysHelp + `
 

@@ -163,6 +163,59 @@ func TestPoolShowInJSON(t *testing.T) {
 	require.Equal(t, 7, forever.Waiters[0].Priority)
 }
 
+// TestLanesAreShown has two that wait for a, one of them for an hour alone, and one that takes any.
+func TestLanesAreShown(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a", apptest.Wild)
+	ctx, leave := context.WithCancel(context.Background())
+	t.Cleanup(leave)
+	for range 2 {
+		_, err := pool.Allocate(ctx, nil)
+		require.NoError(t, err)
+	}
+	require.NoError(t, pool.Bind(ctx, "anna", "a", nil))
+	for i, opts := range []*allocator.AllocateOptions{{Resource: "a"}, {Bind: "anna", BindWait: time.Hour}, {Resource: apptest.Wild}, nil} {
+		go func() { _, _ = pool.Allocate(ctx, opts) }() // ends with the client
+		require.Eventually(t, func() bool {
+			stats, err := pool.Ops.Stats(ctx, "proxies")
+			return err == nil && stats.Waiting == i+1
+		}, apptest.Patience, 10*time.Millisecond)
+	}
+	url := s.URL()
+	_, lanes, found := strings.Cut(apptest.Call(t, url, "pool", "show", "proxies").Out, "\nWaiting in line\n")
+	require.True(t, found)
+	lines := strings.Split(lanes, "\n")
+	require.Equal(t, []string{"RESOURCE", "ONLY", "AHEAD", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[0]))
+	require.Regexp(t, `^- +- +0 +0 `, lines[1], "who takes any comes first")
+	require.Regexp(t, `^a +forever +0 +0 `, lines[2])
+	require.Regexp(t, `^a +(1h00m|59m\d\ds) +1 +0 `, lines[3])
+	require.Regexp(t, `^"c\\x1b\[2J\\xff" +forever +0 +0 `, lines[4])
+	require.Len(t, lines, 6)
+
+	_, lane, found := strings.Cut(apptest.Call(t, url, "pool", "show", "proxies", "a").Out, "\nWaiting in line\n")
+	require.True(t, found)
+	require.Equal(t, []string{"a", "a"}, []string{strings.Fields(lane)[9], strings.Split(lane, "\n")[2][:1]})
+	require.Equal(t, 3, strings.Count(lane, "\n"), "and nobody who waits for something else")
+
+	type waiting struct {
+		Resource   string
+		Base64     []byte
+		BindWaitMs *int64
+		Ahead      int
+	}
+	var document struct{ Waiters []waiting }
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "pool", "show", "proxies", "--json").Out), &document))
+	all := document.Waiters
+	require.Len(t, all, 4)
+	require.Zero(t, *all[0].BindWaitMs)
+	require.Positive(t, *all[2].BindWaitMs)
+	all[0].BindWaitMs, all[2].BindWaitMs = nil, nil
+	require.Equal(t, []waiting{{}, {Resource: "a"}, {Resource: "a", Ahead: 1}, {Resource: "c\x1b[2J\ufffd", Base64: []byte(apptest.Wild)}}, all)
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "pool", "show", "proxies", "a", "--json", "--limit", "1").Out), &document))
+	require.Equal(t, []waiting{{Resource: "a"}}, document.Waiters)
+}
+
 func TestAHoldOfAPoolCanBeReleasedByItsClaim(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -298,6 +351,7 @@ func TestCompletionKnowsTheBindingsOfThePool(t *testing.T) {
 	require.Equal(t, "customer 7\ncustomer-8\nother\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "").Out)
 	require.Equal(t, "customer-8\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "customer-").Out)
 	require.Equal(t, ":4\n", apptest.Call(t, s.URL(), "__complete", "run", "--bind", "").Out, "of no pool")
+	require.Equal(t, "a\nb\nc\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--resource", "").Out)
 	require.Equal(t, "fail\nwait\nwork\nextend\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--conflict", "").Out)
 }
 

@@ -42,8 +42,14 @@ type (
 	showPoolDocument struct {
 		Namespace string `json:"namespace"`
 		poolDocument
-		Listed  []resourceDocument   `json:"listed"` // without --all not the free ones
-		Waiters []app.WaiterDocument `json:"waiters"`
+		Listed  []resourceDocument `json:"listed"` // without --all not the free ones
+		Waiters []waiterDocument   `json:"waiters"`
+	}
+	waiterDocument struct {
+		app.WaiterDocument
+		Resource   string `json:"resource"`         // the one that it waits for, "" for any
+		Base64     []byte `json:"base64,omitempty"` // only of a key that is not UTF-8
+		BindWaitMs *int64 `json:"bindWaitMs"`       // how long it takes no other
 	}
 	changeDocument struct {
 		Namespace string `json:"namespace"`
@@ -109,7 +115,7 @@ func printPool(a *app.App, s allocator.Stats, resources []allocator.ResourceInfo
 		waiters, _ = app.First(waiters, most)
 		document := showPoolDocument{
 			Namespace: a.Namespace, poolDocument: documentOf(s),
-			Listed: make([]resourceDocument, len(resources)), Waiters: app.WaiterDocuments(waiters, false),
+			Listed: make([]resourceDocument, len(resources)), Waiters: waiterDocuments(waiters),
 		}
 		for i, info := range resources {
 			document.Listed[i] = resourceDocumentOf(info)
@@ -132,6 +138,16 @@ func printPool(a *app.App, s allocator.Stats, resources []allocator.ResourceInfo
 		}
 	}
 	return a.PrintClaims(nil, waiters, false, most)
+}
+
+// waiterDocuments is never nil, so that JSON has a list.
+func waiterDocuments(waiters []berth.Waiter) []waiterDocument {
+	documents := make([]waiterDocument, len(waiters))
+	for i, w := range app.WaiterDocuments(waiters, false) {
+		resource := waiters[i].Resource
+		documents[i] = waiterDocument{w, resource, app.Base64Of(resource), app.Millis(waiters[i].BindWait)}
+	}
+	return documents
 }
 
 // stays is how long a resource stays in the pool.

@@ -1,11 +1,13 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -15,8 +17,10 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, name
 	if err != nil {
 		return err
 	}
+	waiters, failed := app.Collect(ops.Waiters(ctx, name))
+	waiters = slices.DeleteFunc(waiters, func(w berth.Waiter) bool { return w.Resource != resource })
 	if !bound {
-		return printResource(a, name, info, nil, most)
+		return cmp.Or(printResource(a, name, info, waiters, nil, most), failed)
 	}
 	bindings := []allocator.Binding{}
 	for b, err := range ops.Bindings(ctx, name) {
@@ -28,21 +32,25 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, name
 		}
 	}
 	slices.SortFunc(bindings, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
-	return printResource(a, name, info, bindings, most)
+	return cmp.Or(printResource(a, name, info, waiters, bindings, most), failed)
 }
 
 type showResourceDocument struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	resourceDocument
+	Waiters  []waiterDocument  `json:"waiters"`           // for this one alone
 	Bindings []bindingDocument `json:"bindings,omitzero"` // only with --bindings
 }
 
 // printResource shows a resource; bindings are nil where they are not to be shown.
-func printResource(a *app.App, name string, info allocator.ResourceInfo, bindings []allocator.Binding, most int) error {
+func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters []berth.Waiter, bindings []allocator.Binding, most int) error {
 	if a.JSON {
 		info.Holders, _ = app.First(info.Holders, most)
-		document := showResourceDocument{Namespace: a.Namespace, Name: name, resourceDocument: resourceDocumentOf(info)}
+		waiters, _ = app.First(waiters, most)
+		document := showResourceDocument{
+			Namespace: a.Namespace, Name: name, resourceDocument: resourceDocumentOf(info), Waiters: waiterDocuments(waiters),
+		}
 		if bindings != nil {
 			document.Bindings = bindingDocuments(bindings, most)
 		}
@@ -69,7 +77,7 @@ func printResource(a *app.App, name string, info allocator.ResourceInfo, binding
 		}
 		fmt.Fprintf(a.Out, "%s: %s\n", rests, app.Plain(info.Reason))
 	}
-	err := a.PrintClaims(info.Holders, nil, false, most)
+	err := a.PrintClaims(info.Holders, waiters, false, most)
 	if bindings == nil || err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label st
 	if !o.quiet {
 		told, granted := context.WithCancel(ctx)
 		defer granted()
-		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %s after %s", listOf(o.names()), text) })
+		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %s after %s", o.wanted(), text) })
 	}
 	return o.stand(ctx, conn, line)
 }
@@ -77,7 +77,7 @@ func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label st
 func (o *runOptions) stand(ctx context.Context, conn *app.Connection, line *spot) (berth.Handle, error) {
 	h, err := line.take(ctx)
 	if err != nil {
-		return nil, notAcquired(ctx, conn, line, err)
+		return nil, o.notAcquired(ctx, conn, line, err)
 	}
 	// A first grant is no longer than the wait lease, whatever the lease.
 	span := o.lease
@@ -95,7 +95,7 @@ func (o *runOptions) stand(ctx context.Context, conn *app.Connection, line *spot
 // permits is the line of a semaphore.
 func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
 	sems, err := conn.Sems(semaphore.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func (o *runOptions) stored(ctx context.Context, conn *app.Connection, ops *sema
 // lines is the line of a lock, or of several.
 func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
 	locks, err := conn.Locks(qlock.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
@@ -231,6 +231,14 @@ func listOf(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
+// wanted is what the command waits for, as it is said in a line.
+func (o *runOptions) wanted() string {
+	if o.key != "" {
+		return fmt.Sprintf("resource %s of %q", app.Key(o.key), o.pool)
+	}
+	return listOf(o.names())
+}
+
 // notStarted gives the error of the renewal before the start its exit code. A
 // hold that ended before it could be used was not acquired: whoever tries again
 // may well get it.
@@ -243,9 +251,11 @@ func notStarted(conn *app.Connection, names []string, err error) error {
 
 // notAcquired gives the error of an acquire its exit code, and says who is in the
 // way where others are the reason and the error does not know.
-func notAcquired(ctx context.Context, conn *app.Connection, line *spot, err error) error {
+func (o *runOptions) notAcquired(ctx context.Context, conn *app.Connection, line *spot, err error) error {
 	var refused *berth.AcquireError
 	switch {
+	case errors.Is(err, berth.ErrAbsent):
+		return app.Exit(app.ExitAbsent, app.NotInPool(o.pool, o.key, conn.Namespace))
 	case errors.As(err, &refused) && refused.Reason == berth.ReasonFailed:
 		return notStarted(conn, []string{refused.Name}, refused.Cause) // of several locks one may be lost while others are waited for
 	case !errors.As(err, &refused):

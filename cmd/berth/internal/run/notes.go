@@ -61,15 +61,19 @@ func (n *notes) close() {
 }
 
 // observer says of a client's events what the user of one command has to know.
-func (n *notes) observer(quiet bool) observe.Observer {
-	watched := app.IsTerminal(n.out) && !quiet
+func (n *notes) observer(o *runOptions) observe.Observer {
+	watched := app.IsTerminal(n.out) && !o.quiet
 	return observe.Func(func(e observe.Event) {
 		switch e.Kind {
 		case observe.Queued:
 			if e.Primitive == string(keyspace.Pool) && e.Capacity == 0 {
 				n.say("warning: the pool %q has no resources; waiting until it has", e.Name) // a typing error waits for ever
 			} else if watched {
-				n.say("waiting for %q, %d ahead in line", e.Name, e.Ahead)
+				of := listOf([]string{e.Name}) // of several locks it is the one that it waits for
+				if o.key != "" {
+					of = o.wanted()
+				}
+				n.say("waiting for %s, %d ahead in line", of, e.Ahead)
 			}
 		case observe.CapacityDiffers:
 			n.say("warning: the capacity of %q is %d, and not %d; the stored one counts", e.Name, e.Capacity, e.Count)

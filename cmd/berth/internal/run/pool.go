@@ -13,7 +13,7 @@ import (
 // allocations is the line of a pool.
 func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
 	pools, err := conn.Pools(allocator.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
@@ -36,23 +36,74 @@ func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label 
 		rests: true,
 		take: func(ctx context.Context) (berth.Handle, error) {
 			opts := &allocator.AllocateOptions{
-				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Bind: o.bind, Meta: o.meta,
+				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
+				Resource: o.key, Bind: o.bind, BindWait: o.bindWait,
 			}
 			if o.bind != "" {
 				opts.BindFor = o.bindFor
 			}
 			return take(ctx, opts)
 		},
-		crowd: func(ctx context.Context) (string, error) {
-			stats, err := viewer.Stats(ctx, o.pool)
-			if err == nil && stats.Resources == 0 {
-				return fmt.Sprintf("the pool is empty, waiting %d", stats.Waiting), nil
-			}
-			return fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
-				app.Count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting), err
-		},
-		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return viewer.Holders(ctx, o.pool) },
+		crowd:   func(ctx context.Context) (string, error) { return o.allocated(ctx, viewer, pool) },
+		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return o.allocatees(ctx, viewer) },
 	}, nil
+}
+
+// allocated says what a pool has, or what became of the one resource that is waited for.
+func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, pool *allocator.Pool[string]) (string, error) {
+	if o.key != "" {
+		return stateOf(ctx, viewer, o.pool, o.key)
+	}
+	stats, err := viewer.Stats(ctx, o.pool)
+	switch {
+	case err != nil:
+		return "", err
+	case stats.Resources == 0:
+		return fmt.Sprintf("the pool is empty, waiting %d", stats.Waiting), nil
+	}
+	text := fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
+		app.Count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting)
+	if o.bindWait == 0 {
+		return text, nil
+	}
+	bound, err := pool.Binding(ctx, o.bind)
+	if err != nil || bound.Resource == "" {
+		return text, err
+	}
+	state, err := stateOf(ctx, viewer, o.pool, bound.Resource)
+	return text + "; bound: " + state, err
+}
+
+// stateOf is the state of a resource in a line.
+func stateOf(ctx context.Context, viewer *allocator.Operator, pool, key string) (string, error) {
+	info, err := viewer.Resource(ctx, pool, key)
+	text := fmt.Sprintf("%s is %s", app.Key(key), info.State)
+	switch {
+	case info.State == allocator.Resting && info.Reason != "":
+		text += fmt.Sprintf(" for %s: %s", app.Human(info.Left), app.Plain(info.Reason))
+	case info.State == allocator.Resting:
+		text += " for " + app.Human(info.Left)
+	}
+	return text, err
+}
+
+// allocatees are those that hold what is waited for.
+func (o *runOptions) allocatees(ctx context.Context, viewer *allocator.Operator) iter.Seq2[berth.Holder, error] {
+	if o.key == "" {
+		return viewer.Holders(ctx, o.pool)
+	}
+	return func(yield func(berth.Holder, error) bool) {
+		info, err := viewer.Resource(ctx, o.pool, o.key)
+		if err != nil {
+			yield(berth.Holder{}, err)
+			return
+		}
+		for _, holder := range info.Holders {
+			if !yield(holder, nil) {
+				return
+			}
+		}
+	}
 }
 
 // openPool returns the pool of the flags.

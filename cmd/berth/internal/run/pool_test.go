@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -133,6 +134,88 @@ func TestABindingGetsTheSameResourceAgain(t *testing.T) {
 	}
 }
 
+func TestARunWithAResourceGetsThatOneOrNone(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	got := apptest.Spawn(t, s.URL(), says("--resource", "b")...)
+	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); b is absent\n"), got, "nothing has filled the pool yet")
+
+	pool := apptest.Filled(t, s, "gpu", "a", "b", apptest.Wild)
+	require.Equal(t, apptest.Outcome(0, "b", ""), apptest.Spawn(t, s.URL(), says("--resource", "b")...))
+	require.Equal(t, apptest.Outcome(0, apptest.Wild, ""), apptest.Spawn(t, s.URL(), says("--resource", app.Key(apptest.Wild), "--quoted")...))
+	for _, args := range [][]string{says("--resource", "z"), poolArgs("polite", "--resource", "z"), poolArgs("polite", "--resource", "z", "--wait", "2m")} {
+		require.Equal(t, apptest.Outcome(67, "", "berth: resource z is not in pool \"gpu\" in namespace \"berth\"\n"), apptest.Spawn(t, s.URL(), args...))
+	}
+
+	held, err := pool.Allocate(context.Background(), &allocator.AllocateOptions{Resource: "b"})
+	require.NoError(t, err)
+	got = apptest.Spawn(t, s.URL(), says("--resource", "b")...)
+	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: held (waiting 0); b is leased\n"), got)
+	require.NoError(t, held.Rest(berth.Forever, "answers\t429"))
+	require.NoError(t, held.Release(context.Background()))
+	got = apptest.Spawn(t, s.URL(), says("--resource", "b")...)
+	require.Equal(t, 75, got.Code)
+	require.Contains(t, got.Err, `; b is resting for forever: "answers\t429"`)
+	require.Equal(t, apptest.Outcome(0, "a", ""), apptest.Spawn(t, s.URL(), says()...), "others are served")
+}
+
+// lane is what the first claim waits for that waits for one resource.
+func lane(t *testing.T, pool apptest.Pool) (found berth.Waiter) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for waiter, err := range pool.Ops.Waiters(context.Background(), pool.Name()) {
+			if found = waiter; err == nil && waiter.Resource != "" {
+				return true
+			}
+		}
+		return false
+	}, apptest.Patience, 10*time.Millisecond)
+	return found
+}
+
+func TestAResourceThatLeavesEndsTheWaitForIt(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a", "b")
+	require.NoError(t, pool.Rest(context.Background(), "a", berth.Forever, "worn out"))
+	ended := make(chan apptest.Result, 1)
+	cmd := apptest.Command(t, s.URL(), poolArgs("polite", "--resource", "a")...)
+	go func() { ended <- apptest.Finish(t, cmd) }()
+	waiter := lane(t, pool)
+	require.Equal(t, "a", waiter.Resource)
+	require.Equal(t, berth.Forever, waiter.BindWait)
+	require.Equal(t, "b", apptest.Spawn(t, s.URL(), says()...).Out, "others pass")
+	_, err := pool.Remove(context.Background(), []string{"a"})
+	require.NoError(t, err)
+	require.Equal(t, apptest.Outcome(67, "", "berth: resource a is not in pool \"gpu\" in namespace \"berth\"\n"), <-ended)
+}
+
+func TestABoundRunWaitsForItsResource(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	pool := apptest.Filled(t, s, "gpu", "a", "b")
+	require.NoError(t, pool.Bind(ctx, "anna", "a", nil))
+	require.NoError(t, pool.Bind(ctx, "ben", "a", nil))
+	held, err := pool.Allocate(ctx, &allocator.AllocateOptions{Resource: "a"})
+	require.NoError(t, err)
+	require.Equal(t, apptest.Outcome(0, "b", ""), apptest.Spawn(t, s.URL(), says("--bind", "ben")...), "by default another one will do")
+	require.Equal(t, apptest.Outcome(0, "b", ""), apptest.Spawn(t, s.URL(), says("--bind", "carl", "--bind-wait", "forever")...), "who is bound to nothing takes any")
+	require.Equal(t, apptest.Outcome(75, "",
+		"berth: \"gpu\" not acquired: held (waiting 0); 2 resources, 1 free, 1 leased, 0 resting, waiting 0; bound: a is leased\n"),
+		apptest.Spawn(t, s.URL(), says("--bind", "anna", "--bind-wait", "forever")...))
+
+	ended := make(chan apptest.Result, 1)
+	cmd := apptest.Command(t, s.URL(), "run", "--pool", "gpu", "--bind", "anna", "--bind-wait", "1d", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
+	go func() { ended <- apptest.Finish(t, cmd) }()
+	waiter := lane(t, pool)
+	require.Equal(t, "a", waiter.Resource)
+	require.Greater(t, waiter.BindWait, 23*time.Hour)
+	require.LessOrEqual(t, waiter.BindWait, 24*time.Hour)
+	require.NoError(t, held.Release(ctx))
+	require.Equal(t, apptest.Outcome(0, "a", ""), <-ended)
+}
+
 func TestAResourceRestsAfterTheCommand(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -200,6 +283,17 @@ func TestUsageOfARunWithAPool(t *testing.T) {
 		"bind-for alone":          {[]string{"--pool", "a", "--bind-for", "1h"}, "invalid --bind-for: it is for --bind"},
 		"bound for no time":       {[]string{"--pool", "a", "--bind", "x", "--bind-for", "0s"}, "invalid --bind-for: 0s is not above 0"},
 		"bound for microseconds":  {[]string{"--pool", "a", "--bind", "x", "--bind-for", "1us"}, "invalid --bind-for"},
+		"bind-wait alone":         {[]string{"--pool", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --bind"},
+		"bind-wait of 0":          {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "0s"}, "invalid --bind-wait: 0s is not above 0"},
+		"bind-wait below 0":       {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "-1s"}, "invalid --bind-wait: -1s is not above 0"},
+		"bind-wait of no unit":    {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "1us"}, "invalid --bind-wait: 1µs is not a whole number of milliseconds"},
+		"bind-wait of nothing":    {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "soon"}, `invalid --bind-wait: "soon" is not a time`},
+		"a resource or another":   {[]string{"--pool", "a", "--resource", "r", "--bind", "x", "--bind-wait", "1m"}, "invalid --bind-wait: with --resource no other one will do"},
+		"a resource of no name":   {[]string{"--pool", "a", "--resource", ""}, "invalid --resource: a key is empty"},
+		"a resource that is off":  {[]string{"--pool", "a", "--resource", `"x`, "--quoted"}, "invalid --resource"},
+		"quoted alone":            {[]string{"--pool", "a", "--quoted"}, "invalid --quoted: it is for --resource"},
+		"a lock that waits":       {[]string{"--lock", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --pool"},
+		"a lock with a resource":  {[]string{"--lock", "a", "--resource", "r"}, "invalid --resource: it is for --pool"},
 		"cooldown of 0":           {[]string{"--pool", "a", "--cooldown", "0s"}, "invalid --cooldown: 0s is not above 0"},
 		"cooldown below 0":        {[]string{"--pool", "a", "--cooldown", "-1s"}, "invalid --cooldown"},
 		"cooldown of no unit":     {[]string{"--pool", "a", "--cooldown", "1us"}, "invalid --cooldown: 1µs is not a whole number of milliseconds"},

@@ -34,7 +34,11 @@ and pools of the same name have nothing to do with each other.
 
 A pool has resources, which 'berth pool add' gives it. The command gets the one that
 came back first. With --bind it gets the one that was bound to that name, if it is
-free; else another one, which is bound from then on. A command that finds its resource
+free; else another one, which is bound from then on. With --bind-wait it waits so long
+for the bound one, while that is held or rests, before another one will do; with
+--bind-wait forever no other one ever will. With --resource it gets that one or none.
+Others are served meanwhile with what it does not want. With --try it does not wait: it
+gets what a run that waits would get at once. A command that finds its resource
 worn out lets it rest:
 
   berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
@@ -90,6 +94,8 @@ and then each minute; the wait goes on.
 Exit codes:
   that of the command, or 128+n if signal n ended it
   64    wrong usage
+  67    what --resource names is not in the pool, or has left it during the wait; the
+        command did not run
   69    the server cannot be reached or refuses; the command did not run
   75    not acquired in time, or not at all, or lost again before the command
         could start; the command did not run
@@ -114,6 +120,9 @@ const runExamples = `  # at most two trainings at a time, over all machines
   # a proxy of its own for each, and the same one for the same customer
   berth run --pool proxies --bind customer-7 -- ./fetch.sh
 
+  # the account of this customer, also where it has to rest first
+  berth run --pool accounts --bind customer-7 --bind-wait forever -- ./post.sh
+
   # both accounts, or none of them
   berth run --lock account-1 --lock account-2 -- ./transfer.sh
 
@@ -127,6 +136,10 @@ type runOptions struct {
 	pool     string
 	bind     string
 	bindFor  time.Duration
+	bindWait time.Duration
+	resource string // as it was given
+	quoted   bool
+	key      string // the resource that it is, "" for any
 	cooldown time.Duration
 	capacity int
 	weight   int
@@ -183,6 +196,9 @@ func Command(a *app.App) *cobra.Command {
 	flags.StringVar(&o.pool, "pool", "", "`NAME` of the pool")
 	flags.StringVar(&o.bind, "bind", "", "`BINDING` by which the same resource is given again, if it is free")
 	app.TimeVar(flags, &o.bindFor, "bind-for", time.Hour, "how long the binding lasts from the grant")
+	app.EndlessVar(flags, &o.bindWait, "bind-wait", 0, "how long to wait for the resource of the binding, before another one will do, or forever (default not at all)")
+	flags.StringVar(&o.resource, "resource", "", "`RESOURCE` to wait for; no other one will do")
+	app.QuotedFlag(cmd, &o.quoted)
 	app.TimeVar(flags, &o.cooldown, "cooldown", 0, "how long the resource rests after the command (default not at all)")
 	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
 	app.TimeVar(flags, &o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
@@ -196,12 +212,16 @@ func Command(a *app.App) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.SemNames)) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.LockNames))
 	_ = cmd.RegisterFlagCompletionFunc("pool", app.Completing(a.PoolNames))
-	_ = cmd.RegisterFlagCompletionFunc("bind", app.Completing(func(ctx context.Context, _ string) ([]string, error) {
-		if o.pool == "" {
-			return nil, nil
-		}
-		return a.BindingsOf(ctx, o.pool)
-	}))
+	ofPool := func(list func(ctx context.Context, pool string) ([]string, error)) cobra.CompletionFunc {
+		return app.Completing(func(ctx context.Context, _ string) ([]string, error) {
+			if o.pool == "" {
+				return nil, nil
+			}
+			return list(ctx, o.pool)
+		})
+	}
+	_ = cmd.RegisterFlagCompletionFunc("bind", ofPool(a.BindingsOf))
+	_ = cmd.RegisterFlagCompletionFunc("resource", ofPool(a.ResourcesOf))
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("conflict", cobra.FixedCompletions(words(conflicts), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

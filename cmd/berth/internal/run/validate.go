@@ -81,7 +81,7 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	if pool {
 		return cmp.Or(app.InFlags(keyspace.CheckName(o.pool), "name", "--pool"), o.validatePool(flags))
 	}
-	for _, only := range []string{"bind", "bind-for", "cooldown"} {
+	for _, only := range []string{"bind", "bind-for", "bind-wait", "resource", "quoted", "cooldown"} {
 		if flags.Changed(only) {
 			return berth.Invalid("--"+only, "it is for --pool; only a pool has resources")
 		}
@@ -147,7 +147,21 @@ func (o *runOptions) validateClaim(flags *pflag.FlagSet) error {
 
 // validatePool looks at what only a pool has.
 func (o *runOptions) validatePool(flags *pflag.FlagSet) error {
+	if named := flags.Changed("resource"); named {
+		var err error
+		if o.key, err = app.KeyOf(o.resource, o.quoted); err != nil {
+			return berth.Invalid("--resource", "%s", err)
+		}
+	}
 	switch {
+	case o.key == "" && o.quoted:
+		return berth.Invalid("--quoted", "it is for --resource")
+	case o.key != "" && flags.Changed("bind-wait"):
+		return berth.Invalid("--bind-wait", "with --resource no other one will do, however long it takes; leave one of them out")
+	case o.bind == "" && flags.Changed("bind-wait"):
+		return berth.Invalid("--bind-wait", "it is for --bind")
+	case o.bindWait < 0 || (o.bindWait == 0 && flags.Changed("bind-wait")):
+		return berth.Invalid("--bind-wait", "%s is not above 0; without it another one is taken at once", o.bindWait)
 	case o.bind == "" && flags.Changed("bind"):
 		return berth.Invalid("--bind", "it is empty")
 	case o.bind == "" && flags.Changed("bind-for"):
@@ -162,6 +176,7 @@ func (o *runOptions) validatePool(flags *pflag.FlagSet) error {
 	return cmp.Or(
 		settings.Text("--bind", o.bind),
 		settings.Duration("--bind-for", o.bindFor),
+		settings.Duration("--bind-wait", o.bindWait),
 		settings.Duration("--cooldown", o.cooldown))
 }
 
