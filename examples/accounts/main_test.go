@@ -1,12 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"strings"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,107 +16,92 @@ import (
 	"github.com/berth-go/berth/pkg/berthtest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { http.DefaultClient.CloseIdleConnections() }))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// In virtual time: two accounts, of which the service throttles one.
-func TestEachMessageWaitsForAnAccountThatHasRested(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		type posting struct {
-			account, message string
-			after            time.Duration
-		}
-		var posted []posting
-		throttled := 0
-		post := func(_ context.Context, account, message string) (time.Duration, error) {
-			switch {
-			case account == "ben" && throttled == 0:
-				throttled++
-				return 10 * time.Minute, errThrottled
-			case message == "bad":
-				return 0, errors.New("the service does not like it")
-			}
-			posted = append(posted, posting{account, message, time.Since(began).Round(time.Second)})
-			return 0, nil
-		}
-		err := run(t.Context(), berthtest.Redis(t), post, []string{"anna", "ben"}, strings.NewReader("one\nbad\ntwo\nthree\n"))
-		require.NoError(t, err, "what could not be posted is told, and does not end the program")
-		require.Equal(t, []posting{{"anna", "one", 0}, {"anna", "two", 2 * cooldown}, {"anna", "three", 3 * cooldown}}, posted)
-	})
-}
-
-func TestAThrottledAccountRestsAsLongAsTheServiceSays(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		pools, err := allocator.New(berthtest.Redis(t), allocator.Config{})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, pools.Close(context.Background())) }()
-		pool, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{Cooldown: cooldown})
-		require.NoError(t, err)
-		_, err = pool.Add(t.Context(), []string{"long", "short", "anna"}, nil)
-		require.NoError(t, err)
-		pauses := map[string]time.Duration{"long": 10 * time.Minute, "short": time.Second}
-		err = send(t.Context(), pool, func(_ context.Context, account, _ string) (time.Duration, error) {
-			if pause, ok := pauses[account]; ok {
-				return pause, errThrottled
-			}
-			return 0, nil
-		}, "hello")
-		require.NoError(t, err)
-		for account, rest := range map[string]time.Duration{"long": 10 * time.Minute, "short": cooldown, "anna": cooldown} {
-			info, err := pools.Operator().Resource(t.Context(), "accounts", account)
-			require.NoError(t, err)
-			require.Equal(t, allocator.Resting, info.State, account)
-			require.Equal(t, rest, info.Left, account)
-		}
-	})
-}
-
-func TestTheProgramEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	post := func(ctx context.Context, _, _ string) (time.Duration, error) {
-		cancel()
-		<-ctx.Done()
-		return 0, ctx.Err()
-	}
-	require.NoError(t, run(ctx, berthtest.Redis(t), post, []string{"anna"}, strings.NewReader("one\ntwo\n")))
-}
-
-func TestWhatTheServiceSays(t *testing.T) {
-	t.Parallel()
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		message, err := io.ReadAll(r.Body)
-		if err != nil || string(message) != "hello" {
-			t.Errorf("%q, %v", message, err)
-		}
-		switch r.URL.Path {
-		case "/throttled":
-			w.Header().Set("Retry-After", "600")
-			w.WriteHeader(http.StatusTooManyRequests)
-		case "/silent":
-			w.WriteHeader(http.StatusTooManyRequests)
-		case "/banned":
-			w.WriteHeader(http.StatusForbidden)
-		case "/anna b":
-			w.WriteHeader(http.StatusCreated)
-		default:
-			t.Errorf("%q", r.URL.Path)
-		}
-	}))
-	t.Cleanup(web.Close)
-	post := service(web.URL + "/")
-	pause, err := post(t.Context(), "throttled", "hello")
-	require.ErrorIs(t, err, errThrottled)
-	require.Equal(t, 10*time.Minute, pause)
-	pause, err = post(t.Context(), "silent", "hello")
-	require.ErrorIs(t, err, errThrottled)
-	require.Zero(t, pause)
-	_, err = post(t.Context(), "banned", "hello")
-	require.EqualError(t, err, "the service says 403 Forbidden")
-	_, err = post(t.Context(), "anna b", "hello")
+// open returns a client as another process would have one.
+func open(t *testing.T, server *berthtest.Server) *allocator.Client {
+	t.Helper()
+	pools, err := allocator.New(server.Client(), allocator.Config{})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, pools.Close(context.Background())) })
+	return pools
+}
+
+// fill gives the pool its accounts.
+func fill(t *testing.T, pools *allocator.Client, accounts ...string) {
+	t.Helper()
+	pool, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
+	require.NoError(t, err)
+	_, err = pool.Add(t.Context(), accounts, nil)
+	require.NoError(t, err)
+}
+
+// service is what all replicas post to.
+type service struct {
+	mu    sync.Mutex
+	busy  map[string]bool      // guarded by mu, by account
+	ended map[string]time.Time // guarded by mu, by account: its last use
+}
+
+// post takes a second. It returns an error for an account that is in use, or has not rested.
+func (s *service) post(_ context.Context, account string) error {
+	if err := s.begin(account); err != nil {
+		return err
+	}
+	<-time.After(time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy[account], s.ended[account] = false, time.Now()
+	return nil
+}
+
+func (s *service) begin(account string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, again := s.ended[account]
+	switch rested := time.Since(last); {
+	case s.busy[account]:
+		return fmt.Errorf("%s is used by two", account)
+	case again && rested < 30*time.Second-time.Millisecond: // the server counts whole ones
+		return fmt.Errorf("%s has rested for %s", account, rested)
+	}
+	s.busy[account] = true
+	return nil
+}
+
+// In virtual time: three customers post five times each, all at once, each time from another
+// process. Some account is always free, but it is not theirs.
+func TestACustomerKeepsHisAccountAndItRestsBetweenHisPosts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, service := berthtest.New(t), &service{busy: map[string]bool{}, ended: map[string]time.Time{}}
+		fill(t, open(t, server), "one", "two", "three", "four")
+		customers := []string{"anna", "ben", "cleo"}
+		first := make([]string, len(customers)) // the account of each
+		for round := range 5 {
+			began := time.Now()
+			var posts sync.WaitGroup
+			for i, customer := range customers {
+				pools := open(t, server)
+				posts.Go(func() {
+					err := serve(t.Context(), pools, customer, func(ctx context.Context, account string) error {
+						if first[i] = cmp.Or(first[i], account); account != first[i] {
+							return fmt.Errorf("it is %s, and was %s", account, first[i])
+						}
+						return service.post(ctx, account)
+					})
+					if err != nil {
+						t.Errorf("%s, round %d: %s", customer, round, err)
+					}
+				})
+			}
+			posts.Wait()
+			took := time.Second
+			if round > 0 {
+				took += 30 * time.Second
+			}
+			require.Equal(t, took, time.Since(began).Round(100*time.Millisecond))
+		}
+		require.Len(t, service.ended, len(customers))
+	})
 }

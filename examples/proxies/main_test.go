@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"net/http/httptest"
+	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
+	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -20,123 +19,118 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// proxy is a proxy that answers by itself. It counts what it was asked for.
-type proxy struct {
-	*httptest.Server
-	mu    sync.Mutex
-	asked []string // guarded by mu
-}
+const (
+	crawlers = 20
+	each     = 15 // pages of each crawler
+)
 
-func startProxy(t *testing.T, status int) *proxy {
+// open returns a client as another process would have one.
+func open(t *testing.T, server *berthtest.Server) *allocator.Client {
 	t.Helper()
-	p := &proxy{}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		p.asked = append(p.asked, r.URL.String())
-		p.mu.Unlock()
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(p.URL))
-	}))
-	t.Cleanup(p.Close)
-	return p
-}
-
-func (p *proxy) pages() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.asked)
-}
-
-func list(proxies ...*proxy) func(context.Context) ([]string, error) {
-	return func(context.Context) ([]string, error) {
-		var all []string
-		for _, p := range proxies {
-			all = append(all, p.URL)
-		}
-		return all, nil
-	}
-}
-
-func TestThePagesOfASiteAreFetchedAndEachOnce(t *testing.T) {
-	t.Parallel()
-	one, two := startProxy(t, http.StatusOK), startProxy(t, http.StatusOK)
-	var mu sync.Mutex
-	found := map[string]int{}
-	pages := []string{"http://a.example/1", "http://a.example/2", "http://b.example/1", "http://b.example/2", "://"}
-	err := run(t.Context(), berthtest.Redis(t), list(one, two), pages, func(page string, _ []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		found[page]++
-	})
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{pages[0]: 1, pages[1]: 1, pages[2]: 1, pages[3]: 1}, found)
-	require.ElementsMatch(t, pages[:4], append(one.pages(), two.pages()...))
-}
-
-func TestASiteStaysWithItsProxyUntilItRefusesIt(t *testing.T) {
-	t.Parallel()
-	refuses, works := startProxy(t, http.StatusTooManyRequests), startProxy(t, http.StatusOK)
-	pools, err := allocator.New(berthtest.Redis(t), allocator.Config{})
+	pools, err := allocator.New(server.Client(), allocator.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, pools.Close(context.Background())) })
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[*http.Client]{
-		Open: open, Close: func(proxy *http.Client) error { proxy.CloseIdleConnections(); return nil },
-	})
-	require.NoError(t, err)
-	_, err = proxies.Add(t.Context(), []string{refuses.URL, works.URL}, nil)
-	require.NoError(t, err)
+	return pools
+}
 
-	for range 3 {
-		body, err := fetch(t.Context(), proxies, "http://a.example/")
-		require.NoError(t, err)
-		require.Equal(t, works.URL, string(body))
+// web is what all crawlers fetch from. It bans each third proxy.
+type web struct {
+	mu      sync.Mutex
+	busy    map[string]bool      // guarded by mu, by proxy
+	ended   map[string]time.Time // guarded by mu, by proxy: its last use
+	banned  map[string]bool      // guarded by mu, by proxy
+	fetched map[string]int       // guarded by mu, by page
+	faults  []string             // guarded by mu
+}
+
+func newWeb() *web {
+	return &web{busy: map[string]bool{}, ended: map[string]time.Time{}, banned: map[string]bool{}, fetched: map[string]int{}}
+}
+
+func (w *web) fetch(ctx context.Context, proxy, page string) error {
+	w.begin(proxy)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
 	}
-	require.Len(t, refuses.pages(), 1)
-	info, err := pools.Operator().Resource(t.Context(), "proxies", refuses.URL)
-	require.NoError(t, err)
-	require.Equal(t, allocator.Resting, info.State)
-	require.Contains(t, info.Reason, "429")
-	bound, err := proxies.Binding(t.Context(), "a.example")
-	require.NoError(t, err)
-	require.Equal(t, works.URL, bound.Resource)
+	return w.end(proxy, page)
 }
 
-func TestAProxyThatDoesNotAnswerIsOfNoUse(t *testing.T) {
-	t.Parallel()
-	gone := startProxy(t, http.StatusOK)
-	gone.Close()
-	client, err := open(t.Context(), gone.URL)
-	require.NoError(t, err)
-	_, err = get(t.Context(), client, "http://a.example/")
-	require.ErrorIs(t, err, errNoUse)
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = get(over, client, "http://a.example/")
-	require.NotErrorIs(t, err, errNoUse, "it was not asked")
-	require.ErrorIs(t, err, context.Canceled)
+func (w *web) begin(proxy string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch last, again := w.ended[proxy]; {
+	case w.busy[proxy]:
+		w.faults = append(w.faults, proxy+" is used by two")
+	case w.banned[proxy]:
+		w.faults = append(w.faults, proxy+" is used though it is banned")
+	case again && time.Since(last) < 5*time.Second-time.Millisecond: // the server counts whole ones
+		w.faults = append(w.faults, fmt.Sprintf("%s has rested for %s", proxy, time.Since(last)))
+	}
+	w.busy[proxy] = true
 }
 
-func TestTheListIsReadFromAFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "proxies.txt")
-	_, err := fromFile(path)(t.Context())
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NoError(t, os.WriteFile(path, []byte("http://10.0.0.1:3128\nhttp://10.0.0.2:3128\n"), 0o600))
-	proxies, err := fromFile(path)(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"http://10.0.0.1:3128", "http://10.0.0.2:3128"}, proxies)
+func (w *web) end(proxy, page string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy[proxy], w.ended[proxy] = false, time.Now()
+	if number, _ := strconv.Atoi(proxy); number%3 == 0 {
+		w.banned[proxy] = true
+		return fmt.Errorf("status 403: %w", os.ErrPermission)
+	}
+	w.fetched[page]++
+	return nil
 }
 
-func TestTheProgramEndsWithItsContext(t *testing.T) {
+// In virtual time, each crawler with a client of its own, as if it were a process. With few proxies
+// there is often none to swap to.
+func TestTwentyCrawlersShareTheProxies(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	asked := make(chan struct{}, 100)
-	redis, ended := berthtest.Redis(t), make(chan error)
-	go func() {
-		noList := func(context.Context) ([]string, error) { asked <- struct{}{}; return nil, errors.New("no list today") }
-		ended <- run(ctx, redis, noList, []string{"http://a.example/"}, func(string, []byte) { panic("there is no proxy") })
-	}()
-	<-asked
-	cancel()
-	require.NoError(t, <-ended)
+	for _, proxies := range []int{200, 30} {
+		t.Run(strconv.Itoa(proxies), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := berthtest.New(t)
+				pools := open(t, server)
+				pool, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
+				require.NoError(t, err)
+				all := make([]string, proxies)
+				for i := range all {
+					all[i] = strconv.Itoa(i)
+				}
+				_, err = pool.Add(t.Context(), all, nil)
+				require.NoError(t, err)
+				web := newWeb()
+				var crawling sync.WaitGroup
+				for i := range crawlers {
+					pages := make([]string, each)
+					for j := range pages {
+						pages[j] = fmt.Sprintf("https://%d.example/%d", i, j)
+					}
+					own := open(t, server)
+					crawling.Go(func() {
+						if err := crawl(t.Context(), own, pages, web.fetch); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				crawling.Wait()
+				require.Empty(t, web.faults)
+				require.Len(t, web.fetched, crawlers*each, "all work is done")
+				for page, times := range web.fetched {
+					require.Equal(t, 1, times, page)
+				}
+				stats, err := pools.Operator().Stats(t.Context(), "proxies")
+				require.NoError(t, err)
+				require.Zero(t, stats.Leased+stats.Waiting)
+				require.NotEmpty(t, web.banned)
+				for proxy := range web.banned {
+					info, err := pools.Operator().Resource(t.Context(), "proxies", proxy)
+					require.NoError(t, err)
+					require.Equal(t, "banned", info.Reason)
+					require.Greater(t, info.Left, 23*time.Hour)
+				}
+			})
+		})
+	}
 }

@@ -65,9 +65,13 @@ func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label st
 		return nil, app.InFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
 	}
 	if !o.quiet {
+		waited := listOf(o.names())
+		if o.key != "" {
+			waited = place(o.pool, o.key)
+		}
 		told, granted := context.WithCancel(ctx)
 		defer granted()
-		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %s after %s", o.wanted(), text) })
+		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %s after %s", waited, text) })
 	}
 	return o.stand(ctx, conn, line)
 }
@@ -95,7 +99,7 @@ func (o *runOptions) stand(ctx context.Context, conn *app.Connection, line *spot
 // permits is the line of a semaphore.
 func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
 	sems, err := conn.Sems(semaphore.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
@@ -157,7 +161,7 @@ func (o *runOptions) stored(ctx context.Context, conn *app.Connection, ops *sema
 // lines is the line of a lock, or of several.
 func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
 	locks, err := conn.Locks(qlock.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {
@@ -229,14 +233,6 @@ func listOf(names []string) string {
 		quoted[i] = strconv.Quote(name)
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// wanted is what the command waits for, as it is said in a line.
-func (o *runOptions) wanted() string {
-	if o.key != "" {
-		return fmt.Sprintf("resource %s of %q", app.Key(o.key), o.pool)
-	}
-	return listOf(o.names())
 }
 
 // notStarted gives the error of the renewal before the start its exit code. A

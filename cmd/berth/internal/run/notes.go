@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -60,20 +61,24 @@ func (n *notes) close() {
 	}
 }
 
+// place is where a claim waits: for a name, or for one resource of it.
+func place(name, resource string) string {
+	if resource != "" {
+		return fmt.Sprintf("resource %s of %q", app.Key(resource), name)
+	}
+	return strconv.Quote(name)
+}
+
 // observer says of a client's events what the user of one command has to know.
-func (n *notes) observer(o *runOptions) observe.Observer {
-	watched := app.IsTerminal(n.out) && !o.quiet
+func (n *notes) observer(quiet bool) observe.Observer {
+	watched := app.IsTerminal(n.out) && !quiet
 	return observe.Func(func(e observe.Event) {
 		switch e.Kind {
 		case observe.Queued:
 			if e.Primitive == string(keyspace.Pool) && e.Capacity == 0 {
 				n.say("warning: the pool %q has no resources; waiting until it has", e.Name) // a typing error waits for ever
 			} else if watched {
-				of := listOf([]string{e.Name}) // of several locks it is the one that it waits for
-				if o.key != "" {
-					of = o.wanted()
-				}
-				n.say("waiting for %s, %d ahead in line", of, e.Ahead)
+				n.say("waiting for %s, %d ahead in line", place(e.Name, e.Resource), e.Ahead)
 			}
 		case observe.CapacityDiffers:
 			n.say("warning: the capacity of %q is %d, and not %d; the stored one counts", e.Name, e.Capacity, e.Count)

@@ -13,7 +13,7 @@ import (
 // allocations is the line of a pool.
 func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
 	pools, err := conn.Pools(allocator.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o),
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
 	})
 	if err != nil {

@@ -91,22 +91,24 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{Label: "host/one/1"})
 	_, err = pool.Add(ctx, []string{"a"}, nil)
 	require.NoError(t, err)
-	_, err = pool.Allocate(ctx, nil)
+	_, err = pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "anna"})
 	require.NoError(t, err)
 	const time = `[\d.m]+s`
 	for name, test := range map[string]struct {
 		args []string
 		says string
 	}{
-		"a semaphore": {[]string{"--sem", "gpu", "--capacity", "1"}, `\(capacity 1, held 1, waiting \d\), held by host/one/1 for ` + time},
-		"a lock":      {[]string{"--lock", "gpu"}, `\(held by host/one/1 for ` + time + `, waiting \d\)`},
-		"a pool":      {[]string{"--pool", "gpu"}, `\(1 resource, 0 free, 1 leased, 0 resting, waiting \d\), held by host/one/1 for ` + time},
+		"a semaphore": {[]string{"--sem", "gpu", "--capacity", "1"}, `"gpu" after ` + time + ` \(capacity 1, held 1, waiting \d\), held by host/one/1 for ` + time},
+		"a lock":      {[]string{"--lock", "gpu"}, `"gpu" after ` + time + ` \(held by host/one/1 for ` + time + `, waiting \d\)`},
+		"a resource":  {[]string{"--pool", "gpu", "--resource", "a"}, `resource a of "gpu" after ` + time + ` \(a is leased\), held by host/one/1 for ` + time},
+		"a bound one": {[]string{"--pool", "gpu", "--bind", "anna", "--bind-wait", "forever"}, `"gpu" after ` + time + ` \(1 resource, .*; bound: a is leased\), held by host/one/1 for ` + time},
+		"a pool":      {[]string{"--pool", "gpu"}, `"gpu" after ` + time + ` \(1 resource, 0 free, 1 leased, 0 resting, waiting \d\), held by host/one/1 for ` + time},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			said := stderrOf(t, apptest.Command(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...))
 			require.True(t, said.Scan())
-			require.Regexp(t, `^berth: still waiting for "gpu" after `+time+` `+test.says+`$`, said.Text())
+			require.Regexp(t, `^berth: still waiting for `+test.says+`$`, said.Text())
 		})
 	}
 	t.Run("quiet", func(t *testing.T) {
