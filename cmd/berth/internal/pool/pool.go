@@ -28,7 +28,7 @@ func Command(a *app.App) *cobra.Command {
   berth pool release proxies 10.0.0.1:3128 --force
   berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
-	}, lsCommand(a), showCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
+	}, lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
 		restCommand(a), releaseCommand(a), inspectCommand(a),
 		a.SweepCommand(kind(a), "pool", "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
 }

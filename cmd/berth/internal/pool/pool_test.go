@@ -335,7 +335,7 @@ func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 func TestCompletionKnowsThePools(t *testing.T) {
 	t.Parallel()
 	url := poolScenery(t)
-	for _, args := range [][]string{{"pool", "show", ""}, {"pool", "add", ""}, {"pool", "rest", ""}, {"run", "--pool", ""}} {
+	for _, args := range [][]string{{"pool", "show", ""}, {"pool", "next", ""}, {"pool", "add", ""}, {"pool", "rest", ""}, {"run", "--pool", ""}} {
 		require.Equal(t, "accounts\nproxies\n:4\n", apptest.Call(t, url, append([]string{"__complete"}, args...)...).Out)
 	}
 	require.Equal(t, ":4\n", apptest.Call(t, url, "__complete", "pool", "add", "proxies", "").Out)
@@ -370,6 +370,9 @@ func TestExitCodesOfPools(t *testing.T) {
 		"ls, unreachable":        {args: []string{"pool", "ls"}, url: apptest.Nobody, code: 69, err: "cannot reach"},
 		"show an unknown one":    {args: []string{"pool", "show", "x"}, code: 1, err: `pool "x" in namespace "berth" has no resources, and nobody waits for one`},
 		"show a bad name":        {args: []string{"pool", "show", "a{"}, url: apptest.Nobody, code: 64, err: "invalid NAME"},
+		"next of an unknown one": {args: []string{"pool", "next", "x"}, code: 1, err: `pool "x" in namespace "berth" has no resources`},
+		"next of no name":        {args: []string{"pool", "next"}, url: apptest.Nobody, code: 64, err: "NAME is missing"},
+		"next of less than none": {args: []string{"pool", "next", "x", "--limit", "-1"}, url: apptest.Nobody, code: 64, err: "invalid --limit"},
 		"add to no name":         {args: []string{"pool", "add"}, url: apptest.Nobody, code: 64, err: "NAME is missing"},
 		"add to a bad name":      {args: []string{"pool", "add", "a{", "x"}, url: apptest.Nobody, code: 64, err: "invalid NAME"},
 		"add nothing":            {args: []string{"pool", "add", "x"}, url: apptest.Nobody, code: 64, err: "RESOURCE is missing"},

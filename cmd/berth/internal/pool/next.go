@@ -1,0 +1,95 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func nextCommand(a *app.App) *cobra.Command {
+	var page app.Paging
+	cmd := &cobra.Command{
+		Use:   "next NAME",
+		Short: "List the free resources in the order in which they will be handed out",
+		Long: `List the resources that the next claims get, the first one first. A claim that names its
+RESOURCE, or is bound to one, gets that out of turn. No more is read than --limit asks for.
+
+Exit code 1: the pool has no resources, or hands them out at random, so that there is no
+order.`,
+		Example:           "  berth pool next proxies --limit 10",
+		Args:              app.Arguments("NAME"),
+		ValidArgsFunction: app.Completing(a.PoolNames),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
+				return err
+			}
+			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
+				stats, err := pools.Operator().Stats(ctx, args[0])
+				if err := cmp.Or(err, unknown(a, stats, args[0])); err != nil {
+					return err
+				}
+				pool, err := allocator.NewPool(pools, args[0], allocator.PoolConfig[string]{})
+				if err != nil {
+					return err
+				}
+				return printNext(a, args[0], pool.FreeInOrder(ctx), page.Of(a))
+			})
+		}),
+	}
+	page.Bind(cmd)
+	return cmd
+}
+
+type nextDocument struct {
+	Namespace string             `json:"namespace"`
+	Name      string             `json:"name"`
+	Next      []resourceDocument `json:"next"`
+}
+
+// printNext shows the first of a listing, 0 for all of it, and whether there are more.
+func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo, error], most int) error {
+	var resources []allocator.ResourceInfo
+	more := false
+	for info, err := range listing {
+		if invalid, ok := errors.AsType[*berth.ConfigError](err); ok && invalid.Field == "Policy" {
+			return app.Exit(app.ExitFailed, fmt.Errorf("pool %q in namespace %q hands out at random: there is no order", name, a.Namespace))
+		}
+		if err != nil {
+			return err
+		}
+		if more = most > 0 && len(resources) == most; more {
+			break
+		}
+		resources = append(resources, info)
+	}
+	if a.JSON {
+		document := nextDocument{a.Namespace, name, make([]resourceDocument, len(resources))}
+		for i, info := range resources {
+			document.Next[i] = resourceDocumentOf(info)
+		}
+		return app.PrintJSON(a.Out, document)
+	}
+	if len(resources) == 0 {
+		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", app.Plain(name), app.Plain(a.Namespace))
+		return err
+	}
+	sharers := sharersOf(resources)
+	rows := make([][]string, len(resources))
+	for i, info := range resources {
+		rows[i] = slices.Concat([]string{app.Key(info.Resource), stays(info)}, sharers.of(info))
+	}
+	err := app.Table(a.Out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading()), rows)
+	if err == nil && more {
+		_, err = fmt.Fprintln(a.Out, "... and more")
+	}
+	return err
+}
