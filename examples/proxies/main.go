@@ -25,16 +25,15 @@ func main() { // after: berth pool replace proxies --file proxies.txt
 
 func crawl(ctx context.Context, pools *allocator.Client, pages []string, fetch func(ctx context.Context, proxy, page string) error) error {
 	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{Cooldown: 5 * time.Second})
-	for ; err == nil && len(pages) > 0; pages = pages[1:] {
-		for again := true; again; again = errors.Is(err, os.ErrPermission) { // no other proxy was free: wait for one
-			err = proxies.Do(ctx, nil, func(ctx context.Context, proxy *allocator.Allocation[string]) error {
-				err := fetch(ctx, proxy.Value(), pages[0])
-				for errors.Is(err, os.ErrPermission) && errors.Join(proxy.Rest(24*time.Hour, "banned"), proxy.Swap(ctx)) == nil {
-					err = fetch(ctx, proxy.Value(), pages[0])
-				}
-				return err
-			})
-		}
+	for err == nil && len(pages) > 0 {
+		err = proxies.Do(ctx, nil, func(ctx context.Context, proxy *allocator.Allocation[string]) error {
+			err := fetch(ctx, proxy.Value(), pages[0])
+			if errors.Is(err, os.ErrPermission) { // the page is fetched again, through the next proxy
+				return proxy.Rest(24*time.Hour, "banned")
+			}
+			pages = pages[1:]
+			return err
+		})
 	}
 	return err
 }
