@@ -317,7 +317,7 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	require.Zero(t, got.Code, got.Err)
 	require.Contains(t, got.Out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
 	require.Equal(t, apptest.Outcome(0, "proxies: 1 removed\n", ""), apptest.Call(t, s.URL(), "pool", "remove", "proxies", "a"))
-	require.Equal(t, apptest.Outcome(0, "proxies: 1 added, 0 kept\n", ""), apptest.Call(t, s.URL(), "pool", "add", "proxies", "b"))
+	require.Equal(t, apptest.Outcome(0, "proxies: 0 added, 1 kept\n", ""), apptest.Call(t, s.URL(), "pool", "add", "proxies", "b"))
 	got = apptest.Call(t, s.URL(), "pool", "inspect", "proxies")
 	require.Zero(t, got.Code, got.Out+got.Err)
 }
