@@ -13,7 +13,7 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 ]]
 -- keep is a beat that names the lease; a lease of 0 is without end.
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
--- line/renew; then for each the resource that it holds, "" for none.
+-- line/renew and, for the modes that name a lease, line/renewal; then for each the resource that it holds, "" for none.
 --- @include "state/fetch"
 --- @include "fast/pool_renew"
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])

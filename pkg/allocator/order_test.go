@@ -105,7 +105,8 @@ func TestFreeInOrderHasNothingThatHasExpiredOrIsDamaged(t *testing.T) {
 		require.Equal(t, []string{"short", "a"}, w.free(n, nil))
 		w.Until(time.Second)
 		require.Equal(t, []string{"a"}, w.free(n, nil), "it has expired")
-		for range n.FreeInOrder(context.Background()) {
+		for _, err := range n.FreeInOrder(context.Background()) {
+			require.NoError(t, err)
 			break // and nothing more is read
 		}
 	})

@@ -87,9 +87,8 @@ local function record_alive(r)
   return r.heard + r.wait
 end
 
--- record_terms writes another kind, lease and maximum hold (ms) into a record: an entry
--- of an owner that holds already has those of the outermost one, and a holder may ask for
--- another lease.
+-- record_terms writes another kind, lease and maximum hold (ms) into a record: those of an owner's
+-- outermost entry, or another lease that a holder asks for.
 local function record_terms(r, kind, lease, max)
   local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
