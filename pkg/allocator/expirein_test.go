@@ -221,3 +221,22 @@ func TestAnExpiryAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 		require.Empty(t, w.states())
 	})
 }
+
+func TestWhoWaitsForWhatExpiresIsToldAtThatMoment(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n, only := w.node(), &allocator.AllocateOptions{Resource: "a"}
+		held := n.takes("a", only)
+		next, last := n.queue(only), n.queue(only)
+		w.expireIn(held, 3*time.Second)
+		w.Until(time.Second)
+		w.release(held)
+		next.gets(time.Second, "a")
+		w.Until(4*time.Second - ms)
+		require.True(t, last.Pending())
+		w.Until(4 * time.Second)
+		<-last.Done
+		require.ErrorIs(t, last.Err, berth.ErrAbsent)
+		w.inspect()
+	})
+}

@@ -259,7 +259,11 @@ func (p *core) expire(ctx context.Context, resource string, d time.Duration) err
 	}
 	switch r.Status() {
 	case statusExpires:
-		return r.Err()
+		more := line.More(&r, 1)
+		if r.Err() != nil {
+			return r.Err()
+		}
+		return p.client.node.SweepOn(ctx, p.name, more)
 	case statusAbsent:
 		return berth.ErrAbsent
 	}
