@@ -50,7 +50,7 @@ end
 -- next_ms, flags, setting. alarms has the node's claims of the call that wait, each with its record, nil
 -- for none.
 local function reply_next(at, st, node, budget, reply, alarms)
-  local flags, next_ms, mine, least_at = (budget.left <= 0 or st.met) and 2 or 0, -1, false, nil
+  local flags, next_ms, mine, least_at = (budget.left <= 0 or st.met) and 2 or 0, nil, false, nil
   local waits = kind_alarm and alarms and alarms[1]
   local apart = waits and st.pool.parked > 0
   for _, c in ipairs(apart and alarms or {}) do
