@@ -65,18 +65,24 @@ func parseItem(text string) item {
 // check compares the server with the model, and both with the laws.
 func (d *driver) check(t *rapid.T) {
 	d.tick(t)
-	d.view = d.look(t)
 	if d.fault != "" {
 		t.Fatal(d.fault)
 	}
-	d.checkItems(t)
-	d.checkLine(t)
-	d.checkCounts(t)
-	d.checkKeys(t)
-	d.checkGrants(t)
-	d.inspect(t, "10000")
-	d.checkPushes(t)
-	d.granted, d.handed, d.came = nil, nil, nil
+	if broken := d.broken(); broken != "" {
+		t.Fatal(broken)
+	}
+	if !d.alone() {
+		d.view = d.look(t)
+		d.checkItems(t)
+		d.checkLine(t)
+		d.checkState(t)
+		d.checkCounts(t)
+		d.checkKeys(t)
+		d.inspect(t, "10000")
+		d.checkPushes(t)
+	}
+	d.granted, d.handed, d.came, d.arrived, d.reclaimed = nil, nil, nil, nil, false
+	clear(d.absent)
 }
 
 func (d *driver) checkItems(t *rapid.T) {
@@ -136,8 +142,9 @@ func (d *driver) checkLine(t *rapid.T) {
 	for id, c := range d.claims {
 		put("h:"+id, c.deadline > 0, width+c.deadline)
 		if c.alive > 0 {
-			lane, place, _ := strings.Cut(c.place, " ")
-			want[place+"-"+id], _ = strconv.ParseInt(lane, 10, 64)
+			member, score, place := d.stands(c)
+			want[member] = score
+			put("p:"+id, c.until > 0, 257*width+c.until)
 			text := fmt.Sprintf("w %s %d %s %d 0 %s", c.node, c.ticket, place, c.alive-c.wait, c.terms)
 			if got := d.view.state["c:"+id]; got != text {
 				t.Fatalf("%s waits by %q, in the model by %q", id, got, text)
@@ -156,6 +163,9 @@ func (d *driver) checkLine(t *rapid.T) {
 		put("x:"+key, i.expiry > 0 && !i.leaving, 264*width+i.expiry)
 		put("x:"+key, i.leaving, 264*width+forever)
 	}
+	for key := range d.lanes {
+		put("w:"+key, d.looks(key) > 0, 258*width+d.looks(key))
+	}
 	for target, o := range d.changed {
 		put("o:"+target, true, 256*width+o.until)
 		if got, text := d.view.state["o:"+target], fmt.Sprintf("%d %s %s", o.rev, o.by, o.what); got != text {
@@ -172,6 +182,32 @@ func (d *driver) checkLine(t *rapid.T) {
 	}
 	if len(want) != len(d.view.line) {
 		t.Fatalf("the line is %v, in the model %v", d.view.line, want)
+	}
+}
+
+// checkState: the state says who waits for which resource, and has a number for each lane.
+func (d *driver) checkState(t *rapid.T) {
+	want := map[string]string{}
+	for key, number := range d.lanes {
+		want["l:"+key] = dec(number)
+		if number < 512 || number >= width {
+			t.Fatalf("the lane of %q has the number %d", key, number)
+		}
+	}
+	for _, c := range d.queue() {
+		if c.lane == "" {
+			continue
+		}
+		until := dec(c.until)
+		if c.only != "" {
+			until = "-"
+		}
+		want["q:"+c.id] = until + " " + c.lane
+	}
+	got := maps.Clone(d.view.state)
+	maps.DeleteFunc(got, func(field, _ string) bool { return !strings.HasPrefix(field, "l:") && !strings.HasPrefix(field, "q:") })
+	if !maps.Equal(got, want) {
+		t.Fatalf("the lanes are %q, in the model %q", got, want)
 	}
 }
 
@@ -214,8 +250,12 @@ func (d *driver) checkCounts(t *rapid.T) {
 			t.Fatalf("%s is %d, in the model %d", word, got, want)
 		}
 	}
-	counts := fmt.Sprintf("%d %d %d %d %d ", len(d.items), len(d.free), leased, leaving, d.gen)
-	if got := d.view.state["pool"]; !strings.HasPrefix(got, counts) {
-		t.Fatalf("the counts are %q, in the model %q", got, counts)
+	counts := fmt.Sprintf("%d %d %d %d %d * %d %s", len(d.items), len(d.free), leased, leaving, d.gen, d.parked(), digit(d.filled))
+	got := strings.SplitN(d.view.state["pool"], " ", 9)
+	if len(got) == 9 {
+		got[5] = "*" // how often it has changed
+	}
+	if text := strings.Join(got[:min(8, len(got))], " "); text != counts {
+		t.Fatalf("the counts are %q, in the model %q", text, counts)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // World is where the model runs.
 type World struct {
-	// Redis runs the scripts, and looks on.
+	// Redis runs the scripts, and looks on; with nil the model runs alone, by its own laws.
 	Redis rueidis.Client
 	// Scripts are those that are run.
 	Scripts *scriptkit.Library
@@ -57,6 +57,7 @@ type driver struct {
 	random bool     // some claims draw their resource: such a run cannot be repeated
 	busy   bool     // only what lines are about, and many wait
 	plain  bool     // the next claim asks for nothing special
+	wish   string   // what the next claim asks for: any, named or bound
 	some   []string // the resources that this history is about
 	ids    []string
 	begun  int // how many operators' calls
@@ -66,10 +67,16 @@ type driver struct {
 
 // Run takes the scripts of a pool through one random history.
 func Run(t *rapid.T, w World) {
-	w.Heard.take(t) // what a run that failed has left
 	d := newDriver(w)
-	defer d.do(t, append([]string{"DEL"}, d.keys...)...)
+	if !d.alone() {
+		w.Heard.take(t) // what a run that failed has left
+		defer d.do(t, append([]string{"DEL"}, d.keys...)...)
+	}
+	d.set.policy = pickOf(t, "policy", "l", "l", "m", "r")
 	d.random, d.busy = rapid.Bool().Draw(t, "random") && d.General == nil, rapid.Bool().Draw(t, "busy")
+	if d.set.policy == "r" && !d.random {
+		d.set.policy = "l"
+	}
 	// A history about few resources comes to what one about many never does.
 	many := pickOf(t, "many", 1, 2, 4, len(oddKeys))
 	from := rapid.IntRange(0, len(oddKeys)-many).Draw(t, "from")
@@ -77,7 +84,7 @@ func Run(t *rapid.T, w World) {
 	actions := map[string]func(*rapid.T){
 		"":        d.check,
 		"acquire": d.acquire, "acquire2": d.acquire, "release": d.release, "force": d.force, "renew": d.renew,
-		"swap": d.swap, "pass": d.pass, "sweep": d.sweep, "rest": d.rest, "bind": d.tie,
+		"swap": d.swap, "pass": d.pass, "sweep": d.sweeps, "rest": d.rests, "bind": d.ties,
 		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read,
 	}
 	if d.busy {
@@ -85,7 +92,7 @@ func Run(t *rapid.T, w World) {
 		d.add(t, 0)
 	} else {
 		actions["add of a replace"] = func(t *rapid.T) { d.add(t, max(1, d.gen-rapid.Int64Range(0, 1).Draw(t, "older"))) }
-		actions["remove"], actions["begin"], actions["prune"], actions["resume"] = d.remove, d.start, d.prune, d.resume
+		actions["remove"], actions["begin"], actions["prune"], actions["resume"] = d.removes, d.starts, d.prunes, d.resume
 		actions["flush"], actions["again"], actions["read2"] = d.flush, d.again, d.read
 	}
 	if d.General != nil {
@@ -97,26 +104,30 @@ func Run(t *rapid.T, w World) {
 }
 
 func newDriver(w World) *driver {
-	d := &driver{
-		World: w, model: newModel(), told: map[string]int64{}, prefix: w.Space.Wake(""),
-		runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}),
+	d := &driver{World: w, told: map[string]int64{}}
+	d.model = newModel(server{drawn: d.drawnFor, left: d.stillLists, dropped: d.hasDropped, number: d.numberOf})
+	if d.alone() {
+		d.keys = make([]string, 5)
+		return d
 	}
+	d.prefix, d.runner = w.Space.Wake(""), scriptkit.NewRunner(w.Redis, scriptkit.Options{})
 	for _, part := range []string{
 		keyspace.StatePart, keyspace.LinePart, keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart,
 	} {
 		d.keys = append(d.keys, w.Space.Key(keyspace.Pool, w.Name, part))
 	}
-	d.drawn = func(claim string) string { return d.view.state["r:"+claim] }
-	d.left = func(key string) bool {
-		text, ok := d.view.items["i"+key]
-		return ok && !parseItem(text).leaving
-	}
 	return d
 }
+
+// alone says that there is no server.
+func (d *driver) alone() bool { return d.Redis == nil }
 
 // do runs a command; one that fails fails the run, so that it is made short.
 func (d *driver) do(t *rapid.T, words ...string) rueidis.RedisResult {
 	t.Helper()
+	if d.alone() {
+		return rueidis.RedisResult{}
+	}
 	r := d.Redis.Do(context.Background(), d.Redis.B().Arbitrary(words...).Build())
 	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
 		t.Fatal(err)
@@ -142,6 +153,9 @@ func (d *driver) call(t *rapid.T, keys []string, script string, args ...string) 
 
 func (d *driver) evaluate(t *rapid.T, from *scriptkit.Library, keys []string, script string, args []string) scriptkit.Reply {
 	t.Helper()
+	if d.alone() {
+		return scriptkit.Reply{}
+	}
 	r, err := d.runner.Run(context.Background(), from.Script(script), scriptkit.Once, keys, args)
 	if err != nil {
 		t.Fatal(err)
@@ -158,15 +172,19 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 	same := d.twin(t, script, whole)
 	r := d.call(t, d.keys, script, whole...)
 	same(&r)
-	d.view, d.granted, d.swept, d.more, d.dropped = d.look(t), nil, 0, 0, false
-	d.hear(args, &r)
+	d.begins()
+	if d.there = true; !d.alone() {
+		d.view = d.look(t)
+		d.there = len(d.view.state) > 0
+		d.hear(args, &r)
+	}
 	return r
 }
 
 // tick sets the model's clock, and forgets what the keys' expiry has taken away.
 func (d *driver) tick(t *rapid.T) {
 	d.now, d.us = d.Now().UnixMilli(), d.Now().UnixMicro()
-	if d.number(t, "EXISTS", d.keys[0]) == 1 {
+	if d.alone() || d.number(t, "EXISTS", d.keys[0]) == 1 {
 		return
 	}
 	for _, c := range d.claims {
@@ -192,11 +210,11 @@ func (d *driver) pass(t *rapid.T) {
 
 // forget is a flush.
 func (d *driver) forget() {
-	fresh := newModel()
+	fresh := newModel(d.server)
 	d.told = map[string]int64{}
-	fresh.now, fresh.us, fresh.drawn, fresh.left = d.now, d.us, d.drawn, d.left
+	fresh.now, fresh.us, fresh.set = d.now, d.us, d.set
 	for _, c := range d.claims {
-		c.deadline, c.alive, c.forgotten, c.stone, c.known, c.resource = 0, 0, 0, "", false, ""
+		c.deadline, c.alive, c.forgotten, c.stone, c.known, c.resource, c.lane, c.until = 0, 0, 0, "", false, "", "", 0
 		fresh.claims[c.id] = c
 	}
 	d.model = fresh
@@ -223,36 +241,46 @@ func (d *driver) claim(t *rapid.T) *claim {
 	}
 	c.id = fmt.Sprintf("%s.%03d", c.node, d.made)
 	c.wants = wants{
-		policy: pickOf(t, "policy", "l", "l", "m", "r"), kind: pickOf(t, "kind", "o", "o", "o", "s"),
-		cooldown: pickOf[int64](t, "cooldown", 0, 0, 50, 700), bindfor: pickOf[int64](t, "bindfor", 0, 400, 2500),
-		bind: pickOf(t, "bind", append(boundNames, "", "", "")...),
+		kind: pickOf(t, "kind", "o", "o", "o", "s"), cooldown: pickOf[int64](t, "cooldown", 0, 0, 50, 700),
+		bindfor: pickOf[int64](t, "bindfor", 0, 400, 2500), bind: pickOf(t, "bind", append(boundNames, "", "", "")...),
 	}
-	if c.policy == "r" && !d.random {
-		c.policy = "l"
+	switch d.wish {
+	case "named":
+		c.only = d.key(t)
+	case "bound":
+		c.bind = pickOf(t, "bound", boundNames...)
+		c.patience = pickOf[int64](t, "patience", 300, 900, 2500, forever)
 	}
+	d.wish = ""
 	if d.busy {
 		// Long waits, in which much can happen that those who wait must be told of.
 		c.kind, c.cooldown, c.wait = "o", pickOf[int64](t, "busy cooldown", 0, 50, 300), pickOf[int64](t, "wait", 1000, 5000)
 	}
 	if d.plain {
+		c.only, c.patience = "", 0
 		c.bind, c.lease = pickOf(t, "plain bind", "", "", "|"), max(min(c.lease, c.wait), 600)
 		if rapid.Bool().Draw(t, "for long") {
 			c.renews, c.most = true, 0
 		}
 	}
+	c.owner = pickOf(t, "owner", "o|1 2", "")
+	c.terms, c.asked = d.terms(c), first{c.lease, c.renews}
+	d.claims[c.id] = c
+	d.ids = append(d.ids, c.id)
+	return c
+}
+
+// terms are the fixed terms of a claim's record.
+func (d *driver) terms(c *claim) string {
 	rec := engine.Record{
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
-		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority,
-		Owner: pickOf(t, "owner", "o|1 2", ""),
+		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority, Owner: c.owner,
 	}
 	if c.lease == 0 {
 		rec.Lease = berth.Forever
 	}
-	wants := fmt.Sprintf("%s %s %d %d 0 0:%s", c.policy, c.kind, c.cooldown, c.bindfor, c.bind)
-	c.terms = line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
-	d.claims[c.id] = c
-	d.ids = append(d.ids, c.id)
-	return c
+	wants := fmt.Sprintf("%s %s %d %d %d %d:%s%s", d.set.policy, c.kind, c.cooldown, c.bindfor, c.patience, len(c.only), c.only, c.bind)
+	return line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 
 // old is a claim that has been made, the latest ones rather.
@@ -281,14 +309,23 @@ func (d *driver) dead(id string) bool {
 
 func (d *driver) key(t *rapid.T) string { return rapid.SampledFrom(d.some).Draw(t, "resource") }
 
+// same compares a reply with what the model says; see calls.go for what its elements may be.
 func (d *driver) same(t *rapid.T, what string, r *scriptkit.Reply, want ...any) {
 	t.Helper()
+	if d.alone() {
+		return
+	}
 	for n, w := range want {
 		got := r.Str(n)
-		if number, err := strconv.ParseInt(got, 10, 64); err == nil {
+		number, err := strconv.ParseInt(got, 10, 64)
+		if err == nil {
 			got = dec(number) // a time may be a text of fixed width
 		}
-		if w != nil && got != fmt.Sprint(w) {
+		ok := w == nil || got == fmt.Sprint(w)
+		if w, is := w.(flags); is {
+			ok = err == nil && int(number)&^w.loose == w.set
+		}
+		if !ok {
 			t.Fatalf("%s: the server says %q at %d, the model %v", what, got, n, want)
 		}
 	}

@@ -57,6 +57,7 @@ func own[V any](_ V, k string) string { return k }
 
 // reclaim drops what has expired.
 func (m *model) reclaim() {
+	m.unsure = m.unsure || m.pending() // a moment of a lane counts as one dropped
 	held := expired(m.claims, m.now, func(c *claim) int64 { return c.deadline }, own)
 	for _, id := range held {
 		m.removeClaim(m.claims[id], "", 0, 0, "")
@@ -80,9 +81,10 @@ func (m *model) reclaim() {
 		return i.expiry
 	}, own)
 	for _, key := range left {
-		m.items[key].leaving = true
-		m.settle(key)
+		m.leave(key)
 	}
+	m.outOfPatience()
+	m.reclaimed = true
 	binds := m.ended()
 	for _, name := range binds {
 		delete(m.binds, name)
@@ -90,7 +92,7 @@ func (m *model) reclaim() {
 	for target, o := range m.changed {
 		if o.until <= m.now {
 			delete(m.changed, target)
-			m.dropped = true
+			m.forgot = true
 		}
 	}
 	m.swept += len(held) + len(stones) + len(rests) + len(left) + len(binds)
@@ -114,19 +116,18 @@ func (m *model) patrol(places int) {
 }
 
 // fits says whether a resource may be granted; an expired one leaves. Nobody may hold
-// the only one that will do.
-func (m *model) fits(key, only, other string) bool {
+// one that a claim wants alone.
+func (m *model) fits(c *claim, key, other string) bool {
 	i := m.items[key]
 	if key == "" || key == other || i == nil || !slices.Contains(m.free, key) {
 		return false
 	}
-	if i.expiry > 0 && i.expiry <= m.now {
-		i.leaving = true
+	if m.gone(i) {
 		m.drops++
-		m.settle(key)
+		m.leave(key)
 		return false
 	}
-	return only == "" || len(i.claims) == 0
+	return c.kind != "a" || len(i.claims) == 0
 }
 
 func (m *model) bound(name string) string {
@@ -136,15 +137,16 @@ func (m *model) bound(name string) string {
 	return ""
 }
 
-// pick chooses the resource that a claim gets, "" for none.
-func (m *model) pick(c *claim, only, other string) string {
-	wanted := cmp.Or(only, m.bound(c.bind))
-	if m.fits(wanted, only, other) {
+// pick chooses the resource that a claim gets, "" for none. One that waits in a lane, or would,
+// gets that resource or none.
+func (m *model) pick(c *claim, lane, other string) string {
+	wanted := cmp.Or(lane, m.bound(c.bind))
+	if m.fits(c, wanted, other) {
 		return wanted
-	} else if only != "" {
+	} else if lane != "" {
 		return ""
 	}
-	if c.policy == "r" {
+	if m.set.policy == "r" {
 		return m.draw(c, other)
 	}
 	for {
@@ -153,10 +155,10 @@ func (m *model) pick(c *claim, only, other string) string {
 			return ""
 		}
 		key := of[0]
-		if c.policy == "m" {
+		if m.set.policy == "m" {
 			key = of[len(of)-1]
 		}
-		if m.fits(key, "", other) {
+		if m.fits(c, key, other) {
 			return key
 		}
 	}
@@ -164,17 +166,17 @@ func (m *model) pick(c *claim, only, other string) string {
 
 // draw takes what the server drew, if it was there to be drawn.
 func (m *model) draw(c *claim, other string) string {
-	key := m.drawn(c.id)
+	key := m.drawn(c.id, other)
 	for _, k := range slices.Clone(m.free) {
 		if k != key && k != other && !m.left(k) {
-			m.fits(k, "", other) // it was drawn before, and had expired
+			m.fits(c, k, other) // it was drawn before, and had expired
 		}
 	}
-	if m.fits(key, "", other) {
+	if m.fits(c, key, other) {
 		return key
 	}
 	for _, k := range m.free {
-		if i := m.items[k]; k != other && (i.expiry == 0 || i.expiry > m.now) {
+		if k != other && !m.gone(m.items[k]) {
 			m.fault = "the server drew " + key + ", the model has " + k
 		}
 	}
@@ -203,31 +205,29 @@ func (m *model) take(c *claim, key string) {
 	c.fence = m.fence
 }
 
-// line are those who wait, in order.
-func (m *model) line() []*claim {
-	var all []*claim
-	for _, c := range m.claims {
-		if c.alive > 0 {
-			all = append(all, c)
-		}
-	}
-	slices.SortFunc(all, func(a, b *claim) int { return cmp.Compare(a.place+"-"+a.id, b.place+"-"+b.id) })
-	return all
-}
-
-// handOff grants to the first in line for as long as something fits.
+// handOff grants what is free to those who wait, in the order of their priorities and places,
+// wherever they wait: in the general line to the first ones, for as long as something fits; in a
+// lane while its resource is free. Those who have died are dropped where they are met.
 func (m *model) handOff() {
-	for _, c := range m.line() {
-		if c.alive <= m.now {
-			m.removeClaim(c, "", 0, 0, "")
-			m.swept++
+	m.empties()
+	stopped := false
+	for _, c := range m.queue() {
+		key := ""
+		if c.lane == "" && stopped {
+			continue
+		} else if c.alive <= m.now {
+			if c.lane == "" || m.dropped(c.id) || slices.Contains(m.free, c.lane) {
+				m.removeClaim(c, "", 0, 0, "")
+				m.swept++
+			}
 			continue
 		}
-		key := m.pick(c, "", "")
-		if key == "" {
-			return
+		if key = m.pick(c, c.lane, ""); key == "" {
+			stopped = stopped || c.lane == ""
+			continue
 		}
 		c.deadline, c.alive, c.phase = c.alive, 0, 'g'
+		m.joins(c, "", 0)
 		m.take(c, key)
 		m.granted = append(m.granted, c)
 		m.handed = append(m.handed, fmt.Sprint("granted ", c.node, " ", c.id, " ", c.fence, " ", c.deadline-m.now, " ", key, " -"))

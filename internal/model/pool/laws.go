@@ -1,106 +1,112 @@
 package pool
 
 import (
+	"fmt"
 	"slices"
-
-	"pgregory.net/rapid"
 )
 
-// checkKeys: all keys end at one instant, not before what is in them.
-func (d *driver) checkKeys(t *rapid.T) {
-	if len(d.view.state) == 0 {
-		for _, key := range d.keys {
-			if d.number(t, "EXISTS", key) != 0 {
-				t.Fatalf("%s is left over", key)
-			}
-		}
-		return
-	}
-	ends := d.number(t, "PEXPIRETIME", d.keys[0])
-	for _, key := range d.keys {
-		if at := d.number(t, "PEXPIRETIME", key); at != ends {
-			t.Fatalf("%s ends at %d, the state at %d", key, at, ends)
+// broken is the law that the last step has broken, "" for none.
+func (m *model) broken() string {
+	for _, law := range []func() string{m.brokenTurn, m.brokenFree, m.brokenLanes, m.brokenHolds} {
+		if broken := law(); broken != "" {
+			return broken
 		}
 	}
-	last := d.view.values["exp"] // where something keeps them, they would end then
-	if ends != -1 && ends != last {
-		t.Fatalf("the keys end at %d, and say at %d", ends, last)
-	}
-	if d.stays() && ends != -1 {
-		t.Fatalf("a pool with resources ends at %d", ends)
-	}
-	for _, c := range d.claims {
-		if c.deadline == forever && ends != -1 || c.deadline < forever && max(c.deadline, c.alive, c.forgotten) > last {
-			t.Fatalf("%s lasts longer than the keys", c.id)
-		}
-	}
-	idle := !d.stays() && d.view.values["forever"] == 0
-	if idle && (ends == -1 || ends > d.now+60*60*1000) {
-		t.Fatalf("an empty pool ends at %d", ends)
-	}
+	return ""
 }
 
-// stays says whether the pool has resources that stay.
-func (d *driver) stays() bool {
-	for _, i := range d.items {
-		if !i.leaving {
-			return true
+// brokenTurn: nobody gets what somebody ahead of him waits for; those who waited are granted in their
+// order, and the fences rise.
+func (m *model) brokenTurn() string {
+	for n, c := range m.granted {
+		got := c.resource
+		for _, w := range m.queue() {
+			if w != m.came && w.alive > m.now && w.place < c.place && (w.lane == "" || w.lane == got) {
+				return fmt.Sprintf("%s got %q before %s", c.id, got, w.id)
+			}
+		}
+		if c.only != "" && c.only != got {
+			return fmt.Sprintf("%s wanted %q, and got %q", c.id, c.only, got)
+		}
+		if n == 0 {
+			continue
+		}
+		before := m.granted[n-1]
+		if c.fence <= before.fence {
+			return fmt.Sprintf("the fence of %s does not rise", c.id)
+		}
+		if c != m.arrived && c.place < before.place {
+			return fmt.Sprintf("%s was granted before %s", before.id, c.id)
 		}
 	}
-	return false
+	return ""
 }
 
-// checkGrants: in the order of the line, nothing free while somebody waits, fences rise.
-func (d *driver) checkGrants(t *rapid.T) {
-	line := d.line()
-	for n, c := range d.granted {
-		for _, w := range line {
-			if w != d.came && w.alive > d.now && w.place < c.place {
-				t.Fatalf("%s was granted before %s", c.id, w.id)
+// brokenFree: nobody waits for what is free.
+func (m *model) brokenFree() string {
+	for _, key := range m.free {
+		if m.gone(m.items[key]) {
+			continue
+		}
+		for _, w := range m.queue() {
+			if w.alive > m.now && (w.lane == "" || w.lane == key) {
+				return fmt.Sprintf("%q is free, and %s waits", key, w.id)
 			}
 		}
-		if n > 0 && c.fence <= d.granted[n-1].fence {
-			t.Fatalf("the fence of %s does not rise", c.id)
+		if _, open := m.lanes[key]; open {
+			return fmt.Sprintf("%q is free, and has a lane", key)
 		}
 	}
-	for _, key := range d.free {
-		i := d.items[key]
-		for _, w := range line {
-			if w.alive > d.now && (i.expiry == 0 || i.expiry > d.now) {
-				t.Fatalf("%q is free, and %s waits", key, w.id)
-			}
+	return ""
+}
+
+// brokenLanes: a lane is there for as long as somebody is in it, and only for a resource that is in
+// the pool or may still come; a claim that wants one resource waits there; whoever is out of patience
+// waits in the general line.
+func (m *model) brokenLanes() string {
+	numbers := map[int64]string{}
+	for key, number := range m.lanes {
+		if len(m.waiters(key)) == 0 {
+			return fmt.Sprintf("nobody is in the lane of %q", key)
+		}
+		if i := m.items[key]; m.filled && (i == nil || i.leaving) {
+			return fmt.Sprintf("nobody can get %q, and it has a lane", key)
+		}
+		if other, ok := numbers[number]; ok {
+			return fmt.Sprintf("%q and %q have one lane", key, other)
+		}
+		numbers[number] = key
+	}
+	for _, w := range m.queue() {
+		if _, open := m.lanes[w.lane]; w.lane != "" && !open {
+			return fmt.Sprintf("%s is in a lane of %q that is not there", w.id, w.lane)
+		}
+		if w.only != w.lane && w.only != "" {
+			return fmt.Sprintf("%s wants %q, and waits for %q", w.id, w.only, w.lane)
+		}
+		if w.until > 0 && (w.lane == "" || m.reclaimed && w.until <= m.now && w.alive > m.now) {
+			return fmt.Sprintf("%s waits for %q, and is out of patience", w.id, w.lane)
 		}
 	}
-	for _, c := range d.claims {
-		if i := d.items[c.resource]; c.deadline > 0 && c.kind == "o" && (i == nil || !slices.Contains(i.claims, c.id)) {
-			t.Fatalf("%s holds %q, and is not its holder", c.id, c.resource)
+	return ""
+}
+
+// brokenHolds: a claim that holds is a holder of its resource, and the other way round.
+func (m *model) brokenHolds() string {
+	for _, c := range m.claims {
+		if i := m.items[c.resource]; c.deadline > 0 && c.kind != "s" && (i == nil || !slices.Contains(i.claims, c.id)) {
+			return fmt.Sprintf("%s holds %q, and is not its holder", c.id, c.resource)
+		}
+		if c.deadline > 0 && c.lane != "" {
+			return fmt.Sprintf("%s holds, and waits for %q", c.id, c.lane)
 		}
 	}
-	for key, i := range d.items {
+	for key, i := range m.items {
 		for _, id := range i.claims {
-			if c := d.claims[id]; c.deadline == 0 || c.resource != key {
-				t.Fatalf("%s is a holder of %q, and does not hold it", id, key)
+			if c := m.claims[id]; c.deadline == 0 || c.resource != key {
+				return fmt.Sprintf("%s is a holder of %q, and does not hold it", id, key)
 			}
 		}
 	}
-}
-
-// inspect: pool_inspect finds nothing wrong, in one step where there are no more
-// resources than limit, else in many.
-func (d *driver) inspect(t *rapid.T, limit string) {
-	part, cursor, walked := "items", "0", int64(0)
-	for n := 0; part != ""; n++ {
-		r := d.call(t, d.keys, "pool_inspect", part, cursor, "5", limit)
-		if r.Status() != "part" || n > 1000 {
-			t.Fatalf("inspect says %q after %d", r.Status(), n)
-		}
-		if r.Len() > 20 {
-			t.Fatalf("inspect (%s) finds %q about %q in %+v", limit, r.Str(20), r.Str(21), d.view)
-		}
-		walked += r.Int(16)
-		part, cursor = r.Str(1), r.Str(2)
-	}
-	if walked != int64(len(d.free)) {
-		t.Fatalf("inspect has walked past %d of %d", walked, len(d.free))
-	}
+	return ""
 }

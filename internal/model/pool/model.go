@@ -14,31 +14,58 @@ type item struct {
 	reason                  string
 }
 
-// wants is what a claim asks for.
+// wants is what a claim asks for; see scripts/pool/wants.lua.
 type wants struct {
-	policy, kind      string
+	kind              string // o its own, s shared, a alone: its own, and nobody else's
 	cooldown, bindfor int64
+	patience          int64  // how long it waits for what it is bound to (ms), forever = never another
+	only              string // the one resource that will do, "" = any
 	bind              string
+}
+
+// settings are those of the pool.
+type settings struct {
+	policy string // l the one that came back first, m last, r any
 }
 
 // claim is a claim in the model. Exactly one of deadline and alive is not zero
 // while it holds or waits; stone is the word of a tombstone.
 type claim struct {
 	wants
-	id, node, terms      string
+	id, node, owner      string
+	terms                string // the fixed ones of its record
 	priority             int
 	renews               bool
 	wait, lease, most    int64
 	phase                byte
 	ticket, fence, limit int64
-	place                string // as a reply tells it: its lane, and its place in that
+	place                string // its priority's lane, and its place in that
+	lane                 string // the resource that it waits for, "" = it waits in the general line
+	until                int64  // when it goes over to the general line, 0 = never
+	told                 standing
 	deadline, alive      int64
 	stone                string
 	forgotten            int64
 	resource             string
 	fences               []int64 // those that it had before
 	known                bool    // the server has a record or a tombstone
+	asked                first   // what it asked for, before a call named another lease
 	reach                int64   // the longer lease by which the deadline was set, 0 for none
+}
+
+// first is what a claim asked for.
+type first struct {
+	lease  int64
+	renews bool
+}
+
+// anew has a claim ask for what it asked for first.
+func (c *claim) anew() { c.lease, c.renews, c.reach = c.asked.lease, c.asked.renews, 0 }
+
+// standing is where a claim was told that it stands.
+type standing struct {
+	text, lane, place string
+	until, ticket     int64
 }
 
 // binding is a binding in the model.
@@ -67,31 +94,57 @@ type model struct {
 	rev                int64               // the revision
 	replace, removed   operated            // the last Replace and the last Remove
 	changed            map[string]operated // by resource: what was changed last
-	dropped            bool                // this run has forgotten some of these
 	looked             int                 // the rank below which patrol looks next, 0 = from the end
+	set                settings
+	filled             bool // all that was to be in it has been added once
 	items              map[string]*item
 	free               []string
 	claims             map[string]*claim
+	lanes              map[string]int64 // by resource: the number of its lane
 	binds              map[string]binding
+	server
 
-	// drawn is what the server gave to a claim, for the random policy alone; left
-	// says whether the server has still an expired resource in its list.
-	drawn func(claim string) string
-	left  func(key string) bool
 	// granted are the claims that this step granted, in order; came is the one that
-	// joined the line after that; fault is what the server did that the model would not.
-	granted []*claim
-	came    *claim
-	handed  []string
-	swept   int // how much this run of a script has dropped, but for what pick has
-	drops   int // what that has
-	more    int // the flag that there is more to sweep
-	fault   string
-	expires int64 // after how long what comes back leaves, 0 for as before
+	// joined the line after that, and arrived the one that had not to; fault is what the
+	// server did that the model would not.
+	granted       []*claim
+	came, arrived *claim
+	handed        []string
+	absent        map[string]bool // the pushes about waits that have ended, and whether they must be
+	swept         int             // how much this run of a script has dropped, but for what pick has
+	unsure        bool            // it may have dropped more: what else it does also counts
+	drops         int             // what pick has
+	more          int             // the flag that there is more to sweep
+	reclaimed     bool            // this run has ended all that was to end by now
+	forgot        bool            // this run has forgotten what an operator changed
+	expires       int64           // after how long what comes back leaves, 0 for as before
+	fault         string
 }
 
-func newModel() *model {
-	return &model{items: map[string]*item{}, claims: map[string]*claim{}, binds: map[string]binding{}, changed: map[string]operated{}}
+// server is what is the server's to decide.
+type server struct {
+	there bool // it knows the pool
+	// drawn is what it gave to a claim, for the random policy alone; left says whether it
+	// has still an expired resource in its list.
+	drawn func(claim, other string) string
+	left  func(key string) bool
+	// dropped says that it knows nothing of a claim any more, which had died.
+	dropped func(claim string) bool
+	// number is that of a lane which a claim with a ticket opens.
+	number func(resource string, ticket int64) int64
+}
+
+func newModel(s server) *model {
+	return &model{
+		items: map[string]*item{}, claims: map[string]*claim{}, lanes: map[string]int64{}, binds: map[string]binding{},
+		changed: map[string]operated{},
+		absent:  map[string]bool{}, set: settings{policy: "l"}, server: s,
+	}
+}
+
+// begins is the beginning of a run of a script.
+func (m *model) begins() {
+	m.granted, m.swept, m.more, m.unsure, m.reclaimed, m.forgot, m.arrived = nil, 0, 0, false, false, false, nil
 }
 
 // settle puts the resource where it belongs.
@@ -112,6 +165,12 @@ func (m *model) rotate(key string) {
 	if at := slices.Index(m.free, key); at >= 0 {
 		m.free = append(slices.Delete(m.free, at, at+1), key)
 	}
+}
+
+// leave has a resource leave the pool, now or when its last holder gives it back.
+func (m *model) leave(key string) {
+	m.items[key].leaving = true
+	m.settle(key)
 }
 
 func (m *model) holds() (held, waiting, stones int) {
@@ -164,6 +223,7 @@ func (m *model) giveBack(c *claim, ends int64, reason string) bool {
 func (m *model) removeClaim(c *claim, word string, stays, rest int64, reason string) bool {
 	held, deadline := c.deadline > 0, c.deadline
 	c.deadline, c.alive, c.known = 0, 0, false
+	m.joins(c, "", 0)
 	if word != "" {
 		c.stone, c.forgotten, c.known = word, m.now+stays, true
 	}

@@ -3,7 +3,6 @@ package pool
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -105,26 +104,83 @@ func (p *Pushes) take(t *rapid.T) []push {
 	return all
 }
 
-// hear takes from a reply what it says about the next place that may become free.
+// hear takes from a reply what it says about the next place that may become free, as the engine
+// does: the last one counts, unless it is about some claims alone, or nothing to those who wait. A
+// node that has let a moment pass has to ask for all of its claims first.
 func (d *driver) hear(args []string, r *scriptkit.Reply) {
 	at := map[string]int{"queued": 9, "renewed": 1, "restored": 1, "swept": 1}[r.Status()]
-	if node := args[0]; at > 0 {
-		if d.told[node] = forever; r.Int(at) >= 0 {
-			d.told[node] = d.now + r.Int(at)
-		}
+	if at == 0 || r.Int(at) < 0 {
+		return
+	}
+	flags := r.Int(map[bool]int{true: 4, false: 2}[at == 9])
+	node, next := args[0], d.now+r.Int(at)
+	switch told := d.told[node]; {
+	case flags&flagOwn != 0 && told > 0 && !d.covers(node, args):
+		d.told[node] = min(told, next) // other claims of the node may wait for something sooner
+	case flags&flagOwn != 0 || !d.apart(node):
+		d.told[node] = next
 	}
 }
 
-// checkPushes: whoever was granted something in line is told, and whoever is first in
-// line knows when something may next become free, or asks soon enough.
+// covers says whether a call is about all claims of a node that wait.
+func (d *driver) covers(node string, call []string) bool {
+	return !slices.ContainsFunc(d.queue(), func(c *claim) bool { return c.node == node && !slices.Contains(call, c.id) })
+}
+
+// apart says whether all claims of a node that wait were told that they wait for one resource.
+func (d *driver) apart(node string) bool {
+	waits := false
+	for _, c := range d.queue() {
+		if c.node == node && c.told.lane == "" {
+			return false
+		}
+		waits = waits || c.node == node
+	}
+	return waits
+}
+
+// checkPushes: whoever was granted something in line is told, or waits for what is absent, and
+// whoever is first in line or in a lane knows when something may next become free, or asks soon enough.
 func (d *driver) checkPushes(t *rapid.T) {
-	var handed []string
+	handed := d.hears(t)
+	if !slices.Equal(handed, d.handed) {
+		t.Fatalf("the pushes are %q, in the model %q", handed, d.handed)
+	}
+	for what, must := range d.absent {
+		if must {
+			t.Fatalf("nobody was told %q", what)
+		}
+	}
+	first := map[string]bool{}
+	for _, c := range d.line() {
+		if c.alive <= d.now {
+			continue
+		}
+		if !first[c.lane] {
+			next, what := d.next(c.lane)
+			d.checkKnows(t, c, next, what)
+		}
+		if c.until > d.now {
+			d.checkKnows(t, c, c.until, "its patience")
+		}
+		first[c.lane] = true
+	}
+}
+
+// hears takes the pushes, and returns those about grants.
+func (d *driver) hears(t *rapid.T) (handed []string) {
 	for _, p := range d.Heard.take(t) {
+		said := strings.Join(append([]string{p.Word, p.node}, p.Fields...), " ")
 		switch {
 		case p.Name != d.Name:
 			t.Fatalf("a push for another name: %+v", p)
 		case p.Word == "granted":
-			handed = append(handed, strings.Join(append([]string{p.Word, p.node}, p.Fields...), " "))
+			handed = append(handed, said)
+		case p.Word == "absent":
+			if _, ok := d.absent[said]; !ok {
+				t.Fatalf("a push about a wait that has not ended: %q", said)
+			}
+			delete(d.absent, said)
 		case p.Word == "next":
 			if p.Int(0) < 0 {
 				t.Fatalf("a push about the past: %+v", p)
@@ -134,33 +190,13 @@ func (d *driver) checkPushes(t *rapid.T) {
 			t.Fatalf("a push with an unknown word: %+v", p)
 		}
 	}
-	if !slices.Equal(handed, d.handed) {
-		t.Fatalf("the pushes are %q, in the model %q", handed, d.handed)
-	}
-	line := slices.DeleteFunc(d.line(), func(c *claim) bool { return c.alive <= d.now })
-	if len(line) == 0 {
-		return
-	}
-	c := line[0]
-	next, what := d.next()
-	told := cmp.Or(d.told[c.node], forever)
-	if told > d.now && next < told && next < c.alive-c.wait/2 {
-		t.Fatalf("%s is first in line, and does not know that %s ends in %d ms; it was told %d ms", c.id, what, next-d.now, told-d.now)
-	}
+	return handed
 }
 
-// next is when something next becomes free by itself, and what that is.
-func (d *driver) next() (next int64, what string) {
-	next = forever
-	for _, c := range d.claims {
-		if c.deadline > d.now && c.deadline < next && c.kind == "o" {
-			next, what = c.deadline, "the lease of "+c.id
-		}
+// checkKnows: the node of a claim knows of a moment that concerns the claim, or asks soon enough.
+func (d *driver) checkKnows(t *rapid.T, c *claim, at int64, what string) {
+	told := cmp.Or(d.told[c.node], forever)
+	if told > d.now && at < told && at < c.alive-c.wait/2 {
+		t.Fatalf("%s waits first for %q, and does not know that %s ends in %d ms; it was told %d ms", c.id, c.lane, what, at-d.now, told-d.now)
 	}
-	for key, i := range d.items {
-		if i.ends > d.now && i.ends < next {
-			next, what = i.ends, fmt.Sprintf("the rest of %q", key)
-		}
-	}
-	return next, what
 }

@@ -15,7 +15,7 @@ import (
 // checks that the run on the pool itself has done the same.
 func (d *driver) twin(t *rapid.T, script string, args []string) (same func(r *scriptkit.Reply)) {
 	t.Helper()
-	if d.General == nil {
+	if d.General == nil || d.alone() {
 		return func(*scriptkit.Reply) {}
 	}
 	twins := make([]string, len(d.keys))
@@ -49,14 +49,14 @@ func (d *driver) comeAndGo(t *rapid.T) {
 	if rapid.Bool().Draw(t, "where it is calm") {
 		d.do(t, append([]string{"DEL"}, d.keys...)...)
 		d.forget()
-		d.puts(t, 0, 0, 1, d.some)
+		d.puts(t, 0, 0, 1, rapid.Bool().Draw(t, "whole"), d.some)
 	}
 	some := make([]*claim, rapid.IntRange(1, 3).Draw(t, "claims"))
 	for n := range some {
 		d.plain = rapid.IntRange(0, 3).Draw(t, "plainly") > 0
 		c := d.claim(t)
 		some[n], d.plain = c, false
-		d.ask(t, c, "", !rapid.Bool().Draw(t, "try"))
+		d.ask(t, c, !rapid.Bool().Draw(t, "try"))
 		d.Advance(pickOf(t, "by", time.Microsecond, time.Millisecond, 50*time.Millisecond, 600*time.Millisecond), d.keys...)
 		d.tick(t)
 		if rapid.Bool().Draw(t, "renews") {
