@@ -382,3 +382,18 @@ func TestALaneGetsADamagedResourceThatIsMadeWhole(t *testing.T) {
 		w.inspect()
 	})
 }
+
+// The node has one timer for the name. What a claim that comes later waits for must not set it later.
+func TestPatienceEndsInTimeThoughAnotherClaimOfTheProcessWaitsForLonger(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		w.bind("me", "a", 0)
+		w.node().takes("a", nil)
+		n := w.node()
+		w.Advance(time.Second)
+		q := n.queue(sticks("me", 300*ms))
+		n.queue(names("a"))
+		w.Advance(time.Second)
+		q.getsIn(1300*ms, "b")
+	})
+}
