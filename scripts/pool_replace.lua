@@ -67,7 +67,7 @@ if st.pool.filled ~= filled then
   lanes_due(at, st, budget)
 end
 handoff(at, st, budget)
-if reply[3] > 0 or st.pool.filled ~= filled then
+if reply[3] > 0 or budget.left < 100 or st.pool.filled ~= filled then
   save(at, st)
 end
 publish(at)

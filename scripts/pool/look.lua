@@ -35,8 +35,8 @@ local function lanes_look(at, st, lane, budget)
   end
   if bad then
     lanes_wait(at, st, lane, nil, nil, budget)
-  elseif not item and not st.pool.filled then
-    lanes_wait(at, st, lane, nil, score_forever, budget)
+  elseif (not item or item.leaving) and not st.pool.filled then
+    lanes_wait(at, st, lane, nil, score_forever, budget) -- it may still come
   elseif not item or item.leaving then
     lanes_empty(at, st, lane, budget)
     lane.dirty = not lane.over and budget.left <= 0

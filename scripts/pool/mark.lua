@@ -49,7 +49,7 @@ local function lanes_keep(at, st)
     local item = not lane.over and lane.dirty and item_read(at, lane.key)
     if item and not item.listed and not item.leaving then
       lanes_wait(at, st, lane, item, lanes_rest(item), budget)
-    elseif not item and lane.dirty and not lane.over and not st.pool.filled then
+    elseif (not item or item.leaving) and lane.dirty and not lane.over and not st.pool.filled then
       lanes_wait(at, st, lane, nil, score_forever, budget)
     elseif (lane.dirty or lane.order) and not lane.over then
       redis.call("ZADD", at.line, int(score_moment + at.ms), "w:" .. lane.key)

@@ -1,5 +1,6 @@
 --- @include "line/head"
 --- @include "pool/wants"
+--- @include "pool/binding"
 --- @include "pool/pick"
 --- @include "pool/lanes"
 --- @include "pool/look"
@@ -21,6 +22,16 @@ local function next_arrival(at, st, budget, arrival)
   return claim, r, chosen
 end
 
+-- next_apart is what the first of a lane gets: claim, record, choice. The binding that it renews does
+-- not become shorter.
+local function next_apart(at, lane)
+  local w = wants_read(lane.r.terms)
+  if w.bind ~= "" then
+    w.bound, w.until_then = binding_of(at, w.bind)
+  end
+  return lane.claim, lane.r, { key = lane.key, item = lane.item, wants = w }
+end
+
 -- pool_next is who comes next, of the first in line and the first of those lanes whose resource has
 -- become free, and what it gets: claim, record, choice.
 local function pool_next(at, st, budget, arrival)
@@ -33,7 +44,7 @@ local function pool_next(at, st, budget, arrival)
   end
   local claim, r, lane = head(at, st, budget)
   if apart and not (r and string.format(lane_order, lane, r.place) < apart.order) then
-    return apart.claim, apart.r, { key = apart.key, item = apart.item, wants = wants_read(apart.r.terms) }
+    return next_apart(at, apart)
   elseif not r or st.pool.free <= 0 then
     return claim, r
   end
@@ -43,7 +54,7 @@ local function pool_next(at, st, budget, arrival)
     lane_touch(at, st, chosen.key) -- an earlier run has stopped at its bound
     return pool_next(at, st, budget)
   elseif not chosen and apart and budget.left > 0 then
-    return apart.claim, apart.r, { key = apart.key, item = apart.item, wants = wants_read(apart.r.terms) }
+    return next_apart(at, apart)
   end
   return claim, r, chosen
 end
