@@ -7,13 +7,13 @@ KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] part (items, bindings, walk, links, line, state)    ARGV[2] cursor (items: 0 to begin)
 ARGV[3] about how many    ARGV[4] so many resources are read in one step
-RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, held, waiting, ...}
+RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, held, waiting, parked, ...}
   | {"incompatible", format}
 REPLAY reads only    COST O(n) up to so many resources, O(page) above
 ]]
 -- After the counts that the state keeps come those of this step: resources, in the
 -- list by their items, leased, resting, leaving, bindings, walked, linked, holds,
--- places; then for each problem a word and the key or claim that it is about. The next
+-- places, places in lanes; then for each problem a word and the key or claim that it is about. The next
 -- part is "" when all has been read.
 --- @include "state/score"
 --- @include "state/record"
@@ -21,6 +21,7 @@ REPLAY reads only    COST O(n) up to so many resources, O(page) above
 --- @include "pool/item"
 --- @include "pool/wants"
 --- @include "pool/binding"
+--- @include "pool/audit"
 --- @include "line/place"
 local at, st = pool_open(KEYS, "0", "", "")
 if at.newer then
@@ -32,7 +33,7 @@ local entries = redis.call("HLEN", at.state) + redis.call("ZCARD", at.line) + re
   + redis.call("HLEN", at.free) + redis.call("HLEN", at.bindings)
 local whole = p.resources <= tonumber(ARGV[4]) and entries <= 10 * tonumber(ARGV[4])
 local seen = { resources = 0, free = 0, leased = 0, resting = 0, leaving = 0, bindings = 0, walked = 0, linked = 0,
-  holds = 0, places = 0 }
+  holds = 0, places = 0, parked = 0 }
 local problems = {}
 local function problem(word, about)
   if #problems < 200 then
@@ -178,14 +179,15 @@ function steps.line()
     if kind == "h" then
       seen.holds = seen.holds + 1
     elseif place then
-      seen.places = seen.places + 1
+      seen.places, seen.parked = seen.places + 1, seen.parked + (#place == lane_width and 1 or 0)
     end
     local bad = kind == "d" and select(2, item_read(at, about))
     if kind == "o" and not get(at.state, list[n])
       or (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
       or kind == "u" and not get(at.bindings, "b" .. about)
       or (waits or kind == "h" or kind == "t") and not get(at.state, "c:" .. (waits or about))
-      or kind == "h" and not get(at.state, "r:" .. about)
+      or kind == "h" and not get(at.state, "r:" .. about) or kind == "w" and not get(at.state, "l:" .. about)
+      or (kind == "p" or place and #place == lane_width) and not get(at.state, "q:" .. (waits or about))
       or kind == "d" and not bad then
       problem("line_orphan", list[n])
     end
@@ -201,6 +203,10 @@ function steps.state()
       problem("claim_orphan", claim)
     elseif kind == "o:" and not score(list[n]) then
       problem("revision_orphan", claim)
+    elseif kind == "l:" then
+      audit_lane(at, st, claim, list[n + 1], score, problem)
+    elseif kind == "q:" then
+      audit_member(at, claim, list[n + 1], get, score, problem)
     elseif kind == "r:" then
       local text = get(at.state, "c:" .. claim)
       r = text and record_read(text)
@@ -221,9 +227,9 @@ repeat
   part, cursor = steps[part]()
 until not whole or part == ""
 local reply = {
-  "part", part, cursor, p.moves, p.resources, p.free, p.leased, p.leaving, st.used, st.waiting,
+  "part", part, cursor, p.moves, p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
   seen.resources, seen.free, seen.leased, seen.resting, seen.leaving, seen.bindings, seen.walked, seen.linked,
-  seen.holds, seen.places,
+  seen.holds, seen.places, seen.parked,
 }
 for _, field in ipairs(problems) do
   reply[#reply + 1] = field

@@ -194,11 +194,16 @@ var problems = map[string]string{
 	"claim_orphan":    "the claim %q neither holds nor waits",
 	"revision_orphan": "what was changed last of %q, a resource or the pool, is never forgotten",
 	"hold_orphan":     "the claim %q holds a resource that does not know it",
+	"lane_empty":      "nobody stands in the lane of the resource %q",
+	"lane_free":       "the resource %q is free and claims wait for it",
+	"lane_absent":     "claims wait for the resource %q and nobody can get it",
+	"lane_mark":       "when the lane of the resource %q is to be looked at is not in the line",
+	"lane_member":     "the claim %q does not stand in the lane of the resource that it waits for",
 }
 
 // sums are the counts of pool_inspect's steps together.
 type sums struct {
-	resources, free, leased, resting, leaving, bindings, walked, linked, holds, places int64
+	resources, free, leased, resting, leaving, bindings, walked, linked, holds, places, parked int64
 }
 
 // add adds what a step has seen.
@@ -213,6 +218,7 @@ func (s *sums) add(seen sums) {
 	s.linked += seen.linked
 	s.holds += seen.holds
 	s.places += seen.places
+	s.parked += seen.parked
 }
 
 // inspectStep is what one step has read.
@@ -282,6 +288,7 @@ func compare(stored, sum sums) []string {
 		{"leaving ones", stored.leaving, sum.leaving},
 		{"holds", stored.holds, sum.holds},
 		{"waiting claims", stored.places, sum.places},
+		{"claims waiting for one resource", stored.parked, sum.parked},
 		{"free ones in a walk through the list", sum.free, sum.walked},
 		{"free ones among the links", sum.free, sum.linked},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -179,6 +180,38 @@ var damages = map[string]struct {
 		},
 		`the claim "ghost" holds a resource that does not know it`,
 	},
+	"lane_empty": {
+		func(w *world, _ string) { w.Do("HSET", stateKey, "l:ghost", "600") },
+		`nobody stands in the lane of the resource "ghost"`,
+	},
+	"lane_free": {
+		func(w *world, _ string) { w.lane("a") },
+		`the resource "a" is free and claims wait for it`,
+	},
+	"lane_absent": {
+		func(w *world, _ string) { w.lane("ghost") },
+		`claims wait for the resource "ghost" and nobody can get it`,
+	},
+	"lane_mark": {
+		func(w *world, _ string) { w.lane("f") },
+		`when the lane of the resource "f" is to be looked at is not in the line`,
+	},
+	"lane_member": {
+		func(w *world, _ string) {
+			w.lane("c")
+			w.Do("HSET", stateKey, "l:c", "700")
+		},
+		`the claim "x.1" does not stand in the lane of the resource that it waits for`,
+	},
+}
+
+// lane has a claim wait for a resource, as nothing but a lost script would leave it.
+func (w *world) lane(resource string) {
+	w.T.Helper()
+	r, place := record("x"), "2540000000000600"
+	text := fmt.Sprintf("w x 600 %s %d 0 %s", place, time.Now().UnixMilli(), line.FixedTerms(&r))
+	w.Do("HSET", stateKey, "l:"+resource, "600", "q:x.1", "- "+resource, "c:x.1", text)
+	w.Do("ZADD", lineKey, "600", place+"-x.1")
 }
 
 func TestEachProblemIsFound(t *testing.T) {
@@ -202,8 +235,8 @@ func TestEachProblemIsFound(t *testing.T) {
 func TestEveryOrphanInTheLineIsFound(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.furnish()
-		members := []string{"0946684800000-ghost"} // it waits
-		for _, kind := range []string{"h", "t", "e", "x", "d", "u"} {
+		members := []string{"0946684800000-ghost", "2540946684800000-ghost"} // it waits
+		for _, kind := range []string{"h", "t", "e", "x", "d", "u", "w", "p"} {
 			members = append(members, kind+":ghost")
 		}
 		for _, member := range members {
@@ -219,7 +252,7 @@ func TestEveryOrphanInTheLineIsFound(t *testing.T) {
 func TestCountsThatAreNotThoseOfTheRecordsAreFound(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.furnish()
-		w.Do("HSET", stateKey, "pool", "16 12 13 11 0 7 0 1 - - - - - - -")
+		w.Do("HSET", stateKey, "pool", "16 12 13 11 0 7 9 1 - - - - - - -")
 		w.SetCount("used", 14)
 		w.SetCount("waiting", 10)
 		require.Equal(t, []string{
@@ -229,6 +262,7 @@ func TestCountsThatAreNotThoseOfTheRecordsAreFound(t *testing.T) {
 			"there should be 11 leaving ones, and are 1",
 			"there should be 14 holds, and are 4",
 			"there should be 10 waiting claims, and are 0",
+			"there should be 9 claims waiting for one resource, and are 0",
 		}, w.inspection().Problems)
 	})
 }

@@ -415,12 +415,12 @@ func (n *node) inspectOnce(ctx context.Context, name string, atOnce int, part, c
 		return step, line.Unexpected(name, &r)
 	}
 	step.part, step.cursor, step.moves = r.Str(1), r.Str(2), r.Int(3)
-	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9)}
+	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9), parked: r.Int(10)}
 	step.seen = sums{
-		resources: r.Int(10), free: r.Int(11), leased: r.Int(12), resting: r.Int(13), leaving: r.Int(14), bindings: r.Int(15),
-		walked: r.Int(16), linked: r.Int(17), holds: r.Int(18), places: r.Int(19),
+		resources: r.Int(11), free: r.Int(12), leased: r.Int(13), resting: r.Int(14), leaving: r.Int(15), bindings: r.Int(16),
+		walked: r.Int(17), linked: r.Int(18), holds: r.Int(19), places: r.Int(20), parked: r.Int(21),
 	}
-	for i := 20; i < r.Len(); i += 2 {
+	for i := 22; i < r.Len(); i += 2 {
 		step.problems = append(step.problems, [2]string{r.Str(i), r.Str(i + 1)})
 	}
 	return step, r.Err()

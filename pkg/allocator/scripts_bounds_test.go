@@ -54,7 +54,7 @@ func (m *crowd) try(n int) scriptkit.Reply {
 func (m *crowd) whole(t *testing.T) {
 	t.Helper()
 	r := m.CallOn(m.keys, "pool_inspect", "items", "0", "100", "10000")
-	require.Equal(t, 20, r.Len(), "Inspect finds nothing")
+	require.Equal(t, 22, r.Len(), "Inspect finds nothing")
 }
 
 func TestATryFindsAResourceBehindMoreExpiredLeasesThanOneRunDrops(t *testing.T) {

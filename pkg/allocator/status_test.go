@@ -112,7 +112,7 @@ func fieldsOf(t *testing.T, table, raw string) []string {
 // problemWords are the words that pool_inspect has for what does not fit together.
 func problemWords(t *testing.T) []string {
 	t.Helper()
-	raw := source(t, "pool_inspect.lua")
+	raw := source(t, "pool_inspect.lua") + source(t, "pool/audit.lua")
 	words := found(`problem\("(\w+)"`, raw)
 	for _, choice := range regexp.MustCompile(`problem\([^"\n]+ and "(\w+)" or "(\w+)"`).FindAllStringSubmatch(raw, -1) {
 		words = append(words, choice[1:]...)

@@ -29,7 +29,7 @@ func opens(t *testing.T, keys ...string) *history {
 func (h *history) step(do func()) {
 	h.t.Helper()
 	h.begins()
-	h.granted, h.handed, h.came = nil, nil, nil
+	h.granted, h.handed, h.came, h.there = nil, nil, nil, true
 	do()
 	require.Empty(h.t, h.broken())
 	require.Empty(h.t, h.fault)
