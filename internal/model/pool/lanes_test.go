@@ -16,6 +16,7 @@ type history struct {
 
 // opens begins a history of a pool with some resources, which are all that it is to have.
 func opens(t *testing.T, keys ...string) *history {
+	t.Helper()
 	h := &history{driver: newDriver(alone()), t: t}
 	h.now, h.us = h.Now().UnixMilli(), h.Now().UnixMicro()
 	h.set = settings{policy: "l"}

@@ -45,7 +45,7 @@ func (d *driver) restores(t *rapid.T, of []*claim) {
 		r := d.run(t, "pool_restore", args...)
 		var words []any
 		for _, c := range mine {
-			words = append(words, d.model.restore(c))
+			words = append(words, d.restore(c))
 		}
 		d.same(t, "restore", &r, append(d.restored(node), words...)...)
 	}
