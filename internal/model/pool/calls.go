@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-go/berth/internal/line"
@@ -329,9 +330,13 @@ func (m *model) restore(c *claim) string {
 }
 
 // restored is the end of a restore, and what a node is told before the words of its claims.
-func (m *model) restored(node string) []any {
+func (m *model) restored(node string, words ...any) []any {
+	own := 0
+	if slices.Contains(words, any("waiting")) {
+		own = flagOwn
+	}
 	m.reclaim()
 	m.handOff()
 	held, waiting, _ := m.holds()
-	return []any{"restored", nil, m.flags(0, node), len(m.items), held, waiting}
+	return append([]any{"restored", nil, m.flags(own, node), len(m.items), held, waiting}, words...)
 }

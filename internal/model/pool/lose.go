@@ -47,6 +47,6 @@ func (d *driver) restores(t *rapid.T, of []*claim) {
 		for _, c := range mine {
 			words = append(words, d.restore(c))
 		}
-		d.same(t, "restore", &r, append(d.restored(node), words...)...)
+		d.same(t, "restore", &r, d.restored(node, words...)...)
 	}
 }
