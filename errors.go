@@ -76,8 +76,9 @@ var (
 
 	// ErrInvalidConfig says that a value was refused, and that nothing was changed. Most
 	// values are refused before anything is sent. Only the server knows that a weight is
-	// above the stored capacity, that CapacityStrict meets another capacity, that a hold
-	// to resume is not detached, or that it may evict keys. The field is in *ConfigError.
+	// above the stored capacity, that CapacityStrict meets another capacity or Strict other
+	// settings, that a call is above a limit of a pool, that a hold to resume is not detached, or
+	// that it may evict keys. The field is in *ConfigError.
 	ErrInvalidConfig = errors.New("berth: invalid configuration")
 
 	// ErrIncompatible says that the server is too old, or that what is stored
@@ -126,6 +127,12 @@ const (
 	// ReasonCapacity: the stored capacity is another one and the client
 	// insists on its own.
 	ReasonCapacity Reason = "capacity differs"
+	// ReasonDiffers: the stored settings of the pool are others and the process insists on
+	// its own. Cause is a *ConfigError that names the field.
+	ReasonDiffers Reason = "settings differ"
+	// ReasonLimited: the call asked for a longer Lease or MaxHold than the settings of the pool
+	// allow. Cause is a *ConfigError that names the field and the limit.
+	ReasonLimited Reason = "above a limit"
 	// ReasonDeadlock: the claim would have waited for its own owner. The error
 	// matches ErrDeadlock.
 	ReasonDeadlock Reason = "deadlock"

@@ -1,6 +1,6 @@
 --[[
 pool_acquire: take a free resource, or join the line.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
@@ -8,19 +8,25 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
 ARGV[8] fixed terms of the record, see state/record
+ARGV[9...] x1: what the process says of the settings; then those that it was told of
 RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
   | {"absent", held, waiting, swept, flags, setting}
+  | {"differs", held, waiting, swept, flags, setting, settings}
+  | {"limited", held, waiting, swept, flags, setting, settings}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]
--- The fields are those of line/reply; the fixed terms end with those of pool/wants.
+-- The fields are those of line/reply; the fixed terms end with those of pool/wants, and see pool/settings. A
+-- process that says something else than the settings, and was not told of them, has them at the end of
+-- granted and queued.
 --- @include "state/fetch"
 --- @include "fast/pool_acquire"
+local opinions, told = unpack(ARGV, 9)
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8])
+local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
 if plain then
   return plain
 end
@@ -30,6 +36,11 @@ end
 --- @include "state/record"
 --- @include "line/acquire"
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
-return acquire(at, st, known, {
-  claim = ARGV[5], waits = ARGV[6] ~= "0", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]),
-})
+local ask = {
+  claim = ARGV[5], waits = ARGV[6] ~= "0", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]), opinions = opinions,
+}
+local reply = acquire(at, st, known, ask)
+if ask.differs and st.pool.settings ~= told and (reply[1] == "granted" or reply[1] == "queued") then
+  reply[#reply + 1] = st.pool.settings
+end
+return reply

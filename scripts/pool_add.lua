@@ -1,16 +1,18 @@
 --[[
 pool_add: put resources at the end of the pool, or keep those that are in it, and hand on.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] how long they stay (ms, 0 = for good)
-ARGV[5] how many may hold one at once (0 = as it was, 1 for a new one)
+ARGV[5] how many may hold one at once (0 = as the settings say, else as it was, 1 for a new one)
 ARGV[6] the Replace that this is part of (0 = none)    ARGV[7] 1 = the last part of an Add, else 0
-ARGV[8...] x1: resource
-RETURNS {"added", added, kept, flags, ...} | {"stale", revision, resource, what}
+ARGV[8] what the process says of the settings, see pool/settings ("" = nothing)
+ARGV[9...] x1: resource
+RETURNS {"added", added, kept, flags, ...} | {"differs", settings}
+  | {"stale", revision, resource, what}
   | {"incompatible", format}
 REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 drops and grants
 ]]
@@ -25,6 +27,7 @@ REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 dro
 --- @include "line/deadline"
 --- @include "pool/item"
 --- @include "pool/settle"
+--- @include "pool/agree"
 --- @include "wake/publish"
 local lasts, max, gen = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
@@ -35,11 +38,14 @@ if at.newer then
   return { "incompatible", at.newer }
 elseif gen > 0 and st.pool.gen ~= gen then
   return revision_superseded(at, st)
+elseif not agree(st, ARGV[8]) then
+  return { "differs", st.pool.settings }
 end
+local sharers = settings_of(st).sharers
 fatten(at, st, true)
 revision_raise(at, st)
 local sooner = expire(at, st, budget)
-for n = 8, #ARGV do
+for n = 9, #ARGV do
   local key = ARGV[n]
   local i, bad = item_read(at, key)
   if i and i.expiry > 0 and i.expiry <= at.ms then
@@ -56,7 +62,8 @@ for n = 8, #ARGV do
       i = item_new()
       st.pool.resources = st.pool.resources + 1
     end
-    i.max = max > 0 and max or i.max or 1
+    local _, own = settings_own(at, key, i)
+    i.max = own or max > 0 and max or sharers or i.max or 1
     i.expiry, i.leaving = lasts > 0 and at.ms + lasts or 0, false
     i.rev = st.rev
     settle(at, st, key, i)

@@ -1,6 +1,6 @@
 --[[
 pool_holds: which claims are on record as holders of given resources; a page of all claims.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 ARGV[1] cursor (0 to begin)    ARGV[2] about how many
 ARGV[3...] x1: resource
 RETURNS {"page", cursor, ...} | {"incompatible", format}

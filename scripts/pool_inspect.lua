@@ -1,6 +1,6 @@
 --[[
 pool_inspect: count what a pool has, and check that all of it fits together.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
@@ -107,6 +107,9 @@ local function check_item(key, i)
   if i.leaving and not i.was.leased then
     problem("left", key)
   end
+  if i.own and not get(at.state, "s:" .. key) then
+    problem("settings", key)
+  end
   for _, claim in ipairs(i.claims) do
     if not score("h:" .. claim) or get(at.state, "r:" .. claim) ~= key then
       problem("holder", claim)
@@ -199,7 +202,13 @@ function steps.state()
   for n = 1, #list, 2 do
     local kind, claim = string.sub(list[n], 1, 2), string.sub(list[n], 3)
     local r = kind == "c:" and record_read(list[n + 1])
-    if r and not score("h:" .. claim) and not score(r.place .. place_mark .. claim) then
+    local i, bad = nil, kind ~= "s:"
+    if kind == "s:" then
+      i, bad = item_read(at, claim) -- a resource
+    end
+    if not bad and not (i and i.own) then
+      problem("settings", claim)
+    elseif r and not score("h:" .. claim) and not score(r.place .. place_mark .. claim) then
       problem("claim_orphan", claim)
     elseif kind == "o:" and not score(list[n]) then
       problem("revision_orphan", claim)
@@ -210,7 +219,7 @@ function steps.state()
     elseif kind == "r:" then
       local text = get(at.state, "c:" .. claim)
       r = text and record_read(text)
-      local i, bad = item_read(at, list[n + 1])
+      i, bad = item_read(at, list[n + 1])
       local holds = bad or r and wants_read(r.terms).shared
       for _, holder in ipairs(i and i.claims or {}) do
         holds = holds or holder == claim

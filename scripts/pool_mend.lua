@@ -1,6 +1,6 @@
 --[[
 pool_mend: make damaged resources whole, or take them out of the pool; a held one stays with its holders.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
@@ -59,6 +59,7 @@ for _, key in ipairs(keys) do
     local links, held = redis.call("HMGET", at.free, "n" .. key, "p" .. key), claims[key]
     local i = item_new()
     i.max, i.leaving, i.claims, i.listed = math.max(#held, 1), ARGV[4] ~= "1", held, links[1] and links[2] and true or false
+    i.own = redis.call("HEXISTS", at.state, "s:" .. key) == 1
     i.was = {
       ends = rests - score_rest, expiry = leaves - score_expiry, leased = #held > 0 and not ended,
       leaving = leaves - score_expiry == score_forever,

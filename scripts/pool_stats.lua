@@ -1,6 +1,6 @@
 --[[
 pool_stats: count what a pool has, who waits, and what has expired.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 ARGV[1] so many expired entries of a kind are looked into
@@ -15,6 +15,7 @@ REPLAY reads only    COST O(log n) + so many expired entries
 --- @include "pool/wants"
 --- @include "pool/item"
 --- @include "pool/remove"
+--- @include "pool/cooldown"
 local at, st = pool_open(KEYS, "0", "", "")
 if at.newer then
   return { "incompatible", at.newer }
@@ -40,8 +41,8 @@ for n = 1, #holds, 2 do
   local v = redis.call("HMGET", at.state, "r:" .. claim, "c:" .. claim)
   local i, r = meet(v[1]), v[2] and record_read(v[2])
   if i then
-    local cooldown = r and wants_read(r.terms).cooldown or 0
-    remove_claim(at, i, claim, cooldown > 0 and tonumber(holds[n + 1]) - score_hold + cooldown or 0, "")
+    remove_claim(at, i, claim, cooldown_end(at, st, v[1], i, r and wants_read(r.terms) or nil,
+      tonumber(holds[n + 1]) - score_hold, 0, ""))
   end
 end
 for n = 1, #rests, 2 do

@@ -1,6 +1,6 @@
 --[[
 pool_swap: a holder gives its resource back and gets the next one, in one step.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
@@ -75,10 +75,7 @@ if not chosen then
   return { word, st.used, st.waiting, budget.swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
 take(at, st, claim, chosen)
-local rest = tonumber(ARGV[7])
-local ends = math.max(w.cooldown > 0 and at.ms + w.cooldown or 0, rest > 0 and at.ms + rest or 0)
-local kept = release_resource(at, st, claim, old, w, ends, rest >= w.cooldown and ARGV[8] or "",
-  tonumber(ARGV[9]))
+local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
 -- Nobody stands in line: of a rest only those have to know who wait for that resource.

@@ -131,6 +131,8 @@ type Answer struct {
 	// Resource is what a grant gives where the primitive has resources; of a claim that
 	// waits the one that it waits for alone, so that what else becomes free is nothing to it.
 	Resource string
+	// Told is what else the kind's script tells, for who reads its answer.
+	Told string
 	// Entry is set where the owner held the name already.
 	Entry        *Entry
 	NextDeadline NextDeadline

@@ -108,6 +108,7 @@ var refusals = map[string]berth.AcquireError{
 	statusAhead:    {Reason: berth.ReasonQueuedAhead},
 	statusTooHeavy: {Reason: berth.ReasonTooHeavy},
 	statusDiffers:  {Reason: berth.ReasonCapacity},
+	statusLimited:  {Reason: berth.ReasonLimited},
 	statusCrowded:  {Reason: berth.ReasonTooManyEntries, Cause: berth.ErrTooManyEntries},
 	statusDeadlock: {Reason: berth.ReasonDeadlock, Cause: berth.ErrDeadlock},
 	statusGone:     {Reason: berth.ReasonGone},
@@ -115,7 +116,7 @@ var refusals = map[string]berth.AcquireError{
 }
 
 // answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,
-// setting, extra, place, ahead, next_ms; or status, held, waiting, swept, flags, setting.
+// setting, extra, place, ahead, next_ms, and what else the kind's script tells; or status, held, waiting, swept, flags, setting.
 func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err error) {
 	flags := num(r, 4)
 	a.NextDeadline = engine.NextDeadline{In: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0, Own: flags&flagOwn != 0}
@@ -123,12 +124,13 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 	switch status := r.Status(); status {
 	case statusGranted, statusReentered:
 		a.Granted, a.Confirmed = true, flags&flagConfirmed != 0
-		a.Ticket, a.Fence, a.Left = r.Int(1), r.Int(2), Left(r.Int(3))
+		a.Ticket, a.Fence, a.Left, a.Told = r.Int(1), r.Int(2), Left(r.Int(3)), text(r, 7)
 	case statusQueued:
 		a.Ticket, a.Left, a.Place, a.Ahead, a.NextDeadline.In = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
 		if apart := strings.SplitN(a.Place, " ", 4); len(apart) == 4 { // see scripts/pool/lane.lua
 			a.Resource = apart[3]
 		}
+		a.Told = text(r, 10)
 	default:
 		refused, known := refusals[status]
 		if !known {

@@ -13,6 +13,7 @@ const (
 	statusAbsent       = "absent"
 	statusTooHeavy     = "too_heavy"
 	statusDiffers      = "differs"
+	statusLimited      = "limited"
 	statusCrowded      = "crowded"
 	statusDeadlock     = "deadlock"
 	statusGone         = "gone"

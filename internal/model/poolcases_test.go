@@ -67,7 +67,7 @@ type (
 
 // puts has the pool get a resource for so long, 0 = for good, for so many holders at once.
 func puts(key string, lasts time.Duration, most int) poolStep {
-	return func(p *poolWorld) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", "1", key) }
+	return func(p *poolWorld) { p.play("pool_add", millis(lasts), fmt.Sprint(most), "0", "1", "", key) }
 }
 
 // seeks is an acquire of n.1: plain, but for what is changed.
@@ -75,9 +75,9 @@ func seeks(change ...func(r *engine.Record)) poolCall { return seeksAs("n.1", "1
 
 func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "l o 0 0 0 0:"}
+		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 0 0 0:"}
 		if only != "" {
-			r.Extra = fmt.Sprintf("l a 0 0 0 %d:%s", len(only), only)
+			r.Extra = fmt.Sprintf("a 0 0 0 %d:%s", len(only), only)
 		}
 		for _, c := range change {
 			c(&r)
@@ -85,6 +85,23 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.FixedTerms(&r))
 		p.Advance(time.Millisecond)
 		return status, plain
+	}
+}
+
+// says is an acquire of n.1 by a process that says something of the settings.
+func says(opinions ...string) poolCall {
+	return func(p *poolWorld) (string, bool) {
+		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 0 0 0:"}
+		status, plain := p.play("pool_acquire", append([]string{"n", "n.1", "1", line.Lane(0), line.FixedTerms(&r)}, opinions...)...)
+		p.Advance(time.Millisecond)
+		return status, plain
+	}
+}
+
+// sets is an operator's call.
+func sets(resource, words string) poolStep {
+	return func(p *poolWorld) {
+		p.play("pool_set", resource, words, "what", millis(time.Since(time.UnixMilli(0))), "n.set"+resource)
 	}
 }
 
@@ -130,16 +147,26 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: somebody waits":               {append(some[:1:1], fills, mine1), seeksAs("n.3", "0", ""), "full", false},
 		"acquire: it tries":                     {some, seeksAs("n.1", "0", ""), "granted", true},
 		"acquire: it tries for one":             {some, seeksAs("n.1", "0", "b"), "granted", false},
-		"acquire: the last that came back":      {some, seeks(wants("m o 0 0 0 0:")), "granted", true},
-		"acquire: any":                          {some[:1], seeks(wants("r o 0 0 0 0:")), "granted", false},
-		"acquire: it is shared":                 {some, seeks(wants("l s 0 0 0 0:")), "granted", true},
-		"acquire: it will rest":                 {some, seeks(wants("l o 700 0 0 0:")), "granted", true},
-		"acquire: it is bound":                  {some, seeks(wants("l o 0 0 0 0:me")), "granted", true},
-		"acquire: a binding that looks plain":   {some, seeks(wants("l o 0 0 0 0:0:0:0:12:l o 0 0 0 0:")), "granted", true},
-		"acquire: it is bound to that":          {append(some, has(runs("pool_bind", "me", "b", "0"))), seeks(wants("l o 0 700 0 0:me")), "granted", true},
-		"acquire: it is bound to what is held":  {append(some, fills, has(runs("pool_bind", "me", "a", "900"))), seeks(wants("l o 0 700 0 0:me")), "granted", false},
-		"acquire: its binding has ended":        {append(some, has(runs("pool_bind", "me", "b", "900")), lapse(900*time.Millisecond)), seeks(wants("l o 0 700 0 0:me")), "granted", true},
-		"acquire: it has a label":               {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:12:l o 0 0 0 0:" }), "granted", true},
+		"acquire: the last that came back":      {append(some, sets("", "m . . . . .")), seeks(), "granted", true},
+		"acquire: any":                          {append(some[:1:1], sets("", "r . . . . .")), seeks(), "granted", false},
+		"acquire: its process agrees":           {append(some, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", true},
+		"acquire: it says what is unset":        {append(some, sets("", "l . . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", false},
+		"acquire: its process says otherwise":   {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$"), "granted", false},
+		"acquire: it was told of that":          {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$", "o l 50 - - - -"), "granted", true},
+		"acquire: its process is strict":        {append(some, sets("", "l 50 . . . .")), says("[-op] m %S+ %S+ %S+ %S+ %S+$"), "differs", false},
+		"acquire: it is within the limits":      {append(some, sets("", ". . . . 1000 0")), seeks(), "granted", true},
+		"acquire: its lease is above the limit": {append(some, sets("", ". . . . 999 .")), seeks(), "limited", false},
+		"acquire: it has no maximum hold":       {append(some, sets("", ". . . . . 5000")), seeks(), "limited", false},
+		"acquire: it is bound as the pool says": {append(some, sets("", ". . . 900 . .")), seeks(wants("o 0 - 0 0:me")), "granted", true},
+		"acquire: the resource has its own":     {append(some, sets("a", "900 . .")), seeks(), "granted", false},
+		"acquire: it is shared":                 {some, seeks(wants("s 0 0 0 0:")), "granted", true},
+		"acquire: it will rest":                 {some, seeks(wants("o 700 0 0 0:")), "granted", true},
+		"acquire: it is bound":                  {some, seeks(wants("o 0 0 0 0:me")), "granted", true},
+		"acquire: a binding that looks plain":   {some, seeks(wants("o 0 0 0 0:0:0:0:10:o 0 0 0 0:")), "granted", true},
+		"acquire: it is bound to that":          {append(some, has(runs("pool_bind", "me", "b", "0"))), seeks(wants("o 0 700 0 0:me")), "granted", true},
+		"acquire: it is bound to what is held":  {append(some, fills, has(runs("pool_bind", "me", "a", "900"))), seeks(wants("o 0 700 0 0:me")), "granted", false},
+		"acquire: its binding has ended":        {append(some, has(runs("pool_bind", "me", "b", "900")), lapse(900*time.Millisecond)), seeks(wants("o 0 700 0 0:me")), "granted", true},
+		"acquire: it has a label":               {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:10:o 0 0 0 0:" }), "granted", true},
 		"acquire: it has an owner":              {some, seeks(func(r *engine.Record) { r.Owner = "me" }), "granted", true},
 		"acquire: it has a maximum hold":        {some, seeks(func(r *engine.Record) { r.MaxHold = 500 * time.Millisecond }), "granted", true},
 		"acquire: the maximum hold is longer":   {some, seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }), "granted", true},
@@ -162,10 +189,15 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: one of two":                   {append(some, fills, mine1), gives1, "released", true},
 		"release: it has ended":                 {append(some, mine1, lapse(2*time.Second)), gives1, "expired", true},
 		"release: it expires late":              {append(some, has(seeks(func(r *engine.Record) { r.Lease = 5 * time.Second }))), gives1, "released", true},
-		"release: it rests then":                {append(some, has(seeks(wants("l o 700 0 0 0:")))), gives1, "released", true},
-		"release: it has rested":                {append(some, has(seeks(wants("l o 700 0 0 0:"))), lapse(2*time.Second)), gives1, "expired", true},
-		"release: it was bound":                 {append(some, has(seeks(wants("l o 0 0 0 0:me")))), gives1, "released", true},
-		"release: it was shared":                {append(some, has(seeks(wants("l s 700 0 0 0:")))), gives1, "released", true},
+		"release: it rests then":                {append(some, has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
+		"release: it has rested":                {append(some, has(seeks(wants("o 700 0 0 0:"))), lapse(2*time.Second)), gives1, "expired", true},
+		"release: it rests by the pool":         {append(some, sets("", ". 700 . . . ."), mine1), gives1, "released", true},
+		"release: the pool has no cooldown":     {append(some, sets("", ". 0 . . . ."), mine1), gives1, "released", true},
+		"release: it rests by the longer one":   {append(some, sets("", ". 100 . . . ."), has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
+		"release: the resource has its own":     {append(some, mine1, sets("a", "900 . .")), gives1, "released", false},
+		"release: it was a check":               {append(some, sets("", ". 700 . . . ."), has(seeksAs("n.1", "0", "a"))), gives1, "released", true},
+		"release: it was bound":                 {append(some, has(seeks(wants("o 0 0 0 0:me")))), gives1, "released", true},
+		"release: it was shared":                {append(some, has(seeks(wants("s 700 0 0 0:")))), gives1, "released", true},
 		"release: a rest is asked for":          {append(some, mine1), gives("n", "0", "300"), "released", false},
 		"release: an expiry is asked for":       {append(some, mine1), runs("pool_release", "n", "n.1", "0", "0", "", "1", "300"), "released", false},
 		"release: it leaves a tombstone":        {append(some, mine1), gives("n", "900", "0"), "released", false},
@@ -179,7 +211,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: it is detached":               {append(some, mine1, has(runs("pool_renew", "n", "n.1", "detach"))), gives1, "released", false},
 		"release: the line is lost":             {append(some, mine1, loses("DEL", "berth:{gpu}:line"), fills), gives1, "cancelled", false},
 		"release: others hold it too":           {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", ""))}, gives1, "released", true},
-		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("l o 700 0 0 0:")))}, gives1, "released", false},
+		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("o 700 0 0 0:")))}, gives1, "released", false},
 		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
 		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
 		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},

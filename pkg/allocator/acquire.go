@@ -90,14 +90,10 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*Allocation[T], error) {
 	clock := p.core.client.node.Engine
 	began := clock.Now() - before
-	claim := p.core.claim(ctx, o, wait)
-	claim.Before = before
-	hold, err := p.core.acquire(ctx, claim, o.MaxWait)
+	hold, err := p.core.acquire(ctx, o, wait, began)
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
 		if p.fill(ctx, o.MaxWait) {
-			claim = p.core.claim(ctx, o, wait)
-			claim.Before = clock.Now() - began
-			hold, err = p.core.acquire(ctx, claim, o.MaxWait)
+			hold, err = p.core.acquire(ctx, o, wait, began)
 		} else if ctx.Err() != nil {
 			return nil, p.gaveUp(ctx, refusal, clock.Now()-began)
 		}
@@ -195,7 +191,7 @@ func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T]
 
 // wants is what the server keeps of what a claim asks for; scripts/pool/wants.lua
 // reads the same text.
-func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
+func (p *core) wants(o AllocateOptions) string {
 	kind := "o"
 	switch {
 	case o.alone:
@@ -203,33 +199,28 @@ func (p *core) wants(cooldown time.Duration, o AllocateOptions) string {
 	case p.shared:
 		kind = "s"
 	}
-	bindFor := int64(0)
-	if o.BindFor != berth.Forever {
-		bindFor = cmp.Or(o.BindFor, defaultBindFor).Milliseconds()
-	}
-	return p.policy.letter() + " " + kind + " " + line.Decimal(restMillis(cooldown)) + " " + line.Decimal(bindFor) +
-		" " + line.Decimal(restMillis(o.BindWait)) + " " + strconv.Itoa(len(o.Resource)) + ":" + o.Resource + o.Bind
+	return kind + " " + line.Decimal(restMillis(o.Cooldown)) + " " + bindMillis(o.BindFor) + " " + line.Decimal(restMillis(o.BindWait)) + " " + strconv.Itoa(len(o.Resource)) + ":" + o.Resource + o.Bind
 }
 
 // claim makes a claim on the pool.
 func (p *core) claim(ctx context.Context, o AllocateOptions, wait bool) *engine.Claim {
 	c := p.client
 	return &engine.Claim{
-		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, Request: &request{},
+		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, Request: &request{agreed: &p.agreed},
 		Record: engine.Record{
 			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
-			Node: c.Node(), Owner: berth.Owner(ctx), Label: c.cfg.Label, Meta: o.Meta, Extra: p.wants(p.cooldown, o),
+			Node: c.Node(), Owner: berth.Owner(ctx), Label: c.cfg.Label, Meta: o.Meta, Extra: p.wants(o),
 		},
 	}
 }
 
-// acquire takes a claim to its hold.
-func (p *core) acquire(ctx context.Context, claim *engine.Claim, maxWait time.Duration) (*engine.Hold, error) {
-	if err := settings.Text("owner", claim.Record.Owner); err != nil {
+// acquire takes a claim of a call that began then to its hold.
+func (p *core) acquire(ctx context.Context, o AllocateOptions, wait bool, began time.Duration) (*engine.Hold, error) {
+	if err := settings.Text("owner", berth.Owner(ctx)); err != nil {
 		return nil, err
 	}
-	hold, err := p.client.node.Engine.Acquire(ctx, claim, maxWait)
+	hold, err := p.acquireWithin(ctx, o, wait, began)
 	if err != nil {
 		return nil, err
 	}
@@ -243,10 +234,31 @@ func (p *core) acquire(ctx context.Context, claim *engine.Claim, maxWait time.Du
 // cooldown after that: nobody has used it. Its errors are those of Acquire.
 func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold, error) {
 	// What is being looked at is for nobody else.
-	o := AllocateOptions{Lease: p.client.cfg.Lease, Resource: resource, alone: true}
-	claim := p.claim(ctx, o, false)
-	claim.Record.Extra = p.wants(0, o)
-	return p.client.node.Engine.Acquire(ctx, claim, 0)
+	o := AllocateOptions{Lease: p.client.cfg.Lease, anyLease: true, anyHold: true, Resource: resource, alone: true}
+	return p.acquireWithin(ctx, o, false, p.client.node.Engine.Now())
+}
+
+// acquireWithin takes a claim to its hold. Where the pool's limits refuse the claim, another one asks within
+// them for what the caller did not set.
+func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, began time.Duration) (*engine.Hold, error) {
+	clock := p.client.node.Engine
+	const changes = 3 // an operator changes a limit now and then
+	for again := 0; ; again++ {
+		o := p.agreed.within(o, clock.Now())
+		claim := p.claim(ctx, o, wait)
+		claim.Before = clock.Now() - began
+		hold, err := clock.Acquire(ctx, claim, o.MaxWait)
+		refusal, ok := errors.AsType[*berth.AcquireError](err)
+		if !ok || refusal.Reason != berth.ReasonLimited {
+			return hold, err
+		}
+		limits := claim.Request.(*request).limits
+		p.agreed.bound(limits, clock.Now())
+		if bad := o.within(limits).above(limits); bad != nil || again == changes {
+			refusal.Cause = cmp.Or(bad, refusal.Cause)
+			return nil, refusal
+		}
+	}
 }
 
 // releaseResting gives a hold back, and has its resource rest.

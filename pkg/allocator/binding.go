@@ -11,7 +11,7 @@ import (
 // BindOptions are the options of Bind. A nil pointer means all defaults.
 type BindOptions struct {
 	// BindFor is how long the binding lasts: whole milliseconds, or
-	// berth.Forever. Default 1 h.
+	// berth.Forever. Default as the settings say, see Settings.
 	BindFor time.Duration
 }
 
@@ -26,9 +26,6 @@ type Binding struct {
 	Left time.Duration
 }
 
-// defaultBindFor is how long a binding lasts by default.
-const defaultBindFor = time.Hour
-
 // checkBind refuses a bad name of a binding.
 func checkBind(field, name string) error {
 	if name == "" {
@@ -42,8 +39,8 @@ func checkBind(field, name string) error {
 // is leaving it or is damaged, berth.ErrInvalidConfig for bad arguments, or the
 // server's error.
 func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOptions) error {
-	lasts := defaultBindFor
-	if opts != nil && opts.BindFor != 0 {
+	lasts := time.Duration(0)
+	if opts != nil {
 		lasts = opts.BindFor
 	}
 	if err := checkBind("name", name); err != nil {

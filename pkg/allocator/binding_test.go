@@ -141,7 +141,7 @@ func (w *world) acquireBound(node, resource string) {
 	w.T.Helper()
 	w.bind("for "+node, resource, 0)
 	reply := w.acquireScript(node, node+".1", func(r *engine.Record) {
-		r.Lease, r.Wait, r.Extra = time.Hour, time.Hour, "l o 0 3600000 0 0:for "+node
+		r.Lease, r.Wait, r.Extra = time.Hour, time.Hour, "o 0 3600000 0 0:for "+node
 	})
 	require.Equal(w.T, "granted", reply.Status())
 	require.Equal(w.T, node+".1", w.holder(resource))
@@ -152,7 +152,7 @@ func TestABoundClaimGetsItsResourceFromAHolderWhoseLeaseRanOut(t *testing.T) {
 	for name, lose := range map[string]func(w *world){
 		"a lease": func(w *world) {
 			w.bind("for x", "bound", 0)
-			w.acquireScript("x", "x.1", func(r *engine.Record) { r.Extra = "l o 0 3600000 0 0:for x" })
+			w.acquireScript("x", "x.1", func(r *engine.Record) { r.Extra = "o 0 3600000 0 0:for x" })
 			require.Equal(w.T, "x.1", w.holder("bound"))
 		},
 		"a rest": func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", lease, "")) },

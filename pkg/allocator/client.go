@@ -228,7 +228,7 @@ func (c *Client) Close(ctx context.Context) error {
 
 // trial goes through the scripts of an uncontended allocation.
 func (c *Client) trial(ctx context.Context) (err error) {
-	p := &core{client: c, name: "berth check " + c.Node(), sharers: 1}
+	p := &core{client: c, name: "berth check " + c.Node()}
 	defer func() {
 		_, removed := p.remove(ctx, []string{"trial"})
 		err = errors.Join(err, removed)

@@ -89,10 +89,18 @@
 // bindings, holders and waiters, inspects a pool, sweeps, and ends holds by force. It
 // takes the name of a pool, and opens no values.
 //
+// # Settings
+//
+// What all processes that use a pool go by is stored with it: see [Settings]. A process says
+// what it would like in its PoolConfig; the first one sets what nobody has set. Whoever says
+// otherwise goes by what is stored, and an event reports the difference, or is refused with
+// PoolConfig.Strict. [Operator.Set] changes the settings for all, at once, or gives one resource a
+// cooldown, a number of sharers and a BindFor of its own.
+//
 // # Rests
 //
-// A resource rests after every hold by a process whose PoolConfig has a Cooldown,
-// however the hold ended. If nobody gave the resource back, the rest begins at the end
+// Where the pool has a cooldown, see Settings, a resource rests after every hold, whichever
+// process had it and however it ended. AllocateOptions.Cooldown asks for a longer one. If nobody gave the resource back, the rest begins at the end
 // of the lease. The holder may ask for a longer rest with [Allocation.Rest]. Anybody
 // may with [Pool.Rest]; the rest of a leased resource begins when it comes back. Of
 // rests that begin together the longest counts. The end of a rest is a deadline like
@@ -113,7 +121,8 @@
 // that cannot be seen, such as control characters. keyspace.CheckName has the rule,
 // and keyspace.CheckNamespace that of Config.Namespace. The key
 // of a resource is any bytes, 1 to 1024, and the name of a binding any bytes, 1 to 512.
-// A pool with resources is kept for good. Names are compared byte by byte.
+// A pool with resources is kept for good, and so is one that an operator has set something
+// of. Names are compared byte by byte.
 //
 // Treat text that strangers choose, such as a tenant's id or an e-mail address,
 // with care before it becomes part of a name. Refuse an empty text and what CheckName
@@ -137,11 +146,12 @@
 // # What is whose
 //
 //   - Of this process alone: Open, Close, Healthy, the values, FailureRest.
-//   - Stored with the claim: Lease, MaxHold, Cooldown, Policy, Bind and BindFor. Two
-//     processes may differ; each claim goes by its own.
-//   - Stored with the resource: MaxSharers, the expiry, its rest. The last Add or
-//     Replace that names a resource decides on the first two; without a MaxSharers it
-//     keeps the stored one. A holder may set the expiry with ExpireIn.
+//   - Stored with the claim: Lease, MaxHold, Resource, Bind and BindWait, and the BindFor
+//     and Cooldown of the call. Two processes may differ; each claim goes by its own.
+//   - Stored with the resource: MaxSharers, the expiry, its rest, and what an operator has
+//     given it of its own. The last Add or Replace that names a resource decides on its
+//     expiry; a holder may set it with ExpireIn.
+//   - Stored with the pool, for all: its settings. What is set no process changes.
 //   - Of the pool: whose turn it is to ask the Source. One node at a time does; if it
 //     dies, another one does after RefreshEvery.
 //

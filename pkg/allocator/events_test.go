@@ -57,9 +57,10 @@ var settings = map[observe.Kind]allocator.PoolConfig[string]{
 	"close_failed": failing(func(cfg *allocator.PoolConfig[string]) {
 		cfg.Close = func(string) error { return errMine }
 	}),
-	"refreshed":      {Source: func(context.Context) ([]string, error) { return []string{"x", "y"}, nil }},
-	"refresh_failed": {Source: func(context.Context) ([]string, error) { return nil, errMine }},
-	"unhealthy":      {Healthy: func(context.Context, string) error { return errMine }},
+	"settings_differ": {Cooldown: time.Minute},
+	"refreshed":       {Source: func(context.Context) ([]string, error) { return []string{"x", "y"}, nil }},
+	"refresh_failed":  {Source: func(context.Context) ([]string, error) { return nil, errMine }},
+	"unhealthy":       {Healthy: func(context.Context, string) error { return errMine }},
 }
 
 // scenarios make a client, whose events are looked at, send each kind at least
@@ -194,6 +195,13 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"rested": func(w *world, n *node) {
 		require.NoError(w.T, n.Rest(context.Background(), "a", time.Minute, "mine"))
+	},
+	"settings_differ": func(w *world, n *node) {
+		w.set("", allocator.Settings{Cooldown: time.Second})
+		n.take(nil)
+	},
+	"settings_changed": func(w *world, n *node) {
+		require.NoError(w.T, n.ops().Set(context.Background(), proxies, "a", allocator.Settings{Cooldown: time.Second}))
 	},
 	"swapped": func(w *world, n *node) {
 		w.add("b")

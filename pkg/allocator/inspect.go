@@ -199,6 +199,7 @@ var problems = map[string]string{
 	"lane_absent":     "claims wait for the resource %q and nobody can get it",
 	"lane_mark":       "when the lane of the resource %q is to be looked at is not in the line",
 	"lane_member":     "the claim %q does not stand in the lane of the resource that it waits for",
+	"settings":        "the settings of its own of the resource %q are not where they belong",
 }
 
 // sums are the counts of pool_inspect's steps together.

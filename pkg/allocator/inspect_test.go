@@ -203,6 +203,10 @@ var damages = map[string]struct {
 		},
 		`the claim "x.1" does not stand in the lane of the resource that it waits for`,
 	},
+	"settings": {
+		func(w *world, _ string) { w.Do("HSET", stateKey, "s:a", "- 2 -") },
+		`the settings of its own of the resource "a" are not where they belong`,
+	},
 }
 
 // lane has a claim wait for a resource, as nothing but a lost script would leave it.

@@ -227,7 +227,7 @@ func TestTryDoesNotPassALineThatIsFullOfTheDead(t *testing.T) {
 		w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })
 		w.Advance(lease)
 		// A process that dies with this call does not sweep on.
-		w.Call("pool_add", "60000", "berth:wake:", proxies, "0", "1", "0", "1", "a")
+		w.Call("pool_add", "60000", "berth:wake:", proxies, "0", "1", "0", "1", "", "a")
 		require.Equal(t, allocator.Free, w.status("a").State)
 		_, err := w.node().TryAllocate(t.Context(), nil)
 		require.ErrorIs(t, err, berth.ErrBusy)

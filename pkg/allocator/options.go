@@ -38,6 +38,9 @@ type AllocateOptions struct {
 	// Attrs goes to the Logger and the Observer with every event of the claim, and not
 	// to the server. Default none.
 	Attrs map[string]any
+	// Cooldown is how long the resource rests after this hold at least: whole milliseconds,
+	// not berth.Forever. It does not shorten what the settings say, see Settings. Default 0.
+	Cooldown time.Duration
 	// Bind names a binding, any bytes up to 512: the claim gets the resource that
 	// is bound to it if that is free, and another one otherwise, which is bound to
 	// it then. Default none.
@@ -56,13 +59,14 @@ type AllocateOptions struct {
 	// BindFor is how long the binding lasts at least, counted from the grant: whole
 	// milliseconds, or berth.Forever. A binding to the same resource that lasts longer
 	// stays as it is. The BindFor of a call needs a Bind, of the call or of the
-	// defaults. Default 1 h.
+	// defaults. Default as the settings say, see Settings.
 	BindFor time.Duration
 	// NoDefaults has the call go by its own fields and the defaults named here alone,
 	// not by those of the pool or the client. Default false.
 	NoDefaults bool
 
-	alone bool // the resource must be free of all holders, as for a check
+	alone             bool // the resource must be free of all holders, as for a check
+	anyLease, anyHold bool // nobody has set them: a limit of the pool will do
 }
 
 // own returns the options with maps that are nobody else's: every call reads those of defaults.
@@ -76,6 +80,7 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	if o.NoDefaults {
 		return o
 	}
+	o.anyLease, o.anyHold = o.Lease == 0 && d.anyLease, o.MaxHold == 0 && d.anyHold
 	o.Priority = cmp.Or(o.Priority, d.Priority)
 	o.Lease = cmp.Or(o.Lease, d.Lease)
 	o.NoRenew = o.NoRenew || d.NoRenew
@@ -87,6 +92,7 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	if o.Attrs == nil {
 		o.Attrs = d.Attrs
 	}
+	o.Cooldown = cmp.Or(o.Cooldown, d.Cooldown)
 	o.Bind = cmp.Or(o.Bind, d.Bind)
 	o.BindFor = cmp.Or(o.BindFor, d.BindFor)
 	o.BindWait = cmp.Or(o.BindWait, d.BindWait)
@@ -96,8 +102,13 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 
 // complete returns the options as they are meant: the last defaults filled in, and no bound as 0.
 func (o AllocateOptions) complete(cfg *Config) AllocateOptions {
-	o.Lease = cmp.Or(o.Lease, cfg.Lease)
-	if o.MaxHold == berth.Forever {
+	if o.Lease == 0 {
+		o.Lease, o.anyLease = cfg.Lease, true
+	}
+	switch o.MaxHold {
+	case 0:
+		o.anyHold = true
+	case berth.Forever:
 		o.MaxHold = 0
 	}
 	if o.MaxWait == berth.Forever {
@@ -128,6 +139,12 @@ func (o *AllocateOptions) validate() error {
 	}
 	if o.MaxWait < 0 {
 		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	if o.Cooldown == berth.Forever {
+		return berth.Invalid("Cooldown", "nobody could use the resource again")
+	}
+	if err := settings.Duration("Cooldown", o.Cooldown); err != nil {
+		return err
 	}
 	if err := settings.Text("Bind", o.Bind); err != nil {
 		return err
@@ -165,6 +182,8 @@ func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error
 	if opts.BindFor != 0 && o.Bind == "" {
 		return o, berth.Invalid("BindFor", "there is no Bind that could last for %s", opts.BindFor)
 	}
+	anyHold := o.anyHold || opts.NoDefaults && opts.MaxHold == 0
 	o = o.complete(&p.client.cfg)
+	o.anyHold = anyHold
 	return o, o.validate()
 }

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -15,9 +16,13 @@ const (
 	fromTail way = "p"
 )
 
-// order is the way in which free resources are handed out.
-func (p *core) order(context.Context) (way, error) {
-	switch p.policy {
+// order is the way in which free resources are handed out, by the policy that is set.
+func (p *core) order(ctx context.Context) (way, error) {
+	set, err := p.client.operator.Settings(ctx, p.name)
+	if err != nil {
+		return "", err
+	}
+	switch cmp.Or(set.Policy, p.agreed.says.Policy) {
 	case MostRecent:
 		return fromTail, nil
 	case Random:

@@ -88,16 +88,16 @@ func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 	})
 }
 
-// Each claim goes by its own policy, also where a hand-off decides.
-func TestAHandOffGoesByThePolicyOfTheClaim(t *testing.T) {
+// All go by the stored policy, whatever their process says, also where a hand-off decides.
+func TestAHandOffGoesByTheStoredPolicy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		last := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.MostRecent})
 		q := last.queue(nil)
-		p := w.node().queue(nil)
+		p := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.LeastRecent}).queue(nil)
 		w.add("a", "b", "c")
 		q.gets(0, "c")
-		p.gets(0, "a")
-		require.Equal(t, []string{"b"}, w.list())
+		p.gets(0, "b")
+		require.Equal(t, []string{"a"}, w.list())
 	})
 }
 

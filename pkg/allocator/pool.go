@@ -12,13 +12,13 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Policy says which of the free resources comes next.
+// Policy says which of the free resources comes next. The zero value says nothing.
 type Policy int
 
 // The policies.
 const (
 	// LeastRecent: the one that came back first.
-	LeastRecent Policy = iota
+	LeastRecent Policy = iota + 1
 	// MostRecent: the one that came back last.
 	MostRecent
 	// Random: any.
@@ -44,10 +44,8 @@ func (p Policy) letter() string { return p.String()[:1] }
 // maxSharers bounds what a script has to read of one resource.
 const maxSharers = 100
 
-// PoolConfig are the settings of one pool in this process. T is what the process makes
-// of a resource: a connection, a client, or the key itself. The settings count for the
-// claims and the resources of this process, and are stored with them; other processes
-// may have others.
+// PoolConfig is one pool in this process. T is what the process makes of a resource: a
+// connection, a client, or the key itself.
 type PoolConfig[T any] struct {
 	// Open makes the value of a resource, once per resource and process, when the resource
 	// is first allocated. Its ctx ends with the hold, and after OpenTimeout. If Open
@@ -73,21 +71,30 @@ type PoolConfig[T any] struct {
 	// Defaults are the options of allocations from this pool: of each field that the call
 	// does not say. A zero field leaves it to Config.Defaults. Default none.
 	Defaults AllocateOptions
-	// Policy says which of the free resources comes next. Default LeastRecent.
+	// Policy, Cooldown, MaxSharers, BindFor, MaxLease and MaxHold are what this process says of the
+	// settings of the pool, see Settings. They are stored with the pool and count for all processes: what
+	// the first process says, or an operator, whatever others say. Default of each: nothing.
 	Policy Policy
-	// Cooldown is how long a resource rests after each hold of this process, however the
-	// hold ended: whole milliseconds, not berth.Forever. Default 0, not at all.
+	// Cooldown: below 0 for no rest.
 	Cooldown time.Duration
+	// MaxSharers counts for the resources that come.
+	MaxSharers int
+	// BindFor is how long a binding lasts where the call does not say.
+	BindFor time.Duration
+	// MaxLease is the longest Lease of a call.
+	MaxLease time.Duration
+	// MaxHold is the longest MaxHold of a call.
+	MaxHold time.Duration
+	// Strict refuses calls that meet other stored settings than this process says, and changes nothing:
+	// an allocation with ReasonDiffers, Add and Replace with a *berth.ConfigError. Default false: the
+	// stored settings count, and an event at level warn reports the difference once.
+	Strict bool
 	// FailureRest is how long a resource rests that could not be opened or is
 	// not healthy; below 0 not at all. Default 1 min.
 	FailureRest time.Duration
 	// Shared hands resources out in turn, without a lease. Nobody waits while a resource
 	// does not rest, and Release gives nothing back. Default false.
 	Shared bool
-	// MaxSharers is how many may hold one resource at once, each with a lease of its own:
-	// 1 to 100. It is stored with each resource that this process adds. Default 0: a
-	// resource in the pool keeps its own, a new one has 1.
-	MaxSharers int
 	// Source returns what the pool should hold, for Replace. One node at a time asks it.
 	// Its error goes to the observer and changes nothing. Default nil.
 	Source func(ctx context.Context) ([]string, error)
@@ -116,6 +123,14 @@ func (c PoolConfig[T]) withDefaults() PoolConfig[T] {
 	return c
 }
 
+// says is what the process says of the settings.
+func (c PoolConfig[T]) says() Settings {
+	return Settings{
+		Policy: c.Policy, Cooldown: max(c.Cooldown, -1), MaxSharers: c.MaxSharers, BindFor: c.BindFor,
+		MaxLease: c.MaxLease, MaxHold: c.MaxHold,
+	}
+}
+
 func (c PoolConfig[T]) validate(client *Config) error {
 	if _, key := any(*new(T)).(string); c.Open == nil && !key {
 		return berth.Invalid("Open", "it is needed to make a %T of a resource", *new(T))
@@ -123,21 +138,20 @@ func (c PoolConfig[T]) validate(client *Config) error {
 	if c.OpenTimeout < 0 {
 		return berth.Invalid("OpenTimeout", "%s is negative", c.OpenTimeout)
 	}
-	if c.Policy < LeastRecent || c.Policy > Random {
-		return berth.Invalid("Policy", "%d is no policy", int(c.Policy))
+	if err := c.says().validate(); err != nil {
+		return err
 	}
 	for _, f := range []struct {
 		name  string
 		value time.Duration
-	}{{"Cooldown", c.Cooldown}, {"RefreshEvery", c.RefreshEvery}, {"Expiry", c.Expiry}} {
+	}{{"RefreshEvery", c.RefreshEvery}, {"Expiry", c.Expiry}} {
 		if err := settings.Duration(f.name, f.value); err != nil {
 			return err
 		}
 	}
-	if err := checkSharers(c.MaxSharers); err != nil {
-		return err
-	}
 	switch {
+	case c.Strict && c.says() == (Settings{}):
+		return berth.Invalid("Strict", "this process says nothing of the settings")
 	case c.Shared && c.MaxSharers > 1:
 		return berth.Invalid("MaxSharers", "a pool that is Shared counts no sharers")
 	case c.Shared && c.Policy == MostRecent:
@@ -148,8 +162,6 @@ func (c PoolConfig[T]) validate(client *Config) error {
 		return berth.Invalid("RefreshEvery", "%s is no period", c.RefreshEvery)
 	case c.Expiry == berth.Forever:
 		return berth.Invalid("Expiry", "for good is 0")
-	case c.Cooldown == berth.Forever:
-		return berth.Invalid("Cooldown", "each resource could be used once, and never again")
 	case c.Source == nil && c.Expiry > 0:
 		return berth.Invalid("Expiry", "there is no Source whose resources could expire; AddOptions has one for others")
 	case c.Source == nil && c.AllowEmpty:
@@ -187,9 +199,9 @@ func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], e
 	}
 	p := &Pool[T]{
 		core: &core{
-			client: client, name: name, policy: cfg.Policy, cooldown: cfg.Cooldown,
-			defaults: cfg.Defaults.own().or(client.cfg.Defaults).complete(&client.cfg), shared: cfg.Shared, sharers: cfg.MaxSharers,
-			replacing: make(chan struct{}, 1),
+			client: client, name: name, defaults: cfg.Defaults.own().or(client.cfg.Defaults).complete(&client.cfg),
+			shared: cfg.Shared, replacing: make(chan struct{}, 1),
+			agreed: agreement{says: cfg.says(), opinions: cfg.says().opinions(cfg.Strict), strict: cfg.Strict},
 		},
 		cfg: cfg,
 	}
@@ -218,11 +230,9 @@ func (p *Pool[T]) Name() string { return p.core.name }
 type core struct {
 	client   *Client
 	name     string
-	policy   Policy
-	cooldown time.Duration
 	defaults AllocateOptions // of the pool, then of the client, complete and checked
 	shared   bool
-	sharers  int
+	agreed   agreement
 	turnID   string // of the turn that this node had last; the refresher's
 
 	// replacing has room for one: the Replaces of this process run one after the other, so

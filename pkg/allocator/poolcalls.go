@@ -52,7 +52,7 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 // addOnce runs one pool_add, and counts what it did. It returns the damaged resources,
 // and leaves them as they are.
 func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, last bool, change *Change) (damaged []string, err error) {
-	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen), line.Flag(last)}, some...)
+	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen), line.Flag(last), p.agreed.opinions}, some...)
 	r, err := p.run(ctx, p.client.node.adding, args...)
 	if err != nil {
 		return nil, err
@@ -61,6 +61,8 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	case statusAdded:
 	case statusStale:
 		return nil, staleBy(p.name, &r)
+	case statusDiffers:
+		return nil, p.agreed.differs(r.Str(1))
 	default:
 		return nil, line.Unexpected(p.name, &r)
 	}
@@ -287,11 +289,7 @@ func (p *core) refreshing(ctx context.Context, every time.Duration, still string
 
 // bind runs pool_bind; no resource ends the binding.
 func (p *core) bind(ctx context.Context, name, resource string, lasts time.Duration) error {
-	millis := int64(0)
-	if lasts != berth.Forever {
-		millis = lasts.Milliseconds()
-	}
-	r, err := p.run(ctx, p.client.node.binding, name, resource, line.Decimal(millis))
+	r, err := p.run(ctx, p.client.node.binding, name, resource, bindMillis(lasts))
 	if err != nil {
 		return err
 	}
@@ -342,7 +340,7 @@ func (n *node) list(ctx context.Context, name string, w way, from, before string
 // described reads the resources of a reply, from its i-th field on.
 func described(name string, r *scriptkit.Reply, i int) (page []ResourceInfo, err error) {
 	now := time.UnixMilli(r.Int(2))
-	for ; i < r.Len(); i += 8 {
+	for ; i < r.Len(); i += 9 {
 		info := ResourceInfo{
 			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
 			Expiry: line.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
@@ -350,8 +348,13 @@ func described(name string, r *scriptkit.Reply, i int) (page []ResourceInfo, err
 		if info.Left < 0 {
 			info.Left = berth.Forever
 		}
-		for range r.Int(i + 7) {
-			h, err := line.Holder(name, r.Str(i+8), now, r.Int(i+9), r.Str(i+10))
+		if own := r.Str(i + 7); own != "" {
+			if info.Own, err = parseSettings(own); err != nil {
+				return nil, err
+			}
+		}
+		for range r.Int(i + 8) {
+			h, err := line.Holder(name, r.Str(i+9), now, r.Int(i+10), r.Str(i+11))
 			if err != nil {
 				return nil, err
 			}

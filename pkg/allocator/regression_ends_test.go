@@ -170,11 +170,11 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 		cfg  allocator.PoolConfig[string]
 		opts allocator.AllocateOptions
 	}{
-		"l o 0 3600000 0 0:":          {},
-		"r o 1500 3600000 0 0:":       {cfg: allocator.PoolConfig[string]{Policy: allocator.Random, Cooldown: 1500 * ms}},
-		"l o 0 3600000 0 0:x y\n\xff": {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
-		"m o 0 2500 0 0:me":           {cfg: allocator.PoolConfig[string]{Policy: allocator.MostRecent}, opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
-		"l s 0 0 0 0:me":              {cfg: allocator.PoolConfig[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
+		"o 0 - 0 0:":          {},
+		"o 1500 - 0 0:":       {opts: allocator.AllocateOptions{Cooldown: 1500 * ms}},
+		"o 0 - 0 0:x y\n\xff": {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
+		"o 0 2500 0 0:me":     {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
+		"s 0 0 0 0:me":        {cfg: allocator.PoolConfig[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

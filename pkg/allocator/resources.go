@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -17,8 +16,10 @@ type AddOptions struct {
 	// Expiry is how long the resources stay in the pool; kept ones start anew: whole
 	// milliseconds. Default 0, for good.
 	Expiry time.Duration
-	// MaxSharers is how many may hold one of these resources at once: 1 to 100.
-	// Default PoolConfig.MaxSharers.
+	// MaxSharers is how many may hold one of these resources at once: 1 to 100. It counts
+	// until an operator sets another number, for the pool or for the resource. Default as the
+	// settings say, see Settings; where they say nothing, a resource in the pool keeps its
+	// number.
 	MaxSharers int
 	// Progress is told, on the caller's goroutine, how many of the resources have been
 	// sent. It must not call Replace, Clear or Refresh of the pool: they would wait for
@@ -72,14 +73,18 @@ type ResourceInfo struct {
 	Leaving bool
 	// MaxSharers is how many may hold it at once; 0 if it is absent.
 	MaxSharers int
-	// Holders are who holds it: one, or up to MaxSharers.
+	// Own are the settings that an operator has given this resource alone: Cooldown,
+	// MaxSharers and BindFor. A zero field is as the pool has it.
+	Own Settings
+	// Holders are who holds it: one, or up to MaxSharers, or more after an operator has
+	// lowered that.
 	Holders []berth.Holder
 }
 
 // Add puts resources at the end of the pool, in their order, in steps of up to 200.
 // After each step those who wait may get the resources. Keys are any bytes, 1 to 1024.
 // A resource that is in the pool already keeps its place, with the expiry of this call,
-// and the MaxSharers if one is given. A Damaged resource is made whole, and its holders
+// and the MaxSharers if one is given and no operator has set one. A Damaged resource is made whole, and its holders
 // keep it. Add returns berth.ErrInvalidConfig for a bad key or expiry,
 // berth.ErrIncompatible, or the server's error; the change says what was done, also
 // beside an error.
@@ -88,7 +93,7 @@ func (p *Pool[T]) Add(ctx context.Context, resources []string, opts *AddOptions)
 	if err != nil {
 		return Change{}, err
 	}
-	return p.core.add(ctx, resources, o.Expiry, cmp.Or(o.MaxSharers, p.core.sharers), 0, o.Progress)
+	return p.core.add(ctx, resources, o.Expiry, o.MaxSharers, 0, o.Progress)
 }
 
 func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error) {
@@ -149,7 +154,7 @@ func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOpti
 // replace also closes the values of resources that have gone; a value in use is closed
 // when its resource comes back.
 func (p *Pool[T]) replace(ctx context.Context, resources []string, o AddOptions) (Change, error) {
-	change, err := p.core.replace(ctx, resources, o.Expiry, cmp.Or(o.MaxSharers, p.core.sharers), o.Progress)
+	change, err := p.core.replace(ctx, resources, o.Expiry, o.MaxSharers, o.Progress)
 	if err == nil && change.Removed > 0 {
 		stay := make(map[string]bool, len(resources))
 		for _, resource := range resources {

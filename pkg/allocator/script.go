@@ -23,6 +23,7 @@ type node struct {
 	run   *scriptkit.Runner
 	space keyspace.Space
 
+	setting, sharing, reading                     *scriptkit.Script
 	swapping, counting                            *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
 	bindings, resources, refreshing, inspecting   *scriptkit.Script
@@ -44,6 +45,9 @@ func newNode(c *Client) *node {
 		}),
 		run:        run,
 		space:      c.space,
+		setting:    lib.Script("pool_set"),
+		sharing:    lib.Script("pool_sharers"),
+		reading:    lib.Script("pool_settings"),
 		swapping:   lib.Script("pool_swap"),
 		counting:   lib.Script("pool_stats"),
 		adding:     lib.Script("pool_add"),
@@ -63,30 +67,36 @@ func newNode(c *Client) *node {
 
 // The statuses of the scripts that only pools have; a test compares them with the headers.
 const (
-	statusFull    = "full"
-	statusAhead   = "ahead"
-	statusSwapped = "swapped"
-	statusNotHeld = "not_held"
-	statusTaken   = "taken"
-	statusStats   = "stats"
-	statusAdded   = "added"
-	statusRemoved = "removed"
-	statusBegun   = "begun"
-	statusStale   = "stale"
-	statusRested  = "rested"
-	statusAbsent  = "absent"
-	statusBound   = "bound"
-	statusUnbound = "unbound"
-	statusPage    = "page"
-	statusList    = "list"
-	statusExpires = "expires"
-	statusTurn    = "turn"
-	statusLater   = "later"
-	statusPart    = "part"
+	statusFull     = "full"
+	statusAhead    = "ahead"
+	statusSwapped  = "swapped"
+	statusNotHeld  = "not_held"
+	statusTaken    = "taken"
+	statusStats    = "stats"
+	statusSet      = "set"
+	statusSettings = "settings"
+	statusDiffers  = "differs"
+	statusAdded    = "added"
+	statusRemoved  = "removed"
+	statusBegun    = "begun"
+	statusStale    = "stale"
+	statusRested   = "rested"
+	statusAbsent   = "absent"
+	statusBound    = "bound"
+	statusUnbound  = "unbound"
+	statusPage     = "page"
+	statusList     = "list"
+	statusExpires  = "expires"
+	statusTurn     = "turn"
+	statusLater    = "later"
+	statusPart     = "part"
 )
 
 // request is what only a pool's own scripts need of a claim.
 type request struct {
+	agreed *agreement // nil where the claim was resumed
+	limits Settings   // the settings whose limits the claim was refused by; of its acquire
+
 	mu    sync.Mutex
 	wish  wish // guarded by mu: what is to become of the resource when it is given back
 	rests int  // guarded by mu: how often its rest was said
@@ -161,11 +171,18 @@ func restMillis(d time.Duration) int64 {
 	return min(int64(math.Ceil(float64(d)/float64(time.Millisecond))), forever)
 }
 
-// acquireArgs are what only pool_acquire takes: nothing so far.
-func acquireArgs(c *engine.Claim) (wait string, own []string) { return line.Flag(c.MayWait), nil }
+// acquireArgs are what only pool_acquire takes: what the process says of the settings, and what it was
+// told of them.
+func acquireArgs(c *engine.Claim) (wait string, own []string) {
+	return line.Flag(c.MayWait), c.Request.(*request).agreed.args()
+}
 
-// acquireReply reads the resource of a grant, and says why a claim got none.
+// acquireReply reads the resource of a grant, says why a claim got none, and tells of other settings than
+// the process says.
 func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
+	if err := c.settled(claim, &a, resource); err != nil {
+		return a, err
+	}
 	if a.Granted {
 		a.Resource = resource
 	}
@@ -174,6 +191,42 @@ func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource str
 		c.empty(claim.Name)
 	}
 	return a, nil
+}
+
+// settled reads what an answer to an acquire says of the stored settings.
+func (c *Client) settled(claim *engine.Claim, a *engine.Answer, stored string) error {
+	q := claim.Request.(*request)
+	switch {
+	case a.Refused != nil && a.Refused.Reason == berth.ReasonCapacity:
+		a.Refused.Reason, a.Refused.Cause = berth.ReasonDiffers, q.agreed.differs(stored)
+	case a.Refused != nil && a.Refused.Reason == berth.ReasonLimited:
+		limits, err := parseSettings(stored)
+		if err != nil {
+			return err
+		}
+		q.limits = limits
+	case a.Told != "" && q.agreed.hear(a.Told):
+		s, err := parseSettings(a.Told)
+		if err != nil {
+			return err
+		}
+		c.tell.Send(observe.Event{
+			Kind: observe.SettingsDiffer, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
+			Detail: q.agreed.says.say(s), Attrs: claim.Attrs,
+		})
+	}
+	return nil
+}
+
+// bindMillis is how long a binding is to last, as the scripts take it.
+func bindMillis(d time.Duration) string {
+	switch d {
+	case 0:
+		return wordUnset
+	case berth.Forever:
+		return "0"
+	}
+	return line.Decimal(d.Milliseconds())
 }
 
 // refine says why nothing is free: because there is nothing, or all of it rests.

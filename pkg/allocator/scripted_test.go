@@ -20,7 +20,7 @@ import (
 // What is here does as other processes do that a test has no client for.
 
 // wanting is the text of what a claim wants: the least recently used one, for itself.
-const wanting = "l o 0 3600000 0 0:"
+const wanting = "o 0 - 0 0:"
 
 // record is what a node asks for, unless change says otherwise.
 func record(node string, change ...func(*engine.Record)) engine.Record {

@@ -37,7 +37,7 @@ func inCrowd(t *testing.T, test func(t *testing.T, m *crowd)) {
 
 func (m *crowd) add(lasts string, from, to int) {
 	for ; from < to; from += 100 {
-		args := []string{lingerMS, prefix, "many", lasts, "1", "0", "1"}
+		args := []string{lingerMS, prefix, "many", lasts, "1", "0", "1", ""}
 		for n := from; n < min(from+100, to); n++ {
 			args = append(args, "r"+strconv.Itoa(n))
 		}
@@ -46,7 +46,7 @@ func (m *crowd) add(lasts string, from, to int) {
 }
 
 func (m *crowd) try(n int) scriptkit.Reply {
-	wants := "l o 0 0 0 0:"
+	wants := "o 0 0 0 0:"
 	terms := fmt.Sprintf("1 - r 1000 1000 0 0 0:0:0:%d:%s", len(wants), wants)
 	return m.CallOn(m.keys, "pool_acquire", lingerMS, prefix, "many", "a", "a."+strconv.Itoa(n), "0", line.Lane(0), terms)
 }

@@ -14,7 +14,7 @@ import (
 // addFor adds resources that so many may hold at once.
 func (w *world) addFor(sharers int, resources ...string) {
 	w.T.Helper()
-	_, err := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: sharers}).Add(context.Background(), resources, nil)
+	_, err := w.pool.Add(context.Background(), resources, &allocator.AddOptions{MaxSharers: sharers})
 	require.NoError(w.T, err)
 }
 

@@ -29,7 +29,7 @@ func (w *world) sent(n *node, script string, call func() error) (copied, unrun f
 	n.OnCommand(nil)
 	require.NotEmpty(w.T, args)
 	other := slices.Clone(args)
-	if at, ok := map[string]int{"pool_rest": 7, "pool_remove": 4}[script]; ok {
+	if at, ok := map[string]int{"pool_rest": 7, "pool_set": 7, "pool_remove": 4}[script]; ok {
 		other[at] = "another.1"
 	}
 	give := func(args []string) func() scriptkit.Reply {
@@ -72,6 +72,19 @@ var operated = map[string]struct {
 		script: "pool_rest", call: rests(0, ""), over: rests(berth.Forever, ""),
 		resource: "a", changed: "rest without end", forgotten: true,
 	},
+	"a set, and a newer one": {
+		script: "pool_set", call: sets("", allocator.Settings{Cooldown: time.Hour}),
+		over:    sets("", allocator.Settings{Cooldown: 30 * time.Second, Reset: true}),
+		changed: "Cooldown 30s, all else reset", forgotten: true,
+	},
+	"a set of a resource, and a rest": {
+		script: "pool_set", call: sets("a", allocator.Settings{MaxSharers: 2}), over: rests(time.Second, ""),
+		resource: "a", changed: "rest 1s", forgotten: true,
+	},
+	"a rest, and a set of its resource": {
+		script: "pool_rest", call: rests(time.Hour, "old"), over: sets("a", allocator.Settings{Cooldown: -1}),
+		resource: "a", changed: "Cooldown 0s", forgotten: true,
+	},
 	"a removal, and an add":    {script: "pool_remove", call: removes, over: adds, resource: "a", changed: "added"},
 	"a removal, and a replace": {script: "pool_remove", call: removes, over: replaces("a"), changed: "replaced"},
 	"a removal, and a rest": {
@@ -86,6 +99,10 @@ var operated = map[string]struct {
 
 func rests(d time.Duration, reason string) func(ctx context.Context, n *node) error {
 	return func(ctx context.Context, n *node) error { return n.Rest(ctx, "a", d, reason) }
+}
+
+func sets(resource string, s allocator.Settings) func(ctx context.Context, n *node) error {
+	return func(ctx context.Context, n *node) error { return n.ops().Set(ctx, proxies, resource, s) }
 }
 
 func removes(ctx context.Context, n *node) error { return change(n.Remove(ctx, []string{"a"})) }

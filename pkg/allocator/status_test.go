@@ -191,7 +191,7 @@ func TestThePoliciesOfTheScriptsAreThoseOfTheConfig(t *testing.T) {
 	for _, p := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
 		letters = append(letters, p.String()[:1])
 	}
-	line := regexp.MustCompile(`--   policy +(.*)`).FindStringSubmatch(source(t, "pool/wants.lua"))
+	line := regexp.MustCompile(`--   policy +(.*)`).FindStringSubmatch(source(t, "pool/settings.lua"))
 	require.NotNil(t, line)
 	require.Equal(t, letters, found(`(\w): `, line[1]))
 	require.Subset(t, letters, found(`w\.policy == "(\w)"`, source(t, "pool/pick.lua")))

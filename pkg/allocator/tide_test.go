@@ -14,7 +14,7 @@ import (
 
 // cooling is what a claim of another process wants whose pool has a cooldown.
 func cooling(d time.Duration) func(*engine.Record) {
-	return func(r *engine.Record) { r.Extra = "l o " + millis(d.Milliseconds()) + " 3600000 0 0:" }
+	return func(r *engine.Record) { r.Extra = "o " + millis(d.Milliseconds()) + " 3600000 0 0:" }
 }
 
 // Each of these has the resource a come free at a moment at which nobody calls. What

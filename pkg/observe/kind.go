@@ -191,6 +191,15 @@ const (
 	// given.
 	// Fills: Left, Resource, Detail. Level: debug.
 	Rested Kind = "rested"
+	// SettingsDiffer: this process says other settings of the pool than the stored ones, which
+	// count. Detail names the fields with both values. It is sent once for each change of what is
+	// stored.
+	// Fills: Detail. Level: warn.
+	SettingsDiffer Kind = "settings_differ"
+	// SettingsChanged: a call on this client changed the settings of a pool, or of the
+	// resource in Resource. Detail is what they are now.
+	// Fills: Resource, Detail. Level: info.
+	SettingsChanged Kind = "settings_changed"
 	// Swapped: a hold gave its resource back, got another one and goes on.
 	// Resource is the new one, Detail the old one.
 	// Fills: Fence, Resource, Detail. Level: debug.

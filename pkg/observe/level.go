@@ -17,7 +17,7 @@ func Kinds() []Kind {
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
-		[]Kind{Rested, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
+		[]Kind{Rested, SettingsDiffer, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
 	)
 }
 
@@ -30,7 +30,7 @@ func Kinds() []Kind {
 // A kind that is not known has level info, so that it is not overlooked.
 func (k Kind) Level() slog.Level {
 	switch k {
-	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers,
+	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
 		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged:
 		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
@@ -60,7 +60,8 @@ func (k Kind) EndsAcquire() bool {
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
-		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries:
+		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries,
+		berth.ReasonDiffers, berth.ReasonLimited:
 		return Refused
 	case berth.ReasonTimedOut:
 		return TimedOut

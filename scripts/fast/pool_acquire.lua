@@ -4,28 +4,37 @@
 --- @include "state/record"
 --- @include "pool/counts"
 --- @include "pool/wants"
+--- @include "pool/settings"
 --- @include "pool/item"
 --- @include "pool/list"
 --- @include "pool/binding"
 -- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody stands in line, no
--- hold and no rest has ended, the claim takes what comes first by its policy, or what it is bound to
--- if that is free, and its lease is no longer than its wait lease. The resource is not to rest, and
+-- hold and no rest has ended, the claim takes what comes first by the policy, or what it is bound to
+-- if that is free, its lease is no longer than its wait lease, and its process says nothing else than the
+-- settings, or has been told of them. The resource is not to rest, and
 -- has not expired. That is what the general way does, in the fewest steps; see
 -- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
+local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   if not top or waiting ~= parked or v[2] or not moves or free == "0" then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, record_asks)
-  local policy, kind, lasts, bind = string.match(record_extra(terms), wants_plain)
+  local kind, lasts, bind = string.match(record_extra(terms), wants_plain)
+  local policy, binds, longest, limit
+  if behind ~= settings_unset then
+    policy, binds, longest, limit = string.match(behind, settings_asked)
+  end
   local fence = values_us(t)
   local now = string.sub(fence, 1, values_millis)
-  if weight ~= "1" or not policy or lease == "0" or lease - wait > 0 or now <= ticket or fence <= former
+  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket or fence <= former
     or due <= now and due ~= values_none
     or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
-      "1")[1] then
+      "1")[1]
+    or opinions and not string.find(behind, opinions, settings_from) and string.sub(behind, settings_from) ~= told
+    or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
+    or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
     return nil
   end
   local at, bound, until_then = { line = keys[2], free = keys[4], bindings = keys[5], ms = now + 0 }, nil, nil
@@ -53,12 +62,12 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
     leased = count == "0" and int(leased + 1) or leased
   end
   if bind ~= "" then
-    binding_begin(at, bind, key, tonumber(lasts), until_then or 0)
+    binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or settings_bindfor, until_then or 0)
   end
-  local ends, limit = now + lease, "0"
+  local ends, last = now + lease, "0"
   if max ~= "0" then
-    limit = int(now + max)
-    ends = math.min(ends, limit)
+    last = int(now + max)
+    ends = math.min(ends, last)
   end
   redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if ends + linger - exp > 0 then
@@ -71,7 +80,7 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms)
     "v", values_known .. fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
       .. values_one .. int(used + 1) .. values_gap .. waiting .. values_gap .. rest,
     "c:" .. claim, record_holds .. node .. record_gap .. now .. record_gap .. int(tonumber(fence)) .. record_gap .. now
-      .. record_gap .. limit .. record_gap .. terms,
+      .. record_gap .. last .. record_gap .. terms,
     "r:" .. claim, key,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
       .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)

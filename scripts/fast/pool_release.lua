@@ -5,13 +5,14 @@
 --- @include "line/earliest"
 --- @include "pool/counts"
 --- @include "pool/wants"
+--- @include "pool/settings"
 --- @include "pool/item"
 --- @include "pool/list"
 -- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands in line,
 -- or waits for this resource,
--- the claim is the node's own and not detached, leaves no tombstone and asks for no rest and no expiry. The resource
--- has not expired, and is to rest by the claim's cooldown alone, and only if one at a time may hold
--- it. That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
+-- the claim is the node's own and not detached, leaves no tombstone and asks for no rest and no expiry.
+-- The resource has not expired and no settings of its own, and is to rest by a cooldown alone, and only
+-- if one at a time may hold it. That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
 -- nil, and has written nothing, in every other case.
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
@@ -23,6 +24,10 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     return nil
   end
   local kind, cooldown = string.match(record_extra(terms), wants_cools)
+  local pooled = behind ~= settings_unset and kind ~= "a" and string.match(behind, settings_cools) or "-"
+  if pooled ~= "-" and pooled - cooldown > 0 then
+    cooldown = pooled
+  end
   local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
   local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
   local mine, others = claim .. item_gap, ""

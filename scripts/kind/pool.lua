@@ -5,6 +5,7 @@
 --- @include "pool/holding"
 --- @include "pool/due"
 --- @include "pool/apart"
+--- @include "pool/agree"
 -- What only pools are: a claim gets one of the resources. See scripts.go for what the line
 -- asks of a kind. What a kind does not need is false.
 local kind_enter = false
@@ -23,11 +24,16 @@ local kind_extras = holding_all
 local kind_deal = holding_begin
 local kind_leave = holding_end
 local kind_expire = holding_expire
-local kind_refuse = apart_refuse
 local kind_stand = apart_stand
 local kind_stands = apart_stands
 local kind_alarm = apart_alarm
 local kind_rejoin = apart_rejoin
+
+-- kind_refuse: the settings are others than those that its process insists on, or it asks for more than
+-- they allow; or the one resource that it wants is not in the pool.
+local function kind_refuse(at, st, ask)
+  return agree_refuse(st, ask) or apart_refuse(at, st, ask)
+end
 
 -- kind_vacate: what a claim that waited for one resource had beside its place.
 local kind_vacate = lane_leave

@@ -21,7 +21,7 @@ local pool_counts_moves = "^(([1-9]%d*) %d+ %d+ 0 %d+ )(%d+)( .*)$"
 -- pool_counts reads them; nil for a text that is not Berth's.
 local function pool_counts(text)
   local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or pool_counts_first,
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (.*)$")
+    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
   return moves and {
     resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
     moves = moves + 0, parked = parked + 0, filled = filled == "1", settings = settings,

@@ -5,7 +5,8 @@
 -- text: its key, a word (free,
 -- leased, resting, absent, damaged), the milliseconds that it is leased or rests at the most
 -- (-1 = no end), why it rests, the milliseconds until it expires (0 = never), 1 if it
--- is leaving, how many may hold it at once, and how many do; then for each of those three fields: the
+-- is leaving, how many may hold it at once, its own settings ("" = none, see pool/settings), and how many
+-- hold it; then for each of those three fields: the
 -- claim, the milliseconds left (-1 = no end) and the record. What has passed has
 -- passed, swept or not.
 local function describe(at, key, reply, text)
@@ -42,7 +43,8 @@ local function describe(at, key, reply, text)
   reply[n + 5] = i and not i.leaving and i.expiry > 0 and i.expiry - at.ms or 0
   reply[n + 6] = word == "leased" and i.leaving and 1 or 0
   reply[n + 7] = i and i.max or 0
-  reply[n + 8] = #holders / 3
+  reply[n + 8] = i and i.own and redis.call("HGET", at.state, "s:" .. key) or ""
+  reply[n + 9] = #holders / 3
   for _, field in ipairs(holders) do
     reply[#reply + 1] = field
   end

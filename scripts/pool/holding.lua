@@ -31,7 +31,7 @@ local function holding_begin(at, st, claim, chosen)
   return chosen.key, "r:" .. claim
 end
 
--- holding_end has what a claim held go back. The cooldown counts from the end of the hold.
+-- holding_end has what a claim held go back. A cooldown counts from the end of the hold.
 -- wish has the fence that the holder knows, and the rest (ms), reason and expiry (ms) that it asks for.
 -- They count only while the hold lasts, and if the fence is that of its grant. It returns whether
 -- the resource is still in the pool (1, 0), and as a third value the end of the rest that it begins
@@ -41,14 +41,11 @@ local function holding_end(at, st, claim, r, deadline, wish)
   if not key then
     return 1
   end
-  local w, reason = wants_read(r.terms), ""
-  local ends = w.cooldown > 0 and math.min(at.ms, deadline or at.ms) + w.cooldown or 0
   local heard = wish and deadline and deadline > at.ms and r.fence == wish.fence
   local rest = heard and wish.rest or 0
-  if rest > 0 and at.ms + rest >= ends then
-    ends, reason = at.ms + rest, wish.reason
-  end
-  local stays, rests = release_resource(at, st, claim, key, w, ends, reason, heard and wish.expiry or 0)
+  local from, reason = math.min(at.ms, deadline or at.ms), rest > 0 and wish.reason or ""
+  local stays, rests = release_resource(at, st, claim, key, wants_read(r.terms), from, rest, reason,
+    heard and wish.expiry or 0)
   return stays and 1 or 0, nil, rests
 end
 
@@ -59,7 +56,6 @@ local function holding_expire(at, st, claim, r, deadline)
   if not key then
     return nil
   end
-  local w = r and wants_read(r.terms) or nil
-  local _, rests = release_resource(at, st, claim, key, w, w and w.cooldown > 0 and deadline + w.cooldown or 0, "", 0)
+  local _, rests = release_resource(at, st, claim, key, r and wants_read(r.terms) or nil, deadline, 0, "", 0)
   return rests
 end

@@ -6,7 +6,7 @@
 --   pend     a rest that begins when it next comes back (ms), 0 = none, score_forever = without
 --            end
 --   rev      the revision of the pool when it was last added, or named by an Add or a Replace
---   leaving  1: it leaves when its last holder gives it back
+--   flags    1: it leaves when its last holder gives it back, 2: it has settings of its own, 3: both
 --   count    how many claims hold it, and those claims
 --   reason   why it rests, or will: any bytes, up to the end
 -- Beside them the items have a field v, which is 1, so that the hash is never empty.
@@ -42,7 +42,7 @@ end
 -- listed says that it belongs in the list of free ones; was has what settle compares with.
 local function item_new()
   return {
-    expiry = 0, ends = 0, pend = 0, rev = 0, leaving = false, claims = {}, reason = "", listed = false,
+    expiry = 0, ends = 0, pend = 0, rev = 0, leaving = false, own = false, claims = {}, reason = "", listed = false,
     was = { ends = 0, expiry = 0, leased = false, leaving = false },
   }
 end
@@ -55,14 +55,14 @@ local function item_read(at, key, text)
   if not text then
     return nil
   end
-  local max, expiry, ends, pend, rev, leaving, count, from = string.match(
-    text, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%d+) ()")
+  local max, expiry, ends, pend, rev, flags, count, from = string.match(
+    text, "^(%d+) (%d+) (%d+) (%d+) (%d+) ([0-3]) (%d+) ()")
   if not from then
     return nil, true
   end
   local i, most = {
-    max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0, leaving = leaving == "1",
-    claims = {},
+    max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0,
+    leaving = flags == "1" or flags == "3", own = flags + 0 > 1, claims = {},
   }, score_forever
   if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.rev > most then
     return nil, true
@@ -88,7 +88,7 @@ end
 
 -- item_write is the counterpart of item_read.
 local function item_write(i)
-  local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.rev, i.leaving and 1 or 0,
-    #i.claims)
+  local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.rev,
+    (i.leaving and 1 or 0) + (i.own and 2 or 0), #i.claims)
   return text .. (i.claims[1] and table.concat(i.claims, item_gap) .. item_gap or "") .. i.reason
 end

@@ -36,11 +36,11 @@ local function pool_fresh(at)
   redis.call("HSET", at.bindings, "v", "1")
 end
 
--- pool_save returns the counts that save writes of a pool. While there are resources that stay, none of
--- the keys expires.
+-- pool_save returns the counts that save writes of a pool. While there are resources that stay, or settings
+-- of an operator, none of the keys expires.
 local function pool_save(st)
   local p = st.pool
-  st.cap, st.keep = 1, p.resources > p.leaving and 1 or 0
+  st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
   return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
     p.parked, p.filled and 1 or 0, p.settings)
 end

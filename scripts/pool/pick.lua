@@ -2,6 +2,7 @@
 --- @include "pool/list"
 --- @include "pool/settle"
 --- @include "pool/binding"
+--- @include "pool/settings"
 --- @include "pool/damaged"
 -- pick_fits returns the item of a resource that a claim may get, nil for none, and whether
 -- it dropped the resource, which had expired or is damaged.
@@ -20,7 +21,7 @@ local function pick_fits(at, st, w, key)
   return i and i.listed and not (w.alone and i.was.leased) and i or nil, dropped
 end
 
--- pick_next returns the free resource that a claim gets by its policy, nil for none.
+-- pick_next returns the free resource that a claim gets by the policy, nil for none.
 local function pick_next(at, w)
   local key = redis.call("HGET", at.free, w.policy == "m" and "p" or "n")
   for _ = 1, w.policy == "r" and 8 or 0 do
@@ -37,10 +38,11 @@ local function pick_next(at, w)
 end
 
 -- pick chooses the free resource that a claim gets: the one that it is bound to if that is
--- free, else by its policy. It returns nil for none, or these fields: key, item, and wants.
+-- free, else by the policy. It returns nil for none, or these fields: key, item, and wants.
 -- What it drops on the way, because it had expired or is damaged, is within the budget.
 -- With w.resource it is that one or none; with w.alone nobody may hold it; it is never w.other.
 local function pick(at, st, w, budget)
+  w.policy = settings_of(st).policy
   if w.bind ~= "" then
     w.bound, w.until_then = binding_of(at, w.bind)
   end

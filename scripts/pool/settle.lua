@@ -33,6 +33,9 @@ local function settle(at, st, key, i)
   end
   if gone then
     redis.call("HDEL", at.items, "i" .. key)
+    if i.own then
+      redis.call("HDEL", at.state, "s:" .. key)
+    end
     p.resources = p.resources - 1
   else
     redis.call("HSET", at.items, "i" .. key, item_write(i))

@@ -1,6 +1,7 @@
 --- @include "pool/list"
 --- @include "pool/settle"
 --- @include "pool/binding"
+--- @include "pool/settings"
 -- take gives a claim what pick has chosen. A resource with room for more holders, or a shared one,
 -- goes to the tail of the list. A binding to it does not become shorter.
 local function take(at, st, claim, chosen)
@@ -14,6 +15,7 @@ local function take(at, st, claim, chosen)
     list_push(at, key)
   end
   if w.bind ~= "" then
-    binding_begin(at, w.bind, key, w.bindfor, w.bound == key and w.until_then or 0)
+    local lasts = w.bindfor or settings_binds(at, st, key, i)
+    binding_begin(at, w.bind, key, lasts, w.bound == key and w.until_then or 0)
   end
 end

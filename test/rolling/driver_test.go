@@ -126,7 +126,7 @@ func terms(kind keyspace.Kind, wait time.Duration) string {
 	if kind != keyspace.Pool {
 		return line.FixedTerms(&rec)
 	}
-	const wants = "l o 0 0 0 0:"
+	const wants = "o 0 0 0 0:"
 	return line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 

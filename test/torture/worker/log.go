@@ -132,7 +132,8 @@ func outcome(err, left error) (history.Kind, berth.Reason, string) {
 	}
 	switch refusal.Reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
-		berth.ReasonAbsent, berth.ReasonTooHeavy, berth.ReasonCapacity, berth.ReasonDeadlock, berth.ReasonTooManyEntries,
+		berth.ReasonAbsent, berth.ReasonTooHeavy, berth.ReasonCapacity, berth.ReasonDiffers, berth.ReasonLimited,
+		berth.ReasonDeadlock, berth.ReasonTooManyEntries,
 		berth.ReasonCancelled, berth.ReasonTimedOut, berth.ReasonAttempts:
 		return history.Fail, refusal.Reason, refusal.Claim
 	}

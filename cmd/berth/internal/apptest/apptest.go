@@ -300,10 +300,11 @@ func Settled(text string) string {
 	})
 }
 
-// Pool is a pool, and the operator of its client.
+// Pool is a pool, its client, and the operator of that.
 type Pool struct {
 	*allocator.Pool[string]
-	Ops *allocator.Operator
+	Client *allocator.Client
+	Ops    *allocator.Operator
 }
 
 // PoolOf returns a pool on a client of its own.
@@ -316,7 +317,7 @@ func PoolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config)
 	closed(t, client.Close)
 	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
 	require.NoError(t, err)
-	return Pool{pool, client.Operator()}
+	return Pool{pool, client, client.Operator()}
 }
 
 // Filled returns a pool with resources.

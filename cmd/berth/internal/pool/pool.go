@@ -19,17 +19,18 @@ import (
 func Command(a *app.App) *cobra.Command {
 	return app.Group(&cobra.Command{
 		Use:   "pool",
-		Short: "Look at pools of resources, fill them, check and rest resources, end holds",
+		Short: "Look at pools of resources, fill and set them, check and rest resources, end holds",
 		Example: `  berth pool ls
   berth pool add proxies 10.0.0.1:3128 10.0.0.2:3128
   berth pool replace proxies --file proxies.txt
   berth pool show proxies
   berth pool rest proxies 10.0.0.1:3128 --for 10m --reason "answers 429"
+  berth pool set proxies --cooldown 30s
   berth pool release proxies 10.0.0.1:3128 --force
   berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
 	}, lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
-		restCommand(a), releaseCommand(a), inspectCommand(a),
+		restCommand(a), setCommand(a), releaseCommand(a), inspectCommand(a),
 		a.SweepCommand(kind(a), "pool", "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
 }
 
@@ -71,12 +72,12 @@ how long such a claim takes no other one, AHEAD how many stand before it of thos
 wait for the same. STAYS is how long
 a resource stays in the pool, LEFT what is left of the lease or of the rest, ALIVE
 how long a waiting claim stays in line if nothing is heard of its process. With --all
-the free resources are listed as well.
+the free resources are listed as well. What is set of the pool stands above.
 
 With RESOURCE show that one alone: its state, why it rests, how long it stays in the
-pool, who holds it, and who waits for it alone; all waiting claims are read for that.
-With --bindings also the bindings that point to it; all bindings of the pool are read
-for that.
+pool, what is set of it alone, who holds it, and who waits for it alone; all waiting
+claims are read for that. With --bindings also the bindings that point to it; all
+bindings of the pool are read for that.
 
 ` + keysHelp + `
 
@@ -156,7 +157,11 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, name strin
 	if err != nil {
 		return err
 	}
-	if err := unknown(a, stats, name); err != nil {
+	set, err := pools.Settings(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := unknown(a, stats, name); err != nil && !set.ByOperator {
 		return err
 	}
 	var resources []allocator.ResourceInfo
@@ -170,7 +175,7 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, name strin
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
 	waiters, failed := app.Collect(pools.Waiters(ctx, name))
-	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, stats, resources, waiters, all, most) })
+	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, stats, set, resources, waiters, all, most) })
 }
 
 func inspect(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {

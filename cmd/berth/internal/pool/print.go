@@ -37,13 +37,15 @@ type (
 		ExpiryMs *int64               `json:"expiryMs"`
 		Leaving  bool                 `json:"leaving"`
 		Sharers  int                  `json:"maxSharers"`
+		Own      *settingsDocument    `json:"own,omitempty"` // settings of its own
 		Holders  []app.HolderDocument `json:"holders"`
 	}
 	showPoolDocument struct {
 		Namespace string `json:"namespace"`
 		poolDocument
-		Listed  []resourceDocument `json:"listed"` // without --all not the free ones
-		Waiters []waiterDocument   `json:"waiters"`
+		Settings *settingsDocument  `json:"settings,omitempty"` // where anything is set
+		Listed   []resourceDocument `json:"listed"`             // without --all not the free ones
+		Waiters  []waiterDocument   `json:"waiters"`
 	}
 	waiterDocument struct {
 		app.WaiterDocument
@@ -109,12 +111,12 @@ func summary(s allocator.Stats) string {
 	return text + fmt.Sprintf(", waiting %d", s.Waiting)
 }
 
-func printPool(a *app.App, s allocator.Stats, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
+func printPool(a *app.App, s allocator.Stats, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
 	if a.JSON {
 		resources, _ = app.First(resources, most)
 		waiters, _ = app.First(waiters, most)
 		document := showPoolDocument{
-			Namespace: a.Namespace, poolDocument: documentOf(s),
+			Namespace: a.Namespace, poolDocument: documentOf(s), Settings: settingsDocumentOf(set),
 			Listed: make([]resourceDocument, len(resources)), Waiters: waiterDocuments(waiters),
 		}
 		for i, info := range resources {
@@ -123,6 +125,13 @@ func printPool(a *app.App, s allocator.Stats, resources []allocator.ResourceInfo
 		return app.PrintJSON(a.Out, document)
 	}
 	fmt.Fprintln(a.Out, summary(s))
+	if text := settingsText(set); text != "" {
+		by := "by processes"
+		if set.ByOperator {
+			by = "by an operator"
+		}
+		fmt.Fprintf(a.Out, "set %s: %s\n", by, text)
+	}
 	if err := printLeased(a, resources, most); err != nil {
 		return err
 	}
@@ -232,6 +241,7 @@ func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
 	if info.Expiry != 0 {
 		document.ExpiryMs = app.Millis(info.Expiry)
 	}
+	document.Own = settingsDocumentOf(info.Own)
 	document.Base64 = app.Base64Of(info.Resource)
 	return document
 }

@@ -77,6 +77,9 @@ func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters
 		}
 		fmt.Fprintf(a.Out, "%s: %s\n", rests, app.Plain(info.Reason))
 	}
+	if text := settingsText(info.Own); text != "" {
+		fmt.Fprintln(a.Out, "of its own: "+text)
+	}
 	err := a.PrintClaims(info.Holders, waiters, false, most)
 	if bindings == nil || err != nil {
 		return err

@@ -62,7 +62,7 @@ func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label st
 	}
 	line, err := open(ctx, conn, label, notes)
 	if err != nil {
-		return nil, app.InFlags(err, "capacity", "--capacity", "Cooldown", "--cooldown")
+		return nil, app.InFlags(err, "capacity", "--capacity")
 	}
 	if !o.quiet {
 		waited := listOf(o.names())

@@ -37,10 +37,7 @@ func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label 
 		take: func(ctx context.Context) (berth.Handle, error) {
 			opts := &allocator.AllocateOptions{
 				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
-				Resource: o.key, Bind: o.bind, BindWait: o.bindWait,
-			}
-			if o.bind != "" {
-				opts.BindFor = o.bindFor
+				Resource: o.key, Bind: o.bind, BindFor: o.bindFor, BindWait: o.bindWait, Cooldown: o.cooldown,
 			}
 			return take(ctx, opts)
 		},
@@ -108,5 +105,5 @@ func (o *runOptions) allocatees(ctx context.Context, viewer *allocator.Operator)
 
 // openPool returns the pool of the flags.
 func (o *runOptions) openPool(pools *allocator.Client) (*allocator.Pool[string], error) {
-	return allocator.NewPool(pools, o.pool, allocator.PoolConfig[string]{Cooldown: o.cooldown})
+	return allocator.NewPool(pools, o.pool, allocator.PoolConfig[string]{})
 }

@@ -166,7 +166,7 @@ func (o *runOptions) validatePool(flags *pflag.FlagSet) error {
 		return berth.Invalid("--bind", "it is empty")
 	case o.bind == "" && flags.Changed("bind-for"):
 		return berth.Invalid("--bind-for", "it is for --bind")
-	case o.bindFor <= 0:
+	case o.bindFor < 0 || (o.bindFor == 0 && flags.Changed("bind-for")):
 		return berth.Invalid("--bind-for", "%s is not above 0", o.bindFor)
 	case o.cooldown < 0 || (o.cooldown == 0 && flags.Changed("cooldown")):
 		return berth.Invalid("--cooldown", "%s is not above 0", o.cooldown)

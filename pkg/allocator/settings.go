@@ -1,0 +1,425 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Settings are what all processes go by that use a pool. They are stored with the pool. A zero field says
+// nothing: Set leaves it as it is, and Settings reads it where nobody has said anything, so that the
+// default counts.
+type Settings struct {
+	// Policy says which of the free resources comes next. Default LeastRecent.
+	Policy Policy
+	// Cooldown is how long a resource rests after each hold, however the hold ended: whole
+	// milliseconds, not berth.Forever; below 0 not at all. A call may ask for a longer one.
+	// Default not at all.
+	Cooldown time.Duration
+	// MaxSharers is how many may hold one resource at once, each with a lease of its own:
+	// 1 to 100. Default 1.
+	MaxSharers int
+	// BindFor is how long a binding lasts where the call does not say: whole milliseconds, or
+	// berth.Forever. Default 1 h.
+	BindFor time.Duration
+	// MaxLease is the longest Lease that a call may ask for: whole milliseconds, at least 20 ms,
+	// or berth.Forever for no limit. Default no limit.
+	MaxLease time.Duration
+	// MaxHold is the longest MaxHold that a call may ask for; a call without a bound asks for more
+	// than any limit. Whole milliseconds, at least 20 ms, or berth.Forever for no limit. Default no
+	// limit.
+	MaxHold time.Duration
+
+	// Reset is for Set alone: fields that are zero become unset. What a process says of them counts then.
+	Reset bool
+	// ByOperator says that an operator has set something. Only reading fills it.
+	ByOperator bool
+}
+
+// noWords is what stands for nothing: in what is stored, in what processes say, and in what
+// pool_set is told. See scripts/pool/settings.lua.
+const (
+	wordUnset   = "-"
+	wordAnyWord = "%S+"
+	wordAsItIs  = "."
+	anyOne      = "%S"
+	strictOne   = "[-op]"
+)
+
+// words are the settings as the scripts have them: policy, cooldown, sharers, bindfor, lease, hold.
+func (s Settings) words(nothing string) []string {
+	words := []string{nothing, nothing, nothing, nothing, nothing, nothing}
+	if s.Policy != 0 {
+		words[0] = s.Policy.letter()
+	}
+	if s.Cooldown != 0 {
+		words[1] = line.Decimal(max(s.Cooldown, 0).Milliseconds())
+	}
+	if s.MaxSharers != 0 {
+		words[2] = strconv.Itoa(s.MaxSharers)
+	}
+	for i, d := range []time.Duration{s.BindFor, s.MaxLease, s.MaxHold} {
+		if d == berth.Forever {
+			words[3+i] = "0"
+		} else if d != 0 {
+			words[3+i] = line.Decimal(d.Milliseconds())
+		}
+	}
+	return words
+}
+
+// settingNames are the fields of Settings, in the order of words.
+var settingNames = []string{"Policy", "Cooldown", "MaxSharers", "BindFor", "MaxLease", "MaxHold"}
+
+// parseSettings reads what is stored: of a pool by and six words, of a resource the three from
+// cooldown on.
+func parseSettings(text string) (s Settings, err error) {
+	words := strings.Fields(text)
+	switch len(words) {
+	case 3:
+		words = []string{wordUnset, wordUnset, words[0], words[1], words[2], wordUnset, wordUnset}
+		s.ByOperator = true
+	case 7:
+		s.ByOperator = words[0] == "o"
+	default:
+		return s, fmt.Errorf("berth: the settings %q cannot be read: %w", text, line.ErrDamaged)
+	}
+	s.Policy = policyOf(words[1])
+	numbers := make([]int64, len(words))
+	for i, word := range words[2:] {
+		numbers[i+2] = -1
+		if word == wordUnset {
+			continue
+		}
+		if numbers[i+2], err = strconv.ParseInt(word, 10, 64); err != nil {
+			return s, fmt.Errorf("berth: the settings %q cannot be read: %w", text, line.ErrDamaged)
+		}
+	}
+	endless := func(n int64) time.Duration {
+		switch n {
+		case -1:
+			return 0
+		case 0:
+			return berth.Forever
+		}
+		return line.Millis(n)
+	}
+	switch n := numbers[2]; n {
+	case -1:
+	case 0:
+		s.Cooldown = -1
+	default:
+		s.Cooldown = line.Millis(n)
+	}
+	s.MaxSharers = int(max(numbers[3], 0))
+	s.BindFor, s.MaxLease, s.MaxHold = endless(numbers[4]), endless(numbers[5]), endless(numbers[6])
+	return s, nil
+}
+
+// policyOf is the counterpart of letter.
+func policyOf(word string) Policy {
+	for p := LeastRecent; p <= Random; p++ {
+		if p.letter() == word {
+			return p
+		}
+	}
+	return 0
+}
+
+// say is how the fields of other are called where s has others, each with the value of both.
+func (s Settings) say(other Settings) string {
+	var texts []string
+	mine, theirs := s.texts(), other.texts()
+	for i, name := range settingNames {
+		if mine[i] != "" && mine[i] != theirs[i] {
+			texts = append(texts, fmt.Sprintf("%s %s, stored %s", name, mine[i], theirs[i]))
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// texts are the values for people, in the order of words; "" for nothing.
+func (s Settings) texts() []string {
+	endless := func(d time.Duration, word string) string {
+		switch d {
+		case 0:
+			return ""
+		case berth.Forever:
+			return word
+		}
+		return d.String()
+	}
+	texts := make([]string, len(settingNames))
+	if s.Policy != 0 {
+		texts[0] = s.Policy.String()
+	}
+	if s.Cooldown != 0 {
+		texts[1] = max(s.Cooldown, 0).String()
+	}
+	if s.MaxSharers != 0 {
+		texts[2] = strconv.Itoa(s.MaxSharers)
+	}
+	texts[3] = endless(s.BindFor, "forever")
+	texts[4], texts[5] = endless(s.MaxLease, "no limit"), endless(s.MaxHold, "no limit")
+	return texts
+}
+
+// String names the fields that say something, such as "Cooldown 30s, MaxSharers 2".
+func (s Settings) String() string {
+	var texts []string
+	for i, text := range s.texts() {
+		if text != "" {
+			texts = append(texts, settingNames[i]+" "+text)
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// validate returns a *berth.ConfigError for the first value that cannot be.
+func (s Settings) validate() error {
+	if s.Policy < 0 || s.Policy > Random {
+		return berth.Invalid("Policy", "%d is no policy", int(s.Policy))
+	}
+	if s.Cooldown == berth.Forever {
+		return berth.Invalid("Cooldown", "each resource could be used once, and never again")
+	}
+	return cmp.Or(
+		settings.Duration("Cooldown", max(s.Cooldown, 0)),
+		checkSharers(s.MaxSharers),
+		settings.Duration("BindFor", s.BindFor),
+		settings.MaxHold("MaxLease", s.MaxLease), // 0 is none, as of a maximum hold
+		settings.MaxHold("MaxHold", s.MaxHold),
+	)
+}
+
+// opinions are what a process says, as scripts compare it with what is stored; "" for nothing.
+func (s Settings) opinions(strict bool) string {
+	if s == (Settings{}) {
+		return ""
+	}
+	by := anyOne
+	if strict {
+		by = strictOne
+	}
+	return by + " " + strings.Join(s.words(wordAnyWord), " ") + "$"
+}
+
+// Set changes the settings of a pool, or with a resource what that one has of its own: Cooldown,
+// MaxSharers and BindFor, which go with it. No process changes back what an operator has set. Set
+// takes effect at once, on all processes: the cooldown at the end of today's holds, the policy with
+// the next grants, BindFor with the next bindings, the limits with the next calls. MaxSharers of a
+// pool is set for all its resources that have none of their own, in steps of about 100, and for those
+// that come; nobody loses a hold by it. A pool that an operator has set something of is never
+// forgotten, until a Set with Reset and nothing else.
+//
+// Set returns berth.ErrInvalidConfig for bad arguments, berth.ErrAbsent if the resource is not in the
+// pool, is leaving it or is damaged; a *berth.StaleError, which matches berth.ErrStale, if another
+// operator's call has changed the same meanwhile, and then Set has changed nothing;
+// berth.ErrIncompatible, or the server's error. Repeat a Set that ended early, among the resources.
+func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) error {
+	if err := keyspace.CheckName(name); err != nil {
+		return err
+	}
+	if err := s.validate(); err != nil {
+		return err
+	}
+	of := s
+	of.Reset, of.ByOperator = false, false
+	switch {
+	case of == (Settings{}) && !s.Reset:
+		return berth.Invalid("s", "it says nothing")
+	case resource != "" && (s.Policy != 0 || s.MaxLease != 0 || s.MaxHold != 0):
+		return berth.Invalid("s", "a resource has no Policy, MaxLease or MaxHold of its own: they are asked for before it is known")
+	case resource != "":
+		if err := checkResource(resource); err != nil {
+			return err
+		}
+	}
+	nothing := wordAsItIs
+	if s.Reset {
+		nothing = wordUnset
+	}
+	words := of.words(nothing)
+	if resource != "" {
+		words = words[1:4]
+	}
+	what := of.String()
+	if s.Reset {
+		what = strings.TrimPrefix(what+", all else reset", ", ")
+	}
+	return o.client.node.set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
+}
+
+// Settings reads what is stored of the settings of a pool. Its errors are those of Stats.
+func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) {
+	if err := keyspace.CheckName(name); err != nil {
+		return Settings{}, err
+	}
+	n := o.client.node
+	r, err := n.Run(ctx, n.reading, scriptkit.Bounded, name)
+	if err != nil {
+		return Settings{}, err
+	}
+	if r.Status() != statusSettings {
+		return Settings{}, line.Unexpected(name, &r)
+	}
+	return parseSettings(r.Str(1))
+}
+
+// set runs pool_set, and then pool_sharers for all resources. what says the words for people.
+func (n *node) set(ctx context.Context, name, resource, words, what string, sharers bool) error {
+	seen, err := n.Revision(ctx, name)
+	if err != nil {
+		return err
+	}
+	r, err := n.Run(ctx, n.setting, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), n.Engine.ClaimID())
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusSet:
+	case statusStale:
+		return staleBy(name, &r)
+	case statusAbsent:
+		return berth.ErrAbsent
+	default:
+		return line.Unexpected(name, &r)
+	}
+	more, text, revision := line.More(&r, 1), r.Str(2), r.Str(3)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	now, err := parseSettings(text)
+	if err != nil {
+		return err
+	}
+	n.Tell.Send(observe.Event{Kind: observe.SettingsChanged, Context: ctx, Name: name, Resource: resource, Detail: now.String()})
+	if err := n.SweepOn(ctx, name, more); err != nil || !sharers {
+		return err
+	}
+	for cursor := "0"; ; {
+		r, err := n.Run(ctx, n.sharing, scriptkit.Bounded, name, cursor, revision)
+		if err != nil {
+			return err
+		}
+		if r.Status() != statusPage {
+			return line.Unexpected(name, &r)
+		}
+		cursor, more = r.Str(1), line.More(&r, 2)
+		if r.Err() != nil {
+			return r.Err()
+		}
+		if err := n.SweepOn(ctx, name, more); err != nil || cursor == "0" {
+			return err
+		}
+	}
+}
+
+// limitsKept is for how long a limit is remembered that the pool has refused a claim by.
+const limitsKept = time.Minute
+
+// agreement is what a pool of this process has been told of the stored settings.
+type agreement struct {
+	says     Settings // what the process says
+	opinions string   // the same, as scripts take it
+	strict   bool
+
+	mu     sync.Mutex
+	told   string        // guarded by mu: the stored settings that differ, "" for none
+	limits Settings      // guarded by mu: MaxLease and MaxHold, where a claim was refused by them
+	until  time.Duration // guarded by mu: when they are forgotten
+}
+
+// args are what pool_acquire takes of it.
+func (a *agreement) args() []string {
+	if a.opinions == "" {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.told == "" {
+		return []string{a.opinions}
+	}
+	return []string{a.opinions, a.told}
+}
+
+// hear takes note of stored settings that differ, and says whether they are news.
+func (a *agreement) hear(stored string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	news := a.told != stored
+	a.told = stored
+	return news
+}
+
+// bound remembers the limits.
+func (a *agreement) bound(limits Settings, now time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limits, a.until = limits, now+limitsKept
+}
+
+// within returns the options of a call within the limits, as far as the call leaves that open.
+func (a *agreement) within(o AllocateOptions, now time.Duration) AllocateOptions {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.until > now {
+		o = o.within(a.limits)
+	}
+	return o
+}
+
+// within takes the limits of a pool for what the caller did not set.
+func (o AllocateOptions) within(limits Settings) AllocateOptions {
+	if most := limits.MaxLease; o.anyLease && most != 0 {
+		o.Lease = min(o.Lease, most)
+	}
+	if most := limits.MaxHold; o.anyHold && most != 0 && most != berth.Forever {
+		o.MaxHold = most
+	}
+	return o
+}
+
+// above says which of the limits the options are above; nil for none.
+func (o AllocateOptions) above(limits Settings) error {
+	if most := limits.MaxLease; most != 0 && o.Lease > most {
+		return berth.Invalid("Lease", "%s is above the longest that the pool allows, %s", spell(o.Lease), most)
+	}
+	if most := limits.MaxHold; most != 0 && most != berth.Forever && (o.MaxHold == 0 || o.MaxHold > most) {
+		return berth.Invalid("MaxHold", "%s is above the longest that the pool allows, %s", spell(cmp.Or(o.MaxHold, berth.Forever)), most)
+	}
+	return nil
+}
+
+func spell(d time.Duration) string {
+	if d == berth.Forever {
+		return "forever"
+	}
+	return d.String()
+}
+
+// differs is the *berth.ConfigError for stored settings that are not those of a strict process.
+func (a *agreement) differs(stored string) error {
+	s, err := parseSettings(stored)
+	if err != nil {
+		return err
+	}
+	mine, theirs := a.says.texts(), s.texts()
+	for i, name := range settingNames {
+		if mine[i] != "" && theirs[i] != "" && mine[i] != theirs[i] {
+			return berth.Invalid(name, "%s is not the stored one, %s", mine[i], theirs[i])
+		}
+	}
+	return berth.Invalid("Strict", "the stored settings are others: %s", s)
+}
