@@ -166,6 +166,9 @@ func TestEveryErrorFindsItsStatusFirst(t *testing.T) {
 	causes := map[berth.Reason]error{
 		berth.ReasonTooHeavy:       berth.ErrInvalidConfig,
 		berth.ReasonCapacity:       berth.ErrInvalidConfig,
+		berth.ReasonDiffers:        berth.ErrInvalidConfig,
+		berth.ReasonLimited:        berth.ErrInvalidConfig,
+		berth.ReasonAbsent:         berth.ErrAbsent,
 		berth.ReasonCancelled:      context.Canceled,
 		berth.ReasonTimedOut:       context.DeadlineExceeded,
 		berth.ReasonDeadlock:       berth.ErrDeadlock,

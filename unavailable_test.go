@@ -125,7 +125,7 @@ func (w *world) name() string {
 
 // waits are the calls that go on until the caller's context ends.
 var waits = map[string]bool{
-	"Acquire": true, "Do": true, "DoAll": true, "Lock": true, "LockAll": true, "Allocate": true, "AllocateHealthy": true,
+	"Acquire": true, "Do": true, "DoAll": true, "Lock": true, "LockAll": true, "Allocate": true, "AllocateHealthy": true, "DoHealthy": true,
 }
 
 // argument makes one of a type.
@@ -133,6 +133,8 @@ func (w *world) argument(receiver any, kind reflect.Type) reflect.Value {
 	switch kind {
 	case reflect.TypeFor[berth.Token]():
 		return reflect.ValueOf(w.token(receiver))
+	case reflect.TypeFor[allocator.Settings]():
+		return reflect.ValueOf(allocator.Settings{Cooldown: time.Second})
 	case reflect.TypeFor[berth.Target]():
 		return reflect.ValueOf(berth.Target{Name: "a"})
 	case reflect.TypeFor[string]():

@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ const long = time.Hour
 func wants(resource, bind string, patience int64) func(*engine.Record) {
 	return func(r *engine.Record) {
 		r.Wait, r.Lease = long, long
-		r.Extra = fmt.Sprintf("l o 0 3600000 %d %d:%s%s", patience, len(resource), resource, bind)
+		r.Extra = fmt.Sprintf("o 0 3600000 %d %d:%s%s", patience, len(resource), resource, bind)
 	}
 }
 
@@ -143,7 +144,7 @@ func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 		r := w.bounded("pool_replace", "begin", w.revision(), "id")
 		gen := millis(r.Int(1))
 		for from := 0; from < many; from += 200 {
-			args := []string{"0", "0", gen, "0"}
+			args := []string{"0", "0", gen, "0", ""}
 			for i := from; i < from+200; i += 2 {
 				args = append(args, key(i))
 			}
@@ -171,19 +172,18 @@ func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 
 // A claim for any resource stands in the middle of many who have been left over.
 func TestNobodyPassesALaneThatWasLeftOver(t *testing.T) {
-	for _, policy := range []string{"l", "m", "r"} {
-		t.Run(policy, func(t *testing.T) {
+	for _, policy := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
+		t.Run(policy.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
+				require.NoError(t, w.ops().Set(context.Background(), proxies, "", allocator.Settings{Policy: policy}))
 				const many = 200
 				key := func(i int) string { return fmt.Sprintf("r%04d", i) }
 				w.stood("n", 0, many, func(i int) string { return "- " + key(i) })
 				for i := range 3 { // in line, behind all of them
-					reply := w.acquireScript("g", "g."+strconv.Itoa(i), wants("", "", 0), func(r *engine.Record) {
-						r.Extra = policy + r.Extra[1:]
-					})
+					reply := w.acquireScript("g", "g."+strconv.Itoa(i), wants("", "", 0))
 					require.Equal(t, "queued", reply.Status())
 				}
-				args := []string{"0", "0", "0", "1"}
+				args := []string{"0", "0", "0", "1", ""}
 				for i := range many {
 					args = append(args, key(i))
 				}

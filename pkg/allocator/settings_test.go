@@ -434,10 +434,10 @@ func TestOwnSettingsGoWithTheResource(t *testing.T) {
 		require.Empty(t, w.optional(stateKey, "s:a"))
 		w.Do("HSET", itemsKey, "ib", "what is this")
 		w.add("b")
-		require.Empty(t, w.optional(stateKey, "s:b"))
+		require.NotEmpty(t, w.optional(stateKey, "s:b"), "a damaged resource is made whole with what it had")
 		w.inspect()
 		w.release(n.takes("b", nil))
-		require.Equal(t, allocator.Free, w.status("b").State)
+		require.Equal(t, allocator.Resting, w.status("b").State)
 	})
 }
 

@@ -52,6 +52,8 @@ func TestEveryReasonHasItsKind(t *testing.T) {
 		berth.ReasonAbsent:         observe.Refused,
 		berth.ReasonGone:           observe.Refused,
 		berth.ReasonCapacity:       observe.Refused,
+		berth.ReasonDiffers:        observe.Refused,
+		berth.ReasonLimited:        observe.Refused,
 		berth.ReasonTimedOut:       observe.TimedOut,
 		berth.ReasonCancelled:      observe.Cancelled,
 		berth.ReasonClosed:         observe.Cancelled,

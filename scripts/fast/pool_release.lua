@@ -8,12 +8,12 @@
 --- @include "pool/settings"
 --- @include "pool/item"
 --- @include "pool/list"
--- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands in line,
--- or waits for this resource,
--- the claim is the node's own and not detached, leaves no tombstone and asks for no rest and no expiry.
--- The resource has not expired and no settings of its own, and is to rest by a cooldown alone, and only
--- if one at a time may hold it. That is what the general way does, in the fewest steps; see fast/acquire. It returns the reply, or
--- nil, and has written nothing, in every other case.
+-- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands
+-- in line, or waits for this resource, the claim is the node's own and not detached, leaves no tombstone
+-- and asks for no rest and no expiry. The resource has not expired and no settings of its own, and is to
+-- rest by a cooldown alone, and only if one at a time may hold it. That is what the general way does, in
+-- the fewest steps; see fast/acquire. It returns the reply, or nil, and has written nothing, in every
+-- other case.
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
