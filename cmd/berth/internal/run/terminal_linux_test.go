@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
@@ -163,18 +164,27 @@ func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 func TestWhoWaitsAtATerminalIsTold(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	sem := apptest.SemOf(t, s, "gpu", 1)
-	permit, err := sem.Acquire(context.Background(), nil)
+	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	master, slave := apptest.OpenTerminal(t)
-	defer func() { _ = master.Close() }()
-	cmd := apptest.Command(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "true")
-	cmd.Stdout, cmd.Stderr = slave, slave
-	require.NoError(t, cmd.Start())
-	require.NoError(t, slave.Close())
-	screen := bufio.NewScanner(master)
-	require.True(t, screen.Scan())
-	require.Equal(t, `berth: waiting for "gpu", 0 ahead in line`, screen.Text())
-	require.NoError(t, permit.Release(context.Background()))
-	require.NoError(t, cmd.Wait())
+	resource, err := apptest.Filled(t, s, "gpu", "a", "b").Allocate(context.Background(), nil)
+	require.NoError(t, err)
+	for says, test := range map[string]struct {
+		held berth.Handle
+		args []string
+	}{
+		`berth: waiting for "gpu", 0 ahead in line`:               {permit, []string{"--sem", "gpu", "--capacity", "1"}},
+		`berth: waiting for resource a of "gpu", 0 ahead in line`: {resource, []string{"--pool", "gpu", "--resource", "a"}},
+	} {
+		master, slave := apptest.OpenTerminal(t)
+		defer func() { _ = master.Close() }()
+		cmd := apptest.Command(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
+		cmd.Stdout, cmd.Stderr = slave, slave
+		require.NoError(t, cmd.Start())
+		require.NoError(t, slave.Close())
+		screen := bufio.NewScanner(master)
+		require.True(t, screen.Scan())
+		require.Equal(t, says, screen.Text())
+		require.NoError(t, test.held.Release(context.Background()))
+		require.NoError(t, cmd.Wait())
+	}
 }
