@@ -75,9 +75,8 @@ local function restore(at, st, node, cap, claims)
   if at.newer then
     return { "incompatible", at.newer }
   end
-  if st.cap == 0 then
-    st.cap = cap
-  end
+  st.cap = st.cap == 0 and cap or st.cap
+  local waiting, used = st.waiting, st.used
   local reply = { "restored", -1, 0, 0, 0, 0 }
   local budget, furthest, sooner, head_left, waits = { left = 100, swept = 0 }, nil, nil, false, {}
   for i = 1, #claims, 3 do
@@ -89,8 +88,10 @@ local function restore(at, st, node, cap, claims)
   if st.form == "fat" then
     sooner = least(sooner, expire(at, st, budget))
     handoff(at, st, budget, head_left)
-    save(at, st, furthest)
-    notify(at, st, sooner)
+    if furthest or budget.left < 100 or st.waiting ~= waiting or st.used ~= used then -- a full server lets a claim end
+      save(at, st, furthest)
+      notify(at, st, sooner)
+    end
   end
   reply_next(at, st, node, budget, reply, waits)
   reply[5], reply[6] = st.used, st.waiting

@@ -92,6 +92,7 @@ func (v *view) field(w *world, field, value string) {
 	case field == "stem":
 	case strings.HasPrefix(field, "o:"): // what an operator has changed
 		v.group = value
+	case w.kind == keyspace.Pool && (strings.HasPrefix(field, "l:") || strings.HasPrefix(field, "q:")): // lanes of resources
 	case field == "v":
 		var counts map[string]int64
 		counts, err = testkit.Counts(value)
@@ -136,6 +137,11 @@ func (v *view) member(w *world, member, score string) {
 	} else if waits && at < 512 {
 		v.places[claim] = fmt.Sprintf("%03.f %s", at, place)
 		return
+	} else if waits && int64(at) < width && len(place) > 3 { // for one resource of a pool
+		v.places[claim] = place[:3] + " " + place[3:]
+		return
+	} else if w.kind == keyspace.Pool && (strings.HasPrefix(member, "w:") || strings.HasPrefix(member, "p:")) {
+		return // moments of those who wait for one resource
 	}
 	type scoreRange struct {
 		into map[string]int64
