@@ -203,6 +203,48 @@ func TestNobodyPassesALaneThatWasLeftOver(t *testing.T) {
 	}
 }
 
+// Nor does somebody who comes before they have been looked at.
+func TestAnArrivalPassesNoLaneThatWasLeftOver(t *testing.T) {
+	for kind, wanted := range map[string]string{"any": "", "the same": "r0150"} {
+		t.Run(kind, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				const many = 200
+				w.stood("n", 0, many, func(i int) string { return fmt.Sprintf("- r%04d", i) })
+				args := []string{"0", "0", "0", "1"}
+				for i := range many {
+					args = append(args, fmt.Sprintf("r%04d", i))
+				}
+				r := w.bounded("pool_add", args...)
+				require.True(t, line.More(&r, 3))
+				require.NotEmpty(t, w.list())
+				reply := w.acquireScript("late", "late.1", wants(wanted, "", 0))
+				require.Equal(t, "queued", reply.Status())
+				w.sweeps()
+				require.Equal(t, "n.150", w.holds()["r0150"])
+				require.EqualValues(t, 1, w.Field("waiting"))
+				w.inspect()
+			})
+		})
+	}
+}
+
+// A claim that has died waiting is dropped when its resource comes free.
+func TestADeadClaimOfALaneIsDroppedWhenItsTurnComes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.occupy("holder")
+		reply := w.acquireScript("dead", "dead.1", wants("a", "", 0), func(r *engine.Record) { r.Wait = lease })
+		require.Equal(t, "queued", reply.Status())
+		reply = w.acquireScript("n", "n.1", wants("a", "", 0))
+		require.Equal(t, "queued", reply.Status())
+		w.Advance(lease)
+		w.vacate("holder")
+		require.Equal(t, map[string]string{"a": "n.1"}, w.holds())
+		require.Zero(t, w.parked())
+		w.inspect()
+	})
+}
+
 // Their waits for one resource end in one millisecond, those who came first last.
 func TestManyWhoHaveWaitedLongEnoughAtOnceAreServedByTheirPlaces(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

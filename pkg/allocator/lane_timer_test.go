@@ -144,6 +144,22 @@ func TestTheNextOfALaneIsToldWhenItsFirstDiesAndTheHolderIsDead(t *testing.T) {
 	})
 }
 
+func TestTheFirstOfALaneIsToldOfARestThatBegins(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		holder, n := w.calm(), w.calm()
+		a := holder.takes("a", nil)
+		q := n.queue(names("a"))
+		w.Advance(time.Second)
+		require.NoError(t, a.Rest(3*time.Second, ""))
+		began := w.Now()
+		w.release(a)
+		w.Advance(4 * time.Second)
+		q.GrantedWithin(began+3*time.Second, ms)
+		w.inspect()
+	})
+}
+
 // Its node has only claims that wait for one resource, as far as it knows.
 func TestAClaimThatWasMovedToTheLineByOthersIsServedByARest(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
