@@ -52,7 +52,7 @@ local function save(at, st, furthest, fields)
       "WITHSCORES", "LIMIT", "0", "1")[2]
     last = math.max(last, stone and tonumber(stone) - score_tomb or 0)
   end
-  if st.rev > at.ms - values_recent then
+  if st.rev > at.ms - values_recent and (idle or st.rev ~= st.was_rev) then -- else the expiry heeds it
     last = math.max(last, recent(at, st) or 0)
   end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
