@@ -36,7 +36,8 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
   end
   if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "")
-    or parked ~= "0" and redis.call("HEXISTS", keys[1], "l:" .. key) == 1 then
+    or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1 or redis.call("ZRANGEBYSCORE", keys[2],
+      int(score_patience), int(score_patience + now), "LIMIT", "0", "1")[1]) then
     return nil
   end
 

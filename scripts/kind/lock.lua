@@ -101,6 +101,8 @@ local function kind_next(at, st, budget, arrival)
   return claim, r, r and st.used < 1
 end
 
+local kind_arrive = kind_next
+
 -- kind_refused: nobody holds, but others come first; or somebody does.
 local function kind_refused(_, st, _, swept, more)
   return { st.used < 1 and "ahead" or "held", st.used, st.waiting, swept, more and 2 or 0 }

@@ -3,7 +3,6 @@
 --- @include "state/least"
 --- @include "pool/open"
 --- @include "pool/holding"
---- @include "pool/due"
 --- @include "pool/apart"
 --- @include "pool/agree"
 -- What only pools are: a claim gets one of the resources. See scripts.go for what the line
@@ -41,21 +40,15 @@ local kind_vacate = lane_leave
 --- @include "line/first"
 --- @include "pool/lanes"
 --- @include "line/earliest"
--- kind_due: rests and expiries, then those who wait for a resource, then bindings, and what operators
--- have changed.
-local function kind_due(at, st, budget)
-  local changed = due_resources(at, st, budget)
-  lanes_due(at, st, budget)
-  due_bindings(at, budget)
-  if changed then
-    due_changes(at, budget)
-  end
-end
+--- @include "pool/expire"
+local kind_due = pool_due
 
 --- @include "pool/mark"
 -- kind_save: the counts, once the lanes that are still to be looked at are noted.
 local function kind_save(at, st)
-  lanes_keep(at, st)
+  if st.touched then
+    lanes_keep(at, st)
+  end
   return pool_save(st)
 end
 
@@ -89,6 +82,7 @@ end
 --- @include "pool/next"
 -- kind_next: who stands ahead, and what it gets.
 local kind_next = pool_next
+local kind_arrive = next_arrival
 
 -- kind_refused: something is free, but others come first; or nothing is. A claim that would wait
 -- for one resource is told what that one does.

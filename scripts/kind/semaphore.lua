@@ -59,6 +59,8 @@ local function kind_next(at, st, budget, arrival)
   return claim, r, r and r.weight <= st.cap - st.used
 end
 
+local kind_arrive = kind_next
+
 -- kind_refused: there is room, but others come first; or there is none.
 local function kind_refused(_, st, ask, swept, more)
   return { st.used + ask.r.weight <= st.cap and "ahead" or "full", st.used, st.waiting, swept, more and 2 or 0, st.cap }

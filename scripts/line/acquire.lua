@@ -46,7 +46,7 @@ local function acquire(at, st, known, ask)
     ask.lane, ask.place = (kind_place or place_queued)(ask.lane, r.ticket, at, ask)
     budget.left = budget.left + kind_spare
     local before, _ = budget.left, nil
-    _, _, what = kind_next(at, st, budget, ask)
+    _, _, what = kind_arrive(at, st, budget, ask)
     -- What has expired and was met may not have been all that was in the way.
     more = st.met or budget.left <= kind_spare or not what and budget.left < before
     reply = not what and not ask.waits and kind_refused(at, st, ask, budget.swept, more)

@@ -13,6 +13,7 @@
 -- looks up the one resource that the claim waits for, if there is one.
 local function apart_refuse(at, st, ask)
   local w = wants_read(ask.r.terms)
+  ask.wants = w
   local key, ends = w.resource, lane_named
   if not key and w.bind ~= "" and w.patience > 0 and st.form then
     key, ends = binding_of(at, w.bind), w.patience < score_forever and int(at.ms + w.patience) or "0"
@@ -76,13 +77,15 @@ end
 -- apart_alarm is whether a claim stands apart, and then what apart_moment says; nil for one that this
 -- run has granted.
 local function apart_alarm(at, claim, r)
-  local ahead = apart_rank(at, claim, r)
-  if not ahead and hold_ends(at, nil, claim) then
-    return nil
-  elseif not ahead then
+  if #r.place ~= lane_width then
     return false
   end
-  return true, apart_moment(at, claim, ahead)
+  local ahead = apart_rank(at, claim, r)
+  if ahead then
+    return true, apart_moment(at, claim, ahead)
+  elseif not hold_ends(at, nil, claim) then
+    return false
+  end
 end
 
 -- apart_rejoin is where a claim that stood apart belongs now: what the claim is, nil if it waits,

@@ -43,39 +43,3 @@ local function due_first(at, from)
   local member = redis.call("ZRANGEBYSCORE", at.line, int(from), "+inf", "LIMIT", "0", "1")[1]
   return string.sub(member or "", 1, 1)
 end
-
--- due_resources ends rests, and lets leave what has expired. They stand in the line in this order,
--- so the first of them says which there are. It returns whether the line knows what operators
--- have changed.
-local function due_resources(at, st, budget)
-  local what = due_first(at, score_op)
-  local changed = what == "o"
-  if changed or what == "p" or what == "w" or what == "t" then
-    what = due_first(at, score_rest)
-  end
-  if what == "e" then
-    due_items(at, st, budget, score_rest)
-  end
-  if what == "e" or what == "x" then
-    due_items(at, st, budget, score_expiry)
-  end
-  return changed
-end
-
--- due_bindings forgets bindings that have ended.
-local function due_bindings(at, budget)
-  if due_first(at, score_bind) == "u" then
-    for _, name in ipairs(due_read(at, budget, score_bind)) do
-      redis.call("HDEL", at.bindings, "b" .. name)
-    end
-  end
-end
-
--- due_changes forgets what operators have changed some time ago. It was in nobody's way, so that it
--- does not count as swept.
-local function due_changes(at, budget)
-  for _, target in ipairs(due_read(at, budget, score_op)) do
-    redis.call("HDEL", at.state, "o:" .. target)
-    budget.swept = budget.swept - 1
-  end
-end

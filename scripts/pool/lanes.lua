@@ -20,14 +20,11 @@ local function lanes_move(at, st, claim)
   st.moved = true
 end
 
--- lanes_due moves those who have waited long enough for one resource, and notes which lanes are to
--- be looked at by now. Where some of the first are left over nobody is granted anything in this run:
--- they may stand ahead. Half of the budget is left for what comes of it.
-local function lanes_due(at, st, budget)
+-- lanes_patience moves those who have waited long enough for one resource, once in a run. Where some of
+-- them are left over nobody is granted anything in this run: they may stand ahead. Half of the budget is
+-- left for what comes of it.
+local function lanes_patience(at, st, budget)
   local most = math.floor(budget.left / 2)
-  if st.pool.parked <= 0 then
-    return
-  end
   local claims = redis.call("ZRANGEBYSCORE", at.line, int(score_patience), int(score_patience + at.ms),
     "LIMIT", "0", int(most + 1))
   for n = 1, math.min(#claims, most) do
@@ -35,12 +32,17 @@ local function lanes_due(at, st, budget)
     lanes_move(at, st, string.sub(claims[n], 3))
     budget.left = budget.left - 1
   end
-  st.halted = #claims > most
+  st.patient, st.halted = true, #claims > most
+  st.met = st.met or st.halted
+end
+
+-- lanes_due is lanes_patience, and then notes which lanes are to be looked at by now.
+local function lanes_due(at, st, budget)
+  lanes_patience(at, st, budget)
   if st.halted then
-    st.met = true
     return
   end
-  most = math.floor(budget.left / 2)
+  local most = math.floor(budget.left / 2)
   local marks = redis.call("ZRANGEBYSCORE", at.line, int(score_moment), int(score_moment + at.ms),
     "LIMIT", "0", int(most))
   if st.pool.filled and #marks < most then -- what is not in the pool now will not come

@@ -11,7 +11,7 @@ local function next_arrival(at, st, budget, arrival)
   if not r or st.pool.free <= 0 or st.halted or lanes_pending(at, st, score_patience) then
     return claim, r
   end
-  local w = wants_read(r.terms)
+  local w = arrival.wants or wants_read(r.terms)
   w.resource = arrival.target or w.resource
   local chosen = pick(at, st, w, budget)
   if chosen and lane_of(at, st, chosen.key) then
@@ -32,11 +32,11 @@ local function next_apart(at, lane)
   return lane.claim, lane.r, { key = lane.key, item = lane.item, wants = w }
 end
 
--- pool_next is who comes next, of the first in line and the first of those lanes whose resource has
+-- next_of_lanes is who comes next, of the first in line and the first of those lanes whose resource has
 -- become free, and what it gets: claim, record, choice.
-local function pool_next(at, st, budget, arrival)
-  if arrival then
-    return next_arrival(at, st, budget, arrival)
+local function next_of_lanes(at, st, budget)
+  if not st.patient then
+    lanes_patience(at, st, budget)
   end
   local apart = lanes_first(at, st, budget)
   if budget.left <= 0 or st.halted then
@@ -52,9 +52,19 @@ local function pool_next(at, st, budget, arrival)
   local known = chosen and st.touched and st.touched[chosen.key]
   if chosen and not known and lane_of(at, st, chosen.key) then
     lane_touch(at, st, chosen.key) -- an earlier run has stopped at its bound
-    return pool_next(at, st, budget)
+    budget.left = budget.left - 1
+    return next_of_lanes(at, st, budget)
   elseif not chosen and apart and budget.left > 0 then
     return next_apart(at, apart)
   end
   return claim, r, chosen
+end
+
+-- pool_next is who comes next, and what it gets: claim, record, choice.
+local function pool_next(at, st, budget)
+  if st.pool.parked > 0 then
+    return next_of_lanes(at, st, budget)
+  end
+  local claim, r = head(at, st, budget)
+  return claim, r, r and st.pool.free > 0 and pick(at, st, wants_read(r.terms), budget) or nil
 end

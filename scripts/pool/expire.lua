@@ -1,0 +1,25 @@
+--- @include "state/score"
+--- @include "pool/due"
+--- @include "pool/lanes"
+-- pool_due ends what has passed: rests and expiries, then those who wait for a resource, then bindings, and what operators
+-- have changed.
+local function pool_due(at, st, budget)
+  local first, what = due_first(at, score_op), nil
+  what = string.find(first, "[opwt]") and due_first(at, score_rest) or first -- the first says which there are
+  if what == "e" then
+    due_items(at, st, budget, score_rest)
+  end
+  if what == "e" or what == "x" then
+    due_items(at, st, budget, score_expiry)
+  end
+  if st.pool.parked > 0 then
+    lanes_due(at, st, budget)
+  end
+  for _, name in ipairs(string.find(what, "[exu]") and due_read(at, budget, score_bind) or {}) do
+    redis.call("HDEL", at.bindings, "b" .. name)
+  end
+  for _, target in ipairs(first == "o" and due_read(at, budget, score_op) or {}) do
+    redis.call("HDEL", at.state, "o:" .. target)
+    budget.swept = budget.swept - 1 -- it was in nobody's way
+  end
+end
