@@ -17,8 +17,8 @@
 //	kind_full(at, st, r)                          Returns whether something expired may be in the way
 //	kind_enter(at, st, ask, holds, swept, more)   Answers a claim that names an owner: reply, fields to save, furthest; or nil. With holds the claim holds already
 //	kind_place(lane, ticket, at, ask)             Returns the lane and the place. False: by the ticket
-//	kind_next(at, st, budget)                     Returns the first in line: claim, record, and what it gets, false for nothing
-//	kind_arrive(at, st, budget, arrival)          Returns the same for a claim that arrives, if nobody stands ahead of it
+//	kind_next(at, st, budget, arrival)            Returns the first in line: claim, record, and what it gets, false for nothing
+//	kind_arrive(at, st, budget, arrival)          Returns the same for a claim that arrives, if nobody stands ahead of it; may be kind_next
 //	kind_heavy(st, r)                             Returns whether the claim will never fit
 //	kind_refused(at, st, ask, swept, more)        Returns the reply to a claim that only tries and gets nothing
 //	kind_stand(at, st, claim, r, lane, apart)     Has a claim that waits stand elsewhere than in its lane of the line

@@ -1,8 +1,8 @@
 --- @include "state/score"
 --- @include "pool/due"
 --- @include "pool/lanes"
--- pool_due ends what has passed: rests and expiries, then those who wait for a resource, then bindings, and what operators
--- have changed.
+-- pool_due ends what has passed: rests and expiries, then the patience of those who wait for a resource,
+-- then bindings, and what operators have changed.
 local function pool_due(at, st, budget)
   local first, what = due_first(at, score_op), nil
   what = string.find(first, "[opwt]") and due_first(at, score_rest) or first -- the first says which there are
