@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -52,7 +53,7 @@ func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allo
 
 // AllocateHealthy allocates, and asks Healthy before it returns. A resource that is not
 // healthy is given back and rests for FailureRest; then a new claim waits at the end of
-// the line. MaxWait bounds all waits together. An Open or a Healthy that runs when
+// the line. MaxWait and BindWait bound all waits together. An Open or a Healthy that runs when
 // MaxWait passes goes on until OpenTimeout at the most. The errors are those of Allocate.
 // Where nothing is healthy, AllocateHealthy goes on until MaxWait or ctx ends it.
 func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
@@ -62,7 +63,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 	}
 	clock := p.core.client.node.Engine
 	pace := scriptkit.NewPace(p.core.client.cfg.Retry)
-	for began, whole := clock.Now(), o.MaxWait; ; {
+	for began, whole, bound := clock.Now(), o.MaxWait, o.BindWait; ; {
 		a, err := p.allocate(ctx, o, true, clock.Now()-began)
 		if err != nil {
 			return nil, err
@@ -77,6 +78,9 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 		// Where what is not healthy does not rest, it may be the next one again.
 		if p.cfg.FailureRest == 0 && !pace.Pause(ctx, nil) {
 			return nil, p.failed(ctx, a.hold, bad)
+		}
+		if bound != berth.Forever { // else an unhealthy resource that the claim is bound to would be the next one for ever
+			o.BindWait = max(bound-(clock.Now()-began), 0).Truncate(time.Millisecond)
 		}
 		if whole > 0 {
 			if o.MaxWait = whole - (clock.Now() - began); o.MaxWait <= 0 {
@@ -206,7 +210,8 @@ func (p *core) wants(o AllocateOptions) string {
 func (p *core) claim(ctx context.Context, o AllocateOptions, wait bool) *engine.Claim {
 	c := p.client
 	return &engine.Claim{
-		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, Request: &request{agreed: &p.agreed},
+		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs,
+		Request: &request{agreed: &p.agreed, named: o.Resource != ""},
 		Record: engine.Record{
 			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
@@ -249,6 +254,9 @@ func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, 
 		claim.Before = clock.Now() - began
 		hold, err := clock.Acquire(ctx, claim, o.MaxWait)
 		refusal, ok := errors.AsType[*berth.AcquireError](err)
+		if ok && refusal.Reason == berth.ReasonAbsent {
+			refusal.Cause = fmt.Errorf("%w: resource %q", berth.ErrAbsent, o.Resource)
+		}
 		if !ok || refusal.Reason != berth.ReasonLimited {
 			return hold, err
 		}

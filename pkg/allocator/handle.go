@@ -245,10 +245,13 @@ func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
 // resource rests; the server's where it was not reached: the hold has ended with
 // berth.ErrLost then if nobody can tell which resource it is of. An attempt under way is not
 // cut short by ctx's end. A pool that is Shared refuses it with berth.ErrInvalidConfig:
-// allocate again.
+// allocate again; so does a claim that named its Resource.
 func (a *Allocation[T]) Swap(ctx context.Context) error {
 	if a.hold.Loose() {
 		return berth.Invalid("Swap", "the pool is Shared: allocate again")
+	}
+	if a.request().named {
+		return berth.Invalid("Swap", "the claim named its Resource: no other one will do")
 	}
 	select {
 	case a.swapping <- struct{}{}:

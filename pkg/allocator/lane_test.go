@@ -397,3 +397,31 @@ func TestPatienceEndsInTimeThoughAnotherClaimOfTheProcessWaitsForLonger(t *testi
 		q.getsIn(1300*ms, "b")
 	})
 }
+
+// F1: each new claim of AllocateHealthy has the whole BindWait again.
+func TestAllocateHealthyLeavesAnUnhealthyBoundResourceAfterItsBindWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("bad", "good")
+		n := w.nodeOf(allocator.PoolConfig[string]{FailureRest: 10 * time.Second, Healthy: func(_ context.Context, v string) error {
+			if v == "bad" {
+				return errMine
+			}
+			return nil
+		}})
+		require.NoError(t, n.Bind(t.Context(), "customer", "bad", nil))
+		a, err := n.AllocateHealthy(t.Context(), &allocator.AllocateOptions{Bind: "customer", BindWait: 15 * time.Second, MaxWait: 10 * time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, "good", a.Resource())
+		require.LessOrEqual(t, w.Now(), 20*time.Second)
+	})
+}
+
+// F4: SPEC 2.8: a claim that named its resource may not swap.
+func TestANamedClaimDoesNotSwap(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		a := w.node().takes("a", names("a"))
+		require.ErrorIs(t, a.Swap(t.Context()), berth.ErrInvalidConfig)
+		require.Equal(t, "a", a.Resource())
+	})
+}

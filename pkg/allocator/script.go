@@ -95,6 +95,7 @@ const (
 // request is what only a pool's own scripts need of a claim.
 type request struct {
 	agreed *agreement // nil where the claim was resumed
+	named  bool       // the claim asked for one resource by its key
 	limits Settings   // the settings whose limits the claim was refused by; of its acquire
 
 	mu    sync.Mutex

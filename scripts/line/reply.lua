@@ -50,7 +50,8 @@ end
 -- next_ms, flags, setting. alarms has the node's claims of the call that wait, each with its record, nil
 -- for none.
 local function reply_next(at, st, node, budget, reply, alarms)
-  local flags, next_ms, mine, least_at = (budget.left <= 0 or st.met) and 2 or 0, nil, false, nil
+  local flags = (budget.left <= 0 or st.met) and 2 or 0
+  local mine, least_at = false, nil
   local waits = kind_alarm and alarms and alarms[1]
   local apart = waits and st.pool.parked > 0
   for _, c in ipairs(apart and alarms or {}) do
@@ -62,9 +63,8 @@ local function reply_next(at, st, node, budget, reply, alarms)
       least_at, mine = moment, first
     end
   end
-  if apart then
-    next_ms = least_at and math.max(least_at - at.ms, 0) or -1
-  else
+  local next_ms = least_at and math.max(least_at - at.ms, 0) or -1
+  if not apart then
     next_ms, mine = next_deadline(at, st, node)
   end
   reply[2], reply[3] = next_ms, flags + (mine and 4 or 0) + (waits and 8 or 0)

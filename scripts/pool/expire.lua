@@ -4,8 +4,8 @@
 -- pool_due ends what has passed: rests and expiries, then the patience of those who wait for a resource,
 -- then bindings, and what operators have changed.
 local function pool_due(at, st, budget)
-  local first, what = due_first(at, score_op), nil
-  what = string.find(first, "[opwt]") and due_first(at, score_rest) or first -- the first says which there are
+  local first = due_first(at, score_op)
+  local what = string.find(first, "[opwt]") and due_first(at, score_rest) or first -- the first says which there are
   if what == "e" then
     due_items(at, st, budget, score_rest)
   end

@@ -11,7 +11,15 @@ import (
 )
 
 // allocations is the line of a pool.
-func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
+	viewers, err := allocator.New(conn.Redis, allocator.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
+	if err != nil {
+		return nil, err
+	}
+	viewer := viewers.Operator()
+	if err := o.within(ctx, viewer); err != nil {
+		return nil, err
+	}
 	pools, err := conn.Pools(allocator.Config{
 		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
 		WarnHeldLongerThan: -1, // a command may take its time
@@ -23,11 +31,6 @@ func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label 
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := allocator.New(conn.Redis, allocator.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
-	if err != nil {
-		return nil, err
-	}
-	viewer := viewers.Operator()
 	take := pool.Allocate
 	if o.try {
 		take = pool.TryAllocate
@@ -44,6 +47,22 @@ func (o *runOptions) allocations(_ context.Context, conn *app.Connection, label 
 		crowd:   func(ctx context.Context) (string, error) { return o.allocated(ctx, viewer, pool) },
 		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return o.allocatees(ctx, viewer) },
 	}, nil
+}
+
+// within takes the limits that are set of the pool for what no flag says: the lease and the longest hold, by
+// which the command is ended in time.
+func (o *runOptions) within(ctx context.Context, viewer *allocator.Operator) error {
+	set, err := viewer.Settings(ctx, o.pool)
+	if err != nil {
+		return err
+	}
+	if limit := set.MaxLease; !o.leaseGiven && limit > 0 {
+		o.lease = min(o.lease, limit)
+	}
+	if limit := set.MaxHold; o.maxHold == 0 && limit > 0 && limit != berth.Forever {
+		o.maxHold = limit
+	}
+	return o.fillGrace(o.graceGiven)
 }
 
 // allocated says what a pool has, or what became of the one resource that is waited for.

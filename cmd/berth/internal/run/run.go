@@ -150,13 +150,15 @@ type runOptions struct {
 	meta     map[string]string // metas, as validate has read them
 	priority int
 	lease    time.Duration
-	noRenew  bool
-	grace    time.Duration
-	maxHold  time.Duration
-	wait     time.Duration
-	try      bool
-	noEnv    bool
-	quiet    bool
+	// leaseGiven and graceGiven say that a flag has set them.
+	leaseGiven, graceGiven bool
+	noRenew                bool
+	grace                  time.Duration
+	maxHold                time.Duration
+	wait                   time.Duration
+	try                    bool
+	noEnv                  bool
+	quiet                  bool
 }
 
 // Command is berth run.

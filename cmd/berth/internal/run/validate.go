@@ -21,7 +21,8 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	if err := o.validateName(flags); err != nil {
 		return err
 	}
-	if !flags.Changed("lease") {
+	o.leaseGiven, o.graceGiven = flags.Changed("lease"), flags.Changed("grace")
+	if !o.leaseGiven {
 		o.lease = defaultLease
 		if len(o.locks) > 0 {
 			o.lease = defaultLockLease
@@ -49,7 +50,7 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	if err := o.validateClaim(flags); err != nil {
 		return err
 	}
-	if err := o.fillGrace(flags.Changed("grace")); err != nil {
+	if err := o.fillGrace(o.graceGiven); err != nil {
 		return err
 	}
 	if o.maxHold != 0 && o.maxHold < 2*o.grace {
