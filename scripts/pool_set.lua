@@ -53,16 +53,16 @@ if key == "" then
   text = (some and "o" or "-") .. string.sub(text, 2)
   p.settings = text
 else
+  local _, had = settings_own(at, key, i)
   text, some = settings_merge(i.own and redis.call("HGET", at.state, "s:" .. key) or settings_own_unset, words)
   if some then
     redis.call("HSET", at.state, "s:" .. key, text)
   else
     redis.call("HDEL", at.state, "s:" .. key)
   end
-  local had = i.own and true
   i.own = some
   local _, sharers = settings_own(at, key, i)
-  if sharers or had then
+  if sharers or had then -- else an Add decides, and not this call
     i.max = sharers or settings_of(st).sharers or 1
   end
   settle(at, st, key, i)

@@ -409,6 +409,24 @@ func TestAResourceHasSettingsOfItsOwn(t *testing.T) {
 	})
 }
 
+// What an Add has said of the sharers stays, until an operator says something of them.
+func TestOwnSettingsOfOtherWordsLeaveTheSharersAsTheyAre(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		_, err := n.Add(context.Background(), []string{"a"}, &allocator.AddOptions{MaxSharers: 5})
+		require.NoError(t, err)
+		for _, s := range []allocator.Settings{{Cooldown: 30 * time.Second}, {Cooldown: time.Minute}, {Reset: true}} {
+			w.set("a", s)
+			require.Equal(t, 5, w.status("a").MaxSharers)
+		}
+		w.set("a", allocator.Settings{MaxSharers: 3})
+		require.Equal(t, 3, w.status("a").MaxSharers)
+		w.set("a", allocator.Settings{Cooldown: time.Minute, Reset: true})
+		require.Equal(t, 1, w.status("a").MaxSharers, "as the pool")
+		w.inspect()
+	})
+}
+
 // optional reads a field of a hash, "" for none.
 func (w *world) optional(key, name string) string {
 	text, _ := w.Do("HGET", key, name).ToString()
