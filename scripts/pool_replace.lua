@@ -9,7 +9,9 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] step: begin or prune
 ARGV[5] the revision that the caller has seen, or for prune that of its Replace
 ARGV[6] id of the call that begins it, or for prune the cursor (0 to begin)
-RETURNS {"begun", revision} | {"removed", cursor, removed, flags, ...} | {"stale", revision, resource, what}
+ARGV[7...] x1: what the process that begins says of the settings
+RETURNS {"begun", revision} | {"removed", cursor, removed, flags, ...} | {"differs", settings}
+  | {"stale", revision, resource, what}
   | {"incompatible", format}
 REPLAY the call that began it last is told the same    COST O(log n) each of about 100 resources
 ]]
@@ -24,6 +26,7 @@ REPLAY the call that began it last is told the same    COST O(log n) each of abo
 --- @include "wake/publish"
 --- @include "pool/item"
 --- @include "pool/settle"
+--- @include "pool/agree"
 local begins, rev = ARGV[4] == "begin", tonumber(ARGV[5])
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
 
@@ -35,6 +38,8 @@ elseif begins then
     return { "begun", last }
   elseif st.pool.gen > rev then
     return revision_superseded(at, st) -- what comes late begins nothing any more
+  elseif not agree(st, (unpack(ARGV, 7))) then
+    return { "differs", st.pool.settings } -- else it would end another Replace, and then add nothing
   end
   if st.form then
     touch(at, st) -- a full server must be able to shed

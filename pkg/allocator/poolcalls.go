@@ -197,9 +197,9 @@ func staleBy(name string, r *scriptkit.Reply) error {
 }
 
 // replaceOnce runs pool_replace: begin returns the revision of the Replace, prune the next
-// cursor and how many were removed, the damaged ones included.
-func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cursor string) (next string, count int64, err error) {
-	r, err := p.run(ctx, p.client.node.replacing, step, line.Decimal(revision), cursor)
+// cursor and how many were removed, the damaged ones included. opinions are for begin, see agreement.
+func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cursor string, opinions ...string) (next string, count int64, err error) {
+	r, err := p.run(ctx, p.client.node.replacing, append([]string{step, line.Decimal(revision), cursor}, opinions...)...)
 	if err != nil {
 		return "", 0, err
 	}
@@ -217,6 +217,8 @@ func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cur
 			err = p.client.node.SweepOn(ctx, p.name, more)
 		}
 		return next, count + int64(mended), err
+	case statusDiffers:
+		return "", 0, p.agreed.differs(r.Str(1))
 	case statusStale:
 		return "", 0, staleBy(p.name, &r)
 	}

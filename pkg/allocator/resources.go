@@ -219,7 +219,11 @@ func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.D
 	if err != nil {
 		return Change{}, 0, err
 	}
-	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.node.Engine.ClaimID())
+	var opinions []string
+	if len(resources) > 0 { // else nothing is added that they could be about
+		opinions = []string{p.agreed.opinions}
+	}
+	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.node.Engine.ClaimID(), opinions...)
 	if err != nil {
 		return Change{}, seen, err
 	}

@@ -189,11 +189,26 @@ func TestAStrictProcessGoesByNothingElse(t *testing.T) {
 		_, err = strict.Replace(ctx, []string{"b"}, nil)
 		requireInvalid(t, "Cooldown", err)
 		require.Equal(t, allocator.Absent, w.status("b").State)
-		if before != w.Dump() { // a Replace has begun, and changed no resource
-			require.Equal(t, map[string]allocator.State{"a": allocator.Free}, w.states())
-		}
+		require.Equal(t, before, w.Dump())
 		w.set("", allocator.Settings{Cooldown: time.Second})
 		strict.takes("a", nil)
+	})
+}
+
+// A Replace that is refused overtakes no other one.
+func TestAStrictProcessEndsNobodysReplace(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		w.set("", allocator.Settings{Cooldown: time.Minute})
+		strict := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second, Strict: true})
+		change, err := w.node().Replace(ctx, []string{"b"}, &allocator.AddOptions{Progress: func(int, int) {
+			_, err := strict.Replace(ctx, []string{"c"}, nil)
+			requireInvalid(t, "Cooldown", err)
+		}})
+		require.NoError(t, err)
+		require.Equal(t, allocator.Change{Added: 1, Removed: 1}, change)
+		require.Equal(t, []string{"b"}, w.list())
 	})
 }
 
