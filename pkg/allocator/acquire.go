@@ -276,7 +276,7 @@ func (p *core) releaseResting(ctx context.Context, h *engine.Hold, rest time.Dur
 		if rest == 0 {
 			return nil
 		}
-		return p.rest(ctx, h.Resource(), rest, reason)
+		return p.restShared(ctx, h.Resource(), rest, reason)
 	}
 	h.Claim().Request.(*request).ask(rest, reason)
 	return h.Release(ctx)

@@ -172,7 +172,7 @@ func (a *Allocation[T]) leaveShared(ctx context.Context) error {
 		err = a.pool.core.expire(ctx, a.Resource(), asked.expiry)
 	}
 	if err == nil && asked.rest > 0 {
-		err = a.pool.core.rest(ctx, a.Resource(), asked.rest, asked.reason)
+		err = a.pool.core.restShared(ctx, a.Resource(), asked.rest, asked.reason)
 	}
 	if err == nil || errors.Is(err, berth.ErrAbsent) {
 		return nil

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -253,6 +254,19 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 		p.tell(observe.Event{Kind: observe.Rested, Context: ctx, Resource: resource, Left: d, Detail: reason})
 	}
 	return p.client.node.SweepOn(ctx, p.name, more)
+}
+
+// restShared is rest for a holder of a shared resource. It is no operator's call: what others say of the
+// resource in that moment, who found the same, is no error. A holder who was overtaken says it again, and
+// leaves it to the others in the end.
+func (p *core) restShared(ctx context.Context, resource string, d time.Duration, reason string) error {
+	const tries = 3
+	for range tries {
+		if err := p.rest(ctx, resource, d, reason); !errors.Is(err, berth.ErrStale) {
+			return err
+		}
+	}
+	return nil
 }
 
 // expire runs pool_expire.

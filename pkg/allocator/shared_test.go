@@ -135,3 +135,26 @@ func TestDoInASharedPool(t *testing.T) {
 		w.requireIdle()
 	})
 }
+
+// Who shares a resource says of it what became of it, whatever the others say in that moment.
+func TestSharersThatHaveAResourceRestAtOnceAreInNobodysWay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		var all []*allocator.Allocation[string]
+		for range 3 {
+			n := w.nodeOf(inTurn)
+			n.Delay(func() time.Duration { return time.Millisecond })
+			a := n.takes("a", nil)
+			require.NoError(t, a.Rest(time.Minute, "banned"))
+			all = append(all, a)
+		}
+		errs := make(chan error, len(all))
+		for _, a := range all {
+			go func() { errs <- a.Release(context.Background()) }()
+		}
+		for range all {
+			require.NoError(t, <-errs)
+		}
+		require.Equal(t, allocator.Resting, w.status("a").State)
+	})
+}
