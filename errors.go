@@ -258,8 +258,9 @@ func (e *EndError) Error() string {
 // Unwrap returns the cause.
 func (e *EndError) Unwrap() error { return e.Cause }
 
-// StaleError tells what another operator's call has changed since this one began: Resize,
-// Rest, Remove, Replace, Clear or Refresh. This call, or its step where it goes in steps, has
+// StaleError tells what another call has changed since this one began. These calls return it, and
+// overtake each other: Resize, Set, Rest, Remove, Replace, Clear and Refresh. An Add overtakes too, and
+// never returns it. This call, or its step where it goes in steps, has
 // changed nothing; or the server had run it, its answer was lost, and the other call came
 // after it. Look at what is there now, and call again if it is still wanted. It matches ErrStale.
 type StaleError struct {
@@ -268,7 +269,8 @@ type StaleError struct {
 	// Resource is the resource of the pool that was changed, "" for none in particular.
 	Resource string
 	// Changed says what the other call did, for people: "capacity 5, before 3", "rest 30s: banned",
-	// "added", "removed", "replaced".
+	// "Cooldown 30s", "added" also of what was kept, "removed", "replaced"; or "forgotten": the server
+	// has lost the pool.
 	Changed string
 }
 

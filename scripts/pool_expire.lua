@@ -1,6 +1,6 @@
 --[[
 pool_expire: have a resource leave the pool after a while.
-KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource)
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)

@@ -121,7 +121,7 @@ func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error
 // when it comes back; an Add before that undoes its removal. A Replace that is under way
 // ends with berth.ErrStale. Remove goes in steps of up to 200. It returns berth.ErrStale where
 // another call has changed a resource of the step since this one began: has added it, had it
-// rest, or has begun a Replace. The other errors are those of Add.
+// rest, or given it settings of its own; or has begun a Replace. The other errors are those of Add.
 func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
 	resources, _, err := checkAdd(resources, nil)
 	if err != nil {
@@ -178,7 +178,8 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 // millisecond. A leased resource rests when it is next given back. A d of 0 ends a
 // rest; berth.Forever lasts until then. The reason is any text of up to 512 bytes. Rest
 // returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is
-// damaged; berth.ErrStale if another call has added it, or had it rest, since this one began;
+// damaged; berth.ErrStale if another call has added it, had it rest, or given it settings of its own,
+// since this one began;
 // berth.ErrInvalidConfig for bad arguments; or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
 	if err := checkResource(resource); err != nil {

@@ -47,8 +47,9 @@ type Settings struct {
 	ByOperator bool
 }
 
-// noWords is what stands for nothing: in what is stored, in what processes say, and in what
-// pool_set is told. See scripts/pool/settings.lua.
+// What stands for nothing: in what is stored, in what processes say, and in what pool_set is
+// told; and what a process says of who has set the words, one that is Strict too. See
+// scripts/pool/settings.lua.
 const (
 	wordUnset   = "-"
 	wordAnyWord = "%S+"

@@ -12,6 +12,7 @@
 --   stem       of a lock whose owner has entered again, or extended: see owner/group
 --   pool       of a pool: its counts, see pool/counts
 --   r:<claim>  of a pool: the resource that the claim holds
+--   l:<resource>, q:<claim>  of a pool: those who wait for one resource, see pool/lane
 --   s:<resource>  of a pool: what the resource has of its own, see pool/settings
 --   o:<target> what an operator has changed last, see state/revision; of a pool likewise
 --   replace    the Replace that began last

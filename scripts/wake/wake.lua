@@ -4,6 +4,7 @@
 --   granted    a hand-off has granted the claim: claim, fence, ms left, resource ("" but in a
 --              pool), the claim's secret, without which nobody believes it
 --   too_heavy  the waiting claim weighs more than the capacity and was removed: claim, capacity
+--   absent     what the waiting claim asked for alone has left the pool, and the claim was removed: claim
 --   released   somebody has ended the hold or the wait by force: claim
 --   next       a deadline has come nearer, for the node of the first in line: ms until then
 --   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
