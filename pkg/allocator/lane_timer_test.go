@@ -268,3 +268,25 @@ func TestTheHeartbeatsOfManyLanesAreFew(t *testing.T) {
 		w.inspect()
 	})
 }
+
+// The hold that ends first may be any of the many that a resource has.
+func TestAClaimIsServedWhenTheLastOfManySharersDies(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		holder, n := w.calm(), w.calm()
+		_, err := holder.Add(t.Context(), []string{"a"}, &allocator.AddOptions{MaxSharers: 20})
+		require.NoError(t, err)
+		for i := range 20 {
+			lease := 50 * time.Second
+			if i == 19 {
+				lease = 5 * time.Second
+			}
+			holder.takes("a", &allocator.AllocateOptions{Lease: lease, NoRenew: true})
+		}
+		began := w.Now()
+		holder.Cut()
+		waits := n.queue(names("a"))
+		w.Until(began + 6*time.Second)
+		waits.getsIn(began+5*time.Second, "a")
+		w.inspect()
+	})
+}

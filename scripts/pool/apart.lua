@@ -65,9 +65,7 @@ local function apart_moment(at, claim, ahead)
   local mark = redis.call("ZSCORE", at.line, "w:" .. key)
   local next_at = mark and mark - score_moment < score_forever and mark - score_moment or nil
   local item = item_read(at, key)
-  for n = 1, math.min(item and #item.claims or 0, 8) do
-    next_at = least(next_at, hold_ends(at, nil, item.claims[n]))
-  end
+  next_at = least(next_at, item and hold_first(at, item.claims))
   if own and own <= (next_at or own) then
     return own, true
   end

@@ -14,10 +14,7 @@ local function lanes_wait(at, st, lane, item, ends, budget)
     redis.call("ZREM", at.line, "w:" .. lane.key)
   end
   local _, r = lanes_head(at, st, lane, budget)
-  local next_at = ends ~= score_forever and ends or nil
-  for _, claim in ipairs(item and item.claims or {}) do
-    next_at = least(next_at, hold_ends(at, st, claim))
-  end
+  local next_at = least(ends ~= score_forever and ends or nil, item and hold_first(at, item.claims))
   if r and next_at and next_at < score_forever then
     notify_node(at, r, next_at)
   end
