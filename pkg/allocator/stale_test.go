@@ -2,6 +2,7 @@ package allocator_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -364,5 +365,27 @@ func TestWhatWasAddedBeforeIsRemovedAndRests(t *testing.T) {
 			require.NoError(t, change(w.pool.Remove(t.Context(), []string{"a"})))
 		}
 		require.Equal(t, []string{"b"}, w.list())
+	})
+}
+
+// What operators have changed is forgotten by the way: nobody waits for that, and nobody sweeps for it.
+func TestWhatIsToBeForgottenKeepsNobodyFromAGrant(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		all := make([]string, 150)
+		for i := range all {
+			all[i] = fmt.Sprintf("r%03d", i)
+		}
+		w.add(all...)
+		n := w.node()
+		for _, r := range all {
+			require.NoError(t, n.Rest(t.Context(), r, time.Hour, ""))
+		}
+		w.Advance(61 * time.Second)
+		n.Fresh()
+		waits := n.queue(names("r000"))
+		require.Zero(t, n.Count("pool_sweep"))
+		require.NoError(t, w.node().Rest(t.Context(), "r000", 0, ""))
+		waits.gets(w.Now(), "r000")
+		w.inspect()
 	})
 }

@@ -18,8 +18,8 @@ local function pool_due(at, st, budget)
   for _, name in ipairs(string.find(what, "[exu]") and due_read(at, budget, score_bind) or {}) do
     redis.call("HDEL", at.bindings, "b" .. name)
   end
-  for _, target in ipairs(first == "o" and due_read(at, budget, score_op) or {}) do
+  -- An operator's call notes one change. It was in nobody's way, and takes nothing of the budget.
+  for _, target in ipairs(first == "o" and due_read(at, { left = 2 }, score_op) or {}) do
     redis.call("HDEL", at.state, "o:" .. target)
-    budget.swept = budget.swept - 1 -- it was in nobody's way
   end
 end
