@@ -84,8 +84,8 @@ type ResourceInfo struct {
 // Add puts resources at the end of the pool, in their order, in steps of up to 200.
 // After each step those who wait may get the resources. Keys are any bytes, 1 to 1024.
 // A resource that is in the pool already keeps its place, with the expiry of this call,
-// and the MaxSharers if one is given and no operator has set one. A Damaged resource is made whole, and its holders
-// keep it. Add returns berth.ErrInvalidConfig for a bad key or expiry,
+// and its MaxSharers if one is given and an operator has given the resource none of its
+// own. A Damaged resource is made whole, and its holders keep it. Add returns berth.ErrInvalidConfig for a bad key or expiry,
 // berth.ErrIncompatible, or the server's error; the change says what was done, also
 // beside an error.
 func (p *Pool[T]) Add(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {

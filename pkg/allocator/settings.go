@@ -217,7 +217,8 @@ func (s Settings) opinions(strict bool) string {
 }
 
 // Set changes the settings of a pool, or with a resource what that one has of its own: Cooldown,
-// MaxSharers and BindFor, which go with it. No process changes back what an operator has set. Set
+// MaxSharers and BindFor, which go with it. No process changes back what an operator has set; but an
+// Add or a Replace that gives MaxSharers sets it for its resources that have none of their own. Set
 // takes effect at once, on all processes: the cooldown at the end of today's holds, the policy with
 // the next grants, BindFor with the next bindings, the limits with the next calls. MaxSharers of a
 // pool is set for all its resources that have none of their own, in steps of about 100, and for those
