@@ -213,7 +213,7 @@ function steps.state()
     elseif kind == "o:" and not score(list[n]) then
       problem("revision_orphan", claim)
     elseif kind == "l:" then
-      audit_lane(at, st, claim, list[n + 1], score, problem)
+      audit_lane(at, claim, list[n + 1], score, problem)
     elseif kind == "q:" then
       audit_member(at, claim, list[n + 1], get, score, problem)
     elseif kind == "r:" then

@@ -9,7 +9,7 @@
 
 -- audit_lane checks the lane that the state has of a resource, by its number. One that a run has left
 -- for the next one to look at, because it stopped at its bound, may wait for what is free.
-local function audit_lane(at, st, key, number, score, problem)
+local function audit_lane(at, key, number, score, problem)
   local i, bad = item_read(at, key)
   local mark = score("w:" .. key)
   local left_over, there = mark and mark <= score_moment + at.ms, i and not i.leaving
