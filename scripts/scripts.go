@@ -29,7 +29,7 @@
 //	kind_deal(at, st, claim, what)                Gives what kind_next returned. Returns extra, and the field that keeps it
 //	kind_setting(st)                              Returns the setting. False: the capacity
 //	kind_hold(at, st, claim)                      Returns the record of a hold with its deadline, or nil
-//	kind_renew(at, st, claim, r, mode, m)         Takes an own call: changes the record, and moves the deadline in m
+//	kind_renew(at, st, claim, r, mode, m)         Takes an own call: changes the record, and moves the deadline in m. Returns whether it asks for a longer lease than it may
 //	kind_deadlines(at, st, m)                     Moves what follows the own calls of a run
 //	kind_left(at, st, claim)                      Returns how long the holder may believe in the hold (ms, -1 = no end)
 //	kind_extras(at, calls)                        Returns a text for each own call, for the end of the reply

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ func (h *Hold) Renew(ctx context.Context) error {
 	}
 	return h.Err()
 }
+
+// ErrLimited is what RenewFor returns for a lease that the server refuses. The hold goes on as before.
+var ErrLimited = errors.New("berth: the lease is longer than is allowed")
 
 // RenewFor gives the hold another lease, counted from now. The deadline that the hold has stays
 // where it is further off. After an error the lease is what it was: all later calls name it. A copy
@@ -178,6 +182,10 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		return false, err
 	}
 	e.nextDeadline(c.Name, start, round.NextDeadline, 1)
+	limited := round.Status[0].Word == WordLimited
+	if limited {
+		round.Status[0].Word, lease = WordHeld, 0
+	}
 	fx := e.hear(c, start, lease, seen, round.Status[0])
 	switch {
 	case fx.has(doRestore):
@@ -187,6 +195,9 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: seen.version})
 	default:
 		overtaken = m.holds()
+	}
+	if limited {
+		return false, ErrLimited
 	}
 	return overtaken, nil
 }

@@ -241,6 +241,7 @@ type Word string
 // The words of a Status.
 const (
 	WordHeld     Word = "held"
+	WordLimited  Word = "limited" // it holds, and keeps its lease: it has asked for a longer one than it may
 	WordWaiting  Word = "waiting"
 	WordUnknown  Word = "unknown"
 	WordTaken    Word = "taken"

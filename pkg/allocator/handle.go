@@ -221,8 +221,9 @@ func (a *Allocation[T]) Renew(ctx context.Context) error {
 // sooner than it would have: with a shorter lease its end stays until the lease reaches further. MaxHold
 // bounds it as before. Swap, Detach and Resume keep the lease.
 //
-// It returns berth.ErrInvalidConfig for any other d, for a lease without end, which
-// stays, and in a pool that is Shared; else the errors of Renew. After an error the
+// It returns berth.ErrInvalidConfig for any other d, for a longer lease than the hold has if the pool's
+// MaxLease does not allow it, for a lease without end, which stays, and in a pool that is Shared; else the
+// errors of Renew. After an error the
 // lease is as before; if the server was not reached, a call that is still on its way may move the end
 // once more, to d from when it arrives.
 func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
@@ -232,7 +233,11 @@ func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
 	if a.hold.Loose() {
 		return berth.Invalid("RenewFor", "the pool is Shared: there is no lease")
 	}
-	return a.hold.RenewFor(ctx, d)
+	err := a.hold.RenewFor(ctx, d)
+	if errors.Is(err, engine.ErrLimited) {
+		return a.pool.core.limited(ctx, d)
+	}
+	return err
 }
 
 // Swap gives the resource back and takes the next one, in one step: the claim, its

@@ -317,3 +317,42 @@ func TestALateCopyOfARenewForTakesNothing(t *testing.T) {
 		})
 	}
 }
+
+// An operator's limit counts for a hold that asks for more than it has; no hold loses anything by it.
+func TestALeaseAboveThePoolsLimitIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.node()
+		held := n.takes("a", nil)
+		w.set("", allocator.Settings{MaxLease: 10 * time.Second})
+		refused := func(d time.Duration) {
+			t.Helper()
+			err := held.RenewFor(t.Context(), d)
+			var bad *berth.ConfigError
+			require.ErrorAs(t, err, &bad)
+			require.Equal(t, "d", bad.Field)
+			require.ErrorContains(t, err, "10s")
+		}
+		w.Advance(time.Second)
+		refused(10*time.Second + ms)
+		refused(berth.Forever)
+		require.Equal(t, lease, held.Lease())
+		w.requireLeft(held, lease)
+		w.renewFor(held, 10*time.Second)
+		w.requireLeft(held, 10*time.Second)
+		refused(time.Minute)
+
+		// One that was longer before the limit was set goes on, through calls and heartbeats.
+		w.set("", allocator.Settings{MaxLease: time.Second})
+		require.NoError(t, held.Renew(t.Context()))
+		w.Advance(time.Minute)
+		require.NoError(t, held.Err())
+		left, _ := w.LeftOf(held.ID())
+		require.Greater(t, left, 10*time.Second-lease/3)
+		w.renewFor(held, 2*time.Second)
+		require.NoError(t, held.RenewFor(t.Context(), 500*ms))
+		n.Die()
+		w.Advance(10 * time.Second)
+		require.Empty(t, w.holder("a"))
+	})
+}

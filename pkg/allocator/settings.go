@@ -404,6 +404,15 @@ func (o AllocateOptions) above(limits Settings) error {
 	return nil
 }
 
+// limited is the error for a lease of d that the pool has refused to a hold.
+func (p *core) limited(ctx context.Context, d time.Duration) error {
+	most := "MaxLease"
+	if set, err := p.client.operator.Settings(ctx, p.name); err == nil && set.MaxLease != 0 {
+		most = spell(set.MaxLease)
+	}
+	return berth.Invalid("d", "%s is above the longest lease that the pool allows, %s", spell(d), most)
+}
+
 func spell(d time.Duration) string {
 	if d == berth.Forever {
 		return "forever"

@@ -95,16 +95,9 @@ local function kind_refused(at, st, ask, swept, more)
   return { word, st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
 end
 
---- @include "line/renewal"
--- kind_renew: each hold has its own deadline. Who waits for what it holds is told of one that has
--- come nearer.
-local function kind_renew(at, st, claim, r, mode, m)
-  local ends = r.held
-  renew_hold(at, st, claim, r, mode, m)
-  if r.held < ends and st.pool.parked > 0 then
-    lane_touch(at, st, redis.call("HGET", at.state, "r:" .. claim) or "")
-  end
-end
+--- @include "pool/renewal"
+-- kind_renew: each hold has its own deadline, and no longer lease than the pool allows.
+local kind_renew = renew_leased
 
 -- kind_setting: how many resources there are.
 local function kind_setting(st)

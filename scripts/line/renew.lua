@@ -16,6 +16,7 @@
 --   status, next_ms, flags, setting, then of each claim: word, left_ms, fence
 -- and then of each what only the kind says; see line/reply. The words are
 --   held       it holds
+--   limited    it holds, and asks for a longer lease than it may: the lease is as it was
 --   waiting    it waits in line
 --   unknown    nothing is known of it, or its deadline has passed
 --   taken      another node has resumed it
@@ -48,7 +49,9 @@ local function renew(at, st, node, calls)
       end
       if holds[n] then
         word = "held"
-        kind_renew(at, st, claim, r, calls[2 * n], m)
+        if kind_renew(at, st, claim, r, calls[2 * n], m) then
+          word = "limited"
+        end
       elseif ranks[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
         head_left = head_left or ranks[n] == 0
         leave(at, st, claim, r)

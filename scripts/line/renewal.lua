@@ -3,6 +3,8 @@
 --- @include "state/record"
 --- @include "line/forever"
 --- @include "line/batch"
+local renewal_asks = "^renew (%d+)$" -- the lease that a renewal asks for
+
 -- renew_hold takes an own call of a hold that has a deadline of its own. The first call after a grant
 -- confirms it, and starts a fixed lease and the maximum hold, once. After that a hold that renews by
 -- itself gets its lease anew; a fixed or a detached one only by the mode renew.
