@@ -38,7 +38,7 @@ if at.newer then
   return { "incompatible", at.newer }
 elseif gen > 0 and st.pool.gen ~= gen then
   return revision_superseded(at, st)
-elseif not agree(st, ARGV[8]) then
+elseif not agree(st, ARGV[8], true) then
   return { "differs", st.pool.settings }
 end
 local sharers = settings_of(st).sharers

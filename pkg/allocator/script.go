@@ -211,10 +211,12 @@ func (c *Client) settled(claim *engine.Claim, a *engine.Answer, stored string) e
 		if err != nil {
 			return err
 		}
-		c.tell.Send(observe.Event{
-			Kind: observe.SettingsDiffer, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
-			Detail: q.agreed.says.say(s), Attrs: claim.Attrs,
-		})
+		if differ := q.agreed.says.say(s); differ != "" {
+			c.tell.Send(observe.Event{
+				Kind: observe.SettingsDiffer, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
+				Detail: differ, Attrs: claim.Attrs,
+			})
+		}
 	}
 	return nil
 }

@@ -138,12 +138,13 @@ func policyOf(word string) Policy {
 	return 0
 }
 
-// say is how the fields of other are called where s has others, each with the value of both.
+// say is how the fields of other are called where s has others, each with the value of both; "" for none.
+// What other leaves unset is no difference.
 func (s Settings) say(other Settings) string {
 	var texts []string
 	mine, theirs := s.texts(), other.texts()
 	for i, name := range settingNames {
-		if mine[i] != "" && mine[i] != theirs[i] {
+		if mine[i] != "" && theirs[i] != "" && mine[i] != theirs[i] {
 			texts = append(texts, fmt.Sprintf("%s %s, stored %s", name, mine[i], theirs[i]))
 		}
 	}

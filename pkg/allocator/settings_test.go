@@ -442,6 +442,37 @@ func TestOwnSettingsOfOtherWordsLeaveTheSharersAsTheyAre(t *testing.T) {
 	})
 }
 
+// How many may hold one resource is stored by who adds: what is in the pool has a number.
+func TestOnlyAnAddFillsInHowManyMayHoldAResource(t *testing.T) {
+	for name, strict := range map[string]bool{"strict": true, "not strict": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 3, BindFor: time.Minute, Strict: strict})
+				n.connect()
+				n.take(nil)
+				require.Equal(t, allocator.Settings{BindFor: time.Minute}, w.settings())
+				w.release(n.take(nil))
+				require.Equal(t, 1, w.status("b").MaxSharers)
+				require.NotContains(t, n.Kinds(), observe.SettingsDiffer, "nothing else is stored")
+				_, err := n.Add(t.Context(), []string{"b"}, nil)
+				require.NoError(t, err)
+				require.Equal(t, allocator.Settings{MaxSharers: 3, BindFor: time.Minute}, w.settings())
+				require.Equal(t, 3, w.status("b").MaxSharers)
+				w.set("", allocator.Settings{MaxSharers: 2})
+				if strict {
+					_, err = n.Allocate(t.Context(), nil)
+					requireField(t, "MaxSharers", err)
+					return
+				}
+				n.take(nil)
+				require.Len(t, n.Told(observe.SettingsDiffer), 1)
+				require.Equal(t, "MaxSharers 3, stored 2", n.Told(observe.SettingsDiffer)[0].Detail)
+			})
+		})
+	}
+}
+
 // optional reads a field of a hash, "" for none.
 func (w *world) optional(key, name string) string {
 	text, _ := w.Do("HGET", key, name).ToString()

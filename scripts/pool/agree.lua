@@ -2,18 +2,18 @@
 -- agree fills in what a process says, for the script to write where it writes; to operators' calls that is no
 -- change, see state/revision. It returns false,
 -- and has filled in nothing, if the process says another word than one that is set and goes by no
--- others; and whether it says another.
-local function agree(st, opinions)
+-- others; and whether it says another, or one that is unset still. adds is true for an Add.
+local function agree(st, opinions, adds)
   local p = st.pool
   if not opinions or opinions == "" or string.find(p.settings, opinions) then
     return true, false
   end
-  local filled, differs = settings_fill(p.settings, opinions)
+  local filled, differs = settings_fill(p.settings, opinions, adds)
   if differs and string.sub(opinions, 1, #settings_strict) == settings_strict then
     return false, true
   end
   p.settings = filled
-  return true, differs
+  return true, not string.find(filled, opinions)
 end
 
 -- agree_refuse answers a claim that asks for more than the limits, or comes from a process that goes by

@@ -21,6 +21,7 @@ local settings_own_unset = "- - -"
 local settings_from = 3 -- where they begin behind parked
 local settings_strict = "[-op] "
 local settings_bindfor = 3600000
+local settings_sharers = 4 -- the place of that word
 
 -- settings_of reads them, each nil where it is unset.
 local function settings_of(st)
@@ -74,13 +75,14 @@ local function settings_merge(text, words)
 end
 
 -- settings_fill returns the settings with what a process says in the place of unset words, and whether
--- it says another word than one that is set.
-local function settings_fill(text, opinions)
+-- it says another word than one that is set. How many may hold a resource only an Add fills: what is in the
+-- pool already has a number.
+local function settings_fill(text, opinions, adds)
   local parts, differs = settings_list(text), false
   for n, word in ipairs(settings_list(opinions)) do
     if n > 1 and string.sub(word, 1, 1) ~= "%" then
       differs = differs or parts[n] ~= "-" and parts[n] ~= word
-      if parts[n] == "-" then
+      if parts[n] == "-" and (n ~= settings_sharers or adds) then
         parts[n], parts[1] = word, parts[1] == "-" and "p" or parts[1]
       end
     end
