@@ -182,6 +182,7 @@ func TestALaneAndItsSourceComeBackAfterAFlushInAnyOrder(t *testing.T) {
 					return slowly(slow, catalogue...)(ctx)
 				}
 				source, second, n := w.nodeOf(cfg), w.nodeOf(cfg), w.node()
+				w.Advance(ms) // one of the two has asked its Source: a newer answer would have ended this Refresh
 				_, err := source.Refresh(t.Context())
 				require.NoError(t, err)
 				w.bind("anna", "b", 0)
