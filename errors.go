@@ -102,7 +102,7 @@ const (
 	// free resource.
 	ReasonFull Reason = "full"
 	// ReasonResting: a call that does not wait found nothing held, and that all
-	// resources of the pool rest.
+	// resources of the pool rest; or that the resource that it asked for rests.
 	ReasonResting Reason = "resting"
 	// ReasonEmpty: a call that does not wait found a pool without resources.
 	ReasonEmpty Reason = "empty"

@@ -41,7 +41,8 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 // until the Source has answered, within ctx and the call's MaxWait, and then tries once
 // more. It joins the refresh that is under way in this process, or begins one, at most
 // once a second, whichever node's turn it is. Where no resource is free, the reason in the
-// *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead. All
+// *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead; for a
+// call with a Resource also ReasonHeld or ReasonAbsent. All
 // other errors are those of Allocate.
 func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, false)

@@ -111,9 +111,16 @@
 // AllocateOptions.Bind names a binding, a customer for example. The claim gets the
 // resource that is bound to the name if that is free. If not, it gets the resource of
 // its turn, which is bound to the name from then on, for BindFor. A binding is soft: it
-// keeps the resource from nobody, and no claim waits for a leased resource while
-// another is free. If two claims of one binding run at once, the second gets another
-// resource, and the binding moves to that one; to share one resource, set MaxSharers.
+// keeps the resource from nobody. If two claims of one binding run at once, the second gets
+// another resource, and the binding moves to that one; to share one resource, set MaxSharers.
+//
+// With AllocateOptions.BindWait a claim waits so long for the bound resource while that is
+// held or rests, and takes another one only then; so a customer keeps an account through its
+// cooldown. What counts is what the name is bound to when the claim comes. Where nothing is
+// bound then, or the bound resource leaves the pool, the claim takes any, also with
+// berth.Forever: two first claims of a customer that both wait get two resources.
+// AllocateOptions.Resource names the only resource that will do. Whoever stands behind such
+// claims is served meanwhile with other resources.
 //
 // # Names
 //

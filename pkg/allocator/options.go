@@ -47,8 +47,9 @@ type AllocateOptions struct {
 	Bind string
 	// BindWait is for how long the claim waits for the resource that Bind names while
 	// that one is held, rests or is being checked, before it takes another one: whole
-	// milliseconds, or berth.Forever to take no other. A claim that nothing is bound to
-	// takes any. A call that does not wait takes what it would get at once. Default 0: it
+	// milliseconds, or berth.Forever to take no other. Where nothing is
+	// bound to the name when the claim comes, or the bound resource leaves the pool, the
+	// claim takes any, also with berth.Forever. A call that does not wait takes what it would get at once. Default 0: it
 	// takes another one at once.
 	BindWait time.Duration
 	// Resource is the key of the only resource that will do. The claim waits in line

@@ -34,11 +34,11 @@ type Settings struct {
 	// berth.Forever. Default 1 h.
 	BindFor time.Duration
 	// MaxLease is the longest Lease that a call may ask for: whole milliseconds, at least 20 ms,
-	// or berth.Forever for no limit. Default no limit.
+	// or berth.Forever for no limit. A call that asks for none gets no longer one. Default no limit.
 	MaxLease time.Duration
-	// MaxHold is the longest MaxHold that a call may ask for; a call without a bound asks for more
-	// than any limit. Whole milliseconds, at least 20 ms, or berth.Forever for no limit. Default no
-	// limit.
+	// MaxHold is the longest MaxHold that a call may ask for: whole milliseconds, at least 20 ms,
+	// or berth.Forever for no limit. A call that asks for none gets this one: its hold ends then with
+	// berth.ErrExpired, renewed or not. Default no limit.
 	MaxHold time.Duration
 
 	// Reset is for Set alone: fields that are zero become unset. What a process says of them counts then.
@@ -221,10 +221,12 @@ func (s Settings) opinions(strict bool) string {
 // MaxSharers and BindFor, which go with it. No process changes back what an operator has set; but an
 // Add or a Replace that gives MaxSharers sets it for its resources that have none of their own. Set
 // takes effect at once, on all processes: the cooldown at the end of today's holds, the policy with
-// the next grants, BindFor with the next bindings, the limits with the next calls. MaxSharers of a
-// pool is set for all its resources that have none of their own, in steps of about 100, and for those
-// that come; nobody loses a hold by it. A pool that an operator has set something of is never
-// forgotten, until a Set with Reset and nothing else.
+// the next grants, BindFor with the next bindings, the limits with the next calls; that a limit is
+// higher, or gone, reaches calls that ask for none within a minute. MaxSharers of a pool is set for
+// all its resources that have none of their own, in steps of about 100, and for those that come;
+// nobody loses a hold by it, and a Reset leaves the resources that are there as they are. A pool that
+// an operator has set something of is never forgotten, until a Set with Reset and nothing else. It
+// need not have resources: a name that is misspelt is no error.
 //
 // Set returns berth.ErrInvalidConfig for bad arguments, berth.ErrAbsent if the resource is not in the
 // pool, is leaving it or is damaged; a *berth.StaleError, which matches berth.ErrStale, if another

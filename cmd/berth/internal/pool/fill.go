@@ -67,7 +67,8 @@ Many are sent in steps, and others are removed last. Where it ends early (Ctrl-C
 the server does not answer), a line says how much was sent; that stays, and the same
 command again does the rest.
 
-Exit code 1: a newer replace of the same pool has begun, or resources were removed meanwhile.`,
+Exit code 1: a newer replace of the same pool has begun, or resources were removed
+meanwhile. Look at the pool before you replace it again: that undoes what was newer.`,
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			name, keys, err := in.named(cmd, args)
 			if err := cmp.Or(err, checkExpiry(cmd, opts.Expiry)); err != nil {
@@ -96,7 +97,8 @@ func removeCommand(a *app.App) *cobra.Command {
 		Short: "Take resources out of a pool",
 		Long: `Take resources out of a pool. One that is leased stays with its holder and leaves
 when it comes back; added again before, it is as if never removed. One that is not
-in the pool is none too many: it is counted, and the exit code is 0.
+in the pool is none too many: it is counted, and the exit code is 0. Exit code 1: another
+operator has changed one of them, or replaced the pool, meanwhile.
 
 ` + inputHelp,
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
@@ -126,7 +128,7 @@ func filling(a *app.App, cmd *cobra.Command, in *input, opts *allocator.AddOptio
 	in.bind(cmd)
 	if opts != nil {
 		app.TimeVar(cmd.Flags(), &opts.Expiry, "expiry", 0, "how long the resources stay in the pool (default for good)")
-		cmd.Flags().IntVar(&opts.MaxSharers, "max-sharers", 0, "how many may hold one of them at once, 1 to 100 (default as it is, 1 for new ones)")
+		cmd.Flags().IntVar(&opts.MaxSharers, "max-sharers", 0, "how many may hold one of them at once, 1 to 100 (default as it is, for new ones as the pool is set, 1)")
 	}
 	return cmd
 }

@@ -81,8 +81,8 @@ bindings of the pool are read for that.
 
 ` + keysHelp + `
 
-Exit code 1: the pool has no resources, and nobody waits for one; or RESOURCE is not
-in the pool.`,
+Exit code 1: the pool has no resources, nobody waits for one, and nothing is set of it; or
+RESOURCE is not in the pool.`,
 		Example:           "  berth pool show proxies 10.0.0.1:3128 --bindings",
 		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
 		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),

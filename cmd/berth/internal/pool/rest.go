@@ -30,7 +30,8 @@ A command under 'berth run --pool' can so let its own resource rest:
 
   berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
 
-Exit code 1: the resource is not in the pool.`,
+Exit code 1: the resource is not in the pool, or another operator has changed it
+meanwhile; then nothing is changed.`,
 		Args:              app.Arguments("NAME", "RESOURCE"),
 		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {

@@ -30,16 +30,20 @@ func setCommand(a *app.App) *cobra.Command {
 		Short: "Set what a pool goes by, or what one resource of it has of its own",
 		Long: `Set what all processes go by that use a pool, at once and whatever they say of it
 themselves: --cooldown from the next return on, --policy with the next grant, --bind-for
-with the next binding, --max-lease and --max-hold with the next call. --sharers counts for
-all resources; nobody loses a hold by it. What is not named stays as it is.
+with the next binding, --max-lease and --max-hold with the next call. A call that asks for
+more than a limit is refused; one that asks for none goes by it, and hears within a minute
+that it is higher or gone. --sharers counts for all resources; nobody loses a hold by it.
+What is not named stays as it is. The pool need not have resources yet.
 
 With RESOURCE set what that one has of its own: --cooldown, --sharers and --bind-for. It
 goes with the resource.
 
 --reset takes back what is not named: then the pool goes by what processes say, and the
-resource by what the pool does. A pool of which something is set is never forgotten.
+resource by what the pool does; the resources that are there keep the sharers that they
+have. A pool of which something is set is never forgotten.
 
-Exit code 1: the resource is not in the pool.`,
+Exit code 1: the resource is not in the pool, or another operator has changed the same
+meanwhile; then nothing is changed.`,
 		Example: `  berth pool set proxies --cooldown 30s --sharers 2
   berth pool set proxies 10.0.0.1:3128 --cooldown 5m
   berth pool set proxies --reset`,

@@ -36,9 +36,10 @@ A pool has resources, which 'berth pool add' gives it. The command gets the one 
 came back first. With --bind it gets the one that was bound to that name, if it is
 free; else another one, which is bound from then on. With --bind-wait it waits so long
 for the bound one, while that is held or rests, before another one will do; with
---bind-wait forever no other one ever will. With --resource it gets that one or none.
-Others are served meanwhile with what it does not want. With --try it does not wait: it
-gets what a run that waits would get at once. A command that finds its resource
+--bind-wait forever no other one will. Where nothing is bound to the name yet when it
+comes, or the bound one leaves the pool, any will do. With --resource it gets that one
+or none. Others are served meanwhile with what it does not want. With --try it does not
+wait: it gets what a run that waits would get at once. A command that finds its resource
 worn out lets it rest:
 
   berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"

@@ -95,7 +95,8 @@ A semaphore that is idle for a minute is forgotten, and its capacity too. With
 The output says which. A name that nobody uses may be mistyped: it is refused
 unless --create is given.
 
-Exit code 1: the semaphore is not known, and --create is not given.`,
+Exit code 1: the semaphore is not known, and --create is not given; or another operator has
+resized it meanwhile, and then nothing is changed.`,
 		Args:              app.Arguments("NAME", "CAPACITY"),
 		ValidArgsFunction: app.Completing(a.SemNames),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
