@@ -26,8 +26,18 @@ func (d *driver) acquire(t *rapid.T) {
 // ask has a claim's own node ask.
 func (d *driver) ask(t *rapid.T, c *claim, may bool) {
 	asker := c.id[:1]
-	r := d.run(t, "pool_acquire", asker, c.id, digit(may), line.Lane(c.priority), c.terms)
-	want := d.model.acquire(c, asker, may)
+	says := d.says(t)
+	says.words[setSharers] = "" // that is for an add to fill in
+	pattern, told := says.pattern(), ""
+	args := []string{asker, c.id, digit(may), line.Lane(c.priority), c.terms, pattern}
+	if told = d.agreed[pattern]; told != "" && pattern != "" {
+		args = append(args, told)
+	}
+	r := d.run(t, "pool_acquire", args...)
+	want := d.model.acquire(c, asker, may, says, told)
+	if at := map[string]int{"granted": 7, "queued": 10}[r.Status()]; at > 0 && r.Len() > at && r.Str(at) != "" {
+		d.agreed[pattern] = r.Str(at)
+	}
 	d.same(t, "acquire", &r, want...)
 	if want[0] == "queued" {
 		c.told = standing{text: c.place, lane: c.lane, place: c.place, until: c.until, ticket: c.ticket}

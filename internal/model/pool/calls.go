@@ -22,7 +22,7 @@ const (
 )
 
 // acquire has a claim of a node ask; may says that it may wait.
-func (m *model) acquire(c *claim, asker string, may bool) []any {
+func (m *model) acquire(c *claim, asker string, may bool, says opinion, told string) []any {
 	if c.stone != "" {
 		return []any{"gone"}
 	} else if c.known && c.node != asker {
@@ -32,11 +32,22 @@ func (m *model) acquire(c *claim, asker string, may bool) []any {
 	} else if c.alive > m.now {
 		return m.queued(c, asker, c.alive-m.now)
 	}
-	if c.only != "" && m.gone(m.items[c.only]) && m.filled {
+	before := m.set
+	word, differs := m.refused(c, says)
+	if word != "" {
 		held, waiting, _ := m.holds()
-		return []any{"absent", held, waiting, 0, 0, len(m.items)}
+		reply := []any{word, held, waiting, 0, 0, len(m.items)}
+		if word != "absent" {
+			reply = append(reply, m.set.text())
+		}
+		m.set = before
+		return reply
 	}
-	lane, waited := m.target(c), c.alive > 0
+	tell := ""
+	if differs && m.set.text() != told {
+		tell = m.set.text()
+	}
+	waited := c.alive > 0
 	if c.known {
 		m.removeClaim(c, "", 0, 0, "")
 	}
@@ -55,8 +66,9 @@ func (m *model) acquire(c *claim, asker string, may bool) []any {
 		c.ticket = max(m.ticket+1, m.now)
 	}
 	c.place = fmt.Sprintf("%s %013d", line.Lane(c.priority), c.ticket)
+	lane := m.target(c)
 	if m.drops = 0; m.arrives(c, lane) {
-		return []any{"granted", c.ticket, c.fence, m.remaining(c), m.more + confirmed(c), len(m.items), c.resource}
+		return []any{"granted", c.ticket, c.fence, m.remaining(c), m.more + confirmed(c), len(m.items), c.resource, tell}
 	}
 	if m.drops > 0 {
 		m.more = flagMore // it may not have been all that was in the way
@@ -64,7 +76,8 @@ func (m *model) acquire(c *claim, asker string, may bool) []any {
 	if !may {
 		c.known = false
 		held, waiting, _ := m.holds()
-		return []any{m.refusal(lane), held, waiting, m.dropped100(), m.more, len(m.items)}
+		m.set = m.saved(before)
+		return []any{m.refusal(c, lane), held, waiting, m.dropped100(), m.more, len(m.items)}
 	}
 	c.alive, c.phase = m.now+c.wait, 'w'
 	m.joins(c, lane, 0)
@@ -72,7 +85,22 @@ func (m *model) acquire(c *claim, asker string, may bool) []any {
 		c.until = m.patient(c)
 	}
 	m.ticket, m.came = max(m.ticket, c.ticket), c
-	return m.queued(c, asker, c.wait)
+	return append(m.queued(c, asker, c.wait), nil, tell)
+}
+
+// refused is the word for a claim that gets nothing whatever is free, "" for none, and whether its
+// process says something else than the settings.
+func (m *model) refused(c *claim, says opinion) (word string, differs bool) {
+	agrees, differs := m.agree(says)
+	switch {
+	case !agrees:
+		return "differs", true
+	case m.limited(c):
+		return "limited", differs
+	case c.only != "" && m.gone(m.items[c.only]) && m.filled:
+		return "absent", differs
+	}
+	return "", differs
 }
 
 // arrives grants to a claim that has just come, and would wait in a lane, if nobody who stands ahead
@@ -94,14 +122,14 @@ func (m *model) arrives(c *claim, lane string) bool {
 }
 
 // refusal is the word for a claim that may not wait in a lane.
-func (m *model) refusal(lane string) string {
+func (m *model) refusal(c *claim, lane string) string {
 	_, waiting, _ := m.holds()
 	switch i := m.items[lane]; {
 	case i == nil && len(m.free) > 0 && waiting > 0:
 		return "ahead"
 	case i == nil:
 		return "full"
-	case len(i.claims) >= i.max:
+	case len(i.claims) >= i.max || c.kind == "a" && len(i.claims) > 0:
 		return "held"
 	case i.ends > 0:
 		return "resting"
@@ -279,13 +307,7 @@ func (m *model) swap(c *claim, seen, rest int64, reason string, expires int64) [
 	}
 	c.fences = append(c.fences, c.fence)
 	m.take(c, key)
-	ends, said := int64(0), ""
-	if most := max(c.cooldown, rest); most > 0 {
-		ends = m.now + most
-	}
-	if rest >= c.cooldown {
-		said = reason
-	}
+	ends, said := m.rests(c, old, m.now, rest, reason)
 	fence := c.fence
 	c.resource, m.expires = old, expires
 	kept := m.giveBack(c, ends, said)

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,13 +49,17 @@ func (d *driver) look(t *rapid.T) view {
 	return v
 }
 
-func parseItem(text string) item {
+func (v *view) item(key string) item {
+	text := v.items["i"+key]
 	words := strings.SplitN(text, " ", 8)
 	n := make([]int64, 7)
 	for i := range n {
 		n[i], _ = strconv.ParseInt(words[i], 10, 64)
 	}
-	i := item{max: int(n[0]), expiry: n[1], ends: n[2], pend: n[3], rev: n[4], leaving: n[5] == 1, reason: words[7]}
+	i := item{max: int(n[0]), expiry: n[1], ends: n[2], pend: n[3], rev: n[4], leaving: n[5]&1 == 1, reason: words[7]}
+	if n[5]&2 == 2 {
+		i.own = cmp.Or(v.state["s:"+key], "none")
+	}
 	for range n[6] {
 		claim, rest, _ := strings.Cut(i.reason, " ")
 		i.claims, i.reason = append(i.claims, claim), rest
@@ -87,11 +92,10 @@ func (d *driver) check(t *rapid.T) {
 
 func (d *driver) checkItems(t *rapid.T) {
 	for key, i := range d.items {
-		text, ok := d.view.items["i"+key]
-		if !ok {
+		if _, ok := d.view.items["i"+key]; !ok {
 			t.Fatalf("%q is not there, in the model %+v", key, *i)
 		}
-		if got := parseItem(text); fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *i) {
+		if got := d.view.item(key); fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *i) {
 			t.Fatalf("%q is %+v, in the model %+v", key, got, *i)
 		}
 	}
@@ -185,13 +189,19 @@ func (d *driver) checkLine(t *rapid.T) {
 	}
 }
 
-// checkState: the state says who waits for which resource, and has a number for each lane.
+// checkState: the state says who waits for which resource, has a number for each lane, and what each
+// resource has of its own.
 func (d *driver) checkState(t *rapid.T) {
 	want := map[string]string{}
 	for key, number := range d.lanes {
 		want["l:"+key] = dec(number)
 		if number < 512 || number >= width {
 			t.Fatalf("the lane of %q has the number %d", key, number)
+		}
+	}
+	for key, i := range d.items {
+		if i.own != "" {
+			want["s:"+key] = i.own
 		}
 	}
 	for _, c := range d.queue() {
@@ -205,9 +215,11 @@ func (d *driver) checkState(t *rapid.T) {
 		want["q:"+c.id] = until + " " + c.lane
 	}
 	got := maps.Clone(d.view.state)
-	maps.DeleteFunc(got, func(field, _ string) bool { return !strings.HasPrefix(field, "l:") && !strings.HasPrefix(field, "q:") })
+	maps.DeleteFunc(got, func(field, _ string) bool {
+		return len(field) < 2 || !slices.Contains([]string{"l:", "q:", "s:"}, field[:2])
+	})
 	if !maps.Equal(got, want) {
-		t.Fatalf("the lanes are %q, in the model %q", got, want)
+		t.Fatalf("the lanes and settings are %q, in the model %q", got, want)
 	}
 }
 
@@ -250,12 +262,12 @@ func (d *driver) checkCounts(t *rapid.T) {
 			t.Fatalf("%s is %d, in the model %d", word, got, want)
 		}
 	}
-	counts := fmt.Sprintf("%d %d %d %d %d * %d %s", len(d.items), len(d.free), leased, leaving, d.gen, d.parked(), digit(d.filled))
+	counts := fmt.Sprintf("%d %d %d %d %d * %d %s %s", len(d.items), len(d.free), leased, leaving, d.gen, d.parked(), digit(d.filled), d.set.text())
 	got := strings.SplitN(d.view.state["pool"], " ", 9)
 	if len(got) == 9 {
 		got[5] = "*" // how often it has changed
 	}
-	if text := strings.Join(got[:min(8, len(got))], " "); text != counts {
+	if text := strings.Join(got, " "); text != counts {
 		t.Fatalf("the counts are %q, in the model %q", text, counts)
 	}
 }

@@ -62,7 +62,9 @@ type driver struct {
 	ids    []string
 	begun  int // how many operators' calls
 	view   view
-	told   map[string]int64 // by node: when a place may next become free, for all it knows
+	told   map[string]int64  // by node: when a place may next become free, for all it knows
+	others []opinion         // what processes say of the settings
+	agreed map[string]string // by opinion: the settings that its process was told of
 }
 
 // Run takes the scripts of a pool through one random history.
@@ -72,11 +74,8 @@ func Run(t *rapid.T, w World) {
 		w.Heard.take(t) // what a run that failed has left
 		defer d.do(t, append([]string{"DEL"}, d.keys...)...)
 	}
-	d.set.policy = pickOf(t, "policy", "l", "l", "m", "r")
 	d.random, d.busy = rapid.Bool().Draw(t, "random") && d.General == nil, rapid.Bool().Draw(t, "busy")
-	if d.set.policy == "r" && !d.random {
-		d.set.policy = "l"
-	}
+	d.opinions(t)
 	// A history about few resources comes to what one about many never does.
 	many := pickOf(t, "many", 1, 2, 4, len(oddKeys))
 	from := rapid.IntRange(0, len(oddKeys)-many).Draw(t, "from")
@@ -85,7 +84,7 @@ func Run(t *rapid.T, w World) {
 		"":        d.check,
 		"acquire": d.acquire, "acquire2": d.acquire, "release": d.release, "force": d.force, "renew": d.renew,
 		"swap": d.swap, "pass": d.pass, "sweep": d.sweeps, "rest": d.rests, "bind": d.ties,
-		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read,
+		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read, "set": d.sets,
 	}
 	if d.busy {
 		actions["release2"], actions["pass2"] = d.release, d.pass
@@ -93,6 +92,7 @@ func Run(t *rapid.T, w World) {
 	} else {
 		actions["add of a replace"] = func(t *rapid.T) { d.add(t, max(1, d.gen-rapid.Int64Range(0, 1).Draw(t, "older"))) }
 		actions["remove"], actions["begin"], actions["prune"], actions["resume"] = d.removes, d.starts, d.prunes, d.resume
+		actions["walk"], actions["damage"] = d.walks, d.damages
 		actions["flush"], actions["again"], actions["read2"] = d.flush, d.again, d.read
 	}
 	if d.General != nil {
@@ -104,8 +104,8 @@ func Run(t *rapid.T, w World) {
 }
 
 func newDriver(w World) *driver {
-	d := &driver{World: w, told: map[string]int64{}}
-	d.model = newModel(server{drawn: d.drawnFor, left: d.stillLists, dropped: d.hasDropped, number: d.numberOf})
+	d := &driver{World: w, told: map[string]int64{}, agreed: map[string]string{}}
+	d.model = newModel(server{drawn: d.drawnFor, left: d.stillLists, dropped: d.hasDropped, number: d.numberOf, saved: d.keptOf})
 	if d.alone() {
 		d.keys = make([]string, 5)
 		return d
@@ -212,7 +212,7 @@ func (d *driver) pass(t *rapid.T) {
 func (d *driver) forget() {
 	fresh := newModel(d.server)
 	d.told = map[string]int64{}
-	fresh.now, fresh.us, fresh.set = d.now, d.us, d.set
+	fresh.now, fresh.us = d.now, d.us
 	for _, c := range d.claims {
 		c.deadline, c.alive, c.forgotten, c.stone, c.known, c.resource, c.lane, c.until = 0, 0, 0, "", false, "", "", 0
 		fresh.claims[c.id] = c
@@ -242,7 +242,7 @@ func (d *driver) claim(t *rapid.T) *claim {
 	c.id = fmt.Sprintf("%s.%03d", c.node, d.made)
 	c.wants = wants{
 		kind: pickOf(t, "kind", "o", "o", "o", "s"), cooldown: pickOf[int64](t, "cooldown", 0, 0, 50, 700),
-		bindfor: pickOf[int64](t, "bindfor", 0, 400, 2500), bind: pickOf(t, "bind", append(boundNames, "", "", "")...),
+		bindfor: pickOf[int64](t, "bindfor", 0, 400, 2500, -1), bind: pickOf(t, "bind", append(boundNames, "", "", "")...),
 	}
 	switch d.wish {
 	case "named":
@@ -279,7 +279,11 @@ func (d *driver) terms(c *claim) string {
 	if c.lease == 0 {
 		rec.Lease = berth.Forever
 	}
-	wants := fmt.Sprintf("%s %s %d %d %d %d:%s%s", d.set.policy, c.kind, c.cooldown, c.bindfor, c.patience, len(c.only), c.only, c.bind)
+	bindfor := "-"
+	if c.bindfor >= 0 {
+		bindfor = dec(c.bindfor)
+	}
+	wants := fmt.Sprintf("%s %d %s %d %d:%s%s", c.kind, c.cooldown, bindfor, c.patience, len(c.only), c.only, c.bind)
 	return line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 

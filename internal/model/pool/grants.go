@@ -57,7 +57,7 @@ func own[V any](_ V, k string) string { return k }
 
 // reclaim drops what has expired.
 func (m *model) reclaim() {
-	m.unsure = m.unsure || m.pending() // a moment of a lane counts as one dropped
+	m.met = m.met || m.pending()
 	held := expired(m.claims, m.now, func(c *claim) int64 { return c.deadline }, own)
 	for _, id := range held {
 		m.removeClaim(m.claims[id], "", 0, 0, "")
@@ -92,7 +92,7 @@ func (m *model) reclaim() {
 	for target, o := range m.changed {
 		if o.until <= m.now {
 			delete(m.changed, target)
-			m.forgot = true
+			m.met = true
 		}
 	}
 	m.swept += len(held) + len(stones) + len(rests) + len(left) + len(binds)
@@ -146,7 +146,7 @@ func (m *model) pick(c *claim, lane, other string) string {
 	} else if lane != "" {
 		return ""
 	}
-	if m.set.policy == "r" {
+	if m.set[setPolicy] == "r" {
 		return m.draw(c, other)
 	}
 	for {
@@ -155,7 +155,7 @@ func (m *model) pick(c *claim, lane, other string) string {
 			return ""
 		}
 		key := of[0]
-		if m.set.policy == "m" {
+		if m.set[setPolicy] == "m" {
 			key = of[len(of)-1]
 		}
 		if m.fits(c, key, other) {
@@ -195,7 +195,7 @@ func (m *model) take(c *claim, key string) {
 	m.rotate(key)
 	if c.bind != "" {
 		was := m.binds[c.bind]
-		m.bind(c.bind, key, c.bindfor)
+		m.bind(c.bind, key, m.lastsBound(c, key))
 		if was.key == key && was.ends > m.binds[c.bind].ends {
 			m.binds[c.bind] = was // a grant shortens no binding
 		}

@@ -3,6 +3,7 @@ package pool
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // What only the server can say: the model takes it from there. Alone it decides itself.
@@ -22,14 +23,22 @@ func (d *driver) drawnFor(claim, other string) string {
 
 // stillLists says whether an expired resource is still in the list.
 func (d *driver) stillLists(key string) bool {
-	text, ok := d.view.items["i"+key]
-	return d.alone() || ok && !parseItem(text).leaving
+	_, ok := d.view.items["i"+key]
+	return d.alone() || ok && !d.view.item(key).leaving
 }
 
 // hasDropped says whether a claim that has died is gone.
 func (d *driver) hasDropped(claim string) bool {
 	_, known := d.view.state["c:"+claim]
 	return !known && !d.alone()
+}
+
+// keptOf are the settings that a run has left which has perhaps changed nothing.
+func (d *driver) keptOf(before settings) settings {
+	if words := strings.SplitN(d.view.state["pool"], " ", 9); len(words) == 9 && words[8] == d.set.text() {
+		return d.set
+	}
+	return before
 }
 
 // numberOf is the number of a lane: the ticket of the claim that opened it, or the next one that

@@ -38,8 +38,11 @@ func (d *driver) checkKeys(t *rapid.T) {
 	}
 }
 
-// stays says whether the pool has resources that stay.
+// stays says whether the pool has resources that stay, or settings of an operator.
 func (d *driver) stays() bool {
+	if d.set[0] == "o" {
+		return true
+	}
 	for _, i := range d.items {
 		if !i.leaving {
 			return true

@@ -85,7 +85,7 @@ func (m *model) joins(c *claim, lane string, until int64) {
 // one ends; the others keep their places.
 func (m *model) empty(key string) {
 	for _, c := range m.waiters(key) {
-		m.unsure = true
+		m.unsure = m.unsure || c.alive <= m.now
 		if c.only != "" {
 			m.absent[fmt.Sprint("absent ", c.node, " ", c.id)] = c.alive > m.now
 			m.removeClaim(c, "", 0, 0, "")
@@ -132,7 +132,7 @@ func (m *model) fill() {
 func (m *model) outOfPatience() {
 	for _, c := range m.queue() {
 		if c.lane != "" && c.until > 0 && c.until <= m.now {
-			m.unsure = true
+			m.unsure = m.unsure || c.alive <= m.now
 			m.goesOver(c)
 		}
 	}

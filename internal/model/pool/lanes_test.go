@@ -19,7 +19,6 @@ func opens(t *testing.T, keys ...string) *history {
 	t.Helper()
 	h := &history{driver: newDriver(alone()), t: t}
 	h.now, h.us = h.Now().UnixMilli(), h.Now().UnixMicro()
-	h.set = settings{policy: "l"}
 	if len(keys) > 0 {
 		h.adds(0, 1, true, keys...)
 	}
@@ -45,7 +44,7 @@ func (h *history) pass(ms int) {
 // that nothing else is to come.
 func (h *history) adds(lasts int64, most int, whole bool, keys ...string) {
 	h.t.Helper()
-	h.step(func() { h.model.add(0, lasts, most, whole, keys) })
+	h.step(func() { h.model.add(0, lasts, most, whole, opinion{}, keys) })
 }
 
 // asks has a claim ask that may wait, and returns the status.
@@ -71,7 +70,7 @@ func (h *history) askedBy(id string, w wants, may bool) (status string) {
 		h.claims[id] = c
 	}
 	h.step(func() {
-		reply := h.model.acquire(c, "n", may)
+		reply := h.model.acquire(c, "n", may, opinion{}, "")
 		c.told = standing{lane: c.lane, place: c.place, until: c.until, ticket: c.ticket}
 		status = reply[0].(string)
 	})
@@ -324,7 +323,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.asks("c", named("r1"))
 			h.asks("d", named("r2"))
 			h.step(func() { h.start(h.rev, "turn") })
-			h.step(func() { h.model.add(h.gen, 0, 0, false, []string{"r2"}) })
+			h.step(func() { h.model.add(h.gen, 0, 0, false, opinion{}, []string{"r2"}) })
 			h.are("c waits for r1", "d waits for r2")
 			h.step(func() { h.prune(h.gen) })
 			h.are("c is gone", "d waits for r2")

@@ -10,6 +10,7 @@ type item struct {
 	max                     int
 	expiry, ends, pend, rev int64
 	leaving                 bool
+	own                     string // its own settings, "" = none
 	claims                  []string
 	reason                  string
 }
@@ -17,15 +18,10 @@ type item struct {
 // wants is what a claim asks for; see scripts/pool/wants.lua.
 type wants struct {
 	kind              string // o its own, s shared, a alone: its own, and nobody else's
-	cooldown, bindfor int64
+	cooldown, bindfor int64  // bindfor -1 = as the settings say
 	patience          int64  // how long it waits for what it is bound to (ms), forever = never another
 	only              string // the one resource that will do, "" = any
 	bind              string
-}
-
-// settings are those of the pool.
-type settings struct {
-	policy string // l the one that came back first, m last, r any
 }
 
 // claim is a claim in the model. Exactly one of deadline and alive is not zero
@@ -116,7 +112,7 @@ type model struct {
 	drops         int             // what pick has
 	more          int             // the flag that there is more to sweep
 	reclaimed     bool            // this run has ended all that was to end by now
-	forgot        bool            // this run has forgotten what an operator changed
+	met           bool            // this run has done what does not count as dropped
 	expires       int64           // after how long what comes back leaves, 0 for as before
 	fault         string
 }
@@ -130,6 +126,9 @@ type server struct {
 	left  func(key string) bool
 	// dropped says that it knows nothing of a claim any more, which had died.
 	dropped func(claim string) bool
+	// saved is what it has of the settings after a run that has perhaps changed nothing; before are those
+	// without the run.
+	saved func(before settings) settings
 	// number is that of a lane which a claim with a ticket opens.
 	number func(resource string, ticket int64) int64
 }
@@ -138,13 +137,13 @@ func newModel(s server) *model {
 	return &model{
 		items: map[string]*item{}, claims: map[string]*claim{}, lanes: map[string]int64{}, binds: map[string]binding{},
 		changed: map[string]operated{},
-		absent:  map[string]bool{}, set: settings{policy: "l"}, server: s,
+		absent:  map[string]bool{}, set: unset, server: s,
 	}
 }
 
 // begins is the beginning of a run of a script.
 func (m *model) begins() {
-	m.granted, m.swept, m.more, m.unsure, m.reclaimed, m.forgot, m.arrived = nil, 0, 0, false, false, false, nil
+	m.granted, m.swept, m.more, m.unsure, m.reclaimed, m.met, m.arrived = nil, 0, 0, false, false, false, nil
 }
 
 // settle puts the resource where it belongs.
@@ -230,13 +229,6 @@ func (m *model) removeClaim(c *claim, word string, stays, rest int64, reason str
 	if !held {
 		return true
 	}
-	var ends int64
-	said := ""
-	if c.cooldown > 0 {
-		ends = min(m.now, deadline) + c.cooldown
-	}
-	if rest > 0 && m.now+rest >= ends {
-		ends, said = m.now+rest, reason
-	}
+	ends, said := m.rests(c, c.resource, min(m.now, deadline), rest, reason)
 	return m.giveBack(c, ends, said)
 }

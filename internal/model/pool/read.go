@@ -22,12 +22,12 @@ func (d *driver) readResources(t *rapid.T) {
 	seen, cursor := map[string]string{}, "0"
 	for {
 		r := d.call(t, d.keys[:4], "pool_resources", cursor, "3")
-		for n := 3; n < r.Len(); n += 8 {
+		for n := 3; n < r.Len(); n += 9 {
 			seen[r.Str(n)] = r.Str(n + 1)
-			if i := d.items[r.Str(n)]; i == nil || r.Int(n+6) != int64(i.max) {
-				t.Fatalf("%q may be held by %d at once, in the model: %+v", r.Str(n), r.Int(n+6), i)
+			if i := d.items[r.Str(n)]; i == nil || r.Int(n+6) != int64(i.max) || r.Str(n+7) != i.own {
+				t.Fatalf("%q may be held by %d at once, has %q of its own, in the model: %+v", r.Str(n), r.Int(n+6), r.Str(n+7), i)
 			}
-			n += 3 * int(r.Int(n+7))
+			n += 3 * int(r.Int(n+8))
 		}
 		if cursor = r.Str(1); cursor == "0" {
 			break
@@ -58,10 +58,10 @@ func (d *driver) readList(t *rapid.T, way string) {
 	var read []string
 	for from, before := "", ""; ; {
 		r := d.call(t, d.keys[:4], "pool_resources", way, "2", from, before)
-		for n := 5; n < r.Len(); n += 8 {
+		for n := 5; n < r.Len(); n += 9 {
 			before = r.Str(n)
 			read = append(read, before)
-			n += 3 * int(r.Int(n+7))
+			n += 3 * int(r.Int(n+8))
 		}
 		if len(read) > 0 && read[0] != r.Str(3) || r.Int(4) != int64(len(d.free)) {
 			t.Fatalf("%q begins with %q and has %d", read, r.Str(3), r.Int(4))

@@ -19,9 +19,10 @@ func (d *driver) add(t *rapid.T, gen int64) {
 // puts adds resources for so many milliseconds, 0 = for good, each for so many holders. The last
 // part of a call says that the pool is whole.
 func (d *driver) puts(t *rapid.T, gen, lasts int64, most int, whole bool, keys []string) {
-	args := []string{dec(lasts), dec(int64(most)), dec(gen), digit(whole)}
+	says := d.says(t)
+	args := []string{dec(lasts), dec(int64(most)), dec(gen), digit(whole), says.pattern()}
 	r := d.run(t, "pool_add", append(args, keys...)...)
-	d.same(t, "add", &r, d.model.add(gen, lasts, most, whole, keys)...)
+	d.same(t, "add", &r, d.model.add(gen, lasts, most, whole, says, keys)...)
 }
 
 // seen is the revision that a call has seen, perhaps long ago, and the id of the call, perhaps that

@@ -8,10 +8,13 @@ import (
 // What the model answers to the calls about resources.
 
 // add puts resources into the pool, for so many milliseconds, 0 = for good, for so many
-// holders each, 0 = as before. whole says that these are the last ones of a call.
-func (m *model) add(gen, lasts int64, most int, whole bool, keys []string) []any {
+// holders each, 0 = by the settings, or as before. whole says that these are the last ones of a call.
+func (m *model) add(gen, lasts int64, most int, whole bool, says opinion, keys []string) []any {
 	if gen > 0 && m.gen != gen {
 		return m.superseded()
+	}
+	if agrees, _ := m.agree(says); !agrees {
+		return []any{"differs", m.set.text()}
 	}
 	m.raise()
 	m.reclaim()
@@ -28,8 +31,13 @@ func (m *model) add(gen, lasts int64, most int, whole bool, keys []string) []any
 			m.items[key] = i
 		}
 		i.expiry, i.leaving, i.rev = 0, false, m.rev
-		if most > 0 || i.max == 0 {
-			i.max = max(most, 1)
+		switch _, own, _ := i.ownNumbers(); {
+		case own > 0:
+			i.max = int(own)
+		case most > 0:
+			i.max = most
+		default:
+			i.max = max(cmp.Or(m.sharers(i), i.max), 1)
 		}
 		if lasts > 0 {
 			i.expiry = m.now + lasts
@@ -132,7 +140,7 @@ func (m *model) rest(key string, lasts int64, reason string, stamp int64, by str
 	m.reclaim()
 	i := m.items[key]
 	if i == nil || i.leaving {
-		if m.swept > 0 || m.unsure || m.forgot {
+		if m.swept > 0 || m.unsure || m.met {
 			m.handOff()
 		}
 		return []any{"absent"}
