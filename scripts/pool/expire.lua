@@ -13,7 +13,9 @@ local function pool_due(at, st, budget)
     due_items(at, st, budget, score_expiry)
   end
   if st.pool.parked > 0 then
+    local left = budget.left
     lanes_due(at, st, budget)
+    budget.swept = budget.swept - left + budget.left -- nothing of that has expired
   end
   for _, name in ipairs(string.find(what, "[exu]") and due_read(at, budget, score_bind) or {}) do
     redis.call("HDEL", at.bindings, "b" .. name)
