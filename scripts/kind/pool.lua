@@ -90,7 +90,8 @@ local function kind_refused(at, st, ask, swept, more)
   local word = st.pool.free > 0 and st.waiting > 0 and "ahead" or "full"
   local i = ask.target and item_read(at, ask.target)
   if i then
-    word = #i.claims >= i.max and "held" or i.ends > 0 and "resting" or "ahead"
+    local held = #i.claims >= i.max or ask.wants.alone and #i.claims > 0
+    word = held and "held" or i.ends > 0 and "resting" or "ahead"
   end
   return { word, st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
 end
