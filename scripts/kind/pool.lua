@@ -8,7 +8,6 @@
 -- What only pools are: a claim gets one of the resources. See scripts.go for what the line
 -- asks of a kind. What a kind does not need is false.
 local kind_enter = false
-local kind_place = false
 local kind_remove = false
 local kind_heavy = false
 local kind_hold = false
@@ -23,6 +22,7 @@ local kind_extras = holding_all
 local kind_deal = holding_begin
 local kind_leave = holding_end
 local kind_expire = holding_expire
+local kind_place = apart_place
 local kind_stand = apart_stand
 local kind_stands = apart_stands
 local kind_alarm = apart_alarm

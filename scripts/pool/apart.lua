@@ -10,23 +10,30 @@
 -- A claim stands apart while it waits for one resource alone.
 
 -- apart_refuse refuses a claim on a resource that is not in the pool, once that has been filled. It also
--- looks up the one resource that the claim waits for, if there is one.
+-- reads what the claim wants.
 local function apart_refuse(at, st, ask)
   local w = wants_read(ask.r.terms)
   ask.wants = w
-  local key, ends = w.resource, lane_named
-  if not key and w.bind ~= "" and w.patience > 0 and st.form then
-    key, ends = binding_of(at, w.bind), w.patience < score_forever and int(at.ms + w.patience) or "0"
-  end
-  if not key then
-    return nil
-  end
-  local there = st.form and item_there(at, key)
-  if not there and w.resource and st.pool.filled then
+  if w.resource and st.pool.filled and not (st.form and item_there(at, w.resource)) then
     return { "absent", st.used, st.waiting, 0, 0, st.pool.resources }
-  elseif there or w.resource then
-    ask.target, ask.apart = key, ends .. lane_gap .. key
+  elseif w.resource then
+    ask.target, ask.apart = w.resource, lane_named .. lane_gap .. w.resource
   end
+  ask.known = st.form
+end
+
+-- apart_place is where a claim stands by its ticket: its lane and its place. It also looks up the resource that
+-- a bound claim waits for, if there is one: who was granted before in this run may have bound the name.
+local function apart_place(lane, ticket, at, ask)
+  local w = ask.wants
+  if not w.resource and w.bind ~= "" and w.patience > 0 and ask.known then
+    local key = binding_of(at, w.bind)
+    if key and item_there(at, key) then
+      local ends = w.patience < score_forever and int(at.ms + w.patience) or "0"
+      ask.target, ask.apart = key, ends .. lane_gap .. key
+    end
+  end
+  return place_queued(lane, ticket)
 end
 
 -- apart_stand has a claim stand in the lane of the resource that it waits for; apart is as lane_told has it
