@@ -69,14 +69,14 @@ local function kind_moment(at, st)
   return least(rest, least(moment_first(at, score_moment), moment_first(at, score_patience)))
 end
 
--- kind_full: what has expired may be in the way.
+-- kind_full: what has expired may be in the way; or what this run has taken back, of those who wait for it.
 local function kind_full(at, st)
   local p = st.pool
   local hold = earliest(at, st)
   local rest = p.resources > p.free and moment_first(at, score_rest)
   local over = p.resources > p.free and (hold > 0 and hold <= at.ms or rest and rest <= at.ms)
   return st.form and (over or in_line(st) > 0 or p.free == 0 or lanes_pending(at, st, score_patience)
-    or lanes_pending(at, st, score_moment))
+    or lanes_pending(at, st, score_moment) or st.touched ~= nil)
 end
 
 --- @include "pool/next"

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,12 +49,14 @@ func (m *model) acquire(c *claim, asker string, may bool, says opinion, told str
 		tell = m.set.text()
 	}
 	waited := c.alive > 0
+	lane := cmp.Or(c.resource, c.lane)
 	if c.known {
 		m.removeClaim(c, "", 0, 0, "")
 	}
+	_, touched := m.lanes[lane] // who waits for what it had, or where it waited
 	c.node, c.limit, c.known = asker, 0, true
 	c.anew()
-	if len(m.items) > len(m.free) && m.over() || m.pending() || len(m.general()) > 0 || len(m.free) == 0 {
+	if len(m.items) > len(m.free) && m.over() || m.pending() || len(m.general()) > 0 || len(m.free) == 0 || touched {
 		m.reclaim()
 		if may && max(m.ticket+1, m.now)%16 == 0 { // one of sixteen looks
 			m.patrol(8)
@@ -66,7 +69,7 @@ func (m *model) acquire(c *claim, asker string, may bool, says opinion, told str
 		c.ticket = max(m.ticket+1, m.now)
 	}
 	c.place = fmt.Sprintf("%s %013d", line.Lane(c.priority), c.ticket)
-	lane := m.target(c)
+	lane = m.target(c)
 	if m.drops = 0; m.arrives(c, lane) {
 		return []any{"granted", c.ticket, c.fence, m.remaining(c), m.more + confirmed(c), len(m.items), c.resource, tell}
 	}

@@ -85,21 +85,16 @@ func (m *model) joins(c *claim, lane string, until int64) {
 // one ends; the others keep their places.
 func (m *model) empty(key string) {
 	for _, c := range m.waiters(key) {
-		m.unsure = m.unsure || c.alive <= m.now
-		if c.only != "" {
-			m.absent[fmt.Sprint("absent ", c.node, " ", c.id)] = c.alive > m.now
+		switch {
+		case c.alive <= m.now:
 			m.removeClaim(c, "", 0, 0, "")
-			continue
+			m.swept++
+		case c.only != "":
+			m.absent[fmt.Sprint("absent ", c.node, " ", c.id)] = true
+			m.removeClaim(c, "", 0, 0, "")
+		default:
+			m.joins(c, "", 0)
 		}
-		m.goesOver(c)
-	}
-}
-
-// goesOver has a claim go over to the general line.
-func (m *model) goesOver(c *claim) {
-	m.joins(c, "", 0)
-	if c.alive <= m.now && m.dropped(c.id) {
-		m.removeClaim(c, "", 0, 0, "")
 	}
 }
 
@@ -132,8 +127,7 @@ func (m *model) fill() {
 func (m *model) outOfPatience() {
 	for _, c := range m.queue() {
 		if c.lane != "" && c.until > 0 && c.until <= m.now {
-			m.unsure = m.unsure || c.alive <= m.now
-			m.goesOver(c)
+			m.joins(c, "", 0)
 		}
 	}
 }
