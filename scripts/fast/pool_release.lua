@@ -64,7 +64,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
       or values_none
   end
   local furthest = math.min(math.ceil((now + linger) / 1000) * 1000, values_last)
-  if furthest - exp > 0 or left == 0 and exp - now > 2 * linger then
+  if furthest - exp > 0 or left == 0 and waiting == "0" and exp - now > 2 * linger then
     exp = string.format(values_ms, furthest)
   end
   redis.call("HSET", keys[1],
