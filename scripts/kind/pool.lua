@@ -4,6 +4,7 @@
 --- @include "pool/open"
 --- @include "pool/holding"
 --- @include "pool/apart"
+--- @include "pool/target"
 --- @include "pool/agree"
 -- What only pools are: a claim gets one of the resources. See scripts.go for what the line
 -- asks of a kind. What a kind does not need is false.
@@ -22,7 +23,7 @@ local kind_extras = holding_all
 local kind_deal = holding_begin
 local kind_leave = holding_end
 local kind_expire = holding_expire
-local kind_place = apart_place
+local kind_place = target_place
 local kind_stand = apart_stand
 local kind_stands = apart_stands
 local kind_alarm = apart_alarm
@@ -31,7 +32,7 @@ local kind_rejoin = apart_rejoin
 -- kind_refuse: the settings are others than those that its process insists on, or it asks for more than
 -- they allow; or the one resource that it wants is not in the pool.
 local function kind_refuse(at, st, ask)
-  return agree_refuse(st, ask) or apart_refuse(at, st, ask)
+  return agree_refuse(st, ask) or target_refuse(at, st, ask)
 end
 
 -- kind_vacate: what a claim that waited for one resource had beside its place.

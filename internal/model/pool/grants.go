@@ -209,6 +209,7 @@ func (m *model) take(c *claim, key string) {
 // wherever they wait: in the general line to the first ones, for as long as something fits; in a
 // lane while its resource is free. Those who have died are dropped where they are met.
 func (m *model) handOff() {
+	m.outOfPatience()
 	m.empties()
 	stopped := false
 	for _, c := range m.queue() {
