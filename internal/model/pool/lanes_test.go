@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +102,12 @@ func (h *history) rests(key string, lasts int64) {
 	h.step(func() { h.model.rest(key, lasts, "", h.rev, fmt.Sprint("n.", h.rev)) })
 }
 
+// sets is an operator's call about the pool, or a resource.
+func (h *history) sets(key, words string) {
+	h.t.Helper()
+	h.step(func() { h.configure(key, strings.Fields(words), words, h.rev, fmt.Sprint("n.", h.rev)) })
+}
+
 func (h *history) sweeps() {
 	h.t.Helper()
 	h.step(func() { h.model.sweep("n", "0") })
@@ -173,6 +180,41 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			require.Equal(h.t, "held", h.tries("b", named("r1")))
 			require.Equal(h.t, "granted", h.tries("c", named("r2")))
 		},
+		"who is bound by a hand-off of the same call waits for that": func(h *history) {
+			h.asks("a", some)
+			h.binds("me", "r1")
+			h.asks("b", bound("me", 9000))
+			h.step(func() { h.tie("me", "", 0) })
+			h.claims["a"].deadline = h.now
+			require.Equal(h.t, "queued", h.asks("c", bound("me", 9000)))
+			h.are("b holds r1", "c waits for r1")
+		},
+		"rests by the settings": func(h *history) {
+			h.sets("", ". 500 . . . .")
+			h.asks("a", named("r1"))
+			h.asks("b", named("r2"))
+			h.sets("r2", "0 . .")
+			h.gives("a", 0)
+			h.gives("b", 0)
+			require.Equal(h.t, []string{"r2"}, h.free)
+			require.Equal(h.t, h.now+500, h.items["r1"].ends)
+		},
+		"limits": func(h *history) {
+			h.sets("", ". . . . 59999 .")
+			require.Equal(h.t, "limited", h.asks("a", some))
+			h.sets("", ". . . . 60000 .")
+			require.Equal(h.t, "granted", h.asks("a", some))
+			h.sets("", "- - - - - -")
+			require.Equal(h.t, unset, h.set)
+		},
+		"a late copy sets nothing": func(h *history) {
+			late := h.rev
+			h.sets("", "m . . . . .")
+			h.step(func() {
+				require.Equal(h.t, "stale", h.configure("", []string{"l", ".", ".", ".", ".", "."}, "late", late, "late")[0])
+			})
+			require.Equal(h.t, "m", h.set[setPolicy])
+		},
 		"what is not in the pool is absent": func(h *history) {
 			require.Equal(h.t, "absent", h.asks("a", named("x")))
 			require.Equal(h.t, "absent", h.tries("b", named("x")))
@@ -183,7 +225,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			require.Equal(h.t, "granted", h.tries("a", wants{only: "r1", kind: "a"}))
 			h.gives("a", 0)
 			h.asks("b", named("r1"))
-			require.NotEqual(h.t, "granted", h.tries("c", wants{only: "r1", kind: "a"}))
+			require.Equal(h.t, "held", h.tries("c", wants{only: "r1", kind: "a"}))
 			require.Equal(h.t, "granted", h.tries("d", named("r1")))
 		},
 		"who comes first gets it, in whichever line he waits": func(h *history) {
