@@ -125,7 +125,7 @@ func (e *Engine) tell(ctx context.Context, c *Claim, ev *event, fx *effects) {
 		case observe.Queued, observe.Requeued, observe.Restored:
 			o.Ahead, o.Capacity = ev.ahead, ev.counts.capacity
 			if ev.apart {
-				o.Resource = ev.gift.resource
+				o.Resource = ev.resource
 			}
 			if fx.tell != observe.Queued {
 				o.Waited = c.waited(ev.now)

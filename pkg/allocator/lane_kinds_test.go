@@ -102,8 +102,8 @@ func TestTheHigherPriorityIsFirstInALaneAndBetweenLanes(t *testing.T) {
 			return n.queue(&allocator.AllocateOptions{Resource: resource, Priority: priority})
 		}
 		low, first, urgent := of("a", -128), of("a", 0), of("a", 127)
-		any, quick := of("", 0), of("", 127)
-		for i, q := range []*wait{urgent, quick, first, any, low} {
+		free, quick := of("", 0), of("", 127)
+		for i, q := range []*wait{urgent, quick, first, free, low} {
 			w.release(a)
 			a = q.gets(w.Now(), "a")
 			require.Equal(t, 4-i, w.inspect().Waiting)
@@ -210,8 +210,8 @@ func TestManyLanesAndAFreeResource(t *testing.T) {
 		n.connect()
 		w.release(n.takes("r29", nil))
 		require.Equal(t, map[string]int{"pool_acquire": 1, "pool_release": 1}, n.Scripts())
-		any := n.queue(nil)
-		require.False(t, any.Pending())
+		free := n.queue(nil)
+		require.False(t, free.Pending())
 		for i, q := range waits {
 			w.release(held[i])
 			q.gets(w.Now(), all[i])

@@ -51,14 +51,14 @@ func TestLanesStandAgainWhenOneKeyIsDeleted(t *testing.T) {
 				}
 				first := n.queue(names("a"))
 				second, third := m.queue(names("a")), n.queue(names("a"))
-				bound, any := m.queue(sticks("anna", berth.Forever)), n.queue(nil)
+				bound, takesAny := m.queue(sticks("anna", berth.Forever)), n.queue(nil)
 				w.Advance(time.Second)
 				w.Do("DEL", key)
 				w.Advance(100 * ms)
 				_, err := w.pool.Add(t.Context(), []string{"a", "b", "c"}, nil)
 				require.NoError(t, err)
 				holder.Shut()
-				order := []*wait{first, second, third, bound, any}
+				order := []*wait{first, second, third, bound, takesAny}
 				var ended []*wait
 				for range 60 {
 					w.Advance(lease / 6)

@@ -68,9 +68,9 @@ func TestAClaimForOneResourceLetsOthersPass(t *testing.T) {
 		w.release(b)
 		require.True(t, wants.Pending())
 		w.release(n.takes("b", nil))
-		any, later := n.queue(nil), n.queue(nil)
-		<-any.Done
-		require.Equal(t, "b", any.Got.Resource())
+		free, later := n.queue(nil), n.queue(nil)
+		<-free.Done
+		require.Equal(t, "b", free.Got.Resource())
 		require.True(t, later.Pending())
 		w.release(a)
 		require.Equal(t, "a", wants.Granted(w.Now()).Resource(), "it came before")

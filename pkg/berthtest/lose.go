@@ -107,7 +107,7 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 		// As its own release does, without a tombstone.
 		args := []string{"60000", space.Wake(""), f.name, holder.Node, claim, "0"}
 		if kind == keyspace.Pool {
-			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10)) // its resource does not rest
+			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10), "0") // its resource neither rests nor expires
 		}
 		released, err := f.call(ctx, space, kind, kinds[kind]+"_release", args...)
 		if err != nil {

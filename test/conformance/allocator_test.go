@@ -271,7 +271,9 @@ func poolDamage(w *world) {
 	require.NoError(w, err)
 	require.Len(w, found.Problems, 2)
 
-	w.add(pools[0], "free", "held")
+	change, err := pools[0].Add(w.Within(patience), []string{"free", "held"}, nil) // which makes them whole
+	require.NoError(w, err)
+	require.Equal(w, allocator.Change{Kept: 2}, change)
 	free := must(w, allocate(pools[1], nil))
 	require.Equal(w, "free", free.Resource())
 	_, err = pools[1].TryAllocate(w.Within(patience), nil)
@@ -279,7 +281,7 @@ func poolDamage(w *world) {
 	require.NoError(w, held.Renew(w.Within(patience)))
 	write("whole")
 	release(w, a, held, free)
-	change := must(w, func(ctx context.Context) (allocator.Change, error) { return pools[0].Remove(ctx, []string{"whole"}) })
+	change = must(w, func(ctx context.Context) (allocator.Change, error) { return pools[0].Remove(ctx, []string{"whole"}) })
 	require.Equal(w, allocator.Change{Removed: 1}, change)
 	require.Equal(w, 2, must(w, pools[0].stats).Free)
 }

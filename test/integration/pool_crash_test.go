@@ -25,6 +25,11 @@ func TestACrashCostsAResourceAtMostALease(t *testing.T) {
 			a := q.Wait(w)
 			c.inTime(a.ID(), rest)
 			w.giveBack(a)
+			w.Await("it has rested, as after every hold of the pool", func() bool {
+				w.swept(p.Name())
+				s, err := p.ops.Stats(w.Within(patience), p.Name())
+				return err == nil && s.Free == 1
+			})
 			w.allFree(p, 1)
 		})
 	}

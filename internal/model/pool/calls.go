@@ -249,8 +249,12 @@ func (m *model) renew(node, mode string, of []*claim) []any {
 		case c.node != node:
 			words = append(words, "taken", 0, 0)
 		case c.deadline > m.now:
-			m.renewHold(c, mode)
-			words = append(words, "held", m.remaining(c), c.fence)
+			word, does := "held", mode
+			if m.refusesLease(c, mode) {
+				word, does = "limited", "beat"
+			}
+			m.renewHold(c, does)
+			words = append(words, word, m.remaining(c), c.fence)
 		case c.alive > m.now:
 			c.alive, waits = m.now+c.wait, true
 			words = append(words, "waiting", c.wait, 0)

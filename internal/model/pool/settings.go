@@ -92,6 +92,15 @@ func (m *model) limited(c *claim) bool {
 	return above(c.asked.lease, m.set.number(setLease, 0)) || above(c.most, m.set.number(setHold, 0))
 }
 
+// refusesLease says whether an own call of a hold names a longer lease than it has, and than the settings
+// allow.
+func (m *model) refusesLease(c *claim, mode string) bool {
+	_, millis, named := strings.Cut(mode, " ")
+	asks, _ := strconv.ParseInt(millis, 10, 64)
+	above := func(limit int64) bool { return limit > 0 && (asks == 0 || asks > limit) }
+	return named && c.lease > 0 && above(c.lease) && above(m.set.number(setLease, 0))
+}
+
 // ownNumbers are the numbers that a resource has of its own, -1 where it is as the pool.
 func (i *item) ownNumbers() (cooldown, sharers, bindfor int64) {
 	words := strings.Fields(cmp.Or(i.own, "- - -"))

@@ -127,7 +127,7 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 1,
+			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 2,
 			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
 				return p.Rest(ctx, numbered(0), time.Duration(1-i%2)*time.Hour, "")
 			}),
@@ -142,7 +142,7 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_add_100", does: "add 100 resources, and remove them", scripts: 2, cycles: 20, warm: 5,
+			name: "pool_add_100", does: "add 100 resources, and remove them", scripts: 3, cycles: 20, warm: 5,
 			prepare: calls(openPool(poolConfig{}, 0), func(ctx context.Context, p pool, _ int) error {
 				if _, err := p.Add(ctx, resources(100), nil); err != nil {
 					return err

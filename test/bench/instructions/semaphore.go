@@ -98,7 +98,7 @@ func semaphoreSteps() []step {
 			}),
 		},
 		{
-			name: "semaphore_resize", does: "another capacity for these", scripts: 1, cycles: 400,
+			name: "semaphore_resize", does: "another capacity for these", scripts: 2, cycles: 400,
 			prepare: calls(openHeld, func(ctx context.Context, sems client, i int) error {
 				return sems.Operator().Resize(ctx, numbered(0), capacity+1-i%2, nil)
 			}),
