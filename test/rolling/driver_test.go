@@ -73,7 +73,9 @@ var usual = map[string]string{
 	"fence of the grant that it was asked for": "0",
 	"how much of the line to look at":          "100", "so many expired holds are weighed": "1000", "so many expired entries of a kind are looked into": "1000",
 	"when the resource leaves the pool": "0", "when that leaves the pool": "0", "after how long": "60000",
-	"mode": "beat", "claim id of another entry that was lowered for this": "",
+	"what the process says of the settings, see pool/settings": "", "it stays in the pool (1) or leaves it (0)": "0",
+	"words of pool/settings: policy to hold of a pool, cooldown to bindfor of a resource": "5000 . .", "the same for people": "cooldown 5s",
+	"the revision that pool_set has told": "17592186044415", "mode": "beat", "claim id of another entry that was lowered for this": "",
 }
 
 // with are values in place of the usual ones, and groups behind them.

@@ -31,7 +31,7 @@ var mutants = map[string]struct {
 }{
 	"two words of a record change places": {"lock/enter once more", []edit{
 		general,
-		{"state/record.lua", "local phase, zombie, node, ticket, fence,", "local phase, zombie, node, fence, ticket,"},
+		{"state/record.lua", "local phase, number, node, ticket, fence,", "local phase, number, node, fence, ticket,"},
 		{"state/record.lua", "r.node, r.ticket,\n    waits and r.place or r.fence,", "r.node,\n    waits and r.place or r.fence, r.ticket,"},
 		{"state/record.lua", `"%s%s %s %d %s %d %d "`, `"%s%s %s %s %d %d %d "`},
 	}},
@@ -111,12 +111,12 @@ var mutants = map[string]struct {
 	}},
 	"two words of a resource change places": {"pool/rest, bind, replace", []edit{
 		generally,
-		{"pool/item.lua", "local max, expiry, ends, pend, gen,", "local max, ends, expiry, pend, gen,"},
+		{"pool/item.lua", "local max, expiry, ends, pend, rev,", "local max, ends, expiry, pend, rev,"},
 		{"pool/item.lua", "i.max, i.expiry, i.ends, i.pend", "i.max, i.ends, i.expiry, i.pend"},
 	}},
 	"a resource leaves by another digit": {"pool/rest, bind, replace", []edit{
-		{"pool/item.lua", `leaving = leaving == "1"`, `leaving = leaving == "2"`},
-		{"pool/item.lua", "i.leaving and 1 or 0", "i.leaving and 2 or 0"},
+		{"pool/item.lua", `leaving = flags == "1" or flags == "3", own = flags + 0 > 1`, `leaving = flags + 0 > 1, own = flags == "1" or flags == "3"`},
+		{"pool/item.lua", "(i.leaving and 1 or 0) + (i.own and 2 or 0)", "(i.leaving and 2 or 0) + (i.own and 1 or 0)"},
 	}},
 	"free resources are linked the other way": {"pool/hand on in order", []edit{
 		generally,

@@ -55,7 +55,8 @@ var fitting = map[string]with{
 }
 
 // furnish fills the name: a.1 and a.2 hold, a.2 is detached, b.3 waits, and the life
-// of b.5, which waits ahead of it, is over. Of a pool the resource r8 is damaged.
+// of b.5, which waits ahead of it, is over. Of a pool the resource r8 is damaged, and the settings allow
+// two sharers, which its other resources do not have yet.
 func furnish(s *site) (ticket, fence string) {
 	s.Helper()
 	hold := func(claim string) with {
@@ -75,6 +76,10 @@ func furnish(s *site) (ticket, fence string) {
 		return "", ""
 	case keyspace.Pool:
 		s.call("pool_add", with{groups: [][]string{{"r1"}, {"r2"}}})
+		reply := s.call("pool_set", with{of: map[string]string{
+			"resource": "", "words of pool/settings: policy to hold of a pool, cooldown to bindfor of a resource": ". . 2 . . .",
+		}})
+		require.Equal(s, "set", reply.Status())
 		s.do("HSET", s.space.Key(s.kind, s.name, keyspace.ItemsPart), "ir8", "damaged")
 	}
 	first := hold("a.1")
