@@ -45,7 +45,7 @@ var laneMutants = []mutant{
 	},
 	{
 		name: "who waits for what it is bound to is given another", scene: lanes, rules: []string{checker.Asked},
-		broke: []change{{"scripts/pool/apart.lua", "w.bind ~= \"\" and w.patience > 0 and", "false and"}},
+		broke: []change{{"scripts/pool/target.lua", "w.bind ~= \"\" and w.patience > 0 and", "false and"}},
 	},
 	{
 		name: "who asks for one resource is given another", scene: lanes, rules: []string{checker.Asked},
@@ -58,8 +58,8 @@ var laneMutants = []mutant{
 	{
 		name: "what is held is called absent", scene: lanes, rules: []string{checker.Absent},
 		broke: []change{{
-			"scripts/pool/apart.lua", "  local there = st.form and item_there(at, key)\n",
-			"  local there = st.form and item_there(at, key) and item_read(at, key).listed\n",
+			"scripts/pool/target.lua", "st.form and item_there(at, w.resource)",
+			"st.form and item_there(at, w.resource) and item_read(at, w.resource).listed",
 		}},
 	},
 	{
@@ -68,6 +68,6 @@ var laneMutants = []mutant{
 	},
 	{
 		name: "a fast release does not look at who waits for its resource alone", scene: lanes, rules: []string{checker.HandOff},
-		broke: []change{{"scripts/fast/pool_release.lua", "    or parked ~= \"0\" and redis.call(\"HEXISTS\", keys[1], \"l:\" .. key) == 1 then", "    then"}},
+		broke: []change{{"scripts/fast/pool_release.lua", "redis.call(\"HEXISTS\", keys[1], \"l:\" .. key) == 1 or ", ""}},
 	},
 }

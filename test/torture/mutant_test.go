@@ -299,6 +299,7 @@ var commonMutants = []mutant{
 			{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 			{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 			{"scripts/fast/pool_acquire.lua", "own and left == 0", "own and left < 0"},
+			{"scripts/fast/pool_release.lua", "if count == most then", "if count - most > 0 then"}, // else it is in the list twice
 		},
 	},
 	{
@@ -378,7 +379,10 @@ var commonMutants = []mutant{
 	{
 		name: "a name that becomes thin forgets that its fence is in the future", scene: slower, rules: []string{checker.Fence},
 		broke: []change{
-			{"scripts/state/slim.lua", "\n    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.fence >= at.us then", " then"},
+			{
+				"scripts/state/slim.lua", "st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - values_recent or st.fence >= at.us then",
+				"st.rev > at.ms - values_recent then",
+			},
 			{"scripts/state/slim.lua", "string.format(values_fence, st.fence)", "string.format(values_fence, math.min(st.fence, at.us))"},
 			{"scripts/fast/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"},
 		},
