@@ -228,7 +228,7 @@ func TestALaneWaitsThroughARestWithoutEnd(t *testing.T) {
 		n := w.node()
 		require.NoError(t, w.pool.Rest(ctx, "a", berth.Forever, "banned"))
 		named := n.queue(names("a"))
-		w.Advance(time.Hour)
+		w.Advance(5 * lease)
 		require.True(t, named.Pending())
 		require.NoError(t, w.pool.Rest(ctx, "a", 0, ""))
 		named.gets(w.Now(), "a")
