@@ -12,20 +12,14 @@ import (
 // DoHealthy runs a function with a resource that works now.
 func ExamplePool_DoHealthy() {
 	server, err := embedded.Start()
-	if err != nil {
-		panic(err)
-	}
+	needsHealthy(err)
 	defer server.Close()
 	redis, err := server.Client()
-	if err != nil {
-		panic(err)
-	}
+	needsHealthy(err)
 	defer redis.Close()
 	ctx := context.Background()
 	pools, err := allocator.New(redis, allocator.Config{})
-	if err != nil {
-		panic(err)
-	}
+	needsHealthy(err)
 	defer func() { _ = pools.Close(ctx) }()
 	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{
 		Healthy: func(_ context.Context, session string) error {
@@ -35,12 +29,9 @@ func ExamplePool_DoHealthy() {
 			return nil
 		},
 	})
-	if err != nil {
-		panic(err)
-	}
-	if _, err := sessions.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
-		panic(err)
-	}
+	needsHealthy(err)
+	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
+	needsHealthy(err)
 
 	err = sessions.DoHealthy(ctx, nil, func(_ context.Context, session *allocator.Allocation[string]) error {
 		fmt.Println("working as", session.Value())
@@ -51,4 +42,11 @@ func ExamplePool_DoHealthy() {
 	// Output:
 	// working as b
 	// <nil> resting signed out
+}
+
+// needsHealthy ends the example where something has failed.
+func needsHealthy(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

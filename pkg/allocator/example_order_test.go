@@ -11,28 +11,19 @@ import (
 // The order in which the next claims get the free resources.
 func ExamplePool_FreeInOrder() {
 	server, err := embedded.Start()
-	if err != nil {
-		panic(err)
-	}
+	needsInOrder(err)
 	defer server.Close()
 	redis, err := server.Client()
-	if err != nil {
-		panic(err)
-	}
+	needsInOrder(err)
 	defer redis.Close()
 	ctx := context.Background()
 	pools, err := allocator.New(redis, allocator.Config{})
-	if err != nil {
-		panic(err)
-	}
+	needsInOrder(err)
 	defer func() { _ = pools.Close(ctx) }()
 	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{Policy: allocator.MostRecent})
-	if err != nil {
-		panic(err)
-	}
-	if _, err := sessions.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
-		panic(err)
-	}
+	needsInOrder(err)
+	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
+	needsInOrder(err)
 
 	for info, err := range sessions.FreeInOrder(ctx) {
 		fmt.Println(info.Resource, info.State, err)
@@ -44,4 +35,11 @@ func ExamplePool_FreeInOrder() {
 	// b free <nil>
 	// a free <nil>
 	// c <nil>
+}
+
+// needsInOrder ends the example where something has failed.
+func needsInOrder(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

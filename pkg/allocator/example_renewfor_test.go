@@ -12,36 +12,32 @@ import (
 // Work that turns out to be long asks for a longer lease; a shorter one takes no time away.
 func ExampleAllocation_RenewFor() {
 	server, err := embedded.Start()
-	if err != nil {
-		panic(err)
-	}
+	needsRenewing(err)
 	defer server.Close()
 	redis, err := server.Client()
-	if err != nil {
-		panic(err)
-	}
+	needsRenewing(err)
 	defer redis.Close()
 	ctx := context.Background()
 	pools, err := allocator.New(redis, allocator.Config{})
-	if err != nil {
-		panic(err)
-	}
+	needsRenewing(err)
 	defer func() { _ = pools.Close(ctx) }()
 	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
-	if _, err := sessions.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
-		panic(err)
-	}
+	needsRenewing(err)
+	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
+	needsRenewing(err)
 
 	session, err := sessions.Allocate(ctx, &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
-	if err != nil {
-		panic(err)
-	}
+	needsRenewing(err)
 	fmt.Println(session.RenewFor(ctx, time.Hour), session.Lease(), session.Left() > 50*time.Minute)
 	fmt.Println(session.RenewFor(ctx, time.Second), session.Lease(), session.Left() > 50*time.Minute)
 	// Output:
 	// <nil> 1h0m0s true
 	// <nil> 1s true
+}
+
+// needsRenewing ends the example where something has failed.
+func needsRenewing(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -66,8 +66,11 @@ type AllocateOptions struct {
 	// not by those of the pool or the client. Default false.
 	NoDefaults bool
 
-	alone             bool // the resource must be free of all holders, as for a check
-	anyLease, anyHold bool // nobody has set them: a limit of the pool will do
+	// alone says that nobody else may hold the resource, as for a check. Default false.
+	alone bool
+	// anyLease and anyHold say that nobody has set a Lease, or a MaxHold: a limit of the pool will do.
+	// Default false.
+	anyLease, anyHold bool
 }
 
 // own returns the options with maps that are nobody else's: every call reads those of defaults.

@@ -75,15 +75,15 @@ type PoolConfig[T any] struct {
 	// settings of the pool, see Settings. They are stored with the pool and count for all processes: what
 	// the first process says, or an operator, whatever others say. Default of each: nothing.
 	Policy Policy
-	// Cooldown: below 0 for no rest.
+	// Cooldown is how long a resource rests after each hold, below 0 not at all. Default as the pool is set.
 	Cooldown time.Duration
-	// MaxSharers counts for the resources that come.
+	// MaxSharers is how many may hold one of the resources that are added. Default as the pool is set.
 	MaxSharers int
-	// BindFor is how long a binding lasts where the call does not say.
+	// BindFor is how long a binding lasts where the call does not say. Default as the pool is set.
 	BindFor time.Duration
-	// MaxLease is the longest Lease of a call.
+	// MaxLease is the longest Lease of a call. Default as the pool is set.
 	MaxLease time.Duration
-	// MaxHold is the longest MaxHold of a call.
+	// MaxHold is the longest MaxHold of a call. Default as the pool is set.
 	MaxHold time.Duration
 	// Strict refuses calls that meet other stored settings than this process says, and changes nothing:
 	// an allocation with ReasonDiffers, Add and Replace with a *berth.ConfigError. Default false: the

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
@@ -38,8 +40,12 @@ func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, labe
 	return &spot{
 		rests: true,
 		take: func(ctx context.Context) (berth.Handle, error) {
+			lease := o.lease
+			if !o.leaseGiven {
+				lease = 0 // that of the client, or what the pool allows
+			}
 			opts := &allocator.AllocateOptions{
-				Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
+				Priority: o.priority, Lease: lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
 				Resource: o.key, Bind: o.bind, BindFor: o.bindFor, BindWait: o.bindWait, Cooldown: o.cooldown,
 			}
 			return take(ctx, opts)
@@ -52,9 +58,11 @@ func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, labe
 // within takes the limits that are set of the pool for what no flag says: the lease and the longest hold, by
 // which the command is ended in time.
 func (o *runOptions) within(ctx context.Context, viewer *allocator.Operator) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(app.Times.Call, 2*time.Second))
+	defer cancel()
 	set, err := viewer.Settings(ctx, o.pool)
 	if err != nil {
-		return err
+		return nil //nolint:nilerr // the claim waits through an outage, and is told the limits then
 	}
 	if limit := set.MaxLease; !o.leaseGiven && limit > 0 {
 		o.lease = min(o.lease, limit)
