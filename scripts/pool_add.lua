@@ -65,7 +65,7 @@ for n = 9, #ARGV do
     local _, own = settings_own(at, key, i)
     i.max = own or max > 0 and max or sharers or i.max or 1
     i.expiry, i.leaving = lasts > 0 and at.ms + lasts or 0, false
-    i.rev = st.rev
+    i.rev = which == 3 and math.max(i.rev, st.pool.gen) or st.rev -- to keep it overtakes no operator
     settle(at, st, key, i)
   end
 end

@@ -330,6 +330,7 @@ func TestARemoveThatIsStaleRemovesNothingOfItsStep(t *testing.T) {
 		n := w.node()
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "pool_remove" {
+				w.remove("c")
 				w.add("c")
 			}
 			return link.Pass

@@ -21,7 +21,8 @@ func (m *model) add(gen, lasts int64, most int, whole bool, says opinion, keys [
 	added, kept := 0, 0
 	for _, key := range keys {
 		i := m.items[key]
-		if i != nil && !i.leaving {
+		was := i != nil && !i.leaving
+		if was {
 			kept++
 		} else {
 			added++
@@ -30,7 +31,12 @@ func (m *model) add(gen, lasts int64, most int, whole bool, says opinion, keys [
 			i = &item{}
 			m.items[key] = i
 		}
-		i.expiry, i.leaving, i.rev = 0, false, m.rev
+		i.expiry, i.leaving = 0, false
+		if was { // to keep it overtakes no operator
+			i.rev = max(i.rev, m.gen)
+		} else {
+			i.rev = m.rev
+		}
 		switch _, own, _ := i.ownNumbers(); {
 		case own > 0:
 			i.max = int(own)

@@ -159,6 +159,8 @@ func answer(err error) history.Kind {
 		return history.OK
 	case errors.Is(err, berth.ErrNotHeld), errors.Is(err, berth.ErrReleased):
 		return history.Fail
+	case errors.Is(err, berth.ErrStale):
+		return history.Fail // another call has changed the same meanwhile
 	}
 	return history.Unknown
 }
