@@ -25,7 +25,7 @@ elseif key == "" then
   return { "unbound", binding_end(at, bind_name) }
 end
 local i = st.form and item_read(at, key)
-if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
+if not item_stays(at, i) then
   return { "absent" }
 end
 binding_begin(at, bind_name, key, tonumber(ARGV[6]) or settings_binds(at, st, key, i), 0)

@@ -32,7 +32,7 @@ local reply = { "page", cursor }
 for _, name in ipairs(names) do
   local key, ends = binding_of(at, name)
   local i = key and item_read(at, key)
-  if i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms) then
+  if item_stays(at, i) then
     reply[#reply + 1], reply[#reply + 2] = name, key
     reply[#reply + 1] = ends == score_forever and -1 or ends - at.ms
   end

@@ -33,7 +33,7 @@ end
 touch(at, st)
 local sooner = expire(at, st, budget)
 local i = item_read(at, key)
-local there = i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms)
+local there = item_stays(at, i)
 if there then
   i.expiry = math.min(at.ms + ARGV[5], score_forever - 1)
   settle(at, st, key, i) -- a lane of the resource has to know

@@ -41,7 +41,7 @@ if st.form then
   sooner = expire(at, st, budget)
 end
 local i = st.form and item_read(at, key)
-if not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms then
+if not item_stays(at, i) then
   if budget.left < 100 then
     handoff(at, st, budget)
     save(at, st)

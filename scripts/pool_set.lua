@@ -40,7 +40,7 @@ if late or done then
   local text = key == "" and p.settings or redis.call("HGET", at.state, "s:" .. key) or settings_own_unset
   return late or { "set", st.waiting > 0 and 2 or 0, text, st.rev }
 end
-if key ~= "" and (not i or i.leaving or i.expiry > 0 and i.expiry <= at.ms) then
+if key ~= "" and not item_stays(at, i) then
   return { "absent" }
 end
 if st.form then

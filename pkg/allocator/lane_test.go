@@ -425,3 +425,21 @@ func TestANamedClaimDoesNotSwap(t *testing.T) {
 		require.Equal(t, "a", a.Resource())
 	})
 }
+
+// A bind wait of the defaults is for the claims that have a binding and name no resource.
+func TestABindWaitOfTheDefaultsIsForClaimsWithABinding(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{BindWait: berth.Forever}})
+		w.release(n.takes("b", names("b")))
+		held := n.takes("a", nil)
+		bound := n.queue(to("anna"))
+		w.release(n.takes("b", nil))
+		require.True(t, bound.Pending(), "it takes no other one")
+		w.release(held)
+		bound.gets(w.Now(), "a")
+		_, err := n.Allocate(context.Background(), &allocator.AllocateOptions{Resource: "a", Bind: "anna", BindWait: time.Second})
+		requireInvalid(t, "BindWait", err)
+	})
+}

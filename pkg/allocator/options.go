@@ -159,12 +159,7 @@ func (o *AllocateOptions) validate() error {
 	if err := settings.Duration("BindWait", o.BindWait); err != nil {
 		return err
 	}
-	switch {
-	case o.BindWait > 0 && o.Bind == "":
-		return berth.Invalid("BindWait", "there is no Bind whose resource could be waited for")
-	case o.BindWait > 0 && o.Resource != "":
-		return berth.Invalid("BindWait", "a claim that names its Resource waits for no other")
-	case o.Resource != "":
+	if o.Resource != "" {
 		if err := checkKey("Resource", o.Resource); err != nil {
 			return err
 		}
@@ -185,6 +180,14 @@ func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error
 	o = opts.or(o)
 	if opts.BindFor != 0 && o.Bind == "" {
 		return o, berth.Invalid("BindFor", "there is no Bind that could last for %s", opts.BindFor)
+	}
+	switch {
+	case opts.BindWait != 0 && o.Bind == "":
+		return o, berth.Invalid("BindWait", "there is no Bind whose resource could be waited for")
+	case opts.BindWait != 0 && o.Resource != "":
+		return o, berth.Invalid("BindWait", "a claim that names its Resource waits for no other")
+	case o.Bind == "" || o.Resource != "":
+		o.BindWait = 0 // that of the defaults, for claims with a binding
 	}
 	anyHold := o.anyHold || opts.NoDefaults && opts.MaxHold == 0
 	o = o.complete(&p.client.cfg)

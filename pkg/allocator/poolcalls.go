@@ -31,7 +31,7 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 	var change Change
 	for done := 0; done < len(resources); {
 		some := resources[done:min(done+chunk, len(resources))]
-		for left := some; len(left) > 0; { // what is damaged is taken out first, and then added
+		for left := some; len(left) > 0; { // what is damaged is made whole first, and then kept
 			last := gen == 0 && done+len(some) == len(resources)
 			damaged, err := p.addOnce(ctx, left, expiry, sharers, gen, last, &change)
 			if err != nil {
@@ -76,8 +76,8 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 }
 
 // mend takes resources whose records are damaged out of the pool, or makes them whole if they
-// are to stay, and returns how many those were. Only the claims know who holds them, so mend goes through all claims;
-// nobody gets a damaged resource meanwhile. A held one stays with its holders.
+// are to stay, and returns how many those were. Only the claims know who holds them, so mend
+// goes through all claims; nobody gets a damaged resource meanwhile. A held one stays with its holders.
 func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed int, err error) {
 	if len(resources) == 0 {
 		return 0, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -138,15 +137,24 @@ func policyOf(word string) Policy {
 	return 0
 }
 
+// differences are the fields where both say something, and not the same: the name, the value of s, that of
+// other.
+func (s Settings) differences(other Settings) (all [][3]string) {
+	mine, theirs := s.texts(), other.texts()
+	for i, name := range settingNames {
+		if mine[i] != "" && theirs[i] != "" && mine[i] != theirs[i] {
+			all = append(all, [3]string{name, mine[i], theirs[i]})
+		}
+	}
+	return all
+}
+
 // say is how the fields of other are called where s has others, each with the value of both; "" for none.
 // What other leaves unset is no difference.
 func (s Settings) say(other Settings) string {
 	var texts []string
-	mine, theirs := s.texts(), other.texts()
-	for i, name := range settingNames {
-		if mine[i] != "" && theirs[i] != "" && mine[i] != theirs[i] {
-			texts = append(texts, fmt.Sprintf("%s %s, stored %s", name, mine[i], theirs[i]))
-		}
+	for _, d := range s.differences(other) {
+		texts = append(texts, fmt.Sprintf("%s %s, stored %s", d[0], d[1], d[2]))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -329,111 +337,4 @@ func (n *node) set(ctx context.Context, name, resource, words, what string, shar
 			return err
 		}
 	}
-}
-
-// limitsKept is for how long a limit is remembered that the pool has refused a claim by.
-const limitsKept = time.Minute
-
-// agreement is what a pool of this process has been told of the stored settings.
-type agreement struct {
-	says     Settings // what the process says
-	opinions string   // the same, as scripts take it
-	strict   bool
-
-	mu     sync.Mutex
-	told   string        // guarded by mu: the stored settings that differ, "" for none
-	limits Settings      // guarded by mu: MaxLease and MaxHold, where a claim was refused by them
-	until  time.Duration // guarded by mu: when they are forgotten
-}
-
-// args are what pool_acquire takes of it.
-func (a *agreement) args() []string {
-	if a.opinions == "" {
-		return nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.told == "" {
-		return []string{a.opinions}
-	}
-	return []string{a.opinions, a.told}
-}
-
-// hear takes note of stored settings that differ, and says whether they are news.
-func (a *agreement) hear(stored string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	news := a.told != stored
-	a.told = stored
-	return news
-}
-
-// bound remembers the limits.
-func (a *agreement) bound(limits Settings, now time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.limits, a.until = limits, now+limitsKept
-}
-
-// within returns the options of a call within the limits, as far as the call leaves that open.
-func (a *agreement) within(o AllocateOptions, now time.Duration) AllocateOptions {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.until > now {
-		o = o.within(a.limits)
-	}
-	return o
-}
-
-// within takes the limits of a pool for what the caller did not set.
-func (o AllocateOptions) within(limits Settings) AllocateOptions {
-	if most := limits.MaxLease; o.anyLease && most != 0 {
-		o.Lease = min(o.Lease, most)
-	}
-	if most := limits.MaxHold; o.anyHold && most != 0 && most != berth.Forever {
-		o.MaxHold = most
-	}
-	return o
-}
-
-// above says which of the limits the options are above; nil for none.
-func (o AllocateOptions) above(limits Settings) error {
-	if most := limits.MaxLease; most != 0 && o.Lease > most {
-		return berth.Invalid("Lease", "%s is above the longest that the pool allows, %s", spell(o.Lease), most)
-	}
-	if most := limits.MaxHold; most != 0 && most != berth.Forever && (o.MaxHold == 0 || o.MaxHold > most) {
-		return berth.Invalid("MaxHold", "%s is above the longest that the pool allows, %s", spell(cmp.Or(o.MaxHold, berth.Forever)), most)
-	}
-	return nil
-}
-
-// limited is the error for a lease of d that the pool has refused to a hold.
-func (p *core) limited(ctx context.Context, d time.Duration) error {
-	most := "MaxLease"
-	if set, err := p.client.operator.Settings(ctx, p.name); err == nil && set.MaxLease != 0 {
-		most = spell(set.MaxLease)
-	}
-	return berth.Invalid("d", "%s is above the longest lease that the pool allows, %s", spell(d), most)
-}
-
-func spell(d time.Duration) string {
-	if d == berth.Forever {
-		return "forever"
-	}
-	return d.String()
-}
-
-// differs is the *berth.ConfigError for stored settings that are not those of a strict process.
-func (a *agreement) differs(stored string) error {
-	s, err := parseSettings(stored)
-	if err != nil {
-		return err
-	}
-	mine, theirs := a.says.texts(), s.texts()
-	for i, name := range settingNames {
-		if mine[i] != "" && theirs[i] != "" && mine[i] != theirs[i] {
-			return berth.Invalid(name, "%s is not the stored one, %s", mine[i], theirs[i])
-		}
-	}
-	return berth.Invalid("Strict", "the stored settings are others: %s", s)
 }

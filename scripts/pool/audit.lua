@@ -1,5 +1,4 @@
 --- @include "state/score"
---- @include "state/least"
 --- @include "state/record"
 --- @include "line/place"
 --- @include "pool/item"
@@ -20,9 +19,7 @@ local function audit_lane(at, key, number, score, problem)
   elseif there and i.listed then
     problem("lane_free", key)
   elseif there then
-    local rest = i.ends > 0 and i.ends < score_forever and i.ends or nil
-    local ends = least(rest, i.expiry > 0 and i.expiry or nil)
-    if (mark or score_moment) ~= score_moment + (ends or 0) then
+    if (mark or score_moment) ~= score_moment + (item_moment(i) or 0) then
       problem("lane_mark", key)
     end
   elseif not mark then

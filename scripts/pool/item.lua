@@ -1,4 +1,5 @@
 --- @include "state/score"
+--- @include "state/least"
 -- What is known of a resource is the field i<resource> of a pool's items: words
 --   max      how many may hold it at once
 --   expiry   when it leaves the pool (ms), 0 = never
@@ -79,11 +80,22 @@ local function item_read(at, key, text)
   return i
 end
 
+-- item_stays says whether an item, nil for none, is that of a resource that neither leaves nor has expired.
+local function item_stays(at, i)
+  return i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms)
+end
+
+-- item_moment is when the rest of a resource, or its stay in the pool, ends (ms), nil = never.
+local function item_moment(i)
+  local rest = i.ends > 0 and i.ends < score_forever and i.ends or nil
+  return least(rest, i.expiry > 0 and i.expiry or nil)
+end
+
 -- item_there says whether a resource is in the pool, and neither leaving nor expired. One that is
 -- damaged counts as there.
 local function item_there(at, key)
   local i, bad = item_read(at, key)
-  return bad or i and not i.leaving and (i.expiry == 0 or i.expiry > at.ms)
+  return bad or item_stays(at, i)
 end
 
 -- item_write is the counterpart of item_read.

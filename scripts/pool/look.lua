@@ -45,7 +45,7 @@ local function lanes_look(at, st, lane, budget)
     lane.claim, lane.r, lane.item, lane.order = claim, r, item, place
     lane.dirty = not claim and not lane.over
   else
-    lanes_wait(at, st, lane, item, lanes_rest(item), budget)
+    lanes_wait(at, st, lane, item, item_moment(item), budget)
   end
 end
 

@@ -20,12 +20,6 @@ local function lanes_wait(at, st, lane, item, ends, budget)
   end
 end
 
--- lanes_rest is when the rest of a resource, or its stay in the pool, ends (ms), nil = never.
-local function lanes_rest(item)
-  local rest = item.ends > 0 and item.ends < score_forever and item.ends or nil
-  return least(rest, item.expiry > 0 and item.expiry or nil)
-end
-
 -- lanes_tell tells the first of a lane that is left over that there is something to sweep: the caller,
 -- who has to, may die.
 local function lanes_tell(at, lane)
@@ -45,7 +39,7 @@ local function lanes_keep(at, st)
   for _, lane in ipairs(st.touched or {}) do
     local item = not lane.over and lane.dirty and item_read(at, lane.key)
     if item and not item.listed and not item.leaving then
-      lanes_wait(at, st, lane, item, lanes_rest(item), budget)
+      lanes_wait(at, st, lane, item, item_moment(item), budget)
     elseif (not item or item.leaving) and lane.dirty and not lane.over and not st.pool.filled then
       lanes_wait(at, st, lane, nil, score_forever, budget)
     elseif (lane.dirty or lane.order) and not lane.over then
