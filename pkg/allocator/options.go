@@ -186,8 +186,6 @@ func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error
 		return o, berth.Invalid("BindWait", "there is no Bind whose resource could be waited for")
 	case opts.BindWait != 0 && o.Resource != "":
 		return o, berth.Invalid("BindWait", "a claim that names its Resource waits for no other")
-	case o.Bind == "" || o.Resource != "":
-		o.BindWait = 0 // that of the defaults, for claims with a binding
 	}
 	anyHold := o.anyHold || opts.NoDefaults && opts.MaxHold == 0
 	o = o.complete(&p.client.cfg)
