@@ -62,10 +62,11 @@ for n = 9, #ARGV do
       i = item_new()
       st.pool.resources = st.pool.resources + 1
     end
-    local _, own = settings_own(at, key, i)
+    local most, _, own = i.max, settings_own(at, key, i)
     i.max = own or max > 0 and max or sharers or i.max or 1
     i.expiry, i.leaving = lasts > 0 and at.ms + lasts or 0, false
-    i.rev = which == 3 and math.max(i.rev, st.pool.gen) or st.rev -- to keep it overtakes no operator
+    -- To keep it as it was overtakes no operator.
+    i.rev = which == 3 and i.max == most and math.max(i.rev, st.pool.gen) or st.rev
     settle(at, st, key, i)
   end
 end

@@ -32,11 +32,7 @@ func (m *model) add(gen, lasts int64, most int, whole bool, says opinion, keys [
 			m.items[key] = i
 		}
 		i.expiry, i.leaving = 0, false
-		if was { // to keep it overtakes no operator
-			i.rev = max(i.rev, m.gen)
-		} else {
-			i.rev = m.rev
-		}
+		before := i.max
 		switch _, own, _ := i.ownNumbers(); {
 		case own > 0:
 			i.max = int(own)
@@ -44,6 +40,11 @@ func (m *model) add(gen, lasts int64, most int, whole bool, says opinion, keys [
 			i.max = most
 		default:
 			i.max = max(cmp.Or(m.sharers(i), i.max), 1)
+		}
+		if was && i.max == before { // to keep it as it was overtakes no operator
+			i.rev = max(i.rev, m.gen)
+		} else {
+			i.rev = m.rev
 		}
 		if lasts > 0 {
 			i.expiry = m.now + lasts
