@@ -35,7 +35,6 @@ func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
 		taken, err := w.Do(append([]string{"MGET"}, poolPlains...)...).AsStrSlice()
 		require.NoError(t, err)
 		t.Log(poolPlains, taken)
-		require.NotEmpty(t, taken[0])
-		require.NotEmpty(t, taken[1]) // the third one is seldom; TestWhatIsPlainOfAPool shows that it is taken
+		require.NotContains(t, taken, "", "each of them is taken")
 	})
 }

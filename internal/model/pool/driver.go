@@ -96,6 +96,7 @@ func Run(t *rapid.T, w World) {
 		actions["flush"], actions["again"], actions["read2"] = d.flush, d.again, d.read
 	}
 	if d.General != nil {
+		d.everyWay(t)
 		for n := range 6 {
 			actions[fmt.Sprint("come and go", n)] = d.comeAndGo
 		}

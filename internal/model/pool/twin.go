@@ -44,6 +44,28 @@ func (d *driver) twin(t *rapid.T, script string, args []string) (same func(r *sc
 	}
 }
 
+// everyWay takes the pool through every plain case, whatever the history draws later, and leaves it
+// as it was.
+func (d *driver) everyWay(t *rapid.T) {
+	others := d.others
+	d.others = []opinion{{}}
+	d.puts(t, 0, 0, 1, true, d.some)
+	d.made++
+	c := &claim{node: "a", renews: true, wait: 1000, lease: 1000, wants: wants{kind: "o"}}
+	c.id = fmt.Sprintf("%s.%03d", c.node, d.made)
+	c.terms, c.asked = d.terms(c), first{c.lease, c.renews}
+	d.claims[c.id] = c
+	d.ids = append(d.ids, c.id)
+	d.ask(t, c, true)
+	d.Advance(300*time.Millisecond, d.keys...)
+	d.tick(t)
+	d.calls(t, c.node, "beat", c)
+	d.returns(t, c, c.node, 0, 0, c.fence, 0)
+	d.do(t, append([]string{"DEL"}, d.keys...)...)
+	d.forget()
+	d.others = others
+}
+
 // comeAndGo has claims ask where it is calm, mostly for what is plain, and releases them.
 func (d *driver) comeAndGo(t *rapid.T) {
 	if rapid.Bool().Draw(t, "where it is calm") {
