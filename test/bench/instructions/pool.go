@@ -237,7 +237,10 @@ func besideLanes(lanes int) func(*probe) (cycle, error) {
 		named := func(ctx context.Context, p pool, _ int) (allocation, error) {
 			return p.Allocate(ctx, &allocator.AllocateOptions{Resource: numbered(int(next.Add(1) - 1))})
 		}
-		q, _, err := newQueue(p, open, named, 0, lanes)
+		q, _, err := newQueue(p, open, named, 0, 1)
+		for i := 1; i < lanes && err == nil; i++ { // who joins now is not asked for when the client has subscribed
+			err = q.join(p.ctx, p.ctx)
+		}
 		return func(int) error {
 			held, err := q.client.Allocate(p.ctx, nil)
 			if err != nil {
