@@ -80,7 +80,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 		if p.cfg.FailureRest == 0 && !pace.Pause(ctx, nil) {
 			return nil, p.failed(ctx, a.hold, bad)
 		}
-		if bound != berth.Forever { // else an unhealthy resource that the claim is bound to would be the next one for ever
+		if bound != berth.Forever { // so that an unhealthy resource that it is bound to does not stay the next one
 			o.BindWait = max(bound-(clock.Now()-began), 0).Truncate(time.Millisecond)
 		}
 		if whole > 0 {

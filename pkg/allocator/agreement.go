@@ -107,8 +107,9 @@ func (a *agreement) differs(stored string) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range a.says.differences(s) {
-		return berth.Invalid(d[0], "%s is not the stored one, %s", d[1], d[2])
+	if all := a.says.differences(s); len(all) > 0 {
+		name, mine, theirs := all[0][0], all[0][1], all[0][2]
+		return berth.Invalid(name, "%s is not the stored one, %s", mine, theirs)
 	}
 	return berth.Invalid("Strict", "the stored settings are others: %s", s)
 }

@@ -94,19 +94,5 @@ func (f *poolHouse) gets(q *allocating, resource string) {
 }
 
 func TestLanesOfAFullServer(t *testing.T) {
-	t.Parallel()
-	for what, prepare := range inLanesHouse {
-		t.Run(what, func(t *testing.T) {
-			f := &poolHouse{world: privatePools(t)}
-			cfg := allocator.Config{Lease: fullLease}
-			f.client = f.pooler(cfg)
-			f.here, f.there = f.proxies(f.client, poolConfig{}), f.pool(cfg)
-			f.add(f.here, "r0", "r1")
-			then := prepare(f)
-			f.fill()
-			then()
-			f.drained()
-			f.inspected(f.here)
-		})
-	}
+	runInPoolHouse(t, inLanesHouse, []string{"r0", "r1"}, func(f *poolHouse) { f.inspected(f.here) })
 }

@@ -274,21 +274,29 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 }
 
 func TestPoolsOfAFullServer(t *testing.T) {
+	runInPoolHouse(t, inPoolHouse, []string{"r0"}, func(f *poolHouse) {
+		f.giveBack(f.allocate(f.here, nil))
+		f.tombstones(proxies)
+		f.allFree(f.here, 1)
+	})
+}
+
+// runInPoolHouse runs each of the things on a pool of its own, of these resources, and then looks.
+func runInPoolHouse(t *testing.T, things map[string]func(f *poolHouse) func(), resources []string, look func(f *poolHouse)) {
+	t.Helper()
 	t.Parallel()
-	for what, prepare := range inPoolHouse {
+	for what, prepare := range things {
 		t.Run(what, func(t *testing.T) {
 			f := &poolHouse{world: privatePools(t)}
 			cfg := allocator.Config{Lease: fullLease}
 			f.client = f.pooler(cfg)
 			f.here, f.there = f.proxies(f.client, poolConfig{}), f.pool(cfg)
-			f.add(f.here, "r0")
+			f.add(f.here, resources...)
 			then := prepare(f)
 			f.fill()
 			then()
 			f.drained()
-			f.giveBack(f.allocate(f.here, nil))
-			f.tombstones(proxies)
-			f.allFree(f.here, 1)
+			look(f)
 		})
 	}
 }

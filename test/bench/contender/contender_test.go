@@ -12,6 +12,8 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
 	"github.com/berth-go/berth/test/bench/server"
 )
 
@@ -102,6 +104,12 @@ func during(t *testing.T, addr string, do func()) (plain, inScripts [][]string) 
 	redis, err := rueidis.NewClient(Option(addr))
 	require.NoError(t, err)
 	defer redis.Close()
+	library, err := scriptkit.Parse(scripts.FS)
+	require.NoError(t, err)
+	var beats []string // as MONITOR tells them
+	for _, script := range []string{"thin_renew", "lock_renew", "semaphore_renew"} {
+		beats = append(beats, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(library.Script(script).Source))
+	}
 	lines := monitor(t, addr)
 	do()
 	require.NoError(t, redis.Do(t.Context(), redis.B().Echo().Message("over").Build()).Error())
@@ -117,7 +125,8 @@ func during(t *testing.T, addr string, do func()) (plain, inScripts [][]string) 
 		case words[0] == "echo":
 			return plain, inScripts
 		case slices.Contains([]string{"hello", "client", "ping", "info"}, words[0]):
-		case words[0] == "script": // what the first heartbeat will run is loaded beside the locking
+		case words[0] == "script" && slices.ContainsFunc(beats, func(source string) bool { return strings.Contains(said, source) }):
+			// Berth loads what its first heartbeat will run, beside the locking.
 		case strings.HasSuffix(from, " lua"):
 			inScripts = append(inScripts, words)
 		default:
