@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -46,7 +47,7 @@ func (w *World) sweep() error {
 		return err
 	}
 	sweeper := line.New(line.Config{
-		Redis: w.Redis, Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{}), Space: space, Kind: keyspace.Sem,
+		Redis: w.Redis, Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{CallTimeout: testkit.Patience}), Space: space, Kind: keyspace.Sem,
 		Scripts: "semaphore", Settings: settings.Common{Linger: linger},
 	})
 	_, err = sweeper.SweepAll(context.Background(), w.Name)

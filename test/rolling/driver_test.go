@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
@@ -40,7 +41,7 @@ func newSite(t testing.TB, r release, redis rueidis.Client, kind keyspace.Kind) 
 	t.Helper()
 	space, err := keyspace.New(harness.Namespace(t))
 	require.NoError(t, err)
-	return &site{t, r, redis, scriptkit.NewRunner(redis, scriptkit.Options{}), space, kind, "rolled"}
+	return &site{t, r, redis, scriptkit.NewRunner(redis, scriptkit.Options{CallTimeout: testkit.Patience}), space, kind, "rolled"}
 }
 
 // parts are the keys of a name by what headers call them.

@@ -65,7 +65,7 @@ func TestAPoolOfTwoReleasesKeepsTheLaws(t *testing.T) {
 	clock := poolmodel.NewClock(t, redis, ns+":clock")
 	library := clock.Scripts()
 	kept := onClock(t, was, clock)
-	require.NoError(t, scriptkit.NewRunner(redis, scriptkit.Options{}).Load(t.Context(), kept.Scripts()...))
+	require.NoError(t, scriptkit.NewRunner(redis, scriptkit.Options{CallTimeout: testkit.Patience}).Load(t.Context(), kept.Scripts()...))
 	older := newSwap(library, kept)
 	calls, asked, runs := 0, 0, 0
 	older.keep = func(script string) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -111,7 +112,7 @@ func newDriver(w World) *driver {
 		d.keys = make([]string, 5)
 		return d
 	}
-	d.prefix, d.runner = w.Space.Wake(""), scriptkit.NewRunner(w.Redis, scriptkit.Options{})
+	d.prefix, d.runner = w.Space.Wake(""), scriptkit.NewRunner(w.Redis, scriptkit.Options{CallTimeout: testkit.Patience})
 	for _, part := range []string{
 		keyspace.StatePart, keyspace.LinePart, keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart,
 	} {
