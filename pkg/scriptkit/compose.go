@@ -19,7 +19,8 @@ type piece struct {
 	value    string          // what may stand in the place of that name, "" for a definition that must be made
 	file     string          // the path of the file that the piece is a part of
 	body     string          // the code, without comments
-	inside   int             // where in body the inside of a function begins, 0 for another piece
+	function bool            // whether it is that of a function
+	blocks   []block         // of a function and of a script's own code
 	names    []name          // what the code takes from outside, in order
 	declared map[string]bool // the code's own names; in a script, also those of the code before
 	facts    *facts
@@ -85,18 +86,17 @@ func (s *source) addPiece(text, defines string, code []token, own *scope) {
 		defines: defines, file: s.path, body: body,
 		names: own.names, declared: maps.Clone(own.declared), facts: read(code),
 	}
-	for i := range p.names {
-		p.names[i].at = starts[p.names[i].at]
-	}
+	from := 0 // the token with which the code begins that runs
 	switch {
 	case defines == "":
 	case code[1].is("function"):
-		p.inside = starts[closed(code, 3, nesting)-1] + len(")")
+		p.function, from = true, closed(code, 3, nesting)
 	case len(code) == 4 && isIdentifier(code[3]):
 		p.value = code[3].text
 	case isLiteral(code[3:]):
 		p.value = "(" + strings.TrimSpace(body[starts[3]:]) + ")"
 	}
+	p.stands(code, starts, from)
 	s.pieces = append(s.pieces, p)
 }
 
@@ -124,7 +124,8 @@ func (s *source) uses(defined string) bool {
 // the server time, whenever the script runs.
 //
 //   - A literal value stands in the place of its name, and so does another name.
-//   - A function that only one other function needs stands inside that one.
+//   - A function stands in the function, the part of the script and there in the branch of an if
+//     that have in them all that need it, before the first statement that does.
 //   - What is left stands right before the first part of the script that needs it.
 //
 // No definition moves to where a name that it takes from outside means something else.
@@ -142,12 +143,18 @@ type member struct {
 	value   string    // as the piece's, but never the name of a value
 	kept    bool      // whether the script needs it
 	named   []*member // for each of the piece's names, the definition that has it, nil for none
-	needs   []*member // definitions that have to be made for it
+	needs   []need    // definitions that have to be made for it
 	needed  bool      // whether a member behind it needs it; then host is known
-	host    *member   // the function that it stands in, nil for none
-	makes   []*member // what stands in this function, in order
+	host    *spot     // where it stands in another member, nil for before a part of the script
+	makes   []*member // what stands in this member, in order
 	due     bool      // whether it has to stand before a part of the script that is written
 	written bool
+}
+
+// need is a definition that has to be made, and from where on it has to be seen.
+type need struct {
+	*member
+	from *spot
 }
 
 // compose returns the source of a script, and what is in it, in order.
@@ -268,58 +275,59 @@ func (c *composer) keep(m *member) error {
 		if d.value != "" {
 			d = c.defined[d.value]
 		}
-		if d != nil && !slices.Contains(m.needs, d) {
-			m.needs = append(m.needs, d)
+		if d != nil {
+			m.require(d, n.stand)
 		}
 	}
 	return nil
 }
 
-// settle finds where each definition stands: in the innermost function that has in it all
-// that need the definition, or as far outside of it as the definition's names need.
+// require notes that m needs d where a name stands.
+func (m *member) require(d *member, where stand) {
+	from := &spot{m, where}
+	if i := slices.IndexFunc(m.needs, func(n need) bool { return n.member == d }); i >= 0 {
+		m.needs[i].from = common(m.needs[i].from, from)
+		return
+	}
+	m.needs = append(m.needs, need{d, from})
+}
+
+// settle finds where each definition stands: in the innermost block that has in it all that
+// need the definition, or as far outside of it as the definition's names need.
 func (c *composer) settle() {
 	for _, m := range slices.Backward(c.members) { // who needs a definition stands behind it
 		if !m.kept || m.value != "" {
 			continue
 		}
-		host := m // of what only m needs
-		if m.inside == 0 {
-			m.host, host = nil, nil
+		once := m.defines != "" && !m.function // made before a part of the script, and what it needs too
+		if once {
+			m.host = nil
 		}
-		for h := m.host; h != nil; h = h.host {
-			if h.captures(m) {
-				m.host = h.host
+		for h := m.host; h != nil; h = h.in.host {
+			if h.in.captures(m) {
+				m.host = h.in.host
 			}
 		}
 		for _, d := range m.needs {
-			if d.needed {
-				d.host = common(d.host, host)
-			} else {
-				d.host, d.needed = host, true
+			switch {
+			case once:
+				d.host = nil
+			case d.needed:
+				d.host = common(d.host, d.from)
+			default:
+				d.host = d.from
 			}
+			d.needed = true
 		}
 	}
 	for _, m := range c.members {
 		if m.host != nil {
-			m.host.makes = append(m.host.makes, m)
+			m.host.in.makes = append(m.host.in.makes, m)
 		}
 	}
-}
-
-// common returns the innermost function that is or has in it both a and b. It stands
-// behind all that is in it.
-func common(a, b *member) *member {
-	for a != b {
-		switch {
-		case a == nil || b == nil:
-			return nil
-		case a.order < b.order:
-			a = a.host
-		default:
-			b = b.host
-		}
+	for _, m := range c.members {
+		slices.SortStableFunc(m.makes, func(a, b *member) int { return a.host.at - b.host.at })
 	}
-	return a
 }
 
 // captures reports whether a name that other takes from outside is one that m declares:
@@ -341,8 +349,8 @@ func (c *composer) writeDefinitions(b *strings.Builder, part *member) {
 		if !m.isMade() || m.due || !part.captures(m) {
 			continue
 		}
-		for ; m != nil; m = m.host {
-			m.need()
+		for m.need(); m.host != nil; m.need() {
+			m = m.host.in
 		}
 	}
 	for _, m := range c.members {
@@ -367,22 +375,25 @@ func (m *member) need() {
 // of their names.
 func (m *member) write(b *strings.Builder) {
 	m.written = true
-	from := 0
+	from, made := 0, 0
 	copyTo := func(to int) {
 		b.WriteString(m.body[from:to])
 		from = to
 	}
-	if len(m.makes) > 0 {
-		copyTo(m.inside)
-		b.WriteByte('\n')
-		for _, d := range m.makes {
-			d.write(b)
-		}
-		if m.body[from] == '\n' {
-			from++
-		}
-	}
 	for i, n := range m.names {
+		for made < len(m.makes) && m.makes[made].host.at <= n.at {
+			at := m.makes[made].host.at
+			copyTo(len(strings.TrimRight(m.body[:at], " \t\n"))) // definitions are on lines of their own
+			if at > 0 {
+				b.WriteByte('\n')
+			}
+			for ; made < len(m.makes) && m.makes[made].host.at == at; made++ {
+				m.makes[made].write(b)
+			}
+			if m.body[from] == '\n' {
+				from++
+			}
+		}
 		if meaning := m.meaning(i); meaning != n.text {
 			copyTo(n.at)
 			b.WriteString(meaning)

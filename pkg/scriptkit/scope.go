@@ -9,6 +9,7 @@ type name struct {
 	at     int  // where it stands: among the tokens, and in a piece, in its body
 	set    bool // name = value
 	begins bool // a statement behind what an opening parenthesis would call
+	stand  stand
 }
 
 // scope tells the names that code takes from outside from those of its own: its
