@@ -1,5 +1,5 @@
-// Package text knows which characters a reader of a text does not see as they
-// are.
+// Package text makes durations, and texts that others have written, fit to be read. It
+// knows which characters a reader does not see as they are.
 package text
 
 import "unicode"

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -92,19 +93,19 @@ func (a *App) printReport(c *Connection, report berth.Report) error {
 		{"server", server},
 		{"mode", report.Mode},
 		{"eviction", report.Eviction},
-		{"latency", Human(report.Latency)},
+		{"latency", text.Human(report.Latency)},
 	} {
 		value := line[1]
 		if value == "" {
 			value = "not told"
 		}
-		fmt.Fprintf(w, "%s\t%s\n", line[0], Plain(value))
+		fmt.Fprintf(w, "%s\t%s\n", line[0], text.Plain(value))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, warning := range report.Warnings {
-		fmt.Fprintf(a.Out, "warning: %s\n", escaped(warning))
+		fmt.Fprintf(a.Out, "warning: %s\n", text.Escaped(warning))
 	}
 	_, err := fmt.Fprintln(a.Out, "The server will do.")
 	return err

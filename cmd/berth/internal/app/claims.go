@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
 )
 
 // The JSON documents of claims, by the rules of those of semaphores.
@@ -75,7 +76,7 @@ func HolderHeading(weights bool) []string {
 
 // HolderRow is a holder in a table.
 func HolderRow(h berth.Holder, weights bool) []string {
-	lease := Human(h.Lease)
+	lease := text.Human(h.Lease)
 	switch {
 	case h.Detached:
 		lease += " detached"
@@ -83,11 +84,11 @@ func HolderRow(h berth.Holder, weights bool) []string {
 		lease += " fixed"
 	}
 	if h.MaxHold != 0 {
-		lease += ", at most " + Human(h.MaxHold)
+		lease += ", at most " + text.Human(h.MaxHold)
 	}
 	return weighed(weights, []string{
-		strconv.FormatInt(h.Fence, 10), strconv.Itoa(h.Weight), Human(h.Held), lease, Human(h.Left),
-		Plain(h.Owner), Plain(h.Label), Plain(h.ID),
+		strconv.FormatInt(h.Fence, 10), strconv.Itoa(h.Weight), text.Human(h.Held), lease, text.Human(h.Left),
+		text.Plain(h.Owner), text.Plain(h.Label), text.Plain(h.ID),
 	})
 }
 
@@ -102,12 +103,12 @@ func WaiterTable(out io.Writer, waiters []berth.Waiter, weights bool, most int) 
 	rows := make([][]string, 0, len(waiters))
 	for _, w := range waiters {
 		row := weighed(weights, []string{
-			strconv.Itoa(w.Ahead), strconv.Itoa(w.Weight), strconv.Itoa(w.Priority), Human(w.Waited), Human(w.Alive),
-			Plain(w.Owner), Plain(w.Label), Plain(w.ID),
+			strconv.Itoa(w.Ahead), strconv.Itoa(w.Weight), strconv.Itoa(w.Priority), text.Human(w.Waited), text.Human(w.Alive),
+			text.Plain(w.Owner), text.Plain(w.Label), text.Plain(w.ID),
 		})
 		switch {
 		case lanes && w.Resource != "":
-			row = append([]string{Key(w.Resource), Human(w.BindWait)}, row...)
+			row = append([]string{Key(w.Resource), text.Human(w.BindWait)}, row...)
 		case lanes:
 			row = append([]string{"-", "-"}, row...)
 		}

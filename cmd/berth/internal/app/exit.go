@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/text"
 )
 
 // The exit codes, as in sysexits.h and, from 126 on, as of shells.
@@ -106,9 +107,9 @@ func redact(text string) string { return secrets.ReplaceAllString(text, "://***@
 
 // OneLine is how an error is printed: in one line, without a password, without
 // what commands a terminal, and with the program's name once.
-func OneLine(text string) string {
-	text = escaped(redact(strings.Join(strings.Fields(text), " ")))
-	return "berth: " + strings.TrimPrefix(text, "berth: ")
+func OneLine(message string) string {
+	message = text.Escaped(redact(strings.Join(strings.Fields(message), " ")))
+	return "berth: " + strings.TrimPrefix(message, "berth: ")
 }
 
 // NotRun gives the error of a command that cannot be started its exit code.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/berth-go/berth/internal/text"
 )
 
 // MaxKey is how long the key of a resource may be, in bytes.
@@ -29,10 +31,10 @@ func KeyOf(text string, quoted bool) (string, error) {
 
 // Key is how the key of a resource is printed: so that the terminal is not harmed,
 // and that --quoted reads the same key.
-func Key(text string) string {
-	edged := text != "" && (text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ')
-	if edged || text == "-" { // "-" stands for nothing
-		return Quoted(text)
+func Key(key string) string {
+	edged := key != "" && (key[0] == '"' || key[0] == ' ' || key[len(key)-1] == ' ')
+	if edged || key == "-" { // "-" stands for nothing
+		return text.Quoted(key)
 	}
-	return Plain(text)
+	return text.Plain(key)
 }

@@ -12,14 +12,13 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/berth-go/berth"
-	hidden "github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/text"
 )
 
 // output is where the program's own text goes. It keeps the first error, because
@@ -63,7 +62,7 @@ func PrintJSON(out io.Writer, document any) error {
 		return err
 	}
 	// Outside of strings all is ASCII, and the encoder has escaped its controls but DEL.
-	_, err := io.WriteString(out, replaced(b.String(), func(r rune) bool { return r >= 0x7f && unreadable(r) }, func(r rune) string {
+	_, err := io.WriteString(out, text.Replaced(b.String(), func(r rune) bool { return r >= 0x7f && text.Unreadable(r) }, func(r rune) string {
 		units := utf16.AppendRune(nil, r)
 		if len(units) == 1 {
 			return fmt.Sprintf(`\u%04x`, units[0])
@@ -107,32 +106,6 @@ func Listed(failed error, found int, show func() error) error {
 	return failed
 }
 
-// Human is a duration as people read it: to three digits or so.
-func Human(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d == berth.Forever:
-		return "forever"
-	case d < 0:
-		return "0s"
-	case d < 10*time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d.Round(100*time.Millisecond) < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	case d.Round(time.Second) < time.Hour:
-		d = d.Round(time.Second)
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 2*day:
-		d = d.Round(time.Minute)
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	default:
-		d = d.Round(time.Hour)
-		return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
-	}
-}
-
 // Millis is a duration in a JSON document: milliseconds, null for one without
 // end.
 func Millis(d time.Duration) *int64 {
@@ -141,47 +114,6 @@ func Millis(d time.Duration) *int64 {
 	}
 	n := d.Milliseconds()
 	return &n
-}
-
-// Plain makes a text that others have written fit for a cell: one with a character
-// that cannot be read is quoted, so that it can neither break the table, nor
-// command the terminal, nor look like another.
-func Plain(text string) string {
-	switch {
-	case text == "":
-		return "-"
-	case utf8.ValidString(text) && strings.IndexFunc(text, unreadable) < 0:
-		return text
-	}
-	return Quoted(text)
-}
-
-// Quoted is a text in double quotes, with escapes as in Go.
-func Quoted(text string) string { return escaped(strconv.Quote(text)) }
-
-// escaped is a text with an escape, as in Go, for each character that cannot be
-// read.
-func escaped(text string) string {
-	return replaced(text, unreadable, func(r rune) string { return strings.Trim(strconv.QuoteRuneToASCII(r), "'") })
-}
-
-// unreadable reports whether a character is not to be printed as it is.
-func unreadable(r rune) bool { return !unicode.IsPrint(r) || hidden.Hidden(r) }
-
-// replaced replaces some characters of a text, and bytes that are none.
-func replaced(text string, some func(rune) bool, by func(rune) string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, some) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if some(r) {
-			b.WriteString(by(r))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // IsTerminal reports whether somebody looks at what is written there.

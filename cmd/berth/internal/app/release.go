@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -230,18 +231,18 @@ func (a *App) printReleased(r *Releasing, ended int) error {
 			a.Namespace, t.Name, t.Claim, resource, Base64Of(resource), t.Owner, t.Node, ended,
 		})
 	}
-	text := "namespace " + Plain(a.Namespace)
+	about := "namespace " + text.Plain(a.Namespace)
 	if t.Name != "" {
-		text = Plain(t.Name)
+		about = text.Plain(t.Name)
 	}
 	switch {
 	case t.Claim != "":
-		text += ": claim " + Plain(t.Claim)
+		about += ": claim " + text.Plain(t.Claim)
 	case resource != "":
-		text += ": " + Count(ended, "claim") + " on " + Key(resource)
+		about += ": " + Count(ended, "claim") + " on " + Key(resource)
 	default:
-		text += ": " + Count(ended, "claim")
+		about += ": " + Count(ended, "claim")
 	}
-	_, err := fmt.Fprintln(a.Out, text+" released")
+	_, err := fmt.Fprintln(a.Out, about+" released")
 	return err
 }

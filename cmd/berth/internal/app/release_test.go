@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -165,7 +165,7 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").Out)
 	apptest.Ends(t, holds[like][0])
-	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim on "+app.Quoted(apptest.Wild)+" released\n", ""), release("--quoted", app.Quoted(apptest.Wild)))
+	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim on "+text.Quoted(apptest.Wild)+" released\n", ""), release("--quoted", text.Quoted(apptest.Wild)))
 	apptest.Ends(t, holds[apptest.Wild][0])
 	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
 	apptest.Ends(t, holds["b"][0])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 )
 
 // The JSON documents of locks, by the rules of those of semaphores.
@@ -70,15 +71,15 @@ func printLocks(a *app.App, all []app.LockState, most int) error {
 		return app.PrintJSON(a.Out, document)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.Out, "No lock is held in namespace %s.\n", app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "No lock is held in namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(all))
 	for _, i := range all {
 		outer := i.Entries[0]
 		rows = append(rows, []string{
-			app.Plain(i.Name), strconv.FormatInt(i.Fence, 10), app.Human(outer.Held), app.Human(i.Left),
-			strconv.Itoa(len(i.Entries)), strconv.Itoa(i.Waiting), app.Plain(outer.Owner), app.Plain(outer.Label),
+			text.Plain(i.Name), strconv.FormatInt(i.Fence, 10), text.Human(outer.Held), text.Human(i.Left),
+			strconv.Itoa(len(i.Entries)), strconv.Itoa(i.Waiting), text.Plain(outer.Owner), text.Plain(outer.Label),
 		})
 	}
 	return app.Limited(a.Out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
@@ -97,15 +98,15 @@ func printLock(a *app.App, i app.LockState, waiters []berth.Waiter, most int) er
 			Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false),
 		})
 	}
-	text := "free"
+	says := "free"
 	if i.Held() {
-		text = fmt.Sprintf("held for %s, %s left", app.Human(i.Entries[0].Held), app.Human(i.Left))
+		says = fmt.Sprintf("held for %s, %s left", text.Human(i.Entries[0].Held), text.Human(i.Left))
 	}
-	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", app.Plain(i.Name), text, len(waiters))
+	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(i.Name), says, len(waiters))
 	if i.Reentry.Count > 0 {
 		fmt.Fprintf(a.Out, "re-entered %s", often(i.Reentry.Count))
 		if i.Reentry.Extended > 0 {
-			fmt.Fprintf(a.Out, ", extended by %s", app.Human(i.Reentry.Extended))
+			fmt.Fprintf(a.Out, ", extended by %s", text.Human(i.Reentry.Extended))
 		}
 		fmt.Fprintln(a.Out)
 	}
@@ -134,7 +135,7 @@ func printQueue(a *app.App, name string, waiters []berth.Waiter, most int) error
 		return app.PrintJSON(a.Out, queueDocument{a.Namespace, name, app.WaiterDocuments(waiters, false)})
 	}
 	if len(waiters) == 0 {
-		_, err := fmt.Fprintf(a.Out, "Nobody waits for lock %s in namespace %s.\n", app.Plain(name), app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "Nobody waits for lock %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
 	return app.WaiterTable(a.Out, waiters, false, most)
@@ -144,6 +145,6 @@ func printExtended(a *app.App, name string, by, left time.Duration, fence int64)
 	if a.JSON {
 		return app.PrintJSON(a.Out, extendDocument{a.Namespace, name, fence, by.Milliseconds(), app.Millis(left)})
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: extended by %s, %s left\n", app.Plain(name), app.Human(by), app.Human(left))
+	_, err := fmt.Fprintf(a.Out, "%s: extended by %s, %s left\n", text.Plain(name), text.Human(by), text.Human(left))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -169,12 +170,12 @@ func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now tim
 		return app.PrintJSON(a.Out, document)
 	}
 	if len(nodes) == 0 {
-		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(nodes))
 	for _, n := range nodes {
-		rows = append(rows, []string{app.Plain(n.Node), stateOf(n), app.Human(now.Sub(n.ProbedAt)), app.Human(n.ZombieAfter), app.Plain(n.Label)})
+		rows = append(rows, []string{text.Plain(n.Node), stateOf(n), text.Human(now.Sub(n.ProbedAt)), text.Human(n.ZombieAfter), text.Plain(n.Label)})
 	}
 	if err := app.Table(a.Out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
 		return err
@@ -188,7 +189,7 @@ func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now tim
 	}
 	names := make([]string, len(left.Locks))
 	for i, name := range left.Locks {
-		names[i] = app.Plain(name)
+		names[i] = text.Plain(name)
 	}
 	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, locks held: %s\n",
 		len(left.Waiters), strings.Join(names, ", "))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -68,12 +69,12 @@ func printBoundOf(a *app.App, name string, bindings []allocator.Binding, most in
 
 func printBindings(a *app.App, name string, bindings []allocator.Binding, most int) error {
 	if len(bindings) == 0 {
-		_, err := fmt.Fprintf(a.Out, "Nothing is bound in pool %s in namespace %s.\n", app.Plain(name), app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "Nothing is bound in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, len(bindings))
 	for i, b := range bindings {
-		rows[i] = []string{app.Key(b.Name), app.Key(b.Resource), app.Human(b.Left)}
+		rows[i] = []string{app.Key(b.Name), app.Key(b.Resource), text.Human(b.Left)}
 	}
 	return app.Limited(a.Out, []string{"BINDING", "RESOURCE", "LEFT"}, rows, most)
 }
@@ -82,7 +83,7 @@ func printBound(a *app.App, name string, b allocator.Binding) error {
 	if a.JSON {
 		return app.PrintJSON(a.Out, boundDocument{a.Namespace, name, bindingDocumentOf(b)})
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", app.Plain(name), app.Key(b.Name), app.Key(b.Resource), app.Human(b.Left))
+	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", text.Plain(name), app.Key(b.Name), app.Key(b.Resource), text.Human(b.Left))
 	return err
 }
 
@@ -91,11 +92,11 @@ func printUnbound(a *app.App, name string, was allocator.Binding) error {
 	if a.JSON {
 		return app.PrintJSON(a.Out, unboundDocument{boundDocument{a.Namespace, name, bindingDocumentOf(was)}, removed})
 	}
-	text := "was not bound"
+	says := "was not bound"
 	if removed {
-		text = "is bound to " + app.Key(was.Resource) + " no more"
+		says = "is bound to " + app.Key(was.Resource) + " no more"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", app.Plain(name), app.Key(was.Name), text)
+	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), app.Key(was.Name), says)
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/supervise"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -242,13 +243,13 @@ func printHealth(a *app.App, name string, rest time.Duration, report allocator.H
 		return app.PrintJSON(a.Out, document)
 	}
 	fmt.Fprintf(a.Out, "%s: %d checked, %d healthy, %d failed, %d skipped\n",
-		app.Plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)
+		text.Plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)
 	if len(failed) == 0 {
 		return nil
 	}
 	rows := make([][]string, len(failed))
 	for i, f := range failed {
-		rows[i] = []string{app.Key(f.resource), app.Plain(f.reason)}
+		rows[i] = []string{app.Key(f.resource), text.Plain(f.reason)}
 	}
 	fmt.Fprintln(a.Out)
 	return app.Table(a.Out, []string{"RESOURCE", "REASON"}, rows)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -79,7 +80,7 @@ func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo
 		return app.PrintJSON(a.Out, document)
 	}
 	if len(resources) == 0 {
-		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", app.Plain(name), app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
 	sharers := sharersOf(resources)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -90,13 +91,13 @@ func printPools(a *app.App, all []allocator.Stats, most int) error {
 		return app.PrintJSON(a.Out, document)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.Out, "There is no pool in namespace %s.\n", app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "There is no pool in namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(all))
 	for _, s := range all {
 		rows = append(rows, []string{
-			app.Plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
+			text.Plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
 	return app.Limited(a.Out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows, most)
@@ -104,11 +105,11 @@ func printPools(a *app.App, all []allocator.Stats, most int) error {
 
 // summary is a pool in one line.
 func summary(s allocator.Stats) string {
-	text := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", app.Plain(s.Name), app.Count(s.Resources, "resource"), s.Free, s.Leased, s.Resting)
+	says := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", text.Plain(s.Name), app.Count(s.Resources, "resource"), s.Free, s.Leased, s.Resting)
 	if s.Holders != s.Leased {
-		text += fmt.Sprintf(", %d holders", s.Holders)
+		says += fmt.Sprintf(", %d holders", s.Holders)
 	}
-	return text + fmt.Sprintf(", waiting %d", s.Waiting)
+	return says + fmt.Sprintf(", waiting %d", s.Waiting)
 }
 
 func printPool(a *app.App, s allocator.Stats, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
@@ -167,7 +168,7 @@ func stays(info allocator.ResourceInfo) string {
 	case info.Expiry == 0:
 		return "-"
 	}
-	return app.Human(info.Expiry)
+	return text.Human(info.Expiry)
 }
 
 // sharersColumn is how many hold a resource and how many may, where that is worth a
@@ -222,7 +223,7 @@ func printState(a *app.App, resources []allocator.ResourceInfo, state allocator.
 		}
 		row := append([]string{app.Key(info.Resource), stays(info)}, sharers.of(info)...)
 		if ends {
-			row = append(row, app.Human(info.Left), app.Plain(info.Reason))
+			row = append(row, text.Human(info.Left), text.Plain(info.Reason))
 		}
 		rows = append(rows, row)
 	}
@@ -250,19 +251,19 @@ func printChange(a *app.App, name, verb string, sent int, change allocator.Chang
 	if a.JSON {
 		return app.PrintJSON(a.Out, changeDocument{a.Namespace, name, change.Added, change.Kept, change.Removed})
 	}
-	var text string
+	var says string
 	switch verb {
 	case "added":
-		text = fmt.Sprintf("%d added, %d kept", change.Added, change.Kept)
+		says = fmt.Sprintf("%d added, %d kept", change.Added, change.Kept)
 	case "removed":
-		text = fmt.Sprintf("%d removed", change.Removed)
+		says = fmt.Sprintf("%d removed", change.Removed)
 		if missing := sent - change.Removed; missing > 0 {
-			text += fmt.Sprintf(", %d not in the pool", missing)
+			says += fmt.Sprintf(", %d not in the pool", missing)
 		}
 	default:
-		text = fmt.Sprintf("%d added, %d kept, %d removed", change.Added, change.Kept, change.Removed)
+		says = fmt.Sprintf("%d added, %d kept, %d removed", change.Added, change.Kept, change.Removed)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s\n", app.Plain(name), text)
+	_, err := fmt.Fprintf(a.Out, "%s: %s\n", text.Plain(name), says)
 	return err
 }
 
@@ -271,17 +272,17 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 	if a.JSON {
 		return app.PrintJSON(a.Out, restDocument{a.Namespace, name, app.Millis(d), resourceDocumentOf(info)})
 	}
-	text := "rests for " + app.Human(d)
+	says := "rests for " + text.Human(d)
 	switch d {
 	case 0:
-		text = "rests no more, it is " + string(info.State)
+		says = "rests no more, it is " + string(info.State)
 	case berth.Forever:
-		text = "rests until somebody ends that"
+		says = "rests until somebody ends that"
 	}
 	if d != 0 && info.State == allocator.Leased {
-		text = "is leased, and " + text + " when it comes back"
+		says = "is leased, and " + says + " when it comes back"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", app.Plain(name), app.Key(info.Resource), text)
+	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), app.Key(info.Resource), says)
 	return err
 }
 
@@ -299,7 +300,7 @@ func printInspection(a *app.App, name string, found allocator.Inspection) error 
 		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
 	}
 	for _, problem := range slices.Sorted(slices.Values(found.Problems)) {
-		fmt.Fprintln(&b, "problem: "+app.Plain(problem))
+		fmt.Fprintln(&b, "problem: "+text.Plain(problem))
 	}
 	if len(found.Problems) == 0 {
 		fmt.Fprintln(&b, "The pool is whole.")

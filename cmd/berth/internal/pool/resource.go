@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -56,29 +57,29 @@ func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters
 		}
 		return app.PrintJSON(a.Out, document)
 	}
-	text := fmt.Sprintf("%s: %s is %s", app.Plain(name), app.Key(info.Resource), info.State)
+	says := fmt.Sprintf("%s: %s is %s", text.Plain(name), app.Key(info.Resource), info.State)
 	if info.State == allocator.Leased || info.State == allocator.Resting {
-		text += ", " + app.Human(info.Left) + " left"
+		says += ", " + text.Human(info.Left) + " left"
 	}
 	if info.MaxSharers > 1 {
-		text += fmt.Sprintf(", %d of %d sharers", len(info.Holders), info.MaxSharers)
+		says += fmt.Sprintf(", %d of %d sharers", len(info.Holders), info.MaxSharers)
 	}
 	switch {
 	case info.Leaving:
-		text += ", leaves when it comes back"
+		says += ", leaves when it comes back"
 	case info.Expiry != 0:
-		text += ", stays for " + app.Human(info.Expiry)
+		says += ", stays for " + text.Human(info.Expiry)
 	}
-	fmt.Fprintln(a.Out, text)
+	fmt.Fprintln(a.Out, says)
 	if info.Reason != "" {
 		rests := "rests"
 		if info.State == allocator.Leased {
 			rests = "will rest when it comes back"
 		}
-		fmt.Fprintf(a.Out, "%s: %s\n", rests, app.Plain(info.Reason))
+		fmt.Fprintf(a.Out, "%s: %s\n", rests, text.Plain(info.Reason))
 	}
-	if text := settingsText(info.Own); text != "" {
-		fmt.Fprintln(a.Out, "of its own: "+text)
+	if says := settingsText(info.Own); says != "" {
+		fmt.Fprintln(a.Out, "of its own: "+says)
 	}
 	err := a.PrintClaims(info.Holders, waiters, false, most)
 	if bindings == nil || err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -40,7 +40,7 @@ func TestOneResourceIsShown(t *testing.T) {
 	require.Zero(t, got.Code, got.Err)
 	require.Regexp(t, `^proxies: shared is leased, [\d.]+s left, 1 of 2 sharers, stays for (10h00m|9h59m)\n`+
 		`will rest when it comes back: later\n\nHeld by\nFENCE .*\n\d+ .* ann .*`+held.ID()+`\n\nBINDING +RESOURCE +LEFT\na +shared +forever\nb +shared +(1h00m|59m\d\ds)\n$`, got.Out)
-	require.Regexp(t, `^proxies: "c\\x1b\[2J\\xff" is resting, (1h00m|59m\d\ds) left\nrests: "answers\\t429"\n$`, show("--quoted", app.Quoted(apptest.Wild)).Out)
+	require.Regexp(t, `^proxies: "c\\x1b\[2J\\xff" is resting, (1h00m|59m\d\ds) left\nrests: "answers\\t429"\n$`, show("--quoted", text.Quoted(apptest.Wild)).Out)
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), show("gone"))
 
 	require.NoError(t, pool.Unbind(ctx, "other"))
@@ -71,7 +71,7 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "proxies: customer is bound to a, 36h00m left\n", ""), binding("set", "proxies", "customer", "a", "--for", "1d12h"))
 	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a, 1h00m left\n", ""), binding("set", "proxies", "b", "a"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "leftMs": null}`,
-		binding("set", "proxies", app.Quoted(apptest.Wild), app.Quoted(apptest.Wild), "--quoted", "--for", "forever", "--json").Out)
+		binding("set", "proxies", text.Quoted(apptest.Wild), text.Quoted(apptest.Wild), "--quoted", "--for", "forever", "--json").Out)
 	bound, err := pool.Binding(context.Background(), apptest.Wild)
 	require.NoError(t, err)
 	require.Equal(t, allocator.Binding{Name: apptest.Wild, Resource: apptest.Wild, Left: berth.Forever}, bound)

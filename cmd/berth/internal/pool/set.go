@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -198,7 +199,7 @@ func printSet(a *app.App, name, resource string, now allocator.Settings) error {
 			Settings  *settingsDocument `json:"settings"`
 		}{a.Namespace, name, resource, app.Base64Of(resource), settingsDocumentOf(now)})
 	}
-	about := app.Plain(name)
+	about := text.Plain(name)
 	if resource != "" {
 		about += ": " + app.Key(resource)
 	}
@@ -214,7 +215,7 @@ func settingsText(s allocator.Settings) string {
 	}
 	switch {
 	case s.Cooldown > 0:
-		texts = append(texts, "cooldown "+app.Human(s.Cooldown))
+		texts = append(texts, "cooldown "+text.Human(s.Cooldown))
 	case s.Cooldown < 0:
 		texts = append(texts, "no cooldown")
 	}
@@ -234,7 +235,7 @@ func settingsText(s allocator.Settings) string {
 		case one.d == berth.Forever:
 			texts = append(texts, one.none)
 		case one.d != 0:
-			texts = append(texts, one.what+" "+app.Human(one.d))
+			texts = append(texts, one.what+" "+text.Human(one.d))
 		}
 	}
 	return strings.Join(texts, ", ")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -20,7 +20,7 @@ func TestAPoolIsSetAndShown(t *testing.T) {
 		t.Helper()
 		return apptest.Call(t, s.URL(), append([]string{"pool"}, args...)...)
 	}
-	wild := []string{"--quoted", "proxies", app.Quoted(apptest.Wild)}
+	wild := []string{"--quoted", "proxies", text.Quoted(apptest.Wild)}
 	require.Equal(t, apptest.Outcome(0, "proxies: cooldown 30s, 2 sharers\n", ""), berthPool("set", "proxies", "--cooldown", "30s", "--sharers", "2"))
 	all := "most recent first, cooldown 30s, 2 sharers, bindings forever, leases up to 1m00s, holds without limit\n"
 	require.Equal(t, apptest.Outcome(0, "proxies: "+all, ""),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -208,16 +209,16 @@ func (o *runOptions) lockers(ctx context.Context, viewer *qlock.Client, label st
 		if err != nil {
 			return "", err
 		}
-		text := fmt.Sprintf("free by now, waiting %d", lock.Waiting)
+		says := fmt.Sprintf("free by now, waiting %d", lock.Waiting)
 		if lock.Held() {
 			outer := lock.Entries[0]
-			text = fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), app.Human(outer.Held), lock.Waiting)
+			says = fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), text.Human(outer.Held), lock.Waiting)
 		}
 		switch {
 		case len(o.locks) == 1:
-			return text, nil
+			return says, nil
 		case lock.Held() && lock.Entries[0].Label != label: // and not by this command, which waits for the others
-			texts = append(texts, fmt.Sprintf("%q %s", name, text))
+			texts = append(texts, fmt.Sprintf("%q %s", name, says))
 		}
 	}
 	if len(texts) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -101,14 +102,14 @@ func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, 
 // stateOf is the state of a resource in a line.
 func stateOf(ctx context.Context, viewer *allocator.Operator, pool, key string) (string, error) {
 	info, err := viewer.Resource(ctx, pool, key)
-	text := fmt.Sprintf("%s is %s", app.Key(key), info.State)
+	says := fmt.Sprintf("%s is %s", app.Key(key), info.State)
 	switch {
 	case info.State == allocator.Resting && info.Reason != "":
-		text += fmt.Sprintf(" for %s: %s", app.Human(info.Left), app.Plain(info.Reason))
+		says += fmt.Sprintf(" for %s: %s", text.Human(info.Left), text.Plain(info.Reason))
 	case info.State == allocator.Resting:
-		text += " for " + app.Human(info.Left)
+		says += " for " + text.Human(info.Left)
 	}
-	return text, err
+	return says, err
 }
 
 // allocatees are those that hold what is waited for.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 )
 
 const (
@@ -32,18 +33,18 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 			return
 		case <-time.After(next):
 		}
-		text := app.Human(time.Since(since))
+		says := text.Human(time.Since(since))
 		bounded, stop := context.WithTimeout(ctx, app.Times.Look)
 		crowd, err := line.crowd(bounded)
 		if err == nil {
-			text += " (" + crowd + ")"
+			says += " (" + crowd + ")"
 			if line.holders != nil {
-				text += heldBy(line.holders(bounded))
+				says += heldBy(line.holders(bounded))
 			}
 		}
 		stop()
 		if ctx.Err() == nil {
-			say(text)
+			say(says)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func heldBy(listing iter.Seq2[berth.Holder, error]) string {
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return cmp.Compare(b.Held, a.Held) })
 	named := make([]string, 0, shown)
 	for _, holder := range holders[:min(shown, len(holders))] {
-		named = append(named, fmt.Sprintf("%s for %s", holderName(holder), app.Human(holder.Held)))
+		named = append(named, fmt.Sprintf("%s for %s", holderName(holder), text.Human(holder.Held)))
 	}
 	switch {
 	case len(holders) == 0:
@@ -75,4 +76,4 @@ func heldBy(listing iter.Seq2[berth.Holder, error]) string {
 }
 
 // holderName is how a holder is named in a line.
-func holderName(h berth.Holder) string { return app.Plain(cmp.Or(h.Label, h.ID)) }
+func holderName(h berth.Holder) string { return text.Plain(cmp.Or(h.Label, h.ID)) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -54,13 +55,13 @@ func printList(a *app.App, all []semaphore.Stats, most int) error {
 		return app.PrintJSON(a.Out, document)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.Out, "No semaphore is in use in namespace %s.\n", app.Plain(a.Namespace))
+		_, err := fmt.Fprintf(a.Out, "No semaphore is in use in namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
 	rows := make([][]string, 0, len(all))
 	for _, s := range all {
 		rows = append(rows, []string{
-			app.Plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(s.Available()), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
+			text.Plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(s.Available()), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
 	return app.Limited(a.Out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows, most)
@@ -73,7 +74,7 @@ func printSemaphore(a *app.App, s semaphore.Stats, holders []berth.Holder, waite
 		return app.PrintJSON(a.Out, showDocumentOf(a, s, holders, waiters))
 	}
 	fmt.Fprintf(a.Out, "%s: capacity %d, held %d, free %d, waiting %d\n",
-		app.Plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
+		text.Plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
 	return a.PrintClaims(holders, waiters, true, most)
 }
 
@@ -92,17 +93,17 @@ func printResized(a *app.App, name string, before, capacity int, kept bool) erro
 	if a.JSON {
 		return app.PrintJSON(a.Out, resizeDocument{a.Namespace, name, capacity, before, kept, app.Millis(idle)})
 	}
-	text := fmt.Sprintf("%s: capacity %d", app.Plain(name), capacity)
+	says := fmt.Sprintf("%s: capacity %d", text.Plain(name), capacity)
 	switch {
 	case before == 0:
-		text += ", created"
+		says += ", created"
 	case before != capacity:
-		text += fmt.Sprintf(", was %d", before)
+		says += fmt.Sprintf(", was %d", before)
 	}
 	stay := "kept for good"
 	if !kept {
-		stay = "forgotten when idle for " + app.Human(idle) + ", unless --keep is given"
+		stay = "forgotten when idle for " + text.Human(idle) + ", unless --keep is given"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s; %s\n", text, stay)
+	_, err := fmt.Fprintf(a.Out, "%s; %s\n", says, stay)
 	return err
 }
