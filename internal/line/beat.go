@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -90,7 +91,7 @@ func (s *Calls) beaten(b engine.Batch, thin bool, r *scriptkit.Reply, err error)
 		return engine.Round{}, false, nil
 	}
 	return engine.Round{
-		Status:       []engine.Status{{Word: engine.WordHeld, Left: Millis(r.Int(1)), Fence: r.Int(2)}},
+		Status:       []engine.Status{{Word: engine.WordHeld, Left: state.Millis(r.Int(1)), Fence: r.Int(2)}},
 		NextDeadline: engine.NextDeadline{In: -1},
 	}, true, r.Err()
 }

@@ -1,6 +1,6 @@
 // Package line runs the scripts that every kind has, and reads their replies: typed
-// arguments in, typed results out. It also has the text of a claim's record, the walk over the
-// names that a server knows, and what the kinds tell and check alike.
+// arguments in, typed results out. It also has the walk over the names that a server knows, and
+// what the kinds tell and check alike.
 //
 // [New] makes a node: its [Calls], which are the engine.Scripts of all kinds, and the engine
 // that stands on them. What only one kind says to these scripts and hears of them is in [Config].
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
@@ -131,7 +132,7 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	}
 	wait, own := s.cfg.AcquireArgs(c)
 	_, record := c.Standing()
-	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), FixedTerms(&record))
+	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), state.FixedTerms(&record))
 	r, err := s.cfg.Runner.Run(ctx, s.acquire, scriptkit.Once, s.keysFor(s.acquire, c.Name), append(args, own...))
 	if err != nil {
 		return engine.Answer{}, err
@@ -189,7 +190,7 @@ func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim
 	args = append(args, s.ID, strconv.Itoa(claims[0].Capacity))
 	for _, c := range claims {
 		place, record := c.Standing()
-		args = append(args, c.ID, place, Text(&record))
+		args = append(args, c.ID, place, state.Text(&record))
 	}
 	r, err := s.Run(ctx, s.restore, scriptkit.Once, name, args...)
 	if err != nil {

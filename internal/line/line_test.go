@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -80,7 +81,7 @@ func (a *node) ask(node, id string) string {
 	a.t.Helper()
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
 	reply, err := a.Run(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
-		node, id, "1", line.Lane(0), line.FixedTerms(&r), "1", "stored")
+		node, id, "1", line.Lane(0), state.FixedTerms(&r), "1", "stored")
 	require.NoError(a.t, err)
 	return reply.Status()
 }
@@ -223,7 +224,7 @@ func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {
 			key := a.Key(c.Name)
 			text, err := a.redis.Do(ctx, a.redis.B().Get().Key(key).Build()).ToString()
 			require.NoError(t, err)
-			require.Equal(t, c.ID+" "+line.FixedTerms(&c.Record), strings.SplitN(text, " ", 3)[2])
+			require.Equal(t, c.ID+" "+state.FixedTerms(&c.Record), strings.SplitN(text, " ", 3)[2])
 			left, err := a.redis.Do(ctx, a.redis.B().Pttl().Key(key).Build()).AsInt64()
 			require.NoError(t, err)
 			require.Equal(t, (c.Record.Lease + time.Minute).Milliseconds(), left)

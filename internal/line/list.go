@@ -2,45 +2,19 @@ package line
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // pageSize is about how many entries one script of a listing reads.
 const pageSize = 100
-
-// ErrDamaged says that what is stored as a claim, or as counts, cannot be read, or is none of
-// Berth's. Listings go on after it.
-var ErrDamaged = errors.New("damaged")
-
-// idForm matches all ids of claims and nodes. A stored id that does not match is not passed
-// on: code that prints ids relies on that.
-var idForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
-
-// readRecord reads the record of a claim that a listing has found.
-func readRecord(name, id, text string) (engine.Record, error) {
-	record, err := ParseRecord(text)
-	switch {
-	case !idForm.MatchString(id):
-		err = errors.New("its id is not one of Berth's")
-	case err == nil && !idForm.MatchString(record.Node):
-		err = fmt.Errorf("its node %q is not one of Berth's", record.Node)
-	}
-	if err != nil {
-		return engine.Record{}, fmt.Errorf("berth: claim %q of %q is %w: %w", id, name, ErrDamaged, err)
-	}
-	return record, nil
-}
 
 // Holders goes through the holds of a name, in no order. It promises what SCAN
 // promises: what is held from beginning to end is there, once. It goes on after a
@@ -140,9 +114,9 @@ func (s *Calls) holdersPage(ctx context.Context, name, cursor string) (page []fo
 }
 
 // Holder reads what the server tells of a hold: its claim's id, the milliseconds
-// left (-1 = no end) and the record. The error is ErrDamaged.
+// left (-1 = no end) and the record. The error is state.ErrDamaged.
 func Holder(name, id string, now time.Time, left int64, text string) (berth.Holder, error) {
-	record, err := readRecord(name, id, text)
+	record, err := state.ReadRecord(name, id, text)
 	if err != nil {
 		return berth.Holder{ID: id}, err
 	}
@@ -201,12 +175,12 @@ func (s *Calls) waitersPage(ctx context.Context, name string, after foundWaiter)
 		if text == "" {
 			continue // dead, and not yet swept
 		}
-		record, err := readRecord(name, r.Str(i), text)
+		record, err := state.ReadRecord(name, r.Str(i), text)
 		ends, resource, _ := strings.Cut(r.Str(i+4), " ")
 		since := time.UnixMilli(record.Ticket)
 		page.waiters = append(page.waiters, foundWaiter{Waiter: berth.Waiter{
 			ID: r.Str(i), Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
-			Priority: record.Priority, Since: since, Waited: now.Sub(since), Alive: Millis(r.Int(i + 2)), Meta: record.Meta,
+			Priority: record.Priority, Since: since, Waited: now.Sub(since), Alive: state.Millis(r.Int(i + 2)), Meta: record.Meta,
 			Resource: resource, BindWait: bindWait(ends, now),
 		}, err: err})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -25,7 +26,7 @@ func (a *node) claims(name string, capacity int, id, owner string) string {
 	of, _, _ := strings.Cut(id, ".")
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: of, Owner: owner}
 	reply, err := a.Run(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
-		of, id, "1", line.Lane(0), line.FixedTerms(&r), strconv.Itoa(capacity), "stored")
+		of, id, "1", line.Lane(0), state.FixedTerms(&r), strconv.Itoa(capacity), "stored")
 	require.NoError(a.t, err)
 	return reply.Status()
 }
@@ -181,7 +182,7 @@ func TestWhatIsDamagedDoesNotKeepTheOthers(t *testing.T) {
 			require.NoError(t, a.redis.Do(ctx, damaged.Build()).Error())
 		}
 		ended, err := a.ReleaseTarget(ctx, berth.Target{Node: "c"}, nil)
-		require.ErrorIs(t, err, line.ErrDamaged)
+		require.ErrorIs(t, err, state.ErrDamaged)
 		require.ErrorContains(t, err, `"b.1"`)
 		require.ErrorContains(t, err, `"c.2"`)
 		require.Equal(t, []string{"c.1", "c.3"}, a.forced())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -17,21 +18,11 @@ import (
 // reads: the state has a newer release's format, or Go does not know the
 // status, which the tests rule out.
 func Unexpected(name string, r *scriptkit.Reply) error {
-	if r.Status() == statusIncompatible && r.Int(1) == 0 {
-		return fmt.Errorf("berth: the state of %q is %w: it holds something in the place of its counts that is not Berth's", name, ErrDamaged)
-	}
-	if r.Status() == statusIncompatible && r.Int(1) < oldestFormat {
-		return fmt.Errorf("%w: the state of %q has format %d, of a Berth from before its first release: "+
-			"let what holds it end and delete its Redis keys, or use another namespace", berth.ErrIncompatible, name, r.Int(1))
-	}
 	if r.Status() == statusIncompatible {
-		return fmt.Errorf("%w: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, name, r.Int(1))
+		return state.Incompatible(name, r.Int(1))
 	}
 	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
 }
-
-// oldestFormat is the feature_first of scripts/state/feature.lua.
-const oldestFormat = 2
 
 // Decimal writes a number as the scripts take it.
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
@@ -47,21 +38,12 @@ func Flag(yes bool) string {
 	return "0"
 }
 
-// Millis reads milliseconds. More of them than a Duration carries, 292 years, are
-// berth.Forever.
-func Millis(n int64) time.Duration {
-	if n > int64(berth.Forever/time.Millisecond) {
-		return berth.Forever
-	}
-	return time.Duration(n) * time.Millisecond
-}
-
 // Left reads milliseconds that are left, where -1 stands for no end.
 func Left(n int64) time.Duration {
 	if n < 0 {
 		return -1
 	}
-	return Millis(n)
+	return state.Millis(n)
 }
 
 // More says whether the flags at i say that the script has stopped at its bound.
@@ -126,7 +108,7 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 		a.Granted, a.Confirmed = true, flags&flagConfirmed != 0
 		a.Ticket, a.Fence, a.Left, a.Told = r.Int(1), r.Int(2), Left(r.Int(3)), text(r, 7)
 	case statusQueued:
-		a.Ticket, a.Left, a.Place, a.Ahead, a.NextDeadline.In = r.Int(1), Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
+		a.Ticket, a.Left, a.Place, a.Ahead, a.NextDeadline.In = r.Int(1), state.Millis(r.Int(3)), r.Str(7), int(r.Int(8)), Left(r.Int(9))
 		if apart := strings.SplitN(a.Place, " ", 4); len(apart) == 4 { // see scripts/pool/lane.lua
 			a.Resource = apart[3]
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -71,7 +72,7 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 		return nil, Unexpected(token.Name, &r)
 	}
 	remaining, limit := Left(r.Int(1)), r.Int(2)
-	record, err := ParseRecord(r.Str(3))
+	record, err := state.ParseRecord(r.Str(3))
 	resource := text(&r, 4)
 	if r.Err() != nil {
 		return nil, r.Err()
@@ -83,7 +84,7 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 		return nil, berth.Invalid("token", "the hold is not detached")
 	}
 	if limit > 0 {
-		record.MaxHold = Millis(limit) // what is left of it, from this call on
+		record.MaxHold = state.Millis(limit) // what is left of it, from this call on
 	}
 	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight}
 	if n.cfg.Request != nil {

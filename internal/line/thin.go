@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -89,7 +90,7 @@ func (s *Calls) fits(c *engine.Claim) (h hold, ok bool) {
 		return last.hold, true
 	}
 	// The fixed terms have no secret: nobody pushes a grant of a thin name.
-	h = hold{FixedTerms(r), Decimal((r.Lease + s.cfg.Settings.Linger).Milliseconds())}
+	h = hold{state.FixedTerms(r), Decimal((r.Lease + s.cfg.Settings.Linger).Milliseconds())}
 	if len(h.terms) > thinTerms {
 		return hold{}, false
 	}

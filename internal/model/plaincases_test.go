@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 )
 
 // plainCase is a call in a situation of its own. The name is fat, has been held just now, is calm,
@@ -388,7 +388,7 @@ func slight(w *world) {
 // labelled has a claim's fixed terms have so many bytes.
 func labelled(terms int) func(a *ask) {
 	return func(a *ask) {
-		for a.Label = "x"; len(line.FixedTerms(&a.Record)) < terms; {
+		for a.Label = "x"; len(state.FixedTerms(&a.Record)) < terms; {
 			a.Label += "x"
 		}
 	}

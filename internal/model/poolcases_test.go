@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 )
 
 // poolWorld is a pool on a server in virtual time, and its twin.
@@ -82,7 +83,7 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 		for _, c := range change {
 			c(&r)
 		}
-		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), line.FixedTerms(&r))
+		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), state.FixedTerms(&r))
 		p.Advance(time.Millisecond)
 		return status, plain
 	}
@@ -92,7 +93,7 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 func says(opinions ...string) poolCall {
 	return func(p *poolWorld) (string, bool) {
 		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 0 0 0:"}
-		status, plain := p.play("pool_acquire", append([]string{"n", "n.1", "1", line.Lane(0), line.FixedTerms(&r)}, opinions...)...)
+		status, plain := p.play("pool_acquire", append([]string{"n", "n.1", "1", line.Lane(0), state.FixedTerms(&r)}, opinions...)...)
 		p.Advance(time.Millisecond)
 		return status, plain
 	}

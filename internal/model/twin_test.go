@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
@@ -146,7 +146,7 @@ func (w *world) runThin(t require.TestingT, script string, args []string) []any 
 	}
 	switch {
 	case strings.HasSuffix(script, "_acquire") && own && strings.Count(claim, ".") == strings.Count(node, ".")+1:
-		r, err := line.ParseRecord("w n 0 0 0 0 " + args[7])
+		r, err := state.ParseRecord("w n 0 0 0 0 " + args[7])
 		require.NoError(t, err)
 		stays, err := time.ParseDuration(linger + "ms")
 		require.NoError(t, err)
@@ -227,7 +227,7 @@ func (w *world) nextDeadline(t require.TestingT, claim, node, place string) []an
 	}
 	_, first, _ := strings.Cut(waiting[0], "-")
 	if text, ok := w.do(t, "HGET", w.state, "c:"+first).(string); ok {
-		r, err := line.ParseRecord(text)
+		r, err := state.ParseRecord(text)
 		require.NoError(t, err)
 		heard, err := strconv.ParseInt(strings.Fields(text)[4], 10, 64)
 		require.NoError(t, err)

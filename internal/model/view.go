@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -126,14 +126,14 @@ func look(t TB, redis rueidis.Client, keys []string) view {
 func (v *view) slight(t TB, text string) {
 	thin, err := testkit.ParseThin(text)
 	must(t, err)
-	v.state = thin.Counts(math.MinInt64) // a fat name counts a hold until it is dropped, too
+	v.state = testkit.ThinCounts(thin, math.MinInt64) // a fat name counts a hold until it is dropped, too
 	v.state["fmt"], v.state["exp"] = 2, v.expires[0]
 	if thin.Claim == "" {
 		return
 	}
-	r, err := line.ParseRecord(thin.Record)
+	r, err := state.ParseRecord(thin.Record)
 	must(t, err)
-	if terms := len(line.FixedTerms(&r)); r.Weight != 1 || r.Lease > r.Wait || terms > 512 {
+	if terms := len(state.FixedTerms(&r)); r.Weight != 1 || r.Lease > r.Wait || terms > 512 {
 		t.Fatalf("%s cannot be held in thin form: %+v, terms of %d bytes", thin.Claim, r, terms)
 	}
 	v.records[thin.Claim], v.holds[thin.Claim] = r, thin.Ends
@@ -155,7 +155,7 @@ func (v *view) field(t TB, field, value string) {
 	case strings.HasPrefix(value, "!"):
 		v.stones[claim] = true
 	default:
-		r, wrong := line.ParseRecord(value)
+		r, wrong := state.ParseRecord(value)
 		if v.records[claim], err = r, wrong; r.Phase != 'w' {
 			break
 		}

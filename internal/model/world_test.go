@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -126,7 +127,7 @@ func (w *world) value(t require.TestingT, name string) int64 {
 	if text, ok := w.text(t); ok {
 		thin, err := testkit.ParseThin(text)
 		require.NoError(t, err)
-		return thin.Counts(time.Now().UnixMilli())[name]
+		return testkit.ThinCounts(thin, time.Now().UnixMilli())[name]
 	}
 	counts, err := testkit.Counts(fmt.Sprint(w.do(t, "HGET", w.state, "v")))
 	require.NoError(t, err)
@@ -205,7 +206,7 @@ func (w *world) acquire(t require.TestingT, a ask) (status string, plain bool) {
 		a.waits = min(a.waits, 1)
 	}
 	return w.both(t, w.kind+"_acquire", writes(millis(a.linger), append([]string{
-		a.Node, a.claim, strconv.Itoa(a.waits), line.Lane(a.Priority), line.FixedTerms(&a.Record),
+		a.Node, a.claim, strconv.Itoa(a.waits), line.Lane(a.Priority), state.FixedTerms(&a.Record),
 	}, own...)...)...)
 }
 

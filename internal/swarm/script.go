@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -183,7 +184,7 @@ func (c *calls) Nodes(ctx context.Context, cursor string) (page []Node, next str
 	}
 	next, now := r.Str(1), time.UnixMilli(r.Int(2))
 	for i := 3; i < r.Len(); i += 5 {
-		ends, limit := time.UnixMilli(r.Int(i+2)), line.Millis(r.Int(i+3))
+		ends, limit := time.UnixMilli(r.Int(i+2)), state.Millis(r.Int(i+3))
 		page = append(page, Node{
 			ID: r.Str(i), Label: r.Str(i + 1), ProbedAt: ends.Add(-limit), ZombieAfter: limit,
 			Zombie: !now.Before(ends), Condemned: r.Int(i+4) != 0,

@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 )
 
 // countNames are the words of the values of a fat name; see scripts/state/values.lua.
@@ -18,7 +17,7 @@ var countNames = []string{
 	"fmt", "fence", "exp", "due", "ticket", "busy", "cap", "used", "waiting", "gone", "forever", "keep", "look", "rev", "news",
 }
 
-// Counts reads the field "v" of a state: the values of a fat name.
+// Counts reads the field "v" of a state: the values of a fat name, of a release to come, too.
 func Counts(text string) (map[string]int64, error) {
 	words := strings.Fields(text)
 	if len(words) != len(countNames) {
@@ -53,52 +52,17 @@ func WithCount(t require.TestingT, text, name string, n int64) string {
 	return strings.Join(words, " ")
 }
 
-// Thin is what the text of a thin name says; see scripts/state/thin.lua.
-type Thin struct {
-	Fence int64
-	// Claim is that of its hold, "" for an idle name; Record is its record, as a fat name would
-	// have it, and Ends its deadline (ms by the server's clock).
-	Claim, Record string
-	Ends          int64
-}
-
-var thinText = regexp.MustCompile(`(?s)^(\d{16})(?: (\d{13}) ((\S+)\.[^\s.]+) (1 .*))?$`)
-
 // ParseThin reads the text of a thin name.
-func ParseThin(text string) (Thin, error) {
-	words := thinText.FindStringSubmatch(text)
-	if words == nil {
-		return Thin{}, fmt.Errorf("not the text of a thin name: %q", text)
+func ParseThin(text string) (state.Thin, error) {
+	thin, _, ok := state.ParseThin(text)
+	if !ok {
+		return thin, fmt.Errorf("not the text of a thin name: %q", text)
 	}
-	var thin Thin
-	var err error
-	if thin.Fence, err = strconv.ParseInt(words[1], 10, 64); err != nil || words[3] == "" {
-		return thin, err
-	}
-	granted, node := thin.Fence/1000, words[4]
-	write := func(limit int64) string {
-		return fmt.Sprintf("h %s %d %d %d %d %s", node, granted, thin.Fence, granted, limit, words[5])
-	}
-	record, err := line.ParseRecord(write(0))
-	if err != nil {
-		return thin, err
-	}
-	since, err := strconv.ParseInt(words[2], 10, 64)
-	if err != nil {
-		return thin, err
-	}
-	thin.Claim, thin.Ends = words[3], since+record.LeaseMillis()
-	limit := int64(0)
-	if record.MaxHold > 0 {
-		limit = granted + record.MaxHold.Milliseconds()
-		thin.Ends = min(thin.Ends, limit)
-	}
-	thin.Record = write(limit)
 	return thin, nil
 }
 
-// Counts are the values that a thin name has, were it fat, at a moment (ms by the server's clock).
-func (thin Thin) Counts(now int64) map[string]int64 {
+// ThinCounts are the values that a thin name has, were it fat, at a moment (ms by the server's clock).
+func ThinCounts(thin state.Thin, now int64) map[string]int64 {
 	counts := map[string]int64{"fence": thin.Fence, "cap": 1}
 	if thin.Claim != "" && thin.Ends > now {
 		counts["used"], counts["due"] = 1, thin.Ends
@@ -120,7 +84,7 @@ func (w *World) text() (text string, thin bool) {
 }
 
 // thin reads the name if it is thin.
-func (w *World) thin() (thin Thin, is bool) {
+func (w *World) thin() (thin state.Thin, is bool) {
 	w.T.Helper()
 	text, is := w.text()
 	if is {
@@ -153,7 +117,7 @@ func (w *World) Thin() bool {
 func (w *World) Values() map[string]int64 {
 	w.T.Helper()
 	if thin, is := w.thin(); is {
-		return thin.Counts(time.Now().UnixMilli())
+		return ThinCounts(thin, time.Now().UnixMilli())
 	}
 	text, ok := w.fat()["v"]
 	if !ok {
@@ -183,7 +147,7 @@ func (w *World) PhaseOf(claim string) byte {
 	if text == "" {
 		return 0
 	}
-	record, err := line.ParseRecord(text)
+	record, err := state.ParseRecord(text)
 	require.NoError(w.T, err)
 	return record.Phase
 }

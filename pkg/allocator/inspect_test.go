@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -213,7 +213,7 @@ var damages = map[string]struct {
 func (w *world) lane(resource string) {
 	w.T.Helper()
 	r, place := record("x"), "2540000000000600"
-	text := fmt.Sprintf("w x 600 %s %d 0 %s", place, time.Now().UnixMilli(), line.FixedTerms(&r))
+	text := fmt.Sprintf("w x 600 %s %d 0 %s", place, time.Now().UnixMilli(), state.FixedTerms(&r))
 	w.Do("HSET", stateKey, "l:"+resource, "600", "q:x.1", "- "+resource, "c:x.1", text)
 	w.Do("ZADD", lineKey, "600", place+"-x.1")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -85,7 +86,7 @@ func (w *world) stood(node string, from, to int, apart func(i int) string) {
 			ticket := w.Began.UnixMilli() - 100_000 + int64(i)
 			r := record(node, wants(strings.TrimPrefix(apart(i), "- "), "", 0))
 			r.Ticket = ticket
-			args = append(args, fmt.Sprintf("%s.%d", node, i), fmt.Sprintf("254 %013d %s", ticket, apart(i)), line.Text(&r))
+			args = append(args, fmt.Sprintf("%s.%d", node, i), fmt.Sprintf("254 %013d %s", ticket, apart(i)), state.Text(&r))
 		}
 		w.bounded("pool_restore", args...)
 	}

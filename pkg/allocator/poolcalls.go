@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -297,7 +298,7 @@ func (p *core) refreshing(ctx context.Context, every time.Duration, still string
 	case statusTurn:
 		return true, 0, r.Err()
 	case statusLater:
-		return false, line.Millis(r.Int(1)), r.Err()
+		return false, state.Millis(r.Int(1)), r.Err()
 	}
 	return false, 0, line.Unexpected(p.name, &r)
 }

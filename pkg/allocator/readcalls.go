@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -54,13 +55,13 @@ func described(name string, r *scriptkit.Reply, i int) (page []ResourceInfo, err
 	for ; i < r.Len(); i += 9 {
 		info := ResourceInfo{
 			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
-			Expiry: line.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
+			Expiry: state.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
 		}
 		if info.Left < 0 {
 			info.Left = berth.Forever
 		}
 		if own := r.Str(i + 7); own != "" {
-			if info.Own, err = parseSettings(own); err != nil {
+			if info.Own, err = parseOwn(own); err != nil {
 				return nil, err
 			}
 		}

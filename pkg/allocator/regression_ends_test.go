@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -184,7 +184,7 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 				require.Len(t, waiting, 1)
 				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
 				require.NoError(t, err)
-				r, err := line.ParseRecord(text)
+				r, err := state.ParseRecord(text)
 				require.NoError(t, err)
 				require.Equal(t, want, r.Extra)
 				// The scripts read it as well.

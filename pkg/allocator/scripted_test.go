@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -36,7 +37,7 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), line.FixedTerms(&r))
+	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), state.FixedTerms(&r))
 }
 
 // releaseScript sends pool_release as another node would.

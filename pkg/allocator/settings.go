@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -82,48 +83,48 @@ func (s Settings) words(nothing string) []string {
 // settingNames are the fields of Settings, in the order of words.
 var settingNames = []string{"Policy", "Cooldown", "MaxSharers", "BindFor", "MaxLease", "MaxHold"}
 
-// parseSettings reads what is stored: of a pool by and six words, of a resource the three from
-// cooldown on.
-func parseSettings(text string) (s Settings, err error) {
-	words := strings.Fields(text)
-	switch len(words) {
-	case 3:
-		words = []string{wordUnset, wordUnset, words[0], words[1], words[2], wordUnset, wordUnset}
-		s.ByOperator = true
-	case 7:
-		s.ByOperator = words[0] == "o"
-	default:
-		return s, fmt.Errorf("berth: the settings %q cannot be read: %w", text, line.ErrDamaged)
-	}
-	s.Policy = policyOf(words[1])
-	numbers := make([]int64, len(words))
-	for i, word := range words[2:] {
-		numbers[i+2] = -1
-		if word == wordUnset {
-			continue
-		}
-		if numbers[i+2], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return s, fmt.Errorf("berth: the settings %q cannot be read: %w", text, line.ErrDamaged)
-		}
-	}
+// settingsOf are the settings as they are stored, of a pool or of a resource.
+func settingsOf(stored state.Settings) Settings {
 	endless := func(n int64) time.Duration {
 		switch n {
-		case -1:
+		case state.Unset:
 			return 0
 		case 0:
 			return berth.Forever
 		}
-		return line.Millis(n)
+		return state.Millis(n)
 	}
-	switch n := numbers[2]; n {
-	case -1:
+	s := Settings{
+		ByOperator: stored.By == 'o', Policy: policyOf(string(stored.Policy)), MaxSharers: int(max(stored.Sharers, 0)),
+		BindFor: endless(stored.BindFor), MaxLease: endless(stored.Lease), MaxHold: endless(stored.Hold),
+	}
+	switch n := stored.Cooldown; n {
+	case state.Unset:
 	case 0:
 		s.Cooldown = -1
 	default:
-		s.Cooldown = line.Millis(n)
+		s.Cooldown = state.Millis(n)
 	}
-	s.MaxSharers = int(max(numbers[3], 0))
-	s.BindFor, s.MaxLease, s.MaxHold = endless(numbers[4]), endless(numbers[5]), endless(numbers[6])
+	return s
+}
+
+// parseSettings reads the stored settings of a pool.
+func parseSettings(text string) (Settings, error) {
+	stored, err := state.ParseSettings(text)
+	if err != nil {
+		return Settings{}, err
+	}
+	return settingsOf(stored), nil
+}
+
+// parseOwn reads what is stored of a resource's own settings.
+func parseOwn(text string) (Settings, error) {
+	stored, err := state.ParseOwn(text)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := settingsOf(stored)
+	s.ByOperator = true
 	return s, nil
 }
 
@@ -313,7 +314,11 @@ func (n *node) set(ctx context.Context, name, resource, words, what string, shar
 	if r.Err() != nil {
 		return r.Err()
 	}
-	now, err := parseSettings(text)
+	parse := parseSettings
+	if resource != "" {
+		parse = parseOwn
+	}
+	now, err := parse(text)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -120,7 +120,7 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 		"somebody stands in line again": func(w *world, n, _ *node, l *qlock.Lock) func() {
 			came := w.Began.Add(-time.Second).UnixMilli()
 			r := engine.Record{Weight: 1, Wait: time.Second, Lease: time.Second, Phase: 'w', Node: "r", Ticket: came}
-			reply := w.write("lock_restore", "r", "1", "r.1", fmt.Sprintf("254 %013d", came), line.Text(&r))
+			reply := w.write("lock_restore", "r", "1", "r.1", fmt.Sprintf("254 %013d", came), state.Text(&r))
 			require.Equal(w.T, "waiting", reply.Str(6))
 			require.Equal(w.T, []string{"r.1"}, w.line(n))
 			return func() { w.Advance(time.Second); release(w.T, l) } // it has died

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -72,7 +73,7 @@ func (w *world) ask(c claim) *scriptkit.Reply {
 	if c.owner != "" || c.access != qlock.Queued {
 		how = fmt.Sprintf("%s %s %d %s", c.conflict, c.access, c.draw, c.owner)
 	}
-	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, line.Lane(c.priority), line.FixedTerms(&r), how)
+	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, line.Lane(c.priority), state.FixedTerms(&r), how)
 	return &reply
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -134,8 +135,8 @@ func (n *node) read(ctx context.Context, name string) (stats Stats, entries []fo
 	now := time.UnixMilli(r.Int(1))
 	stats.Waiting = int(r.Int(2))
 	stats.Reentry = Reentry{
-		Count: int(r.Int(3)), WorkedThroughAt: moment(r.Int(4)), Extended: line.Millis(r.Int(5)),
-		LastLease: line.Millis(r.Int(6)), ExtendedAt: moment(r.Int(7)),
+		Count: int(r.Int(3)), WorkedThroughAt: moment(r.Int(4)), Extended: state.Millis(r.Int(5)),
+		LastLease: state.Millis(r.Int(6)), ExtendedAt: moment(r.Int(7)),
 	}
 	for i := 8; i < r.Len(); i += 3 {
 		h, err := line.Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))

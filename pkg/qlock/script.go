@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -87,14 +88,14 @@ func entry(text string) (*engine.Entry, error) {
 		return nil, fmt.Errorf("berth: the terms of an entry, %q, cannot be read: %w", text, err)
 	}
 	e := &engine.Entry{
-		Terms:   engine.Terms{Lease: line.Millis(lease), NoRenew: kind == "f"},
-		Extends: line.Millis(extends), Common: line.Left(common),
+		Terms:   engine.Terms{Lease: state.Millis(lease), NoRenew: kind == "f"},
+		Extends: state.Millis(extends), Common: line.Left(common),
 	}
 	if e.Lease == 0 {
 		e.Lease = berth.Forever
 	}
 	if limit >= 0 {
-		e.MaxHold = max(line.Millis(limit), time.Millisecond)
+		e.MaxHold = max(state.Millis(limit), time.Millisecond)
 	}
 	return e, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -279,7 +279,7 @@ func refusesFormat(t *testing.T, number int, put func(w *world)) {
 		}{
 			{"semaphore_release", []string{"60000", "c", gpu, "x", "theirs", "60000"}},
 			{"semaphore_renew", []string{"60000", "c", gpu, "x", "theirs", "renew"}},
-			{"semaphore_restore", []string{"60000", "c", gpu, "x", "1", "theirs", "254 0946684800000", line.Text(&theirs)}},
+			{"semaphore_restore", []string{"60000", "c", gpu, "x", "1", "theirs", "254 0946684800000", state.Text(&theirs)}},
 		} {
 			reply := w.Call(r.script, r.args...)
 			require.Equal(t, "incompatible", reply.Status(), r.script)

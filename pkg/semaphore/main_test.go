@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -122,7 +123,7 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", line.Lane(r.Priority), line.FixedTerms(&r),
+	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", line.Lane(r.Priority), state.FixedTerms(&r),
 		strconv.Itoa(capacity), policy.String())
 }
 

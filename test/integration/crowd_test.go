@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -88,7 +88,7 @@ func (w *world) granted(p *semaphore.Permit) grant {
 		w.Errorf("the record of a held permit: %v", err)
 		return grant{}
 	}
-	r, err := line.ParseRecord(text)
+	r, err := state.ParseRecord(text)
 	if err != nil || r.Fence != p.Fence() {
 		w.Errorf("the record says fence %d, the permit %d: %v", r.Fence, p.Fence(), err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -103,7 +103,7 @@ func (v *view) field(w *world, field, value string) {
 	case isStone:
 		v.stones[claim] = word
 	default:
-		v.records[claim], err = line.ParseRecord(value)
+		v.records[claim], err = state.ParseRecord(value)
 		words := strings.SplitN(value, " ", 6) // of one that waits, see scripts/state/record.lua
 		if heard, e := strconv.ParseInt(words[4], 10, 64); words[0] == "w" && e == nil {
 			v.alive[claim] = heard + v.records[claim].Wait.Milliseconds()
@@ -117,10 +117,10 @@ func (v *view) ofThin(w *world, text string) {
 	w.Helper()
 	thin, err := testkit.ParseThin(text)
 	require.NoError(w, err)
-	v.thin, v.state = true, thin.Counts(v.now)
+	v.thin, v.state = true, testkit.ThinCounts(thin, v.now)
 	if thin.Claim != "" && thin.Ends > v.now {
 		v.holds[thin.Claim] = thin.Ends
-		v.records[thin.Claim], err = line.ParseRecord(thin.Record)
+		v.records[thin.Claim], err = state.ParseRecord(thin.Record)
 		require.NoError(w, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -127,10 +127,10 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 func terms(kind keyspace.Kind, wait time.Duration) string {
 	rec := engine.Record{Weight: 1, Wait: wait, Lease: time.Minute, Owner: "o", Label: "label"}
 	if kind != keyspace.Pool {
-		return line.FixedTerms(&rec)
+		return state.FixedTerms(&rec)
 	}
 	const wants = "o 0 0 0 0:"
-	return line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
+	return state.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 
 // do runs a command.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -286,7 +286,7 @@ func (d *driver) terms(c *claim) string {
 		bindfor = dec(c.bindfor)
 	}
 	wants := fmt.Sprintf("%s %d %s %d %d:%s%s", c.kind, c.cooldown, bindfor, c.patience, len(c.only), c.only, c.bind)
-	return line.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
+	return state.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
 }
 
 // old is a claim that has been made, the latest ones rather.

@@ -19,7 +19,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 )
 
 const (
@@ -139,7 +139,7 @@ func (f *tlsFiles) into(config *tls.Config) error {
 // Unreachable is the error for a server that does not answer, that refuses, or that has what this
 // release does not know.
 func Unreachable(address string, err error) error {
-	if errors.Is(err, line.ErrDamaged) {
+	if errors.Is(err, state.ErrDamaged) {
 		return err // it was reached
 	}
 	what := "cannot reach the server at "

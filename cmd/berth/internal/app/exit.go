@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 )
 
@@ -58,7 +58,7 @@ func decided(err error) bool {
 	var exit *ExitError
 	var output *outputError
 	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) ||
-		errors.Is(err, line.ErrDamaged) || errors.Is(err, berth.ErrStale)
+		errors.Is(err, state.ErrDamaged) || errors.Is(err, berth.ErrStale)
 }
 
 // CodeOf is the exit code for an error.
@@ -74,7 +74,7 @@ func CodeOf(err error) int {
 		return exitOutput
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return exitUsage
-	case errors.Is(err, line.ErrDamaged):
+	case errors.Is(err, state.ErrDamaged):
 		return ExitDamaged
 	case errors.Is(err, berth.ErrStale):
 		return ExitFailed

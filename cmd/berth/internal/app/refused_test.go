@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
@@ -36,7 +36,7 @@ func TestARefusalComesWithAdvice(t *testing.T) {
 	keys := refusal("NOPERM this user has no permissions to access one of the keys used as arguments")
 	require.EqualError(t, Unreachable("here", keys), "refused by the server at here: "+keys.Error()+
 		"; the user's key patterns have to cover the namespace: docs/operations.md")
-	broken := fmt.Errorf("the state is %w", line.ErrDamaged)
+	broken := fmt.Errorf("the state is %w", state.ErrDamaged)
 	require.Equal(t, broken, Unreachable("here", broken))
 	require.EqualError(t, Unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
 		"cannot use the server at here: berth: incompatible: another")

@@ -1,4 +1,4 @@
-package line_test
+package state_test
 
 import (
 	"strings"
@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 )
 
 // anyBytes draws free bytes, and often some that a record is written with.
@@ -21,7 +20,7 @@ func anyBytes() *rapid.Generator[string] {
 	)
 }
 
-func anyRecord() *rapid.Generator[engine.Record] {
+func anyRecord() *rapid.Generator[state.Record] {
 	millis := rapid.Map(rapid.Int64Range(0, 1<<44), func(n int64) time.Duration { return time.Duration(n%(1<<40)) * time.Millisecond })
 	instant := rapid.Map(rapid.Int64Range(0, 1<<44), func(n int64) time.Time {
 		if n == 0 {
@@ -29,8 +28,8 @@ func anyRecord() *rapid.Generator[engine.Record] {
 		}
 		return time.UnixMilli(n)
 	})
-	return rapid.Custom(func(t *rapid.T) engine.Record {
-		r := engine.Record{
+	return rapid.Custom(func(t *rapid.T) state.Record {
+		r := state.Record{
 			Weight:      rapid.IntRange(1, 1<<40).Draw(t, "weight"),
 			Wait:        millis.Draw(t, "wait"),
 			Lease:       millis.Filter(func(d time.Duration) bool { return d > 0 }).Draw(t, "lease"),
@@ -57,7 +56,7 @@ func anyRecord() *rapid.Generator[engine.Record] {
 			r.Meta = nil
 		}
 		if r.Phase == 'w' {
-			r.Fence, r.Granted = 0, time.Time{} // there are where it stands, and when it was last heard of
+			r.Fence, r.Granted, r.Heard = 0, time.Time{}, r.Granted // there are where it stands, and when it was last heard of
 		}
 		return r
 	})
@@ -67,12 +66,12 @@ func TestARecordReadsBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRecord().Draw(t, "record")
-		text := line.Text(&r)
-		got, err := line.ParseRecord(text)
+		text := state.Text(&r)
+		got, err := state.ParseRecord(text)
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, r, got)
-		require.True(t, strings.HasSuffix(text, line.FixedTerms(&r)), "its fixed terms are its end")
-		require.Equal(t, text, line.Text(&got), "a replay is equal, whatever the order of the map")
+		require.True(t, strings.HasSuffix(text, state.FixedTerms(&r)), "its fixed terms are its end")
+		require.Equal(t, text, state.Text(&got), "a replay is equal, whatever the order of the map")
 	})
 }
 
@@ -80,24 +79,24 @@ func TestARecordThatIsCutShortIsAnError(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRecord().Draw(t, "record")
-		text := line.Text(&r)
+		text := state.Text(&r)
 		cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
-		_, err := line.ParseRecord(text[:cut])
+		_, err := state.ParseRecord(text[:cut])
 		require.Error(t, err, "%q of %q", text[:cut], text)
 	})
 }
 
 func TestARecordIsWrittenAsTheScriptsReadIt(t *testing.T) {
 	t.Parallel()
-	r := engine.Record{
+	r := state.Record{
 		Weight: 2, Wait: 6 * time.Second, Lease: berth.Forever, MaxHold: time.Minute, NoRenew: true, Phase: 'h',
 		Priority: -5, Ticket: 17, Fence: 18, Granted: time.UnixMilli(19), Limit: time.UnixMilli(20),
 		Node: "n:1", Owner: "o", Label: "", Meta: map[string]string{"k": "v", "": "x"},
 	}
-	require.Equal(t, "h n:1 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", line.Text(&r))
+	require.Equal(t, "h n:1 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", state.Text(&r))
 	require.EqualValues(t, 0, r.LeaseMillis(), "forever")
 	r.Lease, r.NoRenew = time.Second, false
-	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", line.FixedTerms(&r))
+	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", state.FixedTerms(&r))
 	require.EqualValues(t, 1000, r.LeaseMillis())
 }
 
@@ -105,7 +104,7 @@ func TestAMalformedRecordIsAnError(t *testing.T) {
 	t.Parallel()
 	const good = "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:"
 	for _, text := range []string{good, "w n 1 " + strings.Repeat("2", 100) + " 3 4 5 - r 7 8 9 -1 1:o1:l0:"} {
-		_, err := line.ParseRecord(text)
+		_, err := state.ParseRecord(text)
 		require.NoError(t, err)
 	}
 	for name, text := range map[string]string{
@@ -127,14 +126,14 @@ func TestAMalformedRecordIsAnError(t *testing.T) {
 		"a key without a value":   "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:1:k",
 		"metadata that is cut":    "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:2:k",
 	} {
-		_, err := line.ParseRecord(text)
+		_, err := state.ParseRecord(text)
 		require.Error(t, err, name)
 	}
 }
 
 func TestARecordMayHaveTextsOfAReleaseToCome(t *testing.T) {
 	t.Parallel()
-	r, err := line.ParseRecord("w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:3:new")
+	r, err := state.ParseRecord("w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:3:new")
 	require.NoError(t, err)
 	require.Equal(t, "o", r.Owner)
 }

@@ -1,7 +1,8 @@
-package line
+package state
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -9,17 +10,59 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
 )
 
-// Text writes a record as scripts/state/record.lua reads it.
-func Text(r *engine.Record) string {
+// Record is what the server keeps of a claim.
+type Record struct {
+	Weight  int
+	Wait    time.Duration // wait lease
+	Lease   time.Duration // berth.Forever for none
+	MaxHold time.Duration // 0 = none
+	NoRenew bool
+	Phase   byte // w, g, h, d: see scripts/state/record.lua
+	// ZombieAfter is that of its node, where the node is in a swarm and the hold has no
+	// end; else 0.
+	ZombieAfter time.Duration
+	Priority    int
+	Ticket      int64
+	Fence       int64
+	Heard       time.Time // of a claim that waits: when its node was last heard of, by the server's clock
+	Granted     time.Time // by the server's clock; zero while it waits
+	Limit       time.Time // the end of its maximum hold; zero = none or not yet running
+	Node        string
+	Owner       string
+	Label       string
+	Meta        map[string]string
+	Extra       string // what only the primitive reads, "" for none
+
+	// Secret is what a push of the grant proves itself by; "" for none, and until the
+	// engine has drawn it. No listing shows it.
+	Secret string
+}
+
+// LeaseMillis is the lease as the scripts count it: 0 is forever.
+func (r *Record) LeaseMillis() int64 {
+	if r.Lease == berth.Forever {
+		return 0
+	}
+	return r.Lease.Milliseconds()
+}
+
+// Alive is until when a claim that waits lives.
+func (r *Record) Alive() time.Time { return r.Heard.Add(r.Wait) }
+
+// Text writes a record as scripts/state/record.lua reads it, but for where a claim that waits stands.
+func Text(r *Record) string {
 	b := append(make([]byte, 0, 160), r.Phase)
 	if r.ZombieAfter > 0 {
 		b = strconv.AppendInt(b, r.ZombieAfter.Milliseconds(), 10)
 	}
+	granted := r.Granted
+	if r.Phase == 'w' {
+		granted = r.Heard
+	}
 	b = append(append(append(b, ' '), r.Node...), ' ')
-	for _, n := range []int64{r.Ticket, r.Fence, millis(r.Granted), millis(r.Limit)} {
+	for _, n := range []int64{r.Ticket, r.Fence, millis(granted), millis(r.Limit)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	return string(appendTerms(b, r))
@@ -27,9 +70,9 @@ func Text(r *engine.Record) string {
 
 // FixedTerms are the part of the record that scripts hand on. They change it only where an entry
 // takes over the terms of the outermost one.
-func FixedTerms(r *engine.Record) string { return string(appendTerms(make([]byte, 0, 96), r)) }
+func FixedTerms(r *Record) string { return string(appendTerms(make([]byte, 0, 96), r)) }
 
-func appendTerms(b []byte, r *engine.Record) []byte {
+func appendTerms(b []byte, r *Record) []byte {
 	kind := byte('r')
 	if r.NoRenew {
 		kind = 'f'
@@ -49,14 +92,29 @@ func appendTerms(b []byte, r *engine.Record) []byte {
 	return b
 }
 
+// ReadRecord is ParseRecord for a listing of a name: it refuses ids that are not Berth's.
+func ReadRecord(name, id, text string) (Record, error) {
+	record, err := ParseRecord(text)
+	switch {
+	case !idForm.MatchString(id):
+		err = errors.New("its id is not one of Berth's")
+	case err == nil && !idForm.MatchString(record.Node):
+		err = fmt.Errorf("its node %q is not one of Berth's", record.Node)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("berth: claim %q of %q is %w: %w", id, name, ErrDamaged, err)
+	}
+	return record, nil
+}
+
 // ParseRecord reads what Text, or a script, wrote, but for the secret, which no
 // listing shows.
-func ParseRecord(text string) (engine.Record, error) {
+func ParseRecord(text string) (Record, error) {
 	phase, rest, _ := strings.Cut(text, " ")
 	node, rest, _ := strings.Cut(rest, " ")
 	words := append([]string{phase}, strings.SplitN(rest, " ", 12)...)
 	if len(words) != 13 || words[0] == "" || words[6] == "" || len(words[7]) != 1 {
-		return engine.Record{}, fmt.Errorf("berth: malformed record")
+		return Record{}, damaged("record")
 	}
 	var n [12]int64
 	var err error
@@ -68,28 +126,31 @@ func ParseRecord(text string) (engine.Record, error) {
 		if i == 6 || i == 7 || i == 0 && word == "" {
 			continue
 		}
-		if (i == 2 || i == 3) && words[0][0] == 'w' {
-			continue // where it stands, and when it was last heard of
+		if i == 2 && words[0][0] == 'w' {
+			continue // where it stands
 		}
 		if n[i], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return engine.Record{}, fmt.Errorf("berth: malformed record: %w", err)
+			return Record{}, damaged("record")
 		}
 	}
 	texts, err := unpackTexts(words[12])
 	if err != nil || len(texts) < 3 {
-		return engine.Record{}, fmt.Errorf("berth: malformed texts of a record")
+		return Record{}, damaged("texts of a record")
 	}
 	meta, err := unpackMeta(texts[2])
 	if err != nil {
-		return engine.Record{}, err
+		return Record{}, err
 	}
-	r := engine.Record{
-		Phase: words[0][0], ZombieAfter: ms(n[0]), Ticket: n[1], Fence: n[2], Granted: instant(n[3]), Limit: instant(n[4]),
-		Weight: int(n[5]), NoRenew: words[7] == "f", Wait: ms(n[8]), Lease: ms(n[9]), MaxHold: ms(n[10]),
+	r := Record{
+		Phase: words[0][0], ZombieAfter: Millis(n[0]), Ticket: n[1], Fence: n[2], Granted: Instant(n[3]), Limit: Instant(n[4]),
+		Weight: int(n[5]), NoRenew: words[7] == "f", Wait: Millis(n[8]), Lease: Millis(n[9]), MaxHold: Millis(n[10]),
 		Priority: int(n[11]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
 	}
 	if len(texts) > 3 {
 		r.Extra = texts[3]
+	}
+	if r.Phase == 'w' {
+		r.Heard, r.Granted = r.Granted, time.Time{}
 	}
 	if n[9] == 0 {
 		r.Lease = berth.Forever
@@ -99,20 +160,11 @@ func ParseRecord(text string) (engine.Record, error) {
 	return r, nil
 }
 
-func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMilli()
-}
-
-func instant(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
 }
 
 // appendText appends a length-prefixed text.
@@ -126,7 +178,7 @@ func cutText(packed string) (text, rest string, err error) {
 	size, after, found := strings.Cut(packed, ":")
 	n, err := strconv.Atoi(size)
 	if !found || err != nil || n < 0 || n > len(after) {
-		return "", "", fmt.Errorf("berth: malformed length-prefixed text")
+		return "", "", damaged("text")
 	}
 	return after[:n], after[n:], nil
 }
@@ -163,7 +215,7 @@ func packMeta(meta map[string]string) string {
 func unpackMeta(packed string) (map[string]string, error) {
 	texts, err := unpackTexts(packed)
 	if err != nil || len(texts)%2 != 0 {
-		return nil, fmt.Errorf("berth: malformed metadata of a record")
+		return nil, damaged("metadata of a record")
 	}
 	if len(texts) == 0 {
 		return nil, nil

@@ -1,0 +1,75 @@
+// Package state is Go's half of what scripts/state and its neighbours are: it reads every text that
+// the scripts store, and writes those that Go sends. It only parses, and knows neither Redis nor keys.
+//
+// A text that Berth cannot have written is [ErrDamaged]. Of a name with a number that this release does
+// not know nothing is to be interpreted; see [Incompatible].
+package state
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth"
+)
+
+// ErrDamaged says that what is stored as a claim, or as counts, cannot be read, or is none of
+// Berth's. Listings go on after it.
+var ErrDamaged = errors.New("damaged")
+
+// damaged is the error of a text.
+func damaged(what string) error { return fmt.Errorf("berth: %w %s", ErrDamaged, what) }
+
+// The numbers of names that this release knows; see scripts/state/feature.lua.
+const (
+	oldestFormat = 2
+	newestFormat = 2
+)
+
+// Incompatible is the error of a name with a number that this release does not know, 0 for values
+// that are not Berth's.
+func Incompatible(name string, number int64) error {
+	switch {
+	case number == 0:
+		return fmt.Errorf("berth: the state of %q is %w: it holds something in the place of its counts that is not Berth's", name, ErrDamaged)
+	case number < oldestFormat:
+		return fmt.Errorf("%w: the state of %q has format %d, of a Berth from before its first release: "+
+			"let what holds it end and delete its Redis keys, or use another namespace", berth.ErrIncompatible, name, number)
+	}
+	return fmt.Errorf("%w: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, name, number)
+}
+
+// idForm matches all ids of claims and nodes. A stored id that does not match is not passed
+// on: code that prints ids relies on that.
+var idForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
+
+// Millis is a number of milliseconds. More of them than a Duration carries, 292 years, are
+// berth.Forever.
+func Millis(n int64) time.Duration {
+	if n > int64(berth.Forever/time.Millisecond) {
+		return berth.Forever
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+// Instant is a moment of the server's clock (ms), zero for 0.
+func Instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// numbers reads the words of a text that an expression has matched. An empty one is 0.
+func numbers(words []string, into ...*int64) bool {
+	for i, n := range into {
+		var err error
+		if *n, err = strconv.ParseInt(cmp.Or(words[i], "0"), 10, 64); err != nil {
+			return false // above 63 bits
+		}
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package state_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+)
+
+const (
+	fat   = "2 1795470968951844 1795471035000 1795470973951 1795470969635 1795470969636 3 2 1 0 -1 0 4 1795470969637 0"
+	terms = "1 - r 5000 4000 0 0 0:13:vm/sleep/97680:"
+	held  = "1795470968951844 1795470968952 0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80 " + terms
+)
+
+func TestValuesAreReadInTheOrderOfTheirText(t *testing.T) {
+	t.Parallel()
+	v, _, ok := state.ParseValues(fat)
+	require.True(t, ok)
+	require.Equal(t, state.Values{
+		Format: 2, Fence: 1795470968951844, Expiry: 1795471035000, Due: 1795470973951, Ticket: 1795470969635, Busy: 1795470969636,
+		Capacity: 3, Used: 2, Waiting: 1, Forever: -1, Look: 4, Revision: 1795470969637,
+	}, v)
+	v, _, ok = state.ParseValues(strings.Replace(fat, " 3 2 1 ", " 3 -2 1 ", 1))
+	require.True(t, ok)
+	require.Zero(t, v.Used, "as the scripts read it")
+}
+
+func TestOfANewerOrAForeignStateNothingIsRead(t *testing.T) {
+	t.Parallel()
+	for text, number := range map[string]int64{
+		"3" + fat[1:]:                          3,
+		"3 new words":                          3,
+		"1" + fat[1:]:                          1,
+		"0" + fat[1:]:                          0,
+		"":                                     0,
+		"2":                                    0,
+		fat + " 0":                             0,
+		fat[:len(fat)-2]:                       0,
+		"-" + fat:                              0,
+		strings.Replace(fat, " 17", " -17", 1): 0,
+		strings.Replace(fat, " 3 ", "  3 ", 1): 0,
+		strings.Replace(fat, " 3 ", " 99999999999999999999 ", 1): 0,
+	} {
+		v, got, ok := state.ParseValues(text)
+		require.False(t, ok, text)
+		require.Equal(t, number, got, text)
+		require.Zero(t, v, text)
+	}
+	for text, number := range map[string]int64{
+		"f3 new words":                          3,
+		"":                                      0,
+		"179547096895184":                       0,
+		held[:len(held)-1] + "\n" + held[16:17]: -1, // a text may have any bytes
+		held[1:]:                                0,
+		strings.Replace(held, " 17", " 7", 1):   0,
+		strings.Replace(held, " 1 - ", " 2 - ", 1): 0,
+		strings.Replace(held, " 5000 ", " x ", 1):  0,
+		strings.Replace(held, "7c.dc", "7cdc", 1):  0,
+		"1795470968951844 ":                        0,
+	} {
+		_, got, ok := state.ParseThin(text)
+		require.Equal(t, number < 0, ok, text)
+		require.Equal(t, max(number, 0), got, text)
+	}
+	require.ErrorIs(t, state.Incompatible("gpu", 3), berth.ErrIncompatible)
+	require.ErrorContains(t, state.Incompatible("gpu", 1), "from before its first release")
+	require.ErrorIs(t, state.Incompatible("gpu", 0), state.ErrDamaged)
+}
+
+func TestTheHoldOfAThinNameEndsWithItsLeaseOrItsMaximumHold(t *testing.T) {
+	t.Parallel()
+	thin, _, ok := state.ParseThin(held)
+	require.True(t, ok)
+	require.Equal(t, state.Thin{
+		Fence: 1795470968951844, Claim: "0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80", Ends: 1795470968952 + 4000,
+		Record: "h 0dc75ddcdb807d7c 1795470968951 1795470968951844 1795470968951 0 " + terms,
+	}, thin)
+	thin, _, ok = state.ParseThin(strings.Replace(held, " 4000 0 ", " 4000 3000 ", 1))
+	require.True(t, ok)
+	require.EqualValues(t, 1795470968951+3000, thin.Ends)
+	r, err := state.ParseRecord(thin.Record)
+	require.NoError(t, err)
+	require.Equal(t, thin.Ends, r.Limit.UnixMilli())
+	thin, _, ok = state.ParseThin("1795470968951844")
+	require.True(t, ok)
+	require.Equal(t, state.Thin{Fence: 1795470968951844}, thin)
+}
+
+func TestAGroupIsThatOfItsHoldAlone(t *testing.T) {
+	t.Parallel()
+	const text = "7 2 11 12 13 14 15 16 17592186044415 - n.1 o 0 11 0 - 0 n.2 e 12 13 0 - 1"
+	g, err := state.ParseGroup(text, 7)
+	require.NoError(t, err)
+	require.Equal(t, &state.Group{
+		Fence: 7, Count: 2, WorkedAt: 11, Extended: 12, Last: 13, ExtendedAt: 14, More: 15, Own: 16, Deadline: state.Forever,
+		Entries: []state.Entry{{Claim: "n.1"}, {Claim: "n.2", Fresh: true}},
+	}, g)
+	for _, other := range []string{text, "", "x"} {
+		g, err := state.ParseGroup(other, 8)
+		require.NoError(t, err)
+		require.Nil(t, g)
+	}
+	for _, bad := range []string{"7", text + " x", "7 2 11 12 13 14 15 16 x -"} {
+		_, err := state.ParseGroup(bad, 7)
+		require.ErrorIs(t, err, state.ErrDamaged, bad)
+	}
+}
+
+func TestWhatAPoolStores(t *testing.T) {
+	t.Parallel()
+	c, err := state.ParseCounts("9 4 3 2 11 12 1 1 o l 5 2 0 - -")
+	require.NoError(t, err)
+	require.Equal(t, state.Counts{
+		Resources: 9, Free: 4, Leased: 3, Leaving: 2, Generation: 11, Moves: 12, Parked: 1, Filled: true, Settings: "o l 5 2 0 - -",
+	}, c)
+	s, err := state.ParseSettings(c.Settings)
+	require.NoError(t, err)
+	require.Equal(t, state.Settings{By: 'o', Policy: 'l', Cooldown: 5, Sharers: 2, Lease: state.Unset, Hold: state.Unset}, s)
+	own, err := state.ParseOwn("5 - 0")
+	require.NoError(t, err)
+	require.Equal(t, state.Settings{By: '-', Policy: '-', Cooldown: 5, Sharers: state.Unset, Lease: state.Unset, Hold: state.Unset}, own)
+	_, err = state.ParseCounts("")
+	require.NoError(t, err, "a pool that was never used")
+
+	i, err := state.ParseItem("2 0 17592186044415 5 6 3 1 n.1 a reason\n with lines")
+	require.NoError(t, err)
+	require.Equal(t, state.Item{
+		Max: 2, Ends: state.Forever, Pending: 5, Revision: 6, Leaving: true, Own: true, Claims: []string{"n.1"}, Reason: "a reason\n with lines",
+	}, i)
+	require.False(t, i.Listed())
+	i.Leaving, i.Ends = false, 0
+	require.True(t, i.Listed())
+
+	b, err := state.ParseBinding("17592186044415 any bytes\n")
+	require.NoError(t, err)
+	require.Equal(t, state.Binding{Ends: state.Forever, Resource: "any bytes\n"}, b)
+
+	ends, resource, err := state.ParseLane("17 a b")
+	require.NoError(t, err)
+	require.EqualValues(t, 17, ends)
+	require.Equal(t, "a b", resource)
+	for _, endless := range []string{"- ", "0 "} {
+		ends, _, err := state.ParseLane(endless)
+		require.NoError(t, err)
+		require.EqualValues(t, state.Forever, ends)
+	}
+	place, claim, ok := state.PlaceOf("1795470969635-n.1-x\n")
+	require.True(t, ok)
+	require.Equal(t, []string{"1795470969635", "n.1-x\n"}, []string{place, claim})
+}
+
+func TestAForeignTextIsDamaged(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", " ", "x", "1", "1 2", "-1 2 3 4 5 6 7 8 9", "?", "1 0 0 0 0 4 0 ", "0 0 0 0 0 0 0 ", "17592186044416 0 0 0 0 0 0 ", "1 0 0 0 0 0 2 n.1 "} {
+		_, err := state.ParseItem(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+		_, err = state.ParseSettings(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+		_, err = state.ParseOwn(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+		_, err = state.ParseRecord(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+		if text != "" {
+			_, err = state.ParseCounts(text)
+			require.ErrorIs(t, err, state.ErrDamaged, text)
+		}
+	}
+	for _, text := range []string{"", "x", "x y", "99999999999999999999 y"} {
+		_, err := state.ParseBinding(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+		_, _, err = state.ParseLane(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+	}
+	for _, member := range []string{"", "-", "h:n.1", "17", "17-", "o:-"} {
+		_, _, ok := state.PlaceOf(member)
+		require.False(t, ok, member)
+	}
+}
+
+// FuzzParse looks for a text that no reader stands: what cannot be read is damaged, and what can be is read
+// whole.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		fat, held, "7 2 11 12 13 14 15 16 17 - n.1 o 0 11 0 - 0", "9 4 3 2 11 12 1 1 o l 5 2 0 - -", "5 - 0",
+		"2 0 0 5 6 3 1 n.1 a reason", "17 x", "1795470969635-n.1", "h n 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", "!gone",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if v, number, ok := state.ParseValues(text); ok {
+			require.EqualValues(t, 2, v.Format)
+		} else if number != 0 {
+			require.ErrorIs(t, state.Incompatible("x", number), berth.ErrIncompatible)
+		}
+		if thin, _, ok := state.ParseThin(text); ok && thin.Claim != "" {
+			require.Contains(t, text, thin.Claim)
+		}
+		if r, err := state.ParseRecord(text); err == nil {
+			again, err := state.ParseRecord(state.Text(&r))
+			require.NoError(t, err)
+			require.Equal(t, r, again)
+		} else {
+			require.ErrorIs(t, err, state.ErrDamaged)
+		}
+		if i, err := state.ParseItem(text); err == nil {
+			require.Positive(t, i.Max)
+			require.True(t, strings.HasSuffix(text, i.Reason))
+		} else {
+			require.ErrorIs(t, err, state.ErrDamaged)
+		}
+		_, _ = state.ParseGroup(text, 7)
+		_, _ = state.ParseCounts(text)
+		_, _ = state.ParseSettings(text)
+		_, _ = state.ParseOwn(text)
+		_, _ = state.ParseBinding(text)
+		_, _, _ = state.ParseLane(text)
+		_, _, _ = state.PlaceOf(text)
+	})
+}

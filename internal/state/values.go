@@ -1,0 +1,51 @@
+package state
+
+import "regexp"
+
+// Values are the values of a name; see scripts/state/values.lua. Moments are milliseconds by the
+// server's clock.
+type Values struct {
+	Format, Fence, Expiry, Due, Ticket, Busy  int64
+	Capacity, Used, Waiting                   int64
+	Gone, Forever, Keep, Look, Revision, News int64
+}
+
+// fields are the values in the order of the text.
+func (v *Values) fields() []*int64 {
+	return []*int64{
+		&v.Format, &v.Fence, &v.Expiry, &v.Due, &v.Ticket, &v.Busy, &v.Capacity, &v.Used, &v.Waiting,
+		&v.Gone, &v.Forever, &v.Keep, &v.Look, &v.Revision, &v.News,
+	}
+}
+
+var (
+	valuesText = regexp.MustCompile(`^(\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (\d+) (\d+) (\d+) (\d+)$`)
+	formatText = regexp.MustCompile(`^\d+`)
+)
+
+// ParseValues reads the values of a fat name, its field v. ok is false for those that are not to be
+// interpreted; number is then what [Incompatible] takes.
+func ParseValues(text string) (v Values, number int64, ok bool) {
+	if number, newer := Newer(text); newer {
+		return Values{}, number, false
+	}
+	words := valuesText.FindStringSubmatch(text)
+	if words == nil || !numbers(words[1:], v.fields()...) {
+		return Values{}, 0, false
+	}
+	v.Used = max(v.Used, 0)
+	return v, 0, true
+}
+
+// Newer returns the number with which the values of a fat name begin, or the field fmt that a name had
+// before there were values, and whether this release does not know it.
+func Newer(text string) (number int64, newer bool) {
+	digits := formatText.FindString(text)
+	if digits == "" {
+		return 0, false
+	}
+	if !numbers([]string{digits}, &number) {
+		return 0, true
+	}
+	return number, number < oldestFormat || number > newestFormat
+}
