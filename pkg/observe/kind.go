@@ -109,7 +109,7 @@ const (
 	// their process died, or was cut off. Count is how many.
 	// Fills: Count. Level: debug.
 	Swept Kind = "swept"
-	// Repeated: a script was not answered, or did not run, and is sent again.
+	// Repeated: a script or a read was not answered, or did not run, and is sent again.
 	// Detail is its name, Count the number of the attempt that failed, from 1.
 	// Fills: Count, Detail, Err. Level: debug.
 	Repeated Kind = "repeated"

@@ -15,7 +15,7 @@ import (
 
 // Error is what a call failed with.
 type Error struct {
-	// Script is the script's name.
+	// Script is the script's name, "" of a Read.
 	Script string
 	// Keys are the keys of the call.
 	Keys []string
@@ -232,12 +232,15 @@ func (r *Runner) explainAnswer(ctx context.Context, s *Script, keys []string, an
 	words := serverWords(answer.Error())
 	code, _, _ := strings.Cut(words, " ")
 	switch {
-	case strings.Contains(words, "WRONGTYPE "): // the embedded server puts words before it
+	case IsWrongType(answer):
 		e.text = r.wrongType(ctx, s, keys)
 	case code == "NOPERM", strings.HasPrefix(words, "The user executing the script can't"),
 		strings.HasPrefix(words, "ACL failure in script"):
-		e.text = "the ACL of this user lacks something that the script needs (EVALSHA, EVAL and what it calls: " +
-			strings.Join(s.Commands, ", ") + "): " + words
+		needs := "is needed ("
+		if !s.reads() {
+			needs = "the script needs (EVALSHA, EVAL and what it calls: "
+		}
+		e.text = "the ACL of this user lacks something that " + needs + strings.Join(s.Commands, ", ") + "): " + words
 	case code == "OOM":
 		e.text = "the server is full: " + words
 	case strings.HasPrefix(words, "unknown command"), strings.Contains(words, "Unknown Redis command"):

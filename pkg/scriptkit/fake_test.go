@@ -28,6 +28,7 @@ const (
 // virtual time.
 type fakeServer struct {
 	answer func(n int, command []string) string // n counts commands from 1
+	hello  func() string                        // answers HELLO without arguments; nil: does not know it
 
 	mu       sync.Mutex
 	commands [][]string
@@ -80,6 +81,9 @@ func (s *fakeServer) serve(conn net.Conn) {
 		text := "-ERR unknown command 'HELLO'\r\n" // so that RESP2 is spoken
 		switch command[0] {
 		case "HELLO":
+			if len(command) == 1 && s.hello != nil {
+				text = s.hello()
+			}
 		case "PING":
 			text = "+PONG\r\n"
 		default:

@@ -133,16 +133,11 @@ func (r *Runner) do(ctx context.Context, pipeline []*sent) []rueidis.RedisResult
 	if len(pipeline) == 1 {
 		return []rueidis.RedisResult{r.client.Do(ctx, pipeline[0].command)}
 	}
-	// On a connection with nothing else on it rueidis would write all before it reads the
-	// first answer, and stand still where the connection has no room for both. It does not
-	// where a context ends at no known moment.
-	ctx, cancel := context.WithCancel(undated{ctx})
-	defer cancel()
 	commands := make([]rueidis.Completed, len(pipeline))
 	for i, s := range pipeline {
 		commands[i] = s.command
 	}
-	return r.client.DoMulti(ctx, commands...)
+	return multi(ctx, r.client, commands)
 }
 
 // undated is a context that does not tell its deadline.

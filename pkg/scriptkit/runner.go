@@ -2,6 +2,7 @@ package scriptkit
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -194,8 +195,12 @@ func (c *call) again(ctx context.Context, v verdict, err error) bool {
 
 // error returns the *Error of this call.
 func (c *call) error(err error, repeatable, unavailable bool) error {
+	name := c.script.Name
+	if c.script.reads() {
+		err, name = fmt.Errorf("%s: %w", name, err), ""
+	}
 	return &Error{
-		Script:      c.script.Name,
+		Script:      name,
 		Keys:        c.keys,
 		Attempts:    c.pace.attempts,
 		MaybeRan:    c.unanswered,

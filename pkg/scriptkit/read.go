@@ -1,0 +1,146 @@
+package scriptkit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Command is one command of a Read: its words, the Redis keys behind those, and what follows. All
+// keys of a Read lie in one slot.
+type Command struct {
+	Verb, Keys, Args []string
+}
+
+// From says whom a Read asks.
+type From struct {
+	// Node is a client of one server; nil for the Runner's client, which knows the server of the keys.
+	Node rueidis.Client
+	// Primary refuses the answer of a replica: what is read leads to a write.
+	Primary bool
+}
+
+// Answers are what a Read was told.
+type Answers struct {
+	// Now is the time of the server that answered (ms).
+	Now int64
+	// Replica says that a replica answered, so that all is as of the replica.
+	Replica bool
+	// Results are those of the commands, in their order. Their errors are WRONGTYPE, MOVED or ASK, and
+	// rueidis.Nil.
+	Results []rueidis.RedisResult
+}
+
+// errReplica is the answer of a replica where only the primary may decide.
+var errReplica = errors.New("a replica answered, and this needs the primary")
+
+// Read sends commands that only read in one pipeline, which begins with HELLO and TIME: they tell
+// who answered, and when. It is repeated by Options.Retry, each attempt within CallTimeout, if the server
+// did not answer or did not run a command for now; and with From.Primary if a replica answered. what
+// names the read in errors, which are those of Run.
+//
+// rueidis neither repeats the commands nor sends them to a replica by itself: it does not know that
+// they only read.
+func (r *Runner) Read(ctx context.Context, what string, from From, commands ...Command) (Answers, error) {
+	c := call{runner: r, script: &Script{Name: what}, pace: newPace(r.opts.Retry)}
+	for _, command := range commands {
+		if verb := command.Verb[0]; !slices.Contains(c.script.Commands, verb) {
+			c.script.Commands = append(c.script.Commands, verb)
+		}
+		c.keys = append(c.keys, command.Keys...)
+	}
+	if ended(ctx) != nil {
+		return Answers{}, c.fail(ctx, verdict{repeat: true}, nil)
+	}
+	for now := c.pace.started; ; now = time.Now() {
+		answers, err := c.read(ctx, now, from, commands)
+		if err == nil {
+			r.answered()
+			return answers, nil
+		}
+		v := verdict{repeat: true}
+		if !errors.Is(err, errReplica) {
+			v = r.judge(err, now)
+		}
+		if !c.again(ctx, v, err) {
+			return Answers{}, c.fail(ctx, v, err)
+		}
+	}
+}
+
+// reads says that this stands for the commands of a Read.
+func (s *Script) reads() bool { return s.Source == "" }
+
+// read sends the commands once.
+func (c *call) read(ctx context.Context, now time.Time, from From, commands []Command) (Answers, error) {
+	ctx, cancel := c.limit(ctx, now)
+	defer cancel()
+	client := from.Node
+	if client == nil {
+		client = c.runner.client
+	}
+	all := []rueidis.Completed{client.B().Arbitrary("HELLO").Build(), client.B().Arbitrary("TIME").Build()}
+	for _, command := range commands {
+		all = append(all, client.B().Arbitrary(command.Verb...).Keys(command.Keys...).Args(command.Args...).Build())
+	}
+	results := multi(ctx, client, all)
+	for _, result := range results[2:] {
+		if err := result.Error(); err != nil && !isOfCommand(err) {
+			return Answers{}, err
+		}
+	}
+	answers := Answers{Results: results[2:]}
+	var err error
+	if answers.Replica, err = isReplica(results[0]); err != nil {
+		return Answers{}, err
+	}
+	if answers.Replica && from.Primary {
+		return Answers{}, errReplica
+	}
+	t, err := results[1].AsIntSlice()
+	if err != nil {
+		return Answers{}, err
+	}
+	answers.Now = t[0]*1000 + t[1]/1000
+	return answers, nil
+}
+
+// multi sends a pipeline. On a connection with nothing else on it rueidis would write all before it
+// reads the first answer, and stand still where the connection has no room for both. It does not where
+// a context ends at no known moment.
+func multi(ctx context.Context, client rueidis.Client, commands []rueidis.Completed) []rueidis.RedisResult {
+	ctx, cancel := context.WithCancel(undated{ctx})
+	defer cancel()
+	return client.DoMulti(ctx, commands...)
+}
+
+// isReplica reads the answer to HELLO. The embedded server does not know HELLO without arguments.
+func isReplica(hello rueidis.RedisResult) (bool, error) {
+	fields, err := hello.AsMap()
+	if answer, ok := rueidis.IsRedisErr(err); ok &&
+		(strings.HasPrefix(answer.Error(), "unknown command") || strings.HasPrefix(answer.Error(), "wrong number of arguments")) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	role := fields["role"]
+	word, _ := role.ToString()
+	return word == "replica", nil
+}
+
+// isOfCommand says that an error concerns its command alone: the key's type, or its server.
+func isOfCommand(err error) bool {
+	code, _, _ := strings.Cut(err.Error(), " ")
+	return rueidis.IsRedisNil(err) || code == "MOVED" || code == "ASK" || IsWrongType(err)
+}
+
+// IsWrongType reports whether a command met a key of another type.
+func IsWrongType(err error) bool {
+	answer, ok := rueidis.IsRedisErr(err)
+	return ok && strings.Contains(answer.Error(), "WRONGTYPE ") // the embedded server puts words before it
+}

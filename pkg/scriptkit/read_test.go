@@ -1,0 +1,206 @@
+package scriptkit
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+)
+
+// served answers TIME, and what else a test wants.
+func served(answer func(n int, command []string) string) func(int, []string) string {
+	return func(n int, command []string) string {
+		if command[0] == "TIME" {
+			return table("1700000000", "123456")
+		}
+		return answer(n, command)
+	}
+}
+
+func reads(ctx context.Context, r *Runner, from From) (Answers, error) {
+	return r.Read(ctx, "holders", from,
+		Command{Verb: []string{"HMGET"}, Keys: []string{"{gpu}:state"}, Args: []string{"v"}},
+		Command{Verb: []string{"ZCARD"}, Keys: []string{"{gpu}:line"}})
+}
+
+func TestAReadTellsWhenAndLeavesTheErrorsOfCommandsToItsCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := newFakeServer(t, served(func(_ int, command []string) string {
+			if command[0] == "ZCARD" {
+				return "$-1\r\n"
+			}
+			return "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+		}))
+		got, err := reads(t.Context(), NewRunner(server.client(t), exact()), From{Primary: true})
+		require.NoError(t, err)
+		require.EqualValues(t, 1_700_000_000_123, got.Now)
+		require.False(t, got.Replica, "a server that does not know HELLO is no replica")
+		require.True(t, IsWrongType(got.Results[0].Error()))
+		require.True(t, rueidis.IsRedisNil(got.Results[1].Error()))
+		require.Equal(t, []string{"TIME", "HMGET", "ZCARD"}, server.seen())
+	})
+}
+
+func TestAReadIsRepeatedWhereACommandDidNotRun(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"-LOADING\r\n", "-BUSY\r\n", "-TRYAGAIN\r\n", "-CLUSTERDOWN\r\n", "-MASTERDOWN\r\n", drop} {
+		for _, verb := range []string{"HELLO", "TIME", "ZCARD"} {
+			t.Run(strings.Fields(answer)[0][1:]+" "+verb, func(t *testing.T) {
+				t.Parallel()
+				if answer == drop && verb == "HELLO" {
+					t.Skip("rueidis asks so when it connects, too")
+				}
+				synctest.Test(t, func(t *testing.T) {
+					failures := 2
+					of := func(word, good string) string {
+						if word == verb && failures > 0 {
+							failures--
+							return answer
+						}
+						return good
+					}
+					server := newFakeServer(t, func(_ int, command []string) string {
+						if command[0] == "TIME" {
+							return of("TIME", table("1700000000", "123456"))
+						}
+						return of(command[0], ":7\r\n")
+					})
+					server.hello = func() string { return of("HELLO", table("role", "master")) }
+					opts := exact()
+					var repeated []string
+					opts.OnRetry = func(_ context.Context, what string, _ int, _ error) { repeated = append(repeated, what) }
+					got, err := reads(t.Context(), NewRunner(server.client(t), opts), From{Primary: true})
+					require.NoError(t, err)
+					n, err := got.Results[1].AsInt64()
+					require.NoError(t, err)
+					require.EqualValues(t, 7, n)
+					require.Equal(t, []string{"holders", "holders"}, repeated)
+				})
+			})
+		}
+	}
+}
+
+func TestAReadThatMayNotRunIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	for verb, told := range map[string]string{
+		"HELLO": "NOPERM User reader has no permissions to run the 'hello' command",
+		"ZCARD": "NOPERM User reader has no permissions to run the 'zcard' command",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			answer := func(word string) string {
+				if word == verb {
+					return "-" + told + "\r\n"
+				}
+				return table("role", "master")
+			}
+			server := newFakeServer(t, served(func(_ int, command []string) string { return answer(command[0]) }))
+			server.hello = func() string { return answer("HELLO") }
+			_, err := reads(t.Context(), NewRunner(server.client(t), exact()), From{})
+			require.EqualError(t, err, "berth: holders: the ACL of this user lacks something that is needed (HMGET, ZCARD): "+told)
+			require.False(t, Repeatable(err))
+		})
+	}
+}
+
+func TestWhatDecidesIsNotReadFromAReplica(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := newFakeServer(t, served(func(int, []string) string { return ":7\r\n" }))
+		var promoted atomic.Bool
+		server.hello = func() string {
+			if promoted.Load() {
+				return table("server", "redis", "role", "master")
+			}
+			return table("server", "redis", "role", "replica")
+		}
+		r := NewRunner(server.client(t), exact())
+		got, err := reads(t.Context(), r, From{})
+		require.NoError(t, err)
+		require.True(t, got.Replica)
+
+		begun := time.Now()
+		_, err = reads(t.Context(), r, From{Primary: true})
+		require.ErrorIs(t, err, berth.ErrUnavailable)
+		require.ErrorContains(t, err, "berth: holders: a replica answered")
+		require.True(t, Repeatable(err))
+		require.False(t, MaybeRan(err))
+		require.LessOrEqual(t, time.Since(begun), 10*time.Second)
+
+		time.AfterFunc(time.Second, func() { promoted.Store(true) })
+		got, err = reads(t.Context(), r, From{Primary: true})
+		require.NoError(t, err)
+		require.False(t, got.Replica)
+	})
+}
+
+// seen is a client that looks at what is sent.
+type seenClient struct {
+	rueidis.Client
+	look func(rueidis.Completed)
+}
+
+func (c seenClient) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	for _, command := range multi {
+		c.look(command)
+	}
+	return c.Client.DoMulti(ctx, multi...)
+}
+
+func TestRueidisDoesNotKnowThatAReadReads(t *testing.T) {
+	t.Parallel()
+	client, _ := embedded(t)
+	sent := 0
+	r := NewRunner(seenClient{client, func(c rueidis.Completed) {
+		sent++
+		require.False(t, c.IsReadOnly(), "a usual SendToReplicas would send it to a replica")
+		require.False(t, c.IsRetryable(), "rueidis would repeat it, on a replica perhaps")
+	}}, exact())
+	_, err := reads(t.Context(), r, From{})
+	require.NoError(t, err)
+	require.Equal(t, 4, sent)
+	_, err = reads(t.Context(), NewRunner(client, exact()), From{Node: client, Primary: true})
+	require.NoError(t, err, "the embedded server does not know HELLO without arguments")
+}
+
+func TestALongReadNeedsNoRoomOnTheConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := embedded(t)
+		var commands []Command
+		for range 300 {
+			commands = append(commands, Command{
+				Verb: []string{"HMGET"}, Keys: []string{"{gpu}:state"}, Args: []string{strings.Repeat("x", 10_000)},
+			})
+		}
+		_, err := NewRunner(client, Options{}).Read(t.Context(), "rows", From{}, commands...)
+		require.NoError(t, err)
+	})
+}
+
+func TestAReadWhoseContextHasEndedSendsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := newFakeServer(t, answers(hang))
+		ctx, cancel := context.WithCancel(t.Context())
+		client := server.client(t)
+		cancel()
+		_, err := reads(ctx, NewRunner(client, exact()), From{})
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, berth.ErrUnavailable)
+		require.Empty(t, server.seen())
+
+		begun := time.Now()
+		_, err = reads(t.Context(), NewRunner(client, exact()), From{})
+		require.ErrorIs(t, err, berth.ErrUnavailable)
+		require.Equal(t, 10*time.Second, time.Since(begun), "each attempt has its limit, and Retry.Within ends all")
+	})
+}
