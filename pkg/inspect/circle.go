@@ -1,0 +1,200 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Circle is a set of claims that wait for what the others of the set hold: none of them gets it, even
+// if everybody else gives back all.
+type Circle struct {
+	// By is what joins a wait with the holds of the same flow: "owner", "node" or "label".
+	By string `json:"by"`
+	// Certain says that it is a circle as far as each owner does one thing after another. Others are
+	// possible: a process may wait in one goroutine and hold in another.
+	Certain bool `json:"certain"`
+	// Links are the claims that wait, each before one that has what it waits for.
+	Links []Link `json:"links"`
+	// Ends are what of it ends by itself, the soonest first.
+	Ends []End `json:"ends,omitempty"`
+	// Release is the youngest hold whose end frees all; where no single one does, the youngest ones
+	// that do together.
+	Release []Held `json:"release"`
+	// Behind is how many other claims wait for it.
+	Behind int `json:"behind"`
+}
+
+// Link is a claim of a circle.
+type Link struct {
+	// Actor is who waits: an owner, or a claim, a node or a label.
+	Actor string        `json:"actor"`
+	Kind  keyspace.Kind `json:"kind"`
+	Name  string        `json:"name"`
+	Wait  Blocker       `json:"wait"`
+	// For are the holds that it waits for, Holds those that it has, and others of the circle wait for.
+	For   []Held `json:"for"`
+	Holds []Held `json:"holds"`
+}
+
+// Held is a hold of a name.
+type Held struct {
+	Kind keyspace.Kind `json:"kind"`
+	Name string        `json:"name"`
+	Hold Blocker       `json:"hold"`
+}
+
+// End is an end that comes by itself, and whether it frees the circle.
+type End struct {
+	Event
+	Kind  keyspace.Kind `json:"kind"`
+	Name  string        `json:"name"`
+	Frees bool          `json:"frees"`
+}
+
+// levels are by what claims are joined. clocks is by how much the clocks of the servers may differ:
+// what only that makes a circle is not certain.
+func levels(clocks time.Duration) []level {
+	all := []level{{by: "owner", certain: true}}
+	if clocks > 0 {
+		all = append(all, level{by: "owner", clocks: clocks})
+	}
+	return append(all, level{by: "node", clocks: clocks}, level{by: "label", clocks: clocks})
+}
+
+// suspects are the names of claims that one reading leaves stuck, at any level.
+func suspects(names []*snapshot, clocks time.Duration, loose bool) (found []*snapshot) {
+	for _, l := range levels(clocks) {
+		g := draw(names, l, nil, loose)
+		g.reduce()
+		for _, v := range g.stuck() {
+			if !slices.Contains(found, v.name) {
+				found = append(found, v.name)
+			}
+		}
+	}
+	return found
+}
+
+// circles are those of two readings: again has the names that were suspects, in the order of first. It
+// also returns how many actors with several waits were left out.
+func circles(first, again []*snapshot, clocks time.Duration, loose bool) (found []Circle, skipped int) {
+	names := make([]*snapshot, 0, len(again))
+	for _, second := range again {
+		i := slices.IndexFunc(first, func(s *snapshot) bool { return s.Kind == second.Kind && s.Name == second.Name })
+		if i >= 0 && second.Known && second.Newer == 0 {
+			names = append(names, same(first[i], second))
+		}
+	}
+	seen := map[string]bool{}
+	for _, l := range levels(clocks) {
+		several := counted(first, l)
+		for actor, n := range counted(again, l) {
+			several[actor] = max(several[actor], n)
+		}
+		g := draw(names, l, several, loose)
+		g.reduce()
+		if l.certain {
+			skipped = 0
+			for _, n := range several {
+				if n > 1 {
+					skipped++
+				}
+			}
+		}
+		for _, circle := range g.circles() {
+			if slices.ContainsFunc(circle, func(v *waiting) bool { return !seen[v.ID] }) {
+				found = append(found, g.tell(l, circle))
+			}
+			for _, v := range circle {
+				seen[v.ID] = true
+			}
+		}
+	}
+	return found, skipped
+}
+
+// tell says all of a circle.
+func (g *graph) tell(l level, circle []*waiting) Circle {
+	c := Circle{By: l.by, Certain: l.certain}
+	for _, v := range circle {
+		c.Certain = c.Certain && v.alone
+		link := Link{Actor: v.actor, Kind: v.name.Kind, Name: v.name.Name, Wait: v.name.waiter(v.wait)}
+		for _, s := range g.names {
+			for _, h := range g.holds[s] {
+				if g.wants(v, h) {
+					link.For = append(link.For, h.tell())
+				}
+				if slices.Contains(h.by, v) && slices.ContainsFunc(circle, func(other *waiting) bool { return g.wants(other, h) }) {
+					link.Holds = append(link.Holds, h.tell())
+				}
+			}
+		}
+		c.Links = append(c.Links, link)
+	}
+	for _, v := range g.stuck() {
+		if !slices.Contains(circle, v) && g.reached(v)[circle[0]] {
+			c.Behind++
+		}
+	}
+	c.Ends = g.ends(circle)
+	for _, h := range g.release(circle) {
+		c.Release = append(c.Release, h.tell())
+	}
+	return c
+}
+
+func (c *carried) tell() Held {
+	return Held{Kind: c.name.Kind, Name: c.name.Name, Hold: c.name.holding(c.hold)}
+}
+
+// ends are what of a circle ends by itself.
+func (g *graph) ends(circle []*waiting) (ends []End) {
+	add := func(s *snapshot, what What, at time.Time, claim, node string, silent, frees bool) {
+		e := End{Event: Event{What: what, At: at, In: s.left(at), Claim: claim}, Kind: s.Kind, Name: s.Name, Frees: frees}
+		if silent {
+			e.If = []string{node}
+		}
+		ends = append(ends, e)
+	}
+	for _, s := range g.names {
+		f := begin(s, "", func(node string) bool { return !s.Replica && s.silent(node) })
+		for _, c := range g.holds[s] {
+			if !slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(circle, v) }) {
+				continue
+			}
+			if end, silent := f.ends(c.hold); !end.IsZero() {
+				what := LeaseEnds
+				if end.Equal(c.Limit) {
+					what = MaxHoldEnds
+				}
+				add(s, what, end, c.ID, c.Node, silent, g.frees(circle, c))
+			}
+		}
+	}
+	g.reduce()
+	for _, v := range circle {
+		if v.name.Replica || !v.name.silent(v.Node) {
+			continue
+		}
+		v.gone = true
+		g.reduce()
+		frees := !slices.ContainsFunc(circle, func(v *waiting) bool { return v.stuck })
+		v.gone = false
+		add(v.name, ClaimLeaves, v.Heard.Add(v.WaitLease), v.ID, v.Node, true, frees)
+	}
+	g.reduce()
+	slices.SortStableFunc(ends, func(a, b End) int { return a.At.Compare(b.At) })
+	return ends
+}
+
+// String names the hold for a sentence.
+func (h Held) String() string {
+	what := kinds[h.Kind] + " " + text.Quoted(h.Name)
+	if h.Hold.Resource != "" {
+		what = text.Word(h.Hold.Resource) + " of " + what
+	}
+	return what
+}

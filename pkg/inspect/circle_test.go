@@ -1,0 +1,306 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// histories is how many random ones a test tries.
+const histories = 1000
+
+func idsOf(waits []*waiting) (ids []string) {
+	for _, v := range waits {
+		ids = append(ids, v.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// TestCirclesAreWhatStays compares the reduction with what happens if all that do not wait give back what
+// they have, and each circle's release with what happens after it.
+func TestCirclesAreWhatStays(t *testing.T) {
+	t.Parallel()
+	found, single := 0, 0
+	for seed := range uint64(histories) {
+		w := newTown(seed)
+		for range 40 {
+			p := w.folk[w.r.IntN(len(w.folk))]
+			if p.waits != "" {
+				continue
+			}
+			if held, _ := w.holdsOf(p); len(held) > 0 && w.r.IntN(4) == 0 {
+				w.give(held[w.r.IntN(len(held))].ID)
+				continue
+			}
+			w.ask(p, w.names[w.r.IntN(len(w.names))])
+		}
+		names := w.readAll()
+		g := draw(names, levels(0)[0], nil, false)
+		g.reduce()
+		left := idsOf(g.stuck())
+		require.Equal(t, w.copied().runOut(), left, "seed %d", seed)
+		circles, _ := circles(names, w.readAll(), 0, false)
+		require.Equal(t, len(left) > 0, len(circles) > 0, "seed %d", seed)
+		for _, c := range circles {
+			found++
+			require.True(t, c.Certain)
+			require.Equal(t, "owner", c.By)
+			var members []string
+			for _, link := range c.Links {
+				require.Contains(t, left, link.Wait.Claim)
+				members = append(members, link.Wait.Claim)
+			}
+			require.True(t, w.freed(members, c.Release), "seed %d", seed)
+			if len(c.Release) == 1 {
+				single++
+				w.noYounger(t, members, c.Release[0])
+			}
+		}
+	}
+	t.Logf("%d circles, %d with a single release", found, single)
+	require.Greater(t, found, 100)
+	require.Greater(t, single, 100)
+}
+
+// freed says whether all members of a circle are served once some holds have ended by force.
+func (w *town) freed(members []string, holds []Held) bool {
+	c := w.copied()
+	for _, h := range holds {
+		c.give(h.Hold.Claim)
+	}
+	left := c.runOut()
+	return !slices.ContainsFunc(members, func(id string) bool { return slices.Contains(left, id) })
+}
+
+// noYounger fails if a younger hold of a member of the circle would free it as well.
+func (w *town) noYounger(t *testing.T, members []string, release Held) {
+	t.Helper()
+	for _, p := range w.folk {
+		if !slices.Contains(members, p.waits) {
+			continue
+		}
+		held, where := w.holdsOf(p)
+		for i, h := range held {
+			if h.Granted.After(release.Hold.Since) {
+				younger := []Held{{Name: where[i].name, Hold: Blocker{Claim: h.ID}}}
+				require.False(t, w.freed(members, younger), "%s is younger than %s", h.ID, release.Hold.Claim)
+			}
+		}
+	}
+}
+
+// step has somebody do something, in an order of names that makes a circle impossible. A wait that is
+// given up stays in line for a while: its cancel is under way.
+func (w *town) step() {
+	p := w.folk[w.r.IntN(len(w.folk))]
+	held, _ := w.holdsOf(p)
+	switch {
+	case len(p.stale) > 0 && w.r.IntN(3) == 0:
+		w.give(p.stale[0])
+		p.stale = p.stale[1:]
+	case p.waits != "" && w.r.IntN(4) == 0:
+		p.stale, p.waits = append(p.stale, p.waits), ""
+	case p.waits != "":
+	case p.rank < len(w.names)-1 && w.r.IntN(3) > 0:
+		p.rank += 1 + w.r.IntN(len(w.names)-1-p.rank)
+		w.ask(p, w.names[p.rank])
+	default:
+		for _, h := range held {
+			if !slices.Contains(p.stale, h.ID) {
+				w.give(h.ID)
+			}
+		}
+		p.rank = -1
+	}
+}
+
+// torn reads names in random order, while others do something in between.
+func (w *town) torn(shops []*shop) []*snapshot {
+	all := make([]*snapshot, len(shops))
+	for _, i := range w.r.Perm(len(shops)) {
+		all[i] = w.read(shops[i])
+		for range w.r.IntN(20) {
+			w.step()
+		}
+	}
+	return all
+}
+
+// again reads once more what a first reading leaves stuck.
+func (w *town) again(first []*snapshot, loose bool) []*snapshot {
+	var shops []*shop
+	for _, s := range suspects(first, 0, loose) {
+		shops = append(shops, w.names[slices.IndexFunc(w.names, func(other *shop) bool { return other.name == s.Name })])
+	}
+	return w.torn(shops)
+}
+
+// TestNoFalseCircle: names are asked for in a fixed order, so that a circle is not possible, whatever
+// changes while they are read. In a third of the histories several flows have one label.
+func TestNoFalseCircle(t *testing.T) {
+	t.Parallel()
+	first := 0
+	for seed := range uint64(histories) {
+		w := newTown(seed)
+		shared := seed%3 == 0
+		for i, p := range w.folk {
+			if shared {
+				p.owner, p.label, p.node = "", "label", fmt.Sprintf("node-%d", i/2)
+			}
+		}
+		for range 20 {
+			for range 5 {
+				w.step()
+			}
+			loose := w.r.IntN(2) == 0
+			read := w.torn(w.names)
+			if len(suspects(read, 0, loose)) > 0 {
+				first++
+			}
+			found, _ := circles(read, w.again(read, loose), 0, loose)
+			for _, c := range found {
+				require.False(t, c.Certain, "seed %d: %+v", seed, c)
+				require.True(t, shared || loose, "seed %d: %+v", seed, c)
+				require.NotEqual(t, "owner", c.By, "seed %d: %+v", seed, c)
+			}
+		}
+	}
+	t.Logf("%d readings would have shown a circle", first)
+	require.Positive(t, first)
+}
+
+func lockNamed(name string, s *snapshot) *snapshot {
+	s.Name = name
+	return s
+}
+
+func owned(owner string) func(*wait) { return func(w *wait) { w.Owner = owner } }
+
+// TestReduce has the cases that random histories seldom meet.
+func TestReduce(t *testing.T) {
+	t.Parallel()
+	long := func(h *hold) { h.Granted = before(time.Minute) }
+	a := func(owner string) hold { return holds(owner, ownedBy(owner), long) }
+	q := func(owner string, changes ...func(*wait)) wait {
+		return waits(owner+"-w", append(changes, owned(owner))...)
+	}
+	for name, test := range map[string]struct {
+		names []*snapshot
+		left  []string // labels
+	}{
+		"nobody waits":     {[]*snapshot{lockOf(a("p"))}, nil},
+		"a line":           {[]*snapshot{lockOf(a("p")).in(q("x"), q("y"))}, nil},
+		"one's own lock":   {[]*snapshot{lockOf(a("p")).in(q("p"), q("x"))}, []string{"p-w", "x-w"}},
+		"two cross":        {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, []string{"p-w", "x-w"}},
+		"one is dead":      {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p", quiet(lease))))}, nil},
+		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &pause{Until: after(time.Second)} })}, nil},
+		"granted later":    {[]*snapshot{lockNamed("a", lockOf(holds("p", ownedBy("p"), func(h *hold) { h.Granted = before(time.Second) })).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, nil},
+		"the line is in the way": {
+			[]*snapshot{semOf(2, a("p")).in(q("q", heavy(2)), q("r")), lockOf(a("r")).in(q("p"))}, []string{"p-w", "q-w", "r-w"},
+		},
+		"a shared hold takes nothing": {
+			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"), func(h *hold) { h.Shared = true })}, nil).with(func(s *snapshot) {
+				i := s.Items["r"]
+				i.Holders = nil
+				s.Items["r"] = i
+			}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
+		},
+		"a sharer has room": {
+			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"r": {Max: 2}}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
+		},
+		"only one of two resources": {
+			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"s": {RestEnd: after(time.Hour)}}).in(q("x", only("r")), q("y")), lockOf(a("x")).in(q("p"))},
+			[]string{"p-w", "x-w"},
+		},
+		"a resource that leaves is nobody's fault": {
+			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"r": {Leaving: true}}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
+		},
+	} {
+		for i := range test.names {
+			if test.names[i].Kind == keyspace.Pool {
+				test.names[i].Pool.Resources = len(test.names[i].Items)
+			}
+		}
+		g := draw(test.names, levels(0)[0], nil, false)
+		g.reduce()
+		var left []string
+		for _, v := range g.stuck() {
+			left = append(left, v.Label)
+		}
+		slices.Sort(left)
+		require.Equal(t, test.left, left, name)
+		found, _ := circles(test.names, test.names, 0, false)
+		require.Equal(t, len(test.left) > 0, len(found) > 0, name)
+	}
+}
+
+func TestACircleNamesItsEnds(t *testing.T) {
+	t.Parallel()
+	long := func(h *hold) { h.Granted = before(time.Minute) }
+	names := []*snapshot{
+		lockNamed("a", lockOf(holds("p", ownedBy("p"), long, limited(41*time.Second))).in(waits("x-w", owned("x")), waits("y-w", owned("y")))),
+		lockNamed("b", lockOf(holds("x", ownedBy("x"), long, func(h *hold) { h.Granted = before(30 * time.Second) })).in(waits("p-w", owned("p"), quiet(7*time.Second)))),
+	}
+	found, skipped := circles(names, names, 0, false)
+	require.Zero(t, skipped)
+	require.Len(t, found, 1)
+	c := found[0]
+	require.Equal(t, 1, c.Behind)
+	require.Len(t, c.Links, 2)
+	require.Equal(t, "n-x.1", c.Release[0].Hold.Claim, "the youngest")
+	require.Len(t, c.Ends, 2)
+	require.Equal(t, ClaimLeaves, c.Ends[0].What)
+	require.Equal(t, []string{"n-p-w"}, c.Ends[0].If)
+	require.True(t, c.Ends[0].Frees)
+	require.Equal(t, MaxHoldEnds, c.Ends[1].What)
+	require.Equal(t, after(41*time.Second), c.Ends[1].At)
+	require.True(t, c.Ends[1].Frees)
+}
+
+// TestClocksThatDiffer: a hold and a wait on servers whose clocks differ are joined if they may be, and
+// the circle is not certain.
+func TestClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	late := func(h *hold) { h.Granted = before(12*time.Second - 50*time.Millisecond) }
+	names := []*snapshot{
+		lockNamed("a", lockOf(holds("p", ownedBy("p"), late)).in(waits("x-w", owned("x")))),
+		lockNamed("b", lockOf(holds("x", ownedBy("x"), late)).in(waits("p-w", owned("p")))),
+	}
+	found, _ := circles(names, names, 0, false)
+	require.Empty(t, found)
+	found, _ = circles(names, names, time.Second, false)
+	require.Len(t, found, 1)
+	require.Equal(t, "owner", found[0].By)
+	require.False(t, found[0].Certain)
+}
+
+func TestOnlyWhatBothReadingsHaveCounts(t *testing.T) {
+	t.Parallel()
+	read := func() *snapshot { return lockOf(holds("p")).in(waits("x"), waits("y")) }
+	for name, change := range map[string]func(*snapshot){
+		"nothing":                   func(*snapshot) {},
+		"a hold has ended":          func(s *snapshot) { s.Holds = nil },
+		"it was granted anew":       func(s *snapshot) { s.Holds[0].Fence++ },
+		"another node resumed it":   func(s *snapshot) { s.Holds[0].Node = "other" },
+		"it has another resource":   func(s *snapshot) { s.Holds[0].Resource = "other" },
+		"a wait has ended":          func(s *snapshot) { s.Line = s.Line[1:] },
+		"it came anew":              func(s *snapshot) { s.Line[0].Since = noon },
+		"it stands elsewhere":       func(s *snapshot) { s.Line[0].Place += "5" },
+		"it stands in another lane": func(s *snapshot) { s.Line[0].Lane-- },
+		"it has died":               func(s *snapshot) { s.At = s.Line[0].Heard.Add(lease) },
+	} {
+		second := read()
+		change(second)
+		both := same(read(), second)
+		require.Equal(t, name == "nothing", len(both.Holds)+len(both.Line) == 3, name)
+	}
+	second := semOf(3)
+	require.Equal(t, 3, same(semOf(2), second).Capacity, "the larger")
+	require.Equal(t, 3, same(second, semOf(2)).Capacity, "the larger")
+}

@@ -1,0 +1,187 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// happens notes a change of this moment. The end of the explained claim goes before others.
+func (f *future) happens(what What, at time.Time, claim, resource string) {
+	own := claim != "" && claim == f.claim
+	if f.change == nil || own && !f.own {
+		f.change = &Event{What: what, At: at, In: at.Sub(f.s.At), Claim: claim, Resource: resource}
+	}
+	f.own = f.own || own
+}
+
+// needs notes a node of which nothing may be heard.
+func (f *future) needs(id string) {
+	if !f.s.Nodes[id].Condemned && !slices.Contains(f.ifs, id) {
+		f.ifs = append(f.ifs, id)
+	}
+}
+
+func (f *future) due(t time.Time) bool { return !t.IsZero() && !t.After(f.now) }
+
+// pass has everything end whose time has come, in the order in which a sweep does.
+func (f *future) pass() {
+	f.change, f.own = nil, false
+	for _, h := range f.ended { // their rest counts from their deadline, as does that of others
+		f.back(h, h.Deadline)
+	}
+	f.ended = nil
+	f.passHolds()
+	f.passItems()
+	f.passWaits()
+	if p := f.s.Pause; p != nil && p.Until.Equal(f.now) {
+		f.happens(PauseEnds, f.now, "", "")
+	}
+}
+
+func (f *future) passHolds() {
+	var over []*hold
+	for _, h := range f.holds {
+		if end, silent := f.ends(h); f.due(end) {
+			over = append(over, h)
+			if silent {
+				f.needs(h.Node)
+			}
+		}
+	}
+	for _, h := range over {
+		end, silent := f.ends(h)
+		what := LeaseEnds
+		if end.Equal(h.Limit) {
+			what = MaxHoldEnds
+		}
+		if f.s.Kind == keyspace.Lock && h == f.outer() && h.renews() && !silent && len(over) < len(f.holds) {
+			f.limit = end // the entries that stay have got another deadline by then
+		}
+		f.happens(what, end, h.ID, h.Resource)
+	}
+	for _, h := range over {
+		f.holds = slices.DeleteFunc(f.holds, func(other *hold) bool { return other == h })
+		f.used -= max(h.Weight, 1)
+		f.back(h, f.now)
+	}
+}
+
+// back has the resource of a hold that has ended come back. It rests from the hold's end on.
+func (f *future) back(h *hold, end time.Time) {
+	i := f.items[h.Resource]
+	if i == nil || !slices.Contains(i.Holders, h.ID) { // a shared hold keeps nothing from anybody
+		return
+	}
+	i.Holders = slices.DeleteFunc(i.Holders, func(id string) bool { return id == h.ID })
+	cooldown := h.Cooldown
+	if !h.Alone {
+		cooldown = max(cooldown, i.Cooldown)
+	}
+	rest := end.Add(cooldown)
+	if i.RestPend == berth.Forever {
+		i.Forever = true
+	} else if t := f.now.Add(i.RestPend); i.RestPend > 0 && t.After(rest) {
+		rest = t
+	}
+	i.RestPend = 0
+	switch {
+	case f.due(i.Expiry) || i.Leaving:
+		i.Leaving = true
+		f.gone(h.Resource, i)
+	case rest.After(f.now) && rest.After(i.RestEnd) && !i.Forever:
+		i.RestEnd, f.by[h.Resource] = rest, h.ID
+	}
+	f.listed(h.Resource, i)
+}
+
+// listed keeps the order in which resources came free.
+func (f *future) listed(key string, i *item) {
+	known := slices.Contains(f.order, key)
+	switch {
+	case i.free() && !known:
+		f.order = append(f.order, key)
+	case !i.free() && known:
+		f.order = slices.DeleteFunc(f.order, func(other string) bool { return other == key })
+	}
+}
+
+func (f *future) passItems() {
+	for _, key := range slices.Sorted(maps.Keys(f.items)) {
+		i := f.items[key]
+		if f.due(i.RestEnd) {
+			end := i.RestEnd
+			i.RestEnd = time.Time{}
+			f.happens(RestEnds, end, f.by[key], key)
+		}
+		if f.due(i.Expiry) && !i.Leaving {
+			i.Leaving = true
+			f.happens(LeavesPool, i.Expiry, "", key)
+			f.gone(key, i)
+		}
+		f.listed(key, i)
+	}
+}
+
+// gone has a resource leave the pool: who asked for it by its key leaves, too, and who is bound to it
+// takes any from then on. In a pool that has not been filled it may still come.
+func (f *future) gone(key string, i *item) {
+	i.Absent = len(i.Holders) == 0
+	if !f.s.Pool.Filled {
+		return
+	}
+	for _, w := range slices.Clone(f.lanes) {
+		if w.Resource != key {
+			continue
+		}
+		if w.Named {
+			f.lanes = without(f.lanes, w)
+		} else {
+			f.moves(w)
+		}
+		if w.ID == f.claim {
+			f.happens(LeavesPool, f.now, w.ID, key)
+		}
+	}
+}
+
+// moves has a claim that waited for one resource stand in the line.
+func (f *future) moves(w *wait) {
+	f.lanes = without(f.lanes, w)
+	f.line = append(f.line, w)
+	slices.SortStableFunc(f.line, func(a, b *wait) int { return cmp.Compare(a.order(), b.order()) })
+}
+
+// order is by what the line, and lanes with it, are sorted.
+func (w *wait) order() string { return fmt.Sprintf("%03d%s-%s", w.Lane, w.Place, w.ID) }
+
+func without(waits []*wait, w *wait) []*wait {
+	return slices.DeleteFunc(waits, func(other *wait) bool { return other == w })
+}
+
+func (f *future) passWaits() {
+	for _, w := range slices.Clone(f.lanes) {
+		if f.due(w.Until) {
+			f.moves(w)
+			f.happens(BindWaitEnds, w.Until, w.ID, w.Resource)
+		}
+	}
+	waiting := slices.Concat(f.line, f.lanes)
+	if c := f.s.Claim; c != nil && c.Wait != nil {
+		waiting = append(waiting, c.Wait)
+	}
+	for _, w := range waiting {
+		if end := w.Heard.Add(w.WaitLease); f.due(end) && (f.silent(w.Node) || !end.After(f.s.At)) {
+			f.line, f.lanes = without(f.line, w), without(f.lanes, w)
+			if end.After(f.s.At) {
+				f.needs(w.Node)
+				f.happens(ClaimLeaves, end, w.ID, "")
+			}
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Explanation says why a name, or one claim of it, stands still, and what comes next by itself.
+type Explanation struct {
+	Kind keyspace.Kind `json:"kind"`
+	Name string        `json:"name"`
+	// Claim is the claim that was asked for, "" for the name.
+	Claim string `json:"claim,omitempty"`
+	// At is when it was read, by the clock of the server that has the name.
+	At time.Time `json:"at"`
+	// Replica says that a replica answered: all is as of that replica.
+	Replica bool `json:"replica"`
+	// Partial says that there are more holds, claims or rests than were read.
+	Partial bool `json:"partial"`
+	// Moving says that claims moved while it was read.
+	Moving bool `json:"moving"`
+	// Reasons say why, the decisive one first. There is at least one.
+	Reasons []Reason `json:"reasons"`
+	// Blockers are who is in the way: those that end first, at most 10; More is how many were left out.
+	Blockers []Blocker `json:"blockers,omitempty"`
+	More     int       `json:"more,omitempty"`
+	// Ahead is how many stand before the claim, of those who wait for the same.
+	Ahead int `json:"ahead"`
+	// Next is the next change by itself, under the conditions of its If; nil if none is known.
+	Next *Event `json:"next,omitempty"`
+	// IfSilent is the next change if the process that renews what ends first is not heard of again.
+	IfSilent *Event `json:"ifSilent,omitempty"`
+	// Horizon is until when Next is all that comes; zero: for ever.
+	Horizon time.Time `json:"horizon,omitzero"`
+	// Why says it all to a person, Then what comes next, "" for nothing.
+	Why  string `json:"why"`
+	Then string `json:"then,omitempty"`
+}
+
+// String is the whole text, for a person.
+func (e Explanation) String() string {
+	if e.Then == "" {
+		return e.Why
+	}
+	return e.Why + " " + e.Then
+}
+
+// Reason is one reason for which something stands still. Its Code says which of the other fields count.
+type Reason struct {
+	Code Code `json:"code"`
+	// Claim and Resource are whom and what it is about.
+	Claim    string `json:"claim,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	// Need is what is asked for, Have what is held, rests or stands ahead, Of the capacity or number of resources.
+	Need int `json:"need,omitempty"`
+	Have int `json:"have,omitempty"`
+	Of   int `json:"of,omitempty"`
+	// Until is when it ends by itself; zero: not by itself.
+	Until time.Time `json:"until,omitzero"`
+	// Text is what an operator or a process gave as the reason.
+	Text string `json:"text,omitempty"`
+}
+
+// Blocker is a hold or a wait that is in the way.
+type Blocker struct {
+	What     string `json:"what"` // "hold" or "wait"
+	Claim    string `json:"claim"`
+	Node     string `json:"node"`
+	Label    string `json:"label"`
+	Owner    string `json:"owner,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	Fence    int64  `json:"fence,omitempty"`
+	Weight   int    `json:"weight"`
+	Priority int    `json:"priority,omitempty"`
+	// Since is when it was granted, or came; For how long that is ago. Left is what a hold has left,
+	// berth.Forever for no end; of a wait how long it stays in line if nothing is heard of it.
+	Since time.Time     `json:"since"`
+	For   time.Duration `json:"-"`
+	Left  time.Duration `json:"-"`
+	// Process is how the process of a hold stands, "" of a wait. Heard is when it was last heard of.
+	Process Process `json:"process,omitempty"`
+	Heard   Heard   `json:"heard"`
+	// Wanted is since when the hold is asked to be given back; zero: it is not.
+	Wanted time.Time `json:"wanted,omitzero"`
+}
+
+// explaining is one explanation in the making.
+type explaining struct {
+	s         *snapshot
+	e         *Explanation
+	self      *wait  // the waiting claim that is explained, nil for a name
+	head      *wait  // who is first, of those who wait for the same; nil if nobody waits
+	holds     []hold // who is in its way
+	subject   string
+	clause    string   // what the subject waits for
+	sentences []string // what else is to be said
+	quiet     map[string]bool
+}
+
+// explain says why a name, or a claim of it, stands still. It is pure.
+func explain(s *snapshot, claim string) Explanation {
+	e := Explanation{
+		Kind: s.Kind, Name: s.Name, Claim: claim, At: s.At, Replica: s.Replica, Partial: s.partial(), Moving: s.Moving,
+	}
+	x := &explaining{s: s, e: &e, quiet: map[string]bool{}}
+	if !x.itself() {
+		x.waiting()
+	}
+	x.besides()
+	e.Why = x.why()
+	return e
+}
+
+// silent says whether nothing is to be expected of a node. What a replica tells may be old.
+func (x *explaining) silent(node string) bool {
+	quiet, known := x.quiet[node]
+	if !known {
+		quiet = !x.s.Replica && x.s.silent(node)
+		x.quiet[node] = quiet
+	}
+	return quiet
+}
+
+// waiting explains a wait: of a claim, or of whoever is first of a name.
+func (x *explaining) waiting() {
+	s, e := x.s, x.e
+	if c := s.Claim; e.Claim != "" && c != nil && c.Wait != nil {
+		x.self, e.Ahead = c.Wait, c.Rank
+	}
+	x.head = x.first()
+	x.subject = x.whoWaits()
+	if x.head != nil {
+		x.comes()
+	}
+	x.holds = x.inTheWay()
+	x.own()
+	x.wanted()
+	x.placed()
+	for i := range x.holds {
+		x.blocks(s.holding(&x.holds[i]))
+	}
+	e.More += s.HoldsLeft
+	if x.head != nil {
+		e.Then = x.then()
+	}
+}
+
+func (x *explaining) blocks(b Blocker) {
+	if len(x.e.Blockers) == 10 {
+		x.e.More++
+		return
+	}
+	x.e.Blockers = append(x.e.Blockers, b)
+}
+
+// comes finds out what comes next by itself, if anybody is there to see it.
+func (x *explaining) comes() {
+	s, e := x.s, x.e
+	e.Next, e.Horizon = forecast(s, e.Claim, x.silent)
+	if !x.watched() {
+		if e.Next != nil && e.Next.What != SweepDue {
+			e.Next = nil
+		}
+		return
+	}
+	if first := x.renewing(); first != nil && !s.Replica {
+		e.IfSilent, _ = forecast(s, e.Claim, func(node string) bool { return node == first.Node || x.silent(node) })
+		if e.IfSilent != nil && e.Next != nil && !e.IfSilent.At.Before(e.Next.At) {
+			e.IfSilent = nil
+		}
+	}
+}
+
+// watched says whether a process is alive that looks when something ends: one that waits, or that
+// renews a hold.
+func (x *explaining) watched() bool {
+	waits := slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), func(w wait) bool { return x.s.alive(&w) && !x.silent(w.Node) })
+	return waits || x.renewing() != nil
+}
+
+// renewing is the hold of the earliest deadline that its process renews, nil for none.
+func (x *explaining) renewing() (first *hold) {
+	for i := range x.s.Holds {
+		if h := &x.s.Holds[i]; x.s.process(h) == Renewing && !x.silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
+			first = h
+		}
+	}
+	return first
+}
+
+// first is the first claim that lives, of those who wait for the same as the explained one. A claim that
+// has become too heavy leaves when it is the first.
+func (x *explaining) first() *wait {
+	s := x.s
+	waits := s.Line
+	if x.self != nil && x.self.Resource != "" {
+		waits = slices.DeleteFunc(slices.Clone(s.Lanes), func(w wait) bool { return w.Resource != x.self.Resource })
+	} else if x.self == nil {
+		waits = slices.Concat(s.Line, s.Lanes)
+	}
+	for i := range waits {
+		if w := &waits[i]; s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
+			return w
+		}
+	}
+	return x.self
+}
+
+// inTheWay are the holds of what the first one waits for: those that end first by themselves are the
+// first; of a lock the outermost entry.
+func (x *explaining) inTheWay() []hold {
+	s := x.s
+	holds := slices.DeleteFunc(slices.Clone(s.Holds), func(h hold) bool {
+		i, known := s.Items[h.Resource]
+		return s.Kind == keyspace.Pool && (h.Shared || known && !slices.Contains(i.Holders, h.ID) ||
+			x.head != nil && x.head.Resource != "" && x.head.Resource != h.Resource)
+	})
+	if s.Kind == keyspace.Lock {
+		return holds
+	}
+	f := begin(s, "", x.silent)
+	slices.SortStableFunc(holds, func(a, b hold) int {
+		ends, _ := f.ends(&a)
+		other, _ := f.ends(&b)
+		switch {
+		case ends.Equal(other):
+			return a.Deadline.Compare(b.Deadline)
+		case ends.IsZero():
+			return 1
+		case other.IsZero():
+			return -1
+		}
+		return ends.Compare(other)
+	})
+	return holds
+}
+
+// holding is a hold as a blocker.
+func (s *snapshot) holding(h *hold) Blocker {
+	b := Blocker{
+		What: "hold", Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Resource: h.Resource, Fence: h.Fence,
+		Weight: max(h.Weight, 1), Since: h.Granted, For: s.ago(h.Granted), Left: berth.Forever,
+		Process: s.process(h), Heard: s.heardOf(h), Wanted: h.Wanted,
+	}
+	if !h.Deadline.IsZero() {
+		b.Left = s.left(h.Deadline)
+	}
+	if b.Heard.At.IsZero() {
+		b.Heard = s.nodeHeard(h.Node)
+	}
+	return b
+}
+
+// waiter is a waiting claim as a blocker.
+func (s *snapshot) waiter(w *wait) Blocker {
+	return Blocker{
+		What: "wait", Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Resource: w.Resource, Weight: max(w.Weight, 1),
+		Priority: w.Priority, Since: w.Since, For: s.ago(w.Since), Left: s.left(w.Heard.Add(w.WaitLease)), Heard: s.waits(w),
+	}
+}

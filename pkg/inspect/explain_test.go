@@ -1,0 +1,422 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+const lease = 10 * time.Second
+
+// noon is when the snapshots are taken.
+var noon = time.Date(2026, 1, 1, 0, 0, 40, 0, time.UTC)
+
+func before(d time.Duration) time.Time { return noon.Add(-d) }
+func after(d time.Duration) time.Time  { return noon.Add(d) }
+
+// holds is a hold of a process that renews it, heard of 1.2 s ago; each change makes it another one.
+func holds(label string, changes ...func(*hold)) hold {
+	h := hold{Holder: berth.Holder{
+		ID: "n-" + label + ".1", Node: "n-" + label, Label: label, Weight: 1, Fence: 7, Lease: lease, Granted: before(220 * time.Second),
+	}, Phase: 'h', Wait: lease, Deadline: after(8800 * time.Millisecond)}
+	for _, change := range changes {
+		change(&h)
+	}
+	return h
+}
+
+func silent(d time.Duration) func(*hold) {
+	return func(h *hold) { h.Deadline = before(d).Add(h.Lease) }
+}
+func of(resource string) func(*hold)   { return func(h *hold) { h.Resource = resource } }
+func ownedBy(owner string) func(*hold) { return func(h *hold) { h.Owner = owner } }
+
+func fixed(left time.Duration) func(*hold) {
+	return func(h *hold) { h.NoRenew, h.Deadline = true, after(left) }
+}
+
+func limited(left time.Duration) func(*hold) {
+	return func(h *hold) { h.MaxHold, h.Limit = time.Hour, after(left) }
+}
+
+func endless(h *hold) {
+	h.Lease, h.NoRenew, h.Deadline, h.Granted = berth.Forever, true, time.Time{}, before(3*time.Hour)
+}
+
+// waits is a claim that came 12 s ago, in the order in which a snapshot lists it.
+func waits(label string, changes ...func(*wait)) wait {
+	w := wait{Waiter: berth.Waiter{
+		ID: "n-" + label + ".1", Node: "n-" + label, Label: label, Weight: 1, Since: before(12 * time.Second),
+	}, Lane: 254, Place: "1767225628000", Heard: before(time.Second), WaitLease: lease}
+	for _, change := range changes {
+		change(&w)
+	}
+	return w
+}
+
+func heavy(weight int) func(*wait) { return func(w *wait) { w.Weight = weight } }
+func only(key string) func(*wait)  { return func(w *wait) { w.Resource, w.Named = key, true } }
+func quiet(d time.Duration) func(*wait) {
+	return func(w *wait) { w.Heard = before(d) }
+}
+
+func lockOf(entries ...hold) *snapshot {
+	return &snapshot{Kind: keyspace.Lock, Namespace: "berth", Name: "nightly", At: noon, Known: true, Capacity: 1, Holds: entries, Held: len(entries)}
+}
+
+func semOf(capacity int, entries ...hold) *snapshot {
+	s := &snapshot{Kind: keyspace.Sem, Namespace: "berth", Name: "gpu", At: noon, Known: true, Capacity: capacity, Holds: entries}
+	for _, h := range entries {
+		s.Held += h.Weight
+	}
+	return s
+}
+
+// poolOf is a pool of the resources of its holds, and of others.
+func poolOf(entries []hold, others map[string]item) *snapshot {
+	s := &snapshot{
+		Kind: keyspace.Pool, Namespace: "berth", Name: "proxies", At: noon, Known: true, Capacity: 1, Holds: entries,
+		Pool: &pool{Filled: true}, Items: map[string]item{},
+	}
+	for key, i := range others {
+		i.Max = max(i.Max, 1)
+		s.Items[key] = i
+		if !i.Absent {
+			s.Pool.Resources++
+		}
+		if i.rests() {
+			s.Pool.Resting++
+		}
+		if i.Leaving {
+			s.Pool.Leaving++
+		}
+	}
+	for _, h := range entries {
+		i, known := s.Items[h.Resource]
+		if !known {
+			s.Pool.Resources++
+			i.Max = 1
+		}
+		if len(i.Holders) == 0 {
+			s.Pool.Leased++
+		}
+		i.Holders = append(i.Holders, h.ID)
+		s.Items[h.Resource] = i
+	}
+	for _, i := range s.Items {
+		if i.free() {
+			s.Pool.Free++
+		}
+	}
+	return s
+}
+
+// in has claims wait, those for one resource in its lane.
+func (s *snapshot) in(claims ...wait) *snapshot {
+	for _, w := range claims {
+		if w.Resource != "" {
+			s.Lanes = append(s.Lanes, w)
+		} else {
+			s.Line = append(s.Line, w)
+		}
+	}
+	s.Waiting = len(claims)
+	return s
+}
+
+func (s *snapshot) with(change func(*snapshot)) *snapshot {
+	change(s)
+	return s
+}
+
+// asked is a snapshot for one claim of it.
+func (s *snapshot) asked(label string) *snapshot {
+	id, rank := "n-"+label+".1", 0
+	for i := range s.Line {
+		if s.Line[i].ID == id {
+			s.Claim = &found{Record: "wait", Wait: &s.Line[i], Rank: rank}
+		}
+		rank++
+	}
+	for i := range s.Lanes {
+		if s.Lanes[i].ID == id {
+			s.Claim = &found{Record: "wait", Wait: &s.Lanes[i]}
+		}
+	}
+	for i := range s.Holds {
+		if s.Holds[i].ID == id {
+			s.Claim = &found{Record: "hold", Hold: &s.Holds[i]}
+		}
+	}
+	return s
+}
+
+const alphaRenews = "alpha has held it for 3m40s and renews it (heard of 1.2s ago)"
+
+// sentences are the rules, each with what it says of a name (claim "") or of a claim.
+var sentences = []struct {
+	code  Code
+	s     *snapshot
+	claim string
+	why   string
+	then  string
+}{
+	{Incompatible, lockOf().with(func(s *snapshot) { s.Newer = 3 }), "", `Lock "nightly" was written by a newer Berth (format 3); this one can say nothing of it.`, ""},
+	{Foreign, lockOf().with(func(s *snapshot) { s.Newer = -1 }), "", `What is stored as lock "nightly" is not Berth's: something else writes below namespace "berth".`, ""},
+	{Unknown, lockOf().with(func(s *snapshot) { s.Known = false }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are.`, ""},
+	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
+	{Damaged, lockOf().with(func(s *snapshot) { s.Claim = &found{Record: "damaged"} }), "n.1", `What is stored of claim n.1 is damaged.`, ""},
+	{Gone, lockOf().with(func(s *snapshot) { s.Claim = &found{Record: "released"} }), "n.1", `Claim n.1 was ended by force less than a minute ago.`, ""},
+	{Gone, lockOf().with(func(s *snapshot) { s.Claim = &found{Record: "gone"} }), "n.1", `Claim n.1 has left the line less than a minute ago.`, ""},
+	{Absent, lockOf(), "n.1", `Claim n.1 of lock "nightly" is not known: it never came, it has ended, or the server has lost it.`, ""},
+	{Holding, lockOf(holds("alpha")).asked("alpha"), "n-alpha.1", `alpha has held lock "nightly" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
+	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
+	{Free, lockOf(), "", `Nobody waits for lock "nightly": it is free.`, ""},
+	{Free, semOf(3, holds("alpha")), "", `Nobody waits for semaphore "gpu": 2 of 3 are free.`, ""},
+	{Locked, lockOf(holds("alpha")), "", `Nobody waits for lock "nightly": ` + alphaRenews + `.`, ""},
+	{Paused, lockOf().with(func(s *snapshot) { s.Pause = &pause{after(80 * time.Minute), "migration"} }), "", `Nobody waits for lock "nightly": it is paused for 1h20m more: "migration".`, ""},
+	{Resting, poolOf(nil, map[string]item{"a": {RestEnd: after(20 * time.Second), Reason: "answers 429"}, "b": {Forever: true, Reason: "banned"}}), "", `Nobody waits for pool "proxies": all 2 resources rest, the first for 20s more: "answers 429".`, ""},
+	{
+		Silent, lockOf(holds("alpha")).in(waits("beta", quiet(7*time.Second))).asked("beta"), "n-beta.1",
+		`beta has waited 12s for lock "nightly": its own process has not been heard of for 7s; unless it is, the claim is dropped after 3s more.`,
+		`Next: unless it is heard of, in 3s (00:00:43 UTC) the claim of beta leaves the line.`,
+	},
+
+	{
+		Paused, lockOf(holds("alpha")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), "migration"} }), "",
+		`1 waits for lock "nightly", beta first (12s): it is paused for 20s more: "migration".`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,
+	},
+	{
+		Paused, lockOf().in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }).asked("beta"), "n-beta.1",
+		`beta has waited 12s for lock "nightly": it is paused for 20s more.`, `Next: in 20s (00:01:00 UTC) the pause ends, and beta gets it.`,
+	},
+	{
+		TooHeavy, semOf(3, holds("alpha"), holds("omega", silent(0))).in(waits("beta", heavy(2)), waits("gamma", heavy(4))).asked("gamma"), "n-gamma.1",
+		`gamma has waited 12s for semaphore "gpu", 1 ahead: it asks for 4 of a capacity of 3 and is taken out when its process is next heard of.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Ready, semOf(3, holds("alpha")).in(waits("beta", heavy(2))), "",
+		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet.`, `Next: within 50ms, if a waiting process runs; "berth sem sweep gpu" does it now.`,
+	},
+	{
+		Ready, lockOf().in(waits("beta", quiet(7*time.Second))), "", `1 waits for lock "nightly", beta first (12s): it is free, and nobody has looked yet. beta, who is first, has not been heard of for 7s.`,
+		`Next: when somebody calls; "berth lock sweep nightly" does it now.`,
+	},
+	{
+		Ready, semOf(3, holds("alpha")).in(waits("beta", quiet(7*time.Second))), "",
+		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet. beta, who is first, has not been heard of for 7s.`, `Next: once alpha next renews, within 3.3s; "berth sem sweep gpu" does it now.`,
+	},
+
+	{
+		Full, semOf(3, holds("alpha"), holds("delta"), holds("eps")).in(waits("beta")), "",
+		`1 waits for semaphore "gpu", beta first (12s): all 3 are held; ` + alphaRenews + `, and 2 others hold the rest.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Full, semOf(3, holds("alpha"), holds("delta", silent(7*time.Second))).in(waits("beta", heavy(2)), waits("gamma")).asked("gamma"), "n-gamma.1",
+		`gamma has waited 12s for semaphore "gpu", 1 ahead: 2 of 3 are held, and beta, who is first, asks for 2; ` +
+			`delta has held it for 3m40s and has not been heard of for 7s: its process is dead, stopped or cut off, and 1 other holds the rest.`,
+		`Next: unless it is heard of, in 3s (00:00:43 UTC) the lease of delta ends, and beta gets it.`,
+	},
+	{
+		Full, semOf(3, holds("alpha"), holds("delta", fixed(20*time.Second))).in(waits("beta", heavy(2))), "",
+		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are held and it asks for 2; delta has held it for 3m40s, for 20s more at most, and 1 other holds the rest.`,
+		`Next: in 20s (00:01:00 UTC) the lease of delta ends, and beta gets it.`,
+	},
+	{
+		Over, semOf(3, holds("alpha", func(h *hold) { h.Weight = 5 })).in(waits("beta")), "",
+		`1 waits for semaphore "gpu", beta first (12s): 5 are held of a capacity of 3, which was lowered; ` + alphaRenews + `.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", limited(20*time.Second))).in(waits("beta"), waits("gamma")), "",
+		`2 wait for lock "nightly", beta first (12s): alpha has held it for 3m40s and renews it, for 20s more at most (heard of 1.2s ago).`,
+		`Next: in 20s (00:01:00 UTC) the maximum hold of alpha ends, and beta gets it.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", endless)).in(waits("beta")), "",
+		`1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m without end (nothing tells when its process was last heard of).`,
+		`Nothing ends by itself: alpha has no end.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", endless)).in(waits("beta")).with(func(s *snapshot) {
+			s.Nodes = map[string]node{"n-alpha": {Probed: before(2 * time.Second), Limit: time.Minute}}
+		}), "", `1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m without end (its node was heard of 2s ago).`,
+		`Nothing ends by itself: alpha has no end.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", endless)).in(waits("beta")).with(func(s *snapshot) {
+			s.Nodes = map[string]node{"n-alpha": {Condemned: true}}
+		}), "", `1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m, and the swarm has declared its process dead.`,
+		`Next: with a next flush of the swarm the hold of alpha ends.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", fixed(20*time.Second), func(h *hold) { h.Phase = 'd' })).in(waits("beta")), "",
+		`1 waits for lock "nightly", beta first (12s): alpha has left it to whoever resumes it, for 20s more.`,
+		`Next: in 20s (00:01:00 UTC) the lease of alpha ends, and beta gets it.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", fixed(time.Hour), func(h *hold) {
+			h.Phase, h.Granted, h.Deadline = 'g', before(200*time.Millisecond), after(9*time.Second)
+		})).in(waits("beta")), "",
+		`1 waits for lock "nightly", beta first (12s): alpha was granted it 200ms ago and has not taken it up yet.`,
+		`Next: not known: alpha has not taken it up yet.`,
+	},
+	{
+		Locked, lockOf(holds("alpha")).in(waits("beta", quiet(7*time.Second))), "",
+		`1 waits for lock "nightly", beta first (12s): ` + alphaRenews + `. beta, who is first, has not been heard of for 7s.`,
+		`Nothing ends by itself: alpha renews.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", fixed(9*time.Second))).in(waits("beta", quiet(7*time.Second))), "",
+		`1 waits for lock "nightly", beta first (12s): alpha has held it for 3m40s, for 9s more at most. beta, who is first, has not been heard of for 7s.`,
+		`Nothing is granted by itself: no waiting process has been heard of.`,
+	},
+	{
+		Entries, lockOf(holds("alpha", ownedBy("order-7")), holds("alpha", ownedBy("order-7"))).in(waits("beta")), "",
+		`1 waits for lock "nightly", beta first (12s): order-7 holds it by 2 entries and gives it back with the last; ` + alphaRenews + `.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Own, lockOf(holds("alpha", ownedBy("order-7"))).in(waits("beta", func(w *wait) { w.Owner = "order-7" })), "",
+		`1 waits for lock "nightly", beta first (12s): its own owner order-7 holds it; ` + alphaRenews + `.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Own, semOf(3, holds("alpha", ownedBy("order-7"), func(h *hold) { h.Weight = 2 }), holds("delta")).in(waits("beta", func(w *wait) { w.Owner = "order-7" })), "",
+		`1 waits for semaphore "gpu", beta first (12s): its own owner order-7 holds 2 of 3; ` + alphaRenews + `, and 1 other holds the rest.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", func(h *hold) { h.Wanted = before(12 * time.Second) })).in(waits("beta", func(w *wait) { w.Lane, w.Place = 255, "8" })), "",
+		`1 waits for lock "nightly", beta first (12s): ` + alphaRenews + `. alpha was asked to give back 12s ago. It is last come, first served: who comes later passes it.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		Locked, lockOf(holds("alpha")).in(
+			waits("gamma", func(w *wait) { w.Priority, w.Lane = 5, 244 }), waits("delta", func(w *wait) { w.Priority, w.Lane = 5, 244 }),
+			waits("beta", func(w *wait) { w.Place += "5" }),
+		).asked("beta"), "n-beta.1",
+		`beta has waited 12s for lock "nightly", 2 ahead: ` + alphaRenews + `. 2 of higher priority are ahead. Places are drawn: who comes later may pass it.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, gamma gets it in 8.8s.`,
+	},
+
+	{
+		Empty, poolOf(nil, nil).in(waits("beta")), "",
+		`1 waits for pool "proxies", beta first (12s): the pool has no resources, and no process has asked a Source.`, `Nothing ends by itself.`,
+	},
+	{
+		Empty, poolOf(nil, nil).in(waits("beta")).with(func(s *snapshot) { s.Pool.Refresh = noon.Add(24 * time.Hour) }), "",
+		`1 waits for pool "proxies", beta first (12s): the pool has no resources; its Source may be asked again from 2026-01-02 00:00:40 UTC.`, `Nothing ends by itself.`,
+	},
+	{
+		Taken, poolOf([]hold{holds("alpha", of("a")), holds("delta", of("b")), holds("eps", of("c"))},
+			map[string]item{"d": {RestEnd: after(20 * time.Second)}, "e": {Damaged: true}}).in(waits("beta")), "",
+		`1 waits for pool "proxies", beta first (12s): of 5 resources 3 are leased, 1 rests and 1 is damaged; ` + alphaRenews + `, and 2 others hold the rest.`,
+		`Next: in 20s (00:01:00 UTC) the rest of d ends, and beta gets it.`,
+	},
+	{
+		Taken, poolOf([]hold{holds("alpha", of("a")), holds("delta", of("b"))}, map[string]item{"a": {Leaving: true}}).in(waits("beta")), "",
+		`1 waits for pool "proxies", beta first (12s): of 2 resources 1 is leased and 1 leaves when it comes back; ` + alphaRenews + `, and 1 other holds the rest.`,
+		`Nothing ends by itself: alpha renews.`,
+	},
+	{
+		Taken, poolOf([]hold{holds("alpha", of("a"), silent(8*time.Second))}, map[string]item{"a": {Cooldown: 50 * time.Second}}).in(waits("beta")), "",
+		`1 waits for pool "proxies", beta first (12s): the one resource is leased; alpha has held it for 3m40s and has not been heard of for 8s: its process is dead, stopped or cut off.`,
+		`Next: unless it is heard of, in 52s (00:01:32 UTC) the lease of alpha and the rest of a after it are over, and beta gets it.`,
+	},
+	{
+		Resting, poolOf(nil, map[string]item{"a": {Forever: true, Reason: "banned"}}).in(waits("beta")), "",
+		`1 waits for pool "proxies", beta first (12s): the one resource rests until somebody ends that: "banned".`, `Nothing ends by itself.`,
+	},
+	{
+		OneHeld, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).in(waits("beta", only("10.0.0.1"))), "",
+		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which alpha has held for 3m40s and renews (heard of 1.2s ago).`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
+		OneResting, poolOf(nil, map[string]item{"10.0.0.1": {RestEnd: after(20 * time.Second), Reason: "banned"}}).in(waits("beta", only("10.0.0.1"))), "",
+		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which rests for 20s more: "banned".`,
+		`Next: in 20s (00:01:00 UTC) the rest of 10.0.0.1 ends, and beta gets it.`,
+	},
+	{
+		OneDamaged, poolOf(nil, map[string]item{"10.0.0.1": {Damaged: true}}).in(waits("beta", only("10.0.0.1"))), "",
+		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which is damaged.`, `Nothing ends by itself.`,
+	},
+	{
+		OneAbsent, poolOf(nil, map[string]item{"10.0.0.1": {Absent: true}}).with(func(s *snapshot) { s.Pool.Filled = false }).in(waits("beta", only("10.0.0.1"))), "",
+		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which is not in the pool: nothing has filled it yet.`, `Nothing ends by itself.`,
+	},
+	{
+		OneHeld, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).in(waits("beta", only("10.0.0.1"), func(w *wait) {
+			w.Named, w.Bind, w.Until = false, "customer-7", after(15*time.Second)
+		})).asked("beta"), "n-beta.1",
+		`beta has waited 12s for pool "proxies": it waits for 10.0.0.1, which "customer-7" is bound to and which alpha has held for 3m40s and renews (heard of 1.2s ago); in 15s it takes any other.`,
+		`Next: in 15s (00:00:55 UTC) the wait for 10.0.0.1 alone ends.`,
+	},
+	{
+		OneHeld, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, map[string]item{"10.0.0.1": {Expiry: after(20 * time.Second)}}).
+			in(waits("beta", only("10.0.0.1"))).asked("beta"), "n-beta.1",
+		`beta has waited 12s for pool "proxies": it wants only 10.0.0.1, which alpha has held for 3m40s and renews (heard of 1.2s ago).`,
+		`Next: in 20s (00:01:00 UTC) 10.0.0.1 leaves the pool, and the wait with it.`,
+	},
+	{
+		Full, semOf(101, holds("alpha")).in(waits("beta")).with(func(s *snapshot) { s.Held, s.HoldsLeft, s.Replica, s.Moving = 101, 4999, true, true }), "",
+		`1 waits for semaphore "gpu", beta first (12s): all 101 are held; ` + alphaRenews + `, and 4 999 others hold the rest. This is what the replica knows. It changed while it was read. 1 of 5 000 holds were read.`,
+		`Next: not known; of 5 000 holds the first 1 to end were read, and none of them ends by itself.`,
+	},
+}
+
+func TestExplainSentences(t *testing.T) {
+	for _, test := range sentences {
+		t.Run(string(test.code), func(t *testing.T) {
+			e := explain(test.s, test.claim)
+			require.Equal(t, test.why, e.Why)
+			require.Equal(t, test.then, e.Then, test.why)
+			require.Equal(t, test.code, e.Reasons[0].Code, test.why)
+			require.Equal(t, e, explain(test.s, test.claim), "it is pure")
+		})
+	}
+}
+
+func TestHostileWordsInSentences(t *testing.T) {
+	wild := "a\x1b[2J\u202e\n\xff\u200b" + strings.Repeat("x", 500)
+	for _, test := range sentences {
+		s := *test.s
+		s.Name = wild
+		for i := range s.Holds {
+			h := s.Holds[i]
+			h.Label, h.Owner = wild, wild
+			s.Holds = append([]hold{h}, s.Holds[1:]...)
+		}
+		s.Line = append([]wait(nil), s.Line...)
+		for i := range s.Line {
+			s.Line[i].Label, s.Line[i].Owner = wild, wild
+		}
+		s.Pause = &pause{after(time.Hour), wild}
+		e := explain(&s, test.claim)
+		require.Equal(t, -1, strings.IndexFunc(e.String(), text.Unreadable), "%q", e)
+		_, err := json.Marshal(e)
+		require.NoError(t, err)
+	}
+}
+
+func TestAReplicaNeverSaysThatAProcessIsDead(t *testing.T) {
+	for _, test := range sentences {
+		s := *test.s
+		s.Replica = true
+		e := explain(&s, test.claim)
+		require.NotContains(t, e.String(), "dead, stopped")
+		require.Nil(t, e.IfSilent)
+		require.False(t, e.Next != nil && len(e.Next.If) > 0, e)
+	}
+}

@@ -1,0 +1,259 @@
+package inspect
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// What is a change that comes by itself.
+type What string
+
+// The changes that come by themselves.
+const (
+	LeaseEnds    What = "lease_ends"
+	MaxHoldEnds  What = "max_hold_ends"
+	RestEnds     What = "rest_ends"
+	LeavesPool   What = "leaves_pool"
+	BindWaitEnds What = "bind_wait_ends"
+	ClaimLeaves  What = "claim_leaves" // it has died in line
+	PauseEnds    What = "pause_ends"
+	SweepDue     What = "sweep_due"   // something is free, and nobody has looked yet
+	SwarmFlush   What = "swarm_flush" // a dead node's hold without end is taken back by the next one
+)
+
+// Event is the next change of a name that somebody in line notices.
+type Event struct {
+	What What          `json:"what"`
+	At   time.Time     `json:"at"`
+	In   time.Duration `json:"-"`
+	// Claim and Resource are whose end it is, "" for none.
+	Claim    string `json:"claim,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	// Grants are the claims that get what they ask for in that moment, in order, at most 10.
+	Grants []string `json:"grants,omitempty"`
+	// Open says that others may be granted beside them: that depends on which of several resources
+	// the first in line gets.
+	Open bool `json:"open,omitempty"`
+	// If are the nodes that must not be heard of before, or the change does not come.
+	If []string `json:"if,omitempty"`
+}
+
+// future is a name as it goes on by itself: it has the time of now, and what has ended by then is gone.
+type future struct {
+	s      *snapshot
+	claim  string // whose end or move is a change, too
+	silent func(node string) bool
+	now    time.Time
+	limit  time.Time // nothing is known of later than this; zero: no bound
+
+	used    int
+	holds   []*hold
+	ended   []*hold
+	line    []*wait
+	lanes   []*wait
+	items   map[string]*item
+	by      map[string]string // resource -> the claim whose end made it rest
+	unnamed int               // free resources that were not read
+	order   []string          // the free resources that were read, as they came free
+	ifs     []string
+	change  *Event // of this moment, the first one
+	own     bool   // the explained claim ended, left or moved
+}
+
+// forecast is the first change that somebody in line notices, nil for none, and until when that is all
+// that there is to say (zero: for ever). silent says of which nodes nothing is to be expected.
+func forecast(s *snapshot, claim string, silent func(node string) bool) (*Event, time.Time) {
+	f := begin(s, claim, silent)
+	f.pass()
+	f.limit = f.horizon()
+	if e := f.notice(); e != nil {
+		e.What, e.At, e.In, e.Claim, e.Resource = SweepDue, s.At, 0, "", ""
+		return e, f.limit
+	}
+	for {
+		next, ok := f.next()
+		if !ok || !f.limit.IsZero() && next.After(f.limit) {
+			return f.flush(), f.limit
+		}
+		f.now = next
+		f.pass()
+		if e := f.notice(); e != nil {
+			return e, f.limit
+		}
+	}
+}
+
+func begin(s *snapshot, claim string, silent func(node string) bool) *future {
+	f := &future{s: s, claim: claim, silent: silent, now: s.At, used: s.Held, items: map[string]*item{}, by: map[string]string{}}
+	for i := range s.Holds {
+		f.holds = append(f.holds, &s.Holds[i])
+	}
+	for i := range s.Ended {
+		f.ended = append(f.ended, &s.Ended[i])
+	}
+	for i := range s.Line {
+		f.line = append(f.line, &s.Line[i])
+	}
+	for i := range s.Lanes {
+		f.lanes = append(f.lanes, &s.Lanes[i])
+	}
+	if s.Pool != nil {
+		f.unnamed = s.Pool.Free
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Items)) {
+		i := s.Items[key]
+		i.Holders = slices.Clone(i.Holders)
+		if f.items[key] = &i; i.free() {
+			f.unnamed, f.order = f.unnamed-1, append(f.order, key)
+		}
+	}
+	return f
+}
+
+// horizon is until when what was read suffices.
+func (f *future) horizon() time.Time {
+	s, limit := f.s, time.Time{}
+	bound := func(t time.Time) {
+		if !t.IsZero() && (limit.IsZero() || t.Before(limit)) {
+			limit = t
+		}
+	}
+	if s.HoldsLeft > 0 && len(s.Holds) > 0 {
+		bound(s.Holds[len(s.Holds)-1].Deadline)
+	}
+	if s.Pool != nil && s.Pool.RestsLeft > 0 {
+		last := time.Time{}
+		for _, i := range s.Items {
+			if i.RestEnd.After(last) {
+				last = i.RestEnd
+			}
+		}
+		bound(last)
+	}
+	if s.LanesLeft > 0 {
+		bound(s.At)
+	}
+	for _, h := range f.holds {
+		if h.Phase == 'g' && !f.silent(h.Node) { // its first call begins what it asked for
+			if h.NoRenew && h.Lease != berth.Forever {
+				bound(s.At.Add(h.Lease))
+			}
+			if h.MaxHold > 0 {
+				bound(s.At.Add(h.MaxHold))
+			}
+		}
+	}
+	return limit
+}
+
+// ends is when a hold ends by itself, zero for never, and whether its node must be silent for that.
+func (f *future) ends(h *hold) (end time.Time, silent bool) {
+	if f.s.Kind == keyspace.Lock {
+		return f.entryEnds(h)
+	}
+	return f.holdEnds(h)
+}
+
+func (f *future) holdEnds(h *hold) (end time.Time, silent bool) {
+	switch {
+	case f.silent(h.Node) && (h.renews() || h.Phase == 'g'):
+		return h.Deadline, true
+	case h.Phase == 'g':
+		return time.Time{}, false
+	case h.renews():
+		return h.Limit, false
+	}
+	return h.Deadline, false
+}
+
+// entryEnds: only the outermost entry that has called renews, and for all.
+func (f *future) entryEnds(h *hold) (end time.Time, silent bool) {
+	outer := f.outer()
+	end, silent = f.holdEnds(outer)
+	switch {
+	case outer == h:
+		return end, silent
+	case h.Fresh && f.silent(h.Node):
+		return h.Deadline, true
+	case outer.Phase == 'g' && !silent, outer.renews() && !silent:
+		return h.Limit, false
+	}
+	return h.Deadline, silent
+}
+
+// outer is the outermost entry of a lock: one that has called, if there is one.
+func (f *future) outer() *hold {
+	for _, e := range f.holds {
+		if !e.Fresh {
+			return e
+		}
+	}
+	return f.holds[0]
+}
+
+// next is the next moment in which something ends.
+func (f *future) next() (next time.Time, ok bool) {
+	see := func(t time.Time) {
+		if t.After(f.now) && (!ok || t.Before(next)) {
+			next, ok = t, true
+		}
+	}
+	for _, h := range f.holds {
+		end, _ := f.ends(h)
+		see(end)
+	}
+	for _, i := range f.items {
+		see(i.RestEnd)
+		if !i.Leaving {
+			see(i.Expiry)
+		}
+	}
+	for _, w := range slices.Concat(f.line, f.lanes) {
+		if f.silent(w.Node) {
+			see(w.Heard.Add(w.WaitLease))
+		}
+	}
+	for _, w := range f.lanes {
+		see(w.Until)
+	}
+	if c := f.s.Claim; c != nil && c.Wait != nil && f.silent(c.Wait.Node) {
+		see(c.Wait.Heard.Add(c.Wait.WaitLease))
+	}
+	if f.s.Pause != nil {
+		see(f.s.Pause.Until)
+	}
+	return next, ok
+}
+
+// notice is the event of this moment if somebody in line notices it.
+func (f *future) notice() *Event {
+	grants, open := f.serve()
+	if len(grants) == 0 && !f.own || len(grants) > 0 && f.change == nil && !f.now.Equal(f.s.At) {
+		return nil
+	}
+	e := f.change
+	if e == nil {
+		e = &Event{At: f.now}
+	}
+	e.Grants, e.Open, e.If = grants[:min(len(grants), 10)], open, f.ifs
+	return e
+}
+
+// flush is the end of a hold of a node that the swarm has declared dead: nothing else ends by itself
+// before.
+func (f *future) flush() *Event {
+	if len(f.line)+len(f.lanes) == 0 {
+		return nil
+	}
+	for _, h := range f.holds {
+		if n := f.s.Nodes[h.Node]; n.Condemned && h.Deadline.IsZero() {
+			at := n.Probed.Add(n.Limit)
+			return &Event{What: SwarmFlush, At: at, In: f.s.left(at), Claim: h.ID}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// comes is what a forecast of the test says: what, after which time, and who is granted something.
+type comes struct {
+	what    What
+	in      time.Duration
+	grants  []string
+	open    bool
+	horizon time.Duration // 0: none
+}
+
+func TestForecast(t *testing.T) {
+	t.Parallel()
+	sec := time.Second
+	dead := func(label string, left time.Duration, changes ...func(*hold)) hold {
+		return holds(label, append(changes, func(h *hold) { h.Node, h.Deadline = "dead", after(left) })...)
+	}
+	passed := func(w *wait) { w.Node, w.Heard = "dead", before(7*sec) } // alive for 3 s more
+	place := func(n string) func(*wait) { return func(w *wait) { w.Place = n } }
+	third := func(h *hold) { h.Fresh, h.Phase = true, 'g' }
+	for name, test := range map[string]struct {
+		s    *snapshot
+		want *comes
+	}{
+		"two ends that are needed": {
+			semOf(3, dead("a", 5*sec), dead("b", 8*sec), holds("c")).in(waits("x", heavy(2))),
+			&comes{what: LeaseEnds, in: 8 * sec, grants: []string{"x"}},
+		},
+		"ends of one moment count together": {
+			semOf(3, dead("a", 5*sec), dead("b", 5*sec), holds("c")).in(waits("x"), waits("y"), waits("z")),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x", "y"}},
+		},
+		"a heavy head is in the way": {semOf(3, dead("a", 5*sec), holds("b"), holds("c")).in(waits("x", heavy(2)), waits("y")), nil},
+		"until it has died": {
+			semOf(2, holds("a")).in(waits("x", heavy(2), passed), waits("y")), &comes{what: ClaimLeaves, in: 3 * sec, grants: []string{"y"}},
+		},
+		"one that is dead and still counts as alive is granted": {
+			semOf(1, dead("a", 2*sec)).in(waits("x", passed), waits("y")), &comes{what: LeaseEnds, in: 2 * sec, grants: []string{"x"}},
+		},
+		"one that has died is not": {
+			semOf(1, dead("a", 4*sec)).in(waits("x", passed), waits("y")), &comes{what: LeaseEnds, in: 4 * sec, grants: []string{"y"}},
+		},
+		"at its deadline it has": {
+			semOf(1, dead("a", 3*sec)).in(waits("x", passed), waits("y")), &comes{what: LeaseEnds, in: 3 * sec, grants: []string{"y"}},
+		},
+		"too heavy ones are passed": {
+			semOf(1, dead("a", 4*sec)).in(waits("x", heavy(2)), waits("y")), &comes{what: LeaseEnds, in: 4 * sec, grants: []string{"y"}},
+		},
+		"a pause": {
+			semOf(2, holds("a"), dead("b", 4*sec)).in(waits("x")).with(func(s *snapshot) { s.Pause = &pause{Until: after(9 * sec)} }),
+			&comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}},
+		},
+		"a limit": {lockOf(holds("a", limited(20*sec))).in(waits("x")), &comes{what: MaxHoldEnds, in: 20 * sec, grants: []string{"x"}}},
+		"an entry's limit alone frees nothing": {
+			lockOf(holds("a"), holds("b", limited(20*sec))).in(waits("x")), nil,
+		},
+		"the last entry of a dead owner frees": {
+			lockOf(dead("a", 5*sec), dead("b", 3*sec, third)).in(waits("x")), &comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+		},
+		"a fresh entry is not the outermost": {
+			lockOf(dead("b", 9*sec, third), holds("a")).in(waits("x")), nil,
+		},
+		"entries that stay have another deadline by then": {
+			lockOf(holds("a", limited(4*sec)), holds("b", fixed(9*sec))).in(waits("x")), &comes{horizon: 4 * sec},
+		},
+		"the outermost entry renews for all": {
+			lockOf(holds("a", limited(20*sec)), holds("b")).in(waits("x")), &comes{horizon: 20 * sec},
+		},
+		"a cooldown counts from the end": {
+			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {Cooldown: 4 * sec}}).in(waits("x")),
+			&comes{what: RestEnds, in: 9 * sec, grants: []string{"x"}},
+		},
+		"the claim's own if it is longer": {
+			poolOf([]hold{dead("a", 5*sec, of("r"), func(h *hold) { h.Cooldown = 6 * sec })}, map[string]item{"r": {Cooldown: 4 * sec}}).in(waits("x")),
+			&comes{what: RestEnds, in: 11 * sec, grants: []string{"x"}},
+		},
+		"none after a check": {
+			poolOf([]hold{dead("a", 5*sec, of("r"), func(h *hold) { h.Alone = true })}, map[string]item{"r": {Cooldown: 4 * sec}}).in(waits("x")),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+		},
+		"a rest that was asked for meanwhile": {
+			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 9 * sec}}).in(waits("x")),
+			&comes{what: RestEnds, in: 14 * sec, grants: []string{"x"}},
+		},
+		"one that has no end": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 1<<63 - 1}}).in(waits("x")), nil},
+		"the cooldown of one that has ended already": {
+			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
+				s.Ended = []hold{holds("a", of("r"), func(h *hold) { h.Deadline = before(sec) })}
+				s.Items["r"] = item{Max: 1, Holders: []string{"n-a.1"}, Cooldown: 4 * sec}
+			}), &comes{what: RestEnds, in: 3 * sec, grants: []string{"x"}},
+		},
+		"what has ended already frees at once": {
+			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
+				s.Ended = []hold{holds("a", of("r"), func(h *hold) { h.Deadline = before(sec) })}
+				s.Items["r"] = item{Max: 1, Holders: []string{"n-a.1"}}
+			}), &comes{what: SweepDue, grants: []string{"x"}},
+		},
+		"a shared hold frees nothing": {
+			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
+				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}}
+			}), nil,
+		},
+		"nor begins a rest": {
+			poolOf([]hold{dead("a", 5*sec, of("r")), dead("b", 6*sec, of("r"), func(h *hold) { h.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
+				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}, Cooldown: 9 * sec}
+			}), &comes{what: LeaseEnds, in: 6 * sec, grants: []string{"x"}},
+		},
+		"a sharer frees a place": {
+			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, map[string]item{"r": {Max: 2}}).in(waits("x"), waits("y")),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+		},
+		"a lane goes by the places of the line": {
+			poolOf([]hold{dead("a", 5*sec, of("r"))}, nil).in(waits("x", place("1")), waits("y", only("r"), place("2"))),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+		},
+		"and comes first if it came first": {
+			poolOf([]hold{dead("a", 5*sec, of("r"))}, nil).in(waits("x", place("2")), waits("y", only("r"), place("1"))),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"y"}},
+		},
+		"another resource does not serve a lane": {
+			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("s"))}, nil).in(waits("y", only("s"))), nil,
+		},
+		"which one the first gets decides about a lane": {
+			poolOf([]hold{dead("a", 5*sec, of("r")), dead("b", 5*sec, of("s"))}, nil).in(waits("x", place("1")), waits("y", only("s"), place("2"))),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, open: true},
+		},
+		"a bound one takes its own": {
+			poolOf([]hold{dead("a", 5*sec, of("r")), dead("b", 5*sec, of("s"))}, nil).
+				in(waits("x", place("1"), func(w *wait) { w.Bound = "r" }), waits("y", only("s"), place("2"))),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x", "y"}},
+		},
+		"one that leaves comes never": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {Expiry: after(4 * sec)}}).in(waits("x")), nil},
+		"of a list that was cut": {
+			semOf(3, dead("a", 5*sec)).in(waits("x")).with(func(s *snapshot) { s.Held, s.HoldsLeft = 3, 2 }), &comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 5 * sec},
+		},
+	} {
+		e, horizon := forecast(test.s, "", func(node string) bool { return node == "dead" })
+		var got *comes
+		if e != nil {
+			got = &comes{what: e.What, in: e.In, open: e.Open}
+			for _, id := range e.Grants {
+				got.grants = append(got.grants, test.s.label(id))
+			}
+		}
+		if !horizon.IsZero() {
+			if got == nil {
+				got = &comes{}
+			}
+			got.horizon = horizon.Sub(noon)
+		}
+		require.Equal(t, test.want, got, name)
+	}
+}
+
+func TestHeardOf(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		h     hold
+		ago   time.Duration // -1: nothing tells
+		exact bool
+	}{
+		"renewed":            {holds("a"), 1200 * time.Millisecond, true},
+		"granted":            {holds("a", func(h *hold) { h.Phase, h.Lease, h.Deadline = 'g', time.Hour, after(9*time.Second) }), time.Second, true},
+		"thin":               {holds("a", func(h *hold) { h.Renewed = before(3 * time.Second) }), 3 * time.Second, true},
+		"called meanwhile":   {holds("a", func(h *hold) { h.Called, h.Lease = true, time.Hour }), 0, true},
+		"behind the reading": {holds("a", func(h *hold) { h.Deadline = after(11 * time.Second) }), 0, true},
+		"at its limit":       {holds("a", func(h *hold) { h.Limit = h.Deadline }), 1200 * time.Millisecond, false},
+		"a longer lease":     {holds("a", func(h *hold) { h.Reach = 20 * time.Second }), 11200 * time.Millisecond, false},
+		"extended":           {holds("a", func(h *hold) { h.More = time.Hour }), 220 * time.Second, false},
+		"fixed":              {holds("a", fixed(time.Second)), -1, false},
+		"endless":            {holds("a", endless), -1, false},
+		"detached":           {holds("a", func(h *hold) { h.Phase = 'd' }), -1, false},
+	} {
+		heard := lockOf(test.h).heardOf(&test.h)
+		require.Equal(t, test.exact, heard.Exact, name)
+		if test.ago < 0 {
+			require.Zero(t, heard.At, name)
+		} else {
+			require.Equal(t, test.ago, noon.Sub(heard.At), name)
+		}
+	}
+	s := lockOf(holds("a"), holds("b"))
+	require.Zero(t, s.heardOf(&s.Holds[1]).At, "an inner entry")
+}
+
+// TestOverdueGoesByThePaceOfTheCalls: of a node whose claims say different things the latest counts.
+func TestOverdueGoesByThePaceOfTheCalls(t *testing.T) {
+	t.Parallel()
+	hour := func(h *hold) { h.Lease, h.Deadline = time.Hour, before(5*time.Second).Add(time.Hour) }
+	require.False(t, lockOf(holds("a", hour)).overdue("n-a"))
+	require.True(t, lockOf(holds("a", hour, func(h *hold) { h.Deadline = h.Deadline.Add(-1001 * time.Millisecond) })).overdue("n-a"), "not by its lease of an hour")
+	short := holds("a", func(h *hold) { h.Lease, h.Deadline = time.Second, after(300*time.Millisecond) })
+	require.True(t, lockOf(short).overdue("n-a"))
+	require.False(t, lockOf(short).in(waits("a")).overdue("n-a"), "another claim of it was heard of")
+	require.True(t, lockOf(short).in(waits("a", quiet(7*time.Second))).overdue("n-a"))
+	require.False(t, lockOf(holds("a", endless)).overdue("n-a"), "nothing tells")
+}

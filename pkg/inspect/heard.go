@@ -1,0 +1,163 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Heard says when a claim's process was last heard of, as far as what is stored tells it.
+type Heard struct {
+	At time.Time `json:"at"` // zero: nothing tells it
+	// Exact is false where the process may have been heard of later.
+	Exact bool `json:"exact"`
+	// By says what told it: "renewal", "wait", "grant", "probe" (of the swarm) or "claim" (another
+	// claim of its node).
+	By string `json:"by"`
+}
+
+// Process is how the process of a holder stands. A dead process cannot be seen from Redis, only that
+// its renewals have stopped.
+type Process string
+
+// The ways in which the process of a holder may stand.
+const (
+	Renewing    Process = "renewing"
+	Overdue     Process = "overdue"     // it should have renewed by now: it is dead, stopped or cut off
+	Unconfirmed Process = "unconfirmed" // it was granted the hold and has made no call since
+	Fixed       Process = "fixed"       // it does not renew: nothing tells when it was heard of
+	Endless     Process = "endless"     // it holds without end: likewise
+	Detached    Process = "detached"    // nobody renews the hold until somebody resumes it
+	Entry       Process = "entry"       // the outermost entry of its owner renews for it
+	Condemned   Process = "condemned"   // the swarm has declared it dead
+)
+
+// renews says whether a hold is renewed by its process.
+func (h *hold) renews() bool { return !h.NoRenew && h.Lease != berth.Forever && h.Phase != 'd' }
+
+// pace is within which the process calls three times.
+func (h *hold) pace() time.Duration {
+	p := min(h.Lease, h.Wait)
+	if h.MaxHold > 0 {
+		p = min(p, h.MaxHold)
+	}
+	return p
+}
+
+// inner says whether a hold is an entry of a lock's owner that is not the outermost one.
+func (s *snapshot) inner(h *hold) bool {
+	return s.Kind == keyspace.Lock && len(s.Holds) > 0 && s.Holds[0].ID != h.ID
+}
+
+// heardOf says when the process of a hold was last heard of, by that hold alone.
+func (s *snapshot) heardOf(h *hold) Heard {
+	heard := Heard{Exact: !s.Replica, By: "renewal"}
+	switch {
+	case h.Called:
+		heard.At = s.At
+	case h.Phase == 'g' || h.Fresh:
+		heard.At, heard.By = h.Deadline.Add(-h.Wait), "grant"
+	case s.inner(h) || !h.renews() || h.Deadline.IsZero():
+		return Heard{}
+	case !h.Renewed.IsZero():
+		heard.At = h.Renewed
+	case h.Reach == 0 && h.More == 0 && !h.Deadline.Equal(h.Limit):
+		heard.At = h.Deadline.Add(-h.Lease)
+	default:
+		heard.At, heard.Exact = h.Deadline.Add(-max(h.Lease, h.Reach)-h.More), false
+		if heard.At.Before(h.Granted) {
+			heard.At = h.Granted
+		}
+	}
+	return s.bounded(heard)
+}
+
+// waits says when a waiting claim was last heard of.
+func (s *snapshot) waits(w *wait) Heard {
+	return s.bounded(Heard{At: w.Heard, Exact: !s.Replica, By: "wait"})
+}
+
+// bounded takes a moment behind the snapshot's, which a call in between leaves, for the snapshot's.
+func (s *snapshot) bounded(heard Heard) Heard {
+	if heard.At.After(s.At) {
+		heard.At = s.At
+	}
+	return heard
+}
+
+// nodeHeard says when a node was last heard of: by all its claims, and in the swarm.
+func (s *snapshot) nodeHeard(id string) Heard {
+	var last Heard
+	s.eachOf(id, func(heard Heard, _ time.Duration) {
+		if heard.At.After(last.At) {
+			last = Heard{At: heard.At, Exact: true, By: "claim"}
+		}
+	})
+	if n := s.Nodes[id]; n.Probed.After(last.At) {
+		last = s.bounded(Heard{At: n.Probed, Exact: !s.Replica, By: "probe"})
+	}
+	return last
+}
+
+// eachOf visits what is exactly known of a node's claims, with the pace of each.
+func (s *snapshot) eachOf(id string, visit func(Heard, time.Duration)) {
+	for i := range s.Holds {
+		if h := &s.Holds[i]; h.Node == id {
+			if heard := s.heardOf(h); heard.Exact {
+				visit(heard, h.pace())
+			}
+		}
+	}
+	waiting := slices.Concat(s.Line, s.Lanes)
+	if s.Claim != nil && s.Claim.Wait != nil {
+		waiting = append(waiting, *s.Claim.Wait)
+	}
+	for i := range waiting {
+		if w := &waiting[i]; w.Node == id {
+			if heard := s.waits(w); heard.Exact {
+				visit(heard, w.WaitLease)
+			}
+		}
+	}
+}
+
+// late says whether a process that calls three times within a pace should have been heard of: one
+// call that is lost, and sent again after its time-out, is forgiven.
+func (s *snapshot) late(heard Heard, pace time.Duration) bool {
+	return heard.Exact && heard.At.Add(pace*3/5).Before(s.At)
+}
+
+// overdue says whether each claim of a node that tells it says that the node should have been heard of.
+func (s *snapshot) overdue(id string) bool {
+	some, all := false, true
+	s.eachOf(id, func(heard Heard, pace time.Duration) {
+		some, all = true, all && s.late(heard, pace)
+	})
+	return some && all
+}
+
+// silent says whether nothing is to be expected of a node.
+func (s *snapshot) silent(id string) bool { return s.Nodes[id].Condemned || s.overdue(id) }
+
+// process says how the process of a hold stands.
+func (s *snapshot) process(h *hold) Process {
+	switch {
+	case s.Nodes[h.Node].Condemned:
+		return Condemned
+	case h.Phase == 'd':
+		return Detached
+	case s.inner(h):
+		return Entry
+	case h.Phase == 'g' && !s.overdue(h.Node):
+		return Unconfirmed
+	case h.Phase != 'g' && h.Deadline.IsZero():
+		return Endless
+	case h.Phase != 'g' && !h.renews():
+		return Fixed
+	case s.overdue(h.Node) && s.late(s.heardOf(h), h.pace()):
+		return Overdue
+	}
+	return Renewing
+}

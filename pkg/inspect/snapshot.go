@@ -1,0 +1,157 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// snapshot is one name as one reading found it. What it tells of time is by the clock of the
+// server that has the name, to the millisecond.
+type snapshot struct {
+	Kind            keyspace.Kind
+	Namespace, Name string
+	At              time.Time
+	Replica, Moving bool
+	Known           bool // the name is stored
+	Newer           int  // the number of a newer form, -1 for what is not Berth's, else 0
+
+	Capacity int // of a lock 1
+	Held     int // the weight of all live holds
+	Waiting  int // claims in line; dead ones may be among them
+	Pause    *pause
+
+	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry is the
+	// first. Ended are those whose deadline has passed and that no script has dropped yet.
+	Holds, Ended []hold
+	HoldsLeft    int // live ones that were not read
+	// Line are the places, the first first. Lanes are those who wait for one resource alone, by lane
+	// and place. Dead ones are among them.
+	Line, Lanes         []wait
+	LineLeft, LanesLeft int
+
+	Claim   *found // the claim that was asked for
+	Pool    *pool
+	Items   map[string]item // the resources of Holds, Ended and Lanes, and the first rests
+	Damaged []string        // claims and resources that cannot be read
+	Nodes   map[string]node // what else was asked about nodes
+	Server  *server         // nil: not known
+}
+
+// hold is a granted claim.
+type hold struct {
+	berth.Holder
+	Deadline, Limit time.Time     // zero: none
+	Phase           byte          // as in its record
+	Wait            time.Duration // its wait lease
+	Reach, More     time.Duration // a longer lease that set its deadline; what extensions have added
+	Fresh           bool          // an entry that has not called yet
+	Called          bool          // it called while it was read
+	Renewed         time.Time     // when it was renewed last, where that is stored
+	Cooldown        time.Duration // that it asked for
+	Alone, Shared   bool
+	Wanted          time.Time // since when it is asked to give back; zero: it is not
+}
+
+// wait is a waiting claim.
+type wait struct {
+	berth.Waiter
+	Lane      int    // in the line
+	Place     string // there, without its lane
+	Heard     time.Time
+	WaitLease time.Duration
+	Named     bool      // it asked for its resource by the key
+	Bind      string    // the name of its binding
+	Bound     string    // the resource of that binding, which it takes if that is free
+	BoundEnd  time.Time // when the binding ends; zero: never
+	Until     time.Time // until when it waits for nothing else; zero: without end
+	Shared    bool
+}
+
+// found is the claim that was asked for.
+type found struct {
+	Record string // "": none; "gone", "released", "damaged"; else "hold" or "wait"
+	Hold   *hold
+	Wait   *wait
+	Rank   int // how many stand before it, of those who wait for the same
+}
+
+type pause struct {
+	Until  time.Time
+	Reason string
+}
+
+// pool is what only a pool has.
+type pool struct {
+	Resources, Free, Leased, Resting, Leaving int
+	RestsLeft                                 int // rests that were not read
+	Filled                                    bool
+	Refresh                                   time.Time // when its Source may be asked again; zero: nobody has asked
+}
+
+// item is one resource of a pool.
+type item struct {
+	Max      int
+	Holders  []string  // claims
+	Expiry   time.Time // when it leaves the pool; zero: never
+	RestEnd  time.Time // zero: it does not rest, or Forever
+	Forever  bool      // it rests without end
+	RestPend time.Duration
+	Cooldown time.Duration // its own, or the pool's
+	Reason   string
+	Leaving  bool
+	Damaged  bool
+	Absent   bool // it is not in the pool
+}
+
+func (i *item) rests() bool { return i.Forever || !i.RestEnd.IsZero() }
+
+// free says whether somebody may get the resource.
+func (i *item) free() bool {
+	return !i.Absent && !i.Damaged && !i.Leaving && !i.rests() && len(i.Holders) < i.Max
+}
+
+// node is what was asked about a process's client beside its claims.
+type node struct {
+	Probed    time.Time     // its last probe in the swarm; zero: none
+	Limit     time.Duration // after which the swarm declares it dead
+	Condemned bool          // it has
+}
+
+// server is what the server says of itself.
+type server struct{ Full, Refuses bool }
+
+// alive says whether a waiting claim counts as alive.
+func (s *snapshot) alive(w *wait) bool { return w.Heard.Add(w.WaitLease).After(s.At) }
+
+// ago is how long ago a moment was.
+func (s *snapshot) ago(t time.Time) time.Duration { return max(0, s.At.Sub(t)) }
+
+// left is how long it is until a moment.
+func (s *snapshot) left(t time.Time) time.Duration { return max(0, t.Sub(s.At)) }
+
+// partial says whether not all of the name was read.
+func (s *snapshot) partial() bool {
+	return s.HoldsLeft > 0 || s.LineLeft > 0 || s.LanesLeft > 0 || s.Pool != nil && s.Pool.RestsLeft > 0
+}
+
+// label is how a sentence names a claim's process.
+func (s *snapshot) label(claim string) string {
+	for i := range s.Holds {
+		if s.Holds[i].ID == claim {
+			return s.Holds[i].Label
+		}
+	}
+	for _, waits := range [][]wait{s.Line, s.Lanes} {
+		for i := range waits {
+			if waits[i].ID == claim {
+				return waits[i].Label
+			}
+		}
+	}
+	if s.Claim != nil && s.Claim.Wait != nil && s.Claim.Wait.ID == claim {
+		return s.Claim.Wait.Label
+	}
+	return ""
+}
