@@ -81,6 +81,22 @@ func TestCloseGivesBackOnceWhatComesMeanwhile(t *testing.T) {
 	})
 }
 
+// What runs in the background is told that Close has begun, and Close waits for its end.
+func TestCloseWaitsForTheBackground(t *testing.T) {
+	onMute(t, &mute{}, func(t *testing.T, e *engine.Engine) {
+		begun, ended := e.Now(), time.Duration(0)
+		require.True(t, e.Background(func(closing <-chan struct{}) {
+			<-closing
+			after(time.Second)
+			ended = e.Now()
+		}))
+		after(time.Second)
+		require.NoError(t, e.Close(t.Context()))
+		require.Equal(t, begun+2*time.Second, ended)
+		require.False(t, e.Background(func(<-chan struct{}) { require.Fail(t, "it is closed") }))
+	})
+}
+
 // Whoever leaves is told at once; what he leaves to do Close waits for.
 func TestCloseWaitsForWhatLeaversLeftToDo(t *testing.T) {
 	m := &mute{}

@@ -49,6 +49,7 @@
 //     claims are restored, and one each 10 s that asks for the cluster's nodes;
 //   - one that loads the heartbeat's scripts, with the first claim;
 //   - at most one sweep in flight for each name with waiting claims;
+//   - at most one that notes in the registry for which names claims wait;
 //   - one for each acquire, release, renewal or confirmation in flight whose ctx can end, until
 //     its answer or CallTimeout; at most 64 of them are kept for the next calls, until Close.
 //     An acquire that waits for the gate uses its caller's;

@@ -226,6 +226,17 @@ func (e *Engine) begin() bool {
 	return true
 }
 
+// Background runs f on a goroutine that Close waits for, and reports false once the engine is
+// closed. closing is closed when Close begins: f is to end soon then.
+func (e *Engine) Background(f func(closing <-chan struct{})) bool {
+	if !e.begin() {
+		return false
+	}
+	defer e.work.Done()
+	e.spawn(func() { f(e.closing) })
+	return true
+}
+
 // find returns the claim of an id, nil if this node does not have it.
 func (e *Engine) find(id string) *Claim {
 	e.mu.Lock()

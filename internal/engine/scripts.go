@@ -138,6 +138,9 @@ type Answer struct {
 	NextDeadline NextDeadline
 }
 
+// Waits says that the claim waits.
+func (a *Answer) Waits() bool { return !a.Granted && a.Refused == nil }
+
 // Terms are what the deadlines of a hold go by: those of its claim's record, or,
 // for an entry of an owner that held the name already, the outermost one's.
 type Terms struct {

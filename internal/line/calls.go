@@ -39,12 +39,13 @@ type Calls struct {
 	channel string // what the scripts put before a node's id
 	thin    bool   // the kind's names have a thin form
 	names   names
+	waits   waits
 	made    atomic.Pointer[made]
 
 	acquire, release, renew, resume, restore, sweep, force *scriptkit.Script
 	requeue                                                *scriptkit.Script // of locks alone
 	stats, holders, waiters, revision                      *scriptkit.Script
-	thinAcquire, thinRelease, thinRenew                    *scriptkit.Script
+	thinAcquire, thinRelease, thinRenew, waitsNote         *scriptkit.Script
 }
 
 var _ engine.Scripts = (*Calls)(nil)
@@ -60,6 +61,7 @@ func newCalls(cfg Config, id string) *Calls {
 		cfg:     cfg,
 		channel: cfg.Space.Wake(""),
 		thin:    cfg.Kind != keyspace.Pool,
+		waits:   waits{kind: cfg.Kind, clock: cfg.Clock, noted: map[string]time.Duration{}},
 
 		acquire:     own("acquire"),
 		release:     own("release"),
@@ -75,7 +77,9 @@ func newCalls(cfg Config, id string) *Calls {
 		thinAcquire: lib.Script("thin_acquire"),
 		thinRelease: lib.Script("thin_release"),
 		thinRenew:   lib.Script("thin_renew"),
+		waitsNote:   lib.Script("waits_note"),
 	}
+	s.waits.note = s.noteAll
 	if cfg.Kind == keyspace.Lock {
 		s.requeue = lib.Script("lock_requeue")
 	}
@@ -144,6 +148,9 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 	if err == nil && s.cfg.AcquireReply != nil {
 		a, err = s.cfg.AcquireReply(c, a, extra)
 	}
+	if err == nil && a.Waits() {
+		s.waits.add(c.Name)
+	}
 	return a, err
 }
 
@@ -208,6 +215,9 @@ func (s *Calls) round(name string, r *scriptkit.Reply, status string, n int, rea
 	for i := range round.Status {
 		round.Status[i] = read(r, n, i)
 		waiting = waiting || round.Status[i].Word == engine.WordWaiting
+	}
+	if waiting {
+		s.waits.add(name)
 	}
 	if waiting && setting(r) == 0 && s.cfg.Empty != nil {
 		s.cfg.Empty(name)

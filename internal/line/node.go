@@ -89,7 +89,9 @@ func New(cfg Config) *Node {
 		of.Passed = func() bool { return cfg.Swarm.Passed(id) }
 		of.Settle = func(ctx context.Context) { cfg.Swarm.Settle(ctx, id) }
 	}
-	return &Node{Calls: calls, Engine: engine.New(of)}
+	n := &Node{Calls: calls, Engine: engine.New(of)}
+	calls.waits.background = n.Engine.Background
+	return n
 }
 
 // Trial goes through the scripts of an uncontended claim, on a name of its own: those of a thin

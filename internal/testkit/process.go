@@ -110,9 +110,11 @@ func (p *Process) Told(kind observe.Kind) []observe.Event {
 	return slices.DeleteFunc(p.Events(), func(e observe.Event) bool { return e.Kind != kind })
 }
 
-// Scripts is how often each script has been sent since the last Fresh.
+// Scripts is how often each script has been sent since the last Fresh, but for waits_note, which
+// goes out when it likes.
 func (p *Process) Scripts() map[string]int {
 	counts := p.Counts()
+	delete(counts, "waits_note")
 	for name := range counts {
 		if name == strings.ToUpper(name) {
 			delete(counts, name) // a command, as rueidis sends some when it connects

@@ -118,13 +118,13 @@ func (w *World) Int(words ...string) int64 {
 	return n
 }
 
-// Keys are all keys on the server, sorted.
+// Keys are all keys on the server, sorted, but for those of the registry of names that wait.
 func (w *World) Keys() []string {
 	w.T.Helper()
 	keys, err := w.Do("KEYS", "*").AsStrSlice()
 	require.NoError(w.T, err)
 	slices.Sort(keys)
-	return keys
+	return slices.DeleteFunc(keys, func(key string) bool { return strings.Contains(key, ":waits:{") })
 }
 
 // Dump is all that the server has of the name, for comparing.

@@ -25,6 +25,7 @@
 //	<namespace>:fence:{<name>}:state    hash            the field fence: the greatest fence that a guard has admitted
 //	<namespace>:swarm:{nodes}:state     hash            a record of each node of the swarm
 //	<namespace>:swarm:{nodes}:probes    sorted set      when each node is dead, and which are condemned
+//	<namespace>:waits:{<0..15>}:names   sorted set      which names somebody waits for, or has just waited for
 //	<namespace>:wake:<node>             channel         messages for a node
 //
 // No string of a user reaches a key unchecked: [New] checks the namespace, and callers

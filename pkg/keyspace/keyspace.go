@@ -20,6 +20,8 @@ const (
 	Swarm Kind = "swarm"
 	// Fence is for guards that remember the greatest fence of a name.
 	Fence Kind = "fence"
+	// Waits is for the registry of names that somebody waits for, whatever their kind.
+	Waits Kind = "waits"
 )
 
 // The parts of a name's keys, the last part of a key.
@@ -43,6 +45,9 @@ const (
 	// ProbesPart is when each node of a swarm has probed last, and which of
 	// them are condemned. It exists while there are any.
 	ProbesPart = "probes"
+	// NamesPart is a part of the registry of names that somebody waits for, each with the
+	// moment until which that is believed. It exists until the last of these moments.
+	NamesPart = "names"
 )
 
 // Space builds the keys and channels of one namespace. Make one with [New];

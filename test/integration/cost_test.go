@@ -70,7 +70,8 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 		all.Wait()
 	})
 	t.Logf("%d scripts for %d contended permits", scripts, many)
-	require.Equal(t, 2*many, scripts)
+	require.GreaterOrEqual(t, scripts, 2*many)
+	require.LessOrEqual(t, scripts, 2*many+len(sems), "each client notes once that it waits")
 	w.idle("gpu")
 }
 

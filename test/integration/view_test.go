@@ -264,7 +264,7 @@ func (w *world) keys() []string {
 		require.NoError(w, err)
 		all = append(all, page.Elements...)
 		if cursor = page.Cursor; cursor == 0 {
-			return all
+			return slices.DeleteFunc(all, func(key string) bool { return strings.HasPrefix(key, w.ns+":waits:") })
 		}
 	}
 }

@@ -136,6 +136,9 @@ func TestANewerFormatIsRefusedWithoutAWrite(t *testing.T) {
 	redis := harness.Start(t, "--hash-max-listpack-value", "65536", "--zset-max-listpack-value", "65536").Client(t)
 	for _, r := range releases(t) {
 		for _, script := range r.library.Scripts() {
+			if script.Name == "waits_note" {
+				continue // the registry is a hint, and has no number
+			}
 			kinds := kindsOf[strings.SplitN(script.Name, "_", 2)[0]]
 			require.NotEmpty(t, kinds, "whose names does %s run on?", script.Name)
 			for _, kind := range kinds {

@@ -190,8 +190,8 @@ func (r *round) audit() []checker.Violation {
 	return found
 }
 
-// keys are those of the round, with what is left of them; and they are deleted, if
-// so wished.
+// keys are those of the round, but for its registry's, with what is left of them; and all
+// are deleted, if so wished.
 func (r *round) keys(remove bool) map[string]time.Duration {
 	r.Helper()
 	found := map[string]time.Duration{}
@@ -205,7 +205,7 @@ func (r *round) keys(remove bool) map[string]time.Duration {
 			for _, key := range page.Elements {
 				left, err := client.Do(ctx, client.B().Pttl().Key(key).Build()).AsInt64()
 				require.NoError(r, err)
-				if strings.HasPrefix(key, r.ns) && left != -2 { // -2: it has gone
+				if strings.HasPrefix(key, r.ns) && !strings.HasPrefix(key, r.ns+":waits:") && left != -2 { // -2: it has gone
 					found[key] = time.Duration(left) * time.Millisecond
 				}
 				if remove {
