@@ -20,6 +20,7 @@ type piece struct {
 	file     string          // the path of the file that the piece is a part of
 	body     string          // the code, without comments
 	function bool            // whether it is that of a function
+	formula  *formula        // of a function that only returns one, else nil
 	blocks   []block         // of a function and of a script's own code
 	names    []name          // what the code takes from outside, in order
 	declared map[string]bool // the code's own names; in a script, also those of the code before
@@ -91,6 +92,7 @@ func (s *source) addPiece(text, defines string, code []token, own *scope) {
 	case defines == "":
 	case code[1].is("function"):
 		p.function, from = true, closed(code, 3, nesting)
+		p.formula = readFormula(code, starts)
 	case len(code) == 4 && isIdentifier(code[3]):
 		p.value = code[3].text
 	case isLiteral(code[3:]):
@@ -124,6 +126,7 @@ func (s *source) uses(defined string) bool {
 // the server time, whenever the script runs.
 //
 //   - A literal value stands in the place of its name, and so does another name.
+//   - What a function returns that does nothing else stands in the place of its calls, see formula.
 //   - A function stands in the function, the part of the script and there in the branch of an if
 //     that have in them all that need it, before the first statement that does.
 //   - What is left stands right before the first part of the script that needs it.
@@ -142,7 +145,9 @@ type member struct {
 	order   int
 	value   string    // as the piece's, but never the name of a value
 	kept    bool      // whether the script needs it
-	named   []*member // for each of the piece's names, the definition that has it, nil for none
+	stands  []string  // for each of the piece's names, what stands in its place, "" for a formula
+	named   []*member // for each of them, the definition that is made for it, or whose formula stands there, nil for none
+	takes   []string  // the names that the member has from outside in the script
 	needs   []need    // definitions that have to be made for it
 	needed  bool      // whether a member behind it needs it; then host is known
 	host    *spot     // where it stands in another member, nil for before a part of the script
@@ -236,15 +241,7 @@ func (c *composer) include(p *piece, trail []string) error {
 }
 
 // isMade reports whether m is a definition that the script makes.
-func (m *member) isMade() bool { return m.defines != "" && m.kept && m.value == "" }
-
-// meaning returns what the name at index i stands for: itself, but for a value.
-func (m *member) meaning(i int) string {
-	if d := m.named[i]; d != nil && d.value != "" {
-		return d.value
-	}
-	return m.names[i].text
-}
+func (m *member) isMade() bool { return m.defines != "" && m.needed && m.value == "" }
 
 // keep keeps a member and the definitions that it needs.
 func (c *composer) keep(m *member) error {
@@ -252,13 +249,13 @@ func (c *composer) keep(m *member) error {
 		return nil
 	}
 	m.kept = true
-	m.named = make([]*member, len(m.names))
+	m.stands, m.named = make([]string, len(m.names)), make([]*member, len(m.names))
 	for i, n := range m.names {
 		d := c.defined[n.text]
 		if d == nil {
+			m.stands[i], m.takes = n.text, append(m.takes, n.text)
 			continue
 		}
-		m.named[i] = d
 		switch literal := strings.HasPrefix(d.value, "("); {
 		case d.order >= m.order:
 			return fmt.Errorf("%s names %s before %s defines it", m.file, n.text, d.file)
@@ -272,14 +269,32 @@ func (c *composer) keep(m *member) error {
 		if err := c.keep(d); err != nil {
 			return err
 		}
+		text := n.text
 		if d.value != "" {
-			d = c.defined[d.value]
+			text, d = d.value, c.defined[d.value]
 		}
+		m.take(i, text, d)
+	}
+	return nil
+}
+
+// take notes what stands in the place of the name at index i: a text, which may be the name of d.
+func (m *member) take(i int, text string, d *member) {
+	n := m.names[i]
+	switch {
+	case strings.HasPrefix(text, "("):
+	case d != nil && d.function && n.truth:
+		text = "(true)"
+	case d != nil && n.value && n.call != nil && d.standsFor(n.call) && !m.captures(d):
+		text, m.named[i], m.takes = "", d, append(m.takes, d.takes...)
+	default:
+		m.takes = append(m.takes, text)
 		if d != nil {
+			m.named[i] = d
 			m.require(d, n.stand)
 		}
 	}
-	return nil
+	m.stands[i] = text
 }
 
 // require notes that m needs d where a name stands.
@@ -296,7 +311,7 @@ func (m *member) require(d *member, where stand) {
 // need the definition, or as far outside of it as the definition's names need.
 func (c *composer) settle() {
 	for _, m := range slices.Backward(c.members) { // who needs a definition stands behind it
-		if !m.kept || m.value != "" {
+		if !m.isMade() && m.defines != "" {
 			continue
 		}
 		once := m.defines != "" && !m.function // made before a part of the script, and what it needs too
@@ -333,12 +348,7 @@ func (c *composer) settle() {
 // captures reports whether a name that other takes from outside is one that m declares:
 // other cannot stand in m then, or behind it.
 func (m *member) captures(other *member) bool {
-	for i := range other.names {
-		if m.declared[other.meaning(i)] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(other.takes, func(name string) bool { return m.declared[name] })
 }
 
 // writeDefinitions writes those definitions that have to stand before a part of the
@@ -375,32 +385,23 @@ func (m *member) need() {
 // of their names.
 func (m *member) write(b *strings.Builder) {
 	m.written = true
-	from, made := 0, 0
-	copyTo := func(to int) {
-		b.WriteString(m.body[from:to])
-		from = to
-	}
-	for i, n := range m.names {
-		for made < len(m.makes) && m.makes[made].host.at <= n.at {
-			at := m.makes[made].host.at
-			copyTo(len(strings.TrimRight(m.body[:at], " \t\n"))) // definitions are on lines of their own
-			if at > 0 {
-				b.WriteByte('\n')
-			}
-			for ; made < len(m.makes) && m.makes[made].host.at == at; made++ {
-				m.makes[made].write(b)
-			}
-			if m.body[from] == '\n' {
-				from++
-			}
+	from := 0
+	for made := 0; made < len(m.makes); {
+		at := m.makes[made].host.at
+		end := len(strings.TrimRight(m.body[:at], " \t\n")) // definitions are on lines of their own
+		b.WriteString(m.text(from, end, nil))
+		if at > 0 {
+			b.WriteByte('\n')
 		}
-		if meaning := m.meaning(i); meaning != n.text {
-			copyTo(n.at)
-			b.WriteString(meaning)
-			from += len(n.text)
+		for ; made < len(m.makes) && m.makes[made].host.at == at; made++ {
+			m.makes[made].write(b)
+		}
+		from = end
+		if m.body[from] == '\n' {
+			from++
 		}
 	}
-	copyTo(len(m.body))
+	b.WriteString(m.text(from, len(m.body), nil))
 }
 
 // checkUses refuses the include of a file that is not used. A file uses what it names.

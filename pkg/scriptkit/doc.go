@@ -45,6 +45,9 @@
 //   - A value of numbers, text, true, false, nil and operators is not made. It stands, in
 //     parentheses, wherever it is named. A definition that is only another name for
 //     something, as in local b = a, is not made either.
+//   - A function that does nothing but return what is reckoned of its parameters, as int of
+//     the example may be, is not made where its calls can do without: what it returns stands
+//     in their place, with the arguments in it.
 //   - A function that only one other function needs is made inside of that one, each time
 //     when that one runs.
 //   - What is left is made right before the first part of the script that needs it; the

@@ -58,157 +58,199 @@ func TestDefinitionsStandWhereTheyAreNeeded(t *testing.T) {
 	}{
 		{
 			"a literal stands in the place of its name",
-			include + "local y, z = 'x'..n, {n = n, m}\nlocal function f(n) return n end\nok = {t, y, z.n + f(1), z[1]}",
+			include + "local y, z = 'x'..n, {n = n, m}\nlocal function f(n) do return n end end\nok = {t, y, z.n + f(1), z[1]}",
 			"local n = 1 + 2\nlocal m = #'four'\nlocal t = 'a' ..\n 'b'",
-			"local y, z = 'x'..(1 + 2), {n = (1 + 2), (#'four')}\nlocal function f(n) return n end\nok = {('a' ..\n 'b'), y, z.n + f(1), z[1]}\n",
+			"local y, z = 'x'..(1 + 2), {n = (1 + 2), (#'four')}\nlocal function f(n) do return n end end\nok = {('a' ..\n 'b'), y, z.n + f(1), z[1]}\n",
 			"ab x3 4 4",
 		},
 		{
 			"another name stands for its first one",
 			include + "ok = {c(), d(1)}",
-			"local function a() return 'a' end\nlocal b = a\nlocal c = b\nlocal d = tostring",
-			"local function a() return 'a' end\nok = {a(), tostring(1)}\n",
+			"local function a() do return 'a' end end\nlocal b = a\nlocal c = b\nlocal d = tostring",
+			"local function a() do return 'a' end end\nok = {a(), tostring(1)}\n",
 			"a 1",
 		},
 		{
 			"a function stands in the only one that needs it",
 			include + "ok = {c()}",
-			"local function a() return 'a' end\nlocal function b() return a() end\nlocal function c()\n  return b()\nend",
-			"local function c()\nlocal function b()\nlocal function a() return 'a' end\n return a() end\n  return b()\nend\nok = {c()}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c()\n  return b()\nend",
+			"local function c()\nlocal function b()\nlocal function a() do return 'a' end end\n do return a() end end\n  return b()\nend\nok = {c()}\n",
 			"a",
 		},
 		{
 			"a function stands in the one that has in it all that need it",
 			include + "ok = {d()}",
-			"local function a() return 'a' end\nlocal function b() return a() end\nlocal function c() return a() end\nlocal function d() return b() .. c() end",
-			"local function d()\nlocal function a() return 'a' end\nlocal function b() return a() end\nlocal function c() return a() end\n return b() .. c() end\nok = {d()}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\nlocal function d() do return b() .. c() end end",
+			"local function d()\nlocal function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\n do return b() .. c() end end\nok = {d()}\n",
 			"aa",
 		},
 		{
 			"a function stands outside of functions that have no other in common",
 			include + "ok = {b(), c()}",
-			"local function a() return 'a' end\nlocal function b() return a() end\nlocal function c() return a() end",
-			"local function a() return 'a' end\nlocal function b() return a() end\nlocal function c() return a() end\nok = {b(), c()}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\nok = {b(), c()}\n",
 			"a a",
 		},
 		{
 			"a function that names itself",
 			include + "ok = {b(3)}",
-			"local function a(n) return n > 0 and n .. a(n - 1) or '' end\nlocal function b(n) return n > 0 and a(n) .. b(n - 1) or '' end",
-			"local function b(n)\nlocal function a(n) return n > 0 and n .. a(n - 1) or '' end\n return n > 0 and a(n) .. b(n - 1) or '' end\nok = {b(3)}\n",
+			"local function a(n) do return n > 0 and n .. a(n - 1) or '' end end\nlocal function b(n) do return n > 0 and a(n) .. b(n - 1) or '' end end",
+			"local function b(n)\nlocal function a(n) do return n > 0 and n .. a(n - 1) or '' end end\n do return n > 0 and a(n) .. b(n - 1) or '' end end\nok = {b(3)}\n",
 			"321211",
 		},
 		{
 			"a table is made once, and what it needs with it",
 			include + "ok = {c(), c()}",
-			"local function a() return 'a' end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 return b.a() .. b.n end",
-			"local function a() return 'a' end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 return b.a() .. b.n end\nok = {c(), c()}\n",
+			"local function a() do return 'a' end end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 do return b.a() .. b.n end end",
+			"local function a() do return 'a' end end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 do return b.a() .. b.n end end\nok = {c(), c()}\n",
 			"a1 a2",
 		},
 		{
 			"a function that is a value is made once, and so is what is said of the script's arguments",
 			include + "ok = {b('x'), a()}",
-			"local a = function() return 'a' end\nlocal c = (...) or 'c'\nlocal function b(...) return a() .. c .. (...) end",
-			"local a = function() return 'a' end\nlocal c = (...) or 'c'\nlocal function b(...) return a() .. c .. (...) end\nok = {b('x'), a()}\n",
+			"local a = function() do return 'a' end end\nlocal c = (...) or 'c'\nlocal function b(...) do return a() .. c .. (...) end end",
+			"local a = function() do return 'a' end end\nlocal c = (...) or 'c'\nlocal function b(...) do return a() .. c .. (...) end end\nok = {b('x'), a()}\n",
 			"acx a",
 		},
 		{
 			"what no part before needs stands before the part that needs it",
 			include + "local y = b()\n--- @include \"lib/none\"\nok = {y, c(), none}",
-			"local function a() return 'a' end\nlocal function b() return a() .. 'b' end\nlocal function c() return a() .. 'c' end",
-			"local function a() return 'a' end\nlocal function b() return a() .. 'b' end\nlocal y = b()\nlocal function c() return a() .. 'c' end\nok = {y, c(), (0)}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return a() .. 'c' end end",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal y = b()\nlocal function c() do return a() .. 'c' end end\nok = {y, c(), (0)}\n",
 			"ab ac 0",
 		},
 		{
 			"a parameter has the name of what is needed",
 			include + "ok = {c('x')}",
-			"local function a() return 'a' end\nlocal function b() return a() end\nlocal function c(a) return b() .. a end",
-			"local function b()\nlocal function a() return 'a' end\n return a() end\nlocal function c(a) return b() .. a end\nok = {c('x')}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c(a) do return b() .. a end end",
+			"local function b()\nlocal function a() do return 'a' end end\n do return a() end end\nlocal function c(a) do return b() .. a end end\nok = {c('x')}\n",
 			"ax",
 		},
 		{
 			"a parameter has the name of what another function provides",
 			include + "ok = {d('x')}",
-			"local function a() return 'a' end\nlocal function b() return a() end\nlocal function c() return b() end\nlocal function d(a) return c() .. a end",
-			"local function b()\nlocal function a() return 'a' end\n return a() end\nlocal function d(a)\nlocal function c() return b() end\n return c() .. a end\nok = {d('x')}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return b() end end\nlocal function d(a) do return c() .. a end end",
+			"local function b()\nlocal function a() do return 'a' end end\n do return a() end end\nlocal function d(a)\nlocal function c() do return b() end end\n do return c() .. a end end\nok = {d('x')}\n",
 			"ax",
 		},
 		{
 			"a parameter has the name of what Lua provides",
 			include + "ok = {b('x')}",
-			"local function a(x) return tostring(x) end\nlocal c = tostring\nlocal function d(x) return c(x) end\nlocal function b(tostring) return a(1) .. d(2) .. tostring end",
-			"local function a(x) return tostring(x) end\nlocal function d(x) return tostring(x) end\nlocal function b(tostring) return a(1) .. d(2) .. tostring end\nok = {b('x')}\n",
+			"local function a(x) do return tostring(x) end end\nlocal c = tostring\nlocal function d(x) do return c(x) end end\nlocal function b(tostring) do return a(1) .. d(2) .. tostring end end",
+			"local function a(x) do return tostring(x) end end\nlocal function d(x) do return tostring(x) end end\nlocal function b(tostring) do return a(1) .. d(2) .. tostring end end\nok = {b('x')}\n",
 			"12x",
 		},
 		{
 			"what cannot stand in a function stands in the next one outside",
 			include + "ok = {d()}",
-			"local function z() return 'z' end\nlocal function a() return z() end\nlocal function b() return a() .. 'b' end\nlocal function c(z) return b() .. z end\nlocal function d() return c('x') .. z() end",
-			"local function d()\nlocal function z() return 'z' end\nlocal function a() return z() end\nlocal function c(z)\nlocal function b() return a() .. 'b' end\n return b() .. z end\n return c('x') .. z() end\nok = {d()}\n",
+			"local function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function b() do return a() .. 'b' end end\nlocal function c(z) do return b() .. z end end\nlocal function d() do return c('x') .. z() end end",
+			"local function d()\nlocal function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function c(z)\nlocal function b() do return a() .. 'b' end end\n do return b() .. z end end\n do return c('x') .. z() end end\nok = {d()}\n",
 			"zbxz",
 		},
 		{
 			"what cannot stand in two functions stands outside of both",
 			include + "ok = {d('y')}",
-			"local function z() return 'z' end\nlocal function a() return z() end\nlocal function c(z) return a() .. z end\nlocal function d(z) return c('x') .. z end",
-			"local function a()\nlocal function z() return 'z' end\n return z() end\nlocal function d(z)\nlocal function c(z) return a() .. z end\n return c('x') .. z end\nok = {d('y')}\n",
+			"local function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function c(z) do return a() .. z end end\nlocal function d(z) do return c('x') .. z end end",
+			"local function a()\nlocal function z() do return 'z' end end\n do return z() end end\nlocal function d(z)\nlocal function c(z) do return a() .. z end end\n do return c('x') .. z end end\nok = {d('y')}\n",
 			"zxy",
 		},
 		{
 			"a local variable of a function that needs what has its name",
 			include + "ok = {b()}",
-			"local function a() return 'a' end\nlocal function b() local a = a() return a end",
-			"local function b()\nlocal function a() return 'a' end\n local a = a() return a end\nok = {b()}\n",
+			"local function a() do return 'a' end end\nlocal function b() local a = a() do return a end end",
+			"local function b()\nlocal function a() do return 'a' end end\n local a = a() do return a end end\nok = {b()}\n",
 			"a",
 		},
 		{
 			"a local variable of the script has the name of what a later part needs",
 			include + "local a = a()\n--- @include \"lib/none\"\nok = {a, b(), none}",
-			"local function a() return 'a' end\nlocal function b() return a() .. 'b' end",
-			"local function a() return 'a' end\nlocal function b() return a() .. 'b' end\nlocal a = a()\nok = {a, b(), (0)}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal a = a()\nok = {a, b(), (0)}\n",
 			"a ab 0",
 		},
 		{
 			"a local variable of the script has the name of what a function in another one needs",
 			include + "local a = 1\n--- @include \"lib/none\"\nok = {a, c(), none}",
-			"local function a() return 'a' end\nlocal function b() return a() .. 'b' end\nlocal function c() return b() end",
-			"local function b()\nlocal function a() return 'a' end\n return a() .. 'b' end\nlocal a = 1\nlocal function c() return b() end\nok = {a, c(), (0)}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return b() end end",
+			"local function b()\nlocal function a() do return 'a' end end\n do return a() .. 'b' end end\nlocal a = 1\nlocal function c() do return b() end end\nok = {a, c(), (0)}\n",
 			"1 ab 0",
 		},
 		{
 			"what one branch needs stands there, and what two need before the if",
 			include + "ok = {d(1), d(2), d(3)}",
-			"local function a() return 'a' end\nlocal function b() return a() .. 'b' end\nlocal function c() return a() .. 'c' end\nlocal function d(n) local s = 'd' if n == 1 then s = b() elseif n == 2 then s = c() else return s end return s end",
-			"local function d(n) local s = 'd'\nlocal function a() return 'a' end\n if n == 1 then\nlocal function b() return a() .. 'b' end\n s = b() elseif n == 2 then\nlocal function c() return a() .. 'c' end\n s = c() else return s end return s end\nok = {d(1), d(2), d(3)}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return a() .. 'c' end end\nlocal function d(n) local s = 'd' if n == 1 then s = b() elseif n == 2 then s = c() else do return s end end do return s end end",
+			"local function d(n) local s = 'd'\nlocal function a() do return 'a' end end\n if n == 1 then\nlocal function b() do return a() .. 'b' end end\n s = b() elseif n == 2 then\nlocal function c() do return a() .. 'c' end end\n s = c() else do return s end end do return s end end\nok = {d(1), d(2), d(3)}\n",
 			"ab ac d",
 		},
 		{
 			"what stands behind a return is not made before it",
 			include + "if not n then\n  return {'ok', 'b'}\nend\nok = {a()}",
-			"local n = nil\nlocal function a() return 'a' end",
-			"if not (nil) then\n  return {'ok', 'b'}\nend\nlocal function a() return 'a' end\nok = {a()}\n",
+			"local n = nil\nlocal function a() do return 'a' end end",
+			"if not (nil) then\n  return {'ok', 'b'}\nend\nlocal function a() do return 'a' end end\nok = {a()}\n",
 			"b",
 		},
 		{
 			"a condition needs what stands before the whole if, and a branch in it what stands in it",
 			include + "ok = {d(1), d(2)}",
-			"local function a(n) return n == 2 end\nlocal function b() return 'b' end\nlocal function d(n) if n == 1 then if n then return b() end elseif a(n) then return 'd' end end",
-			"local function d(n)\nlocal function a(n) return n == 2 end\n if n == 1 then if n then\nlocal function b() return 'b' end\n return b() end elseif a(n) then return 'd' end end\nok = {d(1), d(2)}\n",
+			"local function a(n) do return n == 2 end end\nlocal function b() do return 'b' end end\nlocal function d(n) if n == 1 then if n then do return b() end end elseif a(n) then do return 'd' end end end",
+			"local function d(n)\nlocal function a(n) do return n == 2 end end\n if n == 1 then if n then\nlocal function b() do return 'b' end end\n do return b() end end elseif a(n) then do return 'd' end end end\nok = {d(1), d(2)}\n",
 			"b d",
 		},
 		{
 			"what may run more than once has it made before",
 			include + "ok = {d()}",
-			"local function a() return 'a' end\nlocal function b() return 'b' end\nlocal function c() return 'c' end\nlocal function d() local s = '' for _ = 1, 2 do if s then s = s .. a() end end repeat s = s .. b() until c() return s end",
-			"local function d() local s = ''\nlocal function a() return 'a' end\n for _ = 1, 2 do if s then s = s .. a() end end\nlocal function b() return 'b' end\nlocal function c() return 'c' end\n repeat s = s .. b() until c() return s end\nok = {d()}\n",
+			"local function a() do return 'a' end end\nlocal function b() do return 'b' end end\nlocal function c() do return 'c' end end\nlocal function d() local s = '' for _ = 1, 2 do if s then s = s .. a() end end repeat s = s .. b() until c() do return s end end",
+			"local function d() local s = ''\nlocal function a() do return 'a' end end\n for _ = 1, 2 do if s then s = s .. a() end end\nlocal function b() do return 'b' end end\nlocal function c() do return 'c' end end\n repeat s = s .. b() until c() do return s end end\nok = {d()}\n",
 			"aab",
 		},
 		{
 			"a function that is a value may be called more than once",
-			include + "local f = function(n) if n then return a() end end\nok = {f(1), f(2)}",
-			"local function a() return 'a' end",
-			"local function a() return 'a' end\nlocal f = function(n) if n then return a() end end\nok = {f(1), f(2)}\n",
+			include + "local f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}",
+			"local function a() do return 'a' end end",
+			"local function a() do return 'a' end end\nlocal f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}\n",
 			"a a",
+		},
+		{
+			"a formula stands in the place of a call",
+			include + "local x = 'x'\nok = {b(x .. 'y'), c(x, 1), d(x)}",
+			"local n = 3\nlocal function a(s) return string.format('%s', s) end\nlocal b = a\nlocal function c(s, m) return s .. m + n end\nlocal function d(s) return a(s) .. s end",
+			"local x = 'x'\nok = {(string.format('%s', (x .. 'y'))), ((x) .. (1) + (3)), ((string.format('%s', ((x)))) .. (x))}\n",
+			"xy x4 xx",
+		},
+		{
+			"what an argument does is done once, and before the rest",
+			include + "local x = 'x'\nlocal function f() x = x .. 'y' return x end\nok = {a(f()), b(f()), c(x, f()), d(f())}",
+			"local function a(s) return s .. 'a' end\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end",
+			"local x = 'x'\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end\nlocal function f() x = x .. 'y' return x end\nok = {((f()) .. 'a'), b(f()), c(x, f()), d(f())}\n",
+			"xya xyyxyy xyyxyyy d",
+		},
+		{
+			"a call that is a statement, one with other arguments, and a function that is no call",
+			include + "a('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}",
+			"local function a(s) return s .. 'a' end\nlocal function b(s) return s end",
+			"local function a(s) return s .. 'a' end\nlocal function b(s) return s end\na('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}\n",
+			"xa true x",
+		},
+		{
+			"a parameter may have changed before it is used",
+			include + "local x = 1\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}",
+			"local function a(n) return (n) end",
+			"local x = 1\nlocal function a(n) return (n) end\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}\n",
+			"3",
+		},
+		{
+			"what a formula names means something else where the call stands",
+			include + "local string = 'x'\nok = {a(string)}",
+			"local function a(s) return string.format('%s', s) end",
+			"local function a(s) return string.format('%s', s) end\nlocal string = 'x'\nok = {a(string)}\n",
+			"x",
+		},
+		{
+			"a function of which only is asked whether there is one",
+			include + "if a then\n  ok = {a and b and b('x') or 'y', c and 'c' or 'd'}\nend",
+			"local function a() do return 'a' end end\nlocal b = a\nlocal c = false",
+			"if (true) then\nlocal function a() do return 'a' end end\n  ok = {(true) and (true) and a('x') or 'y', (false) and 'c' or 'd'}\nend\n",
+			"a d",
 		},
 	}
 	for _, tt := range tests {
@@ -318,7 +360,7 @@ func (a *author) files() fstest.MapFS {
 // definition writes a definition and makes it visible.
 func (a *author) definition(name string, v visible) {
 	other := a.of(slices.Sorted(maps.Keys(v)))
-	switch a.upTo(6) {
+	switch a.upTo(8) {
 	case 0:
 		a.printf("local %s = '%s' .. 1\n", name, name)
 		v[name] = "value"
@@ -328,19 +370,43 @@ func (a *author) definition(name string, v visible) {
 	case 2:
 		a.printf("local %s = %s\n", name, other)
 		v[name] = v[other]
+	case 3, 4:
+		a.formula(name, v)
 	default:
 		a.function(name, v)
 	}
 }
 
-// function writes a function and makes it visible.
-func (a *author) function(name string, v visible) {
+// params draws parameters, and returns them with what their function sees.
+func (a *author) params(name string, v visible) ([]string, visible) {
 	params := rapid.SliceOfNDistinct(rapid.SampledFrom(fewNames), 0, 2, rapid.ID).Draw(a.t, "params")
 	inner := maps.Clone(v)
 	delete(inner, name) // it would call itself without an end
 	for _, p := range params {
 		inner[p] = "value"
 	}
+	return params, inner
+}
+
+// formula writes a function that does nothing but return something, and makes it visible.
+func (a *author) formula(name string, v visible) {
+	params, inner := a.params(name, v)
+	a.calls = 1
+	value := func() string { return a.value(inner) }
+	formulas := []string{
+		fmt.Sprintf("%s .. %s", value(), value()),
+		fmt.Sprintf("%s and %s or %s", value(), value(), value()),
+		fmt.Sprintf("string.format('%%s', %s)", value()),
+		fmt.Sprintf("string.sub(%s, -9) .. string.sub(%s, 1, 2)", value(), value()),
+		fmt.Sprintf("(%s)", value()),
+	}
+	a.printf("local function %s(%s) return %s end\n", name, strings.Join(params, ", "), a.of(formulas))
+	v[name] = strings.Repeat("p", len(params))
+}
+
+// function writes a function and makes it visible.
+func (a *author) function(name string, v visible) {
+	params, inner := a.params(name, v)
 	a.calls = 2
 	a.printf("local function %s(%s)\nlocal out = '%s'\n", name, strings.Join(params, ", "), name)
 	a.block(inner)
@@ -413,7 +479,8 @@ func (a *author) value(v visible) string {
 	case a.calls <= 0:
 		return "(0)"
 	default:
-		return a.call(name, v)
+		made := a.call(name, v)
+		return a.of([]string{made, made, fmt.Sprintf("(%s and %s)", name, made), fmt.Sprintf("(%s .. 'x')", made)})
 	}
 }
 

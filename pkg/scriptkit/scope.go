@@ -10,6 +10,9 @@ type name struct {
 	set    bool // name = value
 	begins bool // a statement behind what an opening parenthesis would call
 	stand  stand
+	call   *calling // nil for a name that is not called
+	value  bool     // it stands in an expression
+	truth  bool     // only whether it is false or nil matters
 }
 
 // scope tells the names that code takes from outside from those of its own: its

@@ -39,6 +39,7 @@ func (p *piece) stands(code []token, starts []int, from int) {
 	p.blocks = blocks
 	for i := range p.names {
 		n := &p.names[i]
+		n.call, n.value, n.truth = readCall(code, starts, n.at), isValue(code, n.at), isTruth(code, n.at)
 		n.stand = all[n.at]
 		n.stand.at, n.at = starts[n.stand.at], starts[n.at]
 	}
