@@ -61,6 +61,10 @@ var (
 	// *StaleError.
 	ErrStale = errors.New("berth: changed by another call meanwhile")
 
+	// ErrDraining says that an operator has asked this process to drain: it finishes what
+	// it holds, and gets nothing new. It comes with ErrNotAcquired.
+	ErrDraining = errors.New("berth: the process drains")
+
 	// ErrClosed says that the client is closed.
 	ErrClosed = errors.New("berth: client closed")
 
@@ -139,6 +143,9 @@ const (
 	// ReasonTooManyEntries: the owner of the claim has as many entries of the lock as
 	// an owner may have. The error matches ErrTooManyEntries.
 	ReasonTooManyEntries Reason = "too many entries"
+	// ReasonDraining: an operator has asked this process to drain. The error matches
+	// ErrDraining.
+	ReasonDraining Reason = "draining"
 	// ReasonClosed: the client was closed during the wait.
 	ReasonClosed Reason = "closed"
 	// ReasonFailed: the server could not be reached or refused, or a pool's resource

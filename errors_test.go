@@ -34,6 +34,7 @@ var sentinels = map[string]error{
 	"ErrTooManyEntries":        berth.ErrTooManyEntries,
 	"ErrNotRunning":            berth.ErrNotRunning,
 	"ErrClosed":                berth.ErrClosed,
+	"ErrDraining":              berth.ErrDraining,
 	"ErrUnavailable":           berth.ErrUnavailable,
 	"ErrInvalidConfig":         berth.ErrInvalidConfig,
 	"ErrIncompatible":          berth.ErrIncompatible,
@@ -174,6 +175,7 @@ func TestEveryErrorFindsItsStatusFirst(t *testing.T) {
 		berth.ReasonDeadlock:       berth.ErrDeadlock,
 		berth.ReasonTooManyEntries: berth.ErrTooManyEntries,
 		berth.ReasonClosed:         berth.ErrClosed,
+		berth.ReasonDraining:       berth.ErrDraining,
 		berth.ReasonFailed:         errors.Join(context.DeadlineExceeded, berth.ErrUnavailable),
 	}
 	for i, row := range rows {

@@ -57,6 +57,7 @@ var codecs = map[string]string{
 	"owner/renewal.lua":   "mode",
 	"line/renewal.lua":    "mode",
 	"owner/reentered.lua": "terms of an entry",
+	"notice_set.lua":      "notice",
 	"fence/outdated.lua":  "fence",
 	"fence_admit.lua":     "fence",
 	"fence_forget.lua":    "fence",

@@ -28,7 +28,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		return nil, e.refused(c, e.leaving(ctx, ctx))
 	}
 	if err := e.enter(c); err != nil {
-		return nil, e.refused(c, &berth.AcquireError{Reason: berth.ReasonClosed, Cause: err})
+		return nil, e.refused(c, refusalBy(err))
 	}
 	defer e.work.Done()
 
@@ -60,8 +60,11 @@ func refusalBy(err error) *berth.AcquireError {
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok {
 		return refusal
 	}
-	if errors.Is(err, berth.ErrClosed) || errors.Is(err, ErrReplaced) {
+	switch {
+	case errors.Is(err, berth.ErrClosed) || errors.Is(err, ErrReplaced):
 		return &berth.AcquireError{Reason: berth.ReasonClosed, Cause: err}
+	case errors.Is(err, berth.ErrDraining):
+		return &berth.AcquireError{Reason: berth.ReasonDraining, Cause: err}
 	}
 	return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
 }
@@ -144,7 +147,8 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 }
 
 // settle looks at a refusal that says that somebody has ended the claim: that may be
-// because the node was found dead, of which it hears with its next probe only.
+// because the node was found dead, of which it hears with its next probe only, or because the
+// process is to drain.
 func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth.AcquireError {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -161,6 +165,8 @@ func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth
 	switch {
 	case e.outdated():
 		refusal.Cause = ErrReplaced
+	case e.drains():
+		return refusalBy(berth.ErrDraining)
 	case ctx.Err() != nil || e.isClosing():
 		return cutShort
 	}

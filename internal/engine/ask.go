@@ -134,6 +134,15 @@ func (a *ask) again(err error) bool {
 // counted as unanswered meanwhile, and another goroutine is in charge.
 func (a *ask) once() (answer Answer, late bool, err error) {
 	e, c := a.e, a.c
+	if e.cfg.Before != nil { // outside of the attempt: what that is answered too late for must not be sent later still
+		start := e.clock.Now()
+		if answer.Refused, err = e.cfg.Before(&a.call, c); err != nil {
+			a.failed(start, err, false)()
+			return answer, false, err
+		} else if answer.Refused != nil {
+			return answer, false, nil
+		}
+	}
 	c.calls.Lock()
 	if fx := c.on(&event{kind: evAsk}); !fx.has(doSend) {
 		c.calls.Unlock()
@@ -155,7 +164,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 	}
 	defer c.calls.Unlock()
 	if err != nil {
-		a.failed(t.start, err)()
+		a.failed(t.start, err, scriptkit.MaybeRan(err))()
 		return answer, false, err
 	}
 	a.takes(answer, t.start, epoch, false)
@@ -165,7 +174,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 // handOver has another goroutine go on after an attempt that counts as unanswered, and tell the
 // observer: others are to be handed over too.
 func (a *ask) handOver(start time.Duration) {
-	tell := a.failed(start, errLate)
+	tell := a.failed(start, errLate, scriptkit.MaybeRan(errLate))
 	a.c.calls.Unlock()
 	a.e.gate.leave()
 	a.e.spawn(func() {
@@ -177,9 +186,8 @@ func (a *ask) handOver(start time.Duration) {
 }
 
 // failed takes note of an attempt that was not answered, or not run, and returns what tells
-// the observer.
-func (a *ask) failed(start time.Duration, err error) (tell func()) {
-	ran := scriptkit.MaybeRan(err)
+// the observer. ran says that the acquire may have run.
+func (a *ask) failed(start time.Duration, err error, ran bool) (tell func()) {
 	ev := &event{kind: evFailed, now: a.e.clock.Now(), start: start, mayRun: ran, revives: ran, cause: err}
 	fx := a.c.on(ev)
 	return func() { a.e.tell(a.c.caller, a.c, ev, &fx) }
@@ -213,4 +221,7 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	}
 	a.mu.Unlock()
 	e.tell(c.caller, c, ev, &fx)
+	if c.inside.Load() && (ev.kind == evQueued || ev.kind == evGranted && ev.entry == nil) {
+		e.on(c, &event{kind: evDrained}) // its owner's hold had ended
+	}
 }

@@ -56,10 +56,19 @@ type Config struct {
 	// Passed says whether the node has outlived its time, so that it must not
 	// believe in anything that it holds; nil where that cannot be. It never waits.
 	Passed func() bool
-	// Settle asks the server whether the node has outlived its time, so that Passed
-	// is true afterwards, or the engine abandoned, if it has. It returns early when
-	// ctx ends; nil where Passed is.
+	// Settle asks the server what a claim of this node may have been ended for: whether the node
+	// has outlived its time, so that Passed is true afterwards, or the engine abandoned, if it has;
+	// and whether the process drains. It returns early when ctx ends; nil for nothing to ask.
 	Settle func(ctx context.Context)
+	// Before is called before each attempt of an acquire. It returns why the attempt is not sent:
+	// the refusal of the claim, or an error, which counts as that of an attempt that did not run;
+	// nil for nothing to do.
+	Before func(ctx context.Context, c *Claim) (*berth.AcquireError, error)
+	// Drains says whether the process drains; nil where that cannot be. When it becomes true, Drain
+	// has to follow. It never waits.
+	Drains func() bool
+	// Reenters says that an owner who holds a name may take it again.
+	Reenters bool
 }
 
 // Engine carries the claims of one client object.
@@ -143,6 +152,12 @@ func (e *Engine) enter(c *Claim) error {
 	defer e.mu.Unlock()
 	if e.closed {
 		return e.closedBy()
+	}
+	if e.drains() {
+		if !e.reenters(c) {
+			return berth.ErrDraining
+		}
+		c.inside.Store(true)
 	}
 	e.work.Add(1)
 	e.claims[c.ID] = c

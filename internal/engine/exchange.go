@@ -27,7 +27,7 @@ type Exchanged struct {
 // ctx lives. An attempt is never cut short, so Exchange may last for CallTimeout
 // after ctx has ended. It reports whether something was exchanged, for all that is
 // known. Where no answer came to an attempt that may run yet, nobody knows what the hold is
-// of: the hold ends with berth.ErrLost and is released.
+// of: the hold ends with berth.ErrLost and is released. A process that drains gets nothing else.
 func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchanged, error)) (bool, error) {
 	if err := h.Err(); err != nil {
 		return false, err
@@ -39,6 +39,9 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		return false, berth.ErrClosed
 	}
 	defer h.e.work.Done()
+	if h.e.drains() {
+		return false, &berth.AcquireError{Name: h.c.Name, Claim: h.c.ID, Reason: berth.ReasonDraining, Cause: berth.ErrDraining}
+	}
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()
 	h.e.on(h.c, &event{kind: evSwapping})

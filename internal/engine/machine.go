@@ -42,6 +42,7 @@ const (
 	evFailed                         // a call of it failed, or counts as unanswered
 	evMissed                         // its heartbeat failed, or counts as unanswered
 	evRejected                       // its heartbeat failed, and would fail again
+	evDrained                        // the process drains
 	evTimeUp                         // its local deadline, or its limit, has passed
 	evEnd                            // this process has learned that the hold is over
 	evSwapping                       // a call begins that exchanges what it holds
@@ -88,6 +89,7 @@ var course = table{
 	evFailed:        {asking: complains, waiting: complains, granted: complains, held: complains, loose: remembers, ended: remembers},
 	evMissed:        {waiting: misses, granted: misses, held: misses},
 	evRejected:      {waiting: fails},
+	evDrained:       {asking: fails, waiting: fails, granted: fails},
 	evTimeUp:        {granted: expires, held: expires},
 	evEnd:           {granted: closes, held: closes, loose: drops},
 	evSwapping:      {held: swaps},

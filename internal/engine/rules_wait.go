@@ -200,6 +200,8 @@ func fails(m *machine, ev event) effects {
 		refusal = &berth.AcquireError{Reason: berth.ReasonAbsent, Cause: berth.ErrAbsent}
 	case evRejected:
 		refusal = &berth.AcquireError{Reason: berth.ReasonFailed, Cause: ev.cause}
+	case evDrained:
+		refusal = refusalBy(berth.ErrDraining)
 	}
 	m.phase, m.end.err = ended, refusal
 	return effects{do: doWake | doForget}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -32,6 +33,8 @@ type Config struct {
 	Clock clock.Clock
 	// Tell takes the events of the node; nil for none.
 	Tell Teller
+	// Notice is the client's, see NewNotice; nil for a node that heeds none.
+	Notice *notice.Notice
 	// Swarm is that of the node; nil where none can know it.
 	Swarm Swarm
 
@@ -73,6 +76,8 @@ type Swarm interface {
 type Node struct {
 	*Calls
 	Engine *engine.Engine
+	// Notice is Config.Notice.
+	Notice *notice.Notice
 }
 
 // New returns a node with an id of its own. It does no I/O.
@@ -87,10 +92,18 @@ func New(cfg Config) *Node {
 	}
 	if cfg.Swarm != nil {
 		of.Passed = func() bool { return cfg.Swarm.Passed(id) }
-		of.Settle = func(ctx context.Context) { cfg.Swarm.Settle(ctx, id) }
 	}
-	n := &Node{Calls: calls, Engine: engine.New(of)}
+	if cfg.Notice != nil {
+		of.Before, of.Drains, of.Reenters = calls.before, cfg.Notice.Drains, cfg.Kind == keyspace.Lock
+	}
+	if cfg.Swarm != nil || cfg.Notice != nil {
+		of.Settle = calls.settle
+	}
+	n := &Node{Calls: calls, Engine: engine.New(of), Notice: cfg.Notice}
 	calls.waits.background = n.Engine.Background
+	if cfg.Notice != nil {
+		cfg.Notice.Join(id, n.Engine.Drain)
+	}
 	return n
 }
 

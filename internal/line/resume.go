@@ -43,10 +43,13 @@ func (n *Node) checkToken(token berth.Token) error {
 // returns berth.ErrInvalidConfig for a token of another kind or namespace, or
 // for a hold that is not detached, berth.ErrNotHeld if the hold has ended,
 // berth.ErrReleased if somebody else has resumed or released it,
-// berth.ErrClosed, or the server's error.
+// berth.ErrDraining, berth.ErrClosed, or the server's error.
 func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
 	if err := n.checkToken(token); err != nil {
 		return nil, err
+	}
+	if n.Notice != nil && n.Notice.Drains() {
+		return nil, berth.ErrDraining
 	}
 	if err := n.Engine.Begin(); err != nil {
 		return nil, err

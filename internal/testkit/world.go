@@ -23,6 +23,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/backup"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -228,4 +229,14 @@ func (w *World) RequireIdle() {
 	for _, name := range []string{"used", "waiting", "gone", "forever"} {
 		require.Zero(w.T, w.Field(name), name)
 	}
+}
+
+// Notice has an operator say something to all clients of a kind: a field of its notice, for how long,
+// and what. It returns the number.
+func (w *World) Notice(kind keyspace.Kind, field string, lasts time.Duration, what string) int64 {
+	w.T.Helper()
+	r := w.CallOn([]string{"berth:notice:{" + string(kind) + "}:state"}, "notice_set",
+		field, strconv.FormatInt(lasts.Milliseconds(), 10), what, "9007199254740991", "call-"+strconv.FormatInt(time.Now().UnixNano(), 10))
+	require.Equal(w.T, "set", r.Status())
+	return r.Int(1)
 }

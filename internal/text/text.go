@@ -2,7 +2,10 @@
 // knows which characters a reader does not see as they are.
 package text
 
-import "unicode"
+import (
+	"strings"
+	"unicode"
+)
 
 // brailleBlank is the one symbol that is printed as a space.
 const brailleBlank = '\u2800'
@@ -16,4 +19,13 @@ func Hidden(r rune) bool {
 	}
 	return r == brailleBlank || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// Fits reports whether a text is the pattern or, where the pattern ends in *, begins with what stands
+// before the *.
+func Fits(pattern, text string) bool {
+	if begin, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(text, begin)
+	}
+	return pattern == text
 }

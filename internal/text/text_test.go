@@ -22,3 +22,15 @@ func TestHidden(t *testing.T) {
 		require.False(t, text.Hidden(r), "%U", r)
 	}
 }
+
+func TestFits(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		fits          bool
+	}{
+		{"web", "web", true}, {"web", "web/1", false}, {"web*", "web/1", true}, {"web*", "web", true}, {"*", "", true},
+		{"w*b*", "w*b", true}, {"w*b", "web", false}, {"", "", true}, {"", "web", false},
+	} {
+		require.Equal(t, tt.fits, text.Fits(tt.pattern, tt.text), "%q %q", tt.pattern, tt.text)
+	}
+}

@@ -198,6 +198,7 @@ func (c *Client) Close(ctx context.Context) error {
 		pool.cancel()
 	}
 	err := c.node.Engine.Close(ctx) // what is held is given back before its value is closed
+	c.node.Notice.Close()
 	if first {
 		go func() {
 			defer close(c.gone)
@@ -225,6 +226,10 @@ func (c *Client) Close(ctx context.Context) error {
 		return caller.EndOf(ctx)
 	}
 }
+
+// Draining says whether an operator has asked this process to drain: then nothing new is
+// leased, with berth.ErrDraining, and no Source is asked.
+func (c *Client) Draining() bool { return c.node.Notice.Drains() }
 
 // trial goes through the scripts of an uncontended allocation.
 func (c *Client) trial(ctx context.Context) (err error) {

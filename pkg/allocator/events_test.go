@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -126,6 +127,17 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		<-q.Done
 		n.Cut()
 		w.Advance(lease)
+		n.Mend()
+	},
+	"draining": func(w *world, n *node) {
+		n.connect()
+		w.Notice(keyspace.Pool, "l:*", 0, "drain")
+		w.Advance(5 * time.Second)
+	},
+	"notice_failed": func(w *world, n *node) {
+		n.connect()
+		n.Cut()
+		w.Advance(time.Minute)
 		n.Mend()
 	},
 	"deaf": func(w *world, n *node) {
@@ -265,7 +277,7 @@ func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 	require.Equal(t, "berth", e.Namespace)
 	require.Equal(t, n.client.Node(), e.Node)
 	require.False(t, e.At.IsZero())
-	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated {
+	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated && e.Kind != observe.Draining && e.Kind != observe.NoticeFailed {
 		require.Equal(t, proxies, e.Name)
 	}
 	if e.Resource != "" && e.Kind != observe.Swapped {

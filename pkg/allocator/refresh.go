@@ -79,8 +79,12 @@ func (p *Pool[T]) refill(ctx context.Context, resources []string) (Change, error
 }
 
 // turn asks whether it is this node's turn to ask the source; left is the time until it
-// may be. The next node may ask after every, unless stay moves that on.
+// may be. The next node may ask after every, unless stay moves that on. It is never that of a process that
+// drains.
 func (p *core) turn(ctx context.Context, every time.Duration) (mine bool, left time.Duration, err error) {
+	if p.client.Draining() {
+		return false, every, nil
+	}
 	p.turnID = p.client.node.Engine.ClaimID()
 	return p.refreshing(ctx, every, "0")
 }

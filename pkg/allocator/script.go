@@ -35,14 +35,16 @@ func newNode(c *Client) *node {
 	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
 		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})
+	cfg := line.Config{
+		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool",
+		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
+		AcquireArgs: acquireArgs, AcquireReply: c.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: c.releaseReply,
+		Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
+		Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} },
+	}
+	cfg.Notice = line.NewNotice(cfg)
 	return &node{
-		Node: line.New(line.Config{
-			Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool",
-			Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
-			AcquireArgs: acquireArgs, AcquireReply: c.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: c.releaseReply,
-			Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
-			Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} },
-		}),
+		Node:       line.New(cfg),
 		run:        run,
 		space:      c.space,
 		setting:    lib.Script("pool_set"),

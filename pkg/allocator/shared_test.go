@@ -30,7 +30,7 @@ func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Free: 3}, w.inspect(), "nothing is leased")
 		n.Fresh()
 		w.Advance(10 * lease)
-		require.Empty(t, n.Counts(), "nothing is renewed")
+		require.Empty(t, n.Scripts(), "nothing is renewed")
 		for _, a := range all {
 			require.NoError(t, a.Err())
 			require.Equal(t, berth.Forever, a.Left())
@@ -39,7 +39,7 @@ func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 			require.NoError(t, a.Release(context.Background()))
 			require.ErrorIs(t, a.Err(), berth.ErrReleased)
 		}
-		require.Empty(t, n.Counts(), "nothing is given back")
+		require.Empty(t, n.Scripts(), "nothing is given back")
 	})
 }
 

@@ -23,6 +23,7 @@
 //	<namespace>:pool:{<name>}:free      hash            the links of the list of free resources
 //	<namespace>:pool:{<name>}:bindings  hash            which names are bound to which resources
 //	<namespace>:fence:{<name>}:state    hash            the field fence: the greatest fence that a guard has admitted
+//	<namespace>:notice:{<kind>}:state   hash            what operators say to all clients of a kind: sem, lock or pool
 //	<namespace>:swarm:{nodes}:state     hash            a record of each node of the swarm
 //	<namespace>:swarm:{nodes}:probes    sorted set      when each node is dead, and which are condemned
 //	<namespace>:waits:{<0..15>}:names   sorted set      which names somebody waits for, or has just waited for

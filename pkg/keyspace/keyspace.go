@@ -18,6 +18,8 @@ const (
 	Pool Kind = "pool"
 	// Swarm is for the nodes that watch each other.
 	Swarm Kind = "swarm"
+	// Notice is for what operators say to all clients of a kind.
+	Notice Kind = "notice"
 	// Fence is for guards that remember the greatest fence of a name.
 	Fence Kind = "fence"
 	// Waits is for the registry of names that somebody waits for, whatever their kind.
@@ -83,6 +85,11 @@ func (s Space) State(kind Kind, name string) string {
 // Line returns the key of a name's deadlines and places, see [LinePart].
 func (s Space) Line(kind Kind, name string) string {
 	return s.Key(kind, name, LinePart)
+}
+
+// Notice returns the key of what operators say to all clients of a kind. Its name is the kind.
+func (s Space) Notice(kind Kind) string {
+	return s.Key(Notice, string(kind), StatePart)
 }
 
 // Probes returns the key of a swarm's probes, see [ProbesPart].

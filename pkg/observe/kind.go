@@ -120,6 +120,15 @@ const (
 	// heartbeat. Count is how often this has happened.
 	// Fills: Count. Level: warn.
 	Deaf Kind = "deaf"
+	// Draining: an operator has asked this process to drain, or not to any more. Detail
+	// is "drain" or "stop", and what was named: "n:" and the node, or "l:" and the label.
+	// Fills: Detail. Level: info.
+	Draining Kind = "draining"
+	// NoticeFailed: the client could not read what operators say to all clients, that
+	// names are paused and who is to drain. The client goes on by what it knows, and reads
+	// again each 5 s. Sent once, until a read has succeeded.
+	// Fills: Err. Level: warn.
+	NoticeFailed Kind = "notice_failed"
 	// Subscribed: the server confirmed the subscription to this node's wake
 	// channel. Count is how often it has done so: from 2 on, the connection
 	// was broken in between.

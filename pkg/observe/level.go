@@ -13,7 +13,7 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
-		[]Kind{ForceReleased, Swept, Repeated, Deaf, Subscribed},
+		[]Kind{ForceReleased, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
@@ -31,7 +31,7 @@ func Kinds() []Kind {
 func (k Kind) Level() slog.Level {
 	switch k {
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
-		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged:
+		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed:
 		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,
@@ -55,13 +55,14 @@ func (k Kind) EndsAcquire() bool {
 
 // ForReason returns the kind of the event for an acquire that ended with the
 // given reason: TimedOut, AttemptsUsedUp, Deadlock and Failed for the reason of that
-// name, Cancelled for cancelled and closed, and Refused for all that the server found.
+// name, Cancelled for cancelled and closed, and Refused for all that the server found,
+// or an operator wants.
 // A reason that is not known gives Failed.
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
 		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries,
-		berth.ReasonDiffers, berth.ReasonLimited:
+		berth.ReasonDiffers, berth.ReasonLimited, berth.ReasonDraining:
 		return Refused
 	case berth.ReasonTimedOut:
 		return TimedOut

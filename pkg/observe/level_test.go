@@ -60,6 +60,7 @@ func TestEveryReasonHasItsKind(t *testing.T) {
 		berth.ReasonAttempts:       observe.AttemptsUsedUp,
 		berth.ReasonDeadlock:       observe.Deadlock,
 		berth.ReasonTooManyEntries: observe.Refused,
+		berth.ReasonDraining:       observe.Refused,
 		berth.ReasonFailed:         observe.Failed,
 	}
 	for reason, kind := range kindOf {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/internal/check"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -102,6 +103,7 @@ type Client struct {
 	run      *scriptkit.Runner
 	tell     line.Teller
 	clock    clock.Clock
+	notice   *notice.Notice
 	swarm    *Swarm
 	operator *Operator
 
@@ -140,6 +142,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if c.swarm, err = newSwarm(c); err != nil {
 		return nil, err
 	}
+	c.notice = line.NewNotice(c.line())
 	c.node.Store(newNode(c))
 	if cfg.Swarm.Auto {
 		c.swarm.auto()
@@ -191,8 +194,13 @@ func (c *Client) Close(ctx context.Context) error {
 		closing.Go(func() { errs[i] = n.Engine.Close(ctx) })
 	}
 	closing.Wait()
+	c.notice.Close()
 	return errors.Join(append(errs, c.swarm.stop(ctx))...)
 }
+
+// Draining says whether an operator has asked this process to drain: then nothing new is
+// locked, with berth.ErrDraining, but by owners who hold the lock already.
+func (c *Client) Draining() bool { return c.notice.Drains() }
 
 // ReleaseAll releases all locks that this client holds and has not detached, and
 // returns how many entries those were. Waits go on. If ctx ends first, ReleaseAll

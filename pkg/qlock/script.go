@@ -28,15 +28,20 @@ type node struct {
 func newNode(c *Client) *node {
 	lib := line.Library()
 	return &node{
-		Node: line.New(line.Config{
-			Redis: c.redis, Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock",
-			Settings: c.cfg.common(), Clock: c.clock, Tell: c.tell, Swarm: c.swarm.s,
-			AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
-		}),
+		Node:      line.New(c.line()),
 		over:      make(chan struct{}),
 		forceHold: lib.Script("lock_force_hold"),
 		extend:    lib.Script("lock_extend"),
 		info:      lib.Script("lock_info"),
+	}
+}
+
+// line is what the nodes of the client work with. They share its notice.
+func (c *Client) line() line.Config {
+	return line.Config{
+		Redis: c.redis, Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock",
+		Settings: c.cfg.common(), Clock: c.clock, Tell: c.tell, Notice: c.notice, Swarm: c.swarm.s,
+		AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
 	}
 }
 

@@ -180,7 +180,14 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // after the end of ctx it returns ctx's error. Its other errors are of permits that
 // could not be released within Config.Retry, which bounds all of them together; these
 // permits end with their lease. Close does not close the rueidis client.
-func (c *Client) Close(ctx context.Context) error { return c.node.Engine.Close(ctx) }
+func (c *Client) Close(ctx context.Context) error {
+	defer c.node.Notice.Close()
+	return c.node.Engine.Close(ctx)
+}
+
+// Draining says whether an operator has asked this process to drain: then nothing new is
+// acquired, with berth.ErrDraining.
+func (c *Client) Draining() bool { return c.node.Notice.Drains() }
 
 // Semaphore is one name with a capacity. It is safe for concurrent use.
 type Semaphore struct {

@@ -108,6 +108,17 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 		n.Mend()
 	},
+	"draining": func(w *world, n *node) {
+		n.connect()
+		w.drains("*", "drain")
+		w.Advance(heard)
+	},
+	"notice_failed": func(w *world, n *node) {
+		n.connect()
+		n.Cut()
+		w.Advance(time.Minute)
+		n.Mend()
+	},
 	"deaf": func(w *world, n *node) {
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
@@ -211,7 +222,7 @@ func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 	require.Equal(t, "berth", e.Namespace)
 	require.Equal(t, n.Node(), e.Node)
 	require.False(t, e.At.IsZero())
-	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated {
+	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated && e.Kind != observe.Draining && e.Kind != observe.NoticeFailed {
 		require.Equal(t, gpu, e.Name)
 	}
 	for _, field := range fields {

@@ -219,7 +219,7 @@ func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
 		w.Advance(10 * time.Second)
 		// 211 claims in two batches, every third of the lease, jitter and what
 		// rides along included.
-		counts := n.Counts()
+		counts := n.Scripts()
 		require.LessOrEqual(t, counts["semaphore_renew"], 5*3)
 		delete(counts, "semaphore_renew")
 		require.Empty(t, counts, "nothing else is sent while nothing happens")

@@ -25,14 +25,13 @@ func newNode(c *Client) *node {
 	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
 		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
 	})
-	return &node{
-		Node: line.New(line.Config{
-			Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore",
-			Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
-			AcquireArgs: c.acquireArgs, AcquireReply: c.acquireReply,
-		}),
-		resizing: line.Library().Script("semaphore_resize"),
+	cfg := line.Config{
+		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore",
+		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
+		AcquireArgs: c.acquireArgs, AcquireReply: c.acquireReply,
 	}
+	cfg.Notice = line.NewNotice(cfg)
+	return &node{Node: line.New(cfg), resizing: line.Library().Script("semaphore_resize")}
 }
 
 // The statuses of the scripts that only semaphores have; a test compares them with the

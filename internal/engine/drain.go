@@ -1,0 +1,37 @@
+package engine
+
+// drains says whether the process drains.
+func (e *Engine) drains() bool { return e.cfg.Drains != nil && e.cfg.Drains() }
+
+// Drain has the claims leave that ask or wait, once Config.Drains says that the process drains. A
+// claim that comes meanwhile is refused by enter: that asks under the mutex under which the claims are
+// found here. An owner who holds may take the name again, else what it does could not end.
+func (e *Engine) Drain() {
+	var leave []*Claim
+	for _, c := range e.those(func(m *machine) bool { return m.phase == asking || m.phase == waiting }) {
+		e.mu.Lock()
+		c.inside.Store(e.reenters(c))
+		e.mu.Unlock()
+		// Its answer may have come before the mark was seen.
+		if m := c.see(); !c.inside.Load() || m.phase == waiting {
+			leave = append(leave, c)
+		}
+	}
+	for _, c := range leave {
+		e.on(c, &event{kind: evDrained})
+	}
+}
+
+// reenters says whether a claim is one more entry of an owner that holds its name here, as far as is
+// known. It is called with mu held.
+func (e *Engine) reenters(c *Claim) bool {
+	if !e.cfg.Reenters || c.Record.Owner == "" {
+		return false
+	}
+	for _, other := range e.claims {
+		if m := other.see(); other != c && other.groupKey() == c.groupKey() && m.holds() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package line_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// noticeKey is where the notice of locks is.
+const noticeKey = "ns:notice:{lock}:state"
+
+// notice sends notice_set.
+func (a *node) notice(field, lasts, what, seen, by string) *scriptkit.Reply {
+	a.t.Helper()
+	run := scriptkit.NewRunner(a.redis, scriptkit.Options{})
+	r, err := run.Run(context.Background(), line.Library().Script("notice_set"), scriptkit.Once,
+		[]string{noticeKey}, []string{field, lasts, what, seen, by})
+	require.NoError(a.t, err)
+	return &r
+}
+
+func TestEachNoticeHasAGreaterNumber(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		r := a.notice("pause", "60000", "moving\nhouse", "0", "one")
+		require.Equal(t, "set", r.Status())
+		first := r.Int(1)
+		require.Equal(t, time.Now().UnixMilli(), first)
+		require.EqualValues(t, 60000, r.Int(2))
+		r = a.notice("l:w*", "0", "drain", "0", "two")
+		require.Equal(t, first+1, r.Int(1), "of all fields")
+		time.Sleep(time.Second)
+		r = a.notice("pause", "60000", "moving\nhouse", "0", "one")
+		require.Equal(t, []int64{first, 59000}, []int64{r.Int(1), r.Int(2)}, "the same call is answered again")
+		r = a.notice("pause", "0", "", strconv.FormatInt(first, 10), "three")
+		require.Equal(t, []int64{first + 1000, 0}, []int64{r.Int(1), r.Int(2)})
+		r = a.notice("pause", "60000", "moving\nhouse", "0", "one")
+		require.Equal(t, "stale", r.Status(), "a late copy")
+		require.Equal(t, first+1000, r.Int(1))
+		fields, err := a.redis.Do(context.Background(), a.redis.B().Hgetall().Key(noticeKey).Build()).AsStrMap()
+		require.NoError(t, err)
+		require.Equal(t, strconv.FormatInt(first+1000, 10)+" three 0 ", fields["pause"])
+		require.True(t, strings.HasSuffix(fields["l:w*"], " two 0 drain"))
+	})
+}
+
+func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		left := func() time.Duration {
+			n, err := a.redis.Do(context.Background(), a.redis.B().Pttl().Key(noticeKey).Build()).AsInt64()
+			require.NoError(t, err)
+			return time.Duration(n) * time.Millisecond
+		}
+		a.notice("n:a", "0", "drain", "0", "one")
+		require.Equal(t, 24*time.Hour, left())
+		a.notice("pause", "7200000", "", "0", "two")
+		require.Equal(t, 26*time.Hour, left())
+		time.Sleep(time.Hour)
+		a.notice("n:a", "0", "stop", "9999999999999", "three")
+		require.Equal(t, 25*time.Hour, left(), "the pause goes on")
+	})
+}
+
+func TestAHundredDrainsAreEnough(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		for i := range 100 {
+			require.Equal(t, "set", a.notice("n:"+strconv.Itoa(i), "0", "drain", "0", strconv.Itoa(i)).Status())
+		}
+		require.Equal(t, "crowded", a.notice("l:x", "0", "drain", "0", "x").Status())
+		require.Equal(t, "set", a.notice("n:7", "0", "stop", "9999999999999", "s").Status())
+		require.Equal(t, "set", a.notice("pause", "1000", "", "0", "p").Status())
+		time.Sleep(25 * time.Hour)
+		require.Equal(t, "set", a.notice("l:x", "0", "drain", "0", "x").Status())
+		n, err := a.redis.Do(context.Background(), a.redis.B().Hlen().Key(noticeKey).Build()).AsInt64()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n, "the old ones have gone, the key expired")
+	})
+}

@@ -1,0 +1,268 @@
+// Package notice has a client know what operators have said to all clients of its kind: that all
+// names are paused, and which processes drain. [Notice] reads it in the background; who acts on
+// it asks [Notice.Current] and [Notice.Drains].
+package notice
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+const (
+	// Vouches is for how long what was read counts, from the start of the read on. A walk over
+	// names lasts longer: at its end each client acts on what the walk has said.
+	Vouches = 6 * time.Second
+	// every is how long after the start of a read the next one begins, at the most.
+	every = 5 * time.Second
+	// patience is how long a call waits for a read, at the most.
+	patience = 2 * time.Second
+)
+
+// Config says what a Notice works with.
+type Config struct {
+	// Clock is the client's.
+	Clock clock.Clock
+	// Label is the client's.
+	Label string
+	// Timeout bounds a read, as patience does.
+	Timeout time.Duration
+	// Read returns the fields of the notice, and the time of the server that has them (ms).
+	Read func(ctx context.Context) (fields map[string]string, ms int64, err error)
+	// Failed is told of a read that failed, if the one before did not.
+	Failed func(err error)
+	// Heard is told when the process begins to drain, and when it drains no more; what names the field.
+	Heard func(drains bool, what string)
+}
+
+// State is what operators have said, as far as a client knows.
+type State struct {
+	// Number is that of the last pause of all names, or of its end; 0 for none.
+	Number int64
+	// Reason is that of the pause.
+	Reason string
+
+	start time.Duration // when the read began, on the clock
+	ends  time.Duration // when the pause ends, on the clock; 0 for no pause
+}
+
+// Notice is what operators have said to all clients of a kind, as a client knows it. One goroutine
+// reads it each 5 s, from the first claim on until Close. It belongs to the client, not to one
+// of its nodes: what it has heard counts for the next node as well.
+type Notice struct {
+	cfg  Config
+	made time.Duration // on the clock
+
+	state  atomic.Pointer[State] // nil before the first read that succeeded
+	blind  atomic.Bool           // the last read failed
+	drains atomic.Bool           // one of the fields that fit says so
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	prompt chan struct{} // has room for one
+	done   chan struct{} // closed when the goroutine has ended
+
+	mu     sync.Mutex
+	begun  bool            // guarded by mu: the goroutine runs, or has run
+	flight chan struct{}   // guarded by mu: closed when the read under way has ended; nil for none
+	next   chan struct{}   // guarded by mu: closed when the read that begins next has ended
+	nodes  []node          // guarded by mu
+	heeds  map[string]bool // of the goroutine alone: the fields by which the process drains
+	born   int64           // of the goroutine alone: when the client was made, in ms of the server's clock; 0 while that is not known
+}
+
+// node is one that the client is or was.
+type node struct {
+	id    string
+	drain func()
+}
+
+// New returns a Notice. It does no I/O and starts nothing.
+func New(cfg Config) *Notice {
+	n := &Notice{
+		cfg: cfg, made: cfg.Clock.Now(), prompt: make(chan struct{}, 1), done: make(chan struct{}),
+		next: make(chan struct{}), heeds: make(map[string]bool),
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	return n
+}
+
+// Join adds a node of the client. drain is called when the process begins to drain; Drains is true
+// before.
+func (n *Notice) Join(id string, drain func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes = append(n.nodes, node{id, drain})
+}
+
+// Drains says whether an operator has asked this process to drain.
+func (n *Notice) Drains() bool { return n.drains.Load() }
+
+// Current returns what is known, from a read that began no longer than Vouches ago; else it
+// reads first, for patience at most. After a read that failed it returns what was known before,
+// until one has succeeded.
+func (n *Notice) Current(ctx context.Context) State {
+	if s := n.state.Load(); s != nil && n.cfg.Clock.Now()-s.start <= Vouches {
+		return *s
+	}
+	if !n.blind.Load() {
+		n.wait(ctx, false)
+	}
+	if s := n.state.Load(); s != nil {
+		return *s
+	}
+	return State{}
+}
+
+// Left is how long the pause of all names lasts yet, 0 for no pause.
+func (n *Notice) Left(s State) time.Duration {
+	return max(0, s.ends-n.cfg.Clock.Now())
+}
+
+// Ask returns when a read that began after the call has ended, or ctx has.
+func (n *Notice) Ask(ctx context.Context) { n.wait(ctx, true) }
+
+// Prompt has the notice read at once, in the background.
+func (n *Notice) Prompt() {
+	select {
+	case n.prompt <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the reading, and waits for that.
+func (n *Notice) Close() {
+	n.cancel()
+	n.mu.Lock()
+	begun := n.begun
+	n.mu.Unlock()
+	if begun {
+		<-n.done
+	}
+}
+
+// wait waits for a read to end: one that is under way, unless it is to be a new one.
+func (n *Notice) wait(ctx context.Context, anew bool) {
+	n.mu.Lock()
+	if !n.begun && n.ctx.Err() == nil {
+		n.begun = true
+		go n.loop()
+	}
+	ended := n.flight
+	if anew || ended == nil {
+		ended = n.next
+		n.Prompt()
+	}
+	n.mu.Unlock()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	case <-n.ctx.Done():
+	}
+}
+
+// loop is the goroutine.
+func (n *Notice) loop() {
+	defer close(n.done)
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-timer.C:
+		case <-n.prompt:
+		}
+		start := n.cfg.Clock.Now()
+		n.read(start)
+		pause := every - rand.N(every/5) // else processes that start together would read together for ever
+		timer.Reset(max(0, pause-(n.cfg.Clock.Now()-start)))
+	}
+}
+
+// read reads the notice once.
+func (n *Notice) read(start time.Duration) {
+	n.mu.Lock()
+	ended := n.next
+	n.flight, n.next = ended, make(chan struct{})
+	n.mu.Unlock()
+	ctx, cancel := scriptkit.Limit(n.ctx, min(patience, n.cfg.Timeout))
+	fields, ms, err := n.cfg.Read(ctx)
+	cancel()
+	switch {
+	case err == nil:
+		n.take(start, fields, ms)
+		n.blind.Store(false)
+	case n.ctx.Err() == nil && !n.blind.Swap(true):
+		n.cfg.Failed(err)
+	}
+	n.mu.Lock()
+	n.flight = nil
+	n.mu.Unlock()
+	close(ended)
+}
+
+// take takes what was read, by a call that began at start.
+func (n *Notice) take(start time.Duration, fields map[string]string, ms int64) {
+	now := n.cfg.Clock.Now()
+	if n.born == 0 {
+		n.born = ms - (now - n.made).Milliseconds()
+	}
+	f := Read(fields[Pause])
+	s := &State{Number: f.Number, Reason: f.What, start: start}
+	if left := f.Until - ms; left > 0 {
+		s.ends = now + time.Duration(left)*time.Millisecond // a little late: no name is granted before the end
+	}
+	n.state.Store(s)
+	n.heed(fields)
+}
+
+// heed notes by which fields the process drains. A field that has gone changes nothing: a flush ends
+// no drain. One of a label that was set before the client was made is not about this process.
+func (n *Notice) heed(fields map[string]string) {
+	what := ""
+	for name, told := range fields {
+		f := Read(told)
+		if !n.fits(name, f.Number) || n.heeds[name] == (f.What == Drain) {
+			continue
+		}
+		what = name
+		if f.What == Drain {
+			n.heeds[name] = true
+		} else {
+			delete(n.heeds, name)
+		}
+	}
+	drains := len(n.heeds) > 0
+	if n.drains.Swap(drains) == drains {
+		return
+	}
+	n.mu.Lock()
+	nodes := n.nodes
+	n.mu.Unlock()
+	for _, node := range nodes {
+		if drains {
+			node.drain()
+		}
+	}
+	n.cfg.Heard(drains, what)
+}
+
+// fits says whether a field is about this process.
+func (n *Notice) fits(field string, number int64) bool {
+	if label, ok := strings.CutPrefix(field, Label); ok {
+		return number > n.born && text.Fits(label, n.cfg.Label)
+	}
+	id, ok := strings.CutPrefix(field, Node)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return ok && number > 0 && slices.ContainsFunc(n.nodes, func(of node) bool { return of.id == id })
+}

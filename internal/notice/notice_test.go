@@ -1,0 +1,268 @@
+package notice_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/notice"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ms = time.Millisecond
+
+// world is a notice, and the server that it is read from.
+type world struct {
+	*notice.Notice
+	fields map[string]string
+	reads  atomic.Int64
+	slow   time.Duration
+	err    error
+	heard  []string
+	failed int
+	clock  clock.Clock
+}
+
+// inWorld runs a test in virtual time, with the notice of a process that was made a minute ago.
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{fields: map[string]string{}, clock: clock.New()}
+		w.Notice = notice.New(notice.Config{
+			Clock: w.clock, Label: "worker/7", Timeout: 3 * time.Second, Read: w.read,
+			Failed: func(error) { w.failed++ },
+			Heard:  func(drains bool, what string) { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) },
+		})
+		defer w.Close()
+		time.Sleep(time.Minute)
+		test(t, w)
+	})
+}
+
+func (w *world) read(ctx context.Context) (map[string]string, int64, error) {
+	w.reads.Add(1)
+	fields, now := w.fields, time.Now().UnixMilli()
+	select {
+	case <-time.After(w.slow):
+		return fields, now, w.err
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+}
+
+// says has a field say something, with the server's time as its number.
+func (w *world) says(field, text string) {
+	w.fields = map[string]string{field: fmt.Sprintf("%d call %s", time.Now().UnixMilli(), text)}
+}
+
+func (w *world) current() notice.State { return w.Current(context.Background()) }
+
+func TestTheNoticeIsReadFromTheFirstClaimOnUntilTheEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		require.Zero(t, w.reads.Load())
+		require.Zero(t, w.current().Number)
+		require.EqualValues(t, 1, w.reads.Load(), "before the first claim")
+		for range 3600 {
+			time.Sleep(time.Second)
+			before := w.reads.Load()
+			w.current()
+			require.Equal(t, before, w.reads.Load(), "who asks finds what the goroutine has read")
+		}
+		require.GreaterOrEqual(t, w.reads.Load(), int64(3600/5))
+		require.LessOrEqual(t, w.reads.Load(), int64(3600/4+1))
+		w.Close()
+		w.Close()
+		w.reads.Store(0)
+		time.Sleep(time.Minute)
+		w.current()
+		require.Zero(t, w.reads.Load())
+	})
+}
+
+func TestAPauseIsKnownWithItsEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		until := time.Now().Add(time.Minute).UnixMilli()
+		w.says(notice.Pause, fmt.Sprintf("%d moving house", until))
+		s := w.current()
+		require.Equal(t, time.Now().UnixMilli(), s.Number)
+		require.Equal(t, "moving house", s.Reason)
+		require.Equal(t, time.Minute, w.Left(s))
+		time.Sleep(50 * time.Second)
+		require.InDelta(t, 10*time.Second, w.Left(w.current()), float64(ms), "the server tells whole milliseconds")
+		time.Sleep(10*time.Second + ms)
+		require.Zero(t, w.Left(w.current()), "it ends by itself")
+		w.says(notice.Pause, "0 ")
+		w.Ask(context.Background())
+		require.Zero(t, w.Left(w.current()))
+		require.Equal(t, time.Now().UnixMilli(), w.current().Number)
+	})
+}
+
+// What was read counts from the start of the read: a walk that began after it waits longer.
+func TestWhatIsKnownCountsForSixSecondsFromTheStartOfItsRead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.current()
+		start := time.Now()
+		w.slow = 1999 * ms
+		time.Sleep(6 * time.Second) // the second read is under way, or back: it began 4 to 5 s after the first
+		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		time.Sleep(ms)
+		for s := w.current(); w.Left(s) == 0; s = w.current() {
+			require.Less(t, time.Since(start), 6*time.Second+notice.Vouches, "a pause is known 6 s after it was set")
+			time.Sleep(ms)
+		}
+	})
+}
+
+func TestANoticeThatCannotBeReadStopsNobody(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.err = errors.New("NOPERM")
+		w.current()
+		require.Equal(t, 1, w.failed)
+		w.slow = time.Hour
+		start := time.Now()
+		for range 100 {
+			w.current()
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 100*time.Second, time.Since(start), "nobody waits for it")
+		require.Equal(t, 1, w.failed, "and it is told once")
+		w.err, w.slow = nil, 0
+		time.Sleep(8 * time.Second)
+		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.slow = time.Hour
+		time.Sleep(10 * time.Second)
+		w.current()
+		require.Equal(t, 2, w.failed)
+	})
+}
+
+func TestACallerWaitsTwoSecondsAtTheMost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.slow = time.Hour
+		start := time.Now()
+		w.current()
+		require.Equal(t, 2*time.Second, time.Since(start))
+		ctx, cancel := context.WithTimeout(context.Background(), 300*ms)
+		defer cancel()
+		w.Ask(ctx)
+		require.Equal(t, 2300*ms, time.Since(start), "or as long as its ctx lasts")
+	})
+}
+
+func TestManyPromptsAreTwoReads(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.current()
+		w.reads.Store(0)
+		w.slow = 100 * ms
+		for range 10_000 {
+			w.Prompt()
+		}
+		synctest.Wait()
+		for range 10_000 {
+			w.Prompt()
+		}
+		time.Sleep(time.Second)
+		require.EqualValues(t, 2, w.reads.Load(), "one under way, and one behind it")
+	})
+}
+
+func TestWhoAsksIsAnsweredByAReadThatBeganLater(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.current()
+		w.slow = 100 * ms
+		w.Prompt()
+		time.Sleep(50 * ms)
+		w.says("l:worker/7", "0 drain")
+		w.Ask(context.Background())
+		require.True(t, w.Drains())
+	})
+}
+
+func TestWhoDrains(t *testing.T) {
+	for name, tt := range map[string]struct {
+		field  string
+		drains bool
+	}{
+		"its label":          {"l:worker/7", true},
+		"the begin of it":    {"l:work*", true},
+		"all":                {"l:*", true},
+		"another label":      {"l:worker", false},
+		"another begin":      {"l:worker/7/*", false},
+		"its node":           {"n:b", true},
+		"the node it was":    {"n:a", true},
+		"another node":       {"n:c", false},
+		"what nobody writes": {"x:worker/7", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				calls := 0
+				w.Join("a", func() { calls++ })
+				w.Join("b", func() { require.True(t, w.Drains()); calls++ })
+				w.says(tt.field, "0 drain")
+				time.Sleep(time.Minute)
+				w.current() // the first claim of a process that was there when it was said
+				require.Equal(t, tt.drains, w.Drains())
+				if !tt.drains {
+					require.Zero(t, calls)
+					return
+				}
+				require.Equal(t, 2, calls)
+				w.fields = nil // a flush
+				w.Ask(context.Background())
+				require.True(t, w.Drains())
+				w.says(tt.field, "0 stop")
+				w.Ask(context.Background())
+				require.False(t, w.Drains())
+				require.Equal(t, []string{"true " + tt.field, "false " + tt.field}, w.heard)
+			})
+		})
+	}
+}
+
+func TestWhoStartsLaterUnderTheLabelIsNotDrained(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		before := time.Now().Add(-61 * time.Second).UnixMilli()
+		w.fields = map[string]string{"l:worker/7": fmt.Sprintf("%d call 0 drain", before)}
+		w.current()
+		require.False(t, w.Drains())
+	})
+}
+
+// Each field is set and stopped by itself: who stops one drain stops no other.
+func TestAProcessDrainsWhileOneFieldSaysSo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.Join("a", func() {})
+		now := time.Now().UnixMilli()
+		set := func(node, label string) {
+			now++
+			w.fields = map[string]string{"n:a": fmt.Sprint(now, " x 0 ", node), "l:work*": fmt.Sprint(now, " x 0 ", label)}
+			w.Ask(context.Background())
+		}
+		set("drain", "drain")
+		require.True(t, w.Drains())
+		set("stop", "drain")
+		require.True(t, w.Drains())
+		set("drain", "stop")
+		require.True(t, w.Drains())
+		set("stop", "stop")
+		require.False(t, w.Drains())
+	})
+}
+
+func TestWhatIsNoNoticeReadsAsNothing(t *testing.T) {
+	for _, text := range []string{"", "7", "x call 0 drain", "7 call x drain", "7 call 0"} {
+		require.Zero(t, notice.Read(text), text)
+	}
+	require.Equal(t, notice.Field{Number: 7, Until: 8, What: "a reason\nof two lines "}, notice.Read("7 call 8 a reason\nof two lines "))
+}

@@ -1,0 +1,48 @@
+package allocator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		asked := 0
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			RefreshEvery: time.Minute,
+			Source:       func(context.Context) ([]string, error) { asked++; return []string{"a", "b"}, nil },
+		})
+		w.Advance(time.Second)
+		a := n.take(nil)
+		w.Notice(keyspace.Pool, "l:*", 0, "drain")
+		w.Advance(5 * time.Second)
+		require.True(t, n.client.Draining())
+		asked = 0
+		n.Reset()
+		_, err := n.TryAllocate(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrDraining)
+		require.ErrorIs(t, a.Swap(ctx), berth.ErrDraining, "it would get something new")
+		report, err := n.CheckHealth(ctx, 1)
+		require.ErrorIs(t, err, berth.ErrDraining)
+		require.Zero(t, report.Checked)
+		w.Advance(time.Hour)
+		require.Zero(t, asked, "it is no turn of a process that drains")
+		require.Zero(t, n.Scripts()["pool_acquire"]+n.Scripts()["pool_swap"])
+		require.NoError(t, a.Err())
+		w.release(a)
+
+		w.Notice(keyspace.Pool, "l:*", 0, "stop")
+		w.Advance(5 * time.Second)
+		w.release(n.take(nil))
+		w.Advance(time.Hour)
+		require.Positive(t, asked)
+	})
+}

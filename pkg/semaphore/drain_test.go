@@ -1,0 +1,147 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// heard is how long a process takes to hear of a notice, at the most.
+const heard = 5 * time.Second
+
+// drains has the processes of a label drain, or not any more.
+func (w *world) drains(label, word string) {
+	w.T.Helper()
+	w.Notice(keyspace.Sem, "l:"+label, 0, word)
+}
+
+// refusesDraining has every call that could get something be refused, with nothing sent.
+func (n *node) refusesDraining(token berth.Token) {
+	t, ctx := n.w.T, context.Background()
+	t.Helper()
+	n.Reset()
+	for _, acquire := range []func() error{
+		func() error { _, err := n.gpu(9).Acquire(ctx, nil); return err },
+		func() error { _, err := n.gpu(9).TryAcquire(ctx, nil); return err },
+		func() error { return n.gpu(9).Do(ctx, nil, func(context.Context) error { return nil }) },
+		func() error { _, err := n.Resume(ctx, token); return err },
+	} {
+		err := acquire()
+		require.ErrorIs(t, err, berth.ErrDraining)
+		require.NotErrorIs(t, err, berth.ErrBusy)
+	}
+	require.Empty(t, n.Scripts())
+}
+
+func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, other := w.node(semaphore.Config{Label: "worker/7"}), w.node(semaphore.Config{Label: "web/1"})
+		p, detached := n.take(2, nil), n.take(2, &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
+		token, err := detached.Detach(ctx)
+		require.NoError(t, err)
+		waits, behind := n.queue(2, nil), other.queue(2, nil)
+		w.Advance(time.Second)
+		w.drains("worker*", "drain")
+		w.Advance(heard)
+		require.True(t, n.Draining())
+		require.False(t, other.Draining())
+		require.ErrorIs(t, waits.Err, berth.ErrDraining)
+		n.refusesDraining(token)
+		require.Equal(t, "drain l:worker*", n.Told(observe.Draining)[0].Detail)
+		require.Equal(t, 1, w.stats().Waiting, "its wait has left the line")
+
+		require.NoError(t, p.Err(), "what it holds goes on")
+		require.NoError(t, p.Release(ctx))
+		synctest.Wait()
+		require.False(t, behind.Pending())
+
+		w.drains("worker*", "stop")
+		w.Advance(heard)
+		require.False(t, n.Draining())
+		q, err := n.Resume(ctx, token)
+		require.NoError(t, err)
+		require.NoError(t, q.Release(ctx))
+		require.Equal(t, "stop l:worker*", n.Told(observe.Draining)[1].Detail)
+	})
+}
+
+func TestWhoStartsLaterIsNotDrained(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		idle := w.node(semaphore.Config{Label: "w"})
+		w.Advance(time.Second)
+		w.drains("w", "drain")
+		w.Advance(time.Minute)
+		w.node(semaphore.Config{Label: "w"}).take(1, nil)
+		_, err := idle.gpu(1).TryAcquire(context.Background(), nil)
+		require.ErrorIs(t, err, berth.ErrDraining, "its first claim, but it was there before")
+	})
+}
+
+// The walk of a drain ends waits by force. A process that has not heard of the drain by then asks.
+func TestAWaitThatWasEndedForADrainSaysSo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(semaphore.Config{Label: "w"})
+		w.node().take(1, nil)
+		q := n.queue(1, nil)
+		w.Advance(time.Second)
+		w.drains("w", "drain")
+		ended, err := w.node().Operator().Release(context.Background(), berth.Target{Node: n.Node()})
+		require.NoError(t, err)
+		require.Equal(t, 1, ended)
+		synctest.Wait()
+		q.Refused(w.Now(), berth.ReasonDraining)
+	})
+}
+
+func TestAnAcquireUnderWayEndsWithTheDrain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(semaphore.Config{Label: "w"})
+		n.connect()
+		w.Advance(time.Second)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if asks(c, "acquire") {
+				return link.Refuse(readonly)
+			}
+			return link.Pass
+		})
+		q := n.queue(1, nil)
+		w.drains("w", "drain")
+		w.Advance(heard + time.Second)
+		require.False(t, q.Pending())
+		require.ErrorIs(t, q.Err, berth.ErrDraining)
+		require.Zero(t, w.stats().Held)
+	})
+}
+
+func TestTheFirstClaimOfAClientReadsTheNotice(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.take(200, nil)
+		require.Equal(t, 1, n.Counts()["HGETALL"])
+		for range 100 {
+			n.take(200, nil)
+		}
+		require.Equal(t, 1, n.Counts()["HGETALL"], "once in its life; the others are read in the background")
+	})
+}
+
+// No acquire waits for a notice that cannot be read; the observer is told.
+func TestANoticeThatCannotBeReadStopsNoAcquire(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.Do("SET", "berth:notice:{sem}:state", "somebody else's")
+		n := w.node()
+		n.take(9, nil)
+		n.take(9, nil)
+		require.Len(t, n.Told(observe.NoticeFailed), 1)
+	})
+}

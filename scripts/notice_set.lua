@@ -1,0 +1,53 @@
+--[[
+notice_set: an operator tells all clients of a kind to pause, or some of their processes to drain.
+KEYS[1] notice (HASH pause, n:node, l:label -> text)
+ARGV[1] field    ARGV[2] for how long a pause lasts (ms, 0 = not any more; of a drain 0)
+ARGV[3] reason of a pause; of a drain drain or stop    ARGV[4] the number that the caller has seen in the field
+ARGV[5] id of the call
+RETURNS {"set", number, left_ms} | {"stale", number, left_ms, what} | {"crowded"}
+REPLAY the same call is answered again    COST O(n) of at most 101 fields
+]]
+-- Every client of the kind reads the notice. Its fields are pause, of all names; n:<node>; and l:<label>, of
+-- all processes with that label or, where it ends in *, with one that begins so. Each is a text of words:
+--   number  greater than that of each older text
+--   by      the id of the call
+--   until   when the pause ends (ms), 0 where it was ended, and of a drain
+--   what    the reason of the pause, any bytes; of a drain drain or stop
+-- A notice is forgotten a day after it was set last and the pause is over. Until then a late copy of an
+-- older call changes nothing. A field of a drain goes after a day, when another one is set.
+--- @include "state/now"
+--- @include "state/int"
+local day, most = 86400000, 100
+local field, seen, by = ARGV[1], ARGV[4] + 0, ARGV[5]
+local ms = now(redis.call("TIME"))
+local all = redis.call("HGETALL", KEYS[1])
+local number, ends, drains, old = ms, ms, 0, {}
+for i = 1, #all, 2 do
+  local rev, id, till, what = string.match(all[i + 1], "^(%d+) (%S+) (%d+) (.*)$")
+  rev, till = (rev or 0) + 0, (till or 0) + 0
+  number = math.max(number, rev + 1)
+  if all[i] == field then
+    if id == by then
+      return { "set", int(rev), int(math.max(till - ms, 0)) }
+    elseif rev > seen then
+      return { "stale", int(rev), int(math.max(till - ms, 0)), what }
+    end
+  elseif all[i] == "pause" then
+    ends = math.max(ends, till)
+  elseif rev < ms - day then
+    old[#old + 1] = all[i]
+  else
+    drains = drains + 1
+  end
+end
+if field ~= "pause" and drains >= most then
+  return { "crowded" }
+end
+local till = ARGV[2] + 0
+if till > 0 then
+  till = ms + till
+end
+redis.call("HDEL", KEYS[1], field, unpack(old))
+redis.call("HSET", KEYS[1], field, int(number) .. " " .. by .. " " .. int(till) .. " " .. ARGV[3])
+redis.call("PEXPIREAT", KEYS[1], int(math.max(ends, till) + day))
+return { "set", int(number), int(math.max(till - ms, 0)) }
