@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // check compares what the server has with the laws and with the model.
@@ -43,6 +44,9 @@ func (m *machine) check(t *rapid.T) {
 		}
 	}
 	m.served(t, &v)
+	if m.Exact {
+		Reads(t, m.Redis, m.space(), keyspace.Sem, m.Name)
+	}
 	m.last, m.flushed, m.before = v, false, 0
 }
 

@@ -31,13 +31,14 @@ func playPlain(t *testing.T, kind string) {
 			p.linger = rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 30 * time.Second}).Draw(rt, "linger")
 			p.do(rt, "DEL", p.backup[0], p.backup[1])
 			rt.Repeat(map[string]func(*rapid.T){
+				"":        p.list,
 				"acquire": p.anyAcquire, "acquire more": p.anyAcquire, "come and go": p.comeAndGo,
 				"come and go more": p.comeAndGo, "come and go again": p.comeAndGo,
 				"acquire plainly": p.plainAcquire, "release": p.ownRelease, "release more": p.ownRelease,
 				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "force": p.force, "sweep": p.sweep,
 				"resize": p.resize, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
 				"hand on": p.handOn, "hand on more": p.handOn, "newer": p.newer, "calm": p.calm,
-				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver, "list": p.list,
+				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver,
 			})
 		}
 		p := &play{world: named("known"), linger: 2 * time.Second}
@@ -124,15 +125,10 @@ func (p *play) copyTo(t *rapid.T, from, to [2]string) {
 	}
 }
 
-// list goes through the name, which writes nothing.
+// list reads the name after each step, which writes nothing.
 func (p *play) list(t *rapid.T) {
 	was := p.dump(t, p.state, p.line)
-	p.call(t, "claim_stats", "10")
-	p.call(t, "claim_holders", "0", "10")
-	p.call(t, "claim_waiters", "", "", "10")
-	if p.kind == "lock" {
-		p.call(t, "lock_info")
-	}
+	model.Reads(t, p.Redis, space, kinds[p.kind], p.name)
 	require.Equal(t, was, p.dump(t, p.state, p.line), "a listing writes nothing")
 }
 

@@ -23,7 +23,7 @@ type poolWorld struct {
 func newPoolWorld(w *world) *poolWorld {
 	p := &poolWorld{world: w}
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
-		p.keys, p.twins = append(p.keys, "berth:{gpu}:"+part), append(p.twins, "berth:{twin}:"+part)
+		p.keys, p.twins = append(p.keys, "berth:pool:{gpu}:"+part), append(p.twins, "berth:pool:{twin}:"+part)
 	}
 	return p
 }
@@ -174,7 +174,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: the lease is longer":          {some, seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }), "granted", false},
 		"acquire: again":                        {append(some, mine1), seeks(), "granted", false},
 		"acquire: the pool is empty":            {nil, seeks(), "queued", false},
-		"acquire: the line is lost":             {append(some, loses("DEL", "berth:{gpu}:line")), seeks(), "granted", false},
+		"acquire: the line is lost":             {append(some, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "granted", false},
 		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "granted", false},
 		"acquire: a hold has ended":             {append(some, fills, lapse(4*time.Second)), seeks(), "granted", false},
 		"acquire: one rests":                    {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "granted", true},
@@ -184,8 +184,8 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, lapse(time.Second))...), seeks(), "granted", false},
 		"acquire: three may hold it":            {[]poolStep{puts("a", 0, 3), puts("b", 0, 1)}, seeks(), "granted", true},
 		"acquire: a third may hold it":          {[]poolStep{puts("a", 0, 3), has(seeksAs("n.2", "1", "")), has(seeksAs("n.3", "1", ""))}, seeks(), "granted", true},
-		"acquire: it is damaged":                {append(some, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 0 ?")), seeks(), "granted", false},
-		"acquire: it says too much":             {append(some, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 99999999999999 0 0 ")), seeks(), "granted", false},
+		"acquire: it is damaged":                {append(some, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 0 ?")), seeks(), "granted", false},
+		"acquire: it says too much":             {append(some, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 99999999999999 0 0 ")), seeks(), "granted", false},
 		"release: it is plain":                  {append(some, mine1), gives1, "released", true},
 		"release: one of two":                   {append(some, fills, mine1), gives1, "released", true},
 		"release: it has ended":                 {append(some, mine1, lapse(2*time.Second)), gives1, "expired", true},
@@ -210,11 +210,11 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: it is leaving":                {append(some, mine1, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
 		"release: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, mine1, lapse(time.Second))...), gives1, "expired", false},
 		"release: it is detached":               {append(some, mine1, has(runs("pool_renew", "n", "n.1", "detach"))), gives1, "released", false},
-		"release: the line is lost":             {append(some, mine1, loses("DEL", "berth:{gpu}:line"), fills), gives1, "cancelled", false},
+		"release: the line is lost":             {append(some, mine1, loses("DEL", "berth:pool:{gpu}:line"), fills), gives1, "cancelled", false},
 		"release: others hold it too":           {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", ""))}, gives1, "released", true},
 		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("o 700 0 0 0:")))}, gives1, "released", false},
 		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
-		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
+		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
 		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
 		"renew: by hand":                        {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
 		"renew: it names its lease":             {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew 1000"), "renewed", true},

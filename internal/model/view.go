@@ -50,12 +50,16 @@ for _, key in ipairs(KEYS) do
 end
 return reply`
 
-func (m *machine) keys() []string {
+func (m *machine) space() keyspace.Space {
 	space, err := keyspace.New(m.Namespace)
 	if err != nil {
 		panic(err) // the test's own
 	}
-	return []string{space.State(keyspace.Sem, m.Name), space.Line(keyspace.Sem, m.Name)}
+	return space
+}
+
+func (m *machine) keys() []string {
+	return []string{m.space().State(keyspace.Sem, m.Name), m.space().Line(keyspace.Sem, m.Name)}
 }
 
 // look reads what there is of the name.

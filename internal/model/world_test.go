@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -36,6 +37,7 @@ type world struct {
 	*testkit.World
 	releases
 	kind        string // lock or semaphore
+	name        string
 	state, line string
 	twin        [2]string
 	backup      [2]string
@@ -85,15 +87,21 @@ func inWorld(t *testing.T, kind string, test func(t *testing.T, named func(name 
 	require.NoError(t, err)
 	testkit.In(t, "", "", "", func(t *testing.T, w *testkit.World) {
 		heard := listen(t.Context(), w.Redis)
-		at := func(name, part string) string { return "berth:{" + name + "}:" + part }
+		at := func(name, part string) string { return space.Key(kinds[kind], name, part) }
 		test(t, func(name string) *world {
 			return &world{
-				World: w, releases: both, kind: kind, state: at(name, "state"), line: at(name, "line"),
+				World: w, releases: both, kind: kind, name: name, state: at(name, "state"), line: at(name, "line"),
 				twin: [2]string{at("twin", "state"), at("twin", "line")}, backup: [2]string{at("backup", "state"), at("backup", "line")}, pushes: heard, capacity: 2, fences: map[string]int64{},
 			}
 		})
 	})
 }
+
+// space has the names, of these kinds.
+var (
+	space, _ = keyspace.New("berth")
+	kinds    = map[string]keyspace.Kind{"lock": keyspace.Lock, "semaphore": keyspace.Sem}
+)
 
 // do runs a command, and returns its answer, nil for none.
 func (w *world) do(t require.TestingT, words ...string) any {

@@ -26,6 +26,7 @@ type Record struct {
 	Priority    int
 	Ticket      int64
 	Fence       int64
+	Place       string    // of a claim that waits: where it stands, see scripts/line/place.lua; "" where nobody has said
 	Heard       time.Time // of a claim that waits: when its node was last heard of, by the server's clock
 	Granted     time.Time // by the server's clock; zero while it waits
 	Limit       time.Time // the end of its maximum hold; zero = none or not yet running
@@ -51,20 +52,24 @@ func (r *Record) LeaseMillis() int64 {
 // Alive is until when a claim that waits lives.
 func (r *Record) Alive() time.Time { return r.Heard.Add(r.Wait) }
 
-// Text writes a record as scripts/state/record.lua reads it, but for where a claim that waits stands.
+// Text writes a record as scripts/state/record.lua reads it.
 func Text(r *Record) string {
 	b := append(make([]byte, 0, 160), r.Phase)
 	if r.ZombieAfter > 0 {
 		b = strconv.AppendInt(b, r.ZombieAfter.Milliseconds(), 10)
 	}
+	b = append(append(append(b, ' '), r.Node...), ' ')
+	b = append(strconv.AppendInt(b, r.Ticket, 10), ' ')
 	granted := r.Granted
 	if r.Phase == 'w' {
-		granted = r.Heard
+		b, granted = append(b, cmp.Or(r.Place, "0")...), r.Heard
+	} else {
+		b = strconv.AppendInt(b, r.Fence, 10)
 	}
-	b = append(append(append(b, ' '), r.Node...), ' ')
-	for _, n := range []int64{r.Ticket, r.Fence, millis(granted), millis(r.Limit)} {
-		b = append(strconv.AppendInt(b, n, 10), ' ')
+	for _, t := range []time.Time{granted, r.Limit} {
+		b = strconv.AppendInt(append(b, ' '), millis(t), 10)
 	}
+	b = append(b, ' ')
 	return string(appendTerms(b, r))
 }
 
@@ -151,6 +156,9 @@ func ParseRecord(text string) (Record, error) {
 	}
 	if r.Phase == 'w' {
 		r.Heard, r.Granted = r.Granted, time.Time{}
+		if words[2] != "0" {
+			r.Place = words[2]
+		}
 	}
 	if n[9] == 0 {
 		r.Lease = berth.Forever

@@ -57,6 +57,7 @@ func anyRecord() *rapid.Generator[state.Record] {
 		}
 		if r.Phase == 'w' {
 			r.Fence, r.Granted, r.Heard = 0, time.Time{}, r.Granted // there are where it stands, and when it was last heard of
+			r.Place = rapid.SampledFrom([]string{"", "1795470969635", "1795470969635" + strings.Repeat("5", 40)}).Draw(t, "place")
 		}
 		return r
 	})

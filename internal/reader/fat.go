@@ -1,0 +1,278 @@
+package reader
+
+import (
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// lanes is of how many priorities the first in line is read.
+const lanes = 8
+
+// row reads the name, up to k of its holds. still is false where it moved meanwhile.
+func (t *turn) row(k int) (n Name, still bool, err error) {
+	text, thin, err := t.text()
+	if err != nil {
+		return n, false, err
+	} else if thin {
+		n, err = t.slight(text)
+		return n, true, err
+	}
+	f := fat{turn: t, n: &n, k: k, state: t.key(keyspace.StatePart), line: t.key(keyspace.LinePart)}
+	if t.kind == keyspace.Pool {
+		f.pool = &dues{fat: &f}
+	}
+	there, err := f.begin()
+	if err == nil && there {
+		err = f.look()
+	}
+	for err == nil && there && (f.lane.name != "" || f.pool != nil && f.pool.more()) {
+		err = f.lookOn()
+	}
+	if err != nil || !there {
+		return n, true, err
+	}
+	if f.pool != nil {
+		f.pool.count()
+	}
+	return n, f.before.still(f.after), nil
+}
+
+// fat is the reading of a fat name.
+type fat struct {
+	*turn
+	n             *Name
+	k             int
+	state, line   string // keys
+	before, after marks
+
+	live  int64
+	holds []member // that live, up to k; of a lock the first
+	over  []member // of a semaphore or a pool those that have expired, up to k
+	lane  member   // the first of the next lane of the line, none if it has no name
+	pool  *dues    // of a pool
+	told  []int64  // the lanes whose first was told
+}
+
+// begin reads the values and what the line says without records. there is false for a name that is not
+// there.
+func (f *fat) begin() (there bool, err error) {
+	var p trip
+	now, forever := state.Holds+f.now, int64(state.Holds+state.Forever)
+	values, top := p.marks(f.turn), p.ranks(f.line, 0, 1)
+	expired, live := p.count(f.line, state.Holds, now), p.count(f.line, now+1, forever)
+	most, over := f.k, -1
+	if f.kind == keyspace.Lock {
+		most = 1 // the group says who else holds
+	} else {
+		over = p.ranged(f.line, state.Holds, now, f.k)
+	}
+	holds := p.ranged(f.line, now+1, forever, most)
+	if f.pool != nil {
+		f.pool.ask(&p)
+	}
+	if err := f.ask(&p); err != nil {
+		return false, err
+	}
+	if f.before, there, err = f.read(&p, values); err != nil || !there {
+		return there, err
+	}
+	v, first := &f.before.values, p.members(top)
+	if len(first) == 0 { // somebody has deleted the line: what it had is gone
+		v.Used, v.Waiting, f.before.counts.Parked = 0, 0, 0
+	} else if first[0].score <= state.LastLane {
+		f.lane = first[0]
+	}
+	f.live, f.holds, f.over = p.int(live), p.members(holds), p.members(over)
+	n := f.n
+	n.Capacity, n.Waiting, n.Expired = int(v.Capacity), int(max(v.Waiting, 0)), int(p.int(expired))
+	n.Fence, n.Revision, n.Holders = v.Fence, v.Revision, int(f.live)
+	n.Partial = f.kind != keyspace.Lock && f.live > int64(f.k)
+	if f.pool != nil {
+		f.pool.hear(&p)
+	}
+	return true, p.err
+}
+
+// look reads the records.
+func (f *fat) look() error {
+	var p trip
+	entries, claims := f.entries()
+	records, scores := p.fields(f.state, "c:", claims...), p.scores(f.line, "h:", claims...)
+	weights := -1
+	if f.kind == keyspace.Sem && f.weighs() {
+		weights = p.fields(f.state, "c:", claimsOf(f.over)...)
+	}
+	if f.pool != nil {
+		f.pool.look(&p)
+	}
+	wait := f.askLane(&p)
+	values := p.marks(f.turn)
+	if err := f.ask(&p); err != nil {
+		return err
+	}
+	found := f.holders(claims, p.texts(records), p.at(scores))
+	for _, h := range found {
+		f.n.Oldest = max(f.n.Oldest, h.Entry.Held)
+	}
+	switch f.kind {
+	case keyspace.Sem:
+		f.weigh(p.texts(weights))
+	case keyspace.Lock:
+		f.lock(entries, found)
+	case keyspace.Pool:
+		f.pool.heed(&p)
+	}
+	f.hearLane(&p, wait)
+	return f.end(&p, values)
+}
+
+// lookOn reads the next lane, and what is known of the resources of ended holds.
+func (f *fat) lookOn() error {
+	var p trip
+	if f.pool != nil {
+		f.pool.lookOn(&p)
+	}
+	wait := f.askLane(&p)
+	values := p.marks(f.turn)
+	if err := f.ask(&p); err != nil {
+		return err
+	}
+	if f.pool != nil {
+		f.pool.heedOn(&p)
+	}
+	f.hearLane(&p, wait)
+	return f.end(&p, values)
+}
+
+// end takes note of what is there now.
+func (f *fat) end(p *trip, values int) error {
+	var err error
+	if f.after, _, err = f.read(p, values); err != nil {
+		return err
+	}
+	return p.err
+}
+
+// claimsOf are the claims of holds.
+func claimsOf(holds []member) []string {
+	claims := make([]string, len(holds))
+	for i, h := range holds {
+		claims[i] = h.name[len(state.Hold("")):]
+	}
+	return claims
+}
+
+// weighs says whether what is held cannot be told without the weights of what has expired; see weigh.
+func (f *fat) weighs() bool {
+	return f.n.Expired > 0 && f.live > 0 && f.before.values.Used > f.live+int64(f.n.Expired)
+}
+
+// weigh tells how much is held: what is counted, less what has expired. Of that what was not read counts as 1 each.
+func (f *fat) weigh(expired []string) {
+	used := f.before.values.Used
+	switch {
+	case f.live == 0:
+		used = 0
+	case f.n.Expired == 0:
+	case !f.weighs(): // all weigh 1
+		used = f.live
+	default:
+		used -= int64(f.n.Expired - len(expired))
+		f.n.Partial = f.n.Partial || f.n.Expired > len(expired)
+		for _, text := range expired {
+			if r, err := state.ParseRecord(text); err == nil {
+				used -= int64(r.Weight)
+			}
+		}
+	}
+	f.n.Held = int(max(used, 0))
+}
+
+// holders are the holds that live, as the records and the scores of one trip have them. One without a record
+// has ended.
+func (f *fat) holders(claims, records []string, scores []int64) []Found[berth.Holder] {
+	var found []Found[berth.Holder]
+	for i, claim := range claims {
+		if ends := deadline(scores[i]); ends > f.now && isHold(records[i]) {
+			h, err := Holder(f.name, claim, f.at(), ends, records[i])
+			found = append(found, Found[berth.Holder]{h, err})
+		}
+	}
+	return found
+}
+
+// isHold says that a text may be the record of a hold: it is neither that of a claim that waits nor a tombstone.
+func isHold(text string) bool { return text != "" && text[0] != 'w' && text[0] != '!' }
+
+// lanePlaces are the answers to askLane.
+type lanePlaces struct{ record, next int }
+
+// askLane asks for the record of the lane's first, and for the next lane.
+func (f *fat) askLane(p *trip) lanePlaces {
+	_, claim, ok := state.PlaceOf(f.lane.name)
+	if !ok {
+		return lanePlaces{-1, -1}
+	}
+	return lanePlaces{p.fields(f.state, "c:", claim), p.ranged(f.line, f.lane.score+1, state.LastLane, 1)}
+}
+
+// hearLane notes the lane's first, and goes on to the next lane. Two lanes are one priority: of the second
+// one its first is told where the first has nobody.
+func (f *fat) hearLane(p *trip, at lanePlaces) {
+	lane := f.lane
+	f.lane = member{}
+	if at.record < 0 {
+		return
+	}
+	_, claim, _ := state.PlaceOf(lane.name)
+	text := p.texts(at.record)[0]
+	again := len(f.told) > 0 && f.told[len(f.told)-1]/2 == lane.score/2
+	if w, ends, err := Waiter(f.name, claim, f.at(), text); err == nil && !again {
+		f.n.First = append(f.n.First, First{Waiter: w, Dead: !ends.After(f.at())})
+		f.told = append(f.told, lane.score)
+	}
+	next := p.members(at.next)
+	if len(next) > 0 && len(f.n.First) >= lanes {
+		f.n.Partial = true
+	} else if len(next) > 0 {
+		f.lane = next[0]
+	}
+}
+
+// Holder makes a holder of a claim's record and its deadline (ms by the server's clock, which says now). The
+// error is state.ErrDamaged.
+func Holder(name, id string, now time.Time, ends int64, text string) (berth.Holder, error) {
+	r, err := state.ReadRecord(name, id, text)
+	if err != nil {
+		return berth.Holder{ID: id}, err
+	}
+	left := berth.Forever
+	if ends < state.Forever {
+		left = state.Millis(max(ends-now.UnixMilli(), 0))
+	}
+	return berth.Holder{
+		ID: id, Node: r.Node, Label: r.Label, Owner: r.Owner, Weight: r.Weight, Fence: r.Fence, Lease: r.Lease, Left: left,
+		NoRenew: r.NoRenew, MaxHold: r.MaxHold, Granted: r.Granted, Held: max(now.Sub(r.Granted), 0),
+		Detached: r.Phase == 'd', ZombieAfter: r.ZombieAfter, Meta: r.Meta,
+	}, nil
+}
+
+// Waiter makes a waiter of a claim's record, and says until when it lives. The error is state.ErrDamaged; of a
+// claim that does not wait any more, too.
+func Waiter(name, id string, now time.Time, text string) (w berth.Waiter, alive time.Time, err error) {
+	r, err := state.ReadRecord(name, id, text)
+	if err == nil && r.Phase != 'w' {
+		err = state.ErrDamaged
+	}
+	if err != nil {
+		return berth.Waiter{ID: id}, time.Time{}, err
+	}
+	since := time.UnixMilli(r.Ticket)
+	return berth.Waiter{
+		ID: id, Node: r.Node, Label: r.Label, Owner: r.Owner, Weight: r.Weight, Priority: r.Priority,
+		Since: since, Waited: max(now.Sub(since), 0), Alive: max(r.Alive().Sub(now), 0), Meta: r.Meta,
+	}, r.Alive(), nil
+}

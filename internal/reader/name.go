@@ -1,0 +1,158 @@
+package reader
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Name is a semaphore, a lock or a pool as it was when it was read. One that is not there has no Capacity.
+type Name struct {
+	Kind     keyspace.Kind
+	Name     string
+	Capacity int // stored; of a lock 1; of a pool its resources, those that are leaving included
+	Held     int // weight of all holds; of a lock 1 or 0; of a pool the resources that are leased
+	Holders  int // how many claims hold; of a lock the entries of its owner
+	Waiting  int // how many wait; dead ones that no script has met yet may be among them
+	Expired  int // holds, and resources, that have ended and are not dropped yet; the other counts leave them out
+	// Oldest is how long the longest of the holds that were read is held.
+	Oldest time.Duration
+	// First are the first in line of each priority, the highest first; with Random and LIFO others may
+	// have waited longer.
+	First []First
+	// Partial: not all was read. Holds may be older than Oldest, more priorities wait, and of what has
+	// expired some may be counted as if it had not.
+	Partial         bool
+	Fence, Revision int64 // of the last grant; of the last call of an operator, 0 for none
+	Lock            *Lock // of a lock that is held
+	Pool            *Pool // of a pool that is there
+	Replica, Moving bool
+	At              time.Time
+	Err             error // nothing else is known of it
+
+	entries []Found[berth.Holder]
+}
+
+// First is the first in line of a priority.
+type First struct {
+	berth.Waiter
+	Dead bool // its process has not been heard of for its wait lease
+}
+
+// Lock is who has a lock, and what its owner did.
+type Lock struct {
+	Owner           string        // the claim's id where no owner was given
+	Left            time.Duration // if nothing renews it; berth.Forever for no end
+	Reentries       int           // entries that were made after the first
+	WorkedThroughAt time.Time     // when the last WorkThrough was granted
+	Extended        time.Duration // what ExtendAndWorkThrough has added in all
+	LastLease       time.Duration // of the last one
+	ExtendedAt      time.Time     // when that one was granted
+}
+
+// Pool are the counts that only a pool has: those that a sweep would leave.
+type Pool struct {
+	Free, Resting, Leaving int
+	Apart                  int // how many of Waiting wait for one resource
+	Settings               state.Settings
+}
+
+// Ref is a name of a kind.
+type Ref struct {
+	Kind keyspace.Kind
+	Name string
+}
+
+// Name reads one name. Its errors are berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible,
+// state.ErrDamaged, or the server's.
+func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Name, error) {
+	var found Name
+	t, moving, err := r.alone(ctx, "name", kind, name, tries, func(t *turn) (still bool, err error) {
+		found, still, err = t.row(held)
+		return still, err
+	})
+	if err != nil {
+		return Name{Kind: kind, Name: name, Err: err}, err
+	}
+	return found.of(t, moving), nil
+}
+
+// of completes what a turn has read.
+func (n Name) of(t *turn, moving bool) Name {
+	n.Kind, n.Name, n.Replica, n.Moving, n.At = t.kind, t.name, t.replica, moving, t.at()
+	return n
+}
+
+// Rows reads names that lie on one server, up to k holds and as many expired entries of each. node is
+// that server's client; nil for one name. Of a name that moves no second reading is made. An error is that of all.
+func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...Ref) ([]Name, error) {
+	rows, turns := make([]Name, len(refs)), make([]*turn, len(refs))
+	for i, ref := range refs {
+		t := &turn{Reader: r, kind: ref.Kind, name: ref.Name}
+		t.do = func() error {
+			moving, err := t.again(1, func() (still bool, err error) {
+				rows[i], still, err = t.row(k)
+				return still, err
+			})
+			rows[i] = rows[i].of(t, moving)
+			return err
+		}
+		turns[i] = t
+	}
+	if err := r.together(ctx, "names", node, turns...); err != nil {
+		return nil, err
+	}
+	for i, t := range turns {
+		switch {
+		case t.err == nil:
+		case node != nil && isMoved(t.err): // its slot moves
+			rows[i], _ = r.Name(ctx, t.kind, t.name)
+		default:
+			rows[i] = Name{Kind: t.kind, Name: t.name, Err: t.err}
+		}
+	}
+	return rows, nil
+}
+
+// text asks for the text of a thin name.
+func (t *turn) text() (text string, thin bool, err error) {
+	var p trip
+	mget := p.add("MGET", t.key(keyspace.StatePart))
+	if err := t.ask(&p); err != nil {
+		return "", false, err
+	}
+	all, err := p.results[mget].ToArray()
+	if err != nil || all[0].IsNil() {
+		return "", false, err
+	}
+	text, err = all[0].ToString()
+	return text, true, err
+}
+
+// slight is the row of a thin name: one text, so never torn.
+func (t *turn) slight(text string) (n Name, err error) {
+	thin, number, ok := state.ParseThin(text)
+	if !ok {
+		return n, state.Incompatible(t.name, number)
+	}
+	n.Capacity, n.Fence = 1, thin.Fence
+	if thin.Claim == "" {
+		return n, nil
+	} else if thin.Ends <= t.now {
+		n.Expired = 1
+		return n, nil
+	}
+	n.Held, n.Holders = 1, 1
+	h, err := Holder(t.name, thin.Claim, t.at(), thin.Ends, thin.Record)
+	n.Oldest = h.Held
+	n.entries = []Found[berth.Holder]{{Entry: h, Err: err}}
+	if t.kind == keyspace.Lock {
+		n.Lock = lockOf(nil, n.entries)
+	}
+	return n, nil
+}

@@ -1,0 +1,151 @@
+package reader_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func TestOfASemaphoreWhatHasPassedHasPassed(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.compare()
+		require.Zero(t, w.row().Capacity, "it is not there")
+		require.Equal(t, "granted", w.semaphore("a.1", 5, weighs(3), lasts(20*ms, 20*ms)))
+		require.Equal(t, "granted", w.semaphore("b.1", 5, lasts(30*ms, 30*ms)))
+		require.Equal(t, "queued", w.semaphore("c.1", 5, weighs(2), lasts(35*ms, 20*ms)))
+		require.Equal(t, "queued", w.semaphore("d.1", 5, func(r *state.Record) { r.Priority = 3; r.Weight = 5 }))
+		n := w.row()
+		require.Equal(t, []int{5, 4, 2, 2, 0}, []int{n.Capacity, n.Held, n.Holders, n.Waiting, n.Expired})
+		require.Len(t, n.First, 2)
+		require.Equal(t, []string{"d.1", "c.1"}, []string{n.First[0].ID, n.First[1].ID}, "the highest priority first")
+		w.each(40)
+		n = w.row()
+		require.Equal(t, []int{5, 0, 0, 2, 2}, []int{n.Capacity, n.Held, n.Holders, n.Waiting, n.Expired})
+		require.Equal(t, []bool{false, true}, []bool{n.First[0].Dead, n.First[1].Dead})
+		require.Equal(t, 40*ms, n.First[1].Waited)
+	})
+}
+
+func TestOfALockItsOwnersEntriesAreReadTheOutermostFirst(t *testing.T) {
+	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
+		owned := func(r *state.Record) { r.Owner, r.Wait, r.Lease = "me", 30*ms, time.Minute }
+		require.Equal(t, "granted", w.ask("a.1", []string{""}, lasts(20*ms, 20*ms)))
+		w.each(21) // thin, and then over
+		require.Equal(t, 1, w.row().Expired)
+		require.Equal(t, "granted", w.ask("b.1", []string{"fail queued 0 me"}, owned))
+		w.write("renew", "node-b.1", "b.1", "beat")
+		w.compare()
+		require.Equal(t, "reentered", w.ask("c.1", []string{"work queued 0 me"}, owned))
+		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me"}, owned))
+		w.write("renew", "node-d.1", "d.1", "beat")
+		require.Equal(t, "queued", w.ask("e.1", []string{""}))
+		n, entries, err := w.reader.Entries(context.Background(), name)
+		require.NoError(t, err)
+		require.Len(t, entries, 3)
+		require.Equal(t, []string{"b.1", "d.1", "c.1"}, []string{entries[0].Entry.ID, entries[1].Entry.ID, entries[2].Entry.ID},
+			"one that has not called yet comes last")
+		require.Equal(t, []any{"me", 2, 1, 3, 1}, []any{n.Lock.Owner, n.Lock.Reentries, n.Held, n.Holders, n.Waiting})
+		w.each(32)
+		require.Equal(t, 2, w.row().Holders, "the one that never called is over")
+	})
+}
+
+// pooled fills a pool with the resources a to d: a cooldown of 10 ms, of b 25 ms, and d leaves by itself.
+func (w *world) pooled() {
+	w.T.Helper()
+	require.Equal(w.T, "added", w.write("add", "0", "1", "0", "1", "%S %S+ 10 %S+ %S+ %S+ %S+", "a", "b", "c"))
+	require.Equal(w.T, "added", w.write("add", "45", "1", "0", "1", "", "d"))
+	w.operates("set", "b", "25 . .", "of b")
+}
+
+// operates runs an operator's call.
+func (w *world) operates(verb string, args ...string) {
+	w.T.Helper()
+	seen, err := w.reader.Revision(context.Background(), w.kind, name)
+	require.NoError(w.T, err)
+	w.made++
+	status := w.write(verb, append(args, strconv.FormatInt(seen, 10), id("op", w.made))...)
+	require.NotContains(w.T, []string{"stale", "absent", "incompatible"}, status)
+}
+
+func TestOfAPoolTheCountsAreThoseThatASweepWouldLeave(t *testing.T) {
+	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
+		w.compare()
+		w.pooled()
+		w.compare()
+		for _, claim := range []string{"a.1", "b.1", "c.1", "d.1"} {
+			require.Equal(t, "granted", w.ask(claim, []string{"", ""}, lasts(20*ms, 20*ms)))
+			w.Advance(ms)
+		}
+		w.operates("rest", "c", "15", "tired") // once it is back
+		require.Equal(t, "queued", w.ask("e.1", []string{"", ""}))
+		n := w.row()
+		require.Equal(t, []int{4, 0, 4, 4, 1}, []int{n.Capacity, n.Pool.Free, n.Held, n.Holders, n.Waiting})
+		w.each(20)
+		n = w.row()
+		require.Equal(t, []int{4, 0, 4, 0, 4}, []int{n.Capacity, n.Pool.Free, n.Pool.Resting, n.Held, n.Expired})
+		w.each(40)
+		n = w.row()
+		require.Equal(t, []int{3, 2, 1, 1}, []int{n.Capacity, n.Pool.Free, n.Pool.Resting, n.Waiting})
+		require.EqualValues(t, 10, n.Pool.Settings.Cooldown)
+	})
+}
+
+func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
+	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
+		t.Run(string(kind), func(t *testing.T) {
+			inWorld(t, kind, func(t *testing.T, w *world) {
+				_, err := w.reader.Name(context.Background(), kind, "{")
+				require.ErrorIs(t, err, berth.ErrInvalidConfig)
+				for text, want := range map[string]error{"f3 new": berth.ErrIncompatible, "mine": state.ErrDamaged} {
+					w.Do("SET", w.State, text)
+					w.refused(want)
+				}
+				w.Do("DEL", w.State)
+				w.Do("RPUSH", w.State, "x")
+				w.refused(state.ErrDamaged)
+				for field, want := range map[string]error{"v": state.ErrDamaged, "fmt": berth.ErrIncompatible} {
+					w.Do("DEL", w.State)
+					w.Do("HSET", w.State, field, "1")
+					w.refused(map[string]error{"v": berth.ErrIncompatible, "fmt": want}[field])
+				}
+				w.Do("HSET", w.State, "v", "2 ?")
+				w.refused(state.ErrDamaged)
+			})
+		})
+	}
+}
+
+// refused fails unless every way to read the name says why not.
+func (w *world) refused(want error) {
+	w.T.Helper()
+	ctx := context.Background()
+	n, err := w.reader.Name(ctx, w.kind, name)
+	require.ErrorIs(w.T, err, want)
+	require.Equal(w.T, w.kind, n.Kind)
+	_, err = w.reader.HoldersPage(ctx, w.kind, name, "", 1)
+	require.ErrorIs(w.T, err, want)
+	_, err = w.reader.WaitersPage(ctx, w.kind, name, "", 1)
+	require.ErrorIs(w.T, err, want)
+	_, err = w.reader.Claim(ctx, w.kind, name, "a.1")
+	require.ErrorIs(w.T, err, want)
+	_, err = w.reader.Revision(ctx, w.kind, name)
+	require.ErrorIs(w.T, err, want)
+}
+
+func TestALineThatIsLostHadNobody(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.semaphore("a.1", 2)
+		w.Do("DEL", w.Line)
+		n := w.row()
+		require.Equal(t, []int{2, 0, 0, 0}, []int{n.Capacity, n.Held, n.Holders, n.Waiting})
+		w.compare()
+	})
+}

@@ -1,0 +1,156 @@
+package reader
+
+import (
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// dues is the reading of what a pool has that has ended and is not dropped yet: the counts are told as a sweep
+// would leave them.
+type dues struct {
+	*fat
+	rests, expiries []member
+	resting         int64
+	met             map[string]*known
+	ended           []ending // holds that have expired, of which the resource is still to be read
+	places          [5]int   // of the answers
+	looked          []string // the resources that a trip asks for
+}
+
+// known is an item that something has ended of.
+type known struct{ was, now state.Item }
+
+// ending is a hold that has expired.
+type ending struct {
+	claim, resource string
+	at              int64 // its end (ms)
+	wants           *state.Wants
+}
+
+// ask asks the line what has ended.
+func (d *dues) ask(p *trip) {
+	d.places = [5]int{
+		p.ranged(d.line, state.Rests, state.Rests+d.now, d.k),
+		p.ranged(d.line, state.Expiries, state.Expiries+d.now, d.k),
+		p.count(d.line, state.Rests+d.now+1, state.Rests+state.Forever),
+		p.count(d.line, state.Expiries, state.Expiries+d.now),
+	}
+}
+
+// hear takes the answers to ask.
+func (d *dues) hear(p *trip) {
+	d.rests, d.expiries = p.members(d.places[0]), p.members(d.places[1])
+	d.resting = p.int(d.places[2])
+	expiries := p.int(d.places[3])
+	for _, n := range []int{d.n.Expired, int(expiries), len(d.rests) + 1} { // of rests as many as are read may be all
+		d.n.Partial = d.n.Partial || n > d.k
+	}
+	d.n.Expired += int(expiries)
+}
+
+// look asks for the items, and for what the expired holds held.
+func (d *dues) look(p *trip) {
+	d.looked = nil
+	for _, m := range append(append([]member(nil), d.rests...), d.expiries...) {
+		d.looked = append(d.looked, m.name[2:])
+	}
+	claims := claimsOf(d.over)
+	d.places = [5]int{
+		p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "r:", claims...), p.fields(d.state, "c:", claims...),
+	}
+}
+
+// heed takes the answers to look.
+func (d *dues) heed(p *trip) {
+	d.met = map[string]*known{}
+	d.meet(p.texts(d.places[0]))
+	resources, records := p.texts(d.places[1]), p.texts(d.places[2])
+	for i, h := range d.over {
+		if resources[i] == "" {
+			continue
+		}
+		e := ending{claim: claimsOf(d.over[i : i+1])[0], resource: resources[i], at: deadline(h.score)}
+		if r, err := state.ParseRecord(records[i]); err == nil {
+			if w, err := state.ParseWants(r.Extra); err == nil {
+				e.wants = &w
+			}
+		}
+		d.ended = append(d.ended, e)
+	}
+}
+
+// meet notes the items of the resources that were looked at.
+func (d *dues) meet(texts []string) {
+	for i, text := range texts {
+		if item, err := state.ParseItem(text); err == nil && d.met[d.looked[i]] == nil {
+			d.met[d.looked[i]] = &known{was: item, now: item}
+		}
+	}
+}
+
+// more says that there are resources to look at.
+func (d *dues) more() bool { return len(d.ended) > 0 }
+
+// lookOn asks for the resources of expired holds, and for settings of their own.
+func (d *dues) lookOn(p *trip) {
+	d.looked = nil
+	for _, e := range d.ended {
+		d.looked = append(d.looked, e.resource)
+	}
+	d.places = [5]int{p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "s:", d.looked...)}
+}
+
+// heedOn takes the answers, and gives back what the expired holds held.
+func (d *dues) heedOn(p *trip) {
+	d.meet(p.texts(d.places[0]))
+	settings, _ := state.ParseSettings(d.before.counts.Settings)
+	owns := p.texts(d.places[1])
+	for i, e := range d.ended {
+		item := d.met[e.resource]
+		if item == nil {
+			continue // damaged, or gone
+		}
+		own, err := state.ParseOwn(owns[i])
+		if err != nil || !item.was.Own {
+			own.Cooldown = state.Unset
+		}
+		item.now.Return(e.claim, e.wants, settings, own, e.at, d.now)
+	}
+	d.ended = nil
+}
+
+// count tells the counts. What has ended of rests and expiries comes last, as in a sweep.
+func (d *dues) count() {
+	for _, m := range d.rests {
+		if k := d.met[m.name[2:]]; k != nil && k.now.Ends <= d.now {
+			k.now.Ends = 0
+		}
+	}
+	for _, m := range d.expiries {
+		if k := d.met[m.name[2:]]; k != nil {
+			k.now.Leaving = true
+		}
+	}
+	c := d.before.counts
+	digit := func(yes bool) int64 {
+		if yes {
+			return 1
+		}
+		return 0
+	}
+	for _, k := range d.met {
+		was, now := &k.was, &k.now
+		leased, wasLeased := len(now.Claims) > 0, len(was.Claims) > 0
+		gone := now.Leaving && !leased
+		c.Resources -= digit(gone)
+		c.Free += digit(now.Listed()) - digit(was.Listed())
+		c.Leased += digit(leased) - digit(wasLeased)
+		c.Leaving += digit(now.Leaving && leased) - digit(was.Leaving)
+		d.resting += digit(now.Ends > d.now && !gone) - digit(was.Ends > d.now)
+	}
+	settings, _ := state.ParseSettings(c.Settings)
+	d.n.Capacity, d.n.Held = int(c.Resources), int(c.Leased)
+	d.n.Pool = &Pool{
+		Free: int(c.Free), Resting: int(d.resting), Leaving: int(c.Leaving), Apart: int(c.Parked), Settings: settings,
+	}
+}

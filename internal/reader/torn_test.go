@@ -1,0 +1,184 @@
+package reader_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// move is what others do between two trips.
+type move struct {
+	kind   keyspace.Kind
+	before func(w *world)
+	moves  func(w *world)
+}
+
+func mine(r *state.Record) { r.Owner = "me" }
+
+var moves = map[string]move{
+	"a grant": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.semaphore("b.1", 2) },
+	},
+	"a release": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2); w.semaphore("b.1", 2) }, func(w *world) { w.release("a.1") },
+	},
+	"one for another": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.release("a.1"); w.semaphore("b.1", 2) },
+	},
+	"a place": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 1); w.semaphore("b.1", 1) }, func(w *world) { w.semaphore("c.1", 1) },
+	},
+	"a cancel": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 1); w.semaphore("b.1", 1); w.semaphore("c.1", 1) },
+		func(w *world) { w.release("b.1") },
+	},
+	"a resize": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.operates("resize", "3", "0", "0") },
+	},
+	"a re-entry": {
+		keyspace.Lock, func(w *world) {
+			w.ask("a.1", []string{"work queued 0 me"}, mine)
+			w.ask("b.1", []string{"work queued 0 me"}, mine)
+		},
+		func(w *world) { w.ask("c.1", []string{"work queued 0 me"}, mine) },
+	},
+	"an inner release": {
+		keyspace.Lock, func(w *world) {
+			w.ask("a.1", []string{"work queued 0 me"}, mine)
+			w.ask("b.1", []string{"work queued 0 me"}, mine)
+		},
+		func(w *world) { w.release("b.1"); w.ask("d.1", []string{"work queued 0 me"}, mine) },
+	},
+	"a swap": {
+		keyspace.Pool, func(w *world) { w.pooled(); w.ask("a.1", []string{"", ""}) },
+		func(w *world) {
+			fence := w.row().Fence
+			w.write("swap", "node-a.1", "a.1", number(fence), "0", "", "0")
+		},
+	},
+	"a rest": {
+		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.operates("rest", "a", "1000", "") },
+	},
+	"a removal": {
+		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.operates("remove", "0", "a") },
+	},
+	"the end of a rest": {
+		keyspace.Pool, func(w *world) { w.pooled(); w.operates("rest", "a", "1", ""); w.Advance(2 * ms) },
+		func(w *world) { w.write("sweep", "n", "0") },
+	},
+	"a flush": {
+		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.Do("DEL", w.State, w.Line) },
+	},
+	"a slim name": {
+		keyspace.Lock, func(w *world) { w.ask("a.1", []string{""}); w.ask("b.1", []string{""}) },
+		func(w *world) { w.Do("DEL", w.State, w.Line); w.Do("SET", w.State, "1795470968951844") },
+	},
+}
+
+func TestARowIsOfOneMomentOrSaysThatTheNameMoves(t *testing.T) {
+	for what, m := range moves {
+		for trip := 1; trip <= 2; trip++ {
+			t.Run(what, func(t *testing.T) {
+				inWorld(t, m.kind, func(t *testing.T, w *world) {
+					m.before(w)
+					trips := 0
+					w.reader.Between(func() {
+						if trips++; trips == trip {
+							w.reader.Between(nil)
+							m.moves(w)
+						}
+					})
+					got := w.row()
+					w.reader.Between(nil)
+					require.GreaterOrEqual(t, trips, trip)
+					require.False(t, got.Moving, "it was read again")
+					require.Equal(t, whole(w.row()), whole(got))
+				})
+			})
+		}
+	}
+}
+
+// whole is what is compared of a row.
+func whole(n reader.Name) reader.Name {
+	n.At = time.Time{}
+	return n
+}
+
+func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.semaphore("a.0", 2)
+		n := 0
+		w.reader.Between(func() {
+			w.release(id("a", n))
+			n++
+			w.semaphore(id("a", n), 2)
+		})
+		require.True(t, w.row().Moving)
+		page, err := w.reader.HoldersPage(context.Background(), w.kind, name, "", 10)
+		require.NoError(t, err)
+		require.True(t, page.Moving)
+		rows, err := w.reader.Rows(context.Background(), nil, 10, reader.Ref{Kind: w.kind, Name: name})
+		require.NoError(t, err)
+		require.True(t, rows[0].Moving)
+	})
+}
+
+func TestHeartbeatsMoveNobody(t *testing.T) {
+	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
+		w.ask("a.1", []string{"work queued 0 me"}, mine)
+		w.ask("b.1", []string{"work queued 0 me"}, mine)
+		w.ask("c.1", []string{""})
+		w.reader.Between(func() {
+			w.Advance(ms)
+			w.write("renew", "node-a.1", "a.1", "beat")
+			w.write("renew", "node-c.1", "c.1", "beat")
+		})
+		require.False(t, w.row().Moving)
+	})
+}
+
+func TestHeartbeatsOfAPoolMoveNobody(t *testing.T) {
+	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
+		w.pooled()
+		w.ask("a.1", []string{"", ""}, lasts(time.Second, time.Second))
+		w.reader.Between(func() {
+			w.Advance(ms)
+			w.write("renew", "node-a.1", "a.1", "beat")
+		})
+		require.False(t, w.row().Moving)
+	})
+}
+
+// Its score, of a grant, and its record, of a longer hold, are read in two trips.
+func TestAHoldThatIsConfirmedMeanwhileHasItsLongerLease(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.semaphore("a.1", 2, lasts(10*time.Second, time.Hour))
+		trips := 0
+		w.reader.Between(func() {
+			if trips++; trips == 2 {
+				w.write("renew", "node-a.1", "a.1", "beat")
+			}
+		})
+		page, err := w.reader.HoldersPage(context.Background(), w.kind, name, "", 10)
+		require.NoError(t, err)
+		require.False(t, page.Moving)
+		require.Equal(t, time.Hour, page.Found[0].Entry.Left)
+	})
+}
+
+func TestAClockThatIsAnotherOnesIsNoticed(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.semaphore("a.1", 2)
+		w.reader.Between(func() { w.Advance(time.Second + ms) })
+		require.True(t, w.row().Moving)
+		w.reader.Between(func() { w.Advance(time.Second / 2) })
+		require.False(t, w.row().Moving)
+	})
+}
