@@ -18,7 +18,7 @@ var (
 
 	// ErrBusy says that a claim was not acquired because others hold, or wait
 	// for, what it asked for, or because a pool has nothing to give just then: the
-	// reasons full, resting, empty, held, queued ahead, timed out and attempts used
+	// reasons full, resting, empty, held, queued ahead, paused, timed out and attempts used
 	// up. It never matches where the server was not reached (ErrUnavailable), the
 	// caller cancelled or the client was closed. It comes with ErrNotAcquired.
 	ErrBusy = errors.New("berth: busy")
@@ -118,6 +118,9 @@ const (
 	ReasonAbsent Reason = "absent"
 	// ReasonQueuedAhead: a call that does not wait found others waiting.
 	ReasonQueuedAhead Reason = "queued ahead"
+	// ReasonPaused: a call that does not wait, or a Swap, found the name paused. Pause
+	// says for how long yet, and why.
+	ReasonPaused Reason = "paused"
 	// ReasonCancelled: the caller's context was cancelled.
 	ReasonCancelled Reason = "cancelled"
 	// ReasonTimedOut: MaxWait, or the deadline of the caller's context, passed.
@@ -173,6 +176,8 @@ type AcquireError struct {
 	Held int
 	// Waiting is how many claims waited when the server answered.
 	Waiting int
+	// Pause is the pause that was the reason, for ReasonPaused; else nil.
+	Pause *Pause
 	// Swept is how many expired entries that answer dropped.
 	Swept int
 	// Waited is how long the call took.
@@ -190,6 +195,13 @@ func (e *AcquireError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "berth: %q not acquired: %s", e.Name, e.Reason)
 	switch e.Reason {
+	case ReasonPaused:
+		if p := e.Pause; p != nil {
+			fmt.Fprintf(&b, " for %s", p.Left.Round(time.Millisecond))
+			if p.Reason != "" {
+				b.WriteString(": " + visible(p.Reason))
+			}
+		}
 	case ReasonHeld: // of a lock, which has no capacity
 		fmt.Fprintf(&b, " (waiting %d)", e.Waiting)
 	case ReasonFull, ReasonResting, ReasonEmpty, ReasonQueuedAhead, ReasonTooHeavy, ReasonCapacity:
@@ -230,7 +242,7 @@ func visible(text string) string {
 func (e *AcquireError) Is(target error) bool {
 	if target == ErrBusy {
 		switch e.Reason {
-		case ReasonFull, ReasonResting, ReasonEmpty, ReasonHeld, ReasonQueuedAhead, ReasonTimedOut, ReasonAttempts:
+		case ReasonFull, ReasonResting, ReasonEmpty, ReasonHeld, ReasonQueuedAhead, ReasonPaused, ReasonTimedOut, ReasonAttempts:
 			return true
 		}
 	}
@@ -266,17 +278,17 @@ func (e *EndError) Error() string {
 func (e *EndError) Unwrap() error { return e.Cause }
 
 // StaleError tells what another call has changed since this one began. These calls return it, and
-// overtake each other: Resize, Set, Rest, Remove, Replace, Clear and Refresh. An Add overtakes too, and
+// overtake each other: Resize, Set, Rest, Pause, Unpause, Remove, Replace, Clear and Refresh. An Add overtakes too, and
 // never returns it. This call, or its step where it goes in steps, has
 // changed nothing; or the server had run it, its answer was lost, and the other call came
 // after it. Look at what is there now, and call again if it is still wanted. It matches ErrStale.
 type StaleError struct {
-	// Name is the name of the semaphore or pool.
+	// Name is the name of the semaphore, lock or pool.
 	Name string
 	// Resource is the resource of the pool that was changed, "" for none in particular.
 	Resource string
 	// Changed says what the other call did, for people: "capacity 5, before 3", "rest 30s: banned",
-	// "Cooldown 30s", "added" also of what was kept, "removed", "replaced"; or "forgotten": the server
+	// "Cooldown 30s", "paused: migration", "unpaused", "added" also of what was kept, "removed", "replaced"; or "forgotten": the server
 	// has lost the pool.
 	Changed string
 }

@@ -11,6 +11,7 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"held", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"crowded", held, waiting, swept, flags, setting} | {"deadlock", held, waiting, swept, flags, setting}
+  | {"paused", held, waiting, swept, flags, setting, extra, left_ms, since, reason}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]

@@ -16,6 +16,7 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"absent", held, waiting, swept, flags, setting}
   | {"differs", held, waiting, swept, flags, setting, settings}
   | {"limited", held, waiting, swept, flags, setting, settings}
+  | {"paused", held, waiting, swept, flags, setting, extra, left_ms, since, reason}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]

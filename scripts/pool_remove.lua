@@ -46,7 +46,7 @@ for n = 6, #ARGV do
   if bad then
     reply[#reply + 1] = key
   end
-  local late = not again and revision_stale(at, st, key, stamp, id, i)
+  local late = not again and revision_stale(at, st, "o:" .. key, stamp, id, i)
   if late then
     return late
   end

@@ -31,7 +31,7 @@ local budget = { left = 100, swept = 0 }
 if at.newer then
   return { "incompatible", at.newer }
 end
-local late, done = revision_stale(at, st, key, tonumber(ARGV[7]), ARGV[8], (item_read(at, key)))
+local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], (item_read(at, key)))
 if late or done then
   return late or { "rested", st.waiting > 0 and 2 or 0 }
 end
@@ -59,7 +59,7 @@ else
   i.ends, i.reason = math.min(at.ms + lasts, score_forever), ARGV[6]
 end
 settle(at, st, key, i)
-revision_write(at, st, key, ARGV[8], revision_rest(lasts, ARGV[6]))
+revision_write(at, st, "o:" .. key, ARGV[8], revision_rest(lasts, ARGV[6]))
 handoff(at, st, budget)
 save(at, st)
 notify(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)

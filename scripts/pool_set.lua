@@ -35,7 +35,7 @@ if at.newer then
   return { "incompatible", at.newer }
 end
 local i = key ~= "" and st.form and item_read(at, key)
-local late, done = revision_stale(at, st, key, tonumber(ARGV[7]), ARGV[8], i)
+local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], i)
 if late or done then
   local text = key == "" and p.settings or redis.call("HGET", at.state, "s:" .. key) or settings_own_unset
   return late or { "set", st.waiting > 0 and 2 or 0, text, st.rev }
@@ -67,7 +67,7 @@ else
   end
   settle(at, st, key, i)
 end
-revision_write(at, st, key, ARGV[8], ARGV[6])
+revision_write(at, st, "o:" .. key, ARGV[8], ARGV[6])
 local sooner = expire(at, st, budget)
 handoff(at, st, budget)
 save(at, st)

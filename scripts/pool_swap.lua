@@ -11,6 +11,7 @@ ARGV[7] rest of that (ms, 0 = none)    ARGV[8] why it rests
 ARGV[9] when that leaves the pool (ms, 0 = as before)
 RETURNS {"swapped", ticket, fence, left_ms, flags, setting, resource, stays}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
+  | {"paused", held, waiting, swept, flags, setting, extra, left_ms, since, reason}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that has another fence already is told what it has    COST O(log n) + at most 100 drops and grants
 ]]
@@ -24,6 +25,7 @@ REPLAY a claim that has another fence already is told what it has    COST O(log 
 --- @include "line/hold"
 --- @include "line/remaining"
 --- @include "line/deadline"
+--- @include "line/reply"
 --- @include "pool/wants"
 --- @include "pool/pick"
 --- @include "pool/take"
@@ -49,6 +51,8 @@ local function swapped(resource, flags, stays)
 end
 if r.fence ~= ARGV[6] then
   return swapped(old, 0, 1)
+elseif st.pause > 0 then
+  return reply_paused(at, st, 0, false)
 end
 
 local sooner = expire(at, st, budget)

@@ -40,6 +40,7 @@ func lines(t *testing.T, each func(file, line string)) {
 var codecs = map[string]string{
 	"state/values.lua":    "values",
 	"state/revision.lua":  "revision",
+	"state/pause.lua":     "pause",
 	"state/thin.lua":      "thin name",
 	"state/record.lua":    "record",
 	"pool/settings.lua":   "settings",

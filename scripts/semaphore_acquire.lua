@@ -10,6 +10,7 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"too_heavy", held, waiting, swept, flags, setting} | {"differs", held, waiting, swept, flags, setting}
+  | {"paused", held, waiting, swept, flags, setting, extra, left_ms, since, reason}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]

@@ -27,7 +27,7 @@ if at.newer then
   return { "incompatible", at.newer }
 end
 local before, cap = st.cap, tonumber(ARGV[4])
-local late, done = revision_stale(at, st, "", tonumber(ARGV[7]), ARGV[8])
+local late, done = revision_stale(at, st, "o:", tonumber(ARGV[7]), ARGV[8])
 if late or done then
   return late or { "resized", revision_before(done), st.used, st.waiting, st.waiting > 0 and 2 or 0 }
 elseif before == 0 and ARGV[6] ~= "1" then
@@ -39,7 +39,7 @@ else
   fatten(at, st, true)
 end
 st.cap, st.keep = cap, tonumber(ARGV[5])
-revision_write(at, st, "", ARGV[8], revision_capacity(cap, before))
+revision_write(at, st, "o:", ARGV[8], revision_capacity(cap, before))
 expire(at, st, budget)
 handoff(at, st, budget)
 save(at, st)

@@ -84,7 +84,7 @@ func (m *machine) nothingAfter(cause error) bool {
 	}
 	switch refusal.Reason {
 	case berth.ReasonTooHeavy, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty,
-		berth.ReasonHeld, berth.ReasonAbsent, berth.ReasonQueuedAhead, berth.ReasonDeadlock, berth.ReasonTooManyEntries,
+		berth.ReasonHeld, berth.ReasonAbsent, berth.ReasonQueuedAhead, berth.ReasonPaused, berth.ReasonDeadlock, berth.ReasonTooManyEntries,
 		berth.ReasonDiffers, berth.ReasonLimited:
 		return true
 	case berth.ReasonAttempts:

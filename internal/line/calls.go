@@ -42,10 +42,10 @@ type Calls struct {
 	waits   waits
 	made    atomic.Pointer[made]
 
-	acquire, release, renew, resume, restore, sweep, force *scriptkit.Script
-	requeue                                                *scriptkit.Script // of locks alone
-	stats, holders, waiters, revision                      *scriptkit.Script
-	thinAcquire, thinRelease, thinRenew, waitsNote         *scriptkit.Script
+	acquire, release, renew, resume, restore, sweep, force, pause *scriptkit.Script
+	requeue                                                       *scriptkit.Script // of locks alone
+	stats, holders, waiters, revision                             *scriptkit.Script
+	thinAcquire, thinRelease, thinRenew, waitsNote                *scriptkit.Script
 }
 
 var _ engine.Scripts = (*Calls)(nil)
@@ -70,6 +70,7 @@ func newCalls(cfg Config, id string) *Calls {
 		restore:     own("restore"),
 		sweep:       own("sweep"),
 		force:       own("force_release"),
+		pause:       own("pause"),
 		stats:       lib.Script("claim_stats"),
 		holders:     lib.Script("claim_holders"),
 		waiters:     lib.Script("claim_waiters"),

@@ -88,6 +88,7 @@ var refusals = map[string]berth.AcquireError{
 	statusResting:  {Reason: berth.ReasonResting},
 	statusAbsent:   {Reason: berth.ReasonAbsent, Cause: berth.ErrAbsent},
 	statusAhead:    {Reason: berth.ReasonQueuedAhead},
+	statusPaused:   {Reason: berth.ReasonPaused},
 	statusTooHeavy: {Reason: berth.ReasonTooHeavy},
 	statusDiffers:  {Reason: berth.ReasonCapacity},
 	statusLimited:  {Reason: berth.ReasonLimited},
@@ -98,7 +99,8 @@ var refusals = map[string]berth.AcquireError{
 }
 
 // answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,
-// setting, extra, place, ahead, next_ms, and what else the kind's script tells; or status, held, waiting, swept, flags, setting.
+// setting, extra, place, ahead, next_ms, and what else the kind's script tells; or status, held, waiting,
+// swept, flags, setting, and of a name that is paused extra, left_ms, since, reason.
 func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err error) {
 	flags := num(r, 4)
 	a.NextDeadline = engine.NextDeadline{In: -1, More: flags&flagMore != 0, First: flags&flagFirst != 0, Own: flags&flagOwn != 0}
@@ -121,6 +123,9 @@ func answer(name string, r *scriptkit.Reply) (a engine.Answer, extra string, err
 		a.Refused = &refused
 		refused.Held, refused.Waiting, refused.Swept = int(num(r, 1)), int(num(r, 2)), int(num(r, 3))
 		refused.Capacity = a.Capacity
+		if status == statusPaused {
+			refused.Pause = pauseOf(r)
+		}
 	}
 	return a, text(r, 6), r.Err()
 }

@@ -21,7 +21,7 @@ import (
 var kinds = map[string]string{"semaphore": "semaphore", "lock": "qlock", "pool": "allocator"}
 
 // verbs are what every kind has a script for.
-var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release"}
+var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release", "pause"}
 
 // requeue is the script of one kind that is run here all the same.
 const requeue = "lock_requeue"
@@ -151,7 +151,8 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 		require.Len(t, verbal, len(verbs), "every kind has all")
 		every = append(every, verbal...)
 	}
-	require.Equal(t, declared(every...), shared, "of the scripts that are run here")
+	ofAll := []string{"kept", "idle"} // to a call that is part of a pause of all names
+	require.Equal(t, without(declared(every...), ofAll...), shared, "of the scripts that are run here")
 
 	for kind, folder := range kinds {
 		// What an own script's reply is compared with is declared where that is done, once.

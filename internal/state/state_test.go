@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	fat   = "2 1795470968951844 1795471035000 1795470973951 1795470969635 1795470969636 3 2 1 0 -1 0 4 1795470969637 0"
+	fat   = "2 1795470968951844 1795471035000 1795470973951 1795470969635 1795470969636 3 2 1 0 -1 0 7 4 1795470969637"
 	terms = "1 - r 5000 4000 0 0 0:13:vm/sleep/97680:"
 	held  = "1795470968951844 1795470968952 0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80 " + terms
 )
@@ -22,7 +22,7 @@ func TestValuesAreReadInTheOrderOfTheirText(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, state.Values{
 		Format: 2, Fence: 1795470968951844, Expiry: 1795471035000, Due: 1795470973951, Ticket: 1795470969635, Busy: 1795470969636,
-		Capacity: 3, Used: 2, Waiting: 1, Forever: -1, Look: 4, Revision: 1795470969637,
+		Capacity: 3, Used: 2, Waiting: 1, Forever: -1, Pause: 7, Look: 4, Revision: 1795470969637,
 	}, v)
 	v, _, ok = state.ParseValues(strings.Replace(fat, " 3 2 1 ", " 3 -2 1 ", 1))
 	require.True(t, ok)
@@ -32,17 +32,17 @@ func TestValuesAreReadInTheOrderOfTheirText(t *testing.T) {
 func TestOfANewerOrAForeignStateNothingIsRead(t *testing.T) {
 	t.Parallel()
 	for text, number := range map[string]int64{
-		"3" + fat[1:]:                          3,
-		"3 new words":                          3,
-		"1" + fat[1:]:                          1,
-		"0" + fat[1:]:                          0,
-		"":                                     0,
-		"2":                                    0,
-		fat + " 0":                             0,
-		fat[:len(fat)-2]:                       0,
-		"-" + fat:                              0,
-		strings.Replace(fat, " 17", " -17", 1): 0,
-		strings.Replace(fat, " 3 ", "  3 ", 1): 0,
+		"3" + fat[1:]: 3,
+		"3 new words": 3,
+		"1" + fat[1:]: 1,
+		"0" + fat[1:]: 0,
+		"":            0,
+		"2":           0,
+		fat + " 0":    0,
+		strings.TrimSuffix(fat, " 1795470969637"): 0,
+		"-" + fat:                                                0,
+		strings.Replace(fat, " 17", " -17", 1):                   0,
+		strings.Replace(fat, " 3 ", "  3 ", 1):                   0,
 		strings.Replace(fat, " 3 ", " 99999999999999999999 ", 1): 0,
 	} {
 		v, got, ok := state.ParseValues(text)

@@ -5,16 +5,16 @@ import "regexp"
 // Values are the values of a name; see scripts/state/values.lua. Moments are milliseconds by the
 // server's clock.
 type Values struct {
-	Format, Fence, Expiry, Due, Ticket, Busy  int64
-	Capacity, Used, Waiting                   int64
-	Gone, Forever, Keep, Look, Revision, News int64
+	Format, Fence, Expiry, Due, Ticket, Busy   int64
+	Capacity, Used, Waiting                    int64
+	Gone, Forever, Keep, Pause, Look, Revision int64
 }
 
 // fields are the values in the order of the text.
 func (v *Values) fields() []*int64 {
 	return []*int64{
 		&v.Format, &v.Fence, &v.Expiry, &v.Due, &v.Ticket, &v.Busy, &v.Capacity, &v.Used, &v.Waiting,
-		&v.Gone, &v.Forever, &v.Keep, &v.Look, &v.Revision, &v.News,
+		&v.Gone, &v.Forever, &v.Keep, &v.Pause, &v.Look, &v.Revision,
 	}
 }
 

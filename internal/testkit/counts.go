@@ -14,7 +14,7 @@ import (
 
 // countNames are the words of the values of a fat name; see scripts/state/values.lua.
 var countNames = []string{
-	"fmt", "fence", "exp", "due", "ticket", "busy", "cap", "used", "waiting", "gone", "forever", "keep", "look", "rev", "news",
+	"fmt", "fence", "exp", "due", "ticket", "busy", "cap", "used", "waiting", "gone", "forever", "keep", "pause", "look", "rev",
 }
 
 // Counts reads the field "v" of a state: the values of a fat name, of a release to come, too.

@@ -208,6 +208,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"rested": func(w *world, n *node) {
 		require.NoError(w.T, n.Rest(context.Background(), "a", time.Minute, "mine"))
 	},
+	"paused": func(w *world, n *node) {
+		require.NoError(w.T, n.ops().Pause(context.Background(), proxies, time.Minute, "migration"))
+	},
+	"unpaused": func(w *world, n *node) {
+		n.take(nil)
+		n.queue(nil)
+		require.NoError(w.T, n.ops().Unpause(context.Background(), proxies))
+	},
 	"settings_differ": func(w *world, n *node) {
 		w.set("", allocator.Settings{Cooldown: time.Second})
 		n.take(nil)

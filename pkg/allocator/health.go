@@ -24,7 +24,7 @@ type HealthReport struct {
 	// Unhealthy is how many do not, and rest now.
 	Unhealthy int
 	// Skipped is how many were left alone: they were leased, rested, were wanted by a
-	// waiting claim, or had left the pool meanwhile. A resource whose hold was lost before
+	// waiting claim, belonged to a pool that was paused, or had left the pool meanwhile. A resource whose hold was lost before
 	// an answer counts here, too.
 	Skipped int
 }

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"time"
 
 	"github.com/berth-go/berth"
 )
@@ -39,4 +40,24 @@ func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error
 // errors.
 func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
 	return o.client.node.SweepNames(ctx, names...)
+}
+
+// Pause has nothing granted of a pool for so long: whole milliseconds, above 0, at most 8784h.
+// The pause ends by itself, by the server's clock, and the first in line is then granted what is
+// free; waits for one resource that are over, and resources that have left, show then. Meanwhile holds, renewals, rests, what is added or removed, and Resume go on; who waits keeps its
+// place, who comes joins the line, and a call that does not wait, or a Swap, gets
+// ReasonPaused. A later Pause
+// sets another end, nearer or further. The reason is any text of up to 512 bytes.
+//
+// Pause returns berth.ErrInvalidConfig; berth.ErrStale if another call has paused the name, or
+// ended its pause, since this one began; berth.ErrIncompatible; or the server's error. A flush of
+// the server ends the pause.
+func (o *Operator) Pause(ctx context.Context, name string, lasts time.Duration, reason string) error {
+	return o.client.node.Pause(ctx, name, lasts, reason)
+}
+
+// Unpause ends the pause of a pool now; the first in line gets what is free in the same step. It
+// does the same where there is none, so that no older Pause can still come. Its errors are those of Pause.
+func (o *Operator) Unpause(ctx context.Context, name string) error {
+	return o.client.node.Unpause(ctx, name)
 }

@@ -71,6 +71,7 @@ func newNode(c *Client) *node {
 const (
 	statusFull     = "full"
 	statusAhead    = "ahead"
+	statusPaused   = "paused"
 	statusSwapped  = "swapped"
 	statusNotHeld  = "not_held"
 	statusTaken    = "taken"
@@ -291,7 +292,7 @@ func (n *node) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine
 	case statusSwapped:
 		x.Fence, x.More, x.Resource = r.Int(2), line.More(&r, 4), r.Str(6)
 		left = r.Int(7) == 0
-	case statusFull, statusAhead:
+	case statusFull, statusAhead, statusPaused:
 		refused := n.Refusal(c.Caller(), c.Name, &r)
 		refine(refused)
 		refused.Name, refused.Claim = c.Name, c.ID

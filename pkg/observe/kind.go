@@ -105,6 +105,13 @@ const (
 	// many ended.
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
+	// Paused: a call on this client has paused a name. Detail is the reason that was given.
+	// Fills: Left, Detail. Level: info.
+	Paused Kind = "paused"
+	// Unpaused: a call on this client has ended the pause of a name. Count is how many claims
+	// wait for it yet.
+	// Fills: Count. Level: info.
+	Unpaused Kind = "unpaused"
 	// Swept: a script of this client dropped claims whose deadline had passed:
 	// their process died, or was cut off. Count is how many.
 	// Fills: Count. Level: debug.

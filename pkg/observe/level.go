@@ -13,7 +13,7 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
-		[]Kind{ForceReleased, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
+		[]Kind{ForceReleased, Paused, Unpaused, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
@@ -60,7 +60,7 @@ func (k Kind) EndsAcquire() bool {
 // A reason that is not known gives Failed.
 func ForReason(reason berth.Reason) Kind {
 	switch reason {
-	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
+	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonPaused,
 		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries,
 		berth.ReasonDiffers, berth.ReasonLimited, berth.ReasonDraining:
 		return Refused

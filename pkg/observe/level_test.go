@@ -48,6 +48,7 @@ func TestEveryReasonHasItsKind(t *testing.T) {
 		berth.ReasonEmpty:          observe.Refused,
 		berth.ReasonHeld:           observe.Refused,
 		berth.ReasonQueuedAhead:    observe.Refused,
+		berth.ReasonPaused:         observe.Refused,
 		berth.ReasonTooHeavy:       observe.Refused,
 		berth.ReasonAbsent:         observe.Refused,
 		berth.ReasonGone:           observe.Refused,

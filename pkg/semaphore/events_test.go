@@ -186,6 +186,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.take(1, nil)
 		n.queue(1, nil)
 	},
+	"paused": func(w *world, n *node) {
+		require.NoError(w.T, n.Operator().Pause(context.Background(), gpu, time.Minute, "migration"))
+	},
+	"unpaused": func(w *world, n *node) {
+		n.take(1, nil)
+		n.queue(1, nil)
+		require.NoError(w.T, n.Operator().Unpause(context.Background(), gpu))
+	},
 	"capacity_differs": func(w *world, n *node) {
 		w.node().take(1, nil)
 		_, err := n.gpu(2).TryAcquire(context.Background(), nil)

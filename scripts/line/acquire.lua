@@ -46,10 +46,14 @@ local function acquire(at, st, known, ask)
     ask.lane, ask.place = (kind_place or place_queued)(ask.lane, r.ticket, at, ask)
     budget.left = budget.left + kind_spare
     local before, _ = budget.left, nil
-    _, _, what = kind_arrive(at, st, budget, ask)
+    if st.pause == 0 then
+      _, _, what = kind_arrive(at, st, budget, ask)
+    end
     -- What has expired and was met may not have been all that was in the way.
     more = st.met or budget.left <= kind_spare or not what and budget.left < before
-    reply = not what and not ask.waits and kind_refused(at, st, ask, budget.swept, more)
+    if not what and not ask.waits then
+      reply = st.pause > 0 and reply_paused(at, st, budget.swept, more) or kind_refused(at, st, ask, budget.swept, more)
+    end
   end
   if reply then
     if fields or budget.left < 100 or st.cap ~= st.was_cap then

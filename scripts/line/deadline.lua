@@ -3,8 +3,12 @@
 --- @include "line/first"
 --- @include "line/notify"
 -- soonest returns the earliest deadline that frees something by itself (ms), false for
--- none: of a hold, or of what else the kind knows.
+-- none: of a hold, or of what else the kind knows. While the name is paused nothing else matters than
+-- the end of that.
 local function soonest(at, st)
+  if st.pause > 0 then
+    return st.pause
+  end
   local low, moment = earliest(at, st), kind_moment and kind_moment(at, st)
   if low == 0 then
     return moment or false
@@ -41,13 +45,13 @@ end
 
 -- next_deadline is how long it is (ms, -1 = for ever) until a place may become free without
 -- anybody's call: until the earliest deadline of the holds, of what else the kind knows, and of the
--- first in line. It also returns whether the first in line belongs to the node.
+-- first in line; or until the end of the pause. It also returns whether the first in line belongs to the node.
 local function next_deadline(at, st, node)
   if st.waiting <= 0 then
     return -1, false
   end
   local next_at, claim, r = soonest(at, st), first_waiter(at)
-  if r then
+  if r and st.pause == 0 then
     next_at = math.min(next_at or math.huge, record_alive(r))
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."

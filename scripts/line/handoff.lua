@@ -7,8 +7,12 @@
 -- handoff grants to the first in line, again and again, while what that claim asks for is free and
 -- the budget lasts. A grant keeps the deadline that the waiter had: only the waiter's own call may
 -- extend it. head_left says that the first in line has left: the next one may not know yet what it
--- waits for.
+-- waits for. While the name is paused nobody is granted anything.
 local function handoff(at, st, budget, head_left)
+  if st.pause > 0 then
+    notify(at, st, head_left or st.moved)
+    return
+  end
   while st.waiting > 0 and budget.left > 0 do
     local waiting = st.waiting
     local claim, r, what = kind_next(at, st, budget)

@@ -1,6 +1,7 @@
 --- @include "line/place"
 --- @include "line/remaining"
 --- @include "line/deadline"
+--- @include "state/pause"
 -- The reply of a verb has the same places for every kind; what is missing at its end is 0 or "".
 -- Of acquire and requeue it is
 --   status, ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms
@@ -16,7 +17,8 @@
 --            among them
 --   next_ms  how long it is until a place may become free by itself, -1 = never
 -- A claim that gets nothing is told how much is held, how many wait, and how much was swept, in the
--- place of ticket, fence and left_ms.
+-- place of ticket, fence and left_ms; and where the name is paused, behind extra, for how long yet,
+-- since when (ms), and why.
 
 -- reply_granted is the answer to a claim that holds.
 local function reply_granted(at, st, r, fence, deadline, more, extra)
@@ -25,10 +27,18 @@ local function reply_granted(at, st, r, fence, deadline, more, extra)
   return { "granted", tonumber(r.ticket), fence, remaining(at, deadline), flags, setting, extra or nil }
 end
 
+-- reply_paused is the answer to a claim that gets nothing because the name is paused.
+local function reply_paused(at, st, swept, more)
+  local since, reason = pause_read(at, st)
+  local setting = kind_setting and kind_setting(st) or st.cap
+  return { "paused", st.used, st.waiting, swept, more and 2 or 0, setting, "", st.pause - at.ms, since,
+    reason }
+end
+
 -- reply_queued is the answer to a claim that waits in a lane.
 local function reply_queued(at, st, claim, r, lane, more)
   local apart, moment, mine
-  if kind_alarm then
+  if kind_alarm and st.pause == 0 then
     apart, moment, mine = kind_alarm(at, claim, r)
   end
   local next_ms = moment and math.max(moment - at.ms, 0) or -1
@@ -53,7 +63,7 @@ local function reply_next(at, st, node, budget, reply, alarms)
   local flags = (budget.left <= 0 or st.met) and 2 or 0
   local mine, least_at = false, nil
   local waits = kind_alarm and alarms and alarms[1]
-  local apart = waits and st.pool.parked > 0
+  local apart = waits and st.pool.parked > 0 and st.pause == 0
   for _, c in ipairs(apart and alarms or {}) do
     local own, moment, first = kind_alarm(at, c.claim, c.r)
     if own == false then

@@ -36,8 +36,12 @@ local function lanes_patience(at, st, budget)
   st.met = st.met or st.halted
 end
 
--- lanes_due is lanes_patience, and then notes which lanes are to be looked at by now.
+-- lanes_due is lanes_patience, and then notes which lanes are to be looked at by now. During a pause all
+-- of them stay as they are.
 local function lanes_due(at, st, budget)
+  if st.pause > 0 then
+    return
+  end
   lanes_patience(at, st, budget)
   if st.halted then
     return

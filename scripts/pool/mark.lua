@@ -21,18 +21,18 @@ local function lanes_wait(at, st, lane, item, ends, budget)
 end
 
 -- lanes_tell tells the first of a lane that is left over that there is something to sweep: the caller,
--- who has to, may die.
-local function lanes_tell(at, lane)
+-- who has to, may die. During a pause that is so from its end on.
+local function lanes_tell(at, st, lane)
   local _, _, text = lane_first(at, lane.key, lane.number)
   local r = text and record_read(text)
   if r then -- else it has just come, and is told by the reply
-    notify_node(at, r, at.ms)
+    notify_node(at, r, math.max(st.pause, at.ms))
   end
   return r
 end
 
 -- lanes_keep notes when the lanes that this run has touched, and not looked at since, are to be
--- looked at: at once, if their resource is free.
+-- looked at: at once, if their resource is free and the name is not paused.
 local function lanes_keep(at, st)
   local told
   local budget = { left = 0, swept = 0 } -- nobody is told: a claim that has just come has no record yet
@@ -44,7 +44,7 @@ local function lanes_keep(at, st)
       lanes_wait(at, st, lane, nil, score_forever, budget)
     elseif (lane.dirty or lane.order) and not lane.over then
       redis.call("ZADD", at.line, int(score_moment + at.ms), "w:" .. lane.key)
-      st.met, told = true, told or lanes_tell(at, lane)
+      st.met, told = st.met or st.pause == 0, told or lanes_tell(at, st, lane)
     end
   end
 end

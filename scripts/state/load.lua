@@ -5,7 +5,7 @@
 -- scripts do not know it, or 0 for values that are not Berth's; nil for nothing. These are all
 -- the fields:
 --   fmt               the number of the name, 0 where it is not there yet
---   fence to news     see state/values
+--   fence to rev      see state/values
 --   was_cap, was_exp, was_rev, was_never  cap, exp and rev as they were read; and whether the keys had no
 --                     expiry then
 --   due               nil once holds have changed, so that it has to be read anew
@@ -26,13 +26,13 @@ local function load(text)
     fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
     ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
     waiting = (waiting or 0) + 0,
-    gone = 0, forever = 0, keep = 0, look = 0, rev = 0, news = 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
   if few and few ~= values_none_of_them then
-    local gone, forever, keep, look, rev, news = string.match(few, values_few)
+    local gone, forever, keep, pause, look, rev = string.match(few, values_few)
     st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
-    st.look, st.rev, st.news = look + 0, rev + 0, news + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end

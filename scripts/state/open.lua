@@ -24,6 +24,9 @@ local function open(keys, linger, channel, name, claim, t, v, top)
     elseif not st.form and not newer then
       newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
     end
+    if st.pause <= ms then
+      st.pause = 0
+    end
   end
   return {
     state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,

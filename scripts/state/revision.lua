@@ -8,10 +8,11 @@
 --   what  what it has changed, in words: any bytes, up to the end
 -- The fields are
 --   o:<target>  of a setting; the target is "" for one of the name, or a resource of a pool
+--   pause       of a pause, see state/pause
 --   replace     of a pool: the last Replace that began
 --   removed     of a pool: the last Remove; what is how many it has removed
--- In a pool the line has the moment when o:<target> may be forgotten, see state/score. Of a
--- semaphore the last one stays for as long as the fat form does.
+-- In a pool the line has the moment when o:<target> may be forgotten, see state/score. The others
+-- stay for as long as the fat form does.
 
 -- revision_rest says in words how long a resource is to rest (ms, 0 = no more), and why.
 local function revision_rest(lasts, reason)
@@ -47,26 +48,27 @@ local function revision_text(st, by, what)
   return string.format("%d ", st.rev) .. by .. " " .. what
 end
 
--- revision_forgotten says whether what was changed last of a pool's target may be forgotten by now.
-local function revision_forgotten(at, target)
-  local moment = redis.call("ZSCORE", at.line, "o:" .. target)
+-- revision_forgotten says whether such a field of a pool, o:<target>, may be forgotten by now.
+local function revision_forgotten(at, field)
+  local moment = redis.call("ZSCORE", at.line, field)
   return not moment or moment - score_op <= at.ms
 end
 
 -- revision_stale answers an operator's call that comes late: that has seen the name at a lower revision
--- (stamp) than that of the last change of its target by another call. i is the item of the
+-- (stamp) than that of the last change by another call, which is in the field. i is the item of the
 -- target, if that is a resource: one that was added since is another one. It returns the reply,
 -- nil for a call that may go on; and what the call has changed, if it has run before. It writes
 -- nothing. Whoever goes on says so by revision_write.
-local function revision_stale(at, st, target, stamp, by, i)
+local function revision_stale(at, st, field, stamp, by, i)
   if st.form ~= "fat" then
     return nil
   end
-  local rev, last, what = revision_read(at, "o:" .. target)
+  local rev, last, what = revision_read(at, field)
+  local target = string.match(field, "^o:(.*)$")
   if last == by then
     return nil, what
-  elseif rev > stamp and not (st.pool and revision_forgotten(at, target)) then
-    return { "stale", rev, target, what }
+  elseif rev > stamp and not (st.pool and target and revision_forgotten(at, field)) then
+    return { "stale", rev, target or "", what }
   elseif i and i.rev > stamp then
     return { "stale", i.rev, target, "added" }
   end
@@ -82,10 +84,10 @@ end
 
 -- revision_write notes what a call changes now, and raises the revision; save has to follow. The
 -- name is fat, and a first write has been.
-local function revision_write(at, st, target, by, what)
+local function revision_write(at, st, field, by, what)
   revision_raise(at, st)
-  redis.call("HSET", at.state, "o:" .. target, revision_text(st, by, what))
-  if st.pool then
-    redis.call("ZADD", at.line, int(score_op + at.ms + values_recent), "o:" .. target)
+  redis.call("HSET", at.state, field, revision_text(st, by, what))
+  if st.pool and field ~= "pause" then
+    redis.call("ZADD", at.line, int(score_op + at.ms + values_recent), field)
   end
 end

@@ -15,22 +15,11 @@
 --   l:<resource>, q:<claim>  of a pool: those who wait for one resource, see pool/lane
 --   s:<resource>  of a pool: what the resource has of its own, see pool/settings
 --   o:<target> what an operator has changed last, see state/revision; of a pool likewise
+--   pause      the last call that has paused the name, or ended its pause, see state/pause
 --   replace    the Replace that began last
 --   removed    the last Remove
 --   refresh    of a pool: when somebody may ask the Source next (ms), and the id of the turn that
 --              says so
-
--- recent is until when it is to be known what an operator has changed (ms): of a pool that has become
--- empty by what its line says.
-local function recent(at, st)
-  if not st.pool then
-    return math.min(st.rev, at.ms + 1000) + values_recent
-  elseif st.keep == 0 then
-    local op = redis.call("ZREVRANGEBYSCORE", at.line, int(score_op + score_width - 1), int(score_op), "WITHSCORES",
-      "LIMIT", "0", "1")[2]
-    return op and tonumber(op) - score_op
-  end
-end
 
 -- save writes the values of a fat name, with what else is to be written in its state (field,
 -- value, ...), and keeps one expiry on all keys of the name. furthest is the furthest deadline
@@ -53,14 +42,16 @@ local function save(at, st, furthest, fields)
       "WITHSCORES", "LIMIT", "0", "1")[2]
     last = math.max(last, stone and tonumber(stone) - score_tomb or 0)
   end
-  if st.rev > at.ms - values_recent and (idle or st.rev ~= st.was_rev) then -- else the expiry heeds it
-    last = math.max(last, recent(at, st) or 0)
+  if st.rev > at.ms - values_recent and (idle or st.rev ~= st.was_rev) -- else the expiry heeds it
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + values_recent) -- until then it is known what was changed
   end
+  last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), values_last)
   local few = values_none_of_them
-  if st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.look ~= 0 or st.rev ~= 0 or st.news ~= 0 then
-    few = string.format(values_fewest, st.gone, st.forever, st.keep, st.look, st.rev, st.news)
+  if st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(values_fewest, st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
   local all = { "v", string.format(values_form, uses, st.fence, st.exp, math.min(earliest(at, st), values_last),
     st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }

@@ -5,7 +5,7 @@
 -- so they must lie in the past, as the fence must. It returns whether the name is thin now.
 local function slim(at, st)
   local calm = at.ms - 10000 -- a moment in the future is from before the clock went back
-  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.cap ~= 1 or st.group_text
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
     or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - values_recent or st.fence >= at.us then
     return false
   end

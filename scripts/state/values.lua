@@ -13,10 +13,10 @@
 --   gone     how many tombstones there are
 --   forever  how many holds have no end, and are confirmed
 --   keep     1: the name stays when it is idle
+--   pause    when the pause of the name ends (ms), 0 = it is not paused; one that has passed counts as 0
 --   look     the rank in the line below which patrol looks for dead claims next, 0 = from the end
 --   rev      the revision: rises with each call of an operator's and each change of a setting, and with what is
 --            added to a pool: max(last + 1, the server's ms); see state/revision
---   news     how often the name has changed; 0 so far
 -- Each entry of a lock's owner has the weight 1, so used is how many entries there are. Of a pool
 -- used is how many claims hold a resource, and keep is 1 while it has resources that are not leaving.
 local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
@@ -27,7 +27,7 @@ local values_fewest = "%d %d %d %d %d %d"
 local values_none_of_them = "0 0 0 0 0 0"
 
 -- What the plain cases read and write: where the fixed words begin and end, and the words behind
--- them: cap, used, waiting; gone, forever and keep; the rest.
+-- them: cap, used, waiting; gone, forever, keep and pause; the rest.
 local values_number = "^%d+"
 local values_known = "2 "
 local values_former = 3
@@ -37,13 +37,13 @@ local values_due = 34
 local values_ticket = 48
 local values_busy = 62
 local values_words = 76
-local values_behind = "^(%d+) (%d+) (%d+) (%d+ %d+ %d+)( .*)$"
+local values_behind = "^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"
 -- Of a pool that is kept: fence, exp, due, ticket, used, waiting, and the words from gone on.
-local values_kept = "^2 (%d+) (%d+) (%d+) (%d+) %d+ 1 (%d+) (%d+) (0 0 1 .*)$"
+local values_kept = "^2 (%d+) (%d+) (%d+) (%d+) %d+ 1 (%d+) (%d+) (0 0 1 0 .*)$"
 local values_one = " 1 " -- its capacity, between busy and used
 local values_alone = " 0 " -- and how many wait
 local values_look = "^ (%d+)( .*)$"
-local values_calm = "0 0 0"
+local values_calm = "0 0 0 0"
 local values_gap = " "
 local values_fence = "%016d"
 local values_millis = 13

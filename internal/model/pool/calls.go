@@ -70,7 +70,7 @@ func (m *model) acquire(c *claim, asker string, may bool, says opinion, told str
 	}
 	c.place = fmt.Sprintf("%s %013d", line.Lane(c.priority), c.ticket)
 	lane = m.target(c)
-	if m.drops = 0; m.arrives(c, lane) {
+	if m.drops = 0; m.paused == 0 && m.arrives(c, lane) {
 		return []any{"granted", c.ticket, c.fence, m.remaining(c), m.more + confirmed(c), len(m.items), c.resource, tell}
 	}
 	if m.drops > 0 {
@@ -80,6 +80,9 @@ func (m *model) acquire(c *claim, asker string, may bool, says opinion, told str
 		c.known = false
 		held, waiting, _ := m.holds()
 		m.set = m.saved(before)
+		if m.paused > 0 {
+			return m.refusesPaused(m.dropped100(), m.more)
+		}
 		return []any{m.refusal(c, lane), held, waiting, m.dropped100(), m.more, len(m.items)}
 	}
 	c.alive, c.phase = m.now+c.wait, 'w'
@@ -88,7 +91,7 @@ func (m *model) acquire(c *claim, asker string, may bool, says opinion, told str
 		c.until = m.patient(c)
 	}
 	m.ticket, m.came = max(m.ticket, c.ticket), c
-	return append(m.queued(c, asker, c.wait), nil, tell)
+	return append(m.queued(c, asker, c.wait), tell)
 }
 
 // refused is the word for a claim that gets nothing whatever is free, "" for none, and whether its
@@ -146,7 +149,7 @@ func (m *model) queued(c *claim, asker string, left int64) []any {
 	if c.lane != "" {
 		place = nil
 	}
-	return []any{"queued", c.ticket, 0, left, m.flags(m.more+flagOwn, asker), len(m.items), "", place, m.within(c)}
+	return []any{"queued", c.ticket, 0, left, m.flags(m.more+flagOwn, asker), len(m.items), "", place, m.within(c), m.moment()}
 }
 
 // dropped100 is how much this run has dropped.
@@ -274,7 +277,7 @@ func (m *model) renew(node, mode string, of []*claim) []any {
 	if waits {
 		own = flagOwn
 	}
-	reply := append([]any{"renewed", nil, m.flags(m.more+own, node), len(m.items)}, words...)
+	reply := append([]any{"renewed", m.moment(), m.flags(m.more+own, node), len(m.items)}, words...)
 	return append(reply, resources...)
 }
 
@@ -301,6 +304,8 @@ func (m *model) swap(c *claim, seen, rest int64, reason string, expires int64) [
 		return []any{"not_held", c.stone}
 	} else if c.fence != seen {
 		return []any{"swapped", c.ticket, c.fence, m.remaining(c), 0, len(m.items), old, 1}
+	} else if m.paused > 0 {
+		return m.refusesPaused(0, 0)
 	}
 	m.reclaim()
 	m.handOff()
@@ -367,5 +372,5 @@ func (m *model) restored(node string, words ...any) []any {
 	m.reclaim()
 	m.handOff()
 	held, waiting, _ := m.holds()
-	return append([]any{"restored", nil, m.flags(own, node), len(m.items), held, waiting}, words...)
+	return append([]any{"restored", m.moment(), m.flags(own, node), len(m.items), held, waiting}, words...)
 }

@@ -174,6 +174,9 @@ func (d *driver) checkLine(t *rapid.T) {
 	}
 	for key := range d.lanes {
 		put("w:"+key, d.looks(key) > 0, 258*width+d.looks(key))
+		if at, ok := d.view.line["w:"+key]; ok && d.paused > 0 && at <= 258*width+d.now {
+			want["w:"+key] = at // it is looked at once the pause is over
+		}
 	}
 	for target, o := range d.changed {
 		put("o:"+target, true, 256*width+o.until)
@@ -219,9 +222,12 @@ func (d *driver) checkState(t *rapid.T) {
 		}
 		want["q:"+c.id] = until + " " + c.lane
 	}
+	if p := d.pausing; p.by != "" {
+		want["pause"] = fmt.Sprintf("%d %s %d %s", p.rev, p.by, p.notice, p.what)
+	}
 	got := maps.Clone(d.view.state)
 	maps.DeleteFunc(got, func(field, _ string) bool {
-		return len(field) < 2 || !slices.Contains([]string{"l:", "q:", "s:"}, field[:2])
+		return field != "pause" && !slices.Contains([]string{"l:", "q:", "s:"}, field[:min(len(field), 2)])
 	})
 	if !maps.Equal(got, want) {
 		t.Fatalf("the lanes and settings are %q, in the model %q", got, want)
@@ -261,9 +267,9 @@ func (d *driver) checkCounts(t *rapid.T) {
 	}
 	for word, want := range map[string]int64{
 		"fmt": 2, "fence": d.fence, "due": due, "ticket": d.ticket, "cap": 1, "used": int64(held), "waiting": int64(waiting),
-		"gone": int64(stones), "forever": int64(endless), "keep": int64(keep), "look": int64(d.looked), "rev": d.rev, "news": 0,
+		"gone": int64(stones), "forever": int64(endless), "keep": int64(keep), "look": int64(d.looked), "rev": d.rev, "pause": d.paused,
 	} {
-		if got := d.view.values[word]; got != want {
+		if got := d.view.values[word]; got != want && !(word == "pause" && want == 0 && got <= d.now) {
 			t.Fatalf("%s is %d, in the model %d", word, got, want)
 		}
 	}

@@ -85,7 +85,7 @@ func Run(t *rapid.T, w World) {
 		"":        d.check,
 		"acquire": d.acquire, "acquire2": d.acquire, "release": d.release, "force": d.force, "renew": d.renew,
 		"swap": d.swap, "pass": d.pass, "sweep": d.sweeps, "rest": d.rests, "bind": d.ties,
-		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read, "set": d.sets,
+		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read, "set": d.sets, "pause": d.pauses,
 	}
 	if d.busy {
 		actions["release2"], actions["pass2"] = d.release, d.pass
@@ -170,6 +170,9 @@ func (d *driver) evaluate(t *rapid.T, from *scriptkit.Library, keys []string, sc
 func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply {
 	t.Helper()
 	d.tick(t)
+	if d.paused > 0 && d.paused <= d.now && script != "pool_sweep" {
+		d.ends(t)
+	}
 	whole := append([]string{lingerMS, d.prefix, d.Name}, args...)
 	same := d.twin(t, script, whole)
 	r := d.call(t, d.keys, script, whole...)
@@ -194,8 +197,8 @@ func (d *driver) tick(t *rapid.T) {
 			t.Fatalf("the keys are gone, and %s was alive", c.id)
 		}
 	}
-	if d.stays() {
-		t.Fatalf("the keys are gone, and there were resources")
+	if d.stays() || d.paused > d.now {
+		t.Fatalf("the keys are gone, and there were resources, or a pause")
 	}
 	d.forget()
 }

@@ -57,7 +57,7 @@ func own[V any](_ V, k string) string { return k }
 
 // reclaim drops what has expired.
 func (m *model) reclaim() {
-	m.met = m.met || m.pending()
+	m.met = m.met || m.pending() && m.paused == 0
 	held := expired(m.claims, m.now, func(c *claim) int64 { return c.deadline }, own)
 	for _, id := range held {
 		m.removeClaim(m.claims[id], "", 0, 0, "")
@@ -207,8 +207,11 @@ func (m *model) take(c *claim, key string) {
 
 // handOff grants what is free to those who wait, in the order of their priorities and places,
 // wherever they wait: in the general line to the first ones, for as long as something fits; in a
-// lane while its resource is free. Those who have died are dropped where they are met.
+// lane while its resource is free; during a pause nothing. Those who have died are dropped where they are met.
 func (m *model) handOff() {
+	if m.paused > 0 {
+		return
+	}
 	m.outOfPatience()
 	m.empties()
 	stopped := false

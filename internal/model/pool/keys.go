@@ -32,6 +32,9 @@ func (d *driver) checkKeys(t *rapid.T) {
 			t.Fatalf("%s lasts longer than the keys", c.id)
 		}
 	}
+	if d.paused > last {
+		t.Fatalf("the pause lasts longer than the keys")
+	}
 	idle := !d.stays() && d.view.values["forever"] == 0
 	if idle && (ends == -1 || ends > d.now+60*60*1000) {
 		t.Fatalf("an empty pool ends at %d", ends)

@@ -117,14 +117,18 @@ func (m *model) fill() {
 	m.filled = true
 	m.outOfPatience()
 	for key := range m.lanes {
-		if i := m.items[key]; i != nil && m.gone(i) {
+		if i := m.items[key]; i != nil && m.gone(i) && m.paused == 0 {
 			m.leave(key)
 		}
 	}
 }
 
-// outOfPatience has those go over to the general line who have waited long enough for one resource.
+// outOfPatience has those go over to the general line who have waited long enough for one resource; during
+// a pause they stay.
 func (m *model) outOfPatience() {
+	if m.paused > 0 {
+		return
+	}
 	for _, c := range m.queue() {
 		if c.lane != "" && c.until > 0 && c.until <= m.now {
 			m.joins(c, "", 0)

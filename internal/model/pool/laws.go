@@ -19,6 +19,9 @@ func (m *model) broken() string {
 // order, and the fences rise.
 func (m *model) brokenTurn() string {
 	for n, c := range m.granted {
+		if m.paused > 0 {
+			return fmt.Sprintf("%s was granted, and the pool is paused", c.id)
+		}
 		got := c.resource
 		for _, w := range m.queue() {
 			if w != m.came && w.alive > m.now && w.place < c.place && (w.lane == "" || w.lane == got) {
@@ -42,8 +45,11 @@ func (m *model) brokenTurn() string {
 	return ""
 }
 
-// brokenFree: nobody waits for what is free.
+// brokenFree: nobody waits for what is free, but during a pause.
 func (m *model) brokenFree() string {
+	if m.paused > 0 {
+		return ""
+	}
 	for _, key := range m.free {
 		if m.gone(m.items[key]) {
 			continue
@@ -62,14 +68,14 @@ func (m *model) brokenFree() string {
 
 // brokenLanes: a lane is there for as long as somebody is in it, and only for a resource that is in
 // the pool or may still come; a claim that wants one resource waits there; whoever is out of patience
-// waits in the general line.
+// waits in the general line. During a pause nobody leaves a lane.
 func (m *model) brokenLanes() string {
 	numbers := map[int64]string{}
 	for key, number := range m.lanes {
 		if len(m.waiters(key)) == 0 {
 			return fmt.Sprintf("nobody is in the lane of %q", key)
 		}
-		if i := m.items[key]; m.filled && (i == nil || i.leaving) {
+		if i := m.items[key]; m.filled && (i == nil || i.leaving) && m.paused == 0 {
 			return fmt.Sprintf("nobody can get %q, and it has a lane", key)
 		}
 		if other, ok := numbers[number]; ok {
@@ -84,7 +90,7 @@ func (m *model) brokenLanes() string {
 		if w.only != w.lane && w.only != "" {
 			return fmt.Sprintf("%s wants %q, and waits for %q", w.id, w.only, w.lane)
 		}
-		if w.until > 0 && (w.lane == "" || m.reclaimed && w.until <= m.now && w.alive > m.now) {
+		if w.until > 0 && (w.lane == "" || m.reclaimed && w.until <= m.now && w.alive > m.now && m.paused == 0) {
 			return fmt.Sprintf("%s waits for %q, and is out of patience", w.id, w.lane)
 		}
 	}

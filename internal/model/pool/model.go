@@ -92,6 +92,8 @@ type model struct {
 	changed            map[string]operated // by resource: what was changed last
 	looked             int                 // the rank below which patrol looks next, 0 = from the end
 	set                settings
+	paused             int64 // when the pause ends, 0 for none
+	pausing            pausing
 	filled             bool // all that was to be in it has been added once
 	items              map[string]*item
 	free               []string
@@ -143,6 +145,9 @@ func newModel(s server) *model {
 
 // begins is the beginning of a run of a script.
 func (m *model) begins() {
+	if m.paused <= m.now {
+		m.paused = 0
+	}
 	m.granted, m.swept, m.more, m.unsure, m.reclaimed, m.met, m.arrived = nil, 0, 0, false, false, false, nil
 }
 

@@ -198,7 +198,7 @@ func (m *model) sweep(node, whole string) []any {
 		m.more = flagMore
 	}
 	m.handOff()
-	return []any{"swept", nil, m.flags(m.more, node), len(m.items), m.dropped100()}
+	return []any{"swept", m.moment(), m.flags(m.more, node), len(m.items), m.dropped100()}
 }
 
 // stats are the counts of a pool where so many wait, and so many leases and resources have passed.
@@ -234,6 +234,9 @@ func (m *model) past() (count int) {
 // is; a lane is about one resource.
 func (m *model) next(lane string) (next int64, what string) {
 	next = forever
+	if m.paused > 0 {
+		return m.paused, "the pause"
+	}
 	for _, c := range m.claims {
 		if c.deadline > m.now && c.deadline < next && c.kind != "s" && cmp.Or(lane, c.resource) == c.resource {
 			next, what = c.deadline, "the lease of "+c.id

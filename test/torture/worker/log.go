@@ -131,7 +131,7 @@ func outcome(err, left error) (history.Kind, berth.Reason, string) {
 		return history.Unknown, "", ""
 	}
 	switch refusal.Reason {
-	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
+	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonPaused,
 		berth.ReasonAbsent, berth.ReasonTooHeavy, berth.ReasonCapacity, berth.ReasonDiffers, berth.ReasonLimited,
 		berth.ReasonDeadlock, berth.ReasonTooManyEntries,
 		berth.ReasonCancelled, berth.ReasonTimedOut, berth.ReasonAttempts:

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/berth-go/berth"
 )
@@ -13,6 +14,8 @@ type Operator interface {
 	Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error]
 	Release(ctx context.Context, target berth.Target) (int, error)
 	Sweep(ctx context.Context, names ...string) (int, error)
+	Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
+	Unpause(ctx context.Context, name string) error
 }
 
 // Kind is what commands have to know of semaphores, locks or pools that are otherwise alike.

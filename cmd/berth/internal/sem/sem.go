@@ -23,13 +23,15 @@ import (
 func Command(a *app.App) *cobra.Command {
 	return app.Group(&cobra.Command{
 		Use:   "sem",
-		Short: "Look at semaphores, resize them, end permits",
+		Short: "Look at semaphores, resize and pause them, end permits",
 		Example: `  berth sem ls
   berth sem show gpu
   berth sem resize gpu 8
   berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
+  berth sem pause gpu --for 2h --reason migration
   berth sem sweep`,
 	}, lsCommand(a), showCommand(a), resizeCommand(a), releaseCommand(a),
+		a.PauseCommand(kind(a), "sem"), a.UnpauseCommand(kind(a), "sem"),
 		a.SweepCommand(kind(a), "sem", "permits and waiting claims"))
 }
 

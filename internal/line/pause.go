@@ -1,0 +1,82 @@
+package line
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// mostPause is how long a pause lasts at the most.
+const mostPause = 366 * 24 * time.Hour
+
+// Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. It returns
+// *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
+func (n *Node) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
+	if lasts <= 0 || lasts > mostPause {
+		return berth.Invalid("lasts", "%s is not above 0 and at most %s", lasts, mostPause)
+	}
+	if err := settings.Duration("lasts", lasts); err != nil {
+		return err
+	}
+	if err := settings.Text("reason", why); err != nil {
+		return err
+	}
+	return n.decide(ctx, name, lasts, why)
+}
+
+// Unpause ends the pause of a name; that it has none is noted, too: an older Pause may still come.
+func (n *Node) Unpause(ctx context.Context, name string) error { return n.decide(ctx, name, 0, "") }
+
+// decide runs the kind's script of pauses, and sweeps on where it stopped at its bound. 0 ends the
+// pause.
+func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why string) error {
+	if err := keyspace.CheckName(name); err != nil {
+		return err
+	}
+	seen, err := n.Revision(ctx, name)
+	if err != nil {
+		return err
+	}
+	const notice = "0"
+	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
+		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), notice)
+	if err != nil {
+		return err
+	}
+	ev := observe.Event{Kind: observe.Paused, Context: ctx, Name: name, Left: Left(num(&r, 1)), Detail: why}
+	switch r.Status() {
+	case statusPaused:
+	case statusUnpaused:
+		ev = observe.Event{Kind: observe.Unpaused, Context: ctx, Name: name, Count: int(r.Int(3))}
+	case statusStale:
+		stale, _ := Stale(name, &r)
+		if _, what, ok := strings.Cut(stale.Changed, " "); ok { // see scripts/state/pause.lua
+			stale.Changed = what
+		}
+		if r.Err() != nil {
+			return r.Err()
+		}
+		return stale
+	default:
+		return Unexpected(name, &r)
+	}
+	more := More(&r, 4)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	n.Tell.Send(ev)
+	return n.SweepOn(ctx, name, more)
+}
+
+// pauseOf reads what a script says of the pause that was the reason of a refusal: behind what all
+// refusals have left_ms, since, reason.
+func pauseOf(r *scriptkit.Reply) *berth.Pause {
+	return &berth.Pause{Left: state.Millis(num(r, 7)), Since: state.Instant(num(r, 8)), Reason: text(r, 9)}
+}

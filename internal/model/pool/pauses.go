@@ -1,0 +1,105 @@
+package pool
+
+import (
+	"cmp"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// pausing is the last call that has paused the pool, or ended its pause; see scripts/state/pause.lua.
+type pausing struct {
+	rev, notice int64
+	by, what    string
+}
+
+// moment is how long the pause lasts yet, as those who wait are told; without one it is the server's to say.
+func (m *model) moment() any {
+	_, waiting, _ := m.holds()
+	switch {
+	case m.paused == 0:
+		return nil
+	case waiting == 0:
+		return -1
+	}
+	return m.paused - m.now
+}
+
+// refusesPaused is the answer to a claim that gets nothing because of the pause.
+func (m *model) refusesPaused(swept any, more int) []any {
+	held, waiting, _ := m.holds()
+	_, why, _ := strings.Cut(m.pausing.what, ": ")
+	return []any{"paused", held, waiting, swept, more, len(m.items), "", m.paused - m.now, m.pausing.rev, why}
+}
+
+// pause has nothing granted for so long (ms), or ends that. The call has an id, and has seen a revision; or
+// it is part of a pause of all names, which has a notice.
+func (m *model) pause(lasts int64, reason string, stamp int64, by string, notice int64) []any {
+	held, waiting, _ := m.holds()
+	left, p := max(m.paused-m.now, 0), m.pausing
+	if by == "walk" || by == "first" {
+		if p.notice >= notice || lasts > 0 && left >= lasts || lasts == 0 && (left == 0 || p.by != "all") {
+			return []any{"kept", left, held, waiting, 0}
+		} else if by == "walk" && held == 0 && waiting == 0 {
+			return []any{"idle"}
+		}
+		by = "all"
+	} else if p.by == by {
+		if left > 0 {
+			return []any{"paused", left, held, waiting, 0}
+		}
+		return []any{"unpaused", 0, held, waiting, flagMore * min(waiting, 1)}
+	} else if p.rev > stamp {
+		return []any{"stale", p.rev, "", dec(p.notice) + " " + p.what}
+	}
+	word, what := "unpaused", ""
+	if m.paused = 0; lasts > 0 {
+		word, m.paused = "paused", m.now+lasts
+	}
+	if what = word; reason != "" {
+		what += ": " + reason
+	}
+	m.raise()
+	m.pausing = pausing{rev: m.rev, notice: notice, by: by, what: what}
+	m.reclaim()
+	m.handOff()
+	held, waiting, _ = m.holds()
+	return []any{word, lasts, held, waiting, m.more}
+}
+
+// pauses pauses the pool, or ends its pause, perhaps late or once more.
+func (d *driver) pauses(t *rapid.T) {
+	lasts := pickOf[int64](t, "lasts", 0, 0, 40, 300, 900, 5000)
+	reason, notice := "", int64(0)
+	if lasts > 0 {
+		reason = pickOf(t, "why", "", "a: b \n\x00")
+	}
+	stamp, by := d.seen(t, d.pausing.by)
+	if of := pickOf(t, "of all", "", "", "walk", "first"); of != "" || by == "all" {
+		by = cmp.Or(of, "first")
+		stamp, notice = 0, rapid.Int64Range(1, 5).Draw(t, "notice")
+	}
+	r := d.run(t, "pool_pause", dec(lasts), reason, dec(stamp), by, dec(notice))
+	d.same(t, "pause", &r, d.model.pause(lasts, reason, stamp, by, notice)...)
+	d.unheard()
+}
+
+// ends has those who wait come when the pause is over, as their timers have them.
+func (d *driver) ends(t *rapid.T) {
+	for more := true; more; {
+		r := d.run(t, "pool_sweep", "a", "0")
+		d.same(t, "end of the pause", &r, d.sweep("a", "0")...)
+		more = r.Len() > 2 && r.Int(2)&flagMore != 0
+	}
+	d.unheard()
+	d.check(t)
+}
+
+// unheard has the nodes ask whose claims all wait for one resource: nobody tells those of a nearer moment.
+func (d *driver) unheard() {
+	for node, told := range d.told {
+		if d.apart(node) {
+			d.told[node] = min(told, d.now)
+		}
+	}
+}
