@@ -89,6 +89,14 @@ func (p *trip) texts(i int) []string {
 	return texts
 }
 
+// all are the strings of all answers one after the other, "" for nil and for an error.
+func (p *trip) all() (texts []string) {
+	for i := range p.results {
+		texts = append(texts, p.texts(i)...)
+	}
+	return texts
+}
+
 // int is a number.
 func (p *trip) int(i int) int64 {
 	n, err := p.results[i].AsInt64()

@@ -1,0 +1,197 @@
+package reader
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+const (
+	// names is how many are read together.
+	names = 100
+	// within is how long a page of names may take, by the client's clock, looked at between its trips.
+	within = 200 * time.Millisecond
+)
+
+// Walk says which names are meant.
+type Walk struct {
+	Redis  rueidis.Client
+	Kinds  []keyspace.Kind
+	Prefix string // what the names begin with
+	Idle   bool   // also those that are remembered only
+}
+
+// Names is a page of names. Names that cannot be read have an Err.
+type Names struct {
+	Names    []Name
+	Next     string // where the next page begins, "" after the last
+	Partial  bool   // it ended for time, or because so much was looked at, or some server's names are missing
+	Replica  bool
+	Now      time.Time
+	Problems []error // of servers
+}
+
+// NamesPage reads up to so many names behind a cursor, in no order; promises are those of Servers, and a name may be
+// there twice. The error is berth.ErrInvalidConfig for a cursor that is none, or the end of ctx.
+func (r *Reader) NamesPage(ctx context.Context, w Walk, cursor string, most int) (page Names, err error) {
+	at, err := placeOf(cursor)
+	if err != nil {
+		return page, err
+	}
+	p := pager{Reader: r, Walk: w, page: &page, nodes: w.Redis.Nodes(), at: &at, match: r.match(w.Prefix, w.Kinds...)}
+	for c, began := clock.New(), false; !at.done || len(at.Left) > 0; began = true {
+		if most == len(page.Names) {
+			break
+		}
+		if page.Partial = p.entries >= Most || began && c.Now() >= within; page.Partial {
+			break
+		}
+		if len(at.Left) > 0 {
+			p.read(ctx, most-len(page.Names))
+		} else {
+			p.find(ctx)
+		}
+		if err := scriptkit.CallersEnd(ctx); err != nil {
+			return Names{}, err
+		}
+	}
+	page.Partial = page.Partial || len(page.Problems) > 0
+	if !at.done || len(at.Left) > 0 {
+		page.Next = at.cursor()
+	}
+	return page, nil
+}
+
+// placeOf is the counterpart of cursor.
+func placeOf(cursor string) (at place, err error) {
+	if cursor == "" {
+		return place{Version: 1, Scan: "0"}, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	if err != nil || at.Version != 1 {
+		return place{}, berth.Invalid("cursor", "%q is none of a page", cursor)
+	}
+	at.done = at.Node == ""
+	return at, nil
+}
+
+func (at *place) cursor() string {
+	if at.done {
+		at.Node = ""
+	}
+	text, _ := json.Marshal(at)
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// pager reads a page of names.
+type pager struct {
+	*Reader
+	Walk
+	page    *Names
+	nodes   map[string]rueidis.Client
+	at      *place
+	match   string
+	entries int // how many were looked at
+}
+
+// find passes some keys, and notes which names are to be read: all but idle thin ones.
+func (p *pager) find(ctx context.Context) {
+	if p.at.Node == "" {
+		p.at.on(p.nodes)
+	}
+	address, count := p.at.Node, scanned
+	if p.Idle {
+		count = names // all of them go into the cursor
+	}
+	found, from, problem := p.step(ctx, p.nodes, p.at, p.match, count, p.Kinds...)
+	p.heed(from, problem)
+	if p.at.From, p.at.Left = address, found; p.Idle || len(found) == 0 {
+		return
+	}
+	var ask trip
+	if p.Redis.Mode() == rueidis.ClientModeCluster {
+		for _, ref := range found {
+			ask.add("MGET", p.space.State(ref.Kind, ref.Name))
+		}
+	} else {
+		ask.commands = []scriptkit.Command{{Verb: []string{"MGET"}}}
+		for _, ref := range found {
+			ask.commands[0].Keys = append(ask.commands[0].Keys, p.space.State(ref.Kind, ref.Name))
+		}
+	}
+	answers, err := p.run.Read(ctx, "names", scriptkit.From{Node: p.nodes[address], Primary: p.decide}, ask.commands...)
+	if err != nil {
+		p.leave(err)
+		return
+	}
+	ask.results = answers.Results
+	p.at.Left = nil
+	for i, text := range ask.all() {
+		if thin, _, ok := state.ParseThin(text); !ok || thin.Ends > answers.Now {
+			p.at.Left = append(p.at.Left, found[i])
+		}
+	}
+}
+
+// leave leaves the names out that are to be read, and the server's others.
+func (p *pager) leave(problem error) {
+	p.page.Problems = append(p.page.Problems, problem)
+	if p.at.Left = nil; p.at.Node == p.at.From && !p.at.done {
+		p.at.on(p.nodes)
+	}
+}
+
+// read reads some of the names that were found.
+func (p *pager) read(ctx context.Context, most int) {
+	n := min(len(p.at.Left), most, names)
+	k := min(held, max(1, (Most-p.entries-n)/n))
+	rows, err := p.rows(ctx, k, p.at.Left[:n])
+	if err != nil {
+		p.leave(err)
+		return
+	}
+	p.at.Left = p.at.Left[n:]
+	for _, row := range rows {
+		p.entries += 1 + min(row.Holders, k) + min(row.Expired, k)
+		if p.Idle || row.Err != nil || row.Holders+row.Waiting > 0 || row.Pool != nil && row.Capacity > 0 {
+			p.page.Names = append(p.page.Names, row)
+			p.page.Replica = p.page.Replica || row.Replica
+		}
+	}
+}
+
+// rows reads names of the server on which they were found; where it is gone, one by one.
+func (p *pager) rows(ctx context.Context, k int, refs []Ref) (rows []Name, err error) {
+	if node := p.nodes[p.at.From]; node != nil {
+		return p.Rows(ctx, node, k, refs...)
+	}
+	for _, ref := range refs {
+		row, _ := p.Name(ctx, ref.Kind, ref.Name)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// heed takes note of an answer.
+func (p *pager) heed(from scriptkit.Answers, problem error) {
+	if problem != nil {
+		p.page.Problems = append(p.page.Problems, problem)
+		return
+	}
+	p.page.Replica = p.page.Replica || from.Replica
+	if p.page.Now.IsZero() {
+		p.page.Now = time.UnixMilli(from.Now)
+	}
+}

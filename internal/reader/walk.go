@@ -1,0 +1,155 @@
+package reader
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// scanned is about how many keys one SCAN passes.
+const scanned = 500
+
+// globs have the characters of a prefix mean themselves in a pattern.
+var globs = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `^`, `\^`)
+
+// match is the pattern of the names of some kinds that begin with a prefix.
+func (r *Reader) match(prefix string, kinds ...keyspace.Kind) string {
+	kind := keyspace.Kind("*")
+	if len(kinds) == 1 {
+		kind = kinds[0]
+	}
+	return strings.Replace(r.space.Match(kind), "{*}", "{"+globs.Replace(prefix)+"*}", 1)
+}
+
+// place is where a walk over the names of all servers is. Replicas are passed over; where there is no
+// primary, the names of the first replica that answers are told.
+type place struct {
+	Version int    `json:"v"`
+	Node    string `json:"node"`              // the server's address, "" for the first
+	Scan    string `json:"scan"`              // where its SCAN is
+	Primary bool   `json:"primary,omitempty"` // some server was one
+	Any     bool   `json:"any,omitempty"`     // none was, so a replica will do
+	From    string `json:"from,omitempty"`    // where Left was found
+	Left    []Ref  `json:"left,omitempty"`    // names that were found and are still to be read
+	done    bool
+}
+
+// step passes some keys of a server, and returns the names among them. A problem is that of a server,
+// whose names are left out from there on.
+func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, match string, count int, kinds ...keyspace.Kind) (found []Ref, from scriptkit.Answers, problem error) {
+	node, known := nodes[at.Node]
+	if !known {
+		problem = fmt.Errorf("berth: the server %s is gone: of its names some may be missing", at.Node)
+		at.on(nodes)
+		return nil, from, problem
+	}
+	found, next, from, problem := r.scan(ctx, node, at, match, count, kinds...)
+	switch {
+	case problem == nil && from.Replica && !at.Any:
+		at.on(nodes)
+		return nil, from, nil
+	case problem != nil:
+		at.on(nodes)
+	case next == "0" && at.Any:
+		at.done = true
+	case next == "0":
+		at.Primary = true
+		at.on(nodes)
+	default:
+		at.Primary, at.Scan = at.Primary || !from.Replica, next
+	}
+	return found, from, problem
+}
+
+// on goes to the next server.
+func (at *place) on(nodes map[string]rueidis.Client) {
+	addresses := slices.Sorted(maps.Keys(nodes))
+	i, found := slices.BinarySearch(addresses, at.Node)
+	if found {
+		i++
+	}
+	if i == len(addresses) && !at.Primary && !at.Any {
+		at.Any, i = true, 0
+	}
+	if at.Scan = "0"; i < len(addresses) {
+		at.Node = addresses[i]
+	} else {
+		at.done = true
+	}
+}
+
+// scan passes some keys of a server, and returns those that are names of some kinds, and where the next SCAN
+// begins.
+func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, match string, count int, kinds ...keyspace.Kind) (found []Ref, next string, from scriptkit.Answers, err error) {
+	verb := []string{"SCAN", at.Scan, "MATCH", match, "COUNT", strconv.Itoa(count)}
+	from, err = r.run.Read(ctx, "SCAN", scriptkit.From{Node: node, Primary: at.Any && r.decide}, scriptkit.Command{Verb: verb})
+	if err != nil {
+		return nil, "", from, err
+	}
+	entry, err := from.Results[0].AsScanEntry()
+	if err != nil {
+		return nil, "", from, err
+	}
+	for _, key := range entry.Elements {
+		for _, kind := range kinds {
+			if name, ok := r.space.NameOf(kind, key); ok {
+				found = append(found, Ref{kind, name})
+			}
+		}
+	}
+	return found, strconv.FormatUint(entry.Cursor, 10), from, nil
+}
+
+// Servers goes through the names of a kind that the servers know, each once, those of each server by themselves. It
+// promises what SCAN promises, as long as no server is replaced and no slot moves.
+func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind) iter.Seq[iter.Seq2[string, error]] {
+	return func(yield func(iter.Seq2[string, error]) bool) {
+		seen, nodes, at := make(map[string]bool), redis.Nodes(), place{}
+		for at.on(nodes); !at.done; {
+			address := at.Node
+			names := func(yield func(string, error) bool) {
+				for !at.done && at.Node == address {
+					found, _, problem := r.step(ctx, nodes, &at, r.match("", kind), scanned, kind)
+					if problem != nil {
+						yield("", problem)
+						return
+					}
+					for _, ref := range found {
+						if !seen[ref.Name] && !yield(ref.Name, nil) {
+							return
+						}
+						seen[ref.Name] = true
+					}
+				}
+			}
+			if !yield(names) {
+				return
+			}
+			if !at.done && at.Node == address {
+				at.on(nodes) // whoever walks has left the server
+			}
+		}
+	}
+}
+
+// Every goes through the names of Servers.
+func (r *Reader) Every(ctx context.Context, redis rueidis.Client, kind keyspace.Kind) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for names := range r.Servers(ctx, redis, kind) {
+			for name, err := range names {
+				if !yield(name, err) {
+					return
+				}
+			}
+		}
+	}
+}
