@@ -20,24 +20,33 @@ func (t *turn) row(k int) (n Name, still bool, err error) {
 		n, err = t.slight(text)
 		return n, true, err
 	}
-	f := fat{turn: t, n: &n, k: k, state: t.key(keyspace.StatePart), line: t.key(keyspace.LinePart)}
+	still, err = t.fat(&n, k, nil)
+	return n, still, err
+}
+
+// fat reads a fat name, and with it what snap adds if that is not nil.
+func (t *turn) fat(n *Name, k int, snap *snap) (still bool, err error) {
+	f := fat{turn: t, n: n, k: k, state: t.key(keyspace.StatePart), line: t.key(keyspace.LinePart), snap: snap}
 	if t.kind == keyspace.Pool {
 		f.pool = &dues{fat: &f}
+	}
+	if snap != nil {
+		snap.fat = &f
 	}
 	there, err := f.begin()
 	if err == nil && there {
 		err = f.look()
 	}
-	for err == nil && there && (f.lane.name != "" || f.pool != nil && f.pool.more()) {
+	for err == nil && there && (f.lane.name != "" || f.pool != nil && f.pool.more() || snap != nil && snap.more()) {
 		err = f.lookOn()
 	}
 	if err != nil || !there {
-		return n, true, err
+		return true, err
 	}
 	if f.pool != nil {
 		f.pool.count()
 	}
-	return n, f.before.still(f.after), nil
+	return f.before.still(f.after), nil
 }
 
 // fat is the reading of a fat name.
@@ -54,6 +63,7 @@ type fat struct {
 	lane  member   // the first of the next lane of the line, none if it has no name
 	pool  *dues    // of a pool
 	told  []int64  // the lanes whose first was told
+	snap  *snap    // what else is read, nil for nothing
 }
 
 // begin reads the values and what the line says without records. there is false for a name that is not
@@ -72,6 +82,9 @@ func (f *fat) begin() (there bool, err error) {
 	holds := p.ranged(f.line, now+1, forever, most)
 	if f.pool != nil {
 		f.pool.ask(&p)
+	}
+	if f.snap != nil {
+		f.snap.ask(&p)
 	}
 	if err := f.ask(&p); err != nil {
 		return false, err
@@ -93,6 +106,9 @@ func (f *fat) begin() (there bool, err error) {
 	if f.pool != nil {
 		f.pool.hear(&p)
 	}
+	if f.snap != nil {
+		f.snap.hear(&p)
+	}
 	return true, p.err
 }
 
@@ -107,6 +123,9 @@ func (f *fat) look() error {
 	}
 	if f.pool != nil {
 		f.pool.look(&p)
+	}
+	if f.snap != nil {
+		f.snap.look(&p)
 	}
 	wait := f.askLane(&p)
 	values := p.marks(f.turn)
@@ -125,6 +144,9 @@ func (f *fat) look() error {
 	case keyspace.Pool:
 		f.pool.heed(&p)
 	}
+	if f.snap != nil {
+		f.snap.heed(&p)
+	}
 	f.hearLane(&p, wait)
 	return f.end(&p, values)
 }
@@ -135,6 +157,9 @@ func (f *fat) lookOn() error {
 	if f.pool != nil {
 		f.pool.lookOn(&p)
 	}
+	if f.snap != nil {
+		f.snap.lookOn(&p)
+	}
 	wait := f.askLane(&p)
 	values := p.marks(f.turn)
 	if err := f.ask(&p); err != nil {
@@ -142,6 +167,9 @@ func (f *fat) lookOn() error {
 	}
 	if f.pool != nil {
 		f.pool.heedOn(&p)
+	}
+	if f.snap != nil {
+		f.snap.heedOn(&p)
 	}
 	f.hearLane(&p, wait)
 	return f.end(&p, values)

@@ -29,18 +29,34 @@ const (
 	newestFormat = 2
 )
 
-// Incompatible is the error of a name with a number that this release does not know, 0 for values
-// that are not Berth's.
-func Incompatible(name string, number int64) error {
-	switch {
-	case number == 0:
-		return fmt.Errorf("berth: the state of %q is %w: it holds something in the place of its counts that is not Berth's", name, ErrDamaged)
-	case number < oldestFormat:
-		return fmt.Errorf("%w: the state of %q has format %d, of a Berth from before its first release: "+
-			"let what holds it end and delete its Redis keys, or use another namespace", berth.ErrIncompatible, name, number)
-	}
-	return fmt.Errorf("%w: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, name, number)
+// FormatError is the error of a name with a number that this release does not know, 0 for values that are
+// not Berth's.
+type FormatError struct {
+	Name   string
+	Number int64
 }
+
+func (e *FormatError) Error() string {
+	switch {
+	case e.Number == 0:
+		return fmt.Sprintf("berth: the state of %q is %v: it holds something in the place of its counts that is not Berth's", e.Name, ErrDamaged)
+	case e.Number < oldestFormat:
+		return fmt.Sprintf("%v: the state of %q has format %d, of a Berth from before its first release: "+
+			"let what holds it end and delete its Redis keys, or use another namespace", berth.ErrIncompatible, e.Name, e.Number)
+	}
+	return fmt.Sprintf("%v: the state of %q has format %d, which this release does not know", berth.ErrIncompatible, e.Name, e.Number)
+}
+
+// Unwrap is berth.ErrIncompatible or [ErrDamaged].
+func (e *FormatError) Unwrap() error {
+	if e.Number == 0 {
+		return ErrDamaged
+	}
+	return berth.ErrIncompatible
+}
+
+// Incompatible is the error of a name with a number; see [FormatError].
+func Incompatible(name string, number int64) error { return &FormatError{name, number} }
 
 // idForm matches all ids of claims and nodes. A stored id that does not match is not passed
 // on: code that prints ids relies on that.

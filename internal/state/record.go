@@ -23,6 +23,7 @@ type Record struct {
 	// ZombieAfter is that of its node, where the node is in a swarm and the hold has no
 	// end; else 0.
 	ZombieAfter time.Duration
+	Reach       time.Duration // of a hold with an end: the longer lease by which its deadline was set, 0 for none
 	Priority    int
 	Ticket      int64
 	Fence       int64
@@ -55,8 +56,8 @@ func (r *Record) Alive() time.Time { return r.Heard.Add(r.Wait) }
 // Text writes a record as scripts/state/record.lua reads it.
 func Text(r *Record) string {
 	b := append(make([]byte, 0, 160), r.Phase)
-	if r.ZombieAfter > 0 {
-		b = strconv.AppendInt(b, r.ZombieAfter.Milliseconds(), 10)
+	if number := max(r.ZombieAfter, r.Reach); number > 0 {
+		b = strconv.AppendInt(b, number.Milliseconds(), 10)
 	}
 	b = append(append(append(b, ' '), r.Node...), ' ')
 	b = append(strconv.AppendInt(b, r.Ticket, 10), ' ')
@@ -163,7 +164,7 @@ func ParseRecord(text string) (Record, error) {
 	if n[9] == 0 {
 		r.Lease = berth.Forever
 	} else {
-		r.ZombieAfter = 0 // the number is the longer lease by which its deadline was set
+		r.Reach, r.ZombieAfter = r.ZombieAfter, 0
 	}
 	return r, nil
 }

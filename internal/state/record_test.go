@@ -50,7 +50,7 @@ func anyRecord() *rapid.Generator[state.Record] {
 		if rapid.Bool().Draw(t, "forever") {
 			r.Lease = berth.Forever
 		} else {
-			r.ZombieAfter = 0 // with a lease the number is something else
+			r.Reach, r.ZombieAfter = r.ZombieAfter, 0
 		}
 		if len(r.Meta) == 0 {
 			r.Meta = nil

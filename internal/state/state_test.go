@@ -76,7 +76,7 @@ func TestTheHoldOfAThinNameEndsWithItsLeaseOrItsMaximumHold(t *testing.T) {
 	thin, _, ok := state.ParseThin(held)
 	require.True(t, ok)
 	require.Equal(t, state.Thin{
-		Fence: 1795470968951844, Claim: "0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80", Ends: 1795470968952 + 4000,
+		Fence: 1795470968951844, Claim: "0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80", Since: 1795470968952, Ends: 1795470968952 + 4000,
 		Record: "h 0dc75ddcdb807d7c 1795470968951 1795470968951844 1795470968951 0 " + terms,
 	}, thin)
 	thin, _, ok = state.ParseThin(strings.Replace(held, " 4000 0 ", " 4000 3000 ", 1))

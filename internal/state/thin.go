@@ -9,9 +9,9 @@ import (
 type Thin struct {
 	Fence int64
 	// Claim is that of its hold, "" for an idle name; Record is the text of its record, as a fat name
-	// would have it, and Ends its deadline (ms by the server's clock).
+	// would have it, Since when it was renewed last, and Ends its deadline (ms by the server's clock).
 	Claim, Record string
-	Ends          int64
+	Since, Ends   int64
 }
 
 var (
@@ -26,15 +26,15 @@ func ParseThin(text string) (thin Thin, number int64, ok bool) {
 		numbers(words[1:], &number)
 		return Thin{}, number, false
 	}
-	var since, lease, most int64
+	var lease, most int64
 	words := thinText.FindStringSubmatch(text)
-	if words == nil || !numbers([]string{words[1], words[2], words[6], words[7]}, &thin.Fence, &since, &lease, &most) {
+	if words == nil || !numbers([]string{words[1], words[2], words[6], words[7]}, &thin.Fence, &thin.Since, &lease, &most) {
 		return Thin{}, 0, false
 	}
 	if words[3] == "" {
 		return thin, 0, true
 	}
-	thin.Claim, thin.Ends = words[3], since+lease
+	thin.Claim, thin.Ends = words[3], thin.Since+lease
 	granted, limit := thin.Fence/1000, int64(0)
 	if most > 0 {
 		limit = granted + most

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -32,10 +32,6 @@ func (f *future) due(t time.Time) bool { return !t.IsZero() && !t.After(f.now) }
 // pass has everything end whose time has come, in the order in which a sweep does.
 func (f *future) pass() {
 	f.change, f.own = nil, false
-	for _, h := range f.ended { // their rest counts from their deadline, as does that of others
-		f.back(h, h.Deadline)
-	}
-	f.ended = nil
 	f.passHolds()
 	f.passItems()
 	f.passWaits()
@@ -68,34 +64,29 @@ func (f *future) passHolds() {
 	for _, h := range over {
 		f.holds = slices.DeleteFunc(f.holds, func(other *hold) bool { return other == h })
 		f.used -= max(h.Weight, 1)
-		f.back(h, f.now)
+		f.back(h)
 	}
 }
 
-// back has the resource of a hold that has ended come back. It rests from the hold's end on.
-func (f *future) back(h *hold, end time.Time) {
+// back has the resource of a hold that has ended now come back.
+func (f *future) back(h *hold) {
 	i := f.items[h.Resource]
-	if i == nil || !slices.Contains(i.Holders, h.ID) { // a shared hold keeps nothing from anybody
+	if i == nil {
 		return
 	}
-	i.Holders = slices.DeleteFunc(i.Holders, func(id string) bool { return id == h.ID })
-	cooldown := h.Cooldown
-	if !h.Alone {
-		cooldown = max(cooldown, i.Cooldown)
+	was, now := i.stored(), f.now.UnixMilli()
+	wants := state.Wants{Alone: h.Alone, Cooldown: h.Cooldown.Milliseconds()}
+	own := state.Settings{Cooldown: i.Cooldown.Milliseconds()}
+	is := was
+	if !is.Return(h.ID, &wants, own, own, now, now) {
+		return // a shared hold keeps nothing from anybody
 	}
-	rest := end.Add(cooldown)
-	if i.RestPend == berth.Forever {
-		i.Forever = true
-	} else if t := f.now.Add(i.RestPend); i.RestPend > 0 && t.After(rest) {
-		rest = t
-	}
-	i.RestPend = 0
-	switch {
-	case f.due(i.Expiry) || i.Leaving:
-		i.Leaving = true
+	i.Holders, i.RestPend = is.Claims, 0
+	i.Leaving = is.Leaving
+	if is.Leaving {
 		f.gone(h.Resource, i)
-	case rest.After(f.now) && rest.After(i.RestEnd) && !i.Forever:
-		i.RestEnd, f.by[h.Resource] = rest, h.ID
+	} else if is.Ends != was.Ends {
+		i.RestEnd, i.Forever, f.by[h.Resource] = moment(is.Ends), is.Ends >= state.Forever, h.ID
 	}
 	f.listed(h.Resource, i)
 }

@@ -181,10 +181,12 @@ func (x *explaining) watched() bool {
 	return waits || x.renewing() != nil
 }
 
-// renewing is the hold of the earliest deadline that its process renews, nil for none.
+// renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
 func (x *explaining) renewing() (first *hold) {
 	for i := range x.s.Holds {
-		if h := &x.s.Holds[i]; x.s.process(h) == Renewing && !x.silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
+		h := &x.s.Holds[i]
+		process := x.s.process(h)
+		if (process == Renewing || process == Unconfirmed) && !x.silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
 			first = h
 		}
 	}

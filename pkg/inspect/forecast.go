@@ -52,7 +52,6 @@ type future struct {
 
 	used    int
 	holds   []*hold
-	ended   []*hold
 	line    []*wait
 	lanes   []*wait
 	items   map[string]*item
@@ -91,9 +90,6 @@ func begin(s *snapshot, claim string, silent func(node string) bool) *future {
 	f := &future{s: s, claim: claim, silent: silent, now: s.At, used: s.Held, items: map[string]*item{}, by: map[string]string{}}
 	for i := range s.Holds {
 		f.holds = append(f.holds, &s.Holds[i])
-	}
-	for i := range s.Ended {
-		f.ended = append(f.ended, &s.Ended[i])
 	}
 	for i := range s.Line {
 		f.line = append(f.line, &s.Line[i])

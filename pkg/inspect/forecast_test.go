@@ -90,18 +90,6 @@ func TestForecast(t *testing.T) {
 			&comes{what: RestEnds, in: 14 * sec, grants: []string{"x"}},
 		},
 		"one that has no end": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 1<<63 - 1}}).in(waits("x")), nil},
-		"the cooldown of one that has ended already": {
-			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
-				s.Ended = []hold{holds("a", of("r"), func(h *hold) { h.Deadline = before(sec) })}
-				s.Items["r"] = item{Max: 1, Holders: []string{"n-a.1"}, Cooldown: 4 * sec}
-			}), &comes{what: RestEnds, in: 3 * sec, grants: []string{"x"}},
-		},
-		"what has ended already frees at once": {
-			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
-				s.Ended = []hold{holds("a", of("r"), func(h *hold) { h.Deadline = before(sec) })}
-				s.Items["r"] = item{Max: 1, Holders: []string{"n-a.1"}}
-			}), &comes{what: SweepDue, grants: []string{"x"}},
-		},
 		"a shared hold frees nothing": {
 			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}}

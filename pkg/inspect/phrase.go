@@ -256,8 +256,11 @@ func (x *explaining) noEnd() string {
 	if first := x.renewing(); first != nil && x.head != nil {
 		h = first
 	}
-	if h.Deadline.IsZero() {
+	switch {
+	case h.Deadline.IsZero():
 		return ": " + whose(h.Label, h.ID) + " has no end."
+	case x.s.process(h) == Unconfirmed:
+		return ": " + whose(h.Label, h.ID) + " has not taken it up yet."
 	}
 	return ": " + whose(h.Label, h.ID) + " renews."
 }

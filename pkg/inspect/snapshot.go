@@ -23,9 +23,9 @@ type snapshot struct {
 	Pause    *pause
 
 	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry is the
-	// first. Ended are those whose deadline has passed and that no script has dropped yet.
-	Holds, Ended []hold
-	HoldsLeft    int // live ones that were not read
+	// first.
+	Holds     []hold
+	HoldsLeft int // live ones that were not read
 	// Line are the places, the first first. Lanes are those who wait for one resource alone, by lane
 	// and place. Dead ones are among them.
 	Line, Lanes         []wait
@@ -33,7 +33,7 @@ type snapshot struct {
 
 	Claim   *found // the claim that was asked for
 	Pool    *pool
-	Items   map[string]item // the resources of Holds, Ended and Lanes, and the first rests
+	Items   map[string]item // the resources of Holds and Lanes, and the first rests: as a sweep would leave them
 	Damaged []string        // claims and resources that cannot be read
 	Nodes   map[string]node // what else was asked about nodes
 	Server  *server         // nil: not known

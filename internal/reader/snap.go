@@ -1,0 +1,303 @@
+package reader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// snap is the reading of a fat name's snapshot, beside that of its row.
+type snap struct {
+	*fat
+	s      *Snapshot
+	claim  string
+	places map[string]int // of the answers
+
+	live, line, apart []member
+	rests             []string
+	resources, binds  []string // that the next trip asks for
+	asked             []string // the texts of the claim that was asked for
+	askedEnds         int64
+	tomb              int64
+	ranked            *Place // that one, where it stands behind those that were read
+}
+
+// ask asks for who holds and who waits.
+func (s *snap) ask(p *trip) {
+	line := s.fat.line
+	s.places["live"] = p.ranged(line, state.Holds+s.now+1, state.Holds+state.Forever, s.k)
+	s.places["line"], s.places["waits"] = p.ranged(line, 0, state.LastLane, s.k), p.count(line, 0, state.LastLane)
+	s.places["asked"], s.places["ends"] = p.fields(s.state, "", "c:"+s.claim, "r:"+s.claim, "q:"+s.claim), p.scores(line, "", "h:"+s.claim, "t:"+s.claim)
+	if s.pool != nil {
+		s.places["apart"], s.places["lanes"] = p.ranged(line, state.LastLane+1, state.Holds-1, s.k), p.count(line, state.LastLane+1, state.Holds-1)
+		s.places["rests"] = p.ranged(line, state.Rests+s.now+1, state.Rests+state.Forever, snapRests)
+		s.places["refresh"] = p.fields(s.state, "", "refresh")
+	}
+}
+
+// hear takes the answers to ask.
+func (s *snap) hear(p *trip) {
+	s.s.Known, s.s.Group = true, s.before.group
+	s.lane = member{} // the line is read as a whole
+	s.live, s.line = p.members(s.places["live"]), p.members(s.places["line"])
+	s.s.LineLeft = int(p.int(s.places["waits"])) - len(s.line)
+	s.asked = p.texts(s.places["asked"])
+	scores := p.at(s.places["ends"])
+	s.askedEnds, s.tomb = deadline(scores[0]), scores[1]
+	if s.pool == nil {
+		return
+	}
+	s.s.Items, s.s.Bindings = map[string]Item{}, map[string]state.Binding{}
+	s.s.Filled = s.before.counts.Filled
+	s.apart = p.members(s.places["apart"])
+	s.s.ApartLeft = int(p.int(s.places["lanes"])) - len(s.apart)
+	for _, m := range p.members(s.places["rests"]) {
+		s.rests = append(s.rests, m.name[2:])
+	}
+	s.s.RestsLeft = int(s.pool.resting) - len(s.rests)
+	refresh, _, _ := strings.Cut(p.texts(s.places["refresh"])[0], " ")
+	s.s.Refresh = parse(refresh)
+}
+
+// look asks for the records.
+func (s *snap) look(p *trip) {
+	holds, waits, apart := claimsOf(s.live), placed(s.line), placed(s.apart)
+	s.places["holds"], s.places["scores"] = p.fields(s.state, "c:", holds...), p.scores(s.fat.line, "h:", holds...)
+	s.places["waits"] = p.fields(s.state, "c:", waits...)
+	s.places["lanes"], s.places["until"] = p.fields(s.state, "c:", apart...), p.fields(s.state, "q:", apart...)
+	s.places["held"] = -1
+	if s.pool != nil {
+		s.places["held"] = p.fields(s.state, "r:", holds...)
+	}
+}
+
+// placed are the claims of places, "" for what is none.
+func placed(members []member) []string {
+	claims := make([]string, len(members))
+	for i, m := range members {
+		_, claims[i], _ = state.PlaceOf(m.name)
+	}
+	return claims
+}
+
+// heed takes the answers to look.
+func (s *snap) heed(p *trip) {
+	s.heedHolds(p)
+	s.s.Line = s.heedWaits(s.line, p.texts(s.places["waits"]), nil)
+	s.s.Apart = s.heedWaits(s.apart, p.texts(s.places["lanes"]), p.texts(s.places["until"]))
+	s.heedAsked()
+	if s.pool == nil {
+		return
+	}
+	for _, h := range s.s.Holds {
+		s.wants(h.Resource)
+	}
+	for _, w := range s.s.Apart {
+		s.wants(w.Resource)
+	}
+	for _, key := range s.rests {
+		s.wants(key)
+	}
+	for key := range s.pool.met {
+		s.wants(key)
+	}
+	for _, e := range s.pool.ended {
+		s.wants(e.resource)
+	}
+	for _, w := range s.s.Line {
+		if wants, err := state.ParseWants(w.Record.Extra); err == nil && wants.Bind != "" && !slices.Contains(s.binds, wants.Bind) {
+			s.binds = append(s.binds, wants.Bind)
+		}
+	}
+}
+
+// wants has the next trip ask for a resource.
+func (s *snap) wants(key string) {
+	if _, known := s.s.Items[key]; key != "" && !known && !slices.Contains(s.resources, key) {
+		s.resources = append(s.resources, key)
+	}
+}
+
+func (s *snap) heedHolds(p *trip) {
+	records, scores, resources := p.texts(s.places["holds"]), p.at(s.places["scores"]), p.texts(s.places["held"])
+	for i, claim := range claimsOf(s.live) {
+		ends := deadline(scores[i])
+		if ends <= s.now || !isHold(records[i]) {
+			continue
+		}
+		h, err := s.held(claim, records[i], ends)
+		if err != nil {
+			s.s.Damaged = append(s.s.Damaged, claim)
+			continue
+		}
+		h.Called = ends != deadline(s.live[i].score)
+		if resources != nil {
+			h.Resource = resources[i]
+		}
+		s.s.Holds = append(s.s.Holds, h)
+	}
+	if s.kind == keyspace.Lock {
+		s.entered()
+	}
+	s.s.HoldsLeft = max(int(s.fat.live)-len(s.live), 0)
+}
+
+// entered puts the entries of a lock's owner in their order. Without a group the first hold is the only one.
+func (s *snap) entered() {
+	group := s.before.group
+	switch {
+	case s.before.values.Used <= 0:
+		s.s.Holds = nil
+		return
+	case group == nil:
+		s.s.Holds = s.s.Holds[:min(len(s.s.Holds), 1)]
+		return
+	}
+	order := map[string]int{}
+	for i, e := range group.Entries {
+		if order[e.Claim] = i + 1; e.Fresh {
+			order[e.Claim] += len(group.Entries)
+		}
+	}
+	s.s.Holds = slices.DeleteFunc(s.s.Holds, func(h Held) bool { return order[h.ID] == 0 })
+	for i := range s.s.Holds {
+		s.s.Holds[i].Fresh = order[s.s.Holds[i].ID] > len(group.Entries)
+	}
+	slices.SortFunc(s.s.Holds, func(a, b Held) int { return order[a.ID] - order[b.ID] })
+}
+
+func (s *snap) heedWaits(members []member, records, apart []string) (waits []Place) {
+	for i, m := range members {
+		place, claim, ok := state.PlaceOf(m.name)
+		if !ok || records[i] == "" || records[i][0] != 'w' {
+			continue
+		}
+		until := ""
+		if apart != nil {
+			until = apart[i]
+		}
+		w, err := s.place(claim, records[i], place, m.score, until)
+		if err != nil {
+			s.s.Damaged = append(s.s.Damaged, claim)
+			continue
+		}
+		w.Ahead = slices.IndexFunc(members, func(first member) bool { return apart == nil || first.score == m.score })
+		w.Ahead = i - w.Ahead
+		waits = append(waits, w)
+	}
+	return waits
+}
+
+// heedAsked is the claim that was asked for, among those that were read or by its own texts.
+func (s *snap) heedAsked() {
+	record := s.asked[0]
+	for _, waits := range [][]Place{s.s.Line, s.s.Apart} {
+		for i := range waits {
+			if waits[i].ID == s.claim {
+				s.s.Asked = Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}
+				return
+			}
+		}
+	}
+	for i := range s.s.Holds {
+		if s.s.Holds[i].ID == s.claim {
+			s.s.Asked = askedOf(&s.s.Holds[i], nil, nil)
+			return
+		}
+	}
+	switch {
+	case s.claim == "" || record == "":
+	case record[0] == '!':
+		if s.tomb-tombs > s.now {
+			s.s.Asked.Word = record[1:]
+		}
+	case isHold(record):
+		if h, err := s.held(s.claim, record, s.askedEnds); err != nil || s.askedEnds > s.now {
+			h.Resource = s.asked[1]
+			s.s.Asked = askedOf(&h, nil, err)
+		}
+	default:
+		r, _ := state.ParseRecord(record)
+		w, err := s.place(s.claim, record, r.Place, 0, s.asked[2])
+		s.s.Asked = askedOf(nil, &w, err)
+		s.ranked = s.s.Asked.Wait
+	}
+}
+
+// tombs is where the scores of tombstones begin; see scripts/state/score.lua.
+const tombs = 260 * state.Width
+
+// more says that there is something to look at.
+func (s *snap) more() bool { return len(s.resources) > 0 || len(s.binds) > 0 || s.ranked != nil }
+
+// lookOn asks for resources, bindings, and for where the claim stands.
+func (s *snap) lookOn(p *trip) {
+	s.places["items"], s.places["own"] = p.fields(s.key(keyspace.ItemsPart), "i", s.resources...), p.fields(s.state, "s:", s.resources...)
+	s.places["binds"] = p.fields(s.key(keyspace.BindingsPart), "b", s.binds...)
+	s.places["rank"] = -1
+	if s.ranked != nil {
+		at := s.ranked.Record.Place + "-" + s.claim
+		s.places["rank"], s.places["lane"] = p.add("ZRANK", s.fat.line, at), p.scores(s.fat.line, "", at)
+	}
+}
+
+// heedOn takes the answers to lookOn.
+func (s *snap) heedOn(p *trip) {
+	settings, _ := state.ParseSettings(s.before.counts.Settings)
+	items, owns := p.texts(s.places["items"]), p.texts(s.places["own"])
+	for i, key := range s.resources {
+		item, err := state.ParseItem(items[i])
+		found := Item{Item: item, Cooldown: max(settings.Cooldown, 0), Absent: items[i] == "", Damaged: err != nil && items[i] != ""}
+		if own, err := state.ParseOwn(owns[i]); err == nil && item.Own && own.Cooldown != state.Unset {
+			found.Cooldown = own.Cooldown
+		}
+		s.s.Items[key] = found
+		if found.Damaged {
+			s.s.Damaged = append(s.s.Damaged, key)
+		}
+	}
+	binds, texts := s.binds, p.texts(s.places["binds"])
+	s.resources, s.binds = nil, nil
+	for i, name := range binds {
+		if b, err := state.ParseBinding(texts[i]); err == nil {
+			s.s.Bindings[name] = b
+			s.wants(b.Resource)
+		}
+	}
+	s.heedRank(p)
+}
+
+// heedRank takes the place of the claim that was asked for. In a lane it counts from the lane's first, which a
+// trip of its own has to find.
+func (s *snap) heedRank(p *trip) {
+	w := s.ranked
+	if s.ranked = nil; w == nil || s.places["rank"] < 0 {
+		return
+	}
+	lane := p.at(s.places["lane"])[0]
+	if lane == absent {
+		return
+	}
+	s.s.Asked.Rank = int(p.int(s.places["rank"]))
+	if lane <= state.LastLane {
+		w.Lane = int(lane)
+	} else if rank, err := s.aheadApart(s.s.Asked.Rank, lane); !p.fail(err) {
+		s.s.Asked.Rank = rank
+	}
+}
+
+// end puts in what a sweep would leave of resources.
+func (s *snap) end() {
+	if s.pool == nil {
+		return
+	}
+	for key, k := range s.pool.met {
+		if item, known := s.s.Items[key]; known {
+			item.Item = k.now
+			item.Absent = item.Absent || k.now.Leaving && len(k.now.Claims) == 0
+			s.s.Items[key] = item
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package reader
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+)
+
+// Snapshot is a name with its first holds and waiting claims, and with what it tells of their resources. Pools
+// are told as a sweep would leave them.
+type Snapshot struct {
+	Name
+	Known bool
+	Group *state.Group // of a lock
+
+	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry first.
+	Holds     []Held
+	HoldsLeft int // that were not read
+	// Line are the places, the first first; Apart those who wait for one resource alone, by lane. Dead ones
+	// are among them.
+	Line, Apart         []Place
+	LineLeft, ApartLeft int
+	// Items are the resources of Holds, of Apart, of the bindings of Line, and of the first rests.
+	Items     map[string]Item
+	RestsLeft int
+	Filled    bool
+	Refresh   int64                    // when a Source may be asked again (ms), 0 for not known
+	Bindings  map[string]state.Binding // of Line, by their names
+	Damaged   []string                 // claims and resources that cannot be read
+
+	Asked Asked
+}
+
+// Held is a hold.
+type Held struct {
+	berth.Holder
+	Record state.Record
+	Ends   int64 // its deadline (ms), [state.Forever] for none
+	Since  int64 // when it was renewed last (ms), where that is stored
+	Fresh  bool  // an entry that has not called yet
+	Called bool  // it called while it was read
+}
+
+// Place is a waiting claim.
+type Place struct {
+	berth.Waiter
+	Record state.Record
+	Lane   int    // in the line
+	Place  string // there, without its lane
+	Until  int64  // of Apart: until when it waits for nothing else (ms), [state.Forever] for no end
+}
+
+// Item is a resource.
+type Item struct {
+	state.Item
+	Cooldown        int64 // its own, or the pool's (ms)
+	Damaged, Absent bool
+}
+
+// Asked is the claim that was asked for. Word is "hold", "wait", "damaged", what a tombstone says, or "" where
+// nothing is stored.
+type Asked struct {
+	Word string
+	Hold *Held
+	Wait *Place
+	Rank int // how many stand before it, of those who wait for the same
+}
+
+// How much of a name a Snapshot has: with the resources of all, and with bindings, less than 1000 entries.
+const (
+	snapLine  = 100 // also of holds, and of lanes
+	snapRests = 50
+)
+
+// Snapshots reads names that lie on one server, all of one claim each if it is not "". node is that server's
+// client; nil for one name. A name that moves is read again, up to so many times. What cannot be interpreted has
+// its Err. An error is that of all.
+func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claim string, refs ...Ref) ([]Snapshot, error) {
+	found, turns := make([]Snapshot, len(refs)), make([]*turn, len(refs))
+	for i, ref := range refs {
+		t := &turn{Reader: r, kind: ref.Kind, name: ref.Name}
+		t.do = func() error {
+			moving, err := t.again(most, func() (still bool, err error) {
+				found[i], still, err = t.snapshot(claim)
+				return still, err
+			})
+			found[i].Name = found[i].of(t, moving)
+			return err
+		}
+		turns[i] = t
+	}
+	if err := r.together(ctx, "snapshot", node, turns...); err != nil {
+		return nil, err
+	}
+	for i, t := range turns {
+		if t.err == nil {
+			continue
+		}
+		if node != nil && isMoved(t.err) { // its slot moves
+			alone, err := r.Snapshots(ctx, nil, most, claim, refs[i])
+			if err != nil {
+				return nil, err
+			}
+			found[i] = alone[0]
+			continue
+		}
+		found[i] = Snapshot{Name: Name{Err: t.err}.of(t, false)}
+	}
+	return found, nil
+}
+
+func (t *turn) snapshot(claim string) (s Snapshot, still bool, err error) {
+	text, thin, err := t.text()
+	if err != nil {
+		return s, false, err
+	} else if thin {
+		return s, true, t.thinSnapshot(&s, claim, text)
+	}
+	snap := &snap{s: &s, claim: claim, places: map[string]int{}}
+	still, err = t.fat(&s.Name, snapLine, snap)
+	if err == nil && s.Known {
+		snap.end()
+	}
+	return s, still, err
+}
+
+func (t *turn) thinSnapshot(s *Snapshot, claim, text string) (err error) {
+	s.Known = true
+	if s.Name, err = t.slight(text); err != nil || s.Held == 0 {
+		return err
+	}
+	thin, _, _ := state.ParseThin(text)
+	h, err := t.held(thin.Claim, thin.Record, thin.Ends)
+	if err != nil {
+		s.Damaged = []string{thin.Claim}
+	} else {
+		h.Since = thin.Since
+		s.Holds = []Held{h}
+	}
+	if claim == thin.Claim {
+		s.Asked = askedOf(&h, nil, err)
+	}
+	return nil
+}
+
+// held is a hold by its record and its deadline (ms).
+func (t *turn) held(claim, text string, ends int64) (h Held, err error) {
+	h.Ends = ends
+	if h.Holder, err = Holder(t.name, claim, t.at(), ends, text); err == nil {
+		h.Record, err = state.ParseRecord(text)
+	}
+	return h, err
+}
+
+// place is a waiting claim by its record, its place and what is told of a lane of its own.
+func (t *turn) place(claim, text, place string, lane int64, apart string) (w Place, err error) {
+	w.Lane, w.Place, w.Until = int(lane), place, state.Forever
+	if w.Waiter, _, err = Waiter(t.name, claim, t.at(), text); err != nil {
+		return w, err
+	}
+	if w.Record, err = state.ParseRecord(text); err != nil || apart == "" {
+		return w, err
+	}
+	if len(place) > laneDigits {
+		w.Lane, w.Place = int(parse(place[:laneDigits])), place[laneDigits:]
+	}
+	if w.Until, _, err = state.ParseLane(apart); err == nil {
+		w.BindWait, w.Resource, err = t.bindWait(apart)
+	}
+	return w, err
+}
+
+// laneDigits is how many digits of a place in a lane are its lane in the line; see scripts/pool/lane.lua.
+const laneDigits = 3
+
+func parse(digits string) (n int64) {
+	for _, c := range strings.Trim(digits, "-") {
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}
+
+// askedOf is a claim of which a record is stored.
+func askedOf(h *Held, w *Place, err error) Asked {
+	switch {
+	case err != nil:
+		return Asked{Word: "damaged"}
+	case h != nil:
+		return Asked{Word: "hold", Hold: h}
+	}
+	return Asked{Word: "wait", Wait: w}
+}

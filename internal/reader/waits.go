@@ -1,0 +1,127 @@
+package reader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// mostNoted is how many names of one shard of the registry are read: of all shards less than 1000.
+const mostNoted = 62
+
+// Waits are names that somebody waits for, or did in the last minutes, as the registry knows them: those first that it
+// believes in for longest. more says that it has others. Beside an error, of shards that do not answer, are the
+// names of the others.
+func (r *Reader) Waits(ctx context.Context) (refs []Ref, more bool, err error) {
+	type noted struct {
+		ref   Ref
+		until int64
+	}
+	var (
+		mu     sync.Mutex
+		all    []noted
+		errs   []error
+		shards sync.WaitGroup
+	)
+	for shard := range state.Shards {
+		shards.Go(func() {
+			var p trip
+			top := p.add("ZRANGE", r.space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart),
+				"0", strconv.Itoa(mostNoted), "REV", "WITHSCORES")
+			answers, err := r.run.Read(ctx, "waits", scriptkit.From{}, p.commands...)
+			p.results = answers.Results
+			var members []member
+			if err == nil {
+				members, err = p.members(top), p.err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if len(members) > mostNoted {
+				members, more = members[:mostNoted], true
+			}
+			for _, m := range members {
+				kind, name, ok := state.ParseMember(m.name)
+				ref := Ref{keyspace.Kind(kind), name}
+				if _, known := extras[ref.Kind]; ok && known && m.score > answers.Now && keyspace.CheckName(name) == nil {
+					all = append(all, noted{ref, m.score})
+				}
+			}
+		})
+	}
+	shards.Wait()
+	slices.SortFunc(all, func(a, b noted) int {
+		return cmp.Or(cmp.Compare(b.until, a.until), cmp.Compare(a.ref.Kind, b.ref.Kind), cmp.Compare(a.ref.Name, b.ref.Name))
+	})
+	for _, n := range all {
+		refs = append(refs, n.ref)
+	}
+	return refs, more, errors.Join(errs...)
+}
+
+// Size is how much there is to read of a name.
+type Size struct {
+	Ref
+	Held, Waiting int  // dead ones count
+	Keeps         bool // it stays when it is idle, as a pool does that has resources
+	Err           error
+}
+
+// Sizes reads them of names that lie on one server, in their order. node is that server's client; nil for one name.
+func (r *Reader) Sizes(ctx context.Context, node rueidis.Client, refs ...Ref) ([]Size, error) {
+	sizes, turns := make([]Size, len(refs)), make([]*turn, len(refs))
+	for i, ref := range refs {
+		t := &turn{Reader: r, kind: ref.Kind, name: ref.Name}
+		sizes[i].Ref = ref
+		t.do = func() error {
+			_, err := t.again(1, func() (still bool, err error) { return true, t.size(&sizes[i]) })
+			return err
+		}
+		turns[i] = t
+	}
+	if err := r.together(ctx, "sizes", node, turns...); err != nil {
+		return nil, err
+	}
+	for i, t := range turns {
+		if t.err != nil && node != nil && isMoved(t.err) { // its slot moves
+			alone, err := r.Sizes(ctx, nil, refs[i])
+			if err != nil {
+				return nil, err
+			}
+			sizes[i] = alone[0]
+		} else if t.err != nil {
+			sizes[i].Err = t.err
+		}
+	}
+	return sizes, nil
+}
+
+func (t *turn) size(s *Size) error {
+	text, thin, err := t.text()
+	if err != nil {
+		return err
+	} else if thin {
+		n, err := t.slight(text)
+		s.Held = n.Held + n.Expired
+		return err
+	}
+	var p trip
+	values := p.marks(t)
+	if err := t.ask(&p); err != nil {
+		return err
+	}
+	m, _, err := t.read(&p, values)
+	s.Held, s.Waiting, s.Keeps = int(m.values.Used), int(max(m.values.Waiting, 0)), m.values.Keep != 0
+	return err
+}

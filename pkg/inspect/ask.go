@@ -1,0 +1,79 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// tries is how often a name is read that moves meanwhile.
+const tries = 3
+
+// Explain says why a name, or one claim of it, stands still, and what comes next by itself; claim "" is
+// the name. A name or a claim that is not known, one that is damaged and one of a newer release are
+// explained, too: its errors are berth.ErrInvalidConfig for a bad kind or name, or the server's.
+//
+// With the command INFO, which the reading user need not have, it also knows whether the server refuses writes.
+func (r *Reader) Explain(ctx context.Context, kind keyspace.Kind, name, claim string) (Explanation, error) {
+	if err := checkKind(kind); err != nil {
+		return Explanation{}, err
+	}
+	if err := keyspace.CheckName(name); err != nil {
+		return Explanation{}, err
+	}
+	s, err := r.snapshot(ctx, kind, name, claim)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return explain(s, claim), nil
+}
+
+// snapshot reads all that an explanation goes by.
+func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim string) (*snapshot, error) {
+	found, err := r.read.Snapshots(ctx, nil, tries, claim, reader.Ref{Kind: kind, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.filled(&found[0])
+	if err != nil {
+		return nil, err
+	}
+	if said, err := r.read.Server(ctx, kind, name); err == nil {
+		s.Server = &server{Full: said.Full, Refuses: said.Refuses}
+	}
+	return s, r.probed(ctx, s)
+}
+
+// probed asks the swarm about the nodes whose holds have no end, of which nothing else tells whether
+// they live.
+func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
+	var nodes []string
+	for _, s := range names {
+		for i := range s.Holds {
+			if h := &s.Holds[i]; h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
+				nodes = append(nodes, h.Node)
+			}
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	probed, err := r.read.Probed(ctx, nodes[:min(len(nodes), reader.Most/2)]...)
+	if err != nil {
+		return err
+	}
+	for _, s := range names {
+		s.Nodes = map[string]node{}
+		for id, p := range probed {
+			s.Nodes[id] = node{
+				Probed: s.At.Add(-time.Duration(p.Ago) * time.Millisecond), Limit: time.Duration(p.Limit) * time.Millisecond,
+				Condemned: p.Condemned,
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Again explains one reading twice: whatever comes of it must be the same.
+func (r *Reader) Again(ctx context.Context, kind keyspace.Kind, name, claim string) (once, twice Explanation, err error) {
+	s, err := r.snapshot(ctx, kind, name, claim)
+	if err != nil {
+		return once, twice, err
+	}
+	return explain(s, claim), explain(s, claim), nil
+}
+
+// Codes are all there are.
+var Codes = []Code{
+	Incompatible, Foreign, Unknown, Damaged, Gone, Absent, Holding, Free,
+	Silent, Paused, TooHeavy, Ready,
+	Own, Over, Full, Locked, Entries, Empty, Taken, Resting, OneHeld, OneResting, OneDamaged, OneAbsent, Bound, LeavingPool,
+	Outranked, Heavier, Behind, LIFO, Drawn,
+	Asked, ServerFull, ServerRefuses, OfReplica, Moved, Part,
+}

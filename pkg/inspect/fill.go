@@ -1,0 +1,131 @@
+package inspect
+
+import (
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// filled is what a reading found, as the rules look at it. The error is that of the server.
+func (r *Reader) filled(of *reader.Snapshot) (*snapshot, error) {
+	s := &snapshot{
+		Kind: of.Kind, Namespace: r.namespace, Name: of.Name.Name, At: of.At, Replica: of.Replica, Moving: of.Moving,
+		Known: of.Known, Capacity: of.Capacity, Held: of.Held, Waiting: of.Waiting,
+		HoldsLeft: of.HoldsLeft, LineLeft: of.LineLeft, LanesLeft: of.ApartLeft, Damaged: of.Damaged,
+	}
+	var format *state.FormatError
+	if errors.As(of.Err, &format) {
+		s.Newer = -1
+		if format.Number > 0 {
+			s.Newer = int(format.Number)
+		}
+		return s, nil
+	} else if of.Err != nil {
+		return nil, of.Err
+	}
+	if s.Kind == keyspace.Lock {
+		s.Held = len(of.Holds) + of.HoldsLeft
+	}
+	for i := range of.Holds {
+		s.Holds = append(s.Holds, holdOf(of, &of.Holds[i]))
+	}
+	for i := range of.Line {
+		s.Line = append(s.Line, waitOf(of, &of.Line[i]))
+	}
+	for i := range of.Apart {
+		s.Lanes = append(s.Lanes, waitOf(of, &of.Apart[i]))
+	}
+	s.Claim = foundOf(of)
+	if of.Pool != nil {
+		s.Pool = &pool{
+			Resources: of.Capacity, Free: of.Pool.Free, Leased: of.Held, Resting: of.Pool.Resting, Leaving: of.Pool.Leaving,
+			RestsLeft: of.RestsLeft, Filled: of.Filled, Refresh: state.Instant(of.Refresh),
+		}
+		s.Items = map[string]item{}
+		for key, i := range of.Items {
+			s.Items[key] = itemOf(i)
+		}
+	}
+	return s, nil
+}
+
+// moment is one of the server's clock, zero for none and for never.
+func moment(ms int64) time.Time {
+	if ms >= state.Forever {
+		return time.Time{}
+	}
+	return state.Instant(ms)
+}
+
+func holdOf(of *reader.Snapshot, h *reader.Held) hold {
+	r := &h.Record
+	found := hold{
+		Holder: h.Holder, Deadline: moment(h.Ends), Limit: r.Limit, Phase: r.Phase, Wait: r.Wait, Reach: r.Reach,
+		Fresh: h.Fresh, Called: h.Called, Renewed: state.Instant(h.Since),
+	}
+	if of.Group != nil {
+		found.More = state.Millis(of.Group.More)
+	}
+	if w, err := state.ParseWants(r.Extra); err == nil && of.Kind == keyspace.Pool {
+		found.Cooldown, found.Alone, found.Shared = state.Millis(w.Cooldown), w.Alone, w.Shared
+	}
+	return found
+}
+
+func waitOf(of *reader.Snapshot, w *reader.Place) wait {
+	found := wait{
+		Waiter: w.Waiter, Lane: w.Lane, Place: w.Place, Heard: w.Record.Heard, WaitLease: w.Record.Wait, Until: moment(w.Until),
+	}
+	if wants, err := state.ParseWants(w.Record.Extra); err == nil && of.Kind == keyspace.Pool {
+		found.Named, found.Bind, found.Shared = wants.Resource != "", wants.Bind, wants.Shared
+		if b, bound := of.Bindings[wants.Bind]; bound && b.Ends > of.At.UnixMilli() {
+			found.Bound, found.BoundEnd = b.Resource, moment(b.Ends)
+		}
+	}
+	return found
+}
+
+func foundOf(of *reader.Snapshot) *found {
+	asked := &of.Asked
+	c := &found{Record: asked.Word, Rank: asked.Rank}
+	if asked.Hold != nil {
+		h := holdOf(of, asked.Hold)
+		c.Hold = &h
+	}
+	if asked.Wait != nil {
+		w := waitOf(of, asked.Wait)
+		c.Wait = &w
+	}
+	return c
+}
+
+func itemOf(i reader.Item) item {
+	return item{
+		Max: int(i.Max), Holders: i.Claims, Expiry: moment(i.Expiry), RestEnd: moment(i.Ends), Forever: i.Ends == state.Forever,
+		RestPend: state.Millis(i.Pending), Cooldown: state.Millis(i.Cooldown), Reason: i.Reason, Leaving: i.Leaving,
+		Damaged: i.Damaged, Absent: i.Absent,
+	}
+}
+
+// stored is an item as a state has it, for the one function that says what becomes of it.
+func (i *item) stored() state.Item {
+	ends, pending := millis(i.RestEnd), i.RestPend.Milliseconds()
+	if i.Forever {
+		ends = state.Forever
+	}
+	if i.RestPend == berth.Forever {
+		pending = state.Forever
+	}
+	return state.Item{Max: int64(i.Max), Expiry: millis(i.Expiry), Ends: ends, Pending: pending, Leaving: i.Leaving, Claims: i.Holders}
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

@@ -1,0 +1,184 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+)
+
+// CircleOptions are the options of Circles. The zero value is valid.
+type CircleOptions struct {
+	// Within bounds the search: what has not been read by then is left out. Default 5 s.
+	Within time.Duration
+	// Loose looks also at owners that were seen with several waits at once. What it finds of them is possible,
+	// not certain.
+	Loose bool
+}
+
+// Circles are the circles that were found.
+type Circles struct {
+	// At is when they were, by this process's clock.
+	At      time.Time `json:"at"`
+	Circles []Circle  `json:"circles"`
+	// Names is how many names were read.
+	Names int `json:"names"`
+	// Partial says that there are more names, claims or holds than were read: there may be more circles.
+	Partial bool `json:"partial"`
+	// Skipped is how many owners were seen with several waits at once, and left out unless Loose.
+	Skipped int `json:"skipped"`
+	// Problems are why names were left out.
+	Problems []error `json:"-"`
+}
+
+const (
+	// atOnce is how many names of a Cluster are read at once.
+	atOnce = 8
+	// clusterClocks is by how much the clocks of a Cluster's servers may differ.
+	clusterClocks = time.Second
+)
+
+// Circles finds claims that wait for each other, over all kinds, among the up to 1000 names that the registry believes in
+// for longest: those that somebody waits for. Each name of a circle is read twice. Nobody can see whether a process that
+// waits does something else beside, so a circle is certain as far as each owner does one thing after another. Its
+// errors are berth.ErrInvalidConfig for options that cannot be, and the server's where nothing was read.
+func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) {
+	if o.Within < 0 {
+		return Circles{}, berth.Invalid("Within", "%s is negative", o.Within)
+	} else if o.Within == 0 {
+		o.Within = 5 * time.Second
+	}
+	found := Circles{At: time.Now()}
+	limited, cancel := context.WithTimeout(ctx, o.Within)
+	defer cancel()
+	sizes, more, err := r.contended(limited)
+	found.Partial, found.Problems = more, problems(err)
+	if err != nil && len(sizes) == 0 {
+		return Circles{}, err
+	}
+	first := r.snapshots(limited, sizes, &found)
+	found.Names = len(first)
+	clocks := time.Duration(0)
+	if r.redis.Mode() == rueidis.ClientModeCluster {
+		clocks = clusterClocks
+	}
+	var again []*snapshot
+	if names := suspects(first, clocks, o.Loose); len(names) > 0 {
+		var twice []reader.Size
+		for _, s := range names {
+			i := slices.IndexFunc(sizes, func(z reader.Size) bool { return z.Kind == s.Kind && z.Name == s.Name })
+			twice = append(twice, sizes[i])
+		}
+		again = r.snapshots(limited, twice, &found)
+	}
+	if ctx.Err() != nil {
+		return Circles{}, context.Cause(ctx)
+	}
+	found.Circles, found.Skipped = circles(first, again, clocks, o.Loose)
+	return found, nil
+}
+
+// problems is a list of an error, none of nil.
+func problems(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// contended are the names of the registry that somebody waits for. Beside an error there are those of the servers that
+// did answer.
+func (r *Reader) contended(ctx context.Context) (sizes []reader.Size, more bool, err error) {
+	refs, more, err := r.read.Waits(ctx)
+	var mu sync.Mutex
+	failed := r.batches(ctx, refs, func(reader.Ref) int { return 10 }, func(node rueidis.Client, refs []reader.Ref) error {
+		some, err := r.read.Sizes(ctx, node, refs...)
+		mu.Lock()
+		defer mu.Unlock()
+		sizes = append(sizes, some...)
+		return err
+	})
+	return slices.DeleteFunc(sizes, func(s reader.Size) bool { return s.Err == nil && s.Waiting == 0 }), more, errors.Join(err, failed)
+}
+
+// batches has do called for all names, several together: so many that what they cost is no more than a trip may read,
+// but one at least. In a Cluster these are one name each, as many at a time as may be. It goes on after an error.
+func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reader.Ref) int, do func(node rueidis.Client, refs []reader.Ref) error) error {
+	var (
+		mu    sync.Mutex
+		errs  []error
+		tasks = make(chan []reader.Ref)
+		work  sync.WaitGroup
+	)
+	workers, node := 1, r.redis
+	if r.redis.Mode() == rueidis.ClientModeCluster {
+		workers, node = atOnce, nil
+	}
+	for range workers {
+		work.Go(func() {
+			for batch := range tasks {
+				if err := do(node, batch); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for len(refs) > 0 && ctx.Err() == nil {
+		n := 1
+		for sum := cost(refs[0]); node != nil && n < len(refs); n++ {
+			if sum += cost(refs[n]); sum > reader.Most {
+				break
+			}
+		}
+		tasks <- refs[:n]
+		refs = refs[n:]
+	}
+	close(tasks)
+	work.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// snapshots reads names, and tells what could not be read of them.
+func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circles) (all []*snapshot) {
+	refs, costs := make([]reader.Ref, len(sizes)), map[reader.Ref]int{}
+	for i, s := range sizes {
+		refs[i], costs[s.Ref] = s.Ref, 10+2*min(s.Held, 100)+2*min(s.Waiting, 200)
+	}
+	var mu sync.Mutex
+	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
+		some, err := r.read.Snapshots(ctx, node, 1, "", refs...)
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range some {
+			s, err := r.filled(&some[i])
+			switch {
+			case err != nil:
+				tell.Problems = append(tell.Problems, err)
+			case s.Newer != 0:
+				tell.Problems = append(tell.Problems, some[i].Err)
+			default:
+				tell.Partial = tell.Partial || s.partial()
+				all = append(all, s)
+			}
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b *snapshot) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	tell.Problems = append(tell.Problems, problems(failed)...)
+	tell.Partial = tell.Partial || len(tell.Problems) > 0
+	if err := r.probed(ctx, all...); err != nil {
+		tell.Problems = append(tell.Problems, err)
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package inspect_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// circle is three processes in a circle over two locks and a semaphore, with owners of theirs or without.
+func circle(w *world, owned bool) (a, b, c *process) {
+	owner := func(o string) string {
+		if owned {
+			return o
+		}
+		return ""
+	}
+	a, b, c = w.process("alpha"), w.process("beta"), w.process("gamma")
+	a.lock("a", owner("order-1"), nil)
+	w.Advance(ms)
+	b.lock("b", owner("order-2"), nil)
+	w.Advance(ms)
+	c.permitFor(owner("order-3"), "gpu", 1, nil)
+	w.Advance(time.Second)
+	a.awaitLock("b", owner("order-1"), nil)
+	b.awaitPermitFor(owner("order-2"), "gpu", 1, nil)
+	c.awaitLock("a", owner("order-3"), nil)
+	return a, b, c
+}
+
+func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	for by, owned := range map[string]bool{"owner": true, "label": false} {
+		t.Run(by, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				_, _, gamma := circle(w, owned)
+				w.Advance(500 * ms) // the registry has heard of them
+				begun := time.Now()
+				found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
+				require.NoError(w.T, err)
+				require.Less(w.T, time.Since(begun), time.Second)
+				require.Empty(w.T, found.Problems)
+				require.False(w.T, found.Partial)
+				require.Equal(w.T, 3, found.Names)
+				require.Len(w.T, found.Circles, 1)
+				c := found.Circles[0]
+				require.Equal(w.T, by, c.By)
+				require.Equal(w.T, owned, c.Certain)
+				require.Len(w.T, c.Links, 3)
+				require.Len(w.T, c.Release, 1)
+				require.Equal(w.T, keyspace.Sem, c.Release[0].Kind, "gamma came last")
+				require.Equal(w.T, "gamma", c.Release[0].Hold.Label)
+				require.Empty(w.T, c.Ends, "all renew")
+
+				n, err := gamma.sems.Operator().Release(context.Background(), berth.Target{Name: "gpu", Claim: c.Release[0].Hold.Claim})
+				require.NoError(w.T, err)
+				require.Equal(w.T, 1, n)
+				w.Advance(time.Second)
+				found, err = w.look.Circles(context.Background(), inspect.CircleOptions{Loose: true})
+				require.NoError(w.T, err)
+				require.Empty(w.T, found.Circles)
+			})
+		})
+	}
+}
+
+func TestACircleThatEndsByItself(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		alpha.lock("a", "order-1", &qlock.LockOptions{MaxHold: 40 * time.Second})
+		beta.lock("b", "order-2", nil)
+		w.Advance(time.Second)
+		alpha.awaitLock("b", "order-1", nil)
+		waits := beta.awaitLock("a", "order-2", nil)
+		w.Advance(500 * ms)
+		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
+		require.NoError(w.T, err)
+		require.Len(w.T, found.Circles, 1)
+		ends := found.Circles[0].Ends
+		require.Len(w.T, ends, 1)
+		require.Equal(w.T, inspect.MaxHoldEnds, ends[0].What)
+		require.True(w.T, ends[0].Frees)
+		require.Equal(w.T, w.Began.Add(40*time.Second).UnixMilli(), ends[0].At.UnixMilli())
+		waits.GrantedBy(40 * time.Second)
+	})
+}
+
+func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
+	inWorld(t, func(w *world) {
+		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
+		require.NoError(w.T, err)
+		require.Zero(w.T, found.Names)
+		w.process("alpha").lock("a", "", nil)
+		w.process("beta").awaitLock("a", "", nil)
+		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
+		w.Advance(500 * ms)
+		found, err = w.look.Circles(context.Background(), inspect.CircleOptions{})
+		require.NoError(w.T, err)
+		require.True(w.T, found.Partial)
+		require.Len(w.T, found.Problems, 1)
+		require.ErrorIs(w.T, found.Problems[0], berth.ErrIncompatible)
+		_, err = w.look.Circles(context.Background(), inspect.CircleOptions{Within: -1})
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+	})
+}

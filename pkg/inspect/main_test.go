@@ -1,0 +1,162 @@
+package inspect_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ms = time.Millisecond
+
+// world is a server in virtual time, processes on it, and who looks.
+type world struct {
+	*testkit.World
+	look *inspect.Reader
+}
+
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
+		look, err := inspect.New(base.Redis, inspect.Config{})
+		require.NoError(t, err)
+		test(&world{base, look})
+	})
+}
+
+// process is one with a client of each kind on one link; its label is its name.
+type process struct {
+	*testkit.Process
+	w     *world
+	sems  *semaphore.Client
+	locks *qlock.Client
+	pools *allocator.Client
+}
+
+func (w *world) process(label string) *process {
+	w.T.Helper()
+	p := &process{Process: w.Process(), w: w}
+	var failed [3]error
+	p.sems, failed[0] = semaphore.New(p.Redis, semaphore.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
+	p.locks, failed[1] = qlock.New(p.Redis, qlock.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
+	p.pools, failed[2] = allocator.New(p.Redis, allocator.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
+	require.NoError(w.T, errors.Join(failed[:]...))
+	p.Closes(func(ctx context.Context) error {
+		return errors.Join(p.sems.Close(ctx), p.locks.Close(ctx), p.pools.Close(ctx))
+	})
+	return p
+}
+
+// of is a context with an owner.
+func of(owner string) context.Context {
+	if owner == "" {
+		return context.Background()
+	}
+	return berth.WithOwner(context.Background(), owner)
+}
+
+// lock takes a lock at once, for an owner if it is not "".
+func (p *process) lock(name, owner string, opts *qlock.LockOptions) *qlock.Lock {
+	p.w.T.Helper()
+	l, err := p.locks.Lock(of(owner), name, opts)
+	require.NoError(p.w.T, err)
+	return l
+}
+
+// awaitLock stands in line.
+func (p *process) awaitLock(name, owner string, opts *qlock.LockOptions) *testkit.Wait[*qlock.Lock] {
+	return testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*qlock.Lock, error) { return p.locks.Lock(ctx, name, opts) })
+}
+
+// permit takes a semaphore's permit at once.
+func (p *process) permit(name string, capacity int, opts *semaphore.AcquireOptions) {
+	p.w.T.Helper()
+	p.permitFor("", name, capacity, opts)
+}
+
+func (p *process) permitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
+	p.w.T.Helper()
+	s, err := p.sems.Semaphore(name, capacity, nil)
+	require.NoError(p.w.T, err)
+	_, err = s.Acquire(of(owner), opts)
+	require.NoError(p.w.T, err)
+}
+
+func (p *process) awaitPermit(name string, capacity int, opts *semaphore.AcquireOptions) {
+	p.awaitPermitFor("", name, capacity, opts)
+}
+
+func (p *process) awaitPermitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
+	s, err := p.sems.Semaphore(name, capacity, nil)
+	require.NoError(p.w.T, err)
+	testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
+}
+
+// pool is one of a process.
+func (p *process) pool(cfg allocator.PoolConfig[string]) *allocator.Pool[string] {
+	p.w.T.Helper()
+	pool, err := allocator.NewPool(p.pools, "proxies", cfg)
+	require.NoError(p.w.T, err)
+	return pool
+}
+
+// filled is a pool with resources.
+func (p *process) filled(resources ...string) *allocator.Pool[string] {
+	p.w.T.Helper()
+	pool := p.pool(allocator.PoolConfig[string]{})
+	_, err := pool.Add(context.Background(), resources, nil)
+	require.NoError(p.w.T, err)
+	return pool
+}
+
+// take takes a resource at once.
+func (p *process) take(pool *allocator.Pool[string], opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+	p.w.T.Helper()
+	a, err := pool.Allocate(context.Background(), opts)
+	require.NoError(p.w.T, err)
+	return a
+}
+
+func (p *process) await(pool *allocator.Pool[string], opts *allocator.AllocateOptions) {
+	testkit.Queue(context.Background(), p.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) { return pool.Allocate(ctx, opts) })
+}
+
+// waiting is the id of the claim of a label that waits.
+func (w *world) waiting(kind keyspace.Kind, name, label string) string {
+	w.T.Helper()
+	page, err := w.look.Waiters(context.Background(), kind, name, "", 0)
+	require.NoError(w.T, err)
+	for _, c := range page.Items {
+		if c.Label == label {
+			return c.ID
+		}
+	}
+	require.Fail(w.T, "it does not wait", label)
+	return ""
+}
+
+// swarmed is a process whose locks are in a swarm.
+func (w *world) swarmed(label string) *process {
+	w.T.Helper()
+	p := w.process(label)
+	p.Shut()
+	var err error
+	p.locks, err = qlock.New(p.Redis, qlock.Config{Label: label, Lease: testkit.Lease, Swarm: qlock.SwarmConfig{Auto: true}})
+	require.NoError(w.T, err)
+	p.Closes(p.locks.Close)
+	w.Advance(time.Second)
+	return p
+}

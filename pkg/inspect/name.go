@@ -1,0 +1,105 @@
+package inspect
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Name is a semaphore, a lock or a pool as it was when it was read. What has ended by the server's clock
+// does not count, even if nobody has dropped it yet.
+type Name struct {
+	Kind keyspace.Kind
+	Name string
+	// Capacity is what is stored, 0 for a name that is not there; of a lock 1; of a pool the number of its
+	// resources, with those that are leaving.
+	Capacity int
+	// Held is the weight of all holds together; of a lock 1 or 0; of a pool the number of resources that
+	// are leased.
+	Held int
+	// Holders is how many claims hold; of a lock how many entries its owner has.
+	Holders int
+	// Waiting is how many claims wait. Dead ones that nobody has met yet may be among them.
+	Waiting int
+	// Expired is how much has ended and is not dropped yet: holds, and resources.
+	Expired int
+	// Oldest is how long the longest of the holds that were read is held; of Reader.Name these are up to
+	// 100.
+	Oldest time.Duration
+	// First are the first in line of each priority, the highest first, at most 8. With LIFO and
+	// Random others may have waited longer. One whose Alive is 0 is dead.
+	First []berth.Waiter
+	// Partial says that not all was read: there may be an older hold and more priorities, and some of what
+	// has expired may count as if it had not.
+	Partial bool
+	// Fence is that of the last grant. Revision is that of the last change by an operator, 0 for none.
+	Fence, Revision int64
+	// Lock is of a lock that is held, Pool of a pool that is there.
+	Lock *Lock
+	Pool *Pool
+	// At, Replica and Moving are as in Page.
+	At              time.Time
+	Replica, Moving bool
+	// Err is why nothing else is known of the name.
+	Err error
+}
+
+// Share is the part of the capacity that is held: 0 to 1, above 1 after a Resize to less; 0 for a name that is
+// not there.
+func (n Name) Share() float64 {
+	if n.Capacity == 0 {
+		return 0
+	}
+	return float64(n.Held) / float64(n.Capacity)
+}
+
+// Lock is who has a lock, and what that owner did.
+type Lock struct {
+	// Owner is the owner, or the claim's id where none was given.
+	Owner string
+	// Left is what is left of the lease if nothing renews it, berth.Forever for no end.
+	Left time.Duration
+	// Reentries is how many entries were made after the first one.
+	Reentries int
+	// WorkedThroughAt is when the last WorkThrough was granted, zero for none.
+	WorkedThroughAt time.Time
+	// Extended is what ExtendAndWorkThrough has added in all, LastLease what the last one has, and
+	// ExtendedAt when that was granted.
+	Extended, LastLease time.Duration
+	ExtendedAt          time.Time
+}
+
+// Pool is how many resources of a pool are in which state, and how many of Name.Waiting wait for one resource
+// alone.
+type Pool struct{ Free, Resting, Leaving, Apart int }
+
+// Name reads one name. One that is not there has no Capacity; that is no error.
+func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Name, error) {
+	if err := checkKind(kind); err != nil {
+		return Name{}, err
+	}
+	n, err := r.read.Name(ctx, kind, name)
+	return nameOf(&n), err
+}
+
+func nameOf(n *reader.Name) Name {
+	found := Name{
+		Kind: n.Kind, Name: n.Name, Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
+		Expired: n.Expired, Oldest: n.Oldest, Partial: n.Partial, Fence: n.Fence, Revision: n.Revision,
+		At: n.At, Replica: n.Replica, Moving: n.Moving, Err: n.Err,
+	}
+	for _, f := range n.First {
+		found.First = append(found.First, f.Waiter)
+	}
+	if n.Lock != nil {
+		l := Lock(*n.Lock)
+		found.Lock = &l
+	}
+	if p := n.Pool; p != nil {
+		found.Pool = &Pool{p.Free, p.Resting, p.Leaving, p.Apart}
+	}
+	return found
+}
