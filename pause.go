@@ -12,3 +12,11 @@ type Pause struct {
 	// Reason is what the operator gave, any bytes; "" for none.
 	Reason string
 }
+
+// PausedAll is what a pause of all names, or its end, came to.
+type PausedAll struct {
+	// Names is how many names were in use and are paused now; or how many pauses were ended.
+	Names int
+	// Unread is how many names could not be asked. The error says why.
+	Unread int
+}

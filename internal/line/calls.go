@@ -35,17 +35,18 @@ type Calls struct {
 	// Tell takes the events of this node.
 	Tell Teller
 
-	cfg     Config
-	channel string // what the scripts put before a node's id
-	thin    bool   // the kind's names have a thin form
-	names   names
-	waits   waits
-	made    atomic.Pointer[made]
+	cfg      Config
+	channel  string // what the scripts put before a node's id
+	thin     bool   // the kind's names have a thin form
+	names    names
+	waits    waits
+	contacts contacts
+	made     atomic.Pointer[made]
 
 	acquire, release, renew, resume, restore, sweep, force, pause *scriptkit.Script
 	requeue                                                       *scriptkit.Script // of locks alone
 	stats, holders, waiters, revision                             *scriptkit.Script
-	thinAcquire, thinRelease, thinRenew, waitsNote                *scriptkit.Script
+	thinAcquire, thinRelease, thinRenew, waitsNote, noticeSet     *scriptkit.Script
 }
 
 var _ engine.Scripts = (*Calls)(nil)
@@ -71,6 +72,7 @@ func newCalls(cfg Config, id string) *Calls {
 		sweep:       own("sweep"),
 		force:       own("force_release"),
 		pause:       own("pause"),
+		noticeSet:   lib.Script("notice_set"),
 		stats:       lib.Script("claim_stats"),
 		holders:     lib.Script("claim_holders"),
 		waiters:     lib.Script("claim_waiters"),
@@ -194,6 +196,14 @@ func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, 
 
 // Restore runs the kind's script that puts claims back in line, once.
 func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
+	if s.cfg.Notice != nil { // those who were paused are put back paused
+		told := s.cfg.Notice.Current(ctx)
+		if left := s.cfg.Notice.Left(told); left > 0 {
+			if _, err := s.contact(ctx, name, pauseFirst, told, left); err != nil {
+				return engine.Round{}, err
+			}
+		}
+	}
 	args := make([]string, 0, 2+3*len(claims))
 	args = append(args, s.ID, strconv.Itoa(claims[0].Capacity))
 	for _, c := range claims {

@@ -16,7 +16,7 @@ import (
 // its calls.
 func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind, timeout time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for names := range namesByServer(ctx, client, space, kind, timeout) {
+		for names := range namesByServer(ctx, client, space, kind, timeout, false) {
 			for name, err := range names {
 				if !yield(name, err) {
 					return
@@ -26,18 +26,23 @@ func Names(ctx context.Context, client rueidis.Client, space keyspace.Space, kin
 	}
 }
 
-// namesByServer is Names, with the names of each node of a cluster by themselves.
-func namesByServer(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind, timeout time.Duration) iter.Seq[iter.Seq2[string, error]] {
+// namesByServer is Names, with the names of each node of a cluster by themselves; all or those in fat
+// form alone.
+func namesByServer(ctx context.Context, client rueidis.Client, space keyspace.Space, kind keyspace.Kind, timeout time.Duration, fat bool) iter.Seq[iter.Seq2[string, error]] {
 	const count = 500
 	return func(yield func(iter.Seq2[string, error]) bool) {
 		seen := make(map[string]bool)
 		for _, node := range client.Nodes() {
 			names := func(yield func(string, error) bool) {
 				for cursor := uint64(0); ; {
-					scan := node.B().Scan().Cursor(cursor).Match(space.Match(kind)).Count(count).Build()
+					all := node.B().Scan().Cursor(cursor).Match(space.Match(kind)).Count(count)
+					scan := all.Build
+					if fat {
+						scan = all.Type("hash").Build
+					}
 					// Rueidis repeats what only reads for as long as it may.
 					limited, cancel := scriptkit.Limit(ctx, timeout)
-					entry, err := node.Do(limited, scan).AsScanEntry()
+					entry, err := node.Do(limited, scan()).AsScanEntry()
 					cancel()
 					if err != nil {
 						yield("", scriptkit.Failure(limited, "SCAN", err))

@@ -1,10 +1,11 @@
 package line
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -15,16 +16,7 @@ import (
 func NewNotice(cfg Config) *notice.Notice {
 	return notice.New(notice.Config{
 		Clock: cfg.Clock, Label: cfg.Settings.Label, Timeout: cfg.Settings.CallTimeout,
-		Read: func(ctx context.Context) (map[string]string, int64, error) {
-			a, err := cfg.Runner.Read(ctx, "notice", scriptkit.From{Primary: true}, scriptkit.Command{
-				Verb: []string{"HGETALL"}, Keys: []string{cfg.Space.Notice(cfg.Kind)},
-			})
-			if err != nil {
-				return nil, 0, err
-			}
-			fields, err := a.Results[0].AsStrMap()
-			return fields, a.Now, err
-		},
+		Read: func(ctx context.Context) (map[string]string, int64, error) { return readNotice(ctx, cfg) },
 		Failed: func(err error) {
 			cfg.Tell.Send(observe.Event{Kind: observe.NoticeFailed, Err: err})
 		},
@@ -38,10 +30,46 @@ func NewNotice(cfg Config) *notice.Notice {
 	})
 }
 
-// before is engine.Config.Before: it reads the notice, if that was read too long ago.
-func (s *Calls) before(ctx context.Context, c *engine.Claim) (*berth.AcquireError, error) {
-	s.cfg.Notice.Current(ctx)
-	return nil, nil
+// readNotice reads the fields of the kind's notice, and the time of the server that has them (ms).
+func readNotice(ctx context.Context, cfg Config) (map[string]string, int64, error) {
+	a, err := cfg.Runner.Read(ctx, "notice", scriptkit.From{Primary: true}, scriptkit.Command{
+		Verb: []string{"HGETALL"}, Keys: []string{cfg.Space.Notice(cfg.Kind)},
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	fields, err := a.Results[0].AsStrMap()
+	return fields, a.Now, err
+}
+
+// say sets a field of the notice, and returns its number. It returns berth.ErrStale if another call
+// has set the field since this one began.
+func (s *Calls) say(ctx context.Context, call, field string, lasts time.Duration, what string) (int64, error) {
+	fields, _, err := readNotice(ctx, s.cfg)
+	if err != nil {
+		return 0, err
+	}
+	seen := Decimal(notice.Read(fields[field]).Number)
+	r, err := s.cfg.Runner.Run(ctx, s.noticeSet, scriptkit.Bounded, []string{s.cfg.Space.Notice(s.cfg.Kind)},
+		[]string{field, Decimal(lasts.Milliseconds()), what, seen, call})
+	if err != nil {
+		return 0, err
+	}
+	switch r.Status() {
+	case statusSet:
+		return r.Int(1), r.Err()
+	case statusStale:
+		changed := text(&r, 3)
+		if field == notice.Pause && r.Int(2) == 0 {
+			changed = "unpaused"
+		} else if field == notice.Pause {
+			changed = "paused: " + changed
+		}
+		return 0, cmp.Or(r.Err(), error(&berth.StaleError{Changed: changed}))
+	case statusCrowded:
+		return 0, berth.Invalid("target", "100 nodes and labels were told to drain within a day, and no more can be")
+	}
+	return 0, Unexpected(field, &r)
 }
 
 // settle is engine.Config.Settle: it asks whether the process drains, and whether the node is dead.

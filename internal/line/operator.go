@@ -13,7 +13,13 @@ import (
 // each node of a cluster by themselves.
 func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
 	c := s.cfg
-	return namesByServer(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout)
+	return namesByServer(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout, false)
+}
+
+// fatNames is allNames of those in fat form.
+func (s *Calls) fatNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
+	c := s.cfg
+	return namesByServer(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout, true)
 }
 
 // mostUnanswered is how many names of one server in a row may go unanswered, each for as long as

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -19,16 +20,21 @@ const mostPause = 366 * 24 * time.Hour
 // Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. It returns
 // *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
 func (n *Node) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
+	if err := checkPause(lasts, why); err != nil {
+		return err
+	}
+	return n.decide(ctx, name, lasts, why)
+}
+
+// checkPause returns a *berth.ConfigError for a pause that cannot be.
+func checkPause(lasts time.Duration, why string) error {
 	if lasts <= 0 || lasts > mostPause {
 		return berth.Invalid("lasts", "%s is not above 0 and at most %s", lasts, mostPause)
 	}
 	if err := settings.Duration("lasts", lasts); err != nil {
 		return err
 	}
-	if err := settings.Text("reason", why); err != nil {
-		return err
-	}
-	return n.decide(ctx, name, lasts, why)
+	return settings.Text("reason", why)
 }
 
 // Unpause ends the pause of a name; that it has none is noted, too: an older Pause may still come.
@@ -44,9 +50,14 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	if err != nil {
 		return err
 	}
-	const notice = "0"
+	// What is decided with the notice known is an exception from a pause of all names.
+	fields, _, err := readNotice(ctx, n.cfg)
+	if err != nil {
+		return err
+	}
+	known := Decimal(notice.Read(fields[notice.Pause]).Number)
 	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
-		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), notice)
+		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), known)
 	if err != nil {
 		return err
 	}

@@ -61,3 +61,24 @@ func (o *Operator) Pause(ctx context.Context, name string, lasts time.Duration, 
 func (o *Operator) Unpause(ctx context.Context, name string) error {
 	return o.client.node.Unpause(ctx, name)
 }
+
+// PauseAll has nothing granted in the whole namespace, of this kind, for so long, as Pause has it. PauseAll
+// tells all clients, which pause each name before they ask for it, and pauses the names that are in use.
+//
+// When PauseAll has returned without an error, after 7 s and a walk over the names, nothing is granted any more until the
+// pause ends, but: of names that an operator has unpaused since, until they have been idle for a minute;
+// to processes that may not read the notice, or have not reached its server for 6 s; to an acquire that was under
+// way when its process heard; and, after a flush, of names until somebody asks for them, or is put back in
+// line. A repeat sets another end. After an error, or the end of this process, call it again.
+//
+// PauseAll returns the errors of Pause, or ctx's; berth.PausedAll also beside an error of some names.
+func (o *Operator) PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
+	return o.client.node.PauseAll(ctx, lasts, reason)
+}
+
+// UnpauseAll ends the pause of all names, in the same way, and with the same errors. What an operator
+// has paused by Pause stays paused. A name that a client pauses while UnpauseAll ends is listed as
+// paused, and its pause ends by itself.
+func (o *Operator) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
+	return o.client.node.UnpauseAll(ctx)
+}

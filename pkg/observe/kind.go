@@ -105,11 +105,12 @@ const (
 	// many ended.
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
-	// Paused: a call on this client has paused a name. Detail is the reason that was given.
+	// Paused: a call on this client has paused a name or, without a name, all of its kind. Detail
+	// is the reason that was given, Count how many names in use all are.
 	// Fills: Left, Detail. Level: info.
 	Paused Kind = "paused"
-	// Unpaused: a call on this client has ended the pause of a name. Count is how many claims
-	// wait for it yet.
+	// Unpaused: a call on this client has ended the pause of a name or, without a name, of
+	// all. Count is how many claims wait for it yet, of all how many pauses were ended.
 	// Fills: Count. Level: info.
 	Unpaused Kind = "unpaused"
 	// Swept: a script of this client dropped claims whose deadline had passed:

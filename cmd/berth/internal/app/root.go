@@ -141,7 +141,7 @@ func (a *App) root() *cobra.Command {
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
 	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, check and version)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
-	root.AddCommand(a.checkCommand(), a.versionCommand())
+	root.AddCommand(a.checkCommand(), a.versionCommand(), a.pauseAllCommand(), a.unpauseAllCommand())
 	return root
 }
 

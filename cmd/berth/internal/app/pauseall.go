@@ -1,0 +1,161 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// pauseAllCommand makes a command that has nothing granted in the whole namespace.
+func (a *App) pauseAllCommand() *cobra.Command {
+	var span time.Duration
+	var reason string
+	var all, forced bool
+	cmd := &cobra.Command{
+		Use:   "pause --all --for D [--reason TEXT] --force",
+		Short: "Have nothing granted in the whole namespace for a while",
+		Long: `Pause all semaphores, locks and pools of the namespace, those that are not there yet as well, as
+'berth sem pause' does one. It takes 7 s and a walk over the names: then each process that
+reaches the server has heard. 'berth unpause --all' ends it; 'berth sem unpause NAME' sets one name apart.
+
+Exit code 1: some names could not be asked, or another operator's call was faster.`,
+		Example: "  berth pause --all --for 2h --reason migration --force",
+		Args:    cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if !all {
+				return Usage("--all is missing; one name is paused by 'berth sem|lock|pool pause NAME'")
+			}
+			if !cmd.Flags().Changed("for") {
+				return Usage("--for D is missing: how long all is to be paused, such as 10m or 2h")
+			}
+			if err := cmp.Or(NeedForce(forced), settings.Text("--reason", reason)); err != nil {
+				return err
+			}
+			return a.pauseAll(cmd.Context(), span, reason, func(ctx context.Context, ops allOperator) (berth.PausedAll, error) {
+				return ops.PauseAll(ctx, span, reason)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all names of the namespace (required)")
+	TimeVar(cmd.Flags(), &span, "for", 0, "how long all is paused, at most 8784h (required)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever asks for something or looks at it")
+	Force(cmd, &forced)
+	return cmd
+}
+
+// unpauseAllCommand makes a command that ends that.
+func (a *App) unpauseAllCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "unpause --all",
+		Short: "End a pause of the whole namespace",
+		Long: `End the pause that 'berth pause --all' has begun, and hand on. What was paused by its name stays
+paused. It takes 7 s and a walk over the names.
+
+Exit code 1: some names could not be asked, or another operator's call was faster.`,
+		Example: "  berth unpause --all",
+		Args:    cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if !all {
+				return Usage("--all is missing; the pause of one name is ended by 'berth sem|lock|pool unpause NAME'")
+			}
+			return a.pauseAll(cmd.Context(), 0, "", func(ctx context.Context, ops allOperator) (berth.PausedAll, error) {
+				return ops.UnpauseAll(ctx)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all names of the namespace (required)")
+	return cmd
+}
+
+// allOperator has the calls for all names of a kind.
+type allOperator interface {
+	PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error)
+	UnpauseAll(ctx context.Context) (berth.PausedAll, error)
+}
+
+// pauseAllDocument is what has come of it; 0 ms is no pause.
+type pauseAllDocument struct {
+	Namespace string         `json:"namespace"`
+	PausedMS  int64          `json:"paused_ms"`
+	Reason    string         `json:"reason,omitempty"`
+	Kinds     []pausedOfKind `json:"kinds"`
+}
+
+type pausedOfKind struct {
+	Kind   string `json:"kind"`
+	Names  int    `json:"names"`
+	Unread int    `json:"unread"`
+}
+
+// pauseAll calls the operators of all kinds at once: each waits until all processes have heard.
+func (a *App) pauseAll(ctx context.Context, span time.Duration, reason string, call func(context.Context, allOperator) (berth.PausedAll, error)) error {
+	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
+		ops, err := c.operators()
+		if err != nil {
+			return err
+		}
+		kinds := make([]pausedOfKind, len(ops))
+		errs := make([]error, len(ops))
+		var calls sync.WaitGroup
+		for i, kind := range []string{"sem", "lock", "pool"} {
+			calls.Go(func() {
+				paused, err := call(ctx, ops[i])
+				kinds[i] = pausedOfKind{kind, paused.Names, paused.Unread}
+				errs[i] = InFlags(err, "lasts", "--for")
+				if paused.Unread > 0 {
+					errs[i] = Exit(ExitFailed, err)
+				}
+			})
+		}
+		calls.Wait()
+		document := pauseAllDocument{a.Namespace, span.Milliseconds(), reason, kinds}
+		names := kinds[0].Names + kinds[1].Names + kinds[2].Names
+		return Listed(cmp.Or(errs...), names, func() error { return a.printPausedAll(&document) })
+	})
+}
+
+// operators are those of all kinds.
+func (c *Connection) operators() ([]allOperator, error) {
+	sems, err := c.Sems(semaphore.Config{})
+	if err != nil {
+		return nil, err
+	}
+	locks, err := c.Locks(qlock.Config{})
+	if err != nil {
+		return nil, err
+	}
+	pools, err := c.Pools(allocator.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return []allOperator{sems.Operator(), locks.Operator(), pools.Operator()}, nil
+}
+
+func (a *App) printPausedAll(d *pauseAllDocument) error {
+	if a.JSON {
+		return PrintJSON(a.Out, d)
+	}
+	about := "not paused; pauses that were ended: "
+	if d.PausedMS > 0 {
+		about = "paused for " + text.Human(time.Duration(d.PausedMS)*time.Millisecond)
+		if d.Reason != "" {
+			about += ": " + text.Plain(d.Reason)
+		}
+		about += "; in use are "
+	}
+	_, err := fmt.Fprintf(a.Out, "%s%s, %s, %s\n", about,
+		Count(d.Kinds[0].Names, "semaphore"), Count(d.Kinds[1].Names, "lock"), Count(d.Kinds[2].Names, "pool"))
+	return err
+}

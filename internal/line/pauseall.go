@@ -1,0 +1,178 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// heard is how long after a notice was set each client that reads it goes by it; what such a
+// client asked for before has been answered, too, but by a server that is very slow.
+const heard = notice.Vouches + time.Second
+
+// walkBatch is how many names of a server are paused at a time.
+const walkBatch = 100
+
+// PauseAll has nothing granted of any name of the kind for so long: it tells all clients, and pauses what is
+// in use. It returns *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors.
+func (n *Node) PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
+	if err := checkPause(lasts, reason); err != nil {
+		return berth.PausedAll{}, err
+	}
+	return n.walkAll(ctx, lasts, reason)
+}
+
+// UnpauseAll ends that, and the pauses that it has made. What an operator has paused by itself stays so.
+func (n *Node) UnpauseAll(ctx context.Context) (berth.PausedAll, error) { return n.walkAll(ctx, 0, "") }
+
+// walkAll tells all clients, and goes through the names twice: at once, and when all have heard. Names
+// that come meanwhile are paused by those who ask for them.
+func (n *Node) walkAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
+	number, err := n.say(ctx, n.Engine.ClaimID(), notice.Pause, lasts, reason)
+	if err != nil {
+		return berth.PausedAll{}, err
+	}
+	said := n.cfg.Clock.Now()
+	w := &walk{n: n, number: number, reason: reason}
+	if lasts > 0 {
+		w.ends = said + lasts
+	}
+	w.pass(ctx)
+	timer := time.NewTimer(heard - (n.cfg.Clock.Now() - said))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		w.pass(ctx)
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		w.errs = append(w.errs, scriptkit.CallersEnd(ctx))
+	}
+	n.Tell.Send(observe.Event{Kind: w.kind(), Context: ctx, Left: lasts, Count: w.found.Names, Detail: reason})
+	return w.found, errors.Join(w.errs...)
+}
+
+// walk is a walk over all names.
+type walk struct {
+	n      *Node
+	number int64         // of the notice
+	ends   time.Duration // when the pause ends, on the clock; 0 where the walk ends one
+	reason string
+
+	ended int // how many pauses the passes before this one have ended
+
+	mu    sync.Mutex
+	found berth.PausedAll // guarded by mu: what this pass has found
+	errs  []error         // guarded by mu: of this pass
+}
+
+func (w *walk) kind() observe.Kind {
+	if w.ends > 0 {
+		return observe.Paused
+	}
+	return observe.Unpaused
+}
+
+// pass goes through all names in fat form once. A thin one has nobody waiting: no script grants it but for who
+// asks, and that client pauses it first.
+func (w *walk) pass(ctx context.Context) {
+	w.ended += w.found.Names
+	w.found, w.errs = berth.PausedAll{}, nil
+	for names := range w.n.fatNames(ctx) {
+		w.server(ctx, names)
+	}
+	if w.ends == 0 {
+		w.found.Names += w.ended
+	}
+}
+
+// server goes through the names of one server, and leaves the rest out where none of a batch was
+// answered.
+func (w *walk) server(ctx context.Context, names iter.Seq2[string, error]) {
+	batch := make([]string, 0, walkBatch)
+	for name, err := range names {
+		if err != nil {
+			w.failed(0, err)
+			continue
+		}
+		if batch = append(batch, name); len(batch) < walkBatch {
+			continue
+		}
+		if !w.batch(ctx, batch) {
+			return
+		}
+		batch = batch[:0]
+	}
+	w.batch(ctx, batch)
+}
+
+// batch pauses names, or ends their pauses. It reports false where none was answered.
+func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
+	left := time.Duration(0)
+	if w.ends > 0 {
+		left = max(time.Millisecond, w.ends-w.n.cfg.Clock.Now())
+	}
+	calls := make([]scriptkit.Call, len(names))
+	for i, name := range names {
+		args := append(w.n.args(name, 5), w.n.pauseAll(pauseWalk, w.number, left, w.reason)...)
+		calls[i] = scriptkit.Call{Script: w.n.pause, Keys: w.n.keysFor(w.n.pause, name), Args: args}
+	}
+	ctx, cancel := scriptkit.Limit(ctx, w.n.cfg.Settings.CallTimeout)
+	defer cancel()
+	w.n.cfg.Runner.RunMany(ctx, calls, func(i int, r scriptkit.Reply, err error) {
+		more := false
+		if err == nil {
+			more, err = w.take(names[i], &r)
+		}
+		if err == nil && more {
+			err = w.n.SweepOn(ctx, names[i], more)
+		}
+		if err != nil {
+			w.failed(1, err)
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		answered = true
+	})
+	return answered
+}
+
+// take counts what became of a name.
+func (w *walk) take(name string, r *scriptkit.Reply) (more bool, err error) {
+	counts := false
+	switch r.Status() {
+	case statusPaused:
+		counts, more = true, More(r, 4)
+	case statusUnpaused:
+		counts, more = true, More(r, 4)
+	case statusKept:
+		counts = w.ends > 0 && r.Int(1) > 0
+	case statusIdle:
+	default:
+		return false, Unexpected(name, r)
+	}
+	if counts {
+		w.mu.Lock()
+		w.found.Names++
+		w.mu.Unlock()
+	}
+	return more, r.Err()
+}
+
+// failed counts names that could not be asked. Errors that are much alike are told a few times.
+func (w *walk) failed(names int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.found.Unread += names
+	if len(w.errs) < mostUnanswered {
+		w.errs = append(w.errs, err)
+	}
+}

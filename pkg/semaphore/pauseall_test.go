@@ -1,0 +1,164 @@
+package semaphore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// on is another semaphore than that of the tests.
+func (n *node) on(name string) *semaphore.Semaphore {
+	n.w.T.Helper()
+	s, err := n.Semaphore(name, 1, nil)
+	require.NoError(n.w.T, err)
+	return s
+}
+
+// pauseAll pauses all names, and returns how many that were.
+func (n *node) pauseAll(lasts time.Duration) int {
+	n.w.T.Helper()
+	all, err := n.Operator().PauseAll(context.Background(), lasts, "moving house")
+	require.NoError(n.w.T, err)
+	require.Zero(n.w.T, all.Unread)
+	return all.Names
+}
+
+func TestAPauseOfAllNamesGrantsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, ops := w.node(), w.node()
+		p := n.take(1, nil)
+		waits := n.queue(1, nil)
+		start := w.Now()
+		require.Equal(t, 1, ops.pauseAll(time.Hour))
+		require.Equal(t, start+7*time.Second, w.Now(), "all have heard, and what they had asked for is answered")
+
+		require.NoError(t, p.Release(ctx))
+		fresh := n.queueOn(ctx, n.on("new"), nil)
+		other := w.node().queueOn(ctx, n.on("newer"), nil)
+		_, err := n.on("newest").TryAcquire(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		var refused *berth.AcquireError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, berth.ReasonPaused, refused.Reason)
+		require.Equal(t, "moving house", refused.Pause.Reason)
+		require.InDelta(t, time.Hour-7*time.Second, refused.Pause.Left, float64(ms))
+		require.NotContains(t, w.Keys(), "berth:sem:{newest}:state", "who tries makes no name")
+		w.Until(start + time.Hour - time.Second)
+		testkit.RequirePending(t, waits, fresh, other)
+		_, err = n.on("new").TryAcquire(ctx, nil)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		w.Advance(2 * time.Second)
+		for _, q := range []*wait{waits, fresh, other} {
+			q.GrantedWithin(start+time.Hour, 100*ms)
+		}
+	})
+}
+
+// An operator may set a name apart.
+func TestANameIsUnpausedWhileAllArePaused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.node()
+		w.node().pauseAll(time.Hour)
+		q := n.queueOn(ctx, n.on("apart"), nil)
+		require.True(t, q.Pending())
+		require.NoError(t, w.node().Operator().Unpause(ctx, "apart"))
+		synctest.Wait()
+		require.False(t, q.Pending())
+		for range 5 {
+			w.Advance(6 * time.Second) // each claim is a first contact again
+			_, err := n.on("apart").TryAcquire(ctx, nil)
+			require.ErrorIs(t, err, berth.ErrBusy)
+			require.NoError(t, q.Got.Release(ctx))
+			q = n.queueOn(ctx, n.on("apart"), nil)
+			require.False(t, q.Pending())
+		}
+	})
+}
+
+func TestTheEndOfAPauseOfAllNames(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, ops := w.node(), w.node()
+		require.NoError(t, ops.Operator().Pause(ctx, "mine", 2*time.Hour, "mine"))
+		ops.pauseAll(time.Hour)
+		all, mine := n.queueOn(ctx, n.on("all"), nil), n.queueOn(ctx, n.on("mine"), nil)
+		testkit.RequirePending(t, all, mine)
+		ended, err := ops.Operator().UnpauseAll(ctx)
+		require.NoError(t, err)
+		require.Equal(t, berth.PausedAll{Names: 1}, ended)
+		require.False(t, all.Pending())
+		require.True(t, mine.Pending(), "what an operator paused by itself")
+		n.take(1, nil)
+	})
+}
+
+// A claim is not asked for as long as its name could not be paused.
+func TestAFirstContactThatFailsIsRepeated(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.node().pauseAll(time.Hour)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "semaphore_pause" {
+				return link.Refuse(readonly)
+			}
+			return link.Pass
+		})
+		q := n.queue(1, nil)
+		w.Advance(3 * time.Second)
+		require.True(t, q.Pending())
+		require.Zero(t, n.Scripts()["thin_acquire"]+n.Scripts()["semaphore_acquire"])
+		n.OnCommand(nil)
+		w.Advance(3 * time.Second)
+		require.True(t, q.Pending(), "it stands in line, in a name that is paused")
+		require.Equal(t, 1, w.stats().Waiting)
+	})
+}
+
+// A failover that loses the pause of a name loses no pause of all names.
+func TestWhoIsRestoredIsRestoredToAPausedName(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.node().pauseAll(time.Hour)
+		q := n.queue(1, nil)
+		w.Do("DEL", stateKey, lineKey)
+		w.Advance(2 * lease)
+		require.True(t, q.Pending())
+		require.Equal(t, 1, w.stats().Waiting)
+		q.Cancel(nil)
+	})
+}
+
+func TestCheckGoesPastAPauseOfAllNames(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(semaphore.Config{AllowEviction: true})
+		n.take(1, nil)
+		w.node().pauseAll(time.Hour)
+		_, err := n.Check(context.Background())
+		require.NoError(t, err)
+		require.Zero(t, n.Count("semaphore_pause"))
+	})
+}
+
+func TestAPauseOfAllNamesEndsWithItsCaller(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		_, err := w.node().Operator().PauseAll(ctx, time.Hour, "")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, w.node().queue(1, nil).Pending(), "who comes later hears all the same")
+		for _, lasts := range []time.Duration{0, -1, 367 * 24 * time.Hour, 1} {
+			_, err := w.node().Operator().PauseAll(context.Background(), lasts, "")
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		}
+	})
+}
