@@ -55,6 +55,7 @@ func (m *machine) acquire(t *rapid.T) {
 			c.id, is = c.got.ID(), ""
 		} else {
 			c.id, is = refused(c.err)
+			m.pause.told(t, m, c.err)
 			c.phase = gone
 		}
 	}
@@ -75,6 +76,12 @@ func (m *machine) expected(o semaphore.AcquireOptions, wait bool) berth.Reason {
 	}
 	if o.Weight > room {
 		return berth.ReasonTooHeavy
+	}
+	if m.pause.lasts(v.now) {
+		if wait {
+			return queued
+		}
+		return berth.ReasonPaused
 	}
 	free := room - v.used(v.now)
 	head := ""

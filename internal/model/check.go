@@ -18,6 +18,7 @@ func (m *machine) check(t *rapid.T) {
 	v := m.look(t)
 	v.whole(t, linger.Milliseconds())
 	m.stored(t, &v)
+	m.stays(t, &v)
 	for id := range v.records {
 		if m.known[id] == nil {
 			t.Fatalf("nobody made the claim %s", id)
@@ -57,11 +58,11 @@ func (m *machine) stored(t *rapid.T, v *view) {
 		if m.last.state["fmt"] > 0 && !m.flushed && (m.last.expires[0] < 0 || m.last.expires[0] > v.now) {
 			t.Fatalf("the state is gone before its expiry")
 		}
-		m.capacity, m.keep, m.ticket = 0, 0, 0
+		m.capacity, m.keep, m.ticket, m.pause = 0, 0, 0, pause{}
 		m.fits(m.named) // who asks, or is put back, is measured by that
 		return
 	}
-	if m.capacity == 0 {
+	if m.capacity == 0 && v.state["cap"] > 0 { // a pause stores none
 		m.capacity = m.named
 	}
 	same(t, "the stored capacity and the model's", v.state["cap"], int64(m.capacity))
@@ -120,6 +121,7 @@ func (m *machine) waits(t *rapid.T, v *view, c *claim) {
 	case m.Exact && (alive <= v.now || alive > v.now+c.on.lease.Milliseconds()):
 		t.Fatalf("a living waiter has %d ms", alive-v.now)
 	default:
+		same(t, "the place of "+c.id+" and the one that it had", v.places[c.id], c.place)
 		c.lost = false
 	}
 }
@@ -186,10 +188,10 @@ func (m *machine) holds(t *rapid.T, v *view, c *claim) {
 }
 
 // served checks that the first in line does not wait for what is free. What
-// expires is found by those who wait: their timers have grace.
+// expires is found by those who wait: their timers have grace, as they have at the end of a pause.
 func (m *machine) served(t *rapid.T, v *view) {
 	idle, since := m.unserved(v)
-	if !idle {
+	if since = max(since, m.pause.ended(v.now)); !idle || m.pause.lasts(v.now) {
 		return
 	}
 	grace := int64(50)

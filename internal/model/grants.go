@@ -36,6 +36,7 @@ func (m *machine) grants(t *rapid.T, v *view) {
 			t.Fatalf("fence %d after %d", fence[c], m.fence)
 		}
 		m.fence = fence[c]
+		m.pause.holdsBack(t, c, v.records[c.id])
 		if r, ok := v.records[c.id]; ok && c.phase == asking {
 			c.place = place(r.Priority, r.Ticket)
 		}

@@ -124,6 +124,7 @@ type machine struct {
 	ticket   int64
 	fence    int64
 	died     bool // a client has
+	pause    pause
 	flushed  bool // the server was made to forget since the last check
 
 	mu       sync.Mutex
@@ -142,6 +143,7 @@ func Run(t *rapid.T, w World) {
 		"":        m.check,
 		"acquire": m.acquire, "acquire more": m.acquire, "cancel": m.cancel, "release": m.release,
 		"renew": m.renew, "detach": m.detach, "resume": m.resume, "resize": m.resize, "force": m.force,
+		"pause": m.pauses, "unpause": m.unpauses, "late pause": m.latePause,
 		"advance": m.advance, "kill": m.kill, "flush": m.flush,
 	})
 	m.finish(t)
@@ -205,6 +207,8 @@ func (m *machine) close() {
 // finish gives everything back, lets the rest expire, and checks that nothing is
 // left and the capacity is whole.
 func (m *machine) finish(t *rapid.T) {
+	m.decide(t, 0)
+	m.check(t)
 	for _, c := range m.claims {
 		switch {
 		case c.phase == waiting && !c.on.dead:

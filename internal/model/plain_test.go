@@ -36,7 +36,7 @@ func playPlain(t *testing.T, kind string) {
 				"come and go more": p.comeAndGo, "come and go again": p.comeAndGo,
 				"acquire plainly": p.plainAcquire, "release": p.ownRelease, "release more": p.ownRelease,
 				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "force": p.force, "sweep": p.sweep,
-				"resize": p.resize, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
+				"resize": p.resize, "pause": p.pause, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
 				"hand on": p.handOn, "hand on more": p.handOn, "newer": p.newer, "calm": p.calm,
 				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver,
 			})
@@ -152,7 +152,7 @@ func mostly(t *rapid.T, label string) bool {
 
 // node draws a node; the id of the first one begins like that of the other.
 func node(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"n", "n", "n", "nn", "n:1"}).Draw(t, "node")
+	return rapid.SampledFrom([]string{"n", "n", "n", "nn", "n-1"}).Draw(t, "node")
 }
 
 func (p *play) ask(t *rapid.T, a ask) {
@@ -320,6 +320,15 @@ func (p *play) resize(t *rapid.T) {
 	seen := rapid.SampledFrom([]string{latest, latest, "0"}).Draw(t, "seen")
 	call := fmt.Sprint("n.to", to, rapid.IntRange(0, 3).Draw(t, "call"))
 	p.call(t, "semaphore_resize", writes(millis(p.lingers(t)), strconv.Itoa(to), keep, "1", seen, call)...)
+}
+
+// pause pauses the name, or ends that, perhaps late or once more, or as part of a pause of all names.
+func (p *play) pause(t *rapid.T) {
+	lasts := rapid.SampledFrom([]string{"0", "0", "20", "500", "2000", "5000"}).Draw(t, "lasts")
+	seen := rapid.SampledFrom([]string{latest, latest, "0"}).Draw(t, "seen")
+	call := rapid.SampledFrom([]string{"n.p1", "n.p2", "n.p3", "walk", "first"}).Draw(t, "call")
+	notice := rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "notice")
+	p.call(t, p.kind+"_pause", writes(millis(p.lingers(t)), lasts, "why", seen, call, notice)...)
 }
 
 // advance lets time pass, mostly so that deadlines and the expiry are met to the

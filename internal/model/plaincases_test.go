@@ -146,6 +146,13 @@ var plainGrants = map[string]plainCase{
 	"nobody has used the name":                        {before: func(w *world) { w.do(w.T, "DEL", w.state, w.line) }, want: "granted"},
 	"a newer release wrote the state":                 {before: newer, want: "incompatible"},
 	"the claim waits":                                 {before: waits, ask: func(a *ask) { a.claim = "n.waits" }, want: "queued"},
+	"it is paused":                                    {before: pauses("5000"), want: "paused"},
+	"it is paused, and held":                          {before: then(holds("n.2", all), pauses("5000")), want: "paused"},
+	"its pause has ended":                             {before: then(pauses("500"), after(500*time.Millisecond)), want: "granted"},
+	"its pause was ended":                             {before: then(pauses("5000"), pauses("0")), want: "granted", plain: true},
+	"it waits, and it is paused":                      {before: pauses("5000"), ask: comes, want: "queued"},
+	"it waits for what is held, and it is paused":     {before: then(holds("n.2", all), pauses("5000")), ask: comes, want: "queued"},
+	"it waits, and the pause has ended":               {before: then(holds("n.2", all), pauses("500"), after(500*time.Millisecond)), ask: comes, want: "queued"},
 	"it does not fit":                                 {before: holds("n.2", all), want: "held full"},
 	"somebody waits":                                  {before: waits, want: "held ahead"},
 	"a tombstone is left":                             {before: func(w *world) { frees("n.late", "n", time.Second)(w) }, want: "granted"},
@@ -251,6 +258,8 @@ func lasts(lease time.Duration) func(*ask) {
 var plainRenews = map[string]plainCase{
 	"it is plain":                     {before: then(holds("n.1"), after(300*time.Millisecond)), want: "renewed", plain: true},
 	"the expiry has to move":          {before: then(holds("n.1", lasts(4*time.Second)), after(3*time.Second)), want: "renewed", plain: true},
+	"it is paused":                    {before: then(holds("n.1"), pauses("5000")), want: "renewed"},
+	"its pause has ended":             {before: then(holds("n.1"), pauses("500"), after(500*time.Millisecond)), want: "renewed"},
 	"it is beaten again":              {before: then(holds("n.1"), renews("beat"), after(300*time.Millisecond)), want: "renewed", plain: true},
 	"it ends in a millisecond":        {before: then(holds("n.1"), after(999*time.Millisecond-time.Microsecond)), want: "renewed", plain: true},
 	"it ends now":                     {before: then(holds("n.1"), after(time.Second-time.Microsecond)), want: "renewed"},
@@ -285,6 +294,14 @@ func keeps(w *world) {
 	w.call(w.T, "semaphore_resize", writes("2000", "2", "1", "1", latest, "n.keeps")...)
 }
 
+// pauses has nothing granted for so long (ms), or ends that.
+func pauses(lasts string) func(w *world) {
+	return func(w *world) {
+		w.call(w.T, w.kind+"_pause", writes("2000", lasts, "", latest, "n.pauses"+lasts, "0")...)
+		w.Advance(time.Microsecond)
+	}
+}
+
 // endless has a claim hold without end, confirmed.
 func endless(w *world) {
 	holds("n.2", forever)(w)
@@ -296,6 +313,8 @@ var plainReleases = map[string]plainCase{
 	"it is plain":                           {before: holds("n.1"), call: own, want: "released", plain: true},
 	"it has a maximum hold":                 {before: holds("n.1", func(a *ask) { a.MaxHold = 500 * time.Millisecond }), call: own, want: "released", plain: true},
 	"it is not confirmed":                   {before: holds("n.1", func(a *ask) { a.Wait = 999 * time.Millisecond }), call: own, want: "released", plain: true},
+	"it is paused":                          {before: then(holds("n.1"), pauses("5000")), call: own, want: "released"},
+	"its pause has ended":                   {before: then(holds("n.1"), pauses("500"), after(500*time.Millisecond)), call: own, want: "released"},
 	"it is detached":                        {before: then(holds("n.1"), renews("detach")), call: own, want: "released"},
 	"it was renewed":                        {before: then(holds("n.1"), renews("beat")), call: own, want: "released", plain: true},
 	"it ends in a millisecond":              {before: then(holds("n.1"), after(999*time.Millisecond)), call: own, want: "released", plain: true},
@@ -351,27 +370,31 @@ func resizes(capacity string) func(w *world) {
 // plainHandoffs are releases of n.1, which holds all, while somebody waits, that are
 // plain but for one thing, or plain.
 var plainHandoffs = map[string]plainCase{
-	"one waits for all":                  {before: queues("n.2", all), want: "released", plain: true},
-	"it has ended":                       {before: then(queues("n.2", all), after(time.Second)), want: "expired", plain: true},
-	"it is of another node":              {before: queues("n.2", all, ofM), want: "released", plain: true},
-	"it has a maximum hold":              {before: queues("n.2", all, func(a *ask) { a.MaxHold = time.Second }), want: "released", plain: true},
-	"it will hold without end":           {before: queues("n.2", all, forever), want: "released", plain: true},
-	"two wait for all":                   {before: then(queues("n.2", all), queues("n.3", all)), want: "released", plain: true},
-	"the second is to hear of the first": {before: then(queues("n.2", all, briefly), queues("n.3", all, ofM)), want: "released"},
-	"it lives for a millisecond more":    {before: then(queues("n.2", all, briefly), after(498*time.Millisecond)), want: "released", plain: true},
-	"it died just now":                   {before: then(queues("n.2", all, briefly), after(499*time.Millisecond)), want: "released"},
-	"the first of two has died":          {before: then(queues("n.2", all, briefly), queues("n.3", all), after(time.Second)), want: "expired"},
-	"the second of two has died":         {before: then(queues("n.2", all), queues("n.3", all, briefly), after(time.Second)), want: "expired", plain: true},
-	"the last fence is ahead":            {before: then(queues("n.2", all), number("fence", micros(1))), want: "released"},
-	"the last fence is of now":           {before: then(queues("n.2", all), number("fence", micros(0))), want: "released"},
-	"the line is lost":                   {before: then(queues("n.2", all), unlined), want: "cancelled"},
-	"its record is lost":                 {before: then(queues("n.2", all), forgets("n.2")), want: "released"},
-	"it leaves room":                     {only: "semaphore", before: queues("n.2"), want: "released"},
-	"two fit":                            {only: "semaphore", before: then(queues("n.2"), queues("n.3")), want: "released"},
-	"the second is to hear of another":   {only: "semaphore", before: then(resizes("3"), holds("n.2", func(a *ask) { a.Lease = 300 * time.Millisecond }), queues("n.3", all), queues("n.4", all, ofM)), want: "released"},
-	"it does not fit":                    {only: "semaphore", before: then(resizes("3"), holds("n.2"), queues("n.3", func(a *ask) { a.Weight = 3 })), want: "released"},
-	"it has become too heavy":            {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1"), func(w *world) { own(w) }, after(time.Millisecond)), call: frees("n.2", "n", 0), want: "released"},
-	"the second has become too heavy":    {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1")), want: "released", plain: true},
+	"one waits for all":                   {before: queues("n.2", all), want: "released", plain: true},
+	"it has ended":                        {before: then(queues("n.2", all), after(time.Second)), want: "expired", plain: true},
+	"it is paused":                        {before: then(queues("n.2", all), pauses("5000")), want: "released"},
+	"its pause ends before the next beat": {before: then(queues("n.2", all), pauses("100")), want: "released"},
+	"its pause has ended":                 {before: then(queues("n.2", all), pauses("500"), after(500*time.Millisecond)), want: "released"},
+	"its pause was ended":                 {before: then(queues("n.2", all), pauses("5000"), pauses("0")), want: "released", plain: true},
+	"it is of another node":               {before: queues("n.2", all, ofM), want: "released", plain: true},
+	"it has a maximum hold":               {before: queues("n.2", all, func(a *ask) { a.MaxHold = time.Second }), want: "released", plain: true},
+	"it will hold without end":            {before: queues("n.2", all, forever), want: "released", plain: true},
+	"two wait for all":                    {before: then(queues("n.2", all), queues("n.3", all)), want: "released", plain: true},
+	"the second is to hear of the first":  {before: then(queues("n.2", all, briefly), queues("n.3", all, ofM)), want: "released"},
+	"it lives for a millisecond more":     {before: then(queues("n.2", all, briefly), after(498*time.Millisecond)), want: "released", plain: true},
+	"it died just now":                    {before: then(queues("n.2", all, briefly), after(499*time.Millisecond)), want: "released"},
+	"the first of two has died":           {before: then(queues("n.2", all, briefly), queues("n.3", all), after(time.Second)), want: "expired"},
+	"the second of two has died":          {before: then(queues("n.2", all), queues("n.3", all, briefly), after(time.Second)), want: "expired", plain: true},
+	"the last fence is ahead":             {before: then(queues("n.2", all), number("fence", micros(1))), want: "released"},
+	"the last fence is of now":            {before: then(queues("n.2", all), number("fence", micros(0))), want: "released"},
+	"the line is lost":                    {before: then(queues("n.2", all), unlined), want: "cancelled"},
+	"its record is lost":                  {before: then(queues("n.2", all), forgets("n.2")), want: "released"},
+	"it leaves room":                      {only: "semaphore", before: queues("n.2"), want: "released"},
+	"two fit":                             {only: "semaphore", before: then(queues("n.2"), queues("n.3")), want: "released"},
+	"the second is to hear of another":    {only: "semaphore", before: then(resizes("3"), holds("n.2", func(a *ask) { a.Lease = 300 * time.Millisecond }), queues("n.3", all), queues("n.4", all, ofM)), want: "released"},
+	"it does not fit":                     {only: "semaphore", before: then(resizes("3"), holds("n.2"), queues("n.3", func(a *ask) { a.Weight = 3 })), want: "released"},
+	"it has become too heavy":             {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1"), func(w *world) { own(w) }, after(time.Millisecond)), call: frees("n.2", "n", 0), want: "released"},
+	"the second has become too heavy":     {only: "semaphore", before: then(queues("n.2"), queues("n.3", heavy), resizes("1")), want: "released", plain: true},
 }
 
 // one has a claim find a name that may be thin.
@@ -417,6 +440,8 @@ var thinGrants = map[string]plainCase{
 	"the last fence is ahead":               {before: then(slight, number("fence", micros(1))), want: "granted"},
 	"the last fence is just before":         {before: then(slight, number("fence", micros(-1))), want: "granted", plain: true},
 	"a newer release wrote it":              {before: then(slight, newer), want: "incompatible"},
+	"it is paused":                          {before: then(slight, pauses("5000")), want: "paused"},
+	"its pause has ended":                   {before: then(slight, pauses("500"), after(500*time.Millisecond)), want: "granted"},
 	"it is held":                            {before: holds("n.2"), want: "held full"},
 	"it is held by the claim":               {before: holds("n.1"), want: "granted"},
 	"it is held by another node":            {before: holds("n.1"), ask: func(a *ask) { a.Node = "m" }, want: "foreign"},
@@ -438,6 +463,7 @@ var thinGrants = map[string]plainCase{
 var thinRenews = map[string]plainCase{
 	"it is plain":              {before: then(holds("n.1"), after(300*time.Millisecond)), want: "renewed", plain: true},
 	"it ends in a millisecond": {before: then(holds("n.1"), after(999*time.Millisecond-time.Microsecond)), want: "renewed", plain: true},
+	"it is paused":             {before: then(holds("n.1"), pauses("5000")), want: "renewed"},
 	"it ends now":              {before: then(holds("n.1"), after(time.Second-time.Microsecond)), want: "renewed"},
 	"the linger is another":    {before: holds("n.1"), call: lingers("6000"), want: "renewed", plain: true},
 	"it is renewed by a call":  {before: holds("n.1"), call: beats("n", "n.1", "renew"), want: "renewed"},
@@ -464,6 +490,7 @@ var thinReleases = map[string]plainCase{
 	"it was renewed":                  {before: then(holds("n.1"), after(300*time.Millisecond), renews("beat")), want: "released", plain: true},
 	"it ends in a millisecond":        {before: then(holds("n.1"), after(999*time.Millisecond-time.Microsecond)), want: "released", plain: true},
 	"it ends now":                     {before: then(holds("n.1"), after(time.Second-time.Microsecond)), want: "expired", plain: true},
+	"it is paused":                    {before: then(holds("n.1"), pauses("5000")), want: "released"},
 	"its acquire may be on its way":   {before: holds("n.1"), call: frees("n.1", "n", time.Second), want: "released"},
 	"another node has it":             {before: holds("n.1"), call: frees("n.1", "m", 0), want: "taken"},
 	"another claim has it":            {before: holds("n.2"), want: "not_held"},

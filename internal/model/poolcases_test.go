@@ -127,6 +127,11 @@ func lapse(d time.Duration) poolStep { return func(p *poolWorld) { p.Advance(d) 
 // loses has somebody change what is stored.
 func loses(words ...string) poolStep { return func(p *poolWorld) { p.do(p.T, words...) } }
 
+// pausesPool has nothing granted for so long (ms), or ends that.
+func pausesPool(lasts string) poolStep {
+	return has(runs("pool_pause", lasts, "", latest, "n.pauses"+lasts, "0"))
+}
+
 var (
 	gives1 = gives("n", "0", "0")
 	fills  = has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Lease = 4 * time.Second }))
@@ -176,6 +181,10 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: the pool is empty":            {nil, seeks(), "queued", false},
 		"acquire: the line is lost":             {append(some, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "granted", false},
 		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "granted", false},
+		"acquire: it is paused":                 {append(some, pausesPool("5000")), seeks(), "queued", false},
+		"acquire: it tries, and it is paused":   {append(some, pausesPool("5000")), seeksAs("n.1", "0", ""), "paused", false},
+		"acquire: its pause has ended":          {append(some, pausesPool("500"), lapse(500*time.Millisecond)), seeks(), "granted", false},
+		"acquire: its pause was ended":          {append(some, pausesPool("500"), pausesPool("0")), seeks(), "granted", true},
 		"acquire: a hold has ended":             {append(some, fills, lapse(4*time.Second)), seeks(), "granted", false},
 		"acquire: one rests":                    {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "granted", true},
 		"acquire: one has rested":               {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests")), lapse(500*time.Millisecond)), seeks(), "granted", false},
@@ -190,6 +199,8 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: one of two":                   {append(some, fills, mine1), gives1, "released", true},
 		"release: it has ended":                 {append(some, mine1, lapse(2*time.Second)), gives1, "expired", true},
 		"release: it expires late":              {append(some, has(seeks(func(r *engine.Record) { r.Lease = 5 * time.Second }))), gives1, "released", true},
+		"release: it is paused":                 {append(some, mine1, pausesPool("5000")), gives1, "released", false},
+		"release: its pause has ended":          {append(some, mine1, pausesPool("500"), lapse(500*time.Millisecond)), gives1, "released", false},
 		"release: it rests then":                {append(some, has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
 		"release: it has rested":                {append(some, has(seeks(wants("o 700 0 0 0:"))), lapse(2*time.Second)), gives1, "expired", true},
 		"release: it rests by the pool":         {append(some, sets("", ". 700 . . . ."), mine1), gives1, "released", true},
@@ -216,6 +227,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
 		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
 		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
+		"renew: it is paused":                   {append(some, mine1, pausesPool("5000")), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
 		"renew: by hand":                        {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
 		"renew: it names its lease":             {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew 1000"), "renewed", true},
 		"renew: it keeps its lease":             {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 1000"), "renewed", true},

@@ -203,7 +203,7 @@ func (m *machine) flush(t *rapid.T) {
 	m.Advance(time.Millisecond) // fences rise with the clock from here
 	m.check(t)
 	must(t, m.Redis.Do(context.Background(), m.Redis.B().Del().Key(m.keys()...).Build()).Error())
-	m.flushed, m.capacity, m.keep, m.ticket = true, 0, 0, 0
+	m.flushed, m.capacity, m.keep, m.ticket, m.pause = true, 0, 0, 0, pause{}
 	for _, c := range m.claims {
 		switch {
 		case c.phase == held || c.phase == waiting && c.on.dead:

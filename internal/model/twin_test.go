@@ -233,6 +233,9 @@ func (w *world) nextDeadline(t require.TestingT, claim, node, place string) []an
 		require.NoError(t, err)
 		next = min(next, heard+r.Wait.Milliseconds())
 	}
+	if end := w.value(t, "pause"); end > time.Now().UnixMilli() {
+		next = end // nothing comes free before
+	}
 	mine := int64(0)
 	if strings.HasPrefix(first, node+".") {
 		mine = 1

@@ -37,6 +37,7 @@ type view struct {
 	places  map[string]string // lane and place: the lesser text stands before
 	tombs   map[string]int64
 	changed int64   // the revision of what an operator has changed last
+	decided int64   // that of the last pause, or of its end
 	expires []int64 // PEXPIRETIME of the keys that exist
 }
 
@@ -151,9 +152,13 @@ func (v *view) field(t TB, field, value string) {
 	case field == "v":
 		v.state, err = testkit.Counts(value)
 	case field == "stem": // of a lock
-	case field == "o:": // what an operator has changed last
+	case field == "o:", field == "pause": // what an operator has changed last
 		rev, _, _ := strings.Cut(value, " ")
-		v.changed, err = strconv.ParseInt(rev, 10, 64)
+		var at int64
+		at, err = strconv.ParseInt(rev, 10, 64)
+		if v.changed = max(v.changed, at); field == "pause" {
+			v.decided = at
+		}
 	case !isClaim:
 		t.Fatalf("the state has %q", field)
 	case strings.HasPrefix(value, "!"):
@@ -244,6 +249,7 @@ func (v *view) whole(t TB, linger int64) {
 			}
 		}
 	}
+	furthest = max(furthest, v.state["pause"])
 	exp, expires := v.state["exp"], v.state["exp"]
 	if endless > 0 || v.state["keep"] > 0 {
 		expires = -1

@@ -121,9 +121,15 @@ func TestThePauseOfANameLasts(t *testing.T) {
 				for _, h := range testkit.Collect(w.T, ops.Operator().Holders(context.Background(), gpu)) {
 					require.Equal(w.T, lease, h.Left, "the hold goes along")
 				}
+				q := n.queue(1, nil)
+				w.Advance(75 * time.Second) // longer than a name has to be calm, to be thin again
+				q.Cancel(nil)
+				<-q.Done
+				w.Advance(ms)
+				require.False(w.T, w.Thin())
 				ops.unpause()
 				if w.Field("used") == 0 { // else that has it stay for as long
-					require.LessOrEqual(w.T, w.Expiry(), 2*time.Minute+time.Second)
+					require.LessOrEqual(w.T, w.Expiry(), w.Now()+2*time.Minute+time.Second)
 				}
 			})
 		})
