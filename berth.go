@@ -26,6 +26,9 @@ type Handle interface {
 	Left() time.Duration
 	// Waited is how long the acquiring call took.
 	Waited() time.Duration
+	// Wanted is closed when somebody has asked for the hold back: an operator, or a claim that waits with
+	// WantAfter. The hold goes on; whoever can, finishes its work and releases it.
+	Wanted() <-chan struct{}
 	// Renew sets the end of the lease anew, counted from now.
 	Renew(ctx context.Context) error
 	// Release gives back what is held. Release works after the acquiring context has
@@ -60,8 +63,8 @@ type Hold interface {
 	Detach(ctx context.Context) (Token, error)
 }
 
-// Target says whose claims an operator's Release ends. All fields that are given
-// must match. At least one of them is needed.
+// Target says whose claims an operator's Release ends, and whose holds Want asks back. All
+// fields that are given must match. At least one of them is needed. Want leaves claims that wait alone.
 type Target struct {
 	// Name is what is contended for. With Name alone everything ends that is held
 	// of it; claims that wait stay in line, and get what comes free.

@@ -26,6 +26,9 @@ type Holder struct {
 	Granted time.Time
 	// Held is how long it has been held, by the server's clock.
 	Held time.Duration
+	// Wanted is how long ago somebody asked for it back, by the server's clock: at least 1 ms; 0 for
+	// nobody.
+	Wanted time.Duration
 	// Detached says that nobody renews it.
 	Detached bool
 	// ZombieAfter is that of its node, to the ms, where the node is in a swarm and the

@@ -3,7 +3,7 @@ lock_renew: the calls of a node's own claims: heartbeats, confirmations, renewal
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
 KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5...] x2: claim id, mode (beat, "beat <zombie limit, ms>", renew, detach,
+ARGV[5...] x2: claim id, mode (beat, want, "beat <zombie limit, ms>", "want <zombie limit, ms>", renew, detach,
 "extend <ms> <call id>")
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; an extension is added once    COST O(log n) a claim + at most 100 drops and grants

@@ -6,7 +6,7 @@ KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (HASH n:, p:resource -> next, previous)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5...] x2: claim id, mode (beat, renew, detach, "renew <lease, ms>",
+ARGV[5...] x2: claim id, mode (beat, want, renew, detach, "renew <lease, ms>",
 "keep <lease, ms>")
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops and grants

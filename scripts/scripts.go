@@ -39,6 +39,7 @@
 //	kind_expire(at, st, claim, r, deadline)       Takes back what an expired hold had. Returns sooner
 //	kind_due(at, st, budget)                      Drops what else ends by time
 //	kind_moment(at, st)                           Returns the earliest end that frees something, holds aside (ms)
+//	kind_asks(at, claim, r)                       Returns whose holds a claim that waits may ask for, nil for all, and how many it needs, nil for its weight
 //	kind_tell(at, st, reply)                      Adds to the reply of a sweep. Returns whether it has written
 //
 // In a kind's file the constants come first. line/head and line/renewal are included right above

@@ -41,6 +41,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 	}
 	if refusal == nil {
 		e.granted(&c.handle)
+		e.wantedBefore(c)
 		return &c.handle, nil
 	}
 	if e.cfg.Settle != nil && (refusal.Reason == berth.ReasonGone || errors.Is(refusal.Cause, berth.ErrReleased)) {
@@ -85,6 +86,13 @@ func (e *Engine) granted(h *Hold) {
 	e.acquired(observe.Reentered, c, func(ev *observe.Event) {
 		ev.Fence, ev.Waited, ev.Lease, ev.Left = m.grant.fence, h.waited, entry.Extends, h.left()
 	})
+}
+
+// wantedBefore tells the observer of a hold that was wanted back before its caller had the handle.
+func (e *Engine) wantedBefore(c *Claim) {
+	if c.see().grant.wanted {
+		e.holdEvent(c.caller, observe.Wanted, c, nil)
+	}
 }
 
 // acquired tells the observer of the end of an acquire, after the claim's observe.Queued: that may

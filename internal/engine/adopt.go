@@ -73,5 +73,6 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	}
 	e.prime()
 	e.holdEvent(ctx, observe.Resumed, c, nil)
+	e.wantedBefore(c)
 	return &c.handle, nil
 }

@@ -15,6 +15,13 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		defer ticker.Stop()
 		turn = ticker.C
 	}
+	var late *time.Timer
+	var waited <-chan time.Time
+	if c.WantAfter > 0 {
+		late = time.NewTimer(c.WantAfter - c.waited(e.clock.Now()))
+		defer late.Stop()
+		waited = late.C
+	}
 	for {
 		switch fx := e.look(c); {
 		case fx.has(doConfirm):
@@ -33,6 +40,9 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		case <-c.signal:
 		case <-turn:
 			e.spawn(func() { e.requeue(c) })
+		case <-waited:
+			e.on(c, &event{kind: evWaited})
+			late.Reset(c.WantAfter)
 		case <-ctx.Done():
 			return cutShort
 		case <-e.closing:

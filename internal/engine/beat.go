@@ -146,7 +146,10 @@ func (e *Engine) hear(c *Claim, start, lease time.Duration, seen snapshot, s Sta
 		if ev.cause = berth.ErrReleased; e.outdated() {
 			ev.cause = berth.ErrLost // whoever has ended it there: the node had lost it before
 		}
+	case evSaysWaiting:
+		ev.asked = s.Word == WordAsked
 	case evSaysHeld:
+		ev.wanted = s.Word == WordWanted
 		ev.stale = c.part.Load().seen() != seen.version
 	}
 	return e.on(c, ev)
@@ -155,9 +158,9 @@ func (e *Engine) hear(c *Claim, start, lease time.Duration, seen snapshot, s Sta
 // heard is the event of a word.
 func heard(w Word) eventKind {
 	switch w {
-	case WordHeld:
+	case WordHeld, WordWanted:
 		return evSaysHeld
-	case WordWaiting:
+	case WordWaiting, WordAsked:
 		return evSaysWaiting
 	case WordTooHeavy:
 		return evSaysTooHeavy

@@ -32,6 +32,9 @@ type Claim struct {
 	// RequeueEvery sends a claim that waits to the end of the line once each such
 	// period, 0 for never.
 	RequeueEvery time.Duration
+	// WantAfter is how long the claim waits until a heartbeat asks for what others hold, once it stands
+	// first, and until the next one does; 0 for never.
+	WantAfter time.Duration
 	// Extends is by how much the claim extends what its owner holds already, if
 	// it does; 0 for a claim that would not.
 	Extends time.Duration

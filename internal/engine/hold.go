@@ -18,6 +18,8 @@ type Hold struct {
 	mu     sync.Mutex
 	ctx    context.Context         // guarded by mu: nil until somebody asks for it
 	cancel context.CancelCauseFunc // guarded by mu: of ctx
+	asked  context.Context         // guarded by mu: nil until somebody asks for it; ends when the hold is wanted back
+	ask    context.CancelFunc      // guarded by mu: of asked
 }
 
 // look looks whether a claim's caller can have the handle, and gives it to him. A closed
@@ -101,6 +103,34 @@ func (h *Hold) finish(cause error) {
 	h.mu.Unlock()
 	if cancel != nil {
 		cancel(cause)
+	}
+}
+
+// Wanted is closed when somebody has asked for the hold back. The hold goes on.
+func (h *Hold) Wanted() <-chan struct{} { return h.Asked().Done() }
+
+// Asked is a context that ends when somebody has asked for the hold back. Who wants to know hears a
+// push, too: the node subscribes, if it has never waited.
+func (h *Hold) Asked() context.Context {
+	h.e.hub.Start()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asked == nil {
+		h.asked, h.ask = context.WithCancel(context.Background())
+	}
+	if h.c.see().wanted { // from before it was made
+		h.ask()
+	}
+	return h.asked
+}
+
+// want ends that context, if there is one.
+func (h *Hold) want() {
+	h.mu.Lock()
+	ask := h.ask
+	h.mu.Unlock()
+	if ask != nil {
+		ask()
 	}
 }
 

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/berth-go/berth/pkg/observe"
+
 // phase is how far a claim has come on this side. It only moves down this list.
 type phase uint8
 
@@ -26,7 +28,8 @@ const (
 	evRefused                        // an attempt's answer: it got nothing
 	evSecret                         // a secret was drawn for its record
 	evPushed                         // a push says that it was granted
-	evPrompted                       // a push says that it has ended
+	evPrompted                       // a push says that it has ended, or that somebody wants it back
+	evWaited                         // it has waited for WantAfter once more
 	evLook                           // its caller looks whether it can have the handle
 	evCall                           // an own call, a heartbeat among them, is about to be sent
 	evSaysHeld                       // an own call's answer: it holds
@@ -74,6 +77,7 @@ var course = table{
 	evSecret:        {asking: proves, waiting: proves},
 	evPushed:        {asking: keeps, waiting: believes},
 	evPrompted:      {waiting: hurries, granted: hurries, held: hurries},
+	evWaited:        {waiting: asksBack},
 	evLook:          {waiting: believes, granted: hands, ended: reports},
 	evCall:          {waiting: marks, granted: marks, held: marks},
 	evSaysHeld:      {waiting: discovers, granted: renews, held: renews},
@@ -126,5 +130,13 @@ func (m *machine) on(ev event) effects {
 	case evSaysTooHeavy, evSaysAbsent, evSaysEnded, evRestored, evRestoredHeld, evRequeued:
 		m.answer(ev.start)
 	}
-	return follow(m, ev)
+	fx := follow(m, ev)
+	if ev.wanted && m.holds() && !m.wanted { // of the claim, whichever grant the answer is about
+		m.wanted = true
+		fx.do |= doWanted
+		if m.phase == held {
+			fx.tell = observe.Wanted
+		}
+	}
+	return fx
 }

@@ -12,7 +12,7 @@ func (e *Engine) deliver(m wake.Message) {
 	case "next":
 		e.earlierDeadline(m.Name, m.Int(0))
 		return
-	case "granted", "too_heavy", "absent", "released":
+	case "granted", "too_heavy", "absent", "released", "wanted":
 	default:
 		return
 	}
@@ -21,7 +21,7 @@ func (e *Engine) deliver(m wake.Message) {
 		return
 	}
 	if m.Word != "granted" {
-		// What ends a claim is for the server to say: its heartbeat asks at once.
+		// What ends a claim, or wants it back, is for the server to say: its heartbeat asks at once.
 		e.on(c, &event{kind: evPrompted})
 		return
 	}

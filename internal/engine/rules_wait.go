@@ -124,6 +124,16 @@ func believes(m *machine, ev event) effects {
 // hurries has the next heartbeat sent at once.
 func hurries(*machine, event) effects { return effects{do: doHurry} }
 
+// asksBack has the heartbeats ask for what others hold, from now on until one has: a claim that does
+// not stand first asks for nothing.
+func asksBack(m *machine, _ event) effects {
+	if m.wants {
+		return effects{}
+	}
+	m.wants = true
+	return effects{do: doHurry}
+}
+
 // restores has the place asked for again.
 func restores(*machine, event) effects { return effects{do: doRestore} }
 
@@ -136,7 +146,7 @@ func hands(m *machine, ev event) effects {
 	if !m.grant.confirmed && (m.bounded() || m.terms.entry != nil) {
 		return effects{do: doConfirm}
 	}
-	m.phase, m.grant.handed, m.grant.since = held, true, ev.now
+	m.phase, m.grant.handed, m.grant.since, m.grant.wanted = held, true, ev.now, m.wanted
 	return effects{do: doReturn}
 }
 
@@ -157,6 +167,7 @@ func marks(m *machine, ev event) effects {
 func stays(m *machine, ev event) effects {
 	m.news.fresh = m.news.fresh && ev.seen.pushes < m.news.pushes
 	m.place.heard, m.place.left = ev.start, ev.left
+	m.wants = m.wants && !ev.asked
 	m.notBegun(ev.start)
 	return effects{do: doUse, left: ev.left}
 }

@@ -44,6 +44,9 @@ func (e *Engine) perform(c *Claim, ev *event, fx *effects) {
 	case fx.has(doFinish):
 		c.handle.finish(fx.end)
 	}
+	if fx.has(doWanted) {
+		c.handle.want()
+	}
 	if fx.has(doWake) {
 		c.wake()
 	}

@@ -55,6 +55,9 @@ type Mode string
 const (
 	// ModeBeat is a heartbeat or a confirmation.
 	ModeBeat Mode = "beat"
+	// ModeWant is the heartbeat of a claim that has waited for WantAfter: if it stands first, it asks for
+	// holds of others.
+	ModeWant Mode = "want"
 	// ModeRenew sets even a fixed lease anew.
 	ModeRenew Mode = "renew"
 	// ModeDetach marks the hold as one that nobody renews.
@@ -218,7 +221,7 @@ type Round struct {
 func (r *Round) waiting() int {
 	n := 0
 	for i := range r.Status {
-		if r.Status[i].Word == WordWaiting {
+		if r.Status[i].Word.Waits() {
 			n++
 		}
 	}
@@ -245,7 +248,9 @@ type Word string
 const (
 	WordHeld     Word = "held"
 	WordLimited  Word = "limited" // it holds, and keeps its lease: it has asked for a longer one than it may
+	WordWanted   Word = "wanted"  // it holds, and somebody wants it back
 	WordWaiting  Word = "waiting"
+	WordAsked    Word = "asked" // it waits, stands first, and has asked for holds of others
 	WordUnknown  Word = "unknown"
 	WordTaken    Word = "taken"
 	WordTooHeavy Word = "too_heavy"
@@ -253,3 +258,6 @@ const (
 	WordGone     Word = "gone"
 	WordReleased Word = "released"
 )
+
+// Waits says whether the claim waits.
+func (w Word) Waits() bool { return w == WordWaiting || w == WordAsked }

@@ -15,6 +15,8 @@ import (
 type machine struct {
 	course *table // nil for the one that all claims have
 	claim  *Claim // what was asked for: its exported fields, which do not change
+	wanted bool   // an answer has said that somebody wants the hold back: it stays so
+	wants  bool   // it has waited for WantAfter, and its heartbeats ask for holds until one has
 
 	phase   phase
 	place   place
@@ -42,6 +44,7 @@ type grant struct {
 	gift
 	confirmed bool          // an own call has followed it
 	handed    bool          // the caller has got the handle
+	wanted    bool          // it was wanted back already then
 	since     time.Duration // when that was
 	loose     bool          // the handle was left without the server
 }
@@ -127,6 +130,8 @@ type event struct {
 	beats     bool          // of a call: it is a heartbeat
 	confirmed bool          // of a grant: it followed an own call
 	stale     bool          // of an answer that it holds: its deadline is out of date
+	wanted    bool          // and somebody wants it back
+	asked     bool          // of an answer that it waits: it has asked for holds of others
 	again     bool          // of an answer to a release: an earlier attempt may have run
 	stays     bool          // and other entries of the owner still hold the name
 	now       time.Duration // when it is heard, where that matters
@@ -149,7 +154,7 @@ type event struct {
 type counts struct{ capacity, held, waiting int }
 
 // action is a bit for each thing that the engine has to do.
-type action uint16
+type action uint32
 
 const (
 	doSend         action = 1 << iota // send the call that the event is about
@@ -168,6 +173,7 @@ const (
 	doFinish                          // end the handle's context
 	doRemove                          // remove it from the server
 	doReleaseEnded                    // release it there, where its handle has ended
+	doWanted                          // close what the handle's Wanted has returned
 )
 
 // effects are what an event leads to.
@@ -189,7 +195,7 @@ func (fx *effects) has(d action) bool { return fx.do&d != 0 }
 // a hold is taken up.
 func begin(c *Claim, asked bool) machine {
 	return machine{
-		claim: c,
+		claim: c, wanted: !c.Record.Wanted.IsZero(),
 		terms: terms{Terms: Terms{Lease: c.Record.Lease, NoRenew: c.Record.NoRenew, MaxHold: c.Record.MaxHold}},
 		news:  news{asked: asked, answered: unasked},
 	}
@@ -210,10 +216,12 @@ func (m *machine) endless() bool { return m.terms.Lease == berth.Forever && m.te
 // done says whether nobody here holds or waits for it any more.
 func (m *machine) done() bool { return m.phase == ended || m.phase == detached }
 
-// says is the mode of a call. A call that names the lease undoes what a late copy of RenewFor, or
+// says is the mode of a call. A waiting claim's heartbeat may ask for holds. A call that names the lease undoes what a late copy of RenewFor, or
 // a failover, has made of it.
 func (m *machine) says(mode Mode) Mode {
 	switch t := &m.terms; {
+	case m.wants && m.phase == waiting && mode == ModeBeat:
+		return ModeWant
 	case !t.named:
 	case mode == ModeRenew:
 		return modeFor(renewFor, t.Lease)

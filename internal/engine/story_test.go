@@ -47,6 +47,10 @@ func (s *story) event(words []string) *event {
 			ev.revives = true
 		case "beat":
 			ev.beats = true
+		case "wanted":
+			ev.wanted = true
+		case "asked":
+			ev.asked = true
 		case "stale":
 			ev.stale = true
 		case "secret":
@@ -258,6 +262,9 @@ func (m *machine) show() string {
 		name string
 	}{
 		{m.grant.confirmed, "confirmed"},
+		{m.wanted, "wanted"},
+		{m.wants, "wants"},
+		{m.grant.wanted, "wanted-before"},
 		{m.news.lost, "lost"},
 		{m.news.doubt, "doubt"},
 		{m.news.swapping, "swapping"},

@@ -12,7 +12,7 @@ import (
 // mode is the mode of a call of a claim: a beat of one without end says whether the node
 // is in a swarm.
 func (s *Calls) mode(mode engine.Mode, endless bool) string {
-	if mode == engine.ModeBeat && endless && s.cfg.Swarm != nil {
+	if (mode == engine.ModeBeat || mode == engine.ModeWant) && endless && s.cfg.Swarm != nil {
 		if limit := s.cfg.Swarm.Limit(s.ID); limit > 0 {
 			return string(mode) + " " + Decimal(limit.Milliseconds())
 		}

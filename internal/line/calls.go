@@ -43,10 +43,10 @@ type Calls struct {
 	contacts contacts
 	made     atomic.Pointer[made]
 
-	acquire, release, renew, resume, restore, sweep, force, pause *scriptkit.Script
-	requeue                                                       *scriptkit.Script // of locks alone
-	stats, holders, waiters, revision                             *scriptkit.Script
-	thinAcquire, thinRelease, thinRenew, waitsNote, noticeSet     *scriptkit.Script
+	acquire, release, renew, resume, restore, sweep, force, pause, wanting *scriptkit.Script
+	requeue                                                                *scriptkit.Script // of locks alone
+	stats, holders, waiters, revision                                      *scriptkit.Script
+	thinAcquire, thinRelease, thinRenew, waitsNote, noticeSet              *scriptkit.Script
 }
 
 var _ engine.Scripts = (*Calls)(nil)
@@ -72,6 +72,7 @@ func newCalls(cfg Config, id string) *Calls {
 		sweep:       own("sweep"),
 		force:       own("force_release"),
 		pause:       own("pause"),
+		wanting:     own("want"),
 		noticeSet:   lib.Script("notice_set"),
 		stats:       lib.Script("claim_stats"),
 		holders:     lib.Script("claim_holders"),
@@ -225,7 +226,7 @@ func (s *Calls) round(name string, r *scriptkit.Reply, status string, n int, rea
 	round, waiting := engine.Round{NextDeadline: nextDeadline(r), Status: make([]engine.Status, n)}, false
 	for i := range round.Status {
 		round.Status[i] = read(r, n, i)
-		waiting = waiting || round.Status[i].Word == engine.WordWaiting
+		waiting = waiting || round.Status[i].Word.Waits()
 	}
 	if waiting {
 		s.waits.add(name)

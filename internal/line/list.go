@@ -124,7 +124,7 @@ func Holder(name, id string, now time.Time, left int64, text string) (berth.Hold
 		ID: id, Node: record.Node, Label: record.Label, Owner: record.Owner, Weight: record.Weight,
 		Fence: record.Fence, Lease: record.Lease, Left: Left(left), NoRenew: record.NoRenew,
 		MaxHold: record.MaxHold, Granted: record.Granted, Held: now.Sub(record.Granted),
-		Detached: record.Phase == 'd', ZombieAfter: record.ZombieAfter, Meta: record.Meta,
+		Wanted: record.WantedFor(now), Detached: record.Phase == 'd', ZombieAfter: record.ZombieAfter, Meta: record.Meta,
 	}
 	if h.Left < 0 {
 		h.Left = berth.Forever

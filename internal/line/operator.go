@@ -107,34 +107,56 @@ func each(ctx context.Context, servers iter.Seq[iter.Seq2[string, error]], do fu
 	return sum, errors.Join(errs...)
 }
 
+// step is what an operator does with the claims of a target.
+type step struct {
+	// one does it with one claim, of whatever node or only of the one given. It reports whether it
+	// has, also beside an error.
+	one func(ctx context.Context, name, id, node string) (done bool, err error)
+	// waits says that it does it with claims that wait, too.
+	waits bool
+	// whole does it with all that is held of a name at once; nil where it goes claim by claim.
+	whole func(ctx context.Context, name string) (int, error)
+}
+
 // ReleaseTarget ends claims by force, and returns how many, also beside an error. whole ends
 // what is held of a name in one step; nil where the kind can only end claim by claim. It returns
 // berth.ErrInvalidConfig for a target that cannot be; berth.ErrNotHeld where a name was given and
 // nothing of it was ended; berth.ErrExpired where the time of the claim given had passed; or the
 // server's errors.
 func (s *Node) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx context.Context, name string) (int, error)) (int, error) {
+	return s.each(ctx, t, step{one: s.forceRelease, waits: true, whole: whole})
+}
+
+// WantTarget asks for holds back, and returns for how many, also beside an error. Waits are left
+// alone. Its errors are those of ReleaseTarget.
+func (s *Node) WantTarget(ctx context.Context, t berth.Target) (int, error) {
+	return s.each(ctx, t, step{one: s.want})
+}
+
+// each takes a step with the claims of a target.
+func (s *Node) each(ctx context.Context, t berth.Target, do step) (int, error) {
 	if err := checkTarget(t); err != nil {
 		return 0, err
 	}
 	if t.Claim != "" && t.Owner == "" {
-		ended, err := s.forceRelease(ctx, t.Name, t.Claim, t.Node)
-		if !ended {
+		done, err := do.one(ctx, t.Name, t.Claim, t.Node)
+		if !done {
 			return 0, err
 		}
 		return 1, err
 	}
-	end := func(name string) (int, error) { return s.releaseMatches(ctx, name, t) }
-	if whole != nil && t.Claim == "" && t.Owner == "" && t.Node == "" {
-		end = func(name string) (int, error) { return whole(ctx, name) }
+	some := func(name string) (int, error) { return s.eachMatch(ctx, name, t, do) }
+	if do.whole != nil && t.Claim == "" && t.Owner == "" && t.Node == "" {
+		some = func(name string) (int, error) { return do.whole(ctx, name) }
 	}
 	if t.Name == "" {
-		return each(ctx, s.allNames(ctx), end)
+		return each(ctx, s.allNames(ctx), some)
 	}
-	ended, err := end(t.Name)
-	if err == nil && ended == 0 {
+	count, err := some(t.Name)
+	if err == nil && count == 0 {
 		err = berth.ErrNotHeld
 	}
-	return ended, err
+	return count, err
 }
 
 // checkTarget returns a *berth.ConfigError for a target that cannot be.
@@ -153,10 +175,10 @@ func checkTarget(t berth.Target) error {
 	return nil
 }
 
-// releaseMatches ends the claims of a name that match a target: those that wait first, so that
-// none of them is granted what the holds leave. What is held is listed before any of it is ended:
+// eachMatch takes a step with the claims of a name that match a target: with those that wait first, so that
+// none of them is granted what the holds leave. What is held is listed before the first step:
 // who gets it meanwhile is not meant. The listings go on after a claim that is damaged.
-func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) (ended int, err error) {
+func (s *Node) eachMatch(ctx context.Context, name string, t berth.Target, do step) (count int, err error) {
 	var errs []error
 	var meant []string
 	listed := make(map[string]bool) // a claim may be granted between the listings
@@ -168,7 +190,7 @@ func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) 
 			meant = append(meant, id)
 		}
 	}
-	if t.Claim != "" || t.Owner != "" || t.Node != "" {
+	if do.waits && (t.Claim != "" || t.Owner != "" || t.Node != "") {
 		for w, err := range s.Waiters(ctx, name) {
 			found(w.ID, w.Node, w.Owner, err)
 			if pointless(ctx, err) {
@@ -183,9 +205,9 @@ func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) 
 		}
 	}
 	for _, id := range meant {
-		done, err := s.forceRelease(ctx, name, id, t.Node)
+		done, err := do.one(ctx, name, id, t.Node)
 		if done {
-			ended++
+			count++
 		}
 		if err != nil && !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
 			errs = append(errs, err)
@@ -194,7 +216,7 @@ func (s *Node) releaseMatches(ctx context.Context, name string, t berth.Target) 
 			break
 		}
 	}
-	return ended, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }
 
 // pointless says whether an error of a name is that of all further calls for the name: each would

@@ -29,6 +29,8 @@ const (
 	statusExpired      = "expired"
 	statusNotHeld      = "not_held"
 	statusTaken        = "taken"
+	statusWanted       = "wanted"
+	statusWaits        = "waits"
 	statusRenewed      = "renewed"
 	statusRestored     = "restored"
 	statusSwept        = "swept"

@@ -21,7 +21,7 @@ import (
 var kinds = map[string]string{"semaphore": "semaphore", "lock": "qlock", "pool": "allocator"}
 
 // verbs are what every kind has a script for.
-var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release", "pause"}
+var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release", "pause", "want"}
 
 // requeue is the script of one kind that is run here all the same.
 const requeue = "lock_requeue"
@@ -183,7 +183,10 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	require.Equal(t, want, distinct(words), "as the comment says")
 
 	body := function(t, raw, "renew")
-	words = append(tombstones(t), found(`\bword(?:, [\w.]+)* = [^"\n]*"(\w+)"`, body)...)
+	words = append(tombstones(t), found(`reply\[c\.at\] = [^"\n]*"(\w+)"`, function(t, source(t, "line/wanted.lua"), "wanted_by"))...)
+	for _, said := range found(`\bword(?:, [\w.]+)* = (.*)`, body) {
+		words = append(words, found(`"(\w+)"`, said)...)
+	}
 	require.Equal(t, want, distinct(words), "as the script does")
 	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "fast/renew.lua"))
 	require.NotEmpty(t, words)
@@ -197,7 +200,7 @@ func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 	require.NotNil(t, comment)
 	words := strings.Split(strings.ReplaceAll(comment[1], " or ", ", "), ", ")
 	// What is not known is put back, so no claim stays unknown.
-	want := without(engineWords(t, "Word"), "limited", "unknown")
+	want := without(engineWords(t, "Word"), "limited", "unknown", "asked", "wanted")
 	require.Equal(t, want, distinct(words), "as the comment says")
 
 	body := function(t, raw, "restore_claim")
@@ -240,7 +243,7 @@ func TestTheAnswersToAReleaseAreThoseOfTheEngine(t *testing.T) {
 
 func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	more := map[string][]string{"lock": {"beat <zombie limit, ms>", "extend <ms> <call id>"}, "pool": {"keep <lease, ms>", "renew <lease, ms>"}}
+	more := map[string][]string{"lock": {"beat <zombie limit, ms>", "extend <ms> <call id>", "want <zombie limit, ms>"}, "pool": {"keep <lease, ms>", "renew <lease, ms>"}}
 	for kind := range kinds {
 		renew, told := modes(t, kind+"_renew.lua")
 		require.Equal(t, engineWords(t, "Mode"), renew, kind)

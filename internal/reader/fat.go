@@ -284,7 +284,7 @@ func Holder(name, id string, now time.Time, ends int64, text string) (berth.Hold
 	return berth.Holder{
 		ID: id, Node: r.Node, Label: r.Label, Owner: r.Owner, Weight: r.Weight, Fence: r.Fence, Lease: r.Lease, Left: left,
 		NoRenew: r.NoRenew, MaxHold: r.MaxHold, Granted: r.Granted, Held: max(now.Sub(r.Granted), 0),
-		Detached: r.Phase == 'd', ZombieAfter: r.ZombieAfter, Meta: r.Meta,
+		Wanted: r.WantedFor(now), Detached: r.Phase == 'd', ZombieAfter: r.ZombieAfter, Meta: r.Meta,
 	}, nil
 }
 

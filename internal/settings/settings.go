@@ -193,6 +193,14 @@ func Priority(field string, priority int) error {
 	return nil
 }
 
+// WantAfter refuses a time after which a waiting claim cannot ask for what others hold; 0 is never.
+func WantAfter(field string, d time.Duration) error {
+	if d != 0 && d < MinLease {
+		return berth.Invalid(field, "%s is below %s", d, MinLease)
+	}
+	return nil
+}
+
 // Within puts what holds a field before the name of the field of a *berth.ConfigError.
 func Within(holder string, err error) error {
 	var bad *berth.ConfigError

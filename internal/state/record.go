@@ -31,6 +31,7 @@ type Record struct {
 	Heard       time.Time // of a claim that waits: when its node was last heard of, by the server's clock
 	Granted     time.Time // by the server's clock; zero while it waits
 	Limit       time.Time // the end of its maximum hold; zero = none or not yet running
+	Wanted      time.Time // since when somebody wants the hold back, by the server's clock; zero = nobody
 	Node        string
 	Owner       string
 	Label       string
@@ -50,6 +51,14 @@ func (r *Record) LeaseMillis() int64 {
 	return r.Lease.Milliseconds()
 }
 
+// WantedFor is for how long somebody has wanted the hold back: at least 1 ms; 0 for nobody.
+func (r *Record) WantedFor(now time.Time) time.Duration {
+	if r.Wanted.IsZero() {
+		return 0
+	}
+	return max(now.Sub(r.Wanted), time.Millisecond)
+}
+
 // Alive is until when a claim that waits lives.
 func (r *Record) Alive() time.Time { return r.Heard.Add(r.Wait) }
 
@@ -58,6 +67,9 @@ func Text(r *Record) string {
 	b := append(make([]byte, 0, 160), r.Phase)
 	if number := max(r.ZombieAfter, r.Reach); number > 0 {
 		b = strconv.AppendInt(b, number.Milliseconds(), 10)
+	}
+	if !r.Wanted.IsZero() {
+		b = strconv.AppendInt(append(b, '!'), millis(r.Wanted), 10)
 	}
 	b = append(append(append(b, ' '), r.Node...), ' ')
 	b = append(strconv.AppendInt(b, r.Ticket, 10), ' ')
@@ -117,6 +129,7 @@ func ReadRecord(name, id, text string) (Record, error) {
 // listing shows.
 func ParseRecord(text string) (Record, error) {
 	phase, rest, _ := strings.Cut(text, " ")
+	phase, since, wanted := strings.Cut(phase, "!")
 	node, rest, _ := strings.Cut(rest, " ")
 	words := append([]string{phase}, strings.SplitN(rest, " ", 12)...)
 	if len(words) != 13 || words[0] == "" || words[6] == "" || len(words[7]) != 1 {
@@ -139,6 +152,12 @@ func ParseRecord(text string) (Record, error) {
 			return Record{}, damaged("record")
 		}
 	}
+	moment := int64(0)
+	if wanted {
+		if moment, err = strconv.ParseInt(since, 10, 64); err != nil {
+			return Record{}, damaged("record")
+		}
+	}
 	texts, err := unpackTexts(words[12])
 	if err != nil || len(texts) < 3 {
 		return Record{}, damaged("texts of a record")
@@ -148,7 +167,7 @@ func ParseRecord(text string) (Record, error) {
 		return Record{}, err
 	}
 	r := Record{
-		Phase: words[0][0], ZombieAfter: Millis(n[0]), Ticket: n[1], Fence: n[2], Granted: Instant(n[3]), Limit: Instant(n[4]),
+		Phase: words[0][0], ZombieAfter: Millis(n[0]), Ticket: n[1], Fence: n[2], Granted: Instant(n[3]), Limit: Instant(n[4]), Wanted: Instant(moment),
 		Weight: int(n[5]), NoRenew: words[7] == "f", Wait: Millis(n[8]), Lease: Millis(n[9]), MaxHold: Millis(n[10]),
 		Priority: int(n[11]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
 	}

@@ -177,6 +177,16 @@ func (p *Pool[T]) Fence(ctx context.Context) int64 {
 	return hold.Fence()
 }
 
+// Wanted is the Wanted of the allocation under which ctx was made, as Fence has it. Wanted returns nil,
+// which is never closed, for any other ctx.
+func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
+	hold := p.core.client.node.Engine.Held(ctx, p.core.name)
+	if hold == nil {
+		return nil
+	}
+	return hold.Wanted()
+}
+
 // Resume takes up a hold of this pool that was detached, in this or another process,
 // and opens its value. A hold that renewed before it was detached renews again. Resume
 // returns berth.ErrNotHeld if the hold has ended; berth.ErrReleased if another node has
@@ -211,7 +221,7 @@ func (p *core) wants(o AllocateOptions) string {
 func (p *core) claim(ctx context.Context, o AllocateOptions, wait bool) *engine.Claim {
 	c := p.client
 	return &engine.Claim{
-		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs,
+		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, WantAfter: o.WantAfter,
 		Request: &request{agreed: &p.agreed, named: o.Resource != ""},
 		Record: engine.Record{
 			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,

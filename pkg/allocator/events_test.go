@@ -161,6 +161,16 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		_, err := n.Resume(context.Background(), detach(w.T, w.node().take(nil)))
 		require.NoError(w.T, err)
 	},
+	"wanted": func(w *world, n *node) {
+		n.take(nil)
+		w.Advance(time.Second)
+		w.want(1, berth.Target{Name: proxies})
+		w.Advance(lease)
+	},
+	"wanted_back": func(w *world, n *node) {
+		w.node().take(nil)
+		require.NoError(w.T, second(n.ops().Want(context.Background(), berth.Target{Name: proxies})))
+	},
 	"released": func(w *world, n *node) {
 		a := w.node().take(nil)
 		q := n.queue(nil)

@@ -138,6 +138,11 @@ func (a *Allocation[T]) ExpireIn(d time.Duration) error {
 	return nil
 }
 
+// Wanted is closed when somebody has asked for the hold back: an operator, or a claim that waits with
+// WantAfter. The hold goes on, also through Swap, and a server that loses its data forgets who has asked.
+// Whoever can, finishes its work and releases. In a pool that is Shared nobody can ask.
+func (a *Allocation[T]) Wanted() <-chan struct{} { return a.hold.Wanted() }
+
 // Release gives the resource back, to the first in line if somebody waits and it does
 // not have to rest. The hold's context ends before anything is sent. Release may be
 // called more than once and from several goroutines, and is nil ever after it has

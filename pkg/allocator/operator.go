@@ -33,6 +33,16 @@ func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error
 	return o.client.node.ReleaseTarget(ctx, target, nil)
 }
 
+// Want asks for the holds of a target back, and returns for how many, also beside an error. Nothing ends: the
+// process hears with a heartbeat, which a message prompts, and the hold's Wanted is closed. A claim
+// that waits is left alone. A hold that is detached is wanted for whoever resumes it.
+//
+// Want returns berth.ErrNotHeld if the target has a Name and nothing of it is wanted now, berth.ErrExpired if the time of
+// its Claim had passed, berth.ErrInvalidConfig for a target that berth.Target does not allow, or the server's error.
+func (o *Operator) Want(ctx context.Context, target berth.Target) (int, error) {
+	return o.client.node.WantTarget(ctx, target)
+}
+
 // Sweep drops what has expired from the pools given or, without any, from all of the
 // namespace, and returns how many entries that were (holds, rests, resources, bindings),
 // also beside an error. Calls that write drop some on their way; Sweep is for who wants

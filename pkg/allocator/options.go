@@ -32,6 +32,11 @@ type AllocateOptions struct {
 	// TryDo wait for a Source alone, and go by the MaxWait of the call, never by that
 	// of the defaults. Default no bound.
 	MaxWait time.Duration
+	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
+	// Wanted of so many holders is closed, the longest first. After each further such time it asks again. At
+	// least 20 ms, or berth.Forever for never. TryAllocate and
+	// TryDo refuse it. Default never.
+	WantAfter time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
 	Meta map[string]string
@@ -90,6 +95,7 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	o.NoRenew = o.NoRenew || d.NoRenew
 	o.MaxHold = cmp.Or(o.MaxHold, d.MaxHold)
 	o.MaxWait = cmp.Or(o.MaxWait, d.MaxWait)
+	o.WantAfter = cmp.Or(o.WantAfter, d.WantAfter)
 	if o.Meta == nil {
 		o.Meta = d.Meta
 	}
@@ -118,6 +124,9 @@ func (o AllocateOptions) complete(cfg *Config) AllocateOptions {
 	if o.MaxWait == berth.Forever {
 		o.MaxWait = 0
 	}
+	if o.WantAfter == berth.Forever {
+		o.WantAfter = 0
+	}
 	return o
 }
 
@@ -143,6 +152,9 @@ func (o *AllocateOptions) validate() error {
 	}
 	if o.MaxWait < 0 {
 		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	if err := settings.WantAfter("WantAfter", o.WantAfter); err != nil {
+		return err
 	}
 	if o.Cooldown == berth.Forever {
 		return berth.Invalid("Cooldown", "nobody could use the resource again")
@@ -172,10 +184,13 @@ func (o *AllocateOptions) validate() error {
 func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error) {
 	o := p.defaults
 	if !wait {
-		o.MaxWait = 0
+		o.MaxWait, o.WantAfter = 0, 0
 	}
 	if opts == nil {
 		return o, nil
+	}
+	if !wait && opts.WantAfter != 0 {
+		return o, berth.Invalid("WantAfter", "a call that does not wait has no use for it")
 	}
 	o = opts.or(o)
 	if opts.BindFor != 0 && o.Bind == "" {

@@ -77,6 +77,10 @@ const (
 	// Resumed: this client took up a detached hold.
 	// Fills: Fence, Lease, Left, Resource. Level: debug.
 	Resumed Kind = "resumed"
+	// Wanted: this client has heard that somebody wants a hold back: an operator, or a claim that
+	// waits with WantAfter. Sent once per hold, which goes on.
+	// Fills: Fence, Held, Lease, Weight, Resource. Level: info.
+	Wanted Kind = "wanted"
 	// Released: a holder gave its hold back.
 	// Fills: Fence, Waited, Held, Lease, Weight, Resource. Level: debug.
 	Released Kind = "released"
@@ -105,6 +109,10 @@ const (
 	// many ended.
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
+	// WantedBack: an operator's call on this client asked for a hold of another one. Count is how
+	// many, 1.
+	// Fills: Count. Level: info.
+	WantedBack Kind = "wanted_back"
 	// Paused: a call on this client has paused a name or, without a name, all of its kind. Detail
 	// is the reason that was given, Count how many names in use all are.
 	// Fills: Left, Detail. Level: info.

@@ -35,7 +35,7 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Loc
 // never waits in line. If the server does not answer, the call is repeated within
 // Config.Retry. Its errors are those of Lock; the reason in the *berth.AcquireError is
 // ReasonHeld if the lock is held, and ReasonQueuedAhead if others wait. MaxWait,
-// Attempts and RequeueEvery are refused in opts, and do not count in Config.Defaults.
+// WantAfter, Attempts and RequeueEvery are refused in opts, and do not count in Config.Defaults.
 func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
 	r, err := c.request(ctx, opts, false, name)
 	if err != nil {
@@ -86,6 +86,16 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 		return 0
 	}
 	return hold.Fence()
+}
+
+// Wanted is the Wanted of the lock that ctx was made under, as Fence has it. It returns nil, which is
+// never closed, if ctx was not made under such a lock.
+func (c *Client) Wanted(ctx context.Context, name string) <-chan struct{} {
+	hold := c.node.Load().Engine.Held(ctx, name)
+	if hold == nil {
+		return nil
+	}
+	return hold.Wanted()
 }
 
 // Resume takes up a lock that was detached, in this or another process. The client
@@ -151,7 +161,7 @@ func (r *request) claim(n *node, name string) *engine.Claim {
 	}
 	return &engine.Claim{
 		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && !q.single, Capacity: 1, Attrs: r.Attrs,
-		RequeueEvery: r.RequeueEvery, Extends: r.extends(), Request: q,
+		RequeueEvery: r.RequeueEvery, WantAfter: r.WantAfter, Extends: r.extends(), Request: q,
 		Record: engine.Record{
 			Weight: 1, Wait: r.c.cfg.Lease, Lease: r.Lease, MaxHold: r.MaxHold,
 			NoRenew: r.NoRenew || r.Lease == berth.Forever, Phase: 'w', Priority: r.Priority,

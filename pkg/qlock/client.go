@@ -49,7 +49,7 @@ type Config struct {
 	// forgotten; below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
 	// Defaults are the options of claims: of each field that the call does not say. Their
-	// MaxWait, RequeueEvery and Attempts do not count for a call that does not wait.
+	// MaxWait, WantAfter, RequeueEvery and Attempts do not count for a call that does not wait.
 	// Default none.
 	Defaults LockOptions
 	// Swarm is about nodes that watch each other. Default: see SwarmConfig.

@@ -89,6 +89,11 @@ func (l *Lock) Err() error { return l.hold.Err() }
 // has ended. A renewal lengthens it.
 func (l *Lock) Left() time.Duration { return l.hold.Left() }
 
+// Wanted is closed when somebody has asked for the lock back: an operator, or a claim that waits with
+// WantAfter. The lock goes on, and a server that loses its data forgets who has asked. Whoever can, finishes
+// its work and releases.
+func (l *Lock) Wanted() <-chan struct{} { return l.hold.Wanted() }
+
 // Release ends this entry. If it was the last entry, the same script grants the lock to
 // the first in line. The hold's context ends before anything is sent. Release may be
 // called from several goroutines and more than once; after a success it returns nil.

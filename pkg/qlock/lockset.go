@@ -170,6 +170,7 @@ type LockSet struct {
 	waited time.Duration
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	wanted func() <-chan struct{} // is closed when the first of the locks is wanted back
 }
 
 var _ berth.Handle = (*LockSet)(nil)
@@ -186,6 +187,14 @@ func newLockSet(ctx context.Context, locks []*Lock, waited time.Duration) *LockS
 		ended := lock.hold.Context()
 		context.AfterFunc(ended, func() { s.cancel(named(lock, context.Cause(ended))) })
 	}
+	s.wanted = sync.OnceValue(func() <-chan struct{} {
+		wanted := make(chan struct{})
+		want := sync.OnceFunc(func() { close(wanted) })
+		for _, lock := range s.locks {
+			context.AfterFunc(lock.hold.Asked(), want)
+		}
+		return wanted
+	})
 	return s
 }
 
@@ -270,6 +279,9 @@ func named(lock *Lock, err error) error {
 	}
 	return fmt.Errorf("%q: %w", lock.Name(), err)
 }
+
+// Wanted is closed when the first of the locks is wanted back, as Lock.Wanted has it.
+func (s *LockSet) Wanted() <-chan struct{} { return s.wanted() }
 
 // Release releases all locks, the last first, as Lock.Release does, and joins the
 // errors.

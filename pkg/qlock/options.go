@@ -103,6 +103,11 @@ type LockOptions struct {
 	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. Calls that do
 	// not wait refuse it. Default no bound.
 	MaxWait time.Duration
+	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
+	// Wanted of so many holders is closed. After each further such time it asks again. At
+	// least 20 ms, or berth.Forever for never. Calls that do not
+	// wait refuse it. Default never.
+	WantAfter time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB. It takes the
 	// place of the defaults' Meta; an empty map is none. Default none.
 	Meta map[string]string
@@ -150,6 +155,7 @@ func (o LockOptions) or(d LockOptions) LockOptions {
 	o.NoRenew = o.NoRenew || d.NoRenew
 	o.MaxHold = cmp.Or(o.MaxHold, d.MaxHold)
 	o.MaxWait = cmp.Or(o.MaxWait, d.MaxWait)
+	o.WantAfter = cmp.Or(o.WantAfter, d.WantAfter)
 	if o.Meta == nil {
 		o.Meta = d.Meta
 	}
@@ -168,7 +174,7 @@ func (o LockOptions) or(d LockOptions) LockOptions {
 
 // bounded returns the options with 0 for what they say has no bound.
 func (o LockOptions) bounded() LockOptions {
-	for _, d := range [...]*time.Duration{&o.MaxHold, &o.MaxWait, &o.RequeueEvery} {
+	for _, d := range [...]*time.Duration{&o.MaxHold, &o.MaxWait, &o.RequeueEvery, &o.WantAfter} {
 		if *d == berth.Forever {
 			*d = 0
 		}
@@ -203,7 +209,7 @@ func (c *Client) options(opts *LockOptions, wait bool) (LockOptions, error) {
 		o = builtin(&c.cfg)
 	}
 	if !wait {
-		o.MaxWait, o.RequeueEvery, o.Attempts.Max = 0, 0, 0
+		o.MaxWait, o.RequeueEvery, o.WantAfter, o.Attempts.Max = 0, 0, 0, 0
 	}
 	if opts == nil {
 		return o, nil
@@ -231,6 +237,9 @@ func (o *LockOptions) validate() error {
 	}
 	if o.MaxWait < 0 {
 		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	if err := settings.WantAfter("WantAfter", o.WantAfter); err != nil {
+		return err
 	}
 	if !o.Access.valid() {
 		return berth.Invalid("Access", "%d is no way to stand in line", int(o.Access))
@@ -277,6 +286,8 @@ func (o *LockOptions) validateTry() error {
 		return berth.Invalid("Attempts.Max", problem)
 	case o.RequeueEvery != 0:
 		return berth.Invalid("RequeueEvery", problem)
+	case o.WantAfter != 0:
+		return berth.Invalid("WantAfter", problem)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit,
 // TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire
 // never waits in line. If the server does not answer, the call is repeated within
 // Config.Retry. Its errors are those of Acquire; the reason in the *berth.AcquireError is
-// ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait of
-// the call is refused, one of the defaults is passed over.
+// ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait or
+// WantAfter of the call is refused, one of the defaults is passed over.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, false)
 }
@@ -43,7 +43,10 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 		if opts != nil && opts.MaxWait != 0 {
 			return nil, berth.Invalid("MaxWait", "a call that does not wait has no use for it")
 		}
-		o.MaxWait = 0
+		if opts != nil && opts.WantAfter != 0 {
+			return nil, berth.Invalid("WantAfter", "a call that does not wait has no use for it")
+		}
+		o.MaxWait, o.WantAfter = 0, 0
 	}
 	owner := berth.Owner(ctx)
 	if err := settings.Text("owner", owner); err != nil {
@@ -51,6 +54,7 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 	}
 	claim := &engine.Claim{
 		ID: c.node.Engine.ClaimID(), Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
+		WantAfter: o.WantAfter,
 		Record: engine.Record{
 			Weight: o.Weight, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,

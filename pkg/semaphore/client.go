@@ -210,3 +210,13 @@ func (s *Semaphore) Fence(ctx context.Context) int64 {
 	}
 	return hold.Fence()
 }
+
+// Wanted is the Wanted of the permit that ctx was made under, as Fence has it. It returns nil, which
+// is never closed, if ctx was not made under such a permit.
+func (s *Semaphore) Wanted(ctx context.Context) <-chan struct{} {
+	hold := s.client.node.Engine.Held(ctx, s.name)
+	if hold == nil {
+		return nil
+	}
+	return hold.Wanted()
+}

@@ -155,6 +155,17 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		require.NoError(w.T, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: p.ID()})))
 		<-p.Done()
 	},
+	"wanted": func(w *world, n *node) {
+		p := n.take(1, nil)
+		w.Advance(time.Second)
+		require.NoError(w.T, testkit.Second(w.node().Operator().Want(context.Background(), berth.Target{Name: gpu})))
+		w.Advance(lease)
+		require.True(w.T, wanted(p))
+	},
+	"wanted_back": func(w *world, n *node) {
+		w.node().take(1, nil)
+		require.NoError(w.T, testkit.Second(n.Operator().Want(context.Background(), berth.Target{Name: gpu})))
+	},
 	"lost": func(w *world, n *node) {
 		p := n.take(1, nil)
 		w.Do("FLUSHALL")

@@ -67,6 +67,11 @@ func (p *Permit) Err() error { return p.hold.Err() }
 // has ended. A renewal lengthens it.
 func (p *Permit) Left() time.Duration { return p.hold.Left() }
 
+// Wanted is closed when somebody has asked for the permit back: an operator, or a claim that waits with
+// WantAfter. The permit goes on, and a server that loses its data forgets who has asked. Whoever can, finishes
+// its work and releases.
+func (p *Permit) Wanted() <-chan struct{} { return p.hold.Wanted() }
+
 // Release gives the permit back. The same script grants the freed place to the first in
 // line. The permit's context ends before anything is sent. Release may be called from
 // several goroutines and more than once; after a success it returns nil.

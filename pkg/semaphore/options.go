@@ -33,6 +33,11 @@ type AcquireOptions struct {
 	// MaxWait bounds the wait, and so does ctx; berth.Forever for no bound. TryAcquire
 	// and TryDo refuse it. Default no bound.
 	MaxWait time.Duration
+	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
+	// Wanted of so many holders is closed, the longest first, as hold that weight. After each further such time it asks again. At
+	// least 20 ms, or berth.Forever for never. TryAcquire and TryDo
+	// refuse it. Default never.
+	WantAfter time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
 	Meta map[string]string
@@ -61,6 +66,7 @@ func (o AcquireOptions) or(d AcquireOptions) AcquireOptions {
 	o.NoRenew = o.NoRenew || d.NoRenew
 	o.MaxHold = cmp.Or(o.MaxHold, d.MaxHold)
 	o.MaxWait = cmp.Or(o.MaxWait, d.MaxWait)
+	o.WantAfter = cmp.Or(o.WantAfter, d.WantAfter)
 	if o.Meta == nil {
 		o.Meta = d.Meta
 	}
@@ -79,6 +85,9 @@ func (o AcquireOptions) complete(cfg *Config) AcquireOptions {
 	}
 	if o.MaxWait == berth.Forever {
 		o.MaxWait = 0
+	}
+	if o.WantAfter == berth.Forever {
+		o.WantAfter = 0
 	}
 	return o
 }
@@ -107,6 +116,9 @@ func (o *AcquireOptions) validate() error {
 	}
 	if o.MaxWait < 0 {
 		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
+	}
+	if err := settings.WantAfter("WantAfter", o.WantAfter); err != nil {
+		return err
 	}
 	return settings.Meta("Meta", o.Meta)
 }

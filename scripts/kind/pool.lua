@@ -27,6 +27,7 @@ local kind_place = target_place
 local kind_stand = apart_stand
 local kind_stands = apart_stands
 local kind_alarm = apart_alarm
+local kind_asks = apart_asks
 local kind_rejoin = apart_rejoin
 
 -- kind_refuse: the settings are others than those that its process insists on, or it asks for more than

@@ -10,14 +10,17 @@
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "line/deadline"
+--- @include "line/wanted"
 --- @include "line/reply"
 --- @include "wake/publish"
 -- renew answers the own calls of a node's claims: claim, mode, ... The reply is
 --   status, next_ms, flags, setting, then of each claim: word, left_ms, fence
 -- and then of each what only the kind says; see line/reply. The words are
 --   held       it holds
+--   wanted     it holds, and somebody wants it back
 --   limited    it holds, and asks for a longer lease than it may: the lease is as it was
 --   waiting    it waits in line
+--   asked      it waits, stands first, and has asked for holds of others
 --   unknown    nothing is known of it, or its deadline has passed
 --   taken      another node has resumed it
 --   too_heavy  it waited and weighs more than the capacity: removed; in place of the
@@ -48,10 +51,8 @@ local function renew(at, st, node, calls)
         holds[n] = kind_hold == false and r or kind_hold(at, st, claim)
       end
       if holds[n] then
-        word = "held"
-        if kind_renew(at, st, claim, r, calls[2 * n], m) then
-          word = "limited"
-        end
+        local limited = kind_renew(at, st, claim, r, calls[2 * n], m)
+        word = limited and "limited" or r.wanted ~= "" and "wanted" or "held"
       elseif ranks[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
         head_left = head_left or ranks[n] == 0
         leave(at, st, claim, r)
@@ -59,7 +60,7 @@ local function renew(at, st, node, calls)
       elseif ranks[n] and record_alive(r) > at.ms then
         word, left, r.heard = "waiting", r.wait, at.ms
         beats[#beats + 1], beats[#beats + 2] = "c:" .. claim, record_write(r)
-        waits[#waits + 1] = { claim = claim, r = r }
+        waits[#waits + 1] = { claim = claim, r = r, at = 3 * n + 2, asks = calls[2 * n] == "want" }
         m.furthest = math.max(m.furthest or 0, at.ms + left)
       end
     end
@@ -87,6 +88,7 @@ local function renew(at, st, node, calls)
     handoff(at, st, budget, head_left)
     save(at, st, m.furthest, m.fields)
     notify(at, st, least(m.sooner, ends))
+    wanted_by(at, st, waits, reply)
     reply_next(at, st, node, budget, reply, waits)
     publish(at)
   end

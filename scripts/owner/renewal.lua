@@ -46,7 +46,7 @@ local function renew_entry(at, st, claim, _, mode)
     e.ext, s.extended = e.ext + e.pending, s.extended + e.pending
   end
   e.call, e.pending = call or e.call, 0
-  local zombie = string.match(mode, "^beat ?(%d*)$")
+  local zombie = string.match(mode, "^beat ?(%d*)$") or string.match(mode, "^want ?(%d*)$")
   if zombie and e.r.lease == 0 and e.r.max == 0 and e.r.number ~= zombie then
     e.r.number, e.r.changed = zombie, true
   end

@@ -63,6 +63,20 @@ local function apart_alarm(at, claim, r)
   end
 end
 
+-- apart_asks is whose holds are in the way of a claim that stands first in the lane of a resource, and how
+-- many of them it needs back. In the line any one will do.
+local function apart_asks(at, claim, r)
+  if apart_rank(at, claim, r) ~= 0 then
+    return nil, 1
+  end
+  local key = select(2, string.match(redis.call("HGET", at.state, "q:" .. claim) or "", lane_member))
+  local i = key and item_read(at, key)
+  if not i then
+    return {}, 0
+  end
+  return i.claims, #i.claims + 1 - i.max
+end
+
 -- apart_rejoin is where a claim that stood apart belongs now: what the claim is, nil if it waits,
 -- and where, as apart_stand takes it, empty for the line.
 local function apart_rejoin(at, st, apart)

@@ -4,7 +4,8 @@
 --             entry within one that is not yet confirmed is g too. Of a hold without
 --             end a number may follow: its node is in a swarm, and this is the node's
 --             own zombie limit (ms). So may one of a hold whose deadline is further off
---             than its lease reaches: it had this longer one when that was set (ms)
+--             than its lease reaches: it had this longer one when that was set (ms). Of a hold
+--             that somebody wants back ! and since when (ms) come last
 --   node      whose claim it is
 --   ticket    when it came (ms, or more where several came in one)
 --   fence     the number of its grant; of a claim that waits its place, see line/place
@@ -46,13 +47,13 @@ local record_gap = " "
 -- record_new is the record of a claim that asks. These are its fields and, of one that was
 -- read, secret and kind; terms has the text behind limit as it is; held is the deadline of a
 -- hold, where a step has looked it up (ms); changed says that the step has to write the
--- record, and text is what it has written.
+-- record, and text is what it has written. wanted is ! and since when, "" where nobody wants it.
 -- Of a claim that waits, place and heard are what fence and granted are of a hold.
 -- Ticket, fence, granted and place are text where they were read: nobody reckons with them.
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, record_asks)
   return {
-    node = node, phase = "w", number = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
+    node = node, phase = "w", number = "", wanted = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
     place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
     max = tonumber(max), held = 0, changed = true,
   }
@@ -60,14 +61,14 @@ end
 
 -- record_read returns the record, or nil for a tombstone.
 local function record_read(text)
-  local phase, number, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max = string.match(
-    text, "^(%a)(%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
   if not phase then
     return nil
   end
   local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, ticket = ticket, fence = waits and "0" or fence,
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
     granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
     limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
     wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
@@ -78,8 +79,16 @@ end
 -- format would cut.
 local function record_write(r)
   local waits = r.phase == "w"
-  return string.format("%s%s %s %d %s %d %d ", r.phase, r.number, r.node, r.ticket,
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
     waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+
+-- record_want has a hold be wanted back from a moment on (ms), or from an earlier one. It returns which.
+local function record_want(r, ms)
+  if r.wanted == "" then
+    r.wanted = string.format("!%d", ms)
+  end
+  return string.sub(r.wanted, 2) + 0
 end
 
 -- record_alive is until when a claim that waits lives (ms).

@@ -6,6 +6,7 @@
 --   too_heavy  the waiting claim weighs more than the capacity and was removed: claim, capacity
 --   absent     what the waiting claim asked for alone has left the pool, and the claim was removed: claim
 --   released   somebody has ended the hold or the wait by force: claim
+--   wanted     somebody wants the hold back: claim
 --   next       a deadline has come nearer, for the node of the first in line: ms until then
 --   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
 -- What the plain case of a grant begins with, before the name; what stands before each part; and

@@ -1,0 +1,14 @@
+--[[
+semaphore_want: ask the holder of a claim to give it back, and have its node hear at once.
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] node ("" = any)    ARGV[5] claim id
+RETURNS {"wanted", ago_ms, fence, detached} | {"waits"} | {"expired"} | {"not_held", word} | {"incompatible", format}
+REPLAY it has been wanted since the first call    COST O(log n)
+]]
+--- @include "state/fetch"
+--- @include "kind/semaphore"
+--- @include "line/want"
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5]))
+return want(at, st, known, ARGV[5], ARGV[4])
