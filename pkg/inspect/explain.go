@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -227,17 +228,17 @@ func (x *explaining) inTheWay() []hold {
 	slices.SortStableFunc(holds, func(a, b hold) int {
 		ends, _ := f.ends(&a)
 		other, _ := f.ends(&b)
-		switch {
-		case ends.Equal(other):
-			return a.Deadline.Compare(b.Deadline)
-		case ends.IsZero():
-			return 1
-		case other.IsZero():
-			return -1
-		}
-		return ends.Compare(other)
+		return cmp.Or(sooner(ends, other), sooner(a.Deadline, b.Deadline))
 	})
 	return holds
+}
+
+// sooner compares two moments, of which a zero one never comes.
+func sooner(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return b.Compare(a)
+	}
+	return a.Compare(b)
 }
 
 // holding is a hold as a blocker.

@@ -233,6 +233,11 @@ var sentences = []struct {
 		`Next: in 20s (00:01:00 UTC) the lease of delta ends, and beta gets it.`,
 	},
 	{
+		Full, semOf(2, holds("omega", endless), holds("alpha")).in(waits("beta")), "",
+		`1 waits for semaphore "gpu", beta first (12s): all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
+	},
+	{
 		Over, semOf(3, holds("alpha", func(h *hold) { h.Weight = 5 })).in(waits("beta")), "",
 		`1 waits for semaphore "gpu", beta first (12s): 5 are held of a capacity of 3, which was lowered; ` + alphaRenews + `.`,
 		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,

@@ -45,6 +45,8 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "release", "gpu", ""))
 	require.Equal(t, []string{waiter}, completed(t, url, "lock", "release", "gpu", waiter))
 	require.Equal(t, []string{permit.ID()}, completed(t, url, "sem", "release", "gpu", ""))
+	require.Equal(t, []string{"gpu"}, completed(t, url, "sem", "explain", "g"))
+	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "explain", "gpu", ""))
 	require.ElementsMatch(t, []string{held.ID(), "a", "b"}, completed(t, url, "pool", "release", "proxies", ""))
 	require.Equal(t, []string{"a", "b"}, completed(t, url, "pool", "release", "proxies", "--resource", ""))
 	for _, command := range [][]string{{"show", "proxies"}, {"rest", "proxies"}, {"remove", "proxies"}, {"binding", "set", "proxies", "customer"}} {

@@ -83,8 +83,13 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		{"lock", "queue", "gpu"},
 		{"pool", "show", "gpu", "--all"},
 		{"pool", "inspect", "gpu"},
+		{"sem", "explain", "gpu"},
+		{"lock", "explain", "gpu"},
+		{"pool", "explain", "gpu"},
+		{"sem", "explain", "gpu", evil},
 		{"sem", "release", "gpu", evil + "2", "--force"},
 		{"lock", "show", evil},
+		{"lock", "explain", evil},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			got := apptest.Call(t, s.URL(), append(args, more...)...)
@@ -116,6 +121,7 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 		{"lock", "queue", "x"},
 		{"pool", "show", "x"},
 		{"pool", "inspect", "x"},
+		{"lock", "explain", "x"},
 		{"swarm", "status"},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {

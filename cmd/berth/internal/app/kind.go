@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Operator has the operator's calls that all kinds have.
@@ -20,7 +21,18 @@ type Operator interface {
 
 // Kind is what commands have to know of semaphores, locks or pools that are otherwise alike.
 type Kind struct {
+	keyspace.Kind
 	Noun  string // what one is called
 	Names listing
 	With  func(ctx context.Context, f func(context.Context, Operator) error) error
+}
+
+// claims lists the claims of a name.
+func (k Kind) claims(ctx context.Context, name string) ([]string, error) {
+	var found []string
+	err := k.With(ctx, func(ctx context.Context, ops Operator) (err error) {
+		found, err = claimsOf(ctx, ops, name)
+		return err
+	})
+	return found, err
 }

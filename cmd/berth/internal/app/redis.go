@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -223,5 +224,16 @@ func (a *App) WithPool(ctx context.Context, name string, f func(context.Context,
 			return err
 		}
 		return f(ctx, pool)
+	})
+}
+
+// WithReader connects, and calls f with what reads names of all kinds.
+func (a *App) WithReader(ctx context.Context, f func(context.Context, *inspect.Reader) error) error {
+	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
+		read, err := inspect.New(c.Redis, inspect.Config{Namespace: c.Namespace, CallTimeout: Times.Call})
+		if err != nil {
+			return err
+		}
+		return f(ctx, read)
 	})
 }

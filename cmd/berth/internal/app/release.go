@@ -69,16 +69,6 @@ func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// claims lists the claims of a name.
-func (r *Releasing) claims(ctx context.Context, name string) ([]string, error) {
-	var found []string
-	err := r.With(ctx, func(ctx context.Context, ops Operator) (err error) {
-		found, err = claimsOf(ctx, ops, name)
-		return err
-	})
-	return found, err
-}
-
 // read fills in the target, and looks at it before anything is sent.
 func (r *Releasing) read(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed

@@ -9,14 +9,14 @@ import (
 )
 
 // SweepCommand makes a command that drops what has expired.
-func (a *App) SweepCommand(k Kind, group, what string) *cobra.Command {
+func (a *App) SweepCommand(k Kind, what string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sweep [NAME...]",
 		Short: "Drop what has expired, now",
 		Long: fmt.Sprintf(`Drop what has expired (%s), of the names given, or of all
 names of the namespace. Every call that writes drops some on its way; this is for who
 wants all of it gone now. What has not expired stays as it is.`, what),
-		Example:           fmt.Sprintf("  berth %s sweep", group),
+		Example:           fmt.Sprintf("  berth %s sweep", k.Kind),
 		ValidArgsFunction: completingAll(k.Names),
 		RunE: a.Runs(func(cmd *cobra.Command, names []string) error {
 			var wrong error

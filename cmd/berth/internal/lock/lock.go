@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -25,13 +26,14 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Look at locks, end and lengthen holds",
 		Example: `  berth lock ls
   berth lock show nightly
+  berth lock explain nightly
   berth lock queue nightly
   berth lock release nightly --force
   berth lock extend nightly --by 10m --force
   berth lock sweep`,
 	}, lsCommand(a), showCommand(a), queueCommand(a), releaseCommand(a), extendCommand(a),
 		a.PauseCommand(kind(a), "lock"), a.UnpauseCommand(kind(a), "lock"),
-		a.SweepCommand(kind(a), "lock", "holds and waiting claims"))
+		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "holds and waiting claims"))
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -185,7 +187,7 @@ func extend(ctx context.Context, a *app.App, name string, by time.Duration) erro
 }
 
 func kind(a *app.App) app.Kind {
-	return app.Kind{Noun: "lock", Names: a.LockNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+	return app.Kind{Kind: keyspace.Lock, Noun: "lock", Names: a.LockNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error { return f(ctx, locks.Operator()) })
 	}}
 }

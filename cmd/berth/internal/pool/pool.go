@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Command is berth pool.
@@ -32,7 +33,7 @@ func Command(a *app.App) *cobra.Command {
 	}, lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
 		restCommand(a), setCommand(a), releaseCommand(a), inspectCommand(a),
 		a.PauseCommand(kind(a), "pool"), a.UnpauseCommand(kind(a), "pool"),
-		a.SweepCommand(kind(a), "pool", "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
+		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -199,7 +200,7 @@ func inspect(ctx context.Context, a *app.App, pools *allocator.Operator, name st
 }
 
 func kind(a *app.App) app.Kind {
-	return app.Kind{Noun: "pool", Names: a.PoolNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+	return app.Kind{Kind: keyspace.Pool, Noun: "pool", Names: a.PoolNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
 	}}
 }

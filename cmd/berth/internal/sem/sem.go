@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -26,13 +27,14 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Look at semaphores, resize and pause them, end permits",
 		Example: `  berth sem ls
   berth sem show gpu
+  berth sem explain gpu
   berth sem resize gpu 8
   berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
   berth sem pause gpu --for 2h --reason migration
   berth sem sweep`,
 	}, lsCommand(a), showCommand(a), resizeCommand(a), releaseCommand(a),
 		a.PauseCommand(kind(a), "sem"), a.UnpauseCommand(kind(a), "sem"),
-		a.SweepCommand(kind(a), "sem", "permits and waiting claims"))
+		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "permits and waiting claims"))
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -161,7 +163,7 @@ func resize(ctx context.Context, a *app.App, name string, capacity int, opts sem
 }
 
 func kind(a *app.App) app.Kind {
-	return app.Kind{Noun: "semaphore", Names: a.SemNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+	return app.Kind{Kind: keyspace.Sem, Noun: "semaphore", Names: a.SemNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error { return f(ctx, sems.Operator()) })
 	}}
 }

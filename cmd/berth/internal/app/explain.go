@@ -1,0 +1,179 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// ExplainCommand makes a command that says why a name or a claim stands still.
+func (a *App) ExplainCommand(k Kind) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain NAME [CLAIM]",
+		Short: "Say why it stands still, who is in the way, and what comes next by itself",
+		Long: fmt.Sprintf(`Say of a %[1]s, or of one claim of it, what is waited for, who is in the way, and what
+comes next by itself. It reads only.
+
+A process that has died cannot be seen, only that its renewals have stopped: then it
+"has not been heard of". How long a caller is ready to wait is not stored. With more than
+one in the way a table shows the first ones to end: RENEWS says how the process of a hold
+stands, HEARD how long ago it was heard of.
+
+Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damaged or not
+Berth's; 69: a newer Berth has written it.`, k.Noun),
+		Example:           fmt.Sprintf("  berth %s explain gpu", k.Kind),
+		Args:              ArgumentsFrom(1, "NAME", "CLAIM"),
+		ValidArgsFunction: Completing(k.Names, k.claims),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			claim := ""
+			if err := CheckName(args[0]); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				if claim = args[1]; claim == "" {
+					return berth.Invalid("CLAIM", "it is empty")
+				}
+			}
+			return a.explain(cmd.Context(), k.Kind, args[0], claim)
+		}),
+	}
+}
+
+func (a *App) explain(ctx context.Context, kind keyspace.Kind, name, claim string) error {
+	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
+		e, err := read.Explain(ctx, kind, name, claim)
+		if err != nil {
+			return err
+		}
+		return cmp.Or(a.printExplanation(e), explained(e))
+	})
+}
+
+// explained gives what is wrong with the name or claim itself an exit code. It is said already.
+func explained(e inspect.Explanation) error {
+	for _, r := range e.Reasons {
+		switch r.Code {
+		case inspect.Unknown, inspect.Absent:
+			return Exit(ExitFailed, nil)
+		case inspect.Damaged, inspect.Foreign:
+			return Exit(ExitDamaged, nil)
+		case inspect.Incompatible:
+			return Exit(exitUnavailable, nil)
+		}
+	}
+	return nil
+}
+
+// The JSON documents of an explanation: what the library tells, with durations in milliseconds. Keys of
+// resources are text of any bytes: one that is not UTF-8 has its bytes in base64 beside it.
+type (
+	explanationDocument struct {
+		Namespace string `json:"namespace"`
+		inspect.Explanation
+		Reasons  []reasonDocument  `json:"reasons"`
+		Blockers []blockerDocument `json:"blockers"`
+		Next     *eventDocument    `json:"next"`
+		IfSilent *eventDocument    `json:"ifSilent"`
+		Text     string            `json:"text"`
+	}
+	reasonDocument struct {
+		inspect.Reason
+		Base64 []byte `json:"base64,omitempty"`
+	}
+	blockerDocument struct {
+		inspect.Blocker
+		ForMs   int64  `json:"forMs"`
+		LeftMs  *int64 `json:"leftMs"`
+		HeardMs *int64 `json:"heardMs"` // ago; null where nothing tells it
+		Base64  []byte `json:"base64,omitempty"`
+	}
+	eventDocument struct {
+		inspect.Event
+		InMs   int64  `json:"inMs"`
+		Base64 []byte `json:"base64,omitempty"`
+	}
+)
+
+func blockerOf(b inspect.Blocker) blockerDocument {
+	document := blockerDocument{Blocker: b, ForMs: b.For.Milliseconds(), LeftMs: Millis(b.Left), Base64: Base64Of(b.Resource)}
+	if ago, known := heard(b); known {
+		document.HeardMs = Millis(ago)
+	}
+	return document
+}
+
+// heard is how long ago the process of a blocker was heard of, if anything tells it.
+func heard(b inspect.Blocker) (ago time.Duration, known bool) {
+	return b.Since.Add(b.For).Sub(b.Heard.At), !b.Heard.At.IsZero()
+}
+
+func eventOf(e *inspect.Event) *eventDocument {
+	if e == nil {
+		return nil
+	}
+	return &eventDocument{*e, e.In.Milliseconds(), Base64Of(e.Resource)}
+}
+
+func (a *App) printExplanation(e inspect.Explanation) error {
+	if a.JSON {
+		document := explanationDocument{
+			Namespace: a.Namespace, Explanation: e, Reasons: []reasonDocument{}, Blockers: []blockerDocument{},
+			Next: eventOf(e.Next), IfSilent: eventOf(e.IfSilent), Text: e.String(),
+		}
+		for _, r := range e.Reasons {
+			document.Reasons = append(document.Reasons, reasonDocument{r, Base64Of(r.Resource)})
+		}
+		for _, b := range e.Blockers {
+			document.Blockers = append(document.Blockers, blockerOf(b))
+		}
+		return PrintJSON(a.Out, document)
+	}
+	_, err := fmt.Fprintln(a.Out, e.Why)
+	if e.Then != "" {
+		_, err = fmt.Fprintln(a.Out, e.Then)
+	}
+	if len(e.Blockers) < 2 {
+		return err
+	}
+	fmt.Fprintln(a.Out)
+	if err := a.printBlockers(e); err != nil || e.More == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "... and %d more\n", e.More)
+	return err
+}
+
+func (a *App) printBlockers(e inspect.Explanation) error {
+	heading := []string{"LABEL", "OWNER", "NODE", "FENCE", "HELD", "LEFT", "RENEWS", "HEARD", "CLAIM"}
+	if e.Kind == keyspace.Pool {
+		heading = append([]string{"RESOURCE"}, heading...)
+	}
+	var rows [][]string
+	for _, b := range e.Blockers {
+		fence, stands, ago := "-", "waits", "-"
+		if b.What == "hold" {
+			fence, stands = strconv.FormatInt(b.Fence, 10), string(b.Process)
+		}
+		if d, known := heard(b); known {
+			ago = text.Human(d)
+		}
+		row := []string{
+			text.Plain(b.Label), text.Plain(b.Owner), text.Plain(b.Node), fence, text.Human(b.For),
+			text.Human(b.Left), stands, ago, text.Plain(b.Claim),
+		}
+		if e.Kind == keyspace.Pool {
+			row = append([]string{Key(b.Resource)}, row...)
+		}
+		rows = append(rows, row)
+	}
+	return Table(a.Out, heading, rows)
+}
