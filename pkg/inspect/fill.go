@@ -39,6 +39,9 @@ func (r *Reader) filled(of *reader.Snapshot) (*snapshot, error) {
 	for i := range of.Apart {
 		s.Lanes = append(s.Lanes, waitOf(of, &of.Apart[i]))
 	}
+	if of.Paused > 0 {
+		s.Pause = &pause{Until: state.Instant(of.Paused), Reason: of.Why}
+	}
 	s.Claim = foundOf(of)
 	if of.Pool != nil {
 		s.Pool = &pool{
@@ -65,7 +68,7 @@ func holdOf(of *reader.Snapshot, h *reader.Held) hold {
 	r := &h.Record
 	found := hold{
 		Holder: h.Holder, Deadline: moment(h.Ends), Limit: r.Limit, Phase: r.Phase, Wait: r.Wait, Reach: r.Reach,
-		Fresh: h.Fresh, Called: h.Called, Renewed: state.Instant(h.Since),
+		Fresh: h.Fresh, Called: h.Called, Renewed: state.Instant(h.Since), Wanted: r.Wanted,
 	}
 	if of.Group != nil {
 		found.More = state.Millis(of.Group.More)

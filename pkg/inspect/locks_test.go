@@ -151,6 +151,31 @@ var lockStates = map[string]state{
 		}
 		return ""
 	}, codes(inspect.Locked, inspect.Drawn), `8 wait for lock "nightly", beta first (0s): alpha has held it for 0s and renews it (heard of 0s ago). Places are drawn: who comes later may pass it. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
+	"paused": {func(w *world) string {
+		alpha := w.process("alpha")
+		alpha.lock("nightly", "", nil)
+		w.process("beta").awaitLock("nightly", "", nil)
+		require.NoError(w.T, alpha.locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
+		return ""
+	}, codes(inspect.Paused, inspect.Locked), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration". Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 1h00m.`},
+	"paused while it is free": {func(w *world) string {
+		require.NoError(w.T, w.process("alpha").locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
+		w.process("beta").awaitLock("nightly", "", nil)
+		return ""
+	}, codes(inspect.Paused), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration". Next: in 1h00m (01:00:00 UTC) the pause ends, and beta gets it.`},
+	"paused, and nobody waits": {func(w *world) string {
+		require.NoError(w.T, w.process("alpha").locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
+		return ""
+	}, codes(inspect.Paused), `Nobody waits for lock "nightly": it is paused for 1h00m more: "migration".`},
+	"wanted back": {func(w *world) string {
+		alpha := w.process("alpha")
+		id := alpha.lock("nightly", "", nil).ID()
+		w.process("beta").awaitLock("nightly", "", nil)
+		_, err := w.process("delta").locks.Operator().Want(context.Background(), berth.Target{Name: "nightly", Claim: id})
+		require.NoError(w.T, err)
+		w.Advance(time.Second)
+		return ""
+	}, codes(inspect.Locked, inspect.Asked), `1 waits for lock "nightly", beta first (1s): alpha has held it for 1s and renews it (heard of 1s ago). alpha was asked to give back 1s ago. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"a fixed lease": {func(w *world) string {
 		w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		w.process("beta").awaitLock("nightly", "", nil)
