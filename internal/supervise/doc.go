@@ -14,6 +14,9 @@
 // A renewal that comes in the grace, after SIGTERM, puts the SIGKILL off; the
 // SIGTERM cannot be taken back, and counts as the reason for the end.
 //
+// When somebody asks for the hold back, a line says so, and the command gets a signal of the
+// user's choice, once. The hold goes on, and it is for the command to end.
+//
 // # The process group
 //
 // The command leads a process group of its own, so that what ends it reaches

@@ -15,8 +15,9 @@ import (
 // fakeHold is a hold whose deadline a test moves. Like the real one it tells the
 // end by its clock, and by Done.
 type fakeHold struct {
-	clock clock.Clock
-	done  chan struct{}
+	clock  clock.Clock
+	done   chan struct{}
+	wanted chan struct{}
 
 	mu    sync.Mutex
 	end   time.Duration // guarded by mu: the local deadline
@@ -26,7 +27,7 @@ type fakeHold struct {
 }
 
 func newHold(c clock.Clock, left time.Duration) *fakeHold {
-	h := &fakeHold{clock: c, done: make(chan struct{}), end: never}
+	h := &fakeHold{clock: c, done: make(chan struct{}), wanted: make(chan struct{}), end: never}
 	if left != berth.Forever {
 		h.renew(left)
 	}
@@ -56,7 +57,8 @@ func (h *fakeHold) lose(cause error) {
 	}
 }
 
-func (h *fakeHold) Done() <-chan struct{} { return h.done }
+func (h *fakeHold) Done() <-chan struct{}   { return h.done }
+func (h *fakeHold) Wanted() <-chan struct{} { return h.wanted }
 
 func (h *fakeHold) Err() error {
 	h.mu.Lock()
@@ -152,6 +154,7 @@ type world struct {
 	hold    *fakeHold
 	command *fakeCommand
 	signals chan os.Signal
+	passed  os.Signal // Config.OnWanted, which the script may set before it sleeps
 	said    []string
 }
 
@@ -176,7 +179,7 @@ func inLimitedWorld(t *testing.T, left time.Duration, limited func(time.Duration
 		go script(w)
 		synctest.Wait()
 		err = Wait(Config{
-			Hold: w.hold, Command: w.command, Grace: time.Second, Limited: limited, Clock: c, Signals: w.signals,
+			Hold: w.hold, Command: w.command, Grace: time.Second, Limited: limited, Clock: c, Signals: w.signals, OnWanted: w.passed,
 			Say: func(line string) { w.said = append(w.said, line) },
 		})
 		synctest.Wait() // for the script to end

@@ -77,4 +77,10 @@ func Stops() []os.Signal { return nil }
 // Number is the number of a signal: there is one, SIGINT.
 func Number(os.Signal) int { return 2 }
 
+// Named is the signal of a name: here nothing can be sent.
+func Named(string) (os.Signal, bool) { return nil, false }
+
+// Name is the name of a signal.
+func Name(sig os.Signal) string { return sig.String() }
+
 func suspends(os.Signal) bool { return false }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -181,6 +182,19 @@ func Number(sig os.Signal) int {
 	number, _ := sig.(syscall.Signal)
 	return int(number)
 }
+
+// Named is the signal of a name, such as SIGUSR1 or USR1; false where there is none.
+func Named(name string) (os.Signal, bool) {
+	name = strings.ToUpper(name)
+	if !strings.HasPrefix(name, "SIG") {
+		name = "SIG" + name
+	}
+	number := unix.SignalNum(name)
+	return number, number != 0
+}
+
+// Name is the name of a signal.
+func Name(sig os.Signal) string { return unix.SignalName(syscall.Signal(Number(sig))) }
 
 // suspends reports whether a signal asks to stop for a while.
 func suspends(sig os.Signal) bool { return sig == unix.SIGTSTP }

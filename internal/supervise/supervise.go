@@ -24,6 +24,8 @@ type Hold interface {
 	// Left is how long the holder may believe in it if nothing renews it:
 	// berth.Forever for no end, 0 once it has ended.
 	Left() time.Duration
+	// Wanted is closed when somebody has asked for it back.
+	Wanted() <-chan struct{}
 }
 
 // Command is a process that has been started, with all that it started itself.
@@ -48,7 +50,7 @@ type Command interface {
 	Resume()
 }
 
-// Config says what is watched. All fields but Limited are required.
+// Config says what is watched. All fields but Limited and OnWanted are required.
 type Config struct {
 	Hold    Hold
 	Command Command
@@ -57,6 +59,9 @@ type Config struct {
 	// Limited reports of a hold that has so much left whether it ends by a limit
 	// of its own, which no renewal moves. Default never.
 	Limited func(left time.Duration) bool
+	// OnWanted is sent to the command when somebody asks for the hold back, once: it is
+	// for the command to end by itself. Default nil: a line alone says so.
+	OnWanted os.Signal
 	// Clock is what deadlines are compared with.
 	Clock clock.Clock
 	// Signals are passed on to the command.
@@ -95,7 +100,7 @@ type watch struct {
 func (w *watch) run() error {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
-	done := w.Hold.Done()
+	done, wanted := w.Hold.Done(), w.Hold.Wanted()
 	suspended := false
 	for {
 		// First of all after every wake-up: this process itself may have been
@@ -111,6 +116,9 @@ func (w *watch) run() error {
 		case <-timer.C:
 		case <-done:
 			done = nil
+		case <-wanted:
+			wanted = nil
+			w.asked()
 		case sig := <-w.Signals:
 			if suspended = suspends(sig); !suspended {
 				w.Command.Pass(sig)
@@ -122,6 +130,16 @@ func (w *watch) run() error {
 			w.Command.Suspend()
 		}
 	}
+}
+
+// asked tells of somebody who wants the hold back.
+func (w *watch) asked() {
+	if w.OnWanted == nil {
+		w.Say("somebody wants it back")
+		return
+	}
+	w.Command.Pass(w.OnWanted)
+	w.Say("somebody wants it back: " + Name(w.OnWanted) + " sent")
 }
 
 // look does what is due, and returns the earliest moment at which something may

@@ -199,3 +199,26 @@ func TestAHoldThatEndedWithTheCommandIsNotOverlooked(t *testing.T) {
 	require.ErrorIs(t, err, berth.ErrReleased)
 	require.Equal(t, []string{"1s TERM"}, w.command.log, "for what it may have left behind")
 }
+
+// The hold goes on, and so does the command, until it ends by itself.
+func TestWhoeverIsAskedToGiveBackIsToldOnce(t *testing.T) {
+	w, err := inWorld(t, berth.Forever, func(w *world) {
+		w.passed = os.Interrupt
+		time.Sleep(3 * time.Second)
+		close(w.hold.wanted)
+		time.Sleep(time.Minute)
+		w.command.exit()
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"3s pass interrupt"}, w.command.log)
+	require.Equal(t, []string{"somebody wants it back: " + Name(os.Interrupt) + " sent"}, w.said)
+
+	w, err = inWorld(t, berth.Forever, func(w *world) {
+		close(w.hold.wanted)
+		time.Sleep(time.Minute)
+		w.command.exit()
+	})
+	require.NoError(t, err)
+	require.Empty(t, w.command.log)
+	require.Equal(t, []string{"somebody wants it back"}, w.said)
+}

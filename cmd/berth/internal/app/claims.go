@@ -27,6 +27,7 @@ type (
 		MaxHoldMs int64             `json:"maxHoldMs"`
 		Granted   time.Time         `json:"granted"`
 		HeldMs    int64             `json:"heldMs"`
+		WantedMs  int64             `json:"wantedMs,omitempty"` // since somebody wants it back
 		Detached  bool              `json:"detached"`
 		Meta      map[string]string `json:"meta"`
 	}
@@ -86,6 +87,9 @@ func HolderRow(h berth.Holder, weights bool) []string {
 	if h.MaxHold != 0 {
 		lease += ", at most " + text.Human(h.MaxHold)
 	}
+	if h.Wanted != 0 {
+		lease += ", wanted " + text.Human(h.Wanted) + " ago"
+	}
 	return weighed(weights, []string{
 		strconv.FormatInt(h.Fence, 10), strconv.Itoa(h.Weight), text.Human(h.Held), lease, text.Human(h.Left),
 		text.Plain(h.Owner), text.Plain(h.Label), text.Plain(h.ID),
@@ -133,7 +137,7 @@ func HolderDocuments(holders []berth.Holder, weights bool) []HolderDocument {
 			ID: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
 			LeaseMs: Millis(h.Lease), LeftMs: Millis(h.Left), NoRenew: h.NoRenew,
 			MaxHoldMs: h.MaxHold.Milliseconds(), Granted: h.Granted.UTC(), HeldMs: h.Held.Milliseconds(),
-			Detached: h.Detached, Meta: meta(h.Meta),
+			WantedMs: h.Wanted.Milliseconds(), Detached: h.Detached, Meta: meta(h.Meta),
 		}
 		if !weights {
 			documents[i].Weight = 0

@@ -14,6 +14,7 @@ type Operator interface {
 	Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error]
 	Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error]
 	Release(ctx context.Context, target berth.Target) (int, error)
+	Want(ctx context.Context, target berth.Target) (int, error)
 	Sweep(ctx context.Context, names ...string) (int, error)
 	Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
 	Unpause(ctx context.Context, name string) error

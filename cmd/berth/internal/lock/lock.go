@@ -32,7 +32,7 @@ func Command(a *app.App) *cobra.Command {
   berth lock extend nightly --by 10m --force
   berth lock sweep`,
 	}, lsCommand(a), showCommand(a), queueCommand(a), releaseCommand(a), extendCommand(a),
-		a.PauseCommand(kind(a), "lock"), a.UnpauseCommand(kind(a), "lock"),
+		a.WantCommand(kind(a)), a.PauseCommand(kind(a), "lock"), a.UnpauseCommand(kind(a), "lock"),
 		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "holds and waiting claims"))
 }
 

@@ -32,7 +32,7 @@ func Command(a *app.App) *cobra.Command {
   berth pool inspect proxies`,
 	}, lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
 		restCommand(a), setCommand(a), releaseCommand(a), inspectCommand(a),
-		a.PauseCommand(kind(a), "pool"), a.UnpauseCommand(kind(a), "pool"),
+		a.WantCommand(kind(a)), a.PauseCommand(kind(a), "pool"), a.UnpauseCommand(kind(a), "pool"),
 		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
 }
 

@@ -68,7 +68,8 @@ func runHeld(cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOption
 	}
 	err = supervise.Wait(supervise.Config{
 		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
-		Say: func(line string) { notes.say("%s: %s", listOf(o.names()), line) },
+		OnWanted: o.wanted,
+		Say:      func(line string) { notes.say("%s: %s", listOf(o.names()), line) },
 	})
 	if lost := o.part(conn, held, signals, notes); err == nil {
 		err = lost

@@ -73,6 +73,10 @@ same goes for the end of a lease with --no-renew, and of --max-hold. If the serv
 that the hold is over, or somebody else has released it, SIGTERM comes at once and
 SIGKILL one grace later.
 
+If somebody asks for the hold back ('berth sem want', or a claim that waits with WantAfter), a
+line says so, and the command gets the signal of --on-wanted, once. The hold goes on: the
+command ends by itself when it can.
+
 The command has a process group of its own. SIGTERM and SIGKILL reach the whole group,
 so what the command has started, too. SIGINT, SIGTERM, SIGHUP and SIGQUIT to berth are
 passed on to the group, SIGUSR1, SIGUSR2 and SIGWINCH to the command alone. Ctrl-C and
@@ -157,6 +161,8 @@ type runOptions struct {
 	grace                  time.Duration
 	maxHold                time.Duration
 	wait                   time.Duration
+	onWanted               string
+	wanted                 os.Signal // that of onWanted, nil for none
 	try                    bool
 	noEnv                  bool
 	quiet                  bool
@@ -210,6 +216,7 @@ func Command(a *app.App) *cobra.Command {
 	app.TimeVar(flags, &o.maxHold, "max-hold", 0, "end the command when it has held so long, at least 20ms and twice the grace (default no bound)")
 	app.TimeVar(flags, &o.wait, "wait", 0, "give up when not granted after so long; connecting may take as long before (default wait as long as it takes)")
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
+	flags.StringVar(&o.onWanted, "on-wanted", "", "`SIGNAL` for the command when somebody asks for the hold back, such as TERM or USR1 (default a line alone)")
 	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
 	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
 	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.SemNames)) // all of these flags exist

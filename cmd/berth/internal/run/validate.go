@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -46,6 +47,12 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 		settings.Duration("--max-hold", o.maxHold),
 	); err != nil {
 		return err
+	}
+	if o.onWanted != "" || flags.Changed("on-wanted") {
+		var known bool
+		if o.wanted, known = supervise.Named(o.onWanted); !known {
+			return berth.Invalid("--on-wanted", "%q is no signal", o.onWanted)
+		}
 	}
 	if err := o.validateClaim(flags); err != nil {
 		return err

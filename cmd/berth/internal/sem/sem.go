@@ -33,7 +33,7 @@ func Command(a *app.App) *cobra.Command {
   berth sem pause gpu --for 2h --reason migration
   berth sem sweep`,
 	}, lsCommand(a), showCommand(a), resizeCommand(a), releaseCommand(a),
-		a.PauseCommand(kind(a), "sem"), a.UnpauseCommand(kind(a), "sem"),
+		a.WantCommand(kind(a)), a.PauseCommand(kind(a), "sem"), a.UnpauseCommand(kind(a), "sem"),
 		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "permits and waiting claims"))
 }
 

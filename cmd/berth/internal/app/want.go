@@ -1,0 +1,95 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+)
+
+// WantCommand makes a command that asks for holds back.
+func (a *App) WantCommand(k Kind) *cobra.Command {
+	var target berth.Target
+	cmd := &cobra.Command{
+		Use:   "want {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE}}",
+		Short: "Ask for holds back",
+		Long: fmt.Sprintf(`Ask for holds of a %[1]s back: of NAME all, or the one of CLAIM, which 'berth %[2]s show'
+tells; --owner and --node ask for what an owner or a node holds, of NAME or of the namespace.
+Nothing ends. The process that holds hears of it with a heartbeat, at once as a rule: it is for
+that process to finish and release. 'berth run' sends its command the signal of --on-wanted.
+Who waits is left alone. 'berth %[2]s release' ends holds by force.
+
+Exit code 1: nothing of what was named is held, or its time was over.`, k.Noun, k.Kind),
+		Example:           fmt.Sprintf("  berth %[1]s want gpu\n  berth %[1]s want --node 0a1b2c3d4e5f6071", k.Kind),
+		Args:              ArgumentsFrom(0, "NAME", "CLAIM"),
+		ValidArgsFunction: Completing(k.Names, k.claims),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&target.Owner, "owner", "", "ask for what `OWNER` holds; of a claim without an owner its id")
+	flags.StringVar(&target.Node, "node", "", "ask for what the node with this `ID` holds")
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
+		if err := readWanted(&target, cmd, args); err != nil {
+			return err
+		}
+		return k.With(cmd.Context(), func(ctx context.Context, ops Operator) error {
+			count, err := ops.Want(ctx, target)
+			if count == 0 && (err == nil || errors.Is(err, berth.ErrNotHeld)) { // also where its time was over
+				return Exit(ExitFailed, fmt.Errorf("nothing of what was named holds a %s in namespace %q", k.Noun, a.Namespace))
+			}
+			if count > 0 {
+				err = cmp.Or(a.printWanted(target, count), err)
+			}
+			return err
+		})
+	})
+	return cmd
+}
+
+// readWanted fills in the target, and looks at it before anything is sent.
+func readWanted(t *berth.Target, cmd *cobra.Command, args []string) error {
+	given := cmd.Flags().Changed
+	switch {
+	case given("owner") && t.Owner == "":
+		return berth.Invalid("--owner", "it is empty")
+	case given("node") && t.Node == "":
+		return berth.Invalid("--node", "it is empty")
+	case len(args) == 0 && t.Owner == "" && t.Node == "":
+		return Usage("NAME is missing; or --owner OWNER or --node NODE")
+	case len(args) == 2 && args[1] == "":
+		return berth.Invalid("CLAIM", "it is empty")
+	case len(args) == 0:
+		return nil
+	}
+	t.Name = args[0]
+	if len(args) == 2 {
+		t.Claim = args[1]
+	}
+	return CheckName(t.Name)
+}
+
+// wantDocument has what was named, and how many holds are wanted.
+type wantDocument struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name,omitempty"`
+	Claim     string `json:"claim,omitempty"`
+	Owner     string `json:"owner,omitempty"`
+	Node      string `json:"node,omitempty"`
+	Wanted    int    `json:"wanted"`
+}
+
+func (a *App) printWanted(t berth.Target, count int) error {
+	if a.JSON {
+		return PrintJSON(a.Out, wantDocument{a.Namespace, t.Name, t.Claim, t.Owner, t.Node, count})
+	}
+	about := "namespace " + text.Plain(a.Namespace)
+	if t.Name != "" {
+		about = text.Plain(t.Name)
+	}
+	_, err := fmt.Fprintln(a.Out, about+": "+Count(count, "hold")+" wanted back")
+	return err
+}
