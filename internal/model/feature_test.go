@@ -65,7 +65,7 @@ func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
 		for least, w := range map[int]*world{35: w, 20: thin} {
 			kept, asked := w.dump(t, w.state, w.line), 0
 			for _, script := range w.whole.Scripts() {
-				if strings.HasPrefix(script.Name, "swarm_") || strings.HasPrefix(script.Name, "fence_") || script.Name == "waits_note" ||
+				if strings.HasPrefix(script.Name, "swarm_") || strings.HasPrefix(script.Name, "fence_") || script.Name == "waits_note" || script.Name == "notice_set" ||
 					w == thin && strings.HasPrefix(script.Name, "pool_") { // no pool is thin
 					continue
 				}

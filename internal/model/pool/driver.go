@@ -170,8 +170,8 @@ func (d *driver) evaluate(t *rapid.T, from *scriptkit.Library, keys []string, sc
 func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply {
 	t.Helper()
 	d.tick(t)
-	if d.paused > 0 && d.paused <= d.now && script != "pool_sweep" {
-		d.ends(t)
+	if script != "pool_sweep" {
+		d.over(t)
 	}
 	whole := append([]string{lingerMS, d.prefix, d.Name}, args...)
 	same := d.twin(t, script, whole)
@@ -184,6 +184,13 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 		d.hear(args, &r)
 	}
 	return r
+}
+
+// over sweeps first where a pause has ended, so that nothing else meets its end.
+func (d *driver) over(t *rapid.T) {
+	if d.paused > 0 && d.paused <= d.now {
+		d.ends(t)
+	}
 }
 
 // tick sets the model's clock, and forgets what the keys' expiry has taken away.

@@ -105,6 +105,7 @@ func (d *driver) scan(t *rapid.T, cursor string) (from string, page []string) {
 // damages has somebody write into an item, and an operator mend it at once.
 func (d *driver) damages(t *rapid.T) {
 	d.tick(t)
+	d.over(t) // drops what has expired meanwhile
 	key, stays := d.key(t), rapid.Bool().Draw(t, "stays")
 	i := d.items[key]
 	if i == nil || rapid.IntRange(0, 2).Draw(t, "damage") > 0 {

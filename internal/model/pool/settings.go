@@ -196,6 +196,9 @@ func (m *model) shares(keys []string, revision int64) []any {
 	sharers, changed := int(m.set.number(setSharers, 0)), false
 	for _, key := range keys {
 		i := m.items[key]
+		if i == nil {
+			continue // it has left since the page was read
+		}
 		if _, own, _ := i.ownNumbers(); sharers > 0 && own < 0 && i.max != sharers && i.rev <= revision {
 			i.max, changed = sharers, true
 			m.settle(key)
