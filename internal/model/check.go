@@ -155,6 +155,9 @@ func (m *machine) holds(t *rapid.T, v *view, c *claim) {
 	if m.Exact && ok && c.parked != (v.records[c.id].Phase == 'd') {
 		t.Fatalf("%s is detached: %t, and stored as %c", c.id, c.parked, v.records[c.id].Phase)
 	}
+	if ok && deadline > v.now {
+		m.wants(t, v, c)
+	}
 	until := c.ends
 	if !c.fixed {
 		until = forever

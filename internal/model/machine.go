@@ -93,7 +93,9 @@ type claim struct {
 	least  int   // the lowest capacity since it came
 	permit *semaphore.Permit
 	token  berth.Token
-	parked bool // detached
+	parked bool  // detached
+	wanted bool  // somebody has asked for it back
+	hears  int64 // by when its handle must know
 
 	cancel context.CancelFunc
 	back   bool          // its acquire had returned when the server was last looked at
@@ -144,7 +146,7 @@ func Run(t *rapid.T, w World) {
 		"acquire": m.acquire, "acquire more": m.acquire, "cancel": m.cancel, "release": m.release,
 		"renew": m.renew, "detach": m.detach, "resume": m.resume, "resize": m.resize, "force": m.force,
 		"pause": m.pauses, "unpause": m.unpauses, "late pause": m.latePause,
-		"advance": m.advance, "kill": m.kill, "flush": m.flush,
+		"want": m.want, "advance": m.advance, "kill": m.kill, "flush": m.flush,
 	})
 	m.finish(t)
 }
