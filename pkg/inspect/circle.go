@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth/internal/text"
@@ -121,7 +122,8 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 	c := Circle{By: l.by, Certain: l.certain}
 	for _, v := range circle {
 		c.Certain = c.Certain && v.alone
-		link := Link{Actor: v.actor, Kind: v.name.Kind, Name: v.name.Name, Wait: v.name.waiter(v.wait)}
+		_, actor, _ := strings.Cut(v.actor, " ") // what it is stands before it
+		link := Link{Actor: actor, Kind: v.name.Kind, Name: v.name.Name, Wait: v.name.waiter(v.wait)}
 		for _, s := range g.names {
 			for _, h := range g.holds[s] {
 				if g.wants(v, h) {

@@ -253,6 +253,7 @@ func TestACircleNamesItsEnds(t *testing.T) {
 	c := found[0]
 	require.Equal(t, 1, c.Behind)
 	require.Len(t, c.Links, 2)
+	require.ElementsMatch(t, []string{"p", "x"}, []string{c.Links[0].Actor, c.Links[1].Actor})
 	require.Equal(t, "n-x.1", c.Release[0].Hold.Claim, "the youngest")
 	require.Len(t, c.Ends, 2)
 	require.Equal(t, ClaimLeaves, c.Ends[0].What)

@@ -87,6 +87,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		{"lock", "explain", "gpu"},
 		{"pool", "explain", "gpu"},
 		{"sem", "explain", "gpu", evil},
+		{"explain", "--cycles"},
 		{"sem", "release", "gpu", evil + "2", "--force"},
 		{"lock", "show", evil},
 		{"lock", "explain", evil},

@@ -1,0 +1,249 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// explainCommand is berth explain, which looks for circles over all names.
+func (a *App) explainCommand() *cobra.Command {
+	var page Paging
+	var cycles bool
+	var o inspect.CircleOptions
+	cmd := &cobra.Command{
+		Use:   "explain --cycles",
+		Short: "Find claims that wait for each other in a circle",
+		Long: `Find claims that wait for each other in a circle, over semaphores, locks and pools,
+among the up to 1000 names that somebody waits for. It reads only, each name of a circle
+twice. Of one name or claim 'berth sem|lock|pool explain NAME' tells.
+
+Nobody can see whether a process that waits does something else beside. So a circle is
+certain as far as each owner does one thing after another: give what belongs together one
+owner ('berth run --owner'). A circle by node or label is possible: the process may wait in one
+goroutine and hold in another. Owners, nodes and labels that were seen with several waits at
+once are left out, unless --loose is given.
+
+Exit code 1: there is a certain circle; with --loose: any.`,
+		Example: "  berth explain --cycles",
+		Args:    ArgumentsFrom(0, "NAME"),
+		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
+			switch {
+			case !cycles || len(args) > 0:
+				return Usage("say 'berth sem explain NAME', or lock, or pool; 'berth explain --cycles' looks for circles over all names")
+			case o.Within <= 0:
+				return berth.Invalid("--within", "%s is not above 0", o.Within)
+			case page.Check() != nil:
+				return page.Check()
+			}
+			return a.circles(cmd.Context(), o, page.Of(a))
+		}),
+	}
+	cmd.Flags().BoolVar(&cycles, "cycles", false, "look for circles (required)")
+	cmd.Flags().BoolVar(&o.Loose, "loose", false, "look also at who was seen with several waits at once; it may show what is no circle")
+	TimeVar(cmd.Flags(), &o.Within, "within", 5*time.Second, "leave out what is not read by then")
+	page.Bind(cmd)
+	return cmd
+}
+
+func (a *App) circles(ctx context.Context, o inspect.CircleOptions, most int) error {
+	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
+		found, err := read.Circles(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, problem := range found.Problems {
+			fmt.Fprintln(a.Err, OneLine("left out: "+problem.Error()))
+		}
+		if err := a.printCircles(found, o.Loose, most); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(found.Circles, func(c inspect.Circle) bool { return c.Certain || o.Loose }) {
+			return Exit(ExitFailed, nil)
+		}
+		return nil
+	})
+}
+
+// The JSON documents of circles, by the rules of those of an explanation.
+type (
+	circlesDocument struct {
+		Namespace string `json:"namespace"`
+		inspect.Circles
+		Found []circleDocument `json:"circles"`
+	}
+	circleDocument struct {
+		inspect.Circle
+		Links   []linkDocument `json:"links"`
+		Ends    []endDocument  `json:"ends"`
+		Release []heldDocument `json:"release"`
+	}
+	linkDocument struct {
+		inspect.Link
+		Wait  blockerDocument `json:"wait"`
+		For   []heldDocument  `json:"for"`
+		Holds []heldDocument  `json:"holds"`
+	}
+	heldDocument struct {
+		inspect.Held
+		Hold blockerDocument `json:"hold"`
+	}
+	endDocument struct {
+		inspect.End
+		InMs int64 `json:"inMs"`
+	}
+)
+
+func heldOf(all []inspect.Held) []heldDocument {
+	documents := make([]heldDocument, len(all))
+	for i, h := range all {
+		documents[i] = heldDocument{h, blockerOf(h.Hold)}
+	}
+	return documents
+}
+
+func circleOf(c inspect.Circle) circleDocument {
+	document := circleDocument{Circle: c, Links: []linkDocument{}, Ends: []endDocument{}, Release: heldOf(c.Release)}
+	for _, l := range c.Links {
+		document.Links = append(document.Links, linkDocument{l, blockerOf(l.Wait), heldOf(l.For), heldOf(l.Holds)})
+	}
+	for _, e := range c.Ends {
+		document.Ends = append(document.Ends, endDocument{e, e.In.Milliseconds()})
+	}
+	return document
+}
+
+func (a *App) printCircles(found inspect.Circles, loose bool, most int) error {
+	shown, more := First(found.Circles, most)
+	if a.JSON {
+		document := circlesDocument{a.Namespace, found, []circleDocument{}}
+		for _, c := range shown {
+			document.Found = append(document.Found, circleOf(c))
+		}
+		return PrintJSON(a.Out, document)
+	}
+	if len(found.Circles) == 0 {
+		fmt.Fprintln(a.Out, "No circle was found.")
+	}
+	for _, c := range shown {
+		a.printCircle(c)
+	}
+	if more > 0 {
+		fmt.Fprintf(a.Out, "... and %d more\n", more)
+	}
+	if found.Skipped > 0 && !loose {
+		fmt.Fprintf(a.Out, "Left out: %s seen with several waits at once; --loose counts them, and may show what is none.\n", Count(found.Skipped, "owner"))
+	}
+	part := "."
+	if found.Partial {
+		part = "; partial: there is more that was not read."
+	}
+	names := "name that somebody waits for"
+	if found.Names != 1 {
+		names = "names that somebody waits for"
+	}
+	_, err := fmt.Fprintf(a.Out, "Read: %d %s%s\n", found.Names, names, part)
+	return err
+}
+
+// printCircle says of a circle who waits for whom, what of it ends by itself, and how to end it.
+func (a *App) printCircle(c inspect.Circle) {
+	says := "possible; a process may wait in one goroutine and hold in another."
+	switch {
+	case c.Certain:
+		says = "certain, as far as each owner does one thing after another."
+	case c.By == "owner":
+		says = "possible; an owner may do several things at once, and the clocks of a Cluster's servers differ."
+	}
+	fmt.Fprintf(a.Out, "A circle, by %s: %s\n", c.By, says)
+	for _, l := range c.Links {
+		var holds []string
+		for _, h := range l.Holds {
+			holds = append(holds, fmt.Sprintf("%s for %s", h, text.Human(h.Hold.For)))
+		}
+		waits := inspect.Held{Kind: l.Kind, Name: l.Name, Hold: l.Wait}
+		fmt.Fprintf(a.Out, "  %s has held %s, and has waited %s for %s.\n", who(l.Actor, l.Wait.Label), strings.Join(holds, ", "), text.Human(l.Wait.For), waits)
+	}
+	fmt.Fprintf(a.Out, "  %s\n", ends(c))
+	a.printRelease(c.Release)
+	if c.Behind > 0 {
+		fmt.Fprintf(a.Out, "  Behind it: %s more.\n", Count(c.Behind, "claim"))
+	}
+}
+
+// who is an actor with its label, if that is another.
+func who(actor, label string) string {
+	if label == "" || label == actor {
+		return text.Word(actor)
+	}
+	return text.Word(actor) + " (" + text.Word(label) + ")"
+}
+
+// ends is the first end that comes by itself and frees a circle.
+func ends(c inspect.Circle) string {
+	i := slices.IndexFunc(c.Ends, func(e inspect.End) bool { return e.Frees })
+	switch {
+	case len(c.Ends) == 0:
+		return "Nothing of it ends by itself."
+	case i < 0:
+		return "What of it ends by itself does not free it."
+	}
+	e, unless, on := c.Ends[i], "", inspect.Held{Kind: c.Ends[i].Kind, Name: c.Ends[i].Name}
+	if len(e.If) > 0 {
+		unless = "unless it is heard of, "
+	}
+	what := "the lease of %s on %s ends"
+	switch e.What {
+	case inspect.MaxHoldEnds:
+		what = "the maximum hold of %s on %s ends"
+	case inspect.ClaimLeaves:
+		what = "the claim of %s leaves the line of %s"
+	}
+	return fmt.Sprintf("By itself: %sin %s (%s) "+what+", which frees it.",
+		unless, text.Human(e.In), e.At.UTC().Format("15:04:05 UTC"), of(c, e.Claim), on)
+}
+
+// of is whose claim of a circle one is.
+func of(c inspect.Circle, claim string) string {
+	for _, l := range c.Links {
+		if l.Wait.Claim == claim || slices.ContainsFunc(l.Holds, func(h inspect.Held) bool { return h.Hold.Claim == claim }) {
+			return text.Word(l.Actor)
+		}
+	}
+	return text.Word(claim)
+}
+
+func (a *App) printRelease(release []inspect.Held) {
+	if len(release) == 0 {
+		return
+	}
+	note := "the youngest hold; its process goes on inside until it hears"
+	if len(release) > 1 {
+		note = "all of them; their processes go on inside until they hear"
+	}
+	fmt.Fprintf(a.Out, "  To end it (%s):\n", note)
+	for _, h := range release {
+		fmt.Fprintln(a.Out, "    "+a.releasing(h.Kind, h.Name, h.Hold.Claim))
+	}
+}
+
+// releasing is the command that ends a claim.
+func (a *App) releasing(kind keyspace.Kind, name, claim string) string {
+	words := []string{"berth", string(kind), "release"}
+	if a.given("namespace") {
+		words = append(words, "--namespace", a.Namespace)
+	}
+	if strings.HasPrefix(name, "-") || strings.HasPrefix(claim, "-") {
+		return Shell(append(words, "--force", "--", name, claim)...)
+	}
+	return Shell(append(words, name, claim, "--force")...)
+}
