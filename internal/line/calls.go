@@ -1,6 +1,6 @@
 // Package line runs the scripts that every kind has, and reads their replies: typed
-// arguments in, typed results out. It also has the walk over the names that a server knows, and
-// what the kinds tell and check alike.
+// arguments in, typed results out. It also has what the kinds tell and
+// check alike.
 //
 // [New] makes a node: its [Calls], which are the engine.Scripts of all kinds, and the engine
 // that stands on them. What only one kind says to these scripts and hears of them is in [Config].
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -34,6 +35,8 @@ type Calls struct {
 	Linger string
 	// Tell takes the events of this node.
 	Tell Teller
+	// Look reads for who looks on, Decide for what leads to a write.
+	Look, Decide *reader.Reader
 
 	cfg      Config
 	channel  string // what the scripts put before a node's id
@@ -45,7 +48,6 @@ type Calls struct {
 
 	acquire, release, renew, resume, restore, sweep, force, pause, wanting *scriptkit.Script
 	requeue                                                                *scriptkit.Script // of locks alone
-	stats, holders, waiters, revision                                      *scriptkit.Script
 	thinAcquire, thinRelease, thinRenew, waitsNote, noticeSet              *scriptkit.Script
 }
 
@@ -59,6 +61,8 @@ func newCalls(cfg Config, id string) *Calls {
 		ID:      id,
 		Linger:  Decimal(cfg.Settings.Linger.Milliseconds()),
 		Tell:    cfg.Tell.from(id),
+		Look:    reader.New(cfg.Runner, cfg.Space, false),
+		Decide:  reader.New(cfg.Runner, cfg.Space, true),
 		cfg:     cfg,
 		channel: cfg.Space.Wake(""),
 		thin:    cfg.Kind != keyspace.Pool,
@@ -74,10 +78,6 @@ func newCalls(cfg Config, id string) *Calls {
 		pause:       own("pause"),
 		wanting:     own("want"),
 		noticeSet:   lib.Script("notice_set"),
-		stats:       lib.Script("claim_stats"),
-		holders:     lib.Script("claim_holders"),
-		waiters:     lib.Script("claim_waiters"),
-		revision:    lib.Script("claim_revision"),
 		thinAcquire: lib.Script("thin_acquire"),
 		thinRelease: lib.Script("thin_release"),
 		thinRenew:   lib.Script("thin_renew"),

@@ -62,7 +62,7 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		require.NoError(t, err)
 		a := &node{t: t, redis: redis}
 		a.Node = line.New(line.Config{
-			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Lock,
+			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Sem,
 			Scripts: "semaphore", Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
 			Tell: func(ev observe.Event) {
 				if a.events = append(a.events, ev); a.told != nil {
@@ -90,9 +90,9 @@ func (a *node) ask(node, id string) string {
 func (a *node) dump() string {
 	a.t.Helper()
 	ctx := context.Background()
-	state, err := a.redis.Do(ctx, a.redis.B().Hgetall().Key("ns:lock:{door}:state").Build()).AsStrMap()
+	state, err := a.redis.Do(ctx, a.redis.B().Hgetall().Key("ns:sem:{door}:state").Build()).AsStrMap()
 	require.NoError(a.t, err)
-	line, err := a.redis.Do(ctx, a.redis.B().Zrange().Key("ns:lock:{door}:line").Min("0").Max("-1").Withscores().Build()).AsZScores()
+	line, err := a.redis.Do(ctx, a.redis.B().Zrange().Key("ns:sem:{door}:line").Min("0").Max("-1").Withscores().Build()).AsZScores()
 	require.NoError(a.t, err)
 	return fmt.Sprint(state, line)
 }
@@ -110,9 +110,9 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 
 		require.NoError(t, a.ForceRelease(ctx, name, "b.1", "b"))
 		require.NoError(t, a.ForceRelease(ctx, name, "c.1", ""), "whoever has it")
-		n, err := a.Count(ctx, name)
+		n, err := a.Look.Name(ctx, keyspace.Sem, name)
 		require.NoError(t, err)
-		require.Equal(t, line.Counts{Capacity: 1}, n)
+		require.Equal(t, []int{1, 0, 0, 0}, []int{n.Capacity, n.Holders, n.Waiting, n.Expired})
 		for i, id := range []string{"b.1", "c.1"} {
 			require.Equal(t, observe.Event{
 				Kind: observe.ForceReleased, Context: ctx, Node: a.ID, Name: name, Claim: id, Count: 1, Detail: "released",
@@ -148,7 +148,7 @@ func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 		claim := func(id string) *engine.Claim {
 			return &engine.Claim{ID: id, Record: engine.Record{Weight: 1, Wait: lease, Lease: lease}}
 		}
-		key := "ns:lock:{broken}:state"
+		key := "ns:sem:{broken}:state"
 		require.NoError(t, a.redis.Do(ctx, a.redis.B().Rpush().Key(key).Element("a").Build()).Error())
 		batches := []engine.Batch{
 			{Name: name, Claims: []*engine.Claim{claim("a.2"), claim("a.1")}},
@@ -173,11 +173,11 @@ func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 
 func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
 	onServer(t, func(t *testing.T, a *node) {
-		good := berth.Token{Kind: "lock", Namespace: "ns", Name: name, Claim: "b.1", Node: "b"}
+		good := berth.Token{Kind: "sem", Namespace: "ns", Name: name, Claim: "b.1", Node: "b"}
 		_, err := a.Resume(context.Background(), good)
 		require.ErrorIs(t, err, berth.ErrNotHeld, "a good one is sent")
 		for what, change := range map[string]func(*berth.Token){
-			"another kind":      func(token *berth.Token) { token.Kind = "sem" },
+			"another kind":      func(token *berth.Token) { token.Kind = "lock" },
 			"another namespace": func(token *berth.Token) { token.Namespace = "berth" },
 			"no name":           func(token *berth.Token) { token.Name = "" },
 			"no claim":          func(token *berth.Token) { token.Claim = "" },

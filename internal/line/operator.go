@@ -12,14 +12,12 @@ import (
 // allNames goes through the names of the kind that the server knows, idle ones too, those of
 // each node of a cluster by themselves.
 func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	c := s.cfg
-	return namesByServer(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout, false)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, false)
 }
 
 // fatNames is allNames of those in fat form.
 func (s *Calls) fatNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	c := s.cfg
-	return namesByServer(ctx, c.Redis, c.Space, c.Kind, c.Settings.CallTimeout, true)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, true)
 }
 
 // mostUnanswered is how many names of one server in a row may go unanswered, each for as long as
@@ -52,7 +50,7 @@ func visit(servers iter.Seq[iter.Seq2[string, error]], do func(name string, err 
 // of. After an error it goes on where it can.
 func All[S any](ctx context.Context, s *Calls, read func(ctx context.Context, name string) (S, error), used func(S) bool) iter.Seq2[S, error] {
 	return func(yield func(S, error) bool) {
-		visit(s.allNames(ctx), func(name string, err error) (_ error, enough bool) {
+		visit(s.Look.Servers(ctx, s.cfg.Redis, s.cfg.Kind, false), func(name string, err error) (_ error, enough bool) {
 			var stats S
 			if err == nil {
 				stats, err = read(ctx, name)

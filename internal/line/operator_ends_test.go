@@ -12,6 +12,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // A release of many ends with the call, or with the server, and says so once.
@@ -37,7 +39,10 @@ func TestAReleaseOfManyEndsWithItsContext(t *testing.T) {
 		require.Equal(t, 1, strings.Count(err.Error(), "canceled"), err)
 
 		names := 0
-		for _, err := range line.All(ctx, a.Calls, a.Count, func(line.Counts) bool { return true }) {
+		read := func(ctx context.Context, name string) (reader.Name, error) {
+			return a.Look.Name(ctx, keyspace.Sem, name)
+		}
+		for _, err := range line.All(ctx, a.Calls, read, func(reader.Name) bool { return true }) {
 			require.ErrorIs(t, err, context.Canceled)
 			names++
 		}
@@ -45,7 +50,7 @@ func TestAReleaseOfManyEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// refusing answers READONLY to scripts, once told to: to all, or to one.
+// refusing answers READONLY to scripts, once told to: to all, and to what is read, or to one.
 type refusing struct {
 	rueidis.Client
 	now  bool
@@ -58,6 +63,15 @@ func (c *refusing) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisR
 		return c.Client.Do(ctx, c.B().Eval().Script("return redis.error_reply('READONLY a replica')").Numkeys(0).Build())
 	}
 	return c.Client.Do(ctx, cmd)
+}
+
+func (c *refusing) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	if c.now && c.only == "" {
+		for i := range multi {
+			multi[i] = c.B().Eval().Script("return redis.error_reply('READONLY a replica')").Numkeys(0).Build()
+		}
+	}
+	return c.Client.DoMulti(ctx, multi...)
 }
 
 // Retry is for each call; that of a name that cannot be reached is not paid for each claim.

@@ -175,7 +175,7 @@ func TestWhatIsDamagedDoesNotKeepTheOthers(t *testing.T) {
 			a.claims("x", 2, id, "")
 		}
 		for _, id := range []string{"b.1", "c.2"} {
-			const key = "ns:lock:{x}:state"
+			const key = "ns:sem:{x}:state"
 			record, err := a.redis.Do(ctx, a.redis.B().Hget().Key(key).Field("c:"+id).Build()).ToString()
 			require.NoError(t, err)
 			damaged := a.redis.B().Hset().Key(key).FieldValue().FieldValue("c:"+id, record+"nothing of Berth's")

@@ -37,9 +37,6 @@ const (
 	statusResumed      = "resumed"
 	statusAttached     = "attached"
 	statusNotWaiting   = "not_waiting"
-	statusPage         = "page"
-	statusStats        = "stats"
-	statusRevision     = "revision"
 )
 
 // toldReleased is the word of a tombstone that a force call left.

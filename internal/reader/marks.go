@@ -30,7 +30,7 @@ func (t *turn) read(p *trip, at int) (m marks, there bool, err error) {
 		return m, false, p.err
 	}
 	text, former, extra := fields[0], fields[1], fields[2]
-	if text == "" {
+	if p.isNil(at, 0) {
 		if number, newer := state.Newer(former); newer {
 			return m, false, state.Incompatible(t.name, number)
 		}

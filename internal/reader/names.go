@@ -115,7 +115,7 @@ func (p *pager) find(ctx context.Context) {
 	if p.Idle {
 		count = names // all of them go into the cursor
 	}
-	found, from, problem := p.step(ctx, p.nodes, p.at, p.match, count, p.Kinds...)
+	found, from, problem := p.step(ctx, p.nodes, p.at, pattern{p.match, count, false}, p.Kinds...)
 	p.heed(from, problem)
 	if p.at.From, p.at.Left = address, found; p.Idle || len(found) == 0 {
 		return

@@ -89,6 +89,12 @@ func (p *trip) texts(i int) []string {
 	return texts
 }
 
+// isNil says that an element of an answer is nil.
+func (p *trip) isNil(i, n int) bool {
+	all, err := p.results[i].ToArray()
+	return !p.fail(err) && all[n].IsNil()
+}
+
 // all are the strings of all answers one after the other, "" for nil and for an error.
 func (p *trip) all() (texts []string) {
 	for i := range p.results {

@@ -79,7 +79,10 @@ func (w *waits) take(places []member, claims, records, apart []string) {
 			continue
 		}
 		one, alive, err := Waiter(w.name, claims[i], w.at(), records[i])
-		if err == nil && !alive.After(w.at()) {
+		if r, readable := state.ParseRecord(records[i]); err != nil && readable == nil {
+			alive = r.Alive() // its id is not one of Berth's
+		}
+		if !alive.IsZero() && !alive.After(w.at()) {
 			continue
 		}
 		if err == nil && m.score > state.LastLane {

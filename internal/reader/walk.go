@@ -30,6 +30,13 @@ func (r *Reader) match(prefix string, kinds ...keyspace.Kind) string {
 	return strings.Replace(r.space.Match(kind), "{*}", "{"+globs.Replace(prefix)+"*}", 1)
 }
 
+// pattern says which keys a SCAN is about: about how many it passes, and whether fat names alone are meant.
+type pattern struct {
+	match string
+	count int
+	fat   bool
+}
+
 // place is where a walk over the names of all servers is. Replicas are passed over; where there is no
 // primary, the names of the first replica that answers are told.
 type place struct {
@@ -45,14 +52,14 @@ type place struct {
 
 // step passes some keys of a server, and returns the names among them. A problem is that of a server,
 // whose names are left out from there on.
-func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, match string, count int, kinds ...keyspace.Kind) (found []Ref, from scriptkit.Answers, problem error) {
+func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []Ref, from scriptkit.Answers, problem error) {
 	node, known := nodes[at.Node]
 	if !known {
 		problem = fmt.Errorf("berth: the server %s is gone: of its names some may be missing", at.Node)
 		at.on(nodes)
 		return nil, from, problem
 	}
-	found, next, from, problem := r.scan(ctx, node, at, match, count, kinds...)
+	found, next, from, problem := r.scan(ctx, node, at, of, kinds...)
 	switch {
 	case problem == nil && from.Replica && !at.Any:
 		at.on(nodes)
@@ -89,8 +96,11 @@ func (at *place) on(nodes map[string]rueidis.Client) {
 
 // scan passes some keys of a server, and returns those that are names of some kinds, and where the next SCAN
 // begins.
-func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, match string, count int, kinds ...keyspace.Kind) (found []Ref, next string, from scriptkit.Answers, err error) {
-	verb := []string{"SCAN", at.Scan, "MATCH", match, "COUNT", strconv.Itoa(count)}
+func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []Ref, next string, from scriptkit.Answers, err error) {
+	verb := []string{"SCAN", at.Scan, "MATCH", of.match, "COUNT", strconv.Itoa(of.count)}
+	if of.fat {
+		verb = append(verb, "TYPE", "hash")
+	}
 	from, err = r.run.Read(ctx, "SCAN", scriptkit.From{Node: node, Primary: at.Any && r.decide}, scriptkit.Command{Verb: verb})
 	if err != nil {
 		return nil, "", from, err
@@ -109,16 +119,16 @@ func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, match
 	return found, strconv.FormatUint(entry.Cursor, 10), from, nil
 }
 
-// Servers goes through the names of a kind that the servers know, each once, those of each server by themselves. It
+// Servers goes through the names of a kind that the servers know, or those in fat form alone, each once, those of each server by themselves. It
 // promises what SCAN promises, as long as no server is replaced and no slot moves.
-func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind) iter.Seq[iter.Seq2[string, error]] {
+func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind, fat bool) iter.Seq[iter.Seq2[string, error]] {
 	return func(yield func(iter.Seq2[string, error]) bool) {
 		seen, nodes, at := make(map[string]bool), redis.Nodes(), place{}
 		for at.on(nodes); !at.done; {
 			address := at.Node
 			names := func(yield func(string, error) bool) {
 				for !at.done && at.Node == address {
-					found, _, problem := r.step(ctx, nodes, &at, r.match("", kind), scanned, kind)
+					found, _, problem := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, fat}, kind)
 					if problem != nil {
 						yield("", problem)
 						return
@@ -144,7 +154,7 @@ func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspac
 // Every goes through the names of Servers.
 func (r *Reader) Every(ctx context.Context, redis rueidis.Client, kind keyspace.Kind) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for names := range r.Servers(ctx, redis, kind) {
+		for names := range r.Servers(ctx, redis, kind, false) {
 			for name, err := range names {
 				if !yield(name, err) {
 					return

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit/backup"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -99,6 +100,15 @@ func (w *World) CallOn(keys []string, script string, args ...string) scriptkit.R
 	r, err := w.run.Run(context.Background(), line.Library().Script(script), scriptkit.Once, keys, args)
 	require.NoError(w.T, err)
 	return r
+}
+
+// Look reads the name.
+func (w *World) Look(kind keyspace.Kind) (reader.Name, error) {
+	w.T.Helper()
+	namespace, _, _ := strings.Cut(w.State, ":"+string(kind)+":{")
+	space, err := keyspace.New(namespace)
+	require.NoError(w.T, err)
+	return reader.New(w.run, space, true).Name(context.Background(), kind, w.Name)
 }
 
 // Do runs a command on the server, and returns its answer.

@@ -74,7 +74,7 @@ func (o *Operator) All(ctx context.Context) iter.Seq2[Stats, error] {
 // any other error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the
 // server's.
 func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
-	return o.client.node.Holders(ctx, name)
+	return o.client.node.Look.Holders(ctx, keyspace.Pool, name)
 }
 
 // Waiters goes through the claims that wait, the first in line first. A claim
@@ -82,7 +82,7 @@ func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Hol
 // may be there or not. It goes on after a damaged claim, as Holders does, and its
 // errors are those of Holders.
 func (o *Operator) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
-	return o.client.node.Waiters(ctx, name)
+	return o.client.node.Look.Waiters(ctx, keyspace.Pool, name)
 }
 
 // Resource reads one resource. It changes nothing. One that is not in the pool is

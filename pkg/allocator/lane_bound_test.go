@@ -34,8 +34,7 @@ func wants(resource, bind string, patience int64) func(*engine.Record) {
 // revision is what an operator's call sees of the pool.
 func (w *world) revision() string {
 	w.T.Helper()
-	r := w.CallOn([]string{stateKey, lineKey}, "claim_revision")
-	return millis(r.Int(1))
+	return millis(w.Field("rev"))
 }
 
 // bounded runs a script, and fails if it has dropped and granted more than one run may. It returns

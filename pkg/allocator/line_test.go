@@ -111,13 +111,8 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 	}
 }
 
-// only is one run of a script, behind the look that an operator's call begins with.
-func only(script string) map[string]int {
-	if script == "pool_rest" {
-		return map[string]int{script: 1, "claim_revision": 1}
-	}
-	return map[string]int{script: 1}
-}
+// only is one run of a script.
+func only(script string) map[string]int { return map[string]int{script: 1} }
 
 // The claim that waits here has no process that would sweep for it.
 func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -66,7 +67,11 @@ func described(name string, r *scriptkit.Reply, i int) (page []ResourceInfo, err
 			}
 		}
 		for range r.Int(i + 8) {
-			h, err := line.Holder(name, r.Str(i+9), now, r.Int(i+10), r.Str(i+11))
+			ends := now.UnixMilli() + r.Int(i+10)
+			if r.Int(i+10) < 0 {
+				ends = state.Forever
+			}
+			h, err := reader.Holder(name, r.Str(i+9), now, ends, r.Str(i+11))
 			if err != nil {
 				return nil, err
 			}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -91,21 +91,19 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 	if _, known := kinds[kind]; !known || err != nil {
 		return nil //nolint:nilerr // a key of somebody else's
 	}
-	holders, err := f.call(ctx, space, kind, "claim_holders", "0", "10000")
-	if err != nil {
-		return err
-	}
-	for i := 3; i < holders.Len(); i += 4 { // claim, time left, record, resource
-		claim := holders.Str(i)
-		if f.claim != "" && f.claim != claim {
-			continue
-		}
-		holder, err := line.Holder(f.name, claim, time.Time{}, 0, holders.Str(i+2))
+	var holders []berth.Holder
+	for holder, err := range reader.New(f.run, space, true).Holders(ctx, kind, f.name) {
 		if err != nil {
 			return err
 		}
+		holders = append(holders, holder)
+	}
+	for _, holder := range holders {
+		if f.claim != "" && f.claim != holder.ID {
+			continue
+		}
 		// As its own release does, without a tombstone.
-		args := []string{"60000", space.Wake(""), f.name, holder.Node, claim, "0"}
+		args := []string{"60000", space.Wake(""), f.name, holder.Node, holder.ID, "0"}
 		if kind == keyspace.Pool {
 			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10), "0") // its resource neither rests nor expires
 		}

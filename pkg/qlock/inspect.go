@@ -1,16 +1,14 @@
 package qlock
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Stats is what a lock looked like at one moment.
@@ -64,10 +62,10 @@ func (o *Operator) Stats(ctx context.Context, name string) (Stats, error) {
 }
 
 func (o *Operator) stats(ctx context.Context, name string) (Stats, error) {
-	stats, entries, err := o.client.node.Load().read(ctx, name)
+	stats, entries, err := read(ctx, o.client.node.Load().Look, name)
 	for _, e := range entries {
 		if err == nil {
-			err = e.err
+			err = e.Err
 		}
 	}
 	return stats, err
@@ -85,22 +83,7 @@ func (o *Operator) All(ctx context.Context) iter.Seq2[Stats, error] {
 // They are read at one moment. An error that names a claim says that what is stored of it
 // is damaged; the listing goes on. It ends after any other error: those of Stats.
 func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
-	return func(yield func(berth.Holder, error) bool) {
-		err := keyspace.CheckName(name)
-		var entries []foundEntry
-		if err == nil {
-			_, entries, err = o.client.node.Load().read(ctx, name)
-		}
-		if err != nil {
-			yield(berth.Holder{}, err)
-			return
-		}
-		for _, e := range entries {
-			if !yield(e.Holder, e.err) {
-				return
-			}
-		}
-	}
+	return o.client.node.Load().Look.Holders(ctx, keyspace.Lock, name)
 }
 
 // Waiters goes through the claims that wait for a lock, the first in line first. A claim
@@ -108,54 +91,23 @@ func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Hol
 // there or not. It goes on after a damaged claim, as Holders does, and its errors are
 // those of Holders.
 func (o *Operator) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
-	return o.client.node.Load().Waiters(ctx, name)
+	return o.client.node.Load().Look.Waiters(ctx, keyspace.Lock, name)
 }
 
-// names goes through the names that the server knows, idle ones too.
-func (c *Client) names(ctx context.Context) iter.Seq2[string, error] {
-	return line.Names(ctx, c.redis, c.space, keyspace.Lock, c.cfg.CallTimeout)
-}
-
-// foundEntry is one entry of a hold; of one that is damaged only its ID is known.
-type foundEntry struct {
-	berth.Holder
-	err error
-}
-
-// read runs lock_info. The entries are the outermost first.
-func (n *node) read(ctx context.Context, name string) (stats Stats, entries []foundEntry, err error) {
-	stats.Name = name
-	r, err := n.Run(ctx, n.info, scriptkit.Bounded, name)
-	if err != nil {
-		return stats, nil, err
-	}
-	if r.Status() != statusInfo {
-		return stats, nil, line.Unexpected(name, &r)
-	}
-	now := time.UnixMilli(r.Int(1))
-	stats.Waiting = int(r.Int(2))
-	stats.Reentry = Reentry{
-		Count: int(r.Int(3)), WorkedThroughAt: moment(r.Int(4)), Extended: state.Millis(r.Int(5)),
-		LastLease: state.Millis(r.Int(6)), ExtendedAt: moment(r.Int(7)),
-	}
-	for i := 8; i < r.Len(); i += 3 {
-		h, err := line.Holder(name, r.Str(i), now, r.Int(i+1), r.Str(i+2))
-		entries = append(entries, foundEntry{h, err})
-		if stats.Holders++; err != nil {
-			continue
-		}
-		stats.Left = max(stats.Left, h.Left)
-		if stats.Fence == 0 { // all have the same, and the same owner
-			stats.Fence, stats.Owner = h.Fence, cmp.Or(h.Owner, h.ID)
+// read reads a lock with the entries of its owner, the outermost first.
+func read(ctx context.Context, from *reader.Reader, name string) (Stats, []reader.Found[berth.Holder], error) {
+	n, entries, err := from.Entries(ctx, name)
+	stats := Stats{Name: name, Holders: len(entries), Waiting: n.Waiting}
+	if l := n.Lock; l != nil {
+		stats.Owner, stats.Left = l.Owner, l.Left
+		stats.Reentry = Reentry{
+			Count: l.Reentries, WorkedThroughAt: l.WorkedThroughAt, Extended: l.Extended, LastLease: l.LastLease, ExtendedAt: l.ExtendedAt,
 		}
 	}
-	return stats, entries, r.Err()
-}
-
-// moment reads a time of the server, where 0 is none.
-func moment(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
+	for _, e := range entries {
+		if e.Err == nil {
+			stats.Fence = e.Entry.Fence // all have the same
+		}
 	}
-	return time.UnixMilli(ms)
+	return stats, entries, err
 }

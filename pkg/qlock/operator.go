@@ -41,12 +41,12 @@ func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error
 
 // releaseWhole ends all entries of a lock, of the hold that it finds.
 func (o *Operator) releaseWhole(ctx context.Context, name string) (int, error) {
-	stats, entries, err := o.client.node.Load().read(ctx, name)
+	stats, entries, err := read(ctx, o.client.node.Load().Decide, name)
 	if err != nil || !stats.Held() {
 		return 0, err
 	}
 	if stats.Fence == 0 {
-		return 0, entries[0].err // damaged, as all others are
+		return 0, entries[0].Err // damaged, as all others are
 	}
 	return o.client.node.Load().forceRelease(ctx, stats)
 }
@@ -120,12 +120,15 @@ func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) er
 	if err := checkExtension(by); err != nil {
 		return err
 	}
-	stats, err := o.stats(ctx, name)
+	stats, entries, err := read(ctx, o.client.node.Load().Decide, name)
 	if err != nil {
 		return err
 	}
-	if !stats.Held() {
+	switch {
+	case !stats.Held():
 		return berth.ErrNotHeld
+	case stats.Fence == 0:
+		return entries[0].Err // damaged, as all others are
 	}
 	return o.client.node.Load().forceExtend(ctx, name, stats.Fence, by)
 }

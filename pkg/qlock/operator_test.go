@@ -433,7 +433,7 @@ func TestTheOperatorGoesOnUnderTheNextNode(t *testing.T) {
 	})
 }
 
-// A name alone takes one script that reads and one that ends, however many entries there are;
+// A name alone takes one script, however many entries there are;
 // what an owner or a node has takes one script for each claim.
 func TestANameAloneIsEndedInOneStep(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -449,7 +449,7 @@ func TestANameAloneIsEndedInOneStep(t *testing.T) {
 		ended, err := operator.Operator().Release(ctx, berth.Target{Name: door})
 		require.NoError(t, err)
 		require.Equal(t, 3, ended)
-		require.Equal(t, map[string]int{"lock_info": 1, "lock_force_hold": 1}, operator.Scripts())
+		require.Equal(t, map[string]int{"lock_force_hold": 1}, operator.Scripts())
 
 		w.Advance(lease)
 		enter()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
@@ -460,11 +461,12 @@ func (w *world) serve(held string) (order []string) {
 	for {
 		reply := w.Call("lock_release", "60000", "berth:wake:", door, held[:1], held, "0")
 		require.Equal(w.T, "released", reply.Status())
-		info := w.Call("lock_info")
-		if info.Len() < 9 {
+		n, err := w.Look(keyspace.Lock)
+		require.NoError(w.T, err)
+		if n.Lock == nil {
 			return order
 		}
-		held = info.Str(8)
+		held = n.Lock.Owner
 		order = append(order, held)
 	}
 }

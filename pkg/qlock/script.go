@@ -21,7 +21,7 @@ type node struct {
 	// over is closed when the client has another node, or is closed.
 	over chan struct{}
 
-	forceHold, extend, info *scriptkit.Script
+	forceHold, extend *scriptkit.Script
 }
 
 // newNode makes a node of the client, with an id of its own.
@@ -32,7 +32,6 @@ func newNode(c *Client) *node {
 		over:      make(chan struct{}),
 		forceHold: lib.Script("lock_force_hold"),
 		extend:    lib.Script("lock_extend"),
-		info:      lib.Script("lock_info"),
 	}
 }
 
@@ -51,7 +50,6 @@ const (
 	statusNotHeld  = "not_held"
 	statusOther    = "other"
 	statusExtended = "extended"
-	statusInfo     = "info"
 )
 
 // acquireArgs are what only lock_acquire takes: whether the claim may wait, and how it asks, as

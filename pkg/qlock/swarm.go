@@ -284,7 +284,9 @@ func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
 // flushable is what a swarm flushes: the locks of the namespace.
 type flushable struct{ c *Client }
 
-func (l flushable) Names(ctx context.Context) iter.Seq2[string, error] { return l.c.names(ctx) }
+func (l flushable) Names(ctx context.Context) iter.Seq2[string, error] {
+	return l.c.node.Load().Names(ctx)
+}
 
 func (l flushable) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
 	return l.c.node.Load().Holders(ctx, name)

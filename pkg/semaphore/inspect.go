@@ -51,7 +51,7 @@ func (o *Operator) Stats(ctx context.Context, name string) (Stats, error) {
 }
 
 func (o *Operator) stats(ctx context.Context, name string) (Stats, error) {
-	n, err := o.client.node.Count(ctx, name)
+	n, err := o.client.node.Look.Name(ctx, keyspace.Sem, name)
 	if err != nil {
 		return Stats{Name: name}, err
 	}
@@ -73,12 +73,12 @@ func (o *Operator) All(ctx context.Context) iter.Seq2[Stats, error] {
 // says that the claim's record is damaged; the listing goes on. Any other error ends the
 // listing: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
 func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
-	return o.client.node.Holders(ctx, name)
+	return o.client.node.Look.Holders(ctx, keyspace.Sem, name)
 }
 
 // Waiters goes through the waiting claims of a semaphore, the first in line first. A
 // claim that waits from beginning to end is yielded, once; others may be. Its errors are
 // those of Holders, and it goes on after a damaged claim, too.
 func (o *Operator) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
-	return o.client.node.Waiters(ctx, name)
+	return o.client.node.Look.Waiters(ctx, keyspace.Sem, name)
 }

@@ -124,12 +124,12 @@ func TestADeadWaiterIsNotListed(t *testing.T) {
 	})
 }
 
-// A page is about 100 entries.
+// A page is 1000 entries.
 func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
-		const many = 105
+		const many = 1005
 		for i := range many {
 			w.acquireScript("h", fmt.Sprintf("h.%d", i), many, semaphore.CapacityStored)
 		}
@@ -153,7 +153,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("w.%d", i), waiter.ID)
 			require.Equal(t, i, waiter.Ahead)
 		}
-		require.Equal(t, 2, n.Count("claim_waiters"))
+		require.Equal(t, 2, n.Count("MGET"))
 		seen := 0
 		for _, err := range s.Operator().Waiters(ctx, s.Name()) {
 			require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestListingsOfSeveralPagesHaveAllOnce(t *testing.T) {
 				break
 			}
 		}
-		require.Equal(t, 3, n.Count("claim_waiters"), "no page beyond what is asked for")
+		require.Equal(t, 3, n.Count("MGET"), "no page beyond what is asked for")
 		for _, err := range s.Operator().Holders(ctx, s.Name()) {
 			require.NoError(t, err)
 			break

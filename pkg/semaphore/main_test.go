@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -129,14 +130,13 @@ func (w *world) acquireScript(node, claim string, capacity int, policy semaphore
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }
 
-// stats are the counts after a sweep, by the scripts alone.
+// stats are the counts after a sweep, by what is stored.
 func (w *world) stats() semaphore.Stats {
 	w.T.Helper()
 	w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on", "0")
-	r := w.Call("claim_stats", "1000")
-	return semaphore.Stats{
-		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)),
-	}
+	n, err := w.Look(keyspace.Sem)
+	require.NoError(w.T, err)
+	return semaphore.Stats{Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting}
 }
 
 // errMine is the cause of a caller who leaves.

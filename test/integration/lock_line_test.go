@@ -188,8 +188,8 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	require.NoError(t, c.Swarm().Stop(ctx))
 
 	for _, script := range []string{
-		"lock_acquire", "lock_extend", "lock_force_hold", "lock_info", "lock_release", "lock_renew", "lock_requeue",
-		"lock_resume", "lock_force_release", "lock_restore", "claim_holders", "claim_waiters",
+		"lock_acquire", "lock_extend", "lock_force_hold", "lock_release", "lock_renew", "lock_requeue",
+		"lock_resume", "lock_force_release", "lock_restore",
 		"swarm_dead", "swarm_expect", "swarm_leave", "swarm_nodes", "swarm_probe",
 	} {
 		require.True(t, r.has(script), "%s was not sent", script)

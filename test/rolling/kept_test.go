@@ -185,7 +185,7 @@ func TestAKeptScriptThatWasEditedIsFound(t *testing.T) {
 			}
 			return os.WriteFile(path, bytes.Replace(text, []byte("local "), []byte("local  "), 1), 0o600)
 		},
-		"missing": func(dir string) error { return os.Remove(filepath.Join(dir, "lock_info.lua")) },
+		"missing": func(dir string) error { return os.Remove(filepath.Join(dir, "lock_extend.lua")) },
 		"another": func(dir string) error { return os.WriteFile(filepath.Join(dir, "lock_new.lua"), nil, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {

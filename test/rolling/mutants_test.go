@@ -135,7 +135,6 @@ var mutants = map[string]struct {
 		{"pool/release.lua", `"r:"`, `"R:"`},
 		{"pool_swap.lua", `"r:"`, `"R:"`},
 		{"pool_inspect.lua", `"r:"`, `"R:"`},
-		{"claim_holders.lua", `"r:"`, `"R:"`},
 	}},
 	"two words of a binding change places": {"pool/hand on in order", []edit{
 		generally,

@@ -86,22 +86,14 @@ func lockSteps() []step {
 			}),
 		},
 		{
-			name: "lock_info", does: "read a lock that is held", scripts: 1,
-			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
-				_, err := locks.Operator().Stats(ctx, l.Name())
-				return err
-			}),
-		},
-		{name: "lock_waiters_16", does: "list 16 that wait", scripts: 1, prepare: lists},
-		{
-			name: "lock_force_release", does: "read a lock that is held, and release it by force", scripts: 2,
+			name: "lock_force_release", does: "read a lock that is held, and release it by force", scripts: 1,
 			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
 				_, err := locks.Operator().Release(ctx, berth.Target{Name: l.Name()})
 				return err
 			}),
 		},
 		{
-			name: "lock_force_extend", does: "read a lock that is held, and extend it by force", scripts: 2,
+			name: "lock_force_extend", does: "read a lock that is held, and extend it by force", scripts: 1,
 			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
 				return locks.Operator().Extend(ctx, l.Name(), time.Second)
 			}),
@@ -265,19 +257,6 @@ func lockWaited(p *probe) (*qlock.Client, *node, error) {
 		return nil, nil, err
 	}
 	return q.client, q.node, holder.Release(p.ctx)
-}
-
-// lists has 16 calls wait, and lists them in each cycle.
-func lists(p *probe) (cycle, error) {
-	q, _, err := newQueue(p, openLocks(qlock.Config{}), lockName(nil, false), 1, 16)
-	return func(int) error {
-		for _, err := range q.client.Operator().Waiters(p.ctx, numbered(0)) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}, err
 }
 
 // sweeps holds 100 names, and sweeps them in each cycle.

@@ -127,7 +127,7 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 2,
+			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 1,
 			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
 				return p.Rest(ctx, numbered(0), time.Duration(1-i%2)*time.Hour, "")
 			}),

@@ -80,25 +80,7 @@ func semaphoreSteps() []step {
 			}),
 		},
 		{
-			name: "semaphore_stats", does: "count what is held, 5 of 10 in 2 permits", scripts: 1, cycles: 400,
-			prepare: calls(openHeld, func(ctx context.Context, sems client, _ int) error {
-				_, err := sems.Operator().Stats(ctx, numbered(0))
-				return err
-			}),
-		},
-		{
-			name: "semaphore_holders", does: "list these", scripts: 1, cycles: 400,
-			prepare: calls(openHeld, func(ctx context.Context, sems client, _ int) error {
-				for _, err := range sems.Operator().Holders(ctx, numbered(0)) {
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			}),
-		},
-		{
-			name: "semaphore_resize", does: "another capacity for these", scripts: 2, cycles: 400,
+			name: "semaphore_resize", does: "another capacity for these", scripts: 1, cycles: 400,
 			prepare: calls(openHeld, func(ctx context.Context, sems client, i int) error {
 				return sems.Operator().Resize(ctx, numbered(0), capacity+1-i%2, nil)
 			}),

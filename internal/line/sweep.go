@@ -2,14 +2,10 @@ package line
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
-
-// weighed is how many expired holds Count weighs at most.
-const weighed = 1000
 
 // How much of the line a sweep looks at for claims that died waiting.
 const (
@@ -17,37 +13,6 @@ const (
 	lookAtAll  = "1"
 	lookOn     = "2" // what is left of all
 )
-
-// Counts are what a name looked like at one moment.
-type Counts struct {
-	// Held is the weight of all holds together.
-	Held int
-	// Holders is how many holds that is.
-	Holders int
-	// Waiting is how many claims wait in line; some may have died there since the last look.
-	Waiting int
-	// Expired is how many holds have expired and were not swept yet.
-	Expired int
-	// Capacity is the stored capacity, 0 for a name that is not known.
-	Capacity int
-}
-
-// Count runs claim_stats, which only reads. It is repeated by Config.Retry. Of the
-// expired holds 1000 are weighed; any beyond count as of weight 1, so that Held may
-// be too high.
-func (s *Calls) Count(ctx context.Context, name string) (Counts, error) {
-	r, err := s.Run(ctx, s.stats, scriptkit.Bounded, name, strconv.Itoa(weighed))
-	if err != nil {
-		return Counts{}, err
-	}
-	if r.Status() != statusStats {
-		return Counts{}, Unexpected(name, &r)
-	}
-	counts := Counts{
-		Capacity: int(r.Int(1)), Held: int(r.Int(2)), Holders: int(r.Int(3)), Waiting: int(r.Int(4)), Expired: int(r.Int(5)),
-	}
-	return counts, r.Err()
-}
 
 // Sweep runs the kind's sweep once.
 func (s *Calls) Sweep(ctx context.Context, name string) (engine.NextDeadline, error) {

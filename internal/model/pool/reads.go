@@ -1,0 +1,76 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// reads compares what the reader says of the pool with the model. On a real server the reader asks for another
+// time than the model's.
+func (d *driver) reads(t *rapid.T) {
+	if now, err := d.do(t, "TIME").AsIntSlice(); err != nil || now[0]*1000+now[1]/1000 != d.now {
+		return
+	}
+	ctx := context.Background()
+	r := reader.New(scriptkit.NewRunner(d.Redis, scriptkit.Options{Retry: berth.Retry{Attempts: 1}}), d.Space, true)
+	n, err := r.Name(ctx, keyspace.Pool, d.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := n.Pool
+	if p == nil {
+		p = &reader.Pool{}
+	}
+	stats := d.call(t, d.keys[:3], "pool_stats", "100")
+	got := []int{n.Capacity, p.Free, n.Held, p.Resting, p.Leaving, n.Holders, n.Waiting, n.Expired}
+	for i, n := range got {
+		if int64(n) != stats.Int(i+1) {
+			t.Fatalf("the reader counts %v: the script counts %d in the place %d", got, stats.Int(i+1), i)
+		}
+	}
+	d.readsClaims(t, r)
+}
+
+// readsClaims compares who holds which resource, and who waits, in which order.
+func (d *driver) readsClaims(t *rapid.T, r *reader.Reader) {
+	var got, want []string
+	for h, err := range r.Holders(context.Background(), keyspace.Pool, d.Name) {
+		got = append(got, fmt.Sprintf("%s %q %d %v", h.ID, h.Resource, min(h.Left.Milliseconds(), forever), err))
+	}
+	for _, c := range d.claims {
+		if c.deadline > d.now {
+			left := c.deadline - d.now
+			if c.deadline == forever {
+				left = min(berth.Forever.Milliseconds(), forever)
+			}
+			want = append(want, fmt.Sprintf("%s %q %d %v", c.id, c.resource, left, error(nil)))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("the reader finds the holders\n%v, the model has\n%v", got, want)
+	}
+	got, want = nil, nil
+	for w, err := range r.Waiters(context.Background(), keyspace.Pool, d.Name) {
+		if w.Resource == "" {
+			got = append(got, fmt.Sprint(w.ID, err))
+		}
+	}
+	for _, c := range d.general() {
+		if c.alive > d.now {
+			want = append(want, fmt.Sprint(c.id, error(nil)))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("the reader finds the line\n%v, the model has\n%v", got, want)
+	}
+}
