@@ -24,6 +24,7 @@ const (
 	goroutinesOfRound = 12
 	faultsOfRound     = 4
 	leaseOfRound      = time.Second
+	pausesOfRound     = 400 // one in so many turns
 )
 
 // What a short one is made of: there is one on each topology where neither a duration nor
@@ -107,6 +108,7 @@ func (r *round) work() {
 	r.fill()
 	for n := range workersOfRound {
 		w := &worker{name: fmt.Sprintf("w%d", n+1), job: r.job()}
+		w.job.Pauses = pausesOfRound
 		if n < len(r.world.proxies) {
 			w.job.Redis.Addresses = []string{r.world.proxies[n].Addr}
 		}

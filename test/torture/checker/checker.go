@@ -35,6 +35,8 @@ const (
 	Asked        = "asked"
 	Idle         = "idle"
 	Absent       = "absent"
+	Paused       = "paused"
+	Resumed      = "resumed"
 )
 
 // RuleCount is how often a rule was looked at in a round.
@@ -86,6 +88,8 @@ func Check(run *history.Run) *Report {
 		{Asked, asked},
 		{Idle, idle},
 		{Absent, absent},
+		{Paused, paused},
+		{Resumed, resumed},
 	} {
 		c.count = RuleCount{Rule: rule.name}
 		rule.apply(c)

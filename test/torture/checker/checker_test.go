@@ -28,7 +28,7 @@ func countOf(r *Report, rule string) RuleCount {
 }
 
 // worlds are the simulations that there are.
-var worlds = []func(seed uint64, wrong bug) *sim{newSim, newLanesSim}
+var worlds = []func(seed uint64, wrong bug) *sim{newSim, newLanesSim, newPausedSim}
 
 func TestACorrectLibraryIsNeverAccused(t *testing.T) {
 	for seed := range uint64(4) {
@@ -57,8 +57,8 @@ func TestACorrectLibraryIsNeverAccused(t *testing.T) {
 func TestEveryRuleIsCheckedInARound(t *testing.T) {
 	checked := map[string]int{}
 	for _, world := range worlds {
-		report := Check(world(1, none).play(20_000, nil))
-		require.Len(t, report.Rules, 16)
+		report := Check(world(2, none).play(20_000, nil))
+		require.Len(t, report.Rules, 18)
 		for _, count := range report.Rules {
 			checked[count.Rule] += count.Checked
 			require.Zero(t, count.GaveUp, count.Rule)
@@ -119,6 +119,25 @@ func TestALibraryWithAFaultIsAccused(t *testing.T) {
 				}
 				require.Positive(t, seen, "in %d rounds with the faults %v", most, faults)
 			}
+		})
+	}
+}
+
+// The same for names that are paused.
+func TestALibraryWithAFaultInItsPausesIsAccused(t *testing.T) {
+	for wrong, want := range map[bug]string{pauseIgnored: Paused, neverResumed: Resumed} {
+		follows := []string{want, HandOff}
+		t.Run(string(wrong), func(t *testing.T) {
+			seen := 0
+			for seed := uint64(0); seed < 2 || seen == 0 && seed < 32; seed++ {
+				for _, rule := range rulesOf(Check(newPausedSim(seed, wrong).play(20_000, nil))) {
+					require.Contains(t, follows, rule)
+					if rule == want {
+						seen++
+					}
+				}
+			}
+			require.Positive(t, seen)
 		})
 	}
 }

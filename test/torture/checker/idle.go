@@ -26,7 +26,7 @@ const unserved = second
 //
 // A stretch of the time in which there is room, and A waits, is one second long, and nothing
 // was wrong in it or shortly before: no fault met anybody, not even one that nobody may
-// notice, and no process was silent or had its answers late.
+// notice, no process was silent or had its answers late, and nothing was paused.
 func idle(c *check) {
 	if c.skewed || c.stepped {
 		return
@@ -94,7 +94,7 @@ func (c *check) idles(n *name, a *claim, resource string, until int64, free []st
 	since := c.waitsFor(n, a, resource)
 	for _, f := range free {
 		for at := max(f.from, since); at < min(f.to, until)-unserved; at += unserved {
-			if c.present(n, resource, at, at+unserved) && c.undisturbed(at, at+unserved) {
+			if c.present(n, resource, at, at+unserved) && !n.haltedBetween(at, at+unserved) && c.undisturbed(at, at+unserved) {
 				return at
 			}
 		}
@@ -229,7 +229,7 @@ func (c *check) waitsForNothing(n *name, a *claim) {
 		}
 		until := min(c.gone(n, k), a.outcome.At)
 		for at := max(k.outcome.At, a.queued.At); at < until-unserved; at += unserved {
-			if len(c.faultsBetween(k.invoke.At, at)) == 0 && c.undisturbed(at, at+unserved) {
+			if len(c.faultsBetween(k.invoke.At, at)) == 0 && !n.haltedBetween(k.invoke.At, at+unserved) && c.undisturbed(at, at+unserved) {
 				c.broken(fmt.Sprintf("%s: %s was waited for though it was not in the pool any more", n, a.invoke.Named),
 					a.invoke, a.queued, k.invoke, k.outcome, a.outcome)
 				return

@@ -129,8 +129,8 @@ func (c *check) steady(a *claim) bool {
 // client was closed.
 //
 // A resource of a pool is given back to who waits for it: for any, or for this one. It is
-// not where it may have been taken out of the pool, and where it rests first, the rule Idle
-// looks at it. Where there are other resources, A may have been granted one of those, and
+// not where it may have been taken out of the pool or the name have been paused, and where it rests
+// first, the rule Idle looks at it. Where there are other resources, A may have been granted one of those, and
 // has not waited until the end of the release: so its grant must have come after that.
 func handOff(c *check) {
 	for _, n := range c.names {
@@ -139,7 +139,8 @@ func handOff(c *check) {
 		}
 		for _, holds := range n.byResource() {
 			for _, h := range holds {
-				if from, to := h.givenBack(); from != nil && c.present(n, h.resource, from.At, to.At) {
+				from, to := h.givenBack()
+				if from != nil && c.present(n, h.resource, from.At, to.At) && !n.haltedBetween(from.At, to.At) {
 					c.handsOn(n, holds, h, from, to)
 				}
 			}

@@ -149,6 +149,8 @@ type name struct {
 	cooldown        int64    // how long a resource rests after a hold, ns
 	bound           map[string][]*claim
 	adds, removes   map[string][]*call // by resource, by invoke
+	decides         []*call            // what has paused it, or ended its pause, by invoke
+	halts           []stretch          // in which it may have been paused, or just have been
 }
 
 func (n *name) String() string { return n.primitive + " " + n.name }
@@ -173,6 +175,7 @@ func read(run *history.Run) *round {
 	r.readHolds(acquires)
 	r.readNames(acquires)
 	r.readAnswers(acquires)
+	r.readHalts()
 	r.readPauses(busy)
 	r.stepped = stepped(run.Events)
 	return r
@@ -359,6 +362,8 @@ func (r *round) readNames(acquires map[opID]*claim) {
 				n.adds[r] = append(n.adds[r], k)
 			case history.Remove:
 				n.removes[r] = append(n.removes[r], k)
+			case history.Pause, history.Unpause:
+				n.decides = append(n.decides, k)
 			}
 		}
 	}

@@ -123,6 +123,8 @@ func set1(t *testing.T, e *history.Event, key, value string) {
 		e.Fence = epoch + int64(number(t, value)*1000)
 	case "real":
 		e.Real = epoch + int64(number(t, value)*1000)
+	case "lasts":
+		e.Lasts = int64(number(t, value))
 	case "lease":
 		e.Lease = int64(number(t, value))
 	case "weight":

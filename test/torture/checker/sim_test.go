@@ -41,7 +41,10 @@ const (
 	endlessBind    bug = "a BindWait that does not end"
 	forgottenWaits bug = "a resource that leaves its lane behind"
 	sleepingAdd    bug = "what is added is not handed out for a while"
-	wronglyAbsent  bug = "a resource that is called absent and is there"
+	pauseIgnored   bug = "what is free is granted in a pause, now and then"
+	neverResumed   bug = "nobody is served for seconds after a pause"
+
+	wronglyAbsent bug = "a resource that is called absent and is there"
 )
 
 // The simulated library's times, in us.
@@ -92,6 +95,8 @@ type simName struct {
 	line            []*simClaim
 	held            []*simClaim
 	lanes           *simLanes // nil for what has none
+	pauses          bool      // somebody pauses it now and then
+	paused          int64     // until when, server's time
 }
 
 // simActor is a goroutine of a process.
@@ -237,6 +242,9 @@ func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
 }
 
 func (s *sim) handOff(n *simName) {
+	if s.isPaused(n) {
+		return
+	}
 	if n.lanes != nil {
 		s.serve(n)
 		return
@@ -270,7 +278,7 @@ func (s *sim) request(c *simClaim) {
 	if c.unordered {
 		c.ticket -= s.Int64N(1000)
 	}
-	if n.lanes != nil {
+	if n.lanes != nil && !s.isPaused(n) {
 		s.arrive(c)
 		return
 	}
@@ -283,7 +291,7 @@ func (s *sim) request(c *simClaim) {
 	}
 	first := !slices.ContainsFunc(n.line, func(o *simClaim) bool { return !s.ahead(c, o) })
 	switch {
-	case first && s.room(n, c):
+	case first && s.room(n, c) && !s.isPaused(n):
 		s.grant(n, c, s.server()+c.lease)
 	case !c.try:
 		n.ticket = max(n.ticket, c.ticket)
@@ -365,6 +373,10 @@ func (s *sim) begin(a *simActor) {
 	n := s.names[s.IntN(len(s.names))]
 	if n.lanes != nil && n.lanes.moves && s.IntN(40) == 0 {
 		s.takeOut(a, n)
+		return
+	}
+	if n.pauses && s.IntN(15) == 0 {
+		s.decide(a, n)
 		return
 	}
 	s.claims++
@@ -688,7 +700,7 @@ func (s *sim) strike(kinds []string) func() {
 	case "flush":
 		return s.fault(history.Fault{Name: kind, Amnesia: true}, 10*simMS, func() {
 			for _, n := range s.names {
-				n.held, n.line, n.ticket, n.fence = nil, nil, 0, 0
+				n.held, n.line, n.ticket, n.fence, n.paused = nil, nil, 0, 0, 0
 				n.lanes.forget()
 			}
 		}, nothing)

@@ -74,6 +74,9 @@ const (
 	// Add and Remove put a resource into a pool, and take it out.
 	Add    = "add"
 	Remove = "remove"
+	// Pause has nothing granted of a name for Lasts, and Unpause ends that.
+	Pause   = "pause"
+	Unpause = "unpause"
 )
 
 // Never is a BindWait without an end.
@@ -109,6 +112,7 @@ type Event struct {
 	Bind      string `json:"bind,omitempty"`      // of an acquire: the binding
 	BindWait  int64  `json:"bind_wait,omitempty"` // of an acquire: how long it waits for the bound resource: ms, or Never
 	Cooldown  int64  `json:"cooldown,omitempty"`  // of an acquire: how long what it gets rests afterwards: ms
+	Lasts     int64  `json:"lasts,omitempty"`     // of a Pause: ms
 
 	Reason string   `json:"reason,omitempty"` // of a Fail: berth.Reason
 	Err    string   `json:"err,omitempty"`

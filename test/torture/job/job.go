@@ -102,6 +102,9 @@ type Job struct {
 	// releases, and long holds: what remains is acquire, of any or of one resource, hold,
 	// release, and what a Pool says of itself.
 	Calm bool `json:"calm,omitempty"`
+	// Pauses is how often names are paused, and pauses ended: once in so many turns of a
+	// goroutine. 0 is never.
+	Pauses int `json:"pauses,omitempty"`
 }
 
 // Variable is the job as an entry for the environment of a process.

@@ -62,6 +62,9 @@ func (h *hand) work(c *crew) {
 		if h.owed != nil {
 			h.putBack(c)
 		}
+		if h.w.job.Pauses > 0 && h.oneIn(h.w.job.Pauses) {
+			h.decide(c)
+		}
 		h.once(c)
 		pause(h.between(0, 5), c.over)
 	}
@@ -346,6 +349,28 @@ func (h *hand) move(c *crew, do string, call func(context.Context, []string) (al
 		h.recover()
 	}
 	return kind
+}
+
+// decide pauses a name, or ends its pause, and writes it down. One that another has overtaken may have
+// run before.
+func (h *hand) decide(c *crew) {
+	p := h.plan()
+	do, lasts := history.Pause, h.between(50, 800)
+	switch h.IntN(12) {
+	case 0, 1, 2, 3:
+		do, lasts = history.Unpause, 0
+	case 4, 5:
+		lasts = h.between(2000, 4000)
+	}
+	e := h.w.log.begin(history.Event{
+		Do: do, Primitive: p.primitive, Name: p.name, Node: p.node(c), Lasts: lasts.Milliseconds(),
+	})
+	err := p.pause(context.Background(), c, lasts)
+	kind := answer(err)
+	h.w.log.end(e, kind, err)
+	if kind == history.Unknown {
+		h.recover()
+	}
 }
 
 // force ends, by its id, a claim that has ended: that must be refused.

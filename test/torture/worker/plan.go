@@ -239,6 +239,18 @@ func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err erro
 	return found, nil
 }
 
+// pause has nothing granted of the plan's name for so long, or ends that.
+func (p plan) pause(ctx context.Context, c *crew, lasts time.Duration) error {
+	ops := map[string]interface {
+		Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
+		Unpause(ctx context.Context, name string) error
+	}{sem: c.sems.Operator(), lock: c.locks.Operator(), pool: c.pools.Operator()}[p.primitive]
+	if lasts == 0 {
+		return ops.Unpause(ctx, p.name)
+	}
+	return ops.Pause(ctx, p.name, lasts.Truncate(time.Millisecond), "torture")
+}
+
 // force ends a claim by its id, as an operator would.
 func (p plan) force(ctx context.Context, c *crew, claim string) error {
 	if p.primitive == sem {
