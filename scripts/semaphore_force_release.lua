@@ -4,6 +4,7 @@ KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
 KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] node ("" = any)    ARGV[5] claim id    ARGV[6] tombstone (ms)
+ARGV[7] 1 = only if it waits
 RETURNS {"released", flags, fence, ended} | {"cancelled", flags, fence, ended} | {"expired", flags, fence, ended}
   | {"not_held", word} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
@@ -12,4 +13,4 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "kind/semaphore"
 --- @include "line/force"
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5]))
-return force_claim(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]))
+return force_claim(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]), ARGV[7])

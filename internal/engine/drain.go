@@ -3,9 +3,10 @@ package engine
 // drains says whether the process drains.
 func (e *Engine) drains() bool { return e.cfg.Drains != nil && e.cfg.Drains() }
 
-// Drain has the claims leave that ask or wait, once Config.Drains says that the process drains. A
-// claim that comes meanwhile is refused by enter: that asks under the mutex under which the claims are
-// found here. An owner who holds may take the name again, else what it does could not end.
+// Drain has the claims leave that ask or wait, and asks for all holds back, once Config.Drains says that the
+// process drains. A claim that comes meanwhile is refused by enter: that asks under the mutex under which the
+// claims are found here. An owner who holds may take the name again, else what it does could not end. A handle
+// whose Wanted is asked for later finds by Config.Drains that it is wanted.
 func (e *Engine) Drain() {
 	var leave []*Claim
 	for _, c := range e.those(func(m *machine) bool { return m.phase == asking || m.phase == waiting }) {
@@ -19,6 +20,9 @@ func (e *Engine) Drain() {
 	}
 	for _, c := range leave {
 		e.on(c, &event{kind: evDrained})
+	}
+	for _, c := range e.those((*machine).alive) {
+		c.handle.want()
 	}
 }
 

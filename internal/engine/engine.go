@@ -64,6 +64,8 @@ type Config struct {
 	// the refusal of the claim, or an error, which counts as that of an attempt that did not run;
 	// nil for nothing to do.
 	Before func(ctx context.Context, c *Claim) (*berth.AcquireError, error)
+	// Wanted is called when somebody wants a hold of this node back; nil for nobody. It waits for nothing.
+	Wanted func()
 	// Drains says whether the process drains; nil where that cannot be. When it becomes true, Drain
 	// has to follow. It never waits.
 	Drains func() bool

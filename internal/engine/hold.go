@@ -106,10 +106,10 @@ func (h *Hold) finish(cause error) {
 	}
 }
 
-// Wanted is closed when somebody has asked for the hold back. The hold goes on.
+// Wanted is closed when somebody has asked for the hold back, or the process drains. The hold goes on.
 func (h *Hold) Wanted() <-chan struct{} { return h.Asked().Done() }
 
-// Asked is a context that ends when somebody has asked for the hold back. Who wants to know hears a
+// Asked is a context that ends then. Who wants to know hears a
 // push, too: the node subscribes, if it has never waited.
 func (h *Hold) Asked() context.Context {
 	h.e.hub.Start()
@@ -118,7 +118,7 @@ func (h *Hold) Asked() context.Context {
 	if h.asked == nil {
 		h.asked, h.ask = context.WithCancel(context.Background())
 	}
-	if h.c.see().wanted { // from before it was made
+	if h.c.see().wanted || h.e.drains() { // from before it was made
 		h.ask()
 	}
 	return h.asked

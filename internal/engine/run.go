@@ -46,6 +46,9 @@ func (e *Engine) perform(c *Claim, ev *event, fx *effects) {
 	}
 	if fx.has(doWanted) {
 		c.handle.want()
+		if e.cfg.Wanted != nil {
+			e.cfg.Wanted()
+		}
 	}
 	if fx.has(doWake) {
 		c.wake()

@@ -22,6 +22,11 @@ func (n *Node) ForceRelease(ctx context.Context, name, id, node string) error {
 
 // forceRelease is ForceRelease that says whether the call has ended the claim, also beside an error.
 func (n *Node) forceRelease(ctx context.Context, name, id, node string) (ended bool, err error) {
+	return n.endBy(ctx, name, id, node, false)
+}
+
+// endBy is forceRelease, of a claim that waits alone if waits is set: a hold is berth.ErrNotHeld then.
+func (n *Node) endBy(ctx context.Context, name, id, node string, waits bool) (ended bool, err error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return false, err
 	}
@@ -29,7 +34,7 @@ func (n *Node) forceRelease(ctx context.Context, name, id, node string) (ended b
 		return false, berth.Invalid("id", "it is empty")
 	}
 	stays := Decimal(engine.Tombstone.Milliseconds())
-	r, err := n.Run(ctx, n.force, scriptkit.Bounded, name, node, id, stays)
+	r, err := n.Run(ctx, n.force, scriptkit.Bounded, name, node, id, stays, Flag(waits))
 	if err != nil {
 		return false, err
 	}

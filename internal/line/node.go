@@ -95,6 +95,7 @@ func New(cfg Config) *Node {
 	}
 	if cfg.Notice != nil {
 		of.Before, of.Drains, of.Reenters = calls.before, cfg.Notice.Drains, cfg.Kind == keyspace.Lock
+		of.Wanted = cfg.Notice.Prompt
 	}
 	if cfg.Swarm != nil || cfg.Notice != nil {
 		of.Settle = calls.settle

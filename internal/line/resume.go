@@ -48,8 +48,10 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	if err := n.checkToken(token); err != nil {
 		return nil, err
 	}
-	if n.Notice != nil && n.Notice.Drains() {
-		return nil, berth.ErrDraining
+	if n.Notice != nil {
+		if n.Notice.Current(ctx); n.Notice.Drains() {
+			return nil, berth.ErrDraining
+		}
 	}
 	if err := n.Engine.Begin(); err != nil {
 		return nil, err

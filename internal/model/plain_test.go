@@ -304,7 +304,7 @@ func (p *play) force(t *rapid.T) {
 		return
 	}
 	claim := p.pick(t).claim
-	p.call(t, "semaphore_force_release", writes(millis(p.lingers(t)), "", claim, stays)...)
+	p.call(t, "semaphore_force_release", writes(millis(p.lingers(t)), "", claim, stays, "0")...)
 }
 
 func (p *play) sweep(t *rapid.T) {

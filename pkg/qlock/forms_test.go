@@ -239,7 +239,7 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 		"an unknown extension":  call("renewed unknown", "lock_renew", "x", "x.1", "extend 1000 id"),
 		"an unknown detach":     call("renewed unknown", "lock_renew", "x", "x.1", "detach"),
 		"an unknown release":    call("not_held", "lock_release", "x", "x.1", "0"),
-		"an unknown forced one": call("not_held", "lock_force_release", "", "x.1", "60000"),
+		"an unknown forced one": call("not_held", "lock_force_release", "", "x.1", "60000", "0"),
 		"an unknown resume":     call("not_held", "lock_resume", "x", "x.1", "y", "beat"),
 		"an unknown requeue":    call("not_waiting", "lock_requeue", "x", "x.1", "1", "254"),
 		"a restore of no claim": call("restored", "lock_restore", "x", "1"),
@@ -262,7 +262,7 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 		"another fence, extended":       call("other", "lock_extend", "1000", "id", "1"),
 		"another node's heartbeat":      func(w *world, n *node) { call("renewed taken", "lock_renew", "x", w.held1(n), "beat")(w, n) },
 		"another node's release":        func(w *world, n *node) { call("taken", "lock_release", "x", w.held1(n), "0")(w, n) },
-		"another node's forced release": func(w *world, n *node) { call("not_held", "lock_force_release", "x", w.held1(n), "60000")(w, n) },
+		"another node's forced release": func(w *world, n *node) { call("not_held", "lock_force_release", "x", w.held1(n), "60000", "0")(w, n) },
 		"its acquire once more": func(w *world, n *node) {
 			id := w.held1(n)
 			node, _, _ := strings.Cut(id, ".")

@@ -88,6 +88,29 @@ func (o *Operator) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
 	return o.client.node.UnpauseAll(ctx)
 }
 
+// Drain has the processes of a target finish: they refuse what they are asked for with berth.ErrDraining, but an
+// owner who holds may take the same lock again; their waits are ended, and all that they hold is asked for,
+// so that its Wanted is closed. Drain goes through the names until nothing of theirs is left, at least for 7 s;
+// or until within has passed, 0 for never: then it ends the rest by force. Detached holds are left.
+//
+// After Drain has returned without an error, none of the processes that matched and reach the server has anything, or gets
+// anything, until StopDrain. A process that cannot be reached keeps what it believes in until its local deadline.
+// Processes that start later under the label are not drained. A flush of the server ends no drain that was heard. If
+// this process dies, those that have heard stay drained: call it again, or StopDrain.
+//
+// Drain returns berth.ErrInvalidConfig, berth.ErrStale if another call has changed the same drain since
+// this one began, ctx's error, the server's errors, or an error if something was there again after the end by force;
+// berth.Drained also beside an error.
+func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error) {
+	return o.client.node.Drain(ctx, target, within)
+}
+
+// StopDrain ends the drain of exactly that target: who has heard of it hears of its end within 5 s. It returns
+// berth.ErrInvalidConfig, berth.ErrStale, or the server's error.
+func (o *Operator) StopDrain(ctx context.Context, target berth.DrainTarget) error {
+	return o.client.node.StopDrain(ctx, target)
+}
+
 // Resize stores another capacity; nil options are the zero ones. What is held stays held:
 // if that is more than the new capacity, nothing is granted until enough is released.
 // Waiting claims that are heavier than the new capacity end with ReasonTooHeavy.

@@ -43,8 +43,8 @@ local function force(at, st, targets, stays, wish)
 end
 
 -- force_claim answers a force call that names a claim: of whatever node, or only of the one
--- given.
-local function force_claim(at, st, known, claim, node, stays)
+-- given; and where only is "1", a claim that waits: it may have been granted since the caller looked.
+local function force_claim(at, st, known, claim, node, stays, only)
   if at.newer then
     return { "incompatible", at.newer }
   end
@@ -57,6 +57,8 @@ local function force_claim(at, st, known, claim, node, stays)
   r.held = hold_ends(at, st, claim)
   if not r.held then
     word = "cancelled"
+  elseif only == "1" then
+    return { "not_held", "" }
   elseif r.held <= at.ms then
     word = "expired"
   end

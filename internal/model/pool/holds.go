@@ -28,7 +28,7 @@ func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen, e
 // force ends somebody's claim.
 func (d *driver) force(t *rapid.T) {
 	c := d.old(t)
-	r := d.run(t, "pool_force_release", "", c.id, "900")
+	r := d.run(t, "pool_force_release", "", c.id, "900", "0")
 	d.same(t, "force", &r, d.model.force(c, 900)...)
 }
 

@@ -83,6 +83,8 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 type allOperator interface {
 	PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error)
 	UnpauseAll(ctx context.Context) (berth.PausedAll, error)
+	Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error)
+	StopDrain(ctx context.Context, target berth.DrainTarget) error
 }
 
 // pauseAllDocument is what has come of it; 0 ms is no pause.
@@ -99,30 +101,39 @@ type pausedOfKind struct {
 	Unread int    `json:"unread"`
 }
 
-// pauseAll calls the operators of all kinds at once: each waits until all processes have heard.
+// pauseAll calls the operators of all kinds.
 func (a *App) pauseAll(ctx context.Context, span time.Duration, reason string, call func(context.Context, allOperator) (berth.PausedAll, error)) error {
+	document := pauseAllDocument{a.Namespace, span.Milliseconds(), reason, make([]pausedOfKind, 3)}
+	names := 0
+	failed := a.eachKind(ctx, func(ctx context.Context, i int, kind string, ops allOperator) error {
+		paused, err := call(ctx, ops)
+		document.Kinds[i] = pausedOfKind{kind, paused.Names, paused.Unread}
+		if paused.Unread > 0 {
+			return Exit(ExitFailed, err)
+		}
+		return InFlags(err, "lasts", "--for")
+	})
+	for _, kind := range document.Kinds {
+		names += kind.Names
+	}
+	return Listed(failed, names, func() error { return a.printPausedAll(&document) })
+}
+
+// eachKind calls f for all kinds at once: each call waits until all processes have heard. It returns the first
+// error in the order of the kinds.
+func (a *App) eachKind(ctx context.Context, f func(ctx context.Context, i int, kind string, ops allOperator) error) error {
 	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
 		ops, err := c.operators()
 		if err != nil {
 			return err
 		}
-		kinds := make([]pausedOfKind, len(ops))
 		errs := make([]error, len(ops))
 		var calls sync.WaitGroup
 		for i, kind := range []string{"sem", "lock", "pool"} {
-			calls.Go(func() {
-				paused, err := call(ctx, ops[i])
-				kinds[i] = pausedOfKind{kind, paused.Names, paused.Unread}
-				errs[i] = InFlags(err, "lasts", "--for")
-				if paused.Unread > 0 {
-					errs[i] = Exit(ExitFailed, err)
-				}
-			})
+			calls.Go(func() { errs[i] = f(ctx, i, kind, ops[i]) })
 		}
 		calls.Wait()
-		document := pauseAllDocument{a.Namespace, span.Milliseconds(), reason, kinds}
-		names := kinds[0].Names + kinds[1].Names + kinds[2].Names
-		return Listed(cmp.Or(errs...), names, func() error { return a.printPausedAll(&document) })
+		return cmp.Or(errs...)
 	})
 }
 

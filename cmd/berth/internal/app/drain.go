@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+)
+
+// drainCommand makes a command that has processes finish.
+func (a *App) drainCommand() *cobra.Command {
+	var target berth.DrainTarget
+	var within time.Duration
+	var stop bool
+	cmd := &cobra.Command{
+		Use:   "drain {--node ID | --label TEXT} [--within D] [--stop]",
+		Short: "Have processes finish what they hold and get nothing new",
+		Long: `Drain processes: they get nothing new of any semaphore, lock or pool, what they wait for is
+cancelled, and they are asked for what they hold, until nothing of theirs is left, which takes 7 s at
+least. With --within the rest is then ended by force. 'berth ps' lists nodes and labels; a label that ends
+in * means all that begin so. Processes that start later are not drained. --stop lets them work again.
+
+Exit code 1: something is left, or was left to whoever resumes it; or another operator's call was faster.`,
+		Example: "  berth drain --label 'worker/*' --within 10m\n  berth drain --label 'worker/*' --stop",
+		Args:    cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			switch given := cmd.Flags().Changed; {
+			case (target.Node == "") == (target.Label == ""):
+				return Usage("--node ID or --label TEXT is missing, or both are there")
+			case given("within") && (stop || within <= 0):
+				return berth.Invalid("--within", "it is above 0, and not for --stop")
+			}
+			return a.drain(cmd.Context(), target, within, stop)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&target.Node, "node", "", "the node with this `ID`")
+	flags.StringVar(&target.Label, "label", "", "the processes with this label; with a * at its end, all that begin so")
+	TimeVar(flags, &within, "within", 0, "after how long the rest is ended by force (default never)")
+	flags.BoolVar(&stop, "stop", false, "end a drain of the same node or label")
+	return cmd
+}
+
+// drainDocument is what has come of it.
+type drainDocument struct {
+	Namespace string          `json:"namespace"`
+	Node      string          `json:"node,omitempty"`
+	Label     string          `json:"label,omitempty"`
+	Stopped   bool            `json:"stopped"`
+	Kinds     []drainedOfKind `json:"kinds"`
+}
+
+type drainedOfKind struct {
+	Kind      string `json:"kind"`
+	Asked     int    `json:"asked"`
+	Cancelled int    `json:"cancelled"`
+	Ended     int    `json:"ended"`
+	Detached  int    `json:"detached"`
+	Left      int    `json:"left"`
+}
+
+// drain calls the operators of all kinds. What was done is told, also beside an error.
+func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.Duration, stop bool) error {
+	document := drainDocument{a.Namespace, target.Node, target.Label, stop, make([]drainedOfKind, 3)}
+	failed := a.eachKind(ctx, func(ctx context.Context, i int, kind string, ops allOperator) error {
+		document.Kinds[i].Kind = kind
+		if stop {
+			return InFlags(ops.StopDrain(ctx, target), "Node", "--node", "Label", "--label")
+		}
+		d, err := ops.Drain(ctx, target, within)
+		document.Kinds[i] = drainedOfKind{kind, d.Asked, d.Cancelled, d.Ended, d.Detached, d.Left}
+		if err != nil && d.Left > 0 {
+			return Exit(ExitFailed, err)
+		}
+		return InFlags(err, "Node", "--node", "Label", "--label")
+	})
+	sum := drainedOfKind{}
+	for _, k := range document.Kinds {
+		sum.Asked, sum.Cancelled, sum.Ended = sum.Asked+k.Asked, sum.Cancelled+k.Cancelled, sum.Ended+k.Ended
+		sum.Detached, sum.Left = sum.Detached+k.Detached, sum.Left+k.Left
+	}
+	err := Listed(failed, sum.Asked+sum.Cancelled+sum.Ended, func() error { return a.printDrained(&document, &sum) })
+	if err == nil && sum.Detached > 0 {
+		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", Count(sum.Detached, "hold")))
+	}
+	return err
+}
+
+func (a *App) printDrained(d *drainDocument, sum *drainedOfKind) error {
+	if a.JSON {
+		return PrintJSON(a.Out, d)
+	}
+	who := text.Plain(d.Node + d.Label)
+	if d.Stopped {
+		_, err := fmt.Fprintf(a.Out, "%s: drains no more\n", who)
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left\n", who,
+		Count(sum.Asked, "hold"), Count(sum.Cancelled, "wait"), Count(sum.Ended, "hold"), sum.Left)
+	return err
+}

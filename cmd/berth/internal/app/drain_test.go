@@ -1,0 +1,67 @@
+package app_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// It lasts as long as the command waits for all processes to hear.
+func TestDrainOfALabel(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	client := apptest.ClientOf(t, s, semaphore.Config{Label: "worker/7"})
+	sem, err := client.Semaphore("gpu", 2, nil)
+	require.NoError(t, err)
+	permit, err := sem.Acquire(ctx, nil)
+	require.NoError(t, err)
+	go func() {
+		<-permit.Wanted()
+		_ = permit.Release(ctx)
+	}()
+	require.Equal(t, apptest.Outcome(0, "worker/*: 1 hold asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n", ""),
+		apptest.Call(t, s.URL(), "drain", "--label", "worker/*"))
+	_, err = sem.TryAcquire(ctx, nil)
+	require.ErrorIs(t, err, berth.ErrDraining)
+	require.JSONEq(t, `{"namespace": "berth", "label": "worker/*", "stopped": true, "kinds": [
+		{"kind": "sem", "asked": 0, "cancelled": 0, "ended": 0, "detached": 0, "left": 0},
+		{"kind": "lock", "asked": 0, "cancelled": 0, "ended": 0, "detached": 0, "left": 0},
+		{"kind": "pool", "asked": 0, "cancelled": 0, "ended": 0, "detached": 0, "left": 0}]}`,
+		apptest.Call(t, s.URL(), "drain", "--label", "worker/*", "--stop", "--json").Out)
+	require.Equal(t, apptest.Outcome(0, "n1: drains no more\n", ""), apptest.Call(t, s.URL(), "drain", "--node", "n1", "--stop"))
+}
+
+func TestDrainLeavesWhatIsDetached(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	client := apptest.ClientOf(t, s, semaphore.Config{Label: "worker/7"})
+	sem, err := client.Semaphore("gpu", 2, nil)
+	require.NoError(t, err)
+	permit, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
+	require.NoError(t, err)
+	_, err = permit.Detach(ctx)
+	require.NoError(t, err)
+	require.Equal(t, apptest.Outcome(1, "worker/7: 0 holds asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n",
+		"berth: 1 hold detached: no process has them\n"),
+		apptest.Call(t, s.URL(), "drain", "--label", "worker/7"))
+}
+
+func TestDrainNeedsATarget(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for _, args := range [][]string{
+		{"drain"},
+		{"drain", "--node", "a", "--label", "b"},
+		{"drain", "--label", "b", "--within", "0"},
+		{"drain", "--label", "b", "--within", "1m", "--stop"},
+	} {
+		require.Equal(t, 64, apptest.Call(t, s.URL(), args...).Code, "%v", args)
+	}
+}

@@ -1,0 +1,23 @@
+package berth
+
+// DrainTarget says which processes are to drain. One of the fields is set.
+type DrainTarget struct {
+	// Node is the id of a client: that of its Node method, and in listings.
+	Node string
+	// Label is a client's Config.Label or, where it ends in *, what stands before the * begins one.
+	Label string
+}
+
+// Drained is what a drain came to. The numbers are of claims.
+type Drained struct {
+	// Asked is how many holds were asked for back.
+	Asked int
+	// Cancelled is how many waits were ended.
+	Cancelled int
+	// Ended is how many holds were ended by force.
+	Ended int
+	// Detached is how many holds no process has: they are left to whoever resumes them, or to their lease.
+	Detached int
+	// Left is how many holds and waits the last pass has found.
+	Left int
+}
