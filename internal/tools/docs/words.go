@@ -22,7 +22,7 @@ var plainTerms = termsOf(
 	// What is stored or told.
 	"binding deadline expiry feature info int number page score semaphore stat target text",
 	// What time and order say of it.
-	"dead due earliest first leave live next now outdated remaining waiter",
+	"dead due earliest first leave live next now outdated remaining",
 	// What programs and their tests have; and this one.
 	"allocator app backup berth caller clock command demo embedded engine fast harness heartbeat history job link lock model observe pool",
 	"apptest probe report row script sem server supervise",
