@@ -22,7 +22,7 @@ func Reads(t TB, redis rueidis.Client, space keyspace.Space, kind keyspace.Kind,
 	t.Helper()
 	run := scriptkit.NewRunner(redis, scriptkit.Options{Retry: berth.Retry{Attempts: 1}})
 	r := reads{TB: t, Reader: reader.New(run, space, true), kind: kind, name: name}
-	r.view = look(t, redis, []string{space.State(kind, name), space.Line(kind, name)})
+	r.seen = look(t, redis, []string{space.State(kind, name), space.Line(kind, name)})
 	r.row()
 	r.holders()
 	r.waiters()
@@ -31,22 +31,22 @@ func Reads(t TB, redis rueidis.Client, space keyspace.Space, kind keyspace.Kind,
 type reads struct {
 	TB
 	*reader.Reader
-	view
+	seen view
 	kind keyspace.Kind
 	name string
 }
 
 // live are the holds that have not ended, those that end first first; ended is how many have.
 func (r *reads) live() (ids []string, ended int) {
-	for id, ends := range r.view.holds {
-		if ends > r.now {
+	for id, ends := range r.seen.holds {
+		if ends > r.seen.now {
 			ids = append(ids, id)
 		} else {
 			ended++
 		}
 	}
 	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.view.holds[a], r.view.holds[b]), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(r.seen.holds[a], r.seen.holds[b]), strings.Compare(a, b))
 	})
 	return ids, ended
 }
@@ -57,20 +57,20 @@ func (r *reads) row() {
 	n, err := r.Name(context.Background(), r.kind, r.name)
 	must(r, err)
 	live, ended := r.live()
-	held := r.used(r.now)
+	held := r.seen.used(r.seen.now)
 	if r.kind == keyspace.Lock {
 		held = min(held, 1)
 		same(r, "whether somebody has the lock", n.Lock != nil, held == 1)
 	}
 	same(r, "capacity, held, holders, waiting, expired", fmt.Sprint(n.Capacity, n.Held, n.Holders, n.Waiting, n.Expired),
-		fmt.Sprint(r.state["cap"], held, len(live), len(r.places), ended))
-	same(r, "fence and revision", fmt.Sprint(n.Fence, n.Revision), fmt.Sprint(r.state["fence"], r.state["rev"]))
+		fmt.Sprint(r.seen.state["cap"], held, len(live), len(r.seen.places), ended))
+	same(r, "fence and revision", fmt.Sprint(n.Fence, n.Revision), fmt.Sprint(r.seen.state["fence"], r.seen.state["rev"]))
 	revision, err := r.Revision(context.Background(), r.kind, r.name)
 	must(r, err)
 	same(r, "the revision alone", revision, n.Revision)
 	var oldest time.Duration
 	for _, id := range live {
-		oldest = max(oldest, time.UnixMilli(r.now).Sub(r.records[id].Granted))
+		oldest = max(oldest, time.UnixMilli(r.seen.now).Sub(r.seen.records[id].Granted))
 	}
 	if own := func(id string) bool { return strings.Contains(id, ":") }; !slices.ContainsFunc(live, own) {
 		same(r, "how long the oldest is held", n.Oldest, oldest)
@@ -82,7 +82,7 @@ func (r *reads) row() {
 func (r *reads) first(n reader.Name) {
 	r.Helper()
 	var places []string
-	for id, place := range r.places {
+	for id, place := range r.seen.places {
 		places = append(places, place+" "+id)
 	}
 	slices.Sort(places)
@@ -94,7 +94,7 @@ func (r *reads) first(n reader.Name) {
 		must(r, err)
 		id := strings.Fields(place)[2]
 		if lane/2 != last {
-			want = append(want, fmt.Sprint(id, r.alive[id] <= r.now))
+			want = append(want, fmt.Sprint(id, r.seen.alive[id] <= r.seen.now))
 		}
 		last = lane / 2
 	}
@@ -118,7 +118,7 @@ func (r *reads) holders() {
 			if f.Err != nil {
 				continue
 			}
-			want, err := reader.Holder(r.name, f.Entry.ID, time.UnixMilli(r.now), r.view.holds[f.Entry.ID], r.text(f.Entry.ID))
+			want, err := reader.Holder(r.name, f.Entry.ID, time.UnixMilli(r.seen.now), r.seen.holds[f.Entry.ID], r.text(f.Entry.ID))
 			must(r, err)
 			same(r, "the holder "+f.Entry.ID, fmt.Sprintf("%+v", f.Entry), fmt.Sprintf("%+v", want))
 			c, err := r.Claim(context.Background(), r.kind, r.name, f.Entry.ID)
@@ -141,7 +141,7 @@ func (r *reads) holders() {
 
 // text is a record as it is stored.
 func (r *reads) text(id string) string {
-	record := r.records[id]
+	record := r.seen.records[id]
 	return state.Text(&record)
 }
 
@@ -158,7 +158,7 @@ func (r *reads) waiters() {
 			if f.Err != nil {
 				continue
 			}
-			same(r, "how long it lives", w.Alive, time.Duration(r.alive[w.ID]-r.now)*time.Millisecond)
+			same(r, "how long it lives", w.Alive, time.Duration(r.seen.alive[w.ID]-r.seen.now)*time.Millisecond)
 			c, err := r.Claim(context.Background(), r.kind, r.name, w.ID)
 			if err != nil || c.Waiter == nil || c.Waiter.Alive != w.Alive {
 				r.Fatalf("the claim %+v, %v; the waiter %+v", c.Waiter, err, w)
@@ -168,10 +168,13 @@ func (r *reads) waiters() {
 			break
 		}
 	}
-	want := r.line(r.now)
+	want := r.seen.line(r.seen.now)
 	same(r, "who waits", fmt.Sprint(got), fmt.Sprint(want))
 	n := 0
-	for w := range r.Waiters(context.Background(), r.kind, r.name) {
+	for w, err := range r.Waiters(context.Background(), r.kind, r.name) {
+		if err != nil && w.ID == "" {
+			r.Fatal(err)
+		}
 		same(r, "how many are ahead of "+w.ID, w.Ahead, n)
 		n++
 	}

@@ -7,9 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
+
+func last(_ int, err error) error { return err }
 
 // A replica refuses every write, so what it answers was read.
 func TestStatsOnAReplica(t *testing.T) {
@@ -23,7 +26,7 @@ func TestStatsOnAReplica(t *testing.T) {
 	_, err = w.sem(dead, "gpu", 2).Acquire(w.Within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: safe})
 	require.NoError(w, err)
 
-	reader, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns})
+	reader, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns, Retry: berth.Retry{Attempts: 1}})
 	require.NoError(w, err)
 	defer func() { require.NoError(w, reader.Close(w.Within(patience))) }()
 	want := semaphore.Stats{Name: "gpu", Capacity: 2, Held: 1, Holders: 1, Expired: 1}
@@ -40,6 +43,15 @@ func TestStatsOnAReplica(t *testing.T) {
 		held++
 	}
 	require.Equal(w, 1, held)
+	// What leads to a write is not read there.
+	for what, err := range map[string]error{
+		"release": last(reader.Operator().Release(w.Within(patience), berth.Target{Name: "gpu", Node: c.Node()})),
+		"all":     last(reader.Operator().Release(w.Within(patience), berth.Target{Node: c.Node()})),
+		"resize":  reader.Operator().Resize(w.Within(patience), "gpu", 3, nil),
+	} {
+		require.ErrorIs(w, err, berth.ErrUnavailable, what)
+		require.ErrorContains(w, err, "a replica answered", what)
+	}
 	direct := replica.Client(t)
 	refused := direct.Do(w.Within(patience), direct.B().Set().Key(w.ns+":x").Value("1").Build()).Error()
 
