@@ -80,7 +80,7 @@ func (m *machine) latePause(t *rapid.T) {
 
 // stays checks that the server knows of the pause, and keeps the name fat.
 func (m *machine) stays(t *rapid.T, v *view) {
-	if got := v.state["pause"]; got != m.pause.until && !(got == 0 && !m.pause.lasts(v.now)) {
+	if got := v.state["pause"]; got != m.pause.until && (got != 0 || m.pause.lasts(v.now)) {
 		t.Fatalf("the pause ends at %d, in the model at %d; now it is %d", got, m.pause.until, v.now)
 	}
 	if v.thin && m.pause.lasts(v.now) {

@@ -80,7 +80,7 @@ func (d *driver) pauses(t *rapid.T) {
 		stamp, notice = 0, rapid.Int64Range(1, 5).Draw(t, "notice")
 	}
 	r := d.run(t, "pool_pause", dec(lasts), reason, dec(stamp), by, dec(notice))
-	d.same(t, "pause", &r, d.model.pause(lasts, reason, stamp, by, notice)...)
+	d.same(t, "pause", &r, d.pause(lasts, reason, stamp, by, notice)...)
 	d.unheard()
 }
 
