@@ -202,7 +202,7 @@ func longPairs(j *job.Job) {
 func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 
 // mutants are the broken variants.
-var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants)
+var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants, wantMutants)
 
 var commonMutants = []mutant{
 	{

@@ -25,6 +25,7 @@ const (
 	faultsOfRound     = 4
 	leaseOfRound      = time.Second
 	pausesOfRound     = 400 // one in so many turns
+	wantsOfRound      = 60  // likewise
 )
 
 // What a short one is made of: there is one on each topology where neither a duration nor
@@ -108,7 +109,7 @@ func (r *round) work() {
 	r.fill()
 	for n := range workersOfRound {
 		w := &worker{name: fmt.Sprintf("w%d", n+1), job: r.job()}
-		w.job.Pauses = pausesOfRound
+		w.job.Pauses, w.job.Wants = pausesOfRound, wantsOfRound
 		if n < len(r.world.proxies) {
 			w.job.Redis.Addresses = []string{r.world.proxies[n].Addr}
 		}

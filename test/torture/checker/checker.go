@@ -37,6 +37,7 @@ const (
 	Absent       = "absent"
 	Paused       = "paused"
 	Resumed      = "resumed"
+	Wanted       = "wanted"
 )
 
 // RuleCount is how often a rule was looked at in a round.
@@ -90,6 +91,7 @@ func Check(run *history.Run) *Report {
 		{Absent, absent},
 		{Paused, paused},
 		{Resumed, resumed},
+		{Wanted, wanted},
 	} {
 		c.count = RuleCount{Rule: rule.name}
 		rule.apply(c)

@@ -28,7 +28,7 @@ func countOf(r *Report, rule string) RuleCount {
 }
 
 // worlds are the simulations that there are.
-var worlds = []func(seed uint64, wrong bug) *sim{newSim, newLanesSim, newPausedSim}
+var worlds = []func(seed uint64, wrong bug) *sim{newSim, newLanesSim, newPausedSim, newWantedSim}
 
 func TestACorrectLibraryIsNeverAccused(t *testing.T) {
 	for seed := range uint64(4) {
@@ -58,7 +58,7 @@ func TestEveryRuleIsCheckedInARound(t *testing.T) {
 	checked := map[string]int{}
 	for _, world := range worlds {
 		report := Check(world(2, none).play(20_000, nil))
-		require.Len(t, report.Rules, 18)
+		require.Len(t, report.Rules, 19)
 		for _, count := range report.Rules {
 			checked[count.Rule] += count.Checked
 			require.Zero(t, count.GaveUp, count.Rule)
@@ -119,6 +119,22 @@ func TestALibraryWithAFaultIsAccused(t *testing.T) {
 				}
 				require.Positive(t, seen, "in %d rounds with the faults %v", most, faults)
 			}
+		})
+	}
+}
+
+// The same for holds that are wanted back.
+func TestALibraryWithAFaultInItsWantsIsAccused(t *testing.T) {
+	for _, wrong := range []bug{wantUnheard, wantDropped, wantSticks} {
+		t.Run(string(wrong), func(t *testing.T) {
+			seen := 0
+			for seed := uint64(0); seed < 2 || seen == 0 && seed < 32; seed++ {
+				for _, rule := range rulesOf(Check(newWantedSim(seed, wrong).play(20_000, nil))) {
+					require.Equal(t, Wanted, rule)
+					seen++
+				}
+			}
+			require.Positive(t, seen)
 		})
 	}
 }

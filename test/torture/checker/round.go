@@ -78,6 +78,7 @@ type claim struct {
 	restored bool           // its place was lost, once at least
 	alive    []*history.Event
 	ended    *history.Event // the first
+	told     *history.Event // that it is wanted back: the first
 	releases []*call
 	extends  []*call
 	looks    []*call
@@ -149,6 +150,7 @@ type name struct {
 	cooldown        int64    // how long a resource rests after a hold, ns
 	bound           map[string][]*claim
 	adds, removes   map[string][]*call // by resource, by invoke
+	wants           []*call            // what has asked for holds back, by invoke
 	decides         []*call            // what has paused it, or ended its pause, by invoke
 	halts           []stretch          // in which it may have been paused, or just have been
 }
@@ -315,6 +317,10 @@ func (r *round) readHolds(acquires map[opID]*claim) {
 			if a.ended == nil {
 				a.ended = e
 			}
+		case history.Wanted:
+			if a.told == nil {
+				a.told = e
+			}
 		case history.Invoke:
 			c := r.byOp[opID{e.Process, e.Op}]
 			switch e.Do {
@@ -364,6 +370,8 @@ func (r *round) readNames(acquires map[opID]*claim) {
 				n.removes[r] = append(n.removes[r], k)
 			case history.Pause, history.Unpause:
 				n.decides = append(n.decides, k)
+			case history.Want:
+				n.wants = append(n.wants, k)
 			}
 		}
 	}

@@ -43,6 +43,9 @@ const (
 	sleepingAdd    bug = "what is added is not handed out for a while"
 	pauseIgnored   bug = "what is free is granted in a pause, now and then"
 	neverResumed   bug = "nobody is served for seconds after a pause"
+	wantUnheard    bug = "no heartbeat says that a hold is wanted back"
+	wantDropped    bug = "one heartbeat says that a hold is wanted back, heard or not"
+	wantSticks     bug = "who is granted what was wanted back is asked as well"
 
 	wronglyAbsent bug = "a resource that is called absent and is there"
 )
@@ -71,12 +74,15 @@ type simClaim struct {
 	fence            int64
 	resource         string
 	outer            *simClaim // whose hold this re-entry shares
+	wanted           bool      // somebody wants it back
 	simWish
 	// of the process
 	start    int64 // of the last request that was answered
 	believes int64 // until when
 	told     bool
 	mine     grant // what it was told
+	asked    bool  // it was told that it is wanted back
+	heeded   bool  // and Wanted was written
 }
 
 // grant is what a hold is of.
@@ -97,6 +103,7 @@ type simName struct {
 	lanes           *simLanes // nil for what has none
 	pauses          bool      // somebody pauses it now and then
 	paused          int64     // until when, server's time
+	marked          bool      // what was given back last was wanted
 }
 
 // simActor is a goroutine of a process.
@@ -139,6 +146,7 @@ type sim struct {
 	claims    int
 	draining  bool
 	calm      bool // nobody leaves, and nobody only tries
+	wants     bool // holds are wanted back now and then
 }
 
 const simEpoch = 1_700_000_000_000_000
@@ -232,6 +240,7 @@ func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
 		fence = n.fence - 50_000
 	}
 	n.fence, c.fence, c.deadline = fence, fence, deadline
+	c.wanted, n.marked = s.bug == wantSticks && n.marked, false
 	for _, r := range n.resources {
 		if n.lanes == nil && !slices.ContainsFunc(n.held, func(h *simClaim) bool { return h.resource == r }) {
 			c.resource = r
@@ -303,6 +312,7 @@ func (s *sim) request(c *simClaim) {
 func (s *sim) giveBack(c *simClaim) bool {
 	n := c.name
 	had := slices.Contains(n.held, c)
+	n.marked = had && c.wanted
 	if !had && s.bug == anyRelease && len(n.held) > 0 {
 		n.held = n.held[1:]
 		return true
@@ -348,6 +358,7 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 			}
 		}
 		c.start = start
+		s.ask(c)
 		c.believes = start + c.lease - simMargin
 		if s.bug == longBelief {
 			c.believes = start + 2*c.lease
@@ -373,6 +384,10 @@ func (s *sim) begin(a *simActor) {
 	n := s.names[s.IntN(len(s.names))]
 	if n.lanes != nil && n.lanes.moves && s.IntN(40) == 0 {
 		s.takeOut(a, n)
+		return
+	}
+	if s.wants && s.IntN(3) == 0 {
+		s.want(a, n)
 		return
 	}
 	if n.pauses && s.IntN(15) == 0 {
@@ -546,7 +561,7 @@ func (s *sim) granted(a *simActor) {
 	}
 	s.outcome(a, c, a.do, history.OK)
 	a.phase, a.until, a.beat = "holds", s.now+s.Int64N(30*simMS), s.now+simLease/3
-	if s.IntN(20) == 0 || (s.bug == longBelief || s.bug == otherGrant) && s.IntN(4) == 0 {
+	if s.IntN(20) == 0 || s.wants && s.IntN(2) == 0 || (s.bug == longBelief || s.bug == otherGrant) && s.IntN(4) == 0 {
 		a.until = s.now + simLease + s.Int64N(simLease)
 	}
 }
@@ -575,6 +590,7 @@ func (s *sim) hold(a *simActor, cut bool) {
 	}
 	if lives {
 		s.write(a, e)
+		s.heed(a, c)
 		if c.name.name == "nested" && s.IntN(3) == 0 && !cut {
 			s.reenter(a)
 		}

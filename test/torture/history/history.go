@@ -39,6 +39,9 @@ const (
 	// Ended says that the handle of the acquire Hold said that it has ended, by
 	// itself; Err says why.
 	Ended Kind = "ended"
+	// Wanted says that the handle of the acquire Hold has told by now that somebody wants the
+	// hold back. It is looked for right after each Alive.
+	Wanted Kind = "wanted"
 	// Queued says that the claim stands in line by now: its process had the
 	// server's word for it at At.
 	Queued Kind = "queued"
@@ -77,6 +80,8 @@ const (
 	// Pause has nothing granted of a name for Lasts, and Unpause ends that.
 	Pause   = "pause"
 	Unpause = "unpause"
+	// Want asks for a hold back: that of Claim or, where it is "", all of the name.
+	Want = "want"
 )
 
 // Never is a BindWait without an end.

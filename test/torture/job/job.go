@@ -105,6 +105,8 @@ type Job struct {
 	// Pauses is how often names are paused, and pauses ended: once in so many turns of a
 	// goroutine. 0 is never.
 	Pauses int `json:"pauses,omitempty"`
+	// Wants is how often holds are asked back, in the same way. Nobody heeds that.
+	Wants int `json:"wants,omitempty"`
 }
 
 // Variable is the job as an entry for the environment of a process.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -65,6 +67,9 @@ func (h *hand) work(c *crew) {
 		if h.w.job.Pauses > 0 && h.oneIn(h.w.job.Pauses) {
 			h.decide(c)
 		}
+		if h.w.job.Wants > 0 && h.oneIn(h.w.job.Wants) {
+			h.want(c)
+		}
 		h.once(c)
 		pause(h.between(0, 5), c.over)
 	}
@@ -95,6 +100,7 @@ type held struct {
 	owner context.Context // it was acquired under
 	event history.Event   // what all events about it have in common
 	over  bool            // Ended was written
+	told  bool            // Wanted was written
 }
 
 // acquire returns nil if it did not get what the plan is for.
@@ -153,6 +159,7 @@ func (h *hand) alive(held *held) bool {
 	}
 	if err == nil {
 		h.w.log.write(e)
+		h.wanted(held)
 		return true
 	}
 	if !held.over {
@@ -161,6 +168,21 @@ func (h *hand) alive(held *held) bool {
 		h.w.log.write(e)
 	}
 	return false
+}
+
+// wanted writes, once, that the handle says that the hold is wanted back.
+func (h *hand) wanted(held *held) {
+	select {
+	case <-held.Wanted():
+	default:
+		return
+	}
+	if !held.told {
+		held.told = true
+		e := held.event
+		e.Kind = history.Wanted
+		h.w.log.write(e)
+	}
 }
 
 // long draws how long a hold is to last: half of them next to nothing.
@@ -366,6 +388,33 @@ func (h *hand) decide(c *crew) {
 		Do: do, Primitive: p.primitive, Name: p.name, Node: p.node(c), Lasts: lasts.Milliseconds(),
 	})
 	err := p.pause(context.Background(), c, lasts)
+	kind := answer(err)
+	h.w.log.end(e, kind, err)
+	if kind == history.Unknown {
+		h.recover()
+	}
+}
+
+// want asks a hold back, or all of a name. Most of those that are listed end soon, so it is
+// mostly the oldest.
+func (h *hand) want(c *crew) {
+	p := h.plan()
+	e := history.Event{Do: history.Want, Primitive: p.primitive, Name: p.name, Node: p.node(c)}
+	if !h.oneIn(4) {
+		ctx, cancel := context.WithTimeout(context.Background(), glance)
+		list, err := p.list(ctx, c)
+		cancel()
+		if err != nil || len(list) == 0 {
+			return
+		}
+		one := list[h.IntN(len(list))]
+		if h.oneIn(2) {
+			one = slices.MinFunc(list, func(a, b berth.Holder) int { return cmp.Compare(a.Fence, b.Fence) })
+		}
+		e.Claim = one.ID
+	}
+	e = h.w.log.begin(e)
+	err := p.want(context.Background(), c, e.Claim)
 	kind := answer(err)
 	h.w.log.end(e, kind, err)
 	if kind == history.Unknown {

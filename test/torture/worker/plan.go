@@ -251,6 +251,15 @@ func (p plan) pause(ctx context.Context, c *crew, lasts time.Duration) error {
 	return ops.Pause(ctx, p.name, lasts.Truncate(time.Millisecond), "torture")
 }
 
+// want asks for a hold of the plan's name back or, where claim is "", for all of them.
+func (p plan) want(ctx context.Context, c *crew, claim string) error {
+	ops := map[string]interface {
+		Want(ctx context.Context, target berth.Target) (int, error)
+	}{sem: c.sems.Operator(), lock: c.locks.Operator(), pool: c.pools.Operator()}[p.primitive]
+	_, err := ops.Want(ctx, berth.Target{Name: p.name, Claim: claim})
+	return err
+}
+
 // force ends a claim by its id, as an operator would.
 func (p plan) force(ctx context.Context, c *crew, claim string) error {
 	if p.primitive == sem {
