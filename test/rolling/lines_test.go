@@ -45,7 +45,7 @@ func semaphoreHandsOn(w *world, a, b *process) {
 	light := a.permitQueued(&semaphore.AcquireOptions{Meta: meta})
 	ahead := b.permitQueued(&semaphore.AcquireOptions{Priority: 5})
 
-	for _, p := range []*process{a, b} {
+	w.read(func(p *process) {
 		stats, err := p.sems.Operator().Stats(bg, name)
 		w.ok(err)
 		require.Equal(w, []int{3, 3, 2, 3}, []int{stats.Capacity, stats.Held, stats.Holders, stats.Waiting})
@@ -59,7 +59,7 @@ func semaphoreHandsOn(w *world, a, b *process) {
 			nodes = append(nodes, w.Node)
 		}
 		require.Equal(w, []string{b.sems.Node(), b.sems.Node(), a.sems.Node()}, nodes, "the line, by priority and age")
-	}
+	}, a, b)
 
 	giveBack(w, two)
 	first := ahead.granted(one.Fence())
@@ -192,9 +192,9 @@ func firstOf[H handle](waits []*wait[H]) int {
 // idle wants nothing held and nobody waiting, for all of them.
 func idle(w *world, all ...*process) {
 	w.pass(second)
-	for _, p := range all {
+	w.read(func(p *process) {
 		stats, err := p.sems.Operator().Stats(bg, name)
 		w.ok(err)
 		require.Equal(w, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting}, "nothing is left")
-	}
+	}, all...)
 }

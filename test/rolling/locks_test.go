@@ -55,12 +55,12 @@ func lockHandsOn(w *world, a, b *process) {
 	}
 	ahead := b.lockQueued("", &qlock.LockOptions{Priority: 3, MaxHold: time.Minute})
 	w.pass(1500 * time.Millisecond)
-	for _, p := range []*process{a, b} {
+	w.read(func(p *process) {
 		stats, err := p.locks.Operator().Stats(bg, name)
 		w.ok(err)
 		require.Equal(w, []any{hold.Fence(), 6, 1}, []any{stats.Fence, stats.Waiting, stats.Holders})
 		require.Len(w, all(w, p.locks.Operator().Waiters(bg, name)), 6)
-	}
+	}, a, b)
 	// back went behind the other two of its kind; the last LIFO stands ahead of the first.
 	giveBack(w, hold)
 	last := ahead.granted(hold.Fence())
@@ -98,7 +98,7 @@ func lockReenters(w *world, a, b *process) {
 	for _, h := range []lock{worked, extended, inner} {
 		require.Equal(w, outer.Fence(), h.Fence(), "an entry has the fence of its hold")
 	}
-	for _, p := range []*process{a, b} {
+	w.read(func(p *process) {
 		stats, err := p.locks.Operator().Stats(bg, name)
 		w.ok(err)
 		require.Equal(w, "job", stats.Owner)
@@ -108,7 +108,7 @@ func lockReenters(w *world, a, b *process) {
 		require.Equal(w, 30*second, stats.Reentry.Extended)
 		require.Equal(w, 3, stats.Reentry.Count)
 		require.InDelta(w, 50, stats.Left.Seconds(), 1)
-	}
+	}, a, b)
 	// An entry that has not been confirmed has a deadline of its own, which the other
 	// release keeps when it writes all entries anew.
 	b.wire.Delay(func() time.Duration { return 20 * time.Millisecond })
@@ -207,13 +207,13 @@ func lockSwarm(w *world, a, b *process) {
 	forever := a.lock("", &qlock.LockOptions{Lease: berth.Forever})
 	next := b.lockQueued("", nil)
 	w.pass(20 * second)
-	for _, p := range []*process{a, b} {
+	w.read(func(p *process) {
 		nodes := all(w, p.locks.Swarm().Info(bg))
 		require.Len(w, nodes, 2)
 		for _, n := range nodes {
 			require.Equal(w, []any{15 * second, false, false}, []any{n.ZombieAfter, n.Zombie, n.Condemned}, n.Node)
 		}
-	}
+	}, a, b)
 	next.waits()
 	a.die()
 	w.pass(20 * second)
@@ -241,10 +241,10 @@ func lockSwarm(w *world, a, b *process) {
 // unlocked wants nothing held and nobody waiting, for all of them.
 func unlocked(w *world, all ...*process) {
 	w.pass(second)
-	for _, p := range all {
+	w.read(func(p *process) {
 		stats, err := p.locks.Operator().Stats(bg, name)
 		w.ok(err)
 		require.False(w, stats.Held(), "nothing is held")
 		require.Zero(w, stats.Waiting, "nobody waits")
-	}
+	}, all...)
 }

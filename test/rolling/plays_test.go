@@ -10,6 +10,25 @@ import (
 
 type play = func(w *world, a, b *process)
 
+// unread is the play without what is read by Go. The scripts of a mutant have another format than
+// the Go code beside them, which a whole release would have changed as well.
+func unread(p play) play {
+	return func(w *world, a, b *process) {
+		w.unread = true
+		p(w, a, b)
+	}
+}
+
+// read has each of the processes read what there is.
+func (w *world) read(look func(p *process), by ...*process) {
+	if w.unread {
+		return
+	}
+	for _, p := range by {
+		look(p)
+	}
+}
+
 // plays are all plays, by primitive and what they are about.
 var plays = map[string]map[string]play{"semaphore": semaphorePlays, "lock": lockPlays, "pool": poolPlays}
 

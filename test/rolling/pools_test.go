@@ -67,7 +67,7 @@ func poolHandsOn(w *world, a, b *process) {
 		b.resourceQueued(&allocator.AllocateOptions{Bind: "bound"}),
 	}
 	ahead := a.resourceQueued(&allocator.AllocateOptions{Priority: 1})
-	for _, p := range []*process{a, b} {
+	w.read(func(p *process) {
 		for n, h := range []allocation{first, second, third} {
 			info, err := p.pools.Operator().Resource(bg, name, h.Resource())
 			w.ok(err)
@@ -75,7 +75,7 @@ func poolHandsOn(w *world, a, b *process) {
 			require.Equal(w, []any{h.ID(), h.Fence()}, []any{info.Holders[0].ID, info.Holders[0].Fence}, n)
 		}
 		require.Len(w, all(w, p.pools.Operator().Waiters(bg, name)), 4)
-	}
+	}, a, b)
 	require.Equal(w, 4, whole(w, a, b).Waiting)
 	giveBack(w, second)
 	got := ahead.granted(third.Fence())
@@ -91,11 +91,11 @@ func poolHandsOn(w *world, a, b *process) {
 	last := waits[2].granted(after.Fence())
 	require.Equal(w, "r1", last.Resource())
 	giveBack(w, last, got, after)
-	for _, p := range []*process{a, b} {
+	w.read(func(p *process) {
 		bound, err := p.pool.Binding(bg, "bound")
 		w.ok(err)
 		require.Equal(w, "r1", bound.Resource)
-	}
+	}, a, b)
 	require.Equal(w, allocator.Stats{Name: name, Resources: 3, Free: 3}, whole(w, a, b))
 	// The order of the free ones is that in which they came back.
 	order := []allocation{b.resource("r1", nil), a.resource("r2", nil), b.resource("r3", nil)}
@@ -108,11 +108,12 @@ func poolChanges(w *world, a, b *process) {
 	a.fill("r1", "r2", "r3", "r4")
 	w.ok(a.pool.Rest(bg, "r1", 20*second, "a says so"))
 	w.ok(a.pool.Bind(bg, "job", "r3", &allocator.BindOptions{BindFor: time.Minute}))
-	info, err := b.pools.Operator().Resource(bg, name, "r1")
-	w.ok(err)
-	require.Equal(w, []any{allocator.Resting, "a says so"}, []any{info.State, info.Reason})
-	require.InDelta(w, 20, info.Left.Seconds(), 1)
-	require.Len(w, all(w, b.pools.Operator().Bindings(bg, name)), 1)
+	w.read(func(p *process) {
+		info := p.info("r1")
+		require.Equal(w, []any{allocator.Resting, "a says so"}, []any{info.State, info.Reason})
+		require.InDelta(w, 20, info.Left.Seconds(), 1)
+		require.Len(w, all(w, p.pools.Operator().Bindings(bg, name)), 1)
+	}, b)
 
 	bound := b.resource("r3", &allocator.AllocateOptions{Bind: "job"})
 	other := b.resource("r2", nil)
@@ -120,9 +121,10 @@ func poolChanges(w *world, a, b *process) {
 	require.Equal(w, "r4", other.Resource())
 	_ = other.Rest(30*second, "b has had enough")
 	giveBack(w, other)
-	info, err = a.pools.Operator().Resource(bg, name, "r4")
-	w.ok(err)
-	require.Equal(w, []any{allocator.Resting, "b has had enough"}, []any{info.State, info.Reason})
+	w.read(func(p *process) {
+		info := p.info("r4")
+		require.Equal(w, []any{allocator.Resting, "b has had enough"}, []any{info.State, info.Reason})
+	}, a)
 	require.Equal(w, 2, whole(w, a, b).Resting)
 
 	waits := a.resourceQueuedBehind(w, b)
@@ -133,30 +135,35 @@ func poolChanges(w *world, a, b *process) {
 	change, err := b.pool.Replace(bg, []string{"r3", "r5"}, &allocator.AddOptions{Expiry: time.Minute, MaxSharers: 2})
 	w.ok(err)
 	require.Equal(w, 1, change.Added)
-	info, err = a.pools.Operator().Resource(bg, name, "r1")
-	w.ok(err)
-	require.True(w, info.Leaving, "it stays with its holder")
+	w.read(func(p *process) { require.True(w, p.info("r1").Leaving, "it stays with its holder") }, a)
 	lives(w, got, bound)
 	giveBack(w, got, bound)
-	info, err = a.pools.Operator().Resource(bg, name, "r1")
-	w.ok(err)
-	require.Equal(w, allocator.Absent, info.State)
-	info, err = a.pools.Operator().Resource(bg, name, "r5")
-	w.ok(err)
-	require.Equal(w, 2, info.MaxSharers)
-	require.InDelta(w, 60, info.Expiry.Seconds(), 2)
+	w.read(func(p *process) {
+		require.Equal(w, allocator.Absent, p.info("r1").State)
+		require.Equal(w, 2, p.info("r5").MaxSharers)
+		require.InDelta(w, 60, p.info("r5").Expiry.Seconds(), 2)
+	}, a)
 	_, err = a.pool.Remove(bg, []string{"r3"})
 	w.ok(err)
 	whole(w, a, b)
 	shared := []allocation{a.take(w), b.take(w)} // both have r5
 	giveBack(w, shared...)
 	w.pass(time.Minute)
-	stats, err := b.pools.Operator().Stats(bg, name)
-	w.ok(err)
+	w.read(func(p *process) {
+		stats, err := p.pools.Operator().Stats(bg, name)
+		w.ok(err)
+		require.LessOrEqual(w, stats.Resources, 2)
+	}, b)
 	_, err = b.pools.Operator().Sweep(bg, name)
 	w.ok(err)
-	require.LessOrEqual(w, stats.Resources, 2)
 	require.Zero(w, whole(w, a, b).Resources, "all have expired")
+}
+
+// info is what the process reads of a resource.
+func (p *process) info(resource string) allocator.ResourceInfo {
+	info, err := p.pools.Operator().Resource(bg, name, resource)
+	p.w.ok(err)
+	return info
 }
 
 // take allocates whatever is free.

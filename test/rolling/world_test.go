@@ -35,6 +35,7 @@ type world struct {
 	redis   rueidis.Client // looks on
 	failure string
 	closing []func()
+	unread  bool // nobody asks what is read by Go, and not by a script
 }
 
 // failed is what ends a play that has failed.
