@@ -19,15 +19,16 @@ func (w *world) warm(c *semaphore.Client) {
 	w.busy(c.Operator())
 }
 
-// busy makes so many calls at once that all connections are opened.
+// busy runs so many scripts at once that all connections of the client are opened. What only reads
+// goes over the first one.
 func (w *world) busy(ops *semaphore.Operator) {
 	w.Helper()
 	for range 5 {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, err := ops.Stats(w.Within(patience), "gpu"); err != nil {
-					w.Errorf("stats: %v", err)
+				if _, err := ops.Sweep(w.Within(patience), "gpu"); err != nil {
+					w.Errorf("sweep: %v", err)
 				}
 			})
 		}
