@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -224,12 +225,13 @@ func (m *machine) finish(t *rapid.T) {
 		}
 		m.check(t)
 	}
-	s := m.clients[0]
+	reader, err := inspect.New(m.Redis, inspect.Config{Namespace: m.Namespace, CallTimeout: testkit.Patience})
+	must(t, err)
 	empty := func() bool {
 		must(t, m.sweep()) // of those who died waiting, too: they are counted until then
-		stats, err := s.Operator().Stats(context.Background(), m.Name)
+		n, err := reader.Name(context.Background(), keyspace.Sem, m.Name)
 		must(t, err)
-		return stats.Holders+stats.Waiting == 0
+		return n.Holders+n.Waiting == 0
 	}
 	if m.Exact {
 		m.Advance(2 * time.Minute) // tombstones stay for one
@@ -246,7 +248,7 @@ func (m *machine) finish(t *rapid.T) {
 	if whole == 0 {
 		whole = m.named
 	}
-	p, err := s.sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
+	p, err := m.clients[0].sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
 	must(t, err)
 	must(t, p.Release(context.Background()))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit/backup"
@@ -102,13 +103,35 @@ func (w *World) CallOn(keys []string, script string, args ...string) scriptkit.R
 	return r
 }
 
-// Look reads the name.
-func (w *World) Look(kind keyspace.Kind) (reader.Name, error) {
+// reader reads the namespace; kind is that of the name.
+func (w *World) reader() (read *reader.Reader, kind keyspace.Kind) {
 	w.T.Helper()
-	namespace, _, _ := strings.Cut(w.State, ":"+string(kind)+":{")
+	front, _, _ := strings.Cut(w.State, ":{")
+	namespace, of, _ := strings.Cut(front, ":")
 	space, err := keyspace.New(namespace)
 	require.NoError(w.T, err)
-	return reader.New(w.run, space, true).Name(context.Background(), kind, w.Name)
+	return reader.New(w.run, space, true), keyspace.Kind(of)
+}
+
+// Look reads the name.
+func (w *World) Look() (reader.Name, error) {
+	w.T.Helper()
+	read, kind := w.reader()
+	return read.Name(context.Background(), kind, w.Name)
+}
+
+// Holders are the holds of the name.
+func (w *World) Holders() []berth.Holder {
+	w.T.Helper()
+	read, kind := w.reader()
+	return Collect(w.T, read.Holders(context.Background(), kind, w.Name))
+}
+
+// Waiters are the claims that wait for the name, in the order of the line.
+func (w *World) Waiters() []berth.Waiter {
+	w.T.Helper()
+	read, kind := w.reader()
+	return Collect(w.T, read.Waiters(context.Background(), kind, w.Name))
 }
 
 // Do runs a command on the server, and returns its answer.

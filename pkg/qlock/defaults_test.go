@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -25,7 +24,7 @@ func (w *world) with(defaults qlock.LockOptions) *node {
 func (n *node) terms(opts *qlock.LockOptions) berth.Holder {
 	n.w.T.Helper()
 	l := n.take(opts)
-	holders := testkit.Collect(n.w.T, n.Operator().Holders(context.Background(), door))
+	holders := n.w.Holders()
 	require.Len(n.w.T, holders, 1)
 	release(n.w.T, l)
 	return holders[0]

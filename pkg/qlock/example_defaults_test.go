@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -49,8 +51,13 @@ func ExampleConfig_defaults() {
 			panic(err)
 		}
 	}
+	reader, err := inspect.New(redis, inspect.Config{Namespace: "shop"})
+	if err != nil {
+		panic(err)
+	}
 	for _, name := range []string{"by the defaults", "for the night", "on its own"} {
-		for holder, err := range locks.Operator().Holders(ctx, name) {
+		page, err := reader.Holders(ctx, keyspace.Lock, name, "", 0)
+		for _, holder := range page.Items {
 			fmt.Println(name+":", holder.Lease, holder.MaxHold, holder.Meta, err)
 		}
 	}

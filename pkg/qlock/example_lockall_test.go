@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -50,8 +52,12 @@ func ExampleClient_LockAll() {
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Name, refused.Reason)
 	}
-	stats, err := locks.Operator().Stats(ctx, "account:alma")
-	fmt.Println("alma is locked:", stats.Held(), err)
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
+	alma, err := reader.Name(ctx, keyspace.Lock, "account:alma")
+	fmt.Println("alma is locked:", alma.Held > 0, err)
 	fmt.Println(set.Release(ctx))
 	// Output:
 	// locked [account:anna account:ben] with 2 fences

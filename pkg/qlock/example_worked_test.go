@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -46,10 +47,10 @@ func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 			require.Len(t, info.entries, step.entries, step.at)
 			require.Equal(t, step.ends, w.Now()+info.Left, "at %s", step.at)
 			if step.entries > 0 && step.at > 7*time.Second {
-				require.Equal(t, qlock.Reentry{
-					Count: 3, WorkedThroughAt: w.Began.Add(2 * time.Second).Local(),
+				require.Equal(t, inspect.Lock{
+					Owner: "order 42", Left: info.Left, Reentries: 3, WorkedThroughAt: w.Began.Add(2 * time.Second).Local(),
 					Extended: 9 * time.Second, LastLease: 4 * time.Second, ExtendedAt: w.Began.Add(7 * time.Second).Local(),
-				}, info.Reentry)
+				}, info.Lock)
 			}
 		}
 	})

@@ -70,10 +70,6 @@ func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 					require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
 				}
 				for call, do := range map[string]func() error{
-					"Stats":             func() error { _, err := b.Operator().Stats(ctx, door); return err },
-					"Holders":           func() error { return first(b.Operator().Holders(ctx, door)) },
-					"Waiters":           func() error { return first(b.Operator().Waiters(ctx, door)) },
-					"All":               func() error { return first(b.Operator().All(ctx)) },
 					"Release: a name":   func() error { return b.end(ctx, door) },
 					"Operator.Extend":   func() error { return b.Operator().Extend(ctx, door, time.Second) },
 					"Release: a node":   func() error { _, err := b.Operator().Release(ctx, berth.Target{Node: a.Node()}); return err },

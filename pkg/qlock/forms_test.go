@@ -12,7 +12,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -230,9 +229,6 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 		}
 	}
 	both := map[string]func(w *world, n *node){
-		"Stats, Holders":        func(w *world, n *node) { n.info() },
-		"All":                   func(w *world, n *node) { testkit.Collect(w.T, n.Operator().All(ctx)) },
-		"Waiters":               func(w *world, n *node) { require.Empty(w.T, testkit.Collect(w.T, n.Operator().Waiters(ctx, door))) },
 		"Sweep":                 func(w *world, n *node) { _, err := n.Operator().Sweep(ctx); require.NoError(w.T, err) },
 		"an unknown heartbeat":  call("renewed unknown", "lock_renew", "x", "x.1", "beat"),
 		"an unknown renewal":    call("renewed unknown", "lock_renew", "x", "x.1", "renew"),

@@ -96,7 +96,7 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		info, err := n.look(ctx, door)
 		require.NoError(t, err)
 		require.Equal(t, lease, info.Left)
-		require.Equal(t, l.Fence(), info.Fence)
+		require.Equal(t, l.Fence(), info.fence)
 		require.Equal(t, map[string]string{"why": "a test"}, info.entries[0].Meta)
 		w.Advance(time.Second)
 		require.NoError(t, l.Release(ctx))

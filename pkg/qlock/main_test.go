@@ -3,6 +3,7 @@ package qlock_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -114,36 +117,50 @@ func (n *node) queueOn(ctx context.Context, opts *qlock.LockOptions) *wait {
 	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*qlock.Lock, error) { return n.Lock(ctx, door, opts) })
 }
 
-// seen is a lock as an operator sees it.
+// seen is a lock as a reader sees it. A free one has no Owner and no entries.
 type seen struct {
-	qlock.Stats
+	inspect.Lock
+	fence   int64
+	waiting int
 	entries []berth.Holder
 }
 
 // look looks at a lock.
 func (n *node) look(ctx context.Context, name string) (s seen, err error) {
-	if s.Stats, err = n.Operator().Stats(ctx, name); err != nil {
+	reader, err := inspect.New(n.Redis, inspect.Config{})
+	require.NoError(n.w.T, err)
+	now, err := reader.Name(ctx, keyspace.Lock, name)
+	if err != nil {
 		return s, err
 	}
-	for h, err := range n.Operator().Holders(ctx, name) {
-		if err != nil {
-			return s, err
-		}
-		s.entries = append(s.entries, h)
+	if s.waiting = now.Waiting; now.Lock != nil {
+		s.Lock = *now.Lock
 	}
-	return s, nil
+	holders, err := reader.Holders(ctx, keyspace.Lock, name, "", 0)
+	if s.entries = holders.Items; len(s.entries) > 0 {
+		s.fence = s.entries[0].Fence
+	}
+	return s, errors.Join(append(holders.Problems, err)...)
+}
+
+// info looks at the door.
+func (n *node) info() seen {
+	n.w.T.Helper()
+	s, err := n.look(context.Background(), door)
+	require.NoError(n.w.T, err)
+	return s
 }
 
 // locked says whether somebody holds a lock.
 func (n *node) locked(ctx context.Context, name string) (bool, error) {
-	s, err := n.Operator().Stats(ctx, name)
-	return s.Held(), err
+	s, err := n.look(ctx, name)
+	return s.Owner != "", err
 }
 
 // queued says whether somebody waits for a lock.
 func (n *node) queued(ctx context.Context, name string) (bool, error) {
-	s, err := n.Operator().Stats(ctx, name)
-	return s.Waiting > 0, err
+	s, err := n.look(ctx, name)
+	return s.waiting > 0, err
 }
 
 // end ends what is held of a lock by force.
@@ -159,7 +176,7 @@ func (w *world) held(n *node) (entries, waiters []string) {
 	for _, h := range info.entries {
 		entries = append(entries, h.ID)
 	}
-	for _, q := range testkit.Collect(w.T, n.Operator().Waiters(context.Background(), door)) {
+	for _, q := range w.Waiters() {
 		waiters = append(waiters, q.ID)
 	}
 	return entries, waiters

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -190,7 +189,7 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 		queued, err = n.queued(context.Background(), door)
 		require.NoError(t, err)
 		require.True(t, queued, "dead ones count until they are met")
-		require.Empty(t, testkit.Collect(t, n.Operator().Waiters(context.Background(), door)), "what has expired is not shown")
+		require.Empty(t, w.Waiters(), "what has expired is not shown")
 		dropped, err = n.Operator().Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, dropped)
@@ -213,16 +212,6 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 			return n.Operator().Release(ctx, berth.Target{Node: of})
 		}, 16},
 		"Sweep": {func(n *node, _ string) (int, error) { return n.Operator().Sweep(ctx) }, 0},
-		"All": {func(n *node, _ string) (count int, err error) {
-			for _, e := range n.Operator().All(ctx) {
-				if e == nil {
-					count++
-				} else {
-					err = e
-				}
-			}
-			return count, err
-		}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -414,12 +403,6 @@ func TestTheOperatorGoesOnUnderTheNextNode(t *testing.T) {
 		require.NotEqual(t, former, a.Node())
 
 		require.NoError(t, ops.Extend(ctx, door, time.Second))
-		stats, err := ops.Stats(ctx, door)
-		require.NoError(t, err)
-		require.True(t, stats.Held())
-		require.Equal(t, []qlock.Stats{stats}, testkit.Collect(t, ops.All(ctx)))
-		require.Len(t, testkit.Collect(t, ops.Holders(ctx, door)), 1)
-		require.Empty(t, testkit.Collect(t, ops.Waiters(ctx, door)))
 		ended, err := ops.Release(ctx, berth.Target{Name: door})
 		require.NoError(t, err)
 		require.Equal(t, 1, ended)

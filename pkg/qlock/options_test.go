@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -216,7 +215,7 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		require.Equal(t, 5*time.Second, left)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, l.Err(), "it renews, and has no maximum")
-		holders := testkit.Collect(t, c.Operator().Holders(ctx, door))
+		holders := w.Holders()
 		require.Len(t, holders, 1)
 		h := holders[0]
 		require.NotEmpty(t, h.Label)
@@ -225,9 +224,9 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		require.Zero(t, h.MaxHold)
 		require.Empty(t, h.Owner)
 		require.Empty(t, h.Meta)
-		stats, err := c.Operator().Stats(ctx, door)
+		n, err := w.Look()
 		require.NoError(t, err)
-		require.Equal(t, l.ID(), stats.Owner)
+		require.Equal(t, l.ID(), n.Lock.Owner)
 		require.NoError(t, l.Release(ctx))
 		require.GreaterOrEqual(t, w.Expiry(), 3*time.Minute, "the linger")
 		require.LessOrEqual(t, w.Expiry(), roundUp(3*time.Minute+5*time.Second))

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
@@ -174,7 +173,7 @@ func (w *world) place(id string) string {
 // ticket is when a claim that waits came.
 func (w *world) ticket(id string) int64 {
 	w.T.Helper()
-	for _, q := range testkit.Collect(w.T, w.node().Operator().Waiters(context.Background(), door)) {
+	for _, q := range w.Waiters() {
 		if q.ID == id {
 			return q.Since.UnixMilli()
 		}
@@ -461,7 +460,7 @@ func (w *world) serve(held string) (order []string) {
 	for {
 		reply := w.Call("lock_release", "60000", "berth:wake:", door, held[:1], held, "0")
 		require.Equal(w.T, "released", reply.Status())
-		n, err := w.Look(keyspace.Lock)
+		n, err := w.Look()
 		require.NoError(w.T, err)
 		if n.Lock == nil {
 			return order

@@ -123,7 +123,7 @@ func TestALockThatRanOutIsNotReentered(t *testing.T) {
 		require.ErrorIs(t, outer.Err(), berth.ErrExpired)
 		info, err := n.look(context.Background(), door)
 		require.NoError(t, err)
-		require.Zero(t, info.Reentry)
+		require.Zero(t, info.Reentries)
 		n.OnCommand(nil)
 		require.NoError(t, inner.Release(context.Background()))
 		w.RequireIdle()

@@ -241,8 +241,8 @@ func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
 					info, err := a.look(ctx, door)
 					require.NoError(t, err)
 					require.Len(t, info.entries, 9)
-					require.Equal(t, 8, info.Reentry.Count)
-					require.Equal(t, fence, info.Fence)
+					require.Equal(t, 8, info.Reentries)
+					require.Equal(t, fence, info.fence)
 					for range 6 {
 						require.NoError(t, <-done)
 						ran++

@@ -179,7 +179,7 @@ func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
 				info, err := w.node().look(context.Background(), door)
 				require.NoError(t, err)
 				require.Equal(t, test.want, info.entries[0].ID)
-				require.Equal(t, test.others, info.Waiting)
+				require.Equal(t, test.others, info.waiting)
 			})
 		})
 	}

@@ -21,7 +21,7 @@ func TestAResizeUpGrantsToManyMoreThanOneScriptMay(t *testing.T) {
 		}
 		require.NoError(t, n.Operator().Resize(context.Background(), gpu, 111, nil))
 		synctest.Wait()
-		require.Equal(t, semaphore.Stats{Held: 111, Holders: 111, Capacity: 111}, w.stats())
+		require.Equal(t, counts{Held: 111, Holders: 111, Capacity: 111}, w.stats())
 	})
 }
 
@@ -34,7 +34,7 @@ func TestAnOverridingClientStoresItsOwnCapacity(t *testing.T) {
 		for _, q := range waits {
 			q.Granted(0) // they came first
 		}
-		require.Equal(t, semaphore.Stats{Held: 4, Holders: 4, Capacity: 4}, w.stats())
+		require.Equal(t, counts{Held: 4, Holders: 4, Capacity: 4}, w.stats())
 		_, err := override.gpu(1).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 2})
 		var refusal *berth.AcquireError
 		require.ErrorAs(t, err, &refusal)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -26,7 +25,7 @@ func TestALimitIsSaidOnce(t *testing.T) {
 		held := func(opts *semaphore.AcquireOptions) berth.Holder {
 			p, err := s.Acquire(ctx, opts)
 			require.NoError(t, err)
-			all := testkit.Collect(t, n.Operator().Holders(ctx, gpu))
+			all := w.Holders()
 			require.Len(t, all, 1)
 			require.NoError(t, p.Release(ctx))
 			return all[0]
@@ -101,7 +100,8 @@ func TestAPermitTellsItsGrant(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, other.Node(), again.Node())
 		require.Equal(t, time.Now(), again.Granted())
-		require.Equal(t, berth.Forever, other.named("disk", 1, &semaphore.AcquireOptions{Lease: berth.Forever}).Lease())
+		require.NoError(t, again.Release(ctx))
+		require.Equal(t, berth.Forever, other.take(1, &semaphore.AcquireOptions{Lease: berth.Forever}).Lease())
 	})
 }
 
@@ -159,10 +159,10 @@ func TestAnOperatorEndsWhatTheTargetMeans(t *testing.T) {
 				}
 				require.Equal(t, c.ended, ended)
 				holds, waits := []string{}, []string{}
-				for _, h := range testkit.Collect(t, ops.Holders(ctx, gpu)) {
+				for _, h := range w.Holders() {
 					holds = append(holds, names[h.Node]+h.Owner)
 				}
-				for _, h := range testkit.Collect(t, ops.Waiters(ctx, gpu)) {
+				for _, h := range w.Waiters() {
 					waits = append(waits, names[h.Node]+h.Owner)
 				}
 				require.ElementsMatch(t, c.holds, holds)
@@ -182,9 +182,9 @@ func TestAnOperatorSweepsWhatHasExpired(t *testing.T) {
 		n.Die()
 		time.Sleep(lease + time.Second)
 		ops := other.Operator()
-		stats, err := ops.Stats(ctx, gpu)
+		look, err := w.Look()
 		require.NoError(t, err)
-		require.Equal(t, 1, stats.Expired)
+		require.Equal(t, 1, look.Expired)
 		swept, err := ops.Sweep(ctx)
 		require.NoError(t, err)
 		require.Equal(t, 1, swept)
@@ -204,8 +204,7 @@ func TestTheMapsOfTheDefaultsAreTheClientsOwn(t *testing.T) {
 		ofAll.Meta["job"], ofOne.Attrs["job"] = "2", "2"
 		p, err := s.Acquire(context.Background(), nil)
 		require.NoError(t, err)
-		for h, err := range n.Operator().Holders(context.Background(), gpu) {
-			require.NoError(t, err)
+		for _, h := range w.Holders() {
 			require.Equal(t, map[string]string{"job": "1"}, h.Meta)
 		}
 		require.NoError(t, p.Release(context.Background()))

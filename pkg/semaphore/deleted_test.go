@@ -115,7 +115,7 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 				require.ErrorContains(t, err, "is not Berth's")
 				require.NotErrorIs(t, err, berth.ErrBusy)
 				require.NotErrorIs(t, err, berth.ErrIncompatible)
-				_, err = b.Operator().Stats(ctx, gpu)
+				_, err = w.Look()
 				require.ErrorContains(t, err, "is not Berth's")
 				require.ErrorContains(t, p.Renew(ctx), "is not Berth's")
 				<-q.Done

@@ -113,7 +113,7 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 					n.OnCommand(nil)
 					n.Delay(nil)
 					require.NoError(t, p.Err(), "it holds")
-					require.True(t, testkit.Collect(t, n.Operator().Holders(context.Background(), gpu))[0].Detached)
+					require.True(t, w.Holders()[0].Detached)
 					what(t, w, n, p)
 				})
 			})
@@ -155,7 +155,7 @@ func TestATokenServesOnce(t *testing.T) {
 		require.NoError(t, p.Release(ctx))
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
 		require.NoError(t, q.Err())
-		require.Equal(t, b.Node(), testkit.Collect(t, b.Operator().Holders(ctx, gpu))[0].Node)
+		require.Equal(t, b.Node(), w.Holders()[0].Node)
 
 		_, err = a.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
@@ -281,7 +281,7 @@ func TestForceOfAClaimEndsAHoldAndHandsOn(t *testing.T) {
 				require.ErrorIs(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: p.ID()})), berth.ErrNotHeld)
 				require.ErrorIs(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: "nobody.1"})), berth.ErrNotHeld)
 
-				waiting := testkit.Collect(t, b.Operator().Waiters(ctx, gpu))
+				waiting := w.Waiters()
 				require.Len(t, waiting, 1)
 				at := w.Now()
 				require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: waiting[0].ID})))
@@ -312,7 +312,7 @@ func TestForceOfAClaimThatMeetsALostAcquireRefusesIt(t *testing.T) {
 		n.Once("semaphore_acquire", link.LoseReply)
 		q := n.queue(1, nil)
 		synctest.Wait()
-		waiting := testkit.Collect(t, n.Operator().Waiters(context.Background(), gpu))
+		waiting := w.Waiters()
 		require.Len(t, waiting, 2)
 		require.NoError(t, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: waiting[1].ID})))
 		<-q.Done

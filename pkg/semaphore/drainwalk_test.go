@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -81,7 +80,7 @@ func TestADrainEndsWhenNothingIsLeft(t *testing.T) {
 			_, err := idle.gpu(2).TryAcquire(ctx, nil)
 			require.ErrorIs(t, err, berth.ErrDraining)
 		}
-		for _, h := range testkit.Collect(t, other.Operator().Holders(ctx, gpu)) {
+		for _, h := range w.Holders() {
 			require.Equal(t, "web", h.Label)
 		}
 		require.NoError(t, w.node().Operator().StopDrain(ctx, workers))
@@ -170,7 +169,7 @@ func TestADrainEndsNoHoldThatItTookForAWait(t *testing.T) {
 		n, other, op := w.worker("a"), w.node(), w.node()
 		held := other.take(1, nil)
 		q := n.queue(1, nil)
-		id := testkit.Collect(t, other.Operator().Waiters(ctx, gpu))[0].ID
+		id := w.Waiters()[0].ID
 		require.NoError(t, held.Release(ctx))
 		synctest.Wait()
 		require.False(t, q.Pending())

@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -29,8 +31,12 @@ func deploy(ctx context.Context, redis rueidis.Client, policy semaphore.Capacity
 		fmt.Printf("%s, asks for %d: %s\n", policy, capacity, refused.Reason)
 		return
 	}
-	stats, err := sems.Operator().Stats(ctx, gpu.Name())
-	fmt.Printf("%s, asks for %d: granted, capacity %d, %v\n", policy, capacity, stats.Capacity, err)
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
+	seen, err := reader.Name(ctx, keyspace.Sem, gpu.Name())
+	fmt.Printf("%s, asks for %d: granted, capacity %d, %v\n", policy, capacity, seen.Capacity, err)
 }
 
 // Where two programs name different capacities, the stored one counts by default.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -64,10 +66,15 @@ func ExampleSemaphore_Acquire_line() {
 		crossing.Go(func() { cross(ctx, ferry, claim.who, claim.priority) })
 		<-queued // so that they come one after the other
 	}
-	for waiter, err := range sems.Operator().Waiters(ctx, ferry.Name()) {
-		if err != nil {
-			panic(err)
-		}
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
+	line, err := reader.Waiters(ctx, keyspace.Sem, ferry.Name(), "", 0)
+	if err != nil {
+		panic(err)
+	}
+	for _, waiter := range line.Items {
 		fmt.Println(waiter.Owner, "has", waiter.Ahead, "ahead")
 	}
 	if err := permit.Release(ctx); err != nil {

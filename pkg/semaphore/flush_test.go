@@ -13,11 +13,11 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// lineOf are the claims that wait, in order.
-func lineOf(t *testing.T, s *semaphore.Semaphore) []string {
-	t.Helper()
+// line are the claims that wait, in order.
+func (w *world) line() []string {
+	w.T.Helper()
 	var ids []string
-	for _, waiter := range testkit.Collect(t, s.Operator().Waiters(context.Background(), s.Name())) {
+	for _, waiter := range w.Waiters() {
 		ids = append(ids, waiter.ID)
 	}
 	return ids
@@ -33,7 +33,7 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 			waits = append(waits, nodes[i%3].queue(2, &semaphore.AcquireOptions{Priority: i % 2}))
 			w.Advance(10 * ms)
 		}
-		before := lineOf(t, nodes[0].gpu(2))
+		before := w.line()
 		require.Len(t, before, 12)
 		ended := []<-chan testkit.Ended{w.Watch(holders[0]), w.Watch(holders[1])}
 		w.Until(5 * time.Second)
@@ -45,7 +45,7 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 			require.ErrorIs(t, e.Cause, berth.ErrLost)
 			require.LessOrEqual(t, e.At, 5*time.Second+lease/3)
 		}
-		after := lineOf(t, nodes[0].gpu(2))
+		after := w.line()
 		require.Len(t, after, 10, "as many as the capacity were granted in that moment")
 		kept := before[:0:0]
 		for _, id := range before {

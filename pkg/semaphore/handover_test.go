@@ -78,7 +78,7 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 				q, err := b.Resume(ctx, token)
 				require.NoError(t, err)
 				require.Equal(t, p.Fence(), q.Fence())
-				require.Equal(t, !c.renews, testkit.Collect(t, b.Operator().Holders(ctx, gpu))[0].NoRenew)
+				require.Equal(t, !c.renews, w.Holders()[0].NoRenew)
 				ended := w.Watch(q)
 				synctest.Wait()
 				if c.ends == 0 {
@@ -102,7 +102,7 @@ func TestForceOfAClaimOfAWaiterRefusesItAtOnce(t *testing.T) {
 		heavy := a.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		light := a.queue(2, nil)
 		w.Until(500 * ms)
-		require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: testkit.Collect(t, a.Operator().Waiters(ctx, gpu))[0].ID})))
+		require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: w.Waiters()[0].ID})))
 		require.ErrorIs(t, heavy.Refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
 		light.Granted(500 * ms)
 		require.NoError(t, p.Err())

@@ -262,14 +262,6 @@ func refusesFormat(t *testing.T, number int, put func(w *world)) {
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 3, nil), berth.ErrIncompatible)
 		require.ErrorIs(t, testkit.Second(n.Operator().Release(ctx, berth.Target{Name: gpu, Claim: "theirs"})), berth.ErrIncompatible)
-		_, err = s.Operator().Stats(ctx, s.Name())
-		require.ErrorIs(t, err, berth.ErrIncompatible)
-		for _, err := range s.Operator().Holders(ctx, s.Name()) {
-			require.ErrorIs(t, err, berth.ErrIncompatible)
-		}
-		for _, err := range s.Operator().Waiters(ctx, s.Name()) {
-			require.ErrorIs(t, err, berth.ErrIncompatible)
-		}
 		_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"})
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		theirs := record("x")
@@ -338,17 +330,9 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			}
 			_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: name, Claim: "c", Node: "n"})
 			refuse("name", err)
-			_, err = n.Operator().Stats(ctx, name)
-			refuse("name", err)
 			_, err = n.Operator().Sweep(ctx, name)
 			refuse("name", err)
 			refuse("name", n.Operator().Resize(ctx, name, 2, nil))
-			for _, err := range n.Operator().Holders(ctx, name) {
-				refuse("name", err)
-			}
-			for _, err := range n.Operator().Waiters(ctx, name) {
-				refuse("name", err)
-			}
 		}
 		for _, capacity := range []int{0, -1, 1<<40 + 1} {
 			_, err := n.Semaphore(gpu, capacity, nil)
@@ -458,12 +442,12 @@ func TestARecordKeepsFreeBytes(t *testing.T) {
 			}
 			w.Advance(2 * time.Second) // rewritten by a renewal
 			require.Equal(t, thin, w.Thin())
-			h := testkit.Collect(t, n.Operator().Holders(ctx, gpu))[0]
+			h := w.Holders()[0]
 			require.Equal(t, odd, h.Owner)
 			require.Equal(t, odd, h.Label)
 			require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
 		}
-		require.Equal(t, odd, testkit.Collect(t, n.Operator().Waiters(ctx, gpu))[0].Owner)
+		require.Equal(t, odd, w.Waiters()[0].Owner)
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -130,13 +129,16 @@ func (w *world) acquireScript(node, claim string, capacity int, policy semaphore
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }
 
+// counts are those of a semaphore.
+type counts struct{ Capacity, Held, Holders, Waiting int }
+
 // stats are the counts after a sweep, by what is stored.
-func (w *world) stats() semaphore.Stats {
+func (w *world) stats() counts {
 	w.T.Helper()
 	w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on", "0")
-	n, err := w.Look(keyspace.Sem)
+	n, err := w.Look()
 	require.NoError(w.T, err)
-	return semaphore.Stats{Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting}
+	return counts{Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting}
 }
 
 // errMine is the cause of a caller who leaves.

@@ -84,7 +84,7 @@ func TestAHeavyClaimAtTheHeadIsNotPassedByLighterOnes(t *testing.T) {
 		release(t, first)
 		w.Advance(time.Minute)
 		testkit.RequirePending(w.T, heavy, light, lighter)
-		require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 3, Capacity: 3}, w.stats())
+		require.Equal(t, counts{Held: 1, Holders: 1, Waiting: 3, Capacity: 3}, w.stats())
 		release(t, second)
 		p := heavy.Granted(time.Minute)
 		testkit.RequirePending(w.T, light, lighter)
@@ -177,7 +177,7 @@ func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 		requireRefused(t, try(3), berth.AcquireError{Reason: berth.ReasonFull, Capacity: 4, Held: 2, Waiting: 1})
 		w.Until(2 * lease)
 		require.NoError(t, try(2), "nobody alive is ahead")
-		require.Equal(t, semaphore.Stats{Held: 4, Holders: 2, Capacity: 4}, w.stats())
+		require.Equal(t, counts{Held: 4, Holders: 2, Capacity: 4}, w.stats())
 	})
 }
 
@@ -213,7 +213,7 @@ func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T
 				b.Die()
 				w.Advance(100 * ms)
 				release(t, held) // to the dead one, that nobody knows to be dead
-				require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
+				require.Equal(t, counts{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
 				live.GrantedWithin(short, ms)
 			})
 		})
@@ -279,7 +279,7 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 			live := n.queue(1, nil)
 			live.GrantedWithin(lease, 50*ms)
 			require.LessOrEqual(t, n.Count("semaphore_sweep"), dead/100+2)
-			require.Equal(t, semaphore.Stats{Held: 1, Holders: 1, Capacity: 1}, w.stats())
+			require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 1}, w.stats())
 		})
 	})
 	t.Run("who comes then and does not wait", func(t *testing.T) {
@@ -360,7 +360,7 @@ func TestAnOverridingClientStoresItsCapacityAndHandsOn(t *testing.T) {
 		last := b.queue(2, nil)
 		first.Granted(time.Second)
 		testkit.RequirePending(w.T, second, last)
-		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 2, Capacity: 2}, w.stats())
+		require.Equal(t, counts{Held: 2, Holders: 2, Waiting: 2, Capacity: 2}, w.stats())
 		require.Empty(t, b.Told(observe.CapacityDiffers))
 	})
 }
@@ -375,7 +375,7 @@ func TestAResizeUpGrantsAtOnce(t *testing.T) {
 		first.Granted(time.Second)
 		second.Granted(time.Second)
 		testkit.RequirePending(w.T, third)
-		require.Equal(t, semaphore.Stats{Held: 3, Holders: 3, Waiting: 1, Capacity: 3}, w.stats())
+		require.Equal(t, counts{Held: 3, Holders: 3, Waiting: 1, Capacity: 3}, w.stats())
 	})
 }
 
@@ -389,7 +389,7 @@ func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
 		for i, p := range held {
 			require.NoError(t, p.Err())
 			testkit.RequirePending(w.T, next)
-			require.Equal(t, semaphore.Stats{Held: 3 - i, Holders: 3 - i, Waiting: 1, Capacity: 1}, w.stats())
+			require.Equal(t, counts{Held: 3 - i, Holders: 3 - i, Waiting: 1, Capacity: 1}, w.stats())
 			release(t, p)
 		}
 		next.Granted(time.Minute)
@@ -438,15 +438,15 @@ func TestClientsWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
 			[]time.Duration{left(a), left(b), left(bound), left(c)})
 		short.Die()
 		w.Until(300*ms - ms)
-		require.Equal(t, semaphore.Stats{Held: 4, Holders: 4, Waiting: 2, Capacity: 4}, w.stats())
+		require.Equal(t, counts{Held: 4, Holders: 4, Waiting: 2, Capacity: 4}, w.stats())
 		w.Until(300 * ms)
-		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
+		require.Equal(t, counts{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
 		long.Die()
 		w.Until(time.Minute - ms)
-		require.Equal(t, semaphore.Stats{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
+		require.Equal(t, counts{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
 		testkit.RequirePending(w.T, waits, impatient)
 		w.Until(time.Minute)
-		require.Equal(t, semaphore.Stats{Capacity: 4}, w.stats())
+		require.Equal(t, counts{Capacity: 4}, w.stats())
 		require.ErrorIs(t, a.Err(), berth.ErrLost)
 		require.ErrorIs(t, b.Err(), berth.ErrLost)
 	})

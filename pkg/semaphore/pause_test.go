@@ -118,7 +118,7 @@ func TestThePauseOfANameLasts(t *testing.T) {
 				require.NotEmpty(w.T, w.Keys())
 				require.GreaterOrEqual(w.T, w.Expiry(), 2*time.Hour+time.Minute)
 				require.LessOrEqual(w.T, w.Expiry(), 2*time.Hour+time.Minute+time.Second)
-				for _, h := range testkit.Collect(w.T, ops.Operator().Holders(context.Background(), gpu)) {
+				for _, h := range w.Holders() {
 					require.Equal(w.T, lease, h.Left, "the hold goes along")
 				}
 				q := n.queue(1, nil)

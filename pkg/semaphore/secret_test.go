@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -18,7 +20,7 @@ func TestAForgedPushChangesNothing(t *testing.T) {
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		q, own := b.queue(1, &semaphore.AcquireOptions{NoRenew: true}), a.queue(1, nil)
-		line := lineOf(t, a.gpu(1))
+		line := w.line()
 		w.Until(500 * ms)
 		b.Reset()
 		w.Publish(b.Node(), "granted", gpu, line[0], strconv.Itoa(1<<62), "6000", "", w.Secret(line[1]))
@@ -35,7 +37,7 @@ func TestARestoredClaimHasItsSecret(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(1, nil)
 		q := b.queue(1, nil)
-		id := lineOf(t, b.gpu(1))[0]
+		id := w.line()[0]
 		secret := w.Secret(id)
 		require.Len(t, secret, 11, "64 bits")
 		w.Do("FLUSHALL")
@@ -55,7 +57,7 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		a, b := w.node(), w.node()
 		p := a.take(2, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"k": "v"}})
 		q := b.queue(2, &semaphore.AcquireOptions{MaxWait: lease})
-		waiting := lineOf(t, b.gpu(2))[0]
+		waiting := w.line()[0]
 		secrets := []string{w.Secret(p.ID()), w.Secret(waiting)}
 		require.NotEqual(t, secrets[0], secrets[1])
 		_, busy := b.gpu(2).TryAcquire(ctx, nil)
@@ -68,10 +70,10 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		require.Equal(t, secrets[0], w.Secret(p.ID()))
 		w.Do("HSET", stateKey, "c:"+p.ID(), "h n damaged "+secrets[0])
 		damaged := resumed.Renew(ctx)
-		var listed []any
-		for h, err := range a.Operator().Holders(ctx, gpu) {
-			listed = append(listed, h, err)
-		}
+		reader, err := inspect.New(w.Redis, inspect.Config{})
+		require.NoError(t, err)
+		listed, err := reader.Holders(ctx, keyspace.Sem, gpu, "", 0)
+		require.NoError(t, err)
 		shown := fmt.Sprintf("%+v %v %v %v %+v %+v %+v %s", listed, busy, q.Err, damaged, a.Events(), b.Events(), token, token)
 		for _, secret := range secrets {
 			require.NotContains(t, shown, secret)

@@ -126,7 +126,7 @@ func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 					require.Positive(t, s.granted)
 					require.Positive(t, s.refused)
 					w.Advance(100 * ms)
-					require.Equal(t, semaphore.Stats{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
+					require.Equal(t, counts{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
 					s.calm()
 					for _, n := range nodes {
 						require.NotContains(t, n.Kinds(), observe.CleanupFailed)
@@ -220,7 +220,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 					require.NoError(t, err)
 				}
 				w.Advance(time.Second)
-				require.Equal(t, semaphore.Stats{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
+				require.Equal(t, counts{Capacity: capacity}, w.stats(), "no ghost, not even for a lease")
 				s.calm()
 			})
 		})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -125,7 +124,7 @@ func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
 		b.subscribe(t) // a subscription that comes later asks at once
 		b.queue(1, nil)
 		waiting := func() time.Duration {
-			waiters := testkit.Collect(t, w.node().Operator().Waiters(context.Background(), gpu))
+			waiters := w.Waiters()
 			require.Len(t, waiters, 1)
 			return waiters[0].Alive
 		}
@@ -162,7 +161,7 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				b, c := w.node(), w.node()
 				w.occupy("other")
 				q := b.queueOn(berth.WithOwner(ctx, "old"), b.gpu(1), nil)
-				since := testkit.Collect(t, b.Operator().Waiters(ctx, gpu))[0].Since
+				since := w.Waiters()[0].Since
 				w.Advance(time.Second)
 				forget(w, b)
 				if w.Int("EXISTS", stateKey) == 0 {
@@ -171,7 +170,7 @@ func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 				late := c.queueOn(berth.WithOwner(ctx, "late"), c.gpu(1), nil)
 				w.Advance(lease / 2)
 				require.Contains(t, b.Kinds(), observe.Restored)
-				waiters := testkit.Collect(t, c.Operator().Waiters(ctx, gpu))
+				waiters := w.Waiters()
 				require.Len(t, waiters, 2)
 				require.Equal(t, "old", waiters[0].Owner)
 				require.Equal(t, since, waiters[0].Since, "with the ticket that it had")

@@ -55,7 +55,7 @@ func TestAPushPromptsTheHeartbeatThatSaysWanted(t *testing.T) {
 				require.NoError(t, p.Err())
 				require.Len(t, n.Told(observe.Wanted), 1, "once")
 				require.Equal(t, p.Fence(), n.Told(observe.Wanted)[0].Fence)
-				for _, h := range testkit.Collect(t, op.Operator().Holders(context.Background(), gpu)) {
+				for _, h := range w.Holders() {
 					want := time.Duration(0)
 					if h.ID == p.ID() {
 						want = 2 * lease
@@ -161,7 +161,7 @@ func TestWantLeavesAloneWhatHoldsNothing(t *testing.T) {
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true})
 		q := n.queueOn(ctx, n.gpu(1), nil)
 		require.ErrorIs(t, ask(berth.Target{Name: gpu, Owner: "me"}), berth.ErrNotHeld, "it waits")
-		waits := testkit.Collect(t, op.Operator().Waiters(ctx, gpu))[0].ID
+		waits := w.Waiters()[0].ID
 		require.ErrorIs(t, ask(berth.Target{Name: gpu, Claim: waits}), berth.ErrNotHeld)
 		require.ErrorIs(t, ask(berth.Target{Name: gpu, Claim: p.ID(), Node: op.Node()}), berth.ErrNotHeld, "of another node")
 		require.ErrorIs(t, ask(berth.Target{Name: "nobody's"}), berth.ErrNotHeld)
