@@ -235,6 +235,25 @@ func TestAFlushEndsAPause(t *testing.T) {
 	})
 }
 
+// What a flush lost returns to the line of a name that was paused since, ahead of who came since.
+func TestWhoIsRestoredWaitsAPauseOut(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		n, late := w.node(), w.node()
+		n.take(1, nil)
+		first := n.queue(1, nil)
+		w.Do("FLUSHALL")
+		n.pause(paused)
+		behind := late.queue(1, nil)
+		w.Advance(lease)
+		require.Equal(w.T, 2, w.stats().Waiting, "it is restored while nothing is granted")
+		testkit.RequirePending(w.T, first, behind)
+		got := first.GrantedBy(paused)
+		require.True(w.T, behind.Pending(), "it stood ahead")
+		require.NoError(w.T, got.Release(context.Background()))
+		behind.GrantedBy(w.Now())
+	})
+}
+
 // Many wait: all of them are granted at the end, in their order.
 func TestAllThatWaitAreGrantedAtTheEndOfAPause(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
