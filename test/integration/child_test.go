@@ -33,8 +33,9 @@ type spec struct {
 	URL       string
 	Namespace string
 	Lease     time.Duration
-	Locks     bool // a client of locks instead of semaphores
-	Pools     bool // a client of pools instead of semaphores
+	Label     string // of a client of semaphores
+	Locks     bool   // a client of locks instead of semaphores
+	Pools     bool   // a client of pools instead of semaphores
 	Swarm     qlock.SwarmConfig
 	Busy      bool // no client: it only keeps a processor busy
 }
@@ -42,16 +43,16 @@ type spec struct {
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string // acquire, crowd, err, context, renew, release; see lockServant and poolServant for those of others
+	Do       string // acquire, crowd, churn, grants, heed, err, context, renew, release; see lockServant and poolServant for those of others
 	Name     string // of the semaphore, lock or pool
 	Capacity int
 	Lease    time.Duration
 	NoRenew  bool          // of a lock
 	By       time.Duration // for extend
 	Count    int           // for crowd, pairs
-	Names    []string      // for pairs
+	Names    []string      // for pairs, churn
 	Path     string        // for sections
-	Rest     time.Duration // of the resources of a pool, after each hold
+	Rest     time.Duration // of the resources of a pool, after each hold; of a goroutine that churns
 }
 
 // answer is what came of it.
@@ -61,6 +62,7 @@ type answer struct {
 	Fence int64
 	Node  string
 	Got   string // the resource
+	Count int    // how many grants there were
 	Err   string
 	Is    []string // the sentinels that the error matches
 }
@@ -68,7 +70,7 @@ type answer struct {
 // sentinels are the errors that an answer tells apart.
 var sentinels = map[string]error{
 	"lost": berth.ErrLost, "expired": berth.ErrExpired, "not held": berth.ErrNotHeld,
-	"released": berth.ErrReleased, "not acquired": berth.ErrNotAcquired,
+	"released": berth.ErrReleased, "not acquired": berth.ErrNotAcquired, "draining": berth.ErrDraining,
 }
 
 func beChild(text string) int {
@@ -160,13 +162,14 @@ func (c *servant) serve(o order) {
 // permitServant is a child that uses semaphores.
 type permitServant struct {
 	client *semaphore.Client
+	grants atomic.Int64 // to those who churn
 
 	mu      sync.Mutex
 	permits map[string]*semaphore.Permit // guarded by mu, by name
 }
 
 func newPermitServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Label: s.Label, Lease: s.Lease, CallTimeout: calls})
 	c := &permitServant{client: client, permits: map[string]*semaphore.Permit{}}
 	return c.carryOut, err
 }
@@ -180,6 +183,14 @@ func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error 
 		return c.acquire(ctx, o, a)
 	case "crowd":
 		return c.crowd(ctx, o)
+	case "churn":
+		return c.churn(ctx, o)
+	case "grants":
+		a.Count = int(c.grants.Load())
+		return nil
+	case "heed":
+		<-p.Wanted()
+		return p.Release(ctx)
 	case "err":
 		return p.Err()
 	case "context":
@@ -221,6 +232,37 @@ func (c *permitServant) crowd(ctx context.Context, o order) error {
 		go func() { _, _ = sem.Acquire(ctx, nil) }()
 	}
 	return nil
+}
+
+// churn has a goroutine for each name acquire and release it, again and again, until it is refused. What is
+// wanted back is given back.
+func (c *permitServant) churn(ctx context.Context, o order) error {
+	errs := make([]error, len(o.Names))
+	var all sync.WaitGroup
+	for i, name := range o.Names {
+		sem, err := c.client.Semaphore(name, o.Capacity, nil)
+		if err != nil {
+			return err
+		}
+		all.Go(func() {
+			for errs[i] == nil {
+				p, err := sem.Acquire(ctx, nil)
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				c.grants.Add(1)
+				select {
+				case <-p.Wanted():
+				case <-time.After(o.Rest):
+				}
+				errs[i] = p.Release(ctx)
+				<-time.After(o.Rest)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // child is a child process as its parent sees it.
