@@ -135,6 +135,8 @@ func (w *world) argument(receiver any, kind reflect.Type) reflect.Value {
 		return reflect.ValueOf(w.token(receiver))
 	case reflect.TypeFor[allocator.Settings]():
 		return reflect.ValueOf(allocator.Settings{Cooldown: time.Second})
+	case reflect.TypeFor[berth.DrainTarget]():
+		return reflect.ValueOf(berth.DrainTarget{Label: "a"})
 	case reflect.TypeFor[berth.Target]():
 		return reflect.ValueOf(berth.Target{Name: "a"})
 	case reflect.TypeFor[string]():

@@ -100,6 +100,11 @@ func (r *Reader) together(ctx context.Context, what string, node rueidis.Client,
 			}
 		}
 		if len(all) == 0 {
+			for _, t := range turns {
+				if scriptkit.IsWrongType(t.err) {
+					t.err = t.mistyped(ctx)
+				}
+			}
 			return nil
 		}
 		if !first && r.between != nil {
@@ -154,8 +159,6 @@ func (t *turn) again(most int, try func() (still bool, err error)) (moving bool,
 		switch {
 		case scriptkit.IsWrongType(err) && wrong == 0:
 			wrong, n = 1, n-1
-		case scriptkit.IsWrongType(err):
-			return false, state.Incompatible(t.name, 0)
 		case err != nil:
 			return false, err
 		case still && !t.torn:
@@ -164,6 +167,36 @@ func (t *turn) again(most int, try func() (still bool, err error)) (moving bool,
 			return true, nil
 		}
 	}
+}
+
+// odd is the error of a name whose state, of a type that Berth writes, says a number; see [state.FormatError].
+func (t *turn) odd(kind string, number int64) error {
+	if number == 0 {
+		return state.Foreign(t.name, t.key(keyspace.StatePart), kind)
+	}
+	return state.Incompatible(t.name, number)
+}
+
+// types are what Berth writes to the keys of a name. A state is a string, too, while the name is thin.
+var types = []struct{ part, holds string }{
+	{keyspace.StatePart, "hash"}, {keyspace.LinePart, "zset"}, {keyspace.ItemsPart, "hash"}, {keyspace.BindingsPart, "hash"},
+}
+
+// mistyped is the error of a name with a key of another type. It asks which that is.
+func (t *turn) mistyped(ctx context.Context) error {
+	var p trip
+	for _, of := range types {
+		p.add("TYPE", t.key(of.part))
+	}
+	answers, err := t.run.Read(ctx, "types", scriptkit.From{}, p.commands...)
+	if err == nil {
+		for i, result := range answers.Results {
+			if kind, err := result.ToString(); err == nil && kind != "none" && kind != types[i].holds {
+				return state.Foreign(t.name, t.key(types[i].part), kind)
+			}
+		}
+	}
+	return state.Incompatible(t.name, 0)
 }
 
 // ask makes a trip.

@@ -38,7 +38,7 @@ func (t *turn) read(p *trip, at int) (m marks, there bool, err error) {
 	}
 	v, number, ok := state.ParseValues(text)
 	if !ok {
-		return m, false, state.Incompatible(t.name, number)
+		return m, false, t.odd("hash", number)
 	}
 	m.values = v
 	switch t.kind {
@@ -48,7 +48,7 @@ func (t *turn) read(p *trip, at int) (m marks, there bool, err error) {
 		m.counts, err = state.ParseCounts(extra)
 	}
 	if err != nil {
-		return m, false, state.Incompatible(t.name, 0)
+		return m, false, t.odd("hash", 0)
 	}
 	return m, true, nil
 }

@@ -138,7 +138,7 @@ func (t *turn) text() (text string, thin bool, err error) {
 func (t *turn) slight(text string) (n Name, err error) {
 	thin, number, ok := state.ParseThin(text)
 	if !ok {
-		return n, state.Incompatible(t.name, number)
+		return n, t.odd("string", number)
 	}
 	n.Capacity, n.Fence = 1, thin.Fence
 	if thin.Claim == "" {

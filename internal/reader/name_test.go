@@ -111,6 +111,8 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 				w.Do("DEL", w.State)
 				w.Do("RPUSH", w.State, "x")
 				w.refused(state.ErrDamaged)
+				_, err = w.reader.Name(context.Background(), kind, name)
+				require.ErrorContains(t, err, `"`+w.State+`" holds a list`)
 				for field, want := range map[string]error{"v": state.ErrDamaged, "fmt": berth.ErrIncompatible} {
 					w.Do("DEL", w.State)
 					w.Do("HSET", w.State, field, "1")
@@ -118,6 +120,8 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 				}
 				w.Do("HSET", w.State, "v", "2 ?")
 				w.refused(state.ErrDamaged)
+				_, err = w.reader.Name(context.Background(), kind, name)
+				require.ErrorContains(t, err, `"`+w.State+`" holds a hash`)
 			})
 		})
 	}
@@ -138,6 +142,16 @@ func (w *world) refused(want error) {
 	require.ErrorIs(w.T, err, want)
 	_, err = w.reader.Revision(ctx, w.kind, name)
 	require.ErrorIs(w.T, err, want)
+}
+
+func TestALineOfAnotherTypeIsNamed(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.semaphore("a.1", 2)
+		w.Do("SET", w.Line, "mine")
+		_, err := w.reader.Name(context.Background(), w.kind, name)
+		require.ErrorContains(t, err, `"`+w.Line+`" holds a string`)
+		require.ErrorIs(t, err, state.ErrDamaged)
+	})
 }
 
 func TestALineThatIsLostHadNobody(t *testing.T) {

@@ -32,12 +32,15 @@ const (
 // FormatError is the error of a name with a number that this release does not know, 0 for values that are
 // not Berth's.
 type FormatError struct {
-	Name   string
-	Number int64
+	Name      string
+	Number    int64
+	Key, Type string // the Redis key of such values and what it holds, "" where that is not known
 }
 
 func (e *FormatError) Error() string {
 	switch {
+	case e.Number == 0 && e.Key != "":
+		return fmt.Sprintf("berth: the state of %q is %v: the key %q holds a %s that is not Berth's", e.Name, ErrDamaged, e.Key, e.Type)
 	case e.Number == 0:
 		return fmt.Sprintf("berth: the state of %q is %v: it holds something in the place of its counts that is not Berth's", e.Name, ErrDamaged)
 	case e.Number < oldestFormat:
@@ -56,7 +59,10 @@ func (e *FormatError) Unwrap() error {
 }
 
 // Incompatible is the error of a name with a number; see [FormatError].
-func Incompatible(name string, number int64) error { return &FormatError{name, number} }
+func Incompatible(name string, number int64) error { return &FormatError{Name: name, Number: number} }
+
+// Foreign is the error of a name of which a Redis key holds something of a type that is not Berth's.
+func Foreign(name, key, kind string) error { return &FormatError{Name: name, Key: key, Type: kind} }
 
 // idForm matches all ids of claims and nodes. A stored id that does not match is not passed
 // on: code that prints ids relies on that.

@@ -139,7 +139,9 @@ func (f *tlsFiles) into(config *tls.Config) error {
 // Unreachable is the error for a server that does not answer, that refuses, or that has what this
 // release does not know.
 func Unreachable(address string, err error) error {
-	if errors.Is(err, state.ErrDamaged) {
+	if format := (*state.FormatError)(nil); errors.As(err, &format) && format.Key != "" {
+		return fmt.Errorf("%w; %s", err, foreign)
+	} else if errors.Is(err, state.ErrDamaged) {
 		return err // it was reached
 	}
 	what := "cannot reach the server at "
@@ -157,11 +159,14 @@ func Unreachable(address string, err error) error {
 	return Exit(exitUnavailable, &serverError{what + address, err})
 }
 
+// foreign is what is to be done about a key that is not Berth's.
+const foreign = "another program writes below the namespace: rename its key, or give Berth a --namespace of its own"
+
 // advised adds to what a server answered what is to be done about it.
 func advised(err error, answer string) error {
 	switch {
 	case strings.Contains(answer, "WRONGTYPE "): // the embedded server puts words before it
-		return fmt.Errorf("%w; another program writes below the namespace: rename its key, or give Berth a --namespace of its own", err)
+		return fmt.Errorf("%w; %s", err, foreign)
 	case strings.HasPrefix(answer, "NOPERM ") && strings.Contains(answer, "keys"):
 		return fmt.Errorf("%w; the user's key patterns have to cover the namespace: docs/operations.md", err)
 	case strings.HasPrefix(answer, "NOPERM "):

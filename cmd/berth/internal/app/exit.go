@@ -58,7 +58,7 @@ func decided(err error) bool {
 	var exit *ExitError
 	var output *outputError
 	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) ||
-		errors.Is(err, state.ErrDamaged) || errors.Is(err, berth.ErrStale)
+		errors.Is(err, berth.ErrStale)
 }
 
 // CodeOf is the exit code for an error.

@@ -77,10 +77,8 @@ func TestExplainAPool(t *testing.T) {
 	ctx := context.Background()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "proxies", "a", apptest.Wild)
-	for range 2 {
-		_, err := pool.Allocate(ctx, nil)
-		require.NoError(t, err)
-	}
+	_, err := pool.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild})
+	require.NoError(t, err)
 	beta := apptest.PoolOf(t, s, "proxies", allocator.Config{Label: "beta"})
 	go func() { _, _ = beta.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild}) }() // ends with the client
 	waiter := apptest.WaitingFor(t, pool.Ops, "proxies")
