@@ -168,6 +168,9 @@ func (p *pager) read(ctx context.Context, most int) {
 		if p.Idle || row.Err != nil || row.Holders+row.Waiting > 0 || row.Pool != nil && row.Capacity > 0 {
 			p.page.Names = append(p.page.Names, row)
 			p.page.Replica = p.page.Replica || row.Replica
+			if p.page.Now.IsZero() && row.Err == nil {
+				p.page.Now = row.At
+			}
 		}
 	}
 }

@@ -18,10 +18,17 @@ import (
 // mostNoted is how many names of one shard of the registry are read: of all shards less than 1000.
 const mostNoted = 62
 
+// Noted are names of the registry.
+type Noted struct {
+	Refs    []Ref
+	More    bool // the registry has others
+	Now     int64
+	Replica bool
+}
+
 // Waits are names that somebody waits for, or did in the last minutes, as the registry knows them: those first that it
-// believes in for longest. more says that it has others. Beside an error, of shards that do not answer, are the
-// names of the others.
-func (r *Reader) Waits(ctx context.Context) (refs []Ref, more bool, err error) {
+// believes in for longest. Beside an error, of shards that do not answer, are the names of the others.
+func (r *Reader) Waits(ctx context.Context) (found Noted, err error) {
 	type noted struct {
 		ref   Ref
 		until int64
@@ -47,9 +54,11 @@ func (r *Reader) Waits(ctx context.Context) (refs []Ref, more bool, err error) {
 			defer mu.Unlock()
 			if err != nil {
 				errs = append(errs, err)
+				return
 			}
+			found.Now, found.Replica = max(found.Now, answers.Now), found.Replica || answers.Replica
 			if len(members) > mostNoted {
-				members, more = members[:mostNoted], true
+				members, found.More = members[:mostNoted], true
 			}
 			for _, m := range members {
 				kind, name, ok := state.ParseMember(m.name)
@@ -65,9 +74,9 @@ func (r *Reader) Waits(ctx context.Context) (refs []Ref, more bool, err error) {
 		return cmp.Or(cmp.Compare(b.until, a.until), cmp.Compare(a.ref.Kind, b.ref.Kind), cmp.Compare(a.ref.Name, b.ref.Name))
 	})
 	for _, n := range all {
-		refs = append(refs, n.ref)
+		found.Refs = append(found.Refs, n.ref)
 	}
-	return refs, more, errors.Join(errs...)
+	return found, errors.Join(errs...)
 }
 
 // Size is how much there is to read of a name.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,8 +59,8 @@ func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) 
 	found := Circles{At: time.Now()}
 	limited, cancel := context.WithTimeout(ctx, o.Within)
 	defer cancel()
-	sizes, more, err := r.contended(limited)
-	found.Partial, found.Problems = more, problems(err)
+	noted, sizes, err := r.contended(limited, NameFilter{})
+	found.Partial, found.Problems = noted.More, problems(err)
 	if err != nil && len(sizes) == 0 {
 		return Circles{}, err
 	}
@@ -93,10 +94,13 @@ func problems(err error) []error {
 	return []error{err}
 }
 
-// contended are the names of the registry that somebody waits for. Beside an error there are those of the servers that
-// did answer.
-func (r *Reader) contended(ctx context.Context) (sizes []reader.Size, more bool, err error) {
-	refs, more, err := r.read.Waits(ctx)
+// contended are the names of the registry that somebody waits for, and that a filter means. Beside an error there are
+// those of the servers that did answer.
+func (r *Reader) contended(ctx context.Context, f NameFilter) (noted reader.Noted, sizes []reader.Size, err error) {
+	noted, err = r.read.Waits(ctx)
+	refs := slices.DeleteFunc(noted.Refs, func(ref reader.Ref) bool {
+		return !slices.Contains(f.kinds(), ref.Kind) || !strings.HasPrefix(ref.Name, f.Prefix)
+	})
 	var mu sync.Mutex
 	failed := r.batches(ctx, refs, func(reader.Ref) int { return 10 }, func(node rueidis.Client, refs []reader.Ref) error {
 		some, err := r.read.Sizes(ctx, node, refs...)
@@ -105,7 +109,7 @@ func (r *Reader) contended(ctx context.Context) (sizes []reader.Size, more bool,
 		sizes = append(sizes, some...)
 		return err
 	})
-	return slices.DeleteFunc(sizes, func(s reader.Size) bool { return s.Err == nil && s.Waiting == 0 }), more, errors.Join(err, failed)
+	return noted, slices.DeleteFunc(sizes, func(s reader.Size) bool { return s.Err == nil && s.Waiting == 0 }), errors.Join(err, failed)
 }
 
 // batches has do called for all names, several together: so many that what they cost is no more than a trip may read,

@@ -1,0 +1,160 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// NameFilter says which names a listing is about. The zero value is about all that are in use.
+type NameFilter struct {
+	// Kinds are the kinds, none for all.
+	Kinds []keyspace.Kind
+	// Prefix is what the names begin with.
+	Prefix string
+	// Idle adds names that nobody holds or waits for and that are still stored.
+	Idle bool
+	// Waiting leaves only the names that somebody waits for, those with the most waiting claims first. They are found
+	// without a walk over all names, in a registry: it has the names that somebody has waited for in the last
+	// minutes, of which up to 992 are looked at, and misses one that somebody waits for since less than a second.
+	Waiting bool
+}
+
+// kinds are those that the filter means.
+func (f NameFilter) kinds() []keyspace.Kind {
+	if len(f.Kinds) == 0 {
+		return kindsOf
+	}
+	return f.Kinds
+}
+
+func checkKinds(kinds []keyspace.Kind) error {
+	for _, kind := range kinds {
+		if err := checkKind(kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names reads up to most names (0: 100, at most 1000) behind a cursor, "" for the first, in no order: it goes on behind the
+// cursor of a page whose filter was the same. A name that is there from the first page to the last is there, as long as
+// no server is replaced and no slot moves, and may be there twice. Of each name fewer holds may be read than by Name:
+// see Name.Partial. A page takes little more than 200 ms; Partial says that it ended for that, or is without some servers'
+// names.
+//
+// With Waiting the pages are in order, and a name whose number of waiting claims changes between two of them may be
+// missing, or there twice. Partial says then that the registry has more names than are looked at, or that some could not be
+// read.
+func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int) (page Page[Name], err error) {
+	if err := checkKinds(f.Kinds); err != nil {
+		return page, err
+	}
+	if most, err = bounded(most); err != nil {
+		return page, err
+	}
+	if f.Waiting {
+		return r.mostContended(ctx, f, from, most)
+	}
+	found, err := r.read.NamesPage(ctx, reader.Walk{Redis: r.redis, Kinds: f.kinds(), Prefix: f.Prefix, Idle: f.Idle}, from, most)
+	if err != nil {
+		return page, err
+	}
+	page = Page[Name]{Next: found.Next, Partial: found.Partial, At: found.Now, Replica: found.Replica, Problems: found.Problems}
+	for i := range found.Names {
+		page.Items = append(page.Items, nameOf(&found.Names[i]))
+	}
+	return page, nil
+}
+
+// rank is the place of a name among those that somebody waits for.
+type rank struct {
+	Waiting int           `json:"w"`
+	Kind    keyspace.Kind `json:"k"`
+	Name    string        `json:"n"`
+}
+
+func rankOf(s reader.Size) rank { return rank{s.Waiting, s.Kind, s.Name} }
+
+func (a rank) compare(b rank) int {
+	return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// cursor says that a page begins behind a name.
+func (a rank) cursor() string {
+	text, _ := json.Marshal(a)
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// mostContended is a page of the names that somebody waits for.
+func (r *Reader) mostContended(ctx context.Context, f NameFilter, from string, most int) (page Page[Name], err error) {
+	var after rank
+	if from != "" {
+		text, err := base64.RawURLEncoding.DecodeString(from)
+		if err != nil || json.Unmarshal(text, &after) != nil || after.Kind == "" {
+			return page, berth.Invalid("cursor", "%q is none of a page", from)
+		}
+	}
+	noted, sizes, err := r.contended(ctx, f)
+	if ctx.Err() != nil {
+		return page, context.Cause(ctx)
+	} else if err != nil && len(sizes) == 0 {
+		return page, err
+	}
+	page = Page[Name]{Partial: noted.More || err != nil, At: time.UnixMilli(noted.Now), Replica: noted.Replica, Problems: problems(err)}
+	sizes = slices.DeleteFunc(sizes, func(s reader.Size) bool { return from != "" && rankOf(s).compare(after) <= 0 })
+	slices.SortFunc(sizes, func(a, b reader.Size) int { return rankOf(a).compare(rankOf(b)) })
+	if len(sizes) > most {
+		sizes = sizes[:most]
+		page.Next = rankOf(sizes[most-1]).cursor()
+	}
+	return page, r.rows(ctx, sizes, &page)
+}
+
+// rows reads the names of a page, as many holds of each as a page has room for. Who waits for none any more is there, too.
+func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]) error {
+	if len(sizes) == 0 {
+		return nil
+	}
+	k := min(100, max(1, reader.Most/len(sizes)))
+	refs, costs := make([]reader.Ref, len(sizes)), map[reader.Ref]int{}
+	for i, s := range sizes {
+		refs[i], costs[s.Ref] = s.Ref, 20+2*min(s.Held, k)
+	}
+	var mu sync.Mutex
+	read := map[reader.Ref]Name{}
+	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
+		some, err := r.read.Rows(ctx, node, k, refs...)
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range some {
+			read[refs[i]] = nameOf(&some[i])
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, ref := range refs {
+		if n, ok := read[ref]; ok {
+			page.Items = append(page.Items, n)
+		}
+	}
+	if failed != nil {
+		page.Partial, page.Problems = true, append(page.Problems, failed)
+	}
+	if len(page.Items) == 0 {
+		return failed
+	}
+	return nil
+}
