@@ -47,6 +47,7 @@ type First struct {
 // Lock is who has a lock, and what its owner did.
 type Lock struct {
 	Owner           string        // the claim's id where no owner was given
+	Claim, Label    string        // of the outermost entry
 	Left            time.Duration // if nothing renews it; berth.Forever for no end
 	Reentries       int           // entries that were made after the first
 	WorkedThroughAt time.Time     // when the last WorkThrough was granted

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -51,9 +52,9 @@ func tie(t *testing.T, owners bool) *knot {
 	go func() { _, _ = locks[0].Lock(of("order-1"), "b '", nil) }() // these end with their clients
 	go func() { _, _ = sems[1].Acquire(of("order-2"), nil) }()
 	go func() { _, _ = locks[2].Lock(of("order-3"), "a", nil) }()
-	apptest.WaitingFor(t, locks[0].Operator(), "a")
-	apptest.WaitingFor(t, locks[0].Operator(), "b '")
-	apptest.WaitingFor(t, apptest.OpsOf(t, s), "gpu")
+	apptest.WaitingFor(t, s, keyspace.Lock, "a")
+	apptest.WaitingFor(t, s, keyspace.Lock, "b '")
+	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
 	return k
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -37,7 +38,7 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	lock, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
 	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
-	waiter := apptest.WaitingFor(t, locks.Operator(), "gpu")
+	waiter := apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
 	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(ctx, nil)
 	require.NoError(t, err)
 

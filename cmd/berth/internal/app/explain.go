@@ -32,7 +32,7 @@ Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damage
 Berth's; 69: a newer Berth has written it.`, k.Noun),
 		Example:           fmt.Sprintf("  berth %s explain gpu", k.Kind),
 		Args:              ArgumentsFrom(1, "NAME", "CLAIM"),
-		ValidArgsFunction: Completing(k.Names, k.claims),
+		ValidArgsFunction: Completing(a.Names(k.Kind), a.claims(k.Kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			claim := ""
 			if err := CheckName(args[0]); err != nil {

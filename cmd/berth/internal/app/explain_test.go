@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -44,7 +45,7 @@ func TestExplain(t *testing.T) {
 	other, err := beta.Semaphore("gpu", 2, nil)
 	require.NoError(t, err)
 	go func() { _, _ = other.Acquire(ctx, nil) }() // ends with the client
-	waiter := apptest.WaitingFor(t, beta.Operator(), "gpu")
+	waiter := apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
 
 	held := `all 2 are held; alpha has held it for * and renews it (heard of * ago), and 1 other holds the rest.
 Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in *.
@@ -81,7 +82,7 @@ func TestExplainAPool(t *testing.T) {
 	require.NoError(t, err)
 	beta := apptest.PoolOf(t, s, "proxies", allocator.Config{Label: "beta"})
 	go func() { _, _ = beta.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild}) }() // ends with the client
-	waiter := apptest.WaitingFor(t, pool.Ops, "proxies")
+	waiter := apptest.WaitingFor(t, s, keyspace.Pool, "proxies")
 	got := explained(t, s.URL(), "pool", "explain", "proxies")
 	require.Equal(t, `1 waits for pool "proxies", beta first (*): it wants only "c\x1b[2J\xff", which host/one/1 has held for * and renews (heard of * ago).
 Nothing ends by itself: host/one/1 renews. If it is not heard of again, beta gets it in *.
@@ -144,7 +145,7 @@ func TestExplainWhatCannotBeRead(t *testing.T) {
 	hold, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
 	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
-	apptest.WaitingFor(t, locks.Operator(), "gpu")
+	apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
 	require.NoError(t, redis.Do(ctx, redis.B().Hset().Key("berth:lock:{gpu}:state").FieldValue().FieldValue("c:"+hold.ID(), "h rubbish").Build()).Error())
 	got = apptest.Call(t, s.URL(), "lock", "explain", "gpu", hold.ID())
 	require.Equal(t, 65, got.Code)

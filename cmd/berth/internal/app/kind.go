@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -11,8 +10,6 @@ import (
 
 // Operator has the operator's calls that all kinds have.
 type Operator interface {
-	Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error]
-	Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error]
 	Release(ctx context.Context, target berth.Target) (int, error)
 	Want(ctx context.Context, target berth.Target) (int, error)
 	Sweep(ctx context.Context, names ...string) (int, error)
@@ -23,17 +20,6 @@ type Operator interface {
 // Kind is what commands have to know of semaphores, locks or pools that are otherwise alike.
 type Kind struct {
 	keyspace.Kind
-	Noun  string // what one is called
-	Names listing
-	With  func(ctx context.Context, f func(context.Context, Operator) error) error
-}
-
-// claims lists the claims of a name.
-func (k Kind) claims(ctx context.Context, name string) ([]string, error) {
-	var found []string
-	err := k.With(ctx, func(ctx context.Context, ops Operator) (err error) {
-		found, err = claimsOf(ctx, ops, name)
-		return err
-	})
-	return found, err
+	Noun string // what one is called
+	With func(ctx context.Context, f func(context.Context, Operator) error) error
 }

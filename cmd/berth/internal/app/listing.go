@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // screen is how many lines a table has at most where nobody said how many.
@@ -75,27 +78,56 @@ func Limited(out io.Writer, heading []string, rows [][]string, most int) error {
 // orders are what --sort may be.
 var orders = []string{"name", "held", "share", "waiting"}
 
-// Sorting has a comparison for each of orders.
-type Sorting[S any] map[string]func(x, y S) int
+// sorted sorts names by name, and then by an order.
+func sorted(all []inspect.Name, order string) {
+	slices.SortFunc(all, func(x, y inspect.Name) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(all, func(x, y inspect.Name) int {
+		switch order {
+		case "held":
+			return cmp.Compare(held(y), held(x))
+		case "share":
+			return cmp.Compare(y.Share(), x.Share())
+		case "waiting":
+			return cmp.Compare(y.Waiting, x.Waiting)
+		}
+		return 0
+	})
+}
 
-// LsCommand completes a command that lists names. It sorts what it lists.
-func LsCommand[S any](a *App, p *Paging, by Sorting[S], cmd *cobra.Command, list func(ctx context.Context, sort func([]S)) error) *cobra.Command {
+// held is how much is held of a name; of a lock how long.
+func held(n inspect.Name) int {
+	switch n.Kind {
+	case keyspace.Lock:
+		return int(n.Oldest)
+	case keyspace.Pool:
+		return n.Holders
+	}
+	return n.Held
+}
+
+// LsCommand completes a command that lists the names of a kind, of locks those that are held.
+func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []inspect.Name, most int) error) *cobra.Command {
 	var order string
+	var page Paging
 	cmd.Use = "ls"
 	cmd.Args = Arguments()
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
-		if err := p.Check(); err != nil {
+		if err := page.Check(); err != nil {
 			return err
 		}
-		if by[order] == nil {
+		if !slices.Contains(orders, order) {
 			return berth.Invalid("--sort", "%q is none of %s", order, strings.Join(orders, ", "))
 		}
-		return list(cmd.Context(), func(all []S) {
-			slices.SortFunc(all, by["name"])
-			slices.SortStableFunc(all, by[order])
+		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
+			all, err := AllNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
+			if kind == keyspace.Lock {
+				all = slices.DeleteFunc(all, func(n inspect.Name) bool { return n.Held == 0 })
+			}
+			sorted(all, order)
+			return Listed(err, len(all), func() error { return show(all, page.Of(a)) })
 		})
 	})
-	p.Bind(cmd)
+	page.Bind(cmd)
 	cmd.Flags().StringVar(&order, "sort", "name", "`ORDER`: name, or most first: held, share (of what there is), waiting")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd

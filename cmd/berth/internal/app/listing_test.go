@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -35,7 +36,7 @@ func TestListingsAreSortedAndLimited(t *testing.T) {
 		require.NoError(t, err)
 		if name == "b" {
 			go func() { _, _ = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) }() // ends with the client
-			apptest.WaitingFor(t, sems.Operator(), name)
+			apptest.WaitingFor(t, s, keyspace.Sem, name)
 		}
 	}
 	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "held": {"c", "a", "b"}, "share": {"c", "b", "a"}, "waiting": {"b", "a", "c"}} {
@@ -66,7 +67,7 @@ func TestLocksAndPoolsAreSorted(t *testing.T) {
 		require.NoError(t, err)
 	}
 	go func() { _, _ = locks.Lock(ctx, "c", nil) }() // ends with the client
-	apptest.WaitingFor(t, locks.Operator(), "c")
+	apptest.WaitingFor(t, s, keyspace.Lock, "c")
 	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "share": {"a", "b", "c"}, "waiting": {"c", "a", "b"}} {
 		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "lock", "ls", "--sort", order).Out), order)
 	}
@@ -98,10 +99,7 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 3 {
 		go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
-		require.Eventually(t, func() bool {
-			stats, err := locks.Operator().Stats(ctx, "gpu")
-			return err == nil && stats.Waiting == i+1
-		}, apptest.Patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	for _, command := range []string{"queue", "show"} {
 		got := apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "1")

@@ -1,76 +1,108 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
-	"strings"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// SemNames returns the names of the semaphores in use that begin with a prefix.
-func (a *App) SemNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-		all, err := Collect(sems.Operator().All(ctx))
-		for _, stats := range all {
-			if strings.HasPrefix(stats.Name, prefix) {
-				names = append(names, stats.Name)
+// pages goes through the pages of a listing until it has so many entries, 0 for all, each once. What a page left out is in
+// the error.
+func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), id func(E) string) (all []E, failed error) {
+	var errs []error
+	seen := make(map[string]bool)
+	for cursor := ""; ; {
+		page, err := read(cursor)
+		if err != nil {
+			return all, errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, page.Problems...)
+		for _, e := range page.Items {
+			if key := id(e); !seen[key] {
+				seen[key] = true
+				all = append(all, e)
 			}
 		}
-		return err
-	})
-	return names, err
-}
-
-// LockNames returns the names of the locks that are held which begin with a
-// prefix.
-func (a *App) LockNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-		all, err := LockedNow(ctx, locks)
-		for _, info := range all {
-			if strings.HasPrefix(info.Name, prefix) {
-				names = append(names, info.Name)
-			}
+		if cursor = page.Next; cursor == "" || most > 0 && len(all) >= most {
+			return all, errors.Join(errs...)
 		}
-		return err
-	})
-	return names, err
+	}
 }
 
-// PoolNames returns the names of the pools that begin with a prefix.
-func (a *App) PoolNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		all, err := Collect(pools.Operator().All(ctx))
-		for _, stats := range all {
-			if strings.HasPrefix(stats.Name, prefix) {
-				names = append(names, stats.Name)
-			}
-		}
-		return err
+// AllNames are the names that a filter means, in no order. Those that cannot be read are in the error.
+func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) ([]inspect.Name, error) {
+	all, failed := pages(0, func(cursor string) (inspect.Page[inspect.Name], error) {
+		return read.Names(ctx, f, cursor, 1000)
+	}, func(n inspect.Name) string { return string(n.Kind) + n.Name })
+	errs := []error{failed}
+	all = slices.DeleteFunc(all, func(n inspect.Name) bool {
+		errs = append(errs, n.Err)
+		return n.Err != nil
 	})
-	return names, err
+	return all, errors.Join(errs...)
 }
 
-// claimsOf lists the claims of a name: who holds it and who waits for it. Those that are
+// AllHolders are the holds of a name. Damaged ones are in the error.
+func AllHolders(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) ([]berth.Holder, error) {
+	all, err := pages(0, func(cursor string) (inspect.Page[berth.Holder], error) {
+		return read.Holders(ctx, kind, name, cursor, 1000)
+	}, func(h berth.Holder) string { return h.ID })
+	return slices.DeleteFunc(all, func(h berth.Holder) bool { return h.Node == "" }), err
+}
+
+// AllWaiters are the claims that wait for a name, in the order of the line. Damaged ones are in the error.
+func AllWaiters(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) ([]berth.Waiter, error) {
+	all, err := pages(0, func(cursor string) (inspect.Page[berth.Waiter], error) {
+		return read.Waiters(ctx, kind, name, cursor, 1000)
+	}, func(w berth.Waiter) string { return w.ID })
+	return slices.DeleteFunc(all, func(w berth.Waiter) bool { return w.Node == "" }), err
+}
+
+// Names lists the names of a kind that are in use and begin with a prefix.
+func (a *App) Names(kind keyspace.Kind) func(ctx context.Context, prefix string) ([]string, error) {
+	return func(ctx context.Context, prefix string) (names []string, err error) {
+		f := inspect.NameFilter{Kinds: []keyspace.Kind{kind}, Prefix: prefix}
+		err = a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
+			names, err = pages(offered, func(cursor string) (page inspect.Page[string], err error) {
+				found, err := read.Names(ctx, f, cursor, offered)
+				page.Next, page.Problems = found.Next, found.Problems
+				for _, n := range found.Items {
+					page.Items = append(page.Items, n.Name)
+				}
+				return page, err
+			}, func(name string) string { return name })
+			return err
+		})
+		return names, err
+	}
+}
+
+// claims lists the claims of a name: who holds it and who waits for it. Those that are
 // damaged are among them: an operator may want to end them.
-func claimsOf(ctx context.Context, ops Operator, name string) (ids []string, failed error) {
-	for h, err := range ops.Holders(ctx, name) {
-		if ids, failed = append(ids, h.ID), err; len(ids) == offered {
-			break
+func (a *App) claims(kind keyspace.Kind) listingOf {
+	return func(ctx context.Context, name string) (ids []string, err error) {
+		err = a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
+			holders, failed := read.Holders(ctx, kind, name, "", offered)
+			for _, h := range holders.Items {
+				ids = append(ids, h.ID)
+			}
+			waiters, err := read.Waiters(ctx, kind, name, "", offered)
+			for _, w := range waiters.Items {
+				ids = append(ids, w.ID)
+			}
+			return cmp.Or(failed, err)
+		})
+		if len(ids) > 0 {
+			err = nil
 		}
+		return ids, err
 	}
-	for w, err := range ops.Waiters(ctx, name) {
-		if ids, failed = append(ids, w.ID), err; len(ids) >= offered {
-			break
-		}
-	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
-	if len(ids) > 0 {
-		failed = nil
-	}
-	return ids, failed
 }
 
 // ResourcesOf lists the resources of a pool.

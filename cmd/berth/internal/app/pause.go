@@ -26,7 +26,7 @@ then granted in its order; 'berth %[2]s unpause' ends it now. Pausing again sets
 Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, k.Noun, group),
 		Example:           fmt.Sprintf("  berth %s pause gpu --for 2h --reason migration", group),
 		Args:              Arguments("NAME"),
-		ValidArgsFunction: Completing(k.Names),
+		ValidArgsFunction: Completing(a.Names(k.Kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("for") {
 				return cmp.Or(CheckName(args[0]), Usage("--for D is missing: how long it is to be paused, such as 10m or 2h"))
@@ -57,7 +57,7 @@ func (a *App) UnpauseCommand(k Kind, group string) *cobra.Command {
 Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, k.Noun),
 		Example:           fmt.Sprintf("  berth %s unpause gpu", group),
 		Args:              Arguments("NAME"),
-		ValidArgsFunction: Completing(k.Names),
+		ValidArgsFunction: Completing(a.Names(k.Kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := CheckName(args[0]); err != nil {
 				return err

@@ -227,10 +227,15 @@ func (a *App) WithPool(ctx context.Context, name string, f func(context.Context,
 	})
 }
 
+// Reader reads the namespace.
+func (c *Connection) Reader() (*inspect.Reader, error) {
+	return inspect.New(c.Redis, inspect.Config{Namespace: c.Namespace, CallTimeout: Times.Call})
+}
+
 // WithReader connects, and calls f with what reads names of all kinds.
 func (a *App) WithReader(ctx context.Context, f func(context.Context, *inspect.Reader) error) error {
 	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		read, err := inspect.New(c.Redis, inspect.Config{Namespace: c.Namespace, CallTimeout: Times.Call})
+		read, err := c.Reader()
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ type Releasing struct {
 // ReleaseCommand completes a command that ends the claims of others.
 func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = ArgumentsFrom(0, "NAME", "CLAIM")
-	cmd.ValidArgsFunction = Completing(r.Names, r.claims)
+	cmd.ValidArgsFunction = Completing(a.Names(r.Kind.Kind), a.claims(r.Kind.Kind))
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
 		if err := cmp.Or(NeedForce(r.forced), r.read(cmd, args)); err != nil {
 			return err
@@ -60,8 +60,8 @@ func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 	}
 	r.of = &resourceArgument{}
 	r.of.bind(cmd)
-	cmd.ValidArgsFunction = Completing(r.Names, func(ctx context.Context, name string) ([]string, error) {
-		claims, failed := r.claims(ctx, name)
+	cmd.ValidArgsFunction = Completing(a.Names(r.Kind.Kind), func(ctx context.Context, name string) ([]string, error) {
+		claims, failed := a.claims(r.Kind.Kind)(ctx, name)
 		keys, err := a.ResourcesOf(ctx, name)
 		return append(claims, keys...), cmp.Or(failed, err)
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -49,7 +50,7 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 		_, err := locks.Lock(context.Background(), "gpu", nil)
 		waited <- err
 	}()
-	id := apptest.WaitingFor(t, locks.Operator(), "gpu")
+	id := apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
 	require.Equal(t, apptest.Outcome(0, "gpu: claim "+id+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
 	var refused *berth.AcquireError
 	require.ErrorAs(t, <-waited, &refused)
@@ -213,10 +214,7 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", "stays")
 	_, err := pool.Add(ctx, []string{"a", "b"}, &allocator.AddOptions{Expiry: 20 * time.Millisecond})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		stats, err := pool.Ops.Stats(ctx, "proxies")
-		return err == nil && stats.Expired == 2
-	}, apptest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return apptest.NameOf(t, s, keyspace.Pool, "proxies").Expired == 2 }, apptest.Patience, time.Millisecond)
 	require.Equal(t, apptest.Outcome(0, "0 dropped\n", ""), apptest.Call(t, s.URL(), "pool", "sweep", "accounts"))
 	require.JSONEq(t, `{"namespace": "berth", "names": ["proxies"], "dropped": 2}`, apptest.Call(t, s.URL(), "pool", "sweep", "proxies", "--json").Out)
 	for _, kind := range []string{"sem", "lock", "pool"} {

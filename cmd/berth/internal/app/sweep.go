@@ -17,7 +17,7 @@ func (a *App) SweepCommand(k Kind, what string) *cobra.Command {
 names of the namespace. Every call that writes drops some on its way; this is for who
 wants all of it gone now. What has not expired stays as it is.`, what),
 		Example:           fmt.Sprintf("  berth %s sweep", k.Kind),
-		ValidArgsFunction: completingAll(k.Names),
+		ValidArgsFunction: completingAll(a.Names(k.Kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, names []string) error {
 			var wrong error
 			for _, name := range names {

@@ -27,7 +27,7 @@ Who waits is left alone. 'berth %[2]s release' ends holds by force.
 Exit code 1: nothing of what was named is held, or its time was over.`, k.Noun, k.Kind),
 		Example:           fmt.Sprintf("  berth %[1]s want gpu\n  berth %[1]s want --node 0a1b2c3d4e5f6071", k.Kind),
 		Args:              ArgumentsFrom(0, "NAME", "CLAIM"),
-		ValidArgsFunction: Completing(k.Names, k.claims),
+		ValidArgsFunction: Completing(a.Names(k.Kind), a.claims(k.Kind)),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&target.Owner, "owner", "", "ask for what `OWNER` holds; of a claim without an owner its id")

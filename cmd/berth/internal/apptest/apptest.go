@@ -29,6 +29,8 @@ import (
 	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -279,12 +281,51 @@ func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
 	return client
 }
 
-// Waiting is how many wait for a semaphore.
-func Waiting(t *testing.T, ops *semaphore.Operator, name string) int {
+// looking calls f with what reads the server.
+func looking(t *testing.T, s *embedded.Server, f func(ctx context.Context, read *inspect.Reader) error) {
 	t.Helper()
-	stats, err := ops.Stats(context.Background(), name)
+	redis, err := s.Client()
 	require.NoError(t, err)
-	return stats.Waiting
+	defer redis.Close()
+	read, err := inspect.New(redis, inspect.Config{CallTimeout: Patience, Retry: berth.Retry{Within: Patience}})
+	require.NoError(t, err)
+	require.NoError(t, f(context.Background(), read))
+}
+
+// NameOf is a name as it is now.
+func NameOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (n inspect.Name) {
+	t.Helper()
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
+		n, err = read.Name(ctx, kind, name)
+		return err
+	})
+	return n
+}
+
+// HoldersOf are those that hold a name.
+func HoldersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (all []berth.Holder) {
+	t.Helper()
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
+		all, err = app.AllHolders(ctx, read, kind, name)
+		return err
+	})
+	return all
+}
+
+// WaitersOf are those that wait for a name.
+func WaitersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (all []berth.Waiter) {
+	t.Helper()
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
+		all, err = app.AllWaiters(ctx, read, kind, name)
+		return err
+	})
+	return all
+}
+
+// Waiting is how many wait for a name.
+func Waiting(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) int {
+	t.Helper()
+	return NameOf(t, s, kind, name).Waiting
 }
 
 // changing finds what is never the same twice.
@@ -305,6 +346,7 @@ type Pool struct {
 	*allocator.Pool[string]
 	Client *allocator.Client
 	Ops    *allocator.Operator
+	Server *embedded.Server
 }
 
 // PoolOf returns a pool on a client of its own.
@@ -317,7 +359,7 @@ func PoolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config)
 	closed(t, client.Close)
 	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
 	require.NoError(t, err)
-	return Pool{pool, client, client.Operator()}
+	return Pool{pool, client, client.Operator(), s}
 }
 
 // Filled returns a pool with resources.
@@ -348,14 +390,15 @@ func Ends(t *testing.T, h berth.Hold) {
 }
 
 // WaitingFor returns the id of the first that waits for a name.
-func WaitingFor(t *testing.T, ops app.Operator, name string) (id string) {
+func WaitingFor(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for w, err := range ops.Waiters(context.Background(), name) {
-			id = w.ID
-			return err == nil
+		all := WaitersOf(t, s, kind, name)
+		if len(all) == 0 {
+			return false
 		}
-		return false
+		id = all[0].ID
+		return true
 	}, Patience, 10*time.Millisecond)
 	return id
 }
@@ -377,10 +420,7 @@ func LockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
 	t.Cleanup(leave)
 	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
 		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the client
-		require.Eventually(t, func() bool {
-			stats, err := locks.Operator().Stats(ctx, "gpu")
-			return err == nil && stats.Waiting == i+1
-		}, Patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, Patience, 10*time.Millisecond)
 	}
 	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})
 	require.NoError(t, err)

@@ -3,11 +3,16 @@ package demo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // tick is how often the director looks.
@@ -35,6 +40,28 @@ type thing interface {
 	holders(ctx context.Context) ([]berth.Holder, error)
 	// waiting is how many wait for it.
 	waiting(ctx context.Context) (int, error)
+}
+
+// onServer is what one name is.
+type onServer struct {
+	read *inspect.Reader
+	kind keyspace.Kind
+	name string
+}
+
+func (s *stage) onServer(redis rueidis.Client, kind keyspace.Kind, name string) (thing, error) {
+	read, err := inspect.New(redis, inspect.Config{Namespace: namespace})
+	return onServer{read, kind, name}, err
+}
+
+func (o onServer) holders(ctx context.Context) ([]berth.Holder, error) {
+	page, err := o.read.Holders(ctx, o.kind, o.name, "", 0)
+	return page.Items, errors.Join(append(page.Problems, err)...)
+}
+
+func (o onServer) waiting(ctx context.Context) (int, error) {
+	n, err := o.read.Name(ctx, o.kind, o.name)
+	return n.Waiting, err
 }
 
 // director leads a crew through an act. One goroutine owns it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -59,35 +59,15 @@ func playLock(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	defer redis.Close()
-	client, err := qlock.New(redis, qlock.Config{Namespace: namespace})
+	on, err := s.onServer(redis, keyspace.Lock, invoice)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // it holds nothing
-	e, err := s.direct(ctx, lockPlan, lockThing{client})
+	e, err := s.direct(ctx, lockPlan, on)
 	if err != nil {
 		return nil, err
 	}
 	return e.lockFacts(), nil
-}
-
-// lockThing is the lock as its director sees it.
-type lockThing struct{ locks *qlock.Client }
-
-func (l lockThing) holders(ctx context.Context) ([]berth.Holder, error) {
-	var all []berth.Holder
-	for holder, err := range l.locks.Operator().Holders(ctx, invoice) {
-		if err != nil {
-			return all, err
-		}
-		all = append(all, holder)
-	}
-	return all, nil
-}
-
-func (l lockThing) waiting(ctx context.Context) (int, error) {
-	stats, err := l.locks.Operator().Stats(ctx, invoice)
-	return stats.Waiting, err
 }
 
 // joinLock is what a worker of this act is on its side.

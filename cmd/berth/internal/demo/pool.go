@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -117,7 +117,11 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 	if _, err := pool.Add(ctx, proxyKeys, nil); err != nil {
 		return nil, err
 	}
-	e, err := s.direct(ctx, poolPlan, poolThing{client.Operator()})
+	on, err := s.onServer(redis, keyspace.Pool, proxies)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.direct(ctx, poolPlan, on)
 	if err != nil {
 		return nil, err
 	}
@@ -126,24 +130,6 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	return e.poolFacts(found), nil
-}
-
-// poolThing is the pool as its director sees it.
-type poolThing struct{ ops *allocator.Operator }
-
-func (p poolThing) holders(ctx context.Context) (all []berth.Holder, err error) {
-	for holder, err := range p.ops.Holders(ctx, proxies) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, holder)
-	}
-	return all, nil
-}
-
-func (p poolThing) waiting(ctx context.Context) (int, error) {
-	stats, err := p.ops.Stats(ctx, proxies)
-	return stats.Waiting, err
 }
 
 // joinPool is what a worker of this act is on its side.

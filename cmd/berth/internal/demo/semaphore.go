@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -61,34 +61,15 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	defer redis.Close()
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: namespace})
+	on, err := s.onServer(redis, keyspace.Sem, workshop)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // it holds nothing
-	e, err := s.direct(ctx, semaphorePlan, semaphoreThing{client.Operator()})
+	e, err := s.direct(ctx, semaphorePlan, on)
 	if err != nil {
 		return nil, err
 	}
 	return e.facts(), nil
-}
-
-// semaphoreThing is the semaphore as its director sees it.
-type semaphoreThing struct{ ops *semaphore.Operator }
-
-func (s semaphoreThing) holders(ctx context.Context) (all []berth.Holder, err error) {
-	for holder, err := range s.ops.Holders(ctx, workshop) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, holder)
-	}
-	return all, nil
-}
-
-func (s semaphoreThing) waiting(ctx context.Context) (int, error) {
-	stats, err := s.ops.Stats(ctx, workshop)
-	return stats.Waiting, err
 }
 
 // joinSemaphore is what a worker of this act is on its side.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -37,25 +37,12 @@ func Command(a *app.App) *cobra.Command {
 }
 
 func lsCommand(a *app.App) *cobra.Command {
-	var page app.Paging
-	order := app.Sorting[app.LockState]{
-		"name":    func(x, y app.LockState) int { return strings.Compare(x.Name, y.Name) },
-		"held":    func(x, y app.LockState) int { return cmp.Compare(y.Entries[0].Held, x.Entries[0].Held) },
-		"share":   func(app.LockState, app.LockState) int { return 0 }, // who holds a lock has all of it
-		"waiting": func(x, y app.LockState) int { return cmp.Compare(y.Waiting, x.Waiting) },
-	}
-	return app.LsCommand(a, &page, order, &cobra.Command{
+	return a.LsCommand(keyspace.Lock, &cobra.Command{
 		Short: "List the locks that are held",
 		Long: `List the locks of the namespace that somebody holds, by name. LEFT is how long a
 lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
 		Example: "  berth lock ls --sort held --limit 10",
-	}, func(ctx context.Context, sort func([]app.LockState)) error {
-		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-			all, err := app.LockedNow(ctx, locks)
-			sort(all)
-			return app.Listed(err, len(all), func() error { return printLocks(a, all, page.Of(a)) })
-		})
-	})
+	}, func(all []inspect.Name, most int) error { return printLocks(a, all, most) })
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -70,8 +57,8 @@ stays in line if nothing is heard of its process.
 Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
 document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
-	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
-		return show(ctx, a, locks, name, most)
+	}, func(ctx context.Context, read *inspect.Reader, name string, most int) error {
+		return show(ctx, a, read, name, most)
 	})
 }
 
@@ -82,23 +69,23 @@ func queueCommand(a *app.App) *cobra.Command {
 		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
 unless one comes that draws a place ahead of them.`,
 		Example: "  berth lock queue nightly --limit 5",
-	}, func(ctx context.Context, locks *qlock.Client, name string, most int) error {
-		waiters, err := app.Collect(locks.Operator().Waiters(ctx, name))
+	}, func(ctx context.Context, read *inspect.Reader, name string, most int) error {
+		waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
 		return app.Listed(err, len(waiters), func() error { return printQueue(a, name, waiters, most) })
 	})
 }
 
 // ofLock completes a command about one lock.
-func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, locks *qlock.Client, name string, most int) error) *cobra.Command {
+func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, read *inspect.Reader, name string, most int) error) *cobra.Command {
 	var page app.Paging
 	cmd.Args = app.Arguments("NAME")
-	cmd.ValidArgsFunction = app.Completing(a.LockNames)
+	cmd.ValidArgsFunction = app.Completing(a.Names(keyspace.Lock))
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
 		if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 			return err
 		}
-		return a.WithLocks(cmd.Context(), qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error {
-			return f(ctx, locks, args[0], page.Of(a))
+		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
+			return f(ctx, read, args[0], page.Of(a))
 		})
 	})
 	page.Bind(cmd)
@@ -118,7 +105,7 @@ its lease.
 
 Exit code 1: nobody holds the lock.`,
 		Args:              app.Arguments("NAME"),
-		ValidArgsFunction: app.Completing(a.LockNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Lock)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(app.NeedForce(forced), app.CheckName(args[0]), checkBy(by, cmd.Flags().Changed("by"))); err != nil {
 				return err
@@ -143,19 +130,17 @@ func checkBy(by time.Duration, given bool) error {
 	return settings.Duration("--by", by)
 }
 
-func show(ctx context.Context, a *app.App, locks *qlock.Client, name string, most int) error {
-	stats, err := locks.Operator().Stats(ctx, name)
+func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, most int) error {
+	n, err := read.Name(ctx, keyspace.Lock, name)
 	if err != nil {
 		return err
 	}
-	info, err := app.WithEntries(ctx, locks, stats)
-	if err != nil {
-		return err
-	}
-	waiters, failed := app.Collect(locks.Operator().Waiters(ctx, name))
-	free := !info.Held() && len(waiters) == 0
+	entries, unread := app.AllHolders(ctx, read, keyspace.Lock, name)
+	waiters, failed := app.AllWaiters(ctx, read, keyspace.Lock, name)
+	failed = errors.Join(unread, failed)
+	free := n.Lock == nil && len(waiters) == 0
 	if !free || a.JSON {
-		err = app.Listed(failed, len(info.Entries)+len(waiters), func() error { return printLock(a, info, waiters, most) })
+		err = app.Listed(failed, len(entries)+len(waiters), func() error { return printLock(a, n, entries, waiters, most) })
 	}
 	if err = cmp.Or(err, failed); err != nil {
 		return err
@@ -187,7 +172,7 @@ func extend(ctx context.Context, a *app.App, name string, by time.Duration) erro
 }
 
 func kind(a *app.App) app.Kind {
-	return app.Kind{Kind: keyspace.Lock, Noun: "lock", Names: a.LockNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+	return app.Kind{Kind: keyspace.Lock, Noun: "lock", With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error { return f(ctx, locks.Operator()) })
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // The JSON documents of locks, by the rules of those of semaphores.
@@ -58,14 +59,14 @@ type (
 	}
 )
 
-func printLocks(a *app.App, all []app.LockState, most int) error {
+func printLocks(a *app.App, all []inspect.Name, most int) error {
 	if a.JSON {
 		all, _ = app.First(all, most)
 		document := locksDocument{Namespace: a.Namespace, Locks: []lockDocument{}}
-		for _, i := range all {
-			outer := i.Entries[0]
+		for _, n := range all {
+			l := n.Lock
 			document.Locks = append(document.Locks, lockDocument{
-				i.Name, i.Owner, outer.Label, i.Fence, outer.Held.Milliseconds(), app.Millis(i.Left), len(i.Entries), i.Waiting,
+				n.Name, l.Owner, l.Label, n.Fence, n.Oldest.Milliseconds(), app.Millis(l.Left), n.Holders, n.Waiting,
 			})
 		}
 		return app.PrintJSON(a.Out, document)
@@ -75,42 +76,52 @@ func printLocks(a *app.App, all []app.LockState, most int) error {
 		return err
 	}
 	rows := make([][]string, 0, len(all))
-	for _, i := range all {
-		outer := i.Entries[0]
+	for _, n := range all {
+		l, owner := n.Lock, n.Lock.Owner
+		if owner == l.Claim {
+			owner = "" // none was given
+		}
 		rows = append(rows, []string{
-			text.Plain(i.Name), strconv.FormatInt(i.Fence, 10), text.Human(outer.Held), text.Human(i.Left),
-			strconv.Itoa(len(i.Entries)), strconv.Itoa(i.Waiting), text.Plain(outer.Owner), text.Plain(outer.Label),
+			text.Plain(n.Name), strconv.FormatInt(n.Fence, 10), text.Human(n.Oldest), text.Human(l.Left),
+			strconv.Itoa(n.Holders), strconv.Itoa(n.Waiting), text.Plain(owner), text.Plain(l.Label),
 		})
 	}
 	return app.Limited(a.Out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
 }
 
-func printLock(a *app.App, i app.LockState, waiters []berth.Waiter, most int) error {
+func printLock(a *app.App, n inspect.Name, entries []berth.Holder, waiters []berth.Waiter, most int) error {
+	l := inspect.Lock{}
+	if n.Lock != nil {
+		l = *n.Lock
+	}
 	if a.JSON {
-		entries, _ := app.First(i.Entries, most)
+		entries, _ := app.First(entries, most)
 		waiters, _ = app.First(waiters, most)
-		return app.PrintJSON(a.Out, showLockDocument{
-			Namespace: a.Namespace, Name: i.Name, Held: i.Held(), Owner: i.Owner, Fence: i.Fence, LeftMs: app.Millis(i.Left),
+		document := showLockDocument{
+			Namespace: a.Namespace, Name: n.Name, Held: n.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left),
 			Reentry: reentryDocument{
-				i.Reentry.Count, instant(i.Reentry.WorkedThroughAt), i.Reentry.Extended.Milliseconds(),
-				i.Reentry.LastLease.Milliseconds(), instant(i.Reentry.ExtendedAt),
+				l.Reentries, instant(l.WorkedThroughAt), l.Extended.Milliseconds(), l.LastLease.Milliseconds(), instant(l.ExtendedAt),
 			},
 			Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false),
-		})
+		}
+		if n.Lock != nil {
+			document.Fence = n.Fence
+		}
+		return app.PrintJSON(a.Out, document)
 	}
 	says := "free"
-	if i.Held() {
-		says = fmt.Sprintf("held for %s, %s left", text.Human(i.Entries[0].Held), text.Human(i.Left))
+	if n.Lock != nil {
+		says = fmt.Sprintf("held for %s, %s left", text.Human(n.Oldest), text.Human(l.Left))
 	}
-	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(i.Name), says, len(waiters))
-	if i.Reentry.Count > 0 {
-		fmt.Fprintf(a.Out, "re-entered %s", often(i.Reentry.Count))
-		if i.Reentry.Extended > 0 {
-			fmt.Fprintf(a.Out, ", extended by %s", text.Human(i.Reentry.Extended))
+	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(n.Name), says, len(waiters))
+	if l.Reentries > 0 {
+		fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
+		if l.Extended > 0 {
+			fmt.Fprintf(a.Out, ", extended by %s", text.Human(l.Extended))
 		}
 		fmt.Fprintln(a.Out)
 	}
-	return a.PrintClaims(i.Entries, waiters, false, most)
+	return a.PrintClaims(entries, waiters, false, most)
 }
 
 func often(n int) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // defaultBindFor is how long a binding lasts that says nothing else, as in package allocator.
@@ -120,7 +121,7 @@ func bindingLsCommand(a *app.App) *cobra.Command {
 		Long:              "List the bindings of a pool, by name. LEFT is how long a binding lasts.",
 		Example:           "  berth pool binding ls proxies",
 		Args:              app.Arguments("POOL"),
-		ValidArgsFunction: app.Completing(a.PoolNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(checkPool(args[0]), page.Check()); err != nil {
 				return err
@@ -148,7 +149,7 @@ keeps it.
 Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 		Example:           "  berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d",
 		Args:              app.Arguments("POOL", "BINDING", "RESOURCE"),
-		ValidArgsFunction: app.Completing(a.PoolNames, a.BindingsOf, a.ResourcesOf),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.BindingsOf, a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			binding, err := bindingOf(args[1], quoted)
 			if err != nil {
@@ -187,7 +188,7 @@ func bindingRmCommand(a *app.App) *cobra.Command {
 many: the exit code is 0.`,
 		Example:           "  berth pool binding rm proxies customer-7",
 		Args:              app.Arguments("POOL", "BINDING"),
-		ValidArgsFunction: app.Completing(a.PoolNames, a.BindingsOf),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.BindingsOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			binding, err := bindingOf(args[1], quoted)
 			if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -47,7 +48,7 @@ waits for, are skipped.
 Exit code 1: a resource has failed, or the pool has no resources.`,
 		Example:           `  berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com' --workers 8`,
 		Args:              app.Arguments("POOL"),
-		ValidArgsFunction: app.Completing(a.PoolNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(checkPool(args[0]), c.check()); err != nil {
 				return err
@@ -101,8 +102,11 @@ func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 			if err != nil {
 				return err
 			}
-			stats, err := pools.Operator().Stats(ctx, name)
-			if err := cmp.Or(err, unknown(a, stats, name)); err != nil {
+			read, err := conn.Reader()
+			if err != nil {
+				return err
+			}
+			if err := counted(ctx, a, read, name); err != nil {
 				return err
 			}
 			pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // checked runs pool check as a process of its own: it sees to signals.
@@ -125,7 +126,7 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 func TestASignalEndsACheck(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	pool := apptest.Filled(t, s, "proxies", "a", "b")
+	apptest.Filled(t, s, "proxies", "a", "b")
 	child := filepath.Join(t.TempDir(), "child")
 	cmd := apptest.Command(t, s.URL(), "pool", "check", "proxies", "--exec", "echo $$ >"+child+"; mv "+child+" "+child+".ready; exec sleep 600")
 	require.NoError(t, cmd.Start())
@@ -137,7 +138,5 @@ func TestASignalEndsACheck(t *testing.T) {
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 128+int(syscall.SIGTERM), cmd.ProcessState.ExitCode())
 	gone(t, child+".ready")
-	stats, err := pool.Ops.Stats(context.Background(), "proxies")
-	require.NoError(t, err)
-	require.Equal(t, 2, stats.Free, "neither is to blame")
+	require.Equal(t, 2, apptest.NameOf(t, s, keyspace.Pool, "proxies").Pool.Free, "neither is to blame")
 }

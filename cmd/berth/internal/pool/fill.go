@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func addCommand(a *app.App) *cobra.Command {
@@ -113,7 +114,7 @@ operator has changed one of them, or replaced the pool, meanwhile.
 		}),
 	}
 	cmd = filling(a, cmd, &in, nil)
-	cmd.ValidArgsFunction = app.CompletingMany(a.PoolNames, a.ResourcesOf)
+	cmd.ValidArgsFunction = app.CompletingMany(a.Names(keyspace.Pool), a.ResourcesOf)
 	return cmd
 }
 
@@ -125,7 +126,7 @@ func filling(a *app.App, cmd *cobra.Command, in *input, opts *allocator.AddOptio
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = app.Completing(a.PoolNames)
+	cmd.ValidArgsFunction = app.Completing(a.Names(keyspace.Pool))
 	in.bind(cmd)
 	if opts != nil {
 		app.TimeVar(cmd.Flags(), &opts.Expiry, "expiry", 0, "how long the resources stay in the pool (default for good)")

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // inPool returns the keys of a pool, sorted.
@@ -97,10 +98,7 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 		}
 		got <- held.Resource()
 	}()
-	require.Eventually(t, func() bool {
-		stats, err := pool.Ops.Stats(ctx, pool.Name())
-		return err == nil && stats.Waiting == 1
-	}, apptest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, pool.Name()) == 1 }, apptest.Patience, 10*time.Millisecond)
 	added := apptest.Call(t, s.URL(), "pool", "add", "proxies", "a")
 	require.Zero(t, added.Code, added.Err)
 	require.Equal(t, "a", <-got)

@@ -14,6 +14,8 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func nextCommand(a *app.App) *cobra.Command {
@@ -28,14 +30,13 @@ Exit code 1: the pool has no resources, or hands them out at random, so that the
 order.`,
 		Example:           "  berth pool next proxies --limit 10",
 		Args:              app.Arguments("NAME"),
-		ValidArgsFunction: app.Completing(a.PoolNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 				return err
 			}
-			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				stats, err := pools.Operator().Stats(ctx, args[0])
-				if err := cmp.Or(err, unknown(a, stats, args[0])); err != nil {
+			return with(cmd.Context(), a, func(ctx context.Context, pools *allocator.Client, read *inspect.Reader) error {
+				if err := counted(ctx, a, read, args[0]); err != nil {
 					return err
 				}
 				pool, err := allocator.NewPool(pools, args[0], allocator.PoolConfig[string]{})

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -37,27 +38,13 @@ func Command(a *app.App) *cobra.Command {
 }
 
 func lsCommand(a *app.App) *cobra.Command {
-	var page app.Paging
-	order := app.Sorting[allocator.Stats]{
-		"name":    func(x, y allocator.Stats) int { return strings.Compare(x.Name, y.Name) },
-		"held":    func(x, y allocator.Stats) int { return cmp.Compare(y.Holders, x.Holders) },
-		"share":   func(x, y allocator.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
-		"waiting": func(x, y allocator.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
-	}
-	return app.LsCommand(a, &page, order, &cobra.Command{
-		Use:   "ls",
+	return a.LsCommand(keyspace.Pool, &cobra.Command{
 		Short: "List the pools",
 		Long: `List the pools of the namespace, by name, with the number of their resources: free,
 leased and resting ones. HOLDERS are more than the leased ones only where several
 may hold one resource.`,
 		Example: "  berth pool ls --sort share --limit 10",
-	}, func(ctx context.Context, sort func([]allocator.Stats)) error {
-		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-			all, err := app.Collect(pools.Operator().All(ctx))
-			sort(all)
-			return app.Listed(err, len(all), func() error { return printPools(a, all, page.Of(a)) })
-		})
-	})
+	}, func(all []inspect.Name, most int) error { return printPools(a, all, most) })
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -87,7 +74,7 @@ Exit code 1: the pool has no resources, nobody waits for one, and nothing is set
 RESOURCE is not in the pool.`,
 		Example:           "  berth pool show proxies 10.0.0.1:3128 --bindings",
 		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
-		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 				return err
@@ -96,8 +83,8 @@ RESOURCE is not in the pool.`,
 				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
 			}
 			if len(args) == 1 {
-				return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-					return show(ctx, a, pools.Operator(), args[0], all, page.Of(a))
+				return with(cmd.Context(), a, func(ctx context.Context, pools *allocator.Client, read *inspect.Reader) error {
+					return show(ctx, a, pools.Operator(), read, args[0], all, page.Of(a))
 				})
 			}
 			resource, err := app.KeyOf(args[1], quoted)
@@ -107,8 +94,8 @@ RESOURCE is not in the pool.`,
 			case all:
 				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
 			}
-			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return resourceShow(ctx, a, pools.Operator(), args[0], resource, bindings, page.Of(a))
+			return with(cmd.Context(), a, func(ctx context.Context, pools *allocator.Client, read *inspect.Reader) error {
+				return resourceShow(ctx, a, pools.Operator(), read, args[0], resource, bindings, page.Of(a))
 			})
 		}),
 	}
@@ -132,13 +119,13 @@ where it changed meanwhile, the counts are not those of one moment, and it says 
 Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 65 it is not whole.`,
 		Args:              app.Arguments("NAME"),
-		ValidArgsFunction: app.Completing(a.PoolNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := app.CheckName(args[0]); err != nil {
 				return err
 			}
 			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return inspect(ctx, a, pools.Operator(), args[0])
+				return inspection(ctx, a, pools.Operator(), args[0])
 			})
 		}),
 	}
@@ -146,16 +133,37 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 
 // unknown is the error for a pool in which nothing is and for which nobody waits,
 // nil for others.
-func unknown(a *app.App, s allocator.Stats, name string) error {
-	if s.Resources != 0 || s.Holders != 0 || s.Waiting != 0 {
+func unknown(a *app.App, n poolDocument, name string) error {
+	if n.Resources != 0 || n.Holders != 0 || n.Waiting != 0 {
 		return nil
 	}
 	return app.Exit(app.ExitFailed, fmt.Errorf(
 		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.Namespace))
 }
 
-func show(ctx context.Context, a *app.App, pools *allocator.Operator, name string, all bool, most int) error {
-	stats, err := pools.Stats(ctx, name)
+// with connects, and calls f with what knows resources and what reads claims.
+func with(ctx context.Context, a *app.App, f func(context.Context, *allocator.Client, *inspect.Reader) error) error {
+	return a.WithServer(ctx, func(ctx context.Context, c *app.Connection) error {
+		pools, err := c.Pools(allocator.Config{})
+		if err != nil {
+			return err
+		}
+		read, err := c.Reader()
+		if err != nil {
+			return err
+		}
+		return f(ctx, pools, read)
+	})
+}
+
+// counted counts a pool; its error is also that there is nothing to count.
+func counted(ctx context.Context, a *app.App, read *inspect.Reader, name string) error {
+	n, err := read.Name(ctx, keyspace.Pool, name)
+	return cmp.Or(err, unknown(a, countsOf(n), name))
+}
+
+func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *inspect.Reader, name string, all bool, most int) error {
+	n, err := read.Name(ctx, keyspace.Pool, name)
 	if err != nil {
 		return err
 	}
@@ -163,7 +171,7 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, name strin
 	if err != nil {
 		return err
 	}
-	if err := unknown(a, stats, name); err != nil && !set.ByOperator {
+	if err := unknown(a, countsOf(n), name); err != nil && !set.ByOperator {
 		return err
 	}
 	var resources []allocator.ResourceInfo
@@ -176,17 +184,17 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, name strin
 		}
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
-	waiters, failed := app.Collect(pools.Waiters(ctx, name))
-	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, stats, set, resources, waiters, all, most) })
+	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
+	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, countsOf(n), set, resources, waiters, all, most) })
 }
 
-func inspect(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {
+func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {
 	found, err := pools.Inspect(ctx, name)
 	if err != nil {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		if err := unknown(a, found.Stats, name); err != nil {
+		if err := unknown(a, documentOf(found.Stats), name); err != nil {
 			return err
 		}
 	}
@@ -200,7 +208,7 @@ func inspect(ctx context.Context, a *app.App, pools *allocator.Operator, name st
 }
 
 func kind(a *app.App) app.Kind {
-	return app.Kind{Kind: keyspace.Pool, Noun: "pool", Names: a.PoolNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+	return app.Kind{Kind: keyspace.Pool, Noun: "pool", With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
 	}}
 }

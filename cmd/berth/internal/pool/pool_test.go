@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // poolScenery is a server with a pool of which one resource is leased, one rests and
@@ -34,10 +35,7 @@ func poolScenery(t *testing.T) (url string) {
 	waits, leave := context.WithCancel(ctx)
 	t.Cleanup(leave)
 	go func() { _, _ = accounts.Allocate(waits, &allocator.AllocateOptions{Priority: 7}) }() // ends with the client
-	require.Eventually(t, func() bool {
-		stats, err := accounts.Ops.Stats(ctx, "accounts")
-		return err == nil && stats.Waiting == 1
-	}, apptest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, "accounts") == 1 }, apptest.Patience, 10*time.Millisecond)
 	return s.URL()
 }
 
@@ -177,10 +175,7 @@ func TestLanesAreShown(t *testing.T) {
 	require.NoError(t, pool.Bind(ctx, "anna", "a", nil))
 	for i, opts := range []*allocator.AllocateOptions{{Resource: "a"}, {Bind: "anna", BindWait: time.Hour}, {Resource: apptest.Wild}, nil} {
 		go func() { _, _ = pool.Allocate(ctx, opts) }() // ends with the client
-		require.Eventually(t, func() bool {
-			stats, err := pool.Ops.Stats(ctx, "proxies")
-			return err == nil && stats.Waiting == i+1
-		}, apptest.Patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, "proxies") == i+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	url := s.URL()
 	_, lanes, found := strings.Cut(apptest.Call(t, url, "pool", "show", "proxies").Out, "\nWaiting in line\n")

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // The JSON documents of pools, by the rules of those of semaphores. JSON has no
@@ -77,16 +78,25 @@ type (
 	}
 )
 
+// countsOf counts the pool of a reading.
+func countsOf(n inspect.Name) poolDocument {
+	counts := inspect.Pool{}
+	if n.Pool != nil {
+		counts = *n.Pool
+	}
+	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting}
+}
+
 func documentOf(s allocator.Stats) poolDocument {
 	return poolDocument{s.Name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting}
 }
 
-func printPools(a *app.App, all []allocator.Stats, most int) error {
+func printPools(a *app.App, all []inspect.Name, most int) error {
 	if a.JSON {
 		all, _ = app.First(all, most)
 		document := poolsDocument{Namespace: a.Namespace, Pools: []poolDocument{}}
-		for _, s := range all {
-			document.Pools = append(document.Pools, documentOf(s))
+		for _, n := range all {
+			document.Pools = append(document.Pools, countsOf(n))
 		}
 		return app.PrintJSON(a.Out, document)
 	}
@@ -95,7 +105,8 @@ func printPools(a *app.App, all []allocator.Stats, most int) error {
 		return err
 	}
 	rows := make([][]string, 0, len(all))
-	for _, s := range all {
+	for _, n := range all {
+		s := countsOf(n)
 		rows = append(rows, []string{
 			text.Plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
@@ -104,7 +115,7 @@ func printPools(a *app.App, all []allocator.Stats, most int) error {
 }
 
 // summary is a pool in one line.
-func summary(s allocator.Stats) string {
+func summary(s poolDocument) string {
 	says := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", text.Plain(s.Name), app.Count(s.Resources, "resource"), s.Free, s.Leased, s.Resting)
 	if s.Holders != s.Leased {
 		says += fmt.Sprintf(", %d holders", s.Holders)
@@ -112,12 +123,12 @@ func summary(s allocator.Stats) string {
 	return says + fmt.Sprintf(", waiting %d", s.Waiting)
 }
 
-func printPool(a *app.App, s allocator.Stats, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
+func printPool(a *app.App, s poolDocument, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
 	if a.JSON {
 		resources, _ = app.First(resources, most)
 		waiters, _ = app.First(waiters, most)
 		document := showPoolDocument{
-			Namespace: a.Namespace, poolDocument: documentOf(s), Settings: settingsDocumentOf(set),
+			Namespace: a.Namespace, poolDocument: s, Settings: settingsDocumentOf(set),
 			Listed: make([]resourceDocument, len(resources)), Waiters: waiterDocuments(waiters),
 		}
 		for i, info := range resources {
@@ -295,7 +306,7 @@ func printInspection(a *app.App, name string, found allocator.Inspection) error 
 		})
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, summary(found.Stats)+", "+app.Count(found.Bindings, "binding"))
+	fmt.Fprintln(&b, summary(documentOf(found.Stats))+", "+app.Count(found.Bindings, "binding"))
 	if found.Moving {
 		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
 	}

@@ -11,14 +11,16 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, name, resource string, bound bool, most int) error {
+func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read *inspect.Reader, name, resource string, bound bool, most int) error {
 	info, err := a.PresentResource(ctx, ops, name, resource)
 	if err != nil {
 		return err
 	}
-	waiters, failed := app.Collect(ops.Waiters(ctx, name))
+	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
 	waiters = slices.DeleteFunc(waiters, func(w berth.Waiter) bool { return w.Resource != resource })
 	if !bound {
 		return cmp.Or(printResource(a, name, info, waiters, nil, most), failed)

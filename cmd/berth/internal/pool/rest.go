@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func restCommand(a *app.App) *cobra.Command {
@@ -33,7 +34,7 @@ A command under 'berth run --pool' can so let its own resource rest:
 Exit code 1: the resource is not in the pool, or another operator has changed it
 meanwhile; then nothing is changed.`,
 		Args:              app.Arguments("NAME", "RESOURCE"),
-		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			resource, err := app.KeyOf(args[1], quoted)
 			if err != nil {

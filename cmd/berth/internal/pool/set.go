@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // policies are the words of the flag --policy.
@@ -49,7 +50,7 @@ meanwhile; then nothing is changed.`,
   berth pool set proxies 10.0.0.1:3128 --cooldown 5m
   berth pool set proxies --reset`,
 		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
-		ValidArgsFunction: app.Completing(a.PoolNames, a.ResourcesOf),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			resource := ""
 			if len(args) > 1 {

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // numbers is a file with a number in each of its lines.
@@ -85,10 +84,9 @@ func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
 	sent, err := strconv.Atoi(said[1])
 	require.NoError(t, err)
 	require.Positive(t, sent)
-	there, err := apptest.PoolOf(t, s, "proxies", allocator.Config{}).Ops.Stats(context.Background(), "proxies")
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, there.Resources, sent, "what was sent stays")
-	require.Less(t, there.Resources, far)
+	there := apptest.NameOf(t, s, keyspace.Pool, "proxies").Capacity
+	require.GreaterOrEqual(t, there, sent, "what was sent stays")
+	require.Less(t, there, far)
 }
 
 func TestManyResourcesAreAddedUnderABar(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -47,7 +48,7 @@ type spot struct {
 	take  func(ctx context.Context) (berth.Handle, error)
 	crowd func(ctx context.Context) (string, error) // who is there; asked while the claim waits, and after it has gone
 	// holders are those that hold; nil where the crowd tells of them.
-	holders func(ctx context.Context) iter.Seq2[berth.Holder, error]
+	holders func(ctx context.Context) []berth.Holder
 	rests   bool // what is not held need not be free, so that the crowd is always told
 }
 
@@ -106,14 +107,13 @@ func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label st
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := semaphore.New(conn.Redis, semaphore.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
+	read, err := conn.Reader()
 	if err != nil {
 		return nil, err
 	}
-	ops := viewers.Operator()
 	capacity := o.capacity
 	if capacity == 0 {
-		if capacity, err = o.stored(ctx, conn, ops); err != nil {
+		if capacity, err = o.stored(ctx, conn, read); err != nil {
 			return nil, err
 		}
 	}
@@ -133,30 +133,30 @@ func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label st
 			})
 		},
 		crowd: func(ctx context.Context) (string, error) {
-			stats, err := ops.Stats(ctx, o.sem)
-			return fmt.Sprintf("capacity %d, held %d, waiting %d", stats.Capacity, stats.Held, stats.Waiting), err
+			n, err := read.Name(ctx, keyspace.Sem, o.sem)
+			return fmt.Sprintf("capacity %d, held %d, waiting %d", n.Capacity, n.Held, n.Waiting), err
 		},
-		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return ops.Holders(ctx, o.sem) },
+		holders: func(ctx context.Context) []berth.Holder { return lookedAt(ctx, read, keyspace.Sem, o.sem) },
 	}, nil
 }
 
 // stored is the capacity of the semaphore, where the flags give none.
-func (o *runOptions) stored(ctx context.Context, conn *app.Connection, ops *semaphore.Operator) (int, error) {
+func (o *runOptions) stored(ctx context.Context, conn *app.Connection, read *inspect.Reader) (int, error) {
 	if o.wait > 0 {
 		bounded, stop := context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("no answer within %s", o.wait))
 		defer stop()
 		ctx = bounded
 	}
-	stats, err := ops.Stats(ctx, o.sem)
+	n, err := read.Name(ctx, keyspace.Sem, o.sem)
 	switch {
 	case err != nil:
 		return 0, app.Unreachable(conn.Address, err)
-	case stats.Capacity == 0:
+	case n.Capacity == 0:
 		return 0, app.Usage("--capacity N is missing: no capacity of %q is stored in namespace %q", o.sem, conn.Namespace)
-	case o.weight > stats.Capacity:
-		return 0, berth.Invalid("--weight", "%d is above the stored capacity, %d", o.weight, stats.Capacity)
+	case o.weight > n.Capacity:
+		return 0, berth.Invalid("--weight", "%d is above the stored capacity, %d", o.weight, n.Capacity)
 	}
-	return stats.Capacity, nil
+	return n.Capacity, nil
 }
 
 // lines is the line of a lock, or of several.
@@ -168,7 +168,7 @@ func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := qlock.New(conn.Redis, qlock.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
+	read, err := conn.Reader()
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string
 				MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
 			})
 		},
-		crowd: func(ctx context.Context) (string, error) { return o.lockers(ctx, viewer, label) },
+		crowd: func(ctx context.Context) (string, error) { return o.lockers(ctx, read, label) },
 	}, nil
 }
 
@@ -198,26 +198,21 @@ func (o *runOptions) lock(ctx context.Context, locks *qlock.Client, opts *qlock.
 }
 
 // lockers says who holds the locks; of several only those that somebody else holds.
-func (o *runOptions) lockers(ctx context.Context, viewer *qlock.Client, label string) (string, error) {
+func (o *runOptions) lockers(ctx context.Context, read *inspect.Reader, label string) (string, error) {
 	var texts []string
 	for _, name := range o.locks {
-		stats, err := viewer.Operator().Stats(ctx, name)
+		n, err := read.Name(ctx, keyspace.Lock, name)
 		if err != nil {
 			return "", err
 		}
-		lock, err := app.WithEntries(ctx, viewer, stats)
-		if err != nil {
-			return "", err
-		}
-		says := fmt.Sprintf("free by now, waiting %d", lock.Waiting)
-		if lock.Held() {
-			outer := lock.Entries[0]
-			says = fmt.Sprintf("held by %s for %s, waiting %d", holderName(outer), text.Human(outer.Held), lock.Waiting)
+		says := fmt.Sprintf("free by now, waiting %d", n.Waiting)
+		if l := n.Lock; l != nil {
+			says = fmt.Sprintf("held by %s for %s, waiting %d", holderName(l.Label, l.Claim), text.Human(n.Oldest), n.Waiting)
 		}
 		switch {
 		case len(o.locks) == 1:
 			return says, nil
-		case lock.Held() && lock.Entries[0].Label != label: // and not by this command, which waits for the others
+		case n.Lock != nil && n.Lock.Label != label: // and not by this command, which waits for the others
 			texts = append(texts, fmt.Sprintf("%q %s", name, says))
 		}
 	}

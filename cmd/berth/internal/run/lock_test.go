@@ -16,26 +16,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // queueLength is how many claims wait for the lock gpu.
-func queueLength(t *testing.T, locks *qlock.Client) int {
+func queueLength(t *testing.T, s *embedded.Server) int {
 	t.Helper()
-	stats, err := locks.Operator().Stats(context.Background(), "gpu")
-	require.NoError(t, err)
-	return stats.Waiting
+	return apptest.Waiting(t, s, keyspace.Lock, "gpu")
 }
 
 // lockHolder is the one entry of the lock gpu.
 func lockHolder(t *testing.T, s *embedded.Server) berth.Holder {
 	t.Helper()
-	holders, err := app.Collect(apptest.LocksOf(t, s, qlock.Config{}).Operator().Holders(context.Background(), "gpu"))
-	require.NoError(t, err)
+	holders := apptest.HoldersOf(t, s, keyspace.Lock, "gpu")
 	require.Len(t, holders, 1)
 	return holders[0]
 }
@@ -71,10 +68,8 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	require.Equal(t, 75, late.Code)
 	next := apptest.Command(t, s.URL(), apptest.LockArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
-	locks := apptest.LocksOf(t, s, qlock.Config{})
-	require.Eventually(t, func() bool { return queueLength(t, locks) == 1 }, apptest.Patience, 10*time.Millisecond)
-	for waiter, err := range locks.Operator().Waiters(context.Background(), "gpu") {
-		require.NoError(t, err)
+	require.Eventually(t, func() bool { return queueLength(t, s) == 1 }, apptest.Patience, 10*time.Millisecond)
+	for _, waiter := range apptest.WaitersOf(t, s, keyspace.Lock, "gpu") {
 		require.Equal(t, 7, waiter.Priority)
 	}
 	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
@@ -102,7 +97,7 @@ func TestALockIsHandedOnByTheAccessOfEach(t *testing.T) {
 			}
 			fences <- string(out)
 		}()
-		require.Eventually(t, func() bool { return queueLength(t, locks) == i+1 }, apptest.Patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return queueLength(t, s) == i+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	require.NoError(t, first.Release(context.Background()))
 	last := first.Fence()
@@ -271,9 +266,7 @@ func TestListingsShowTheOwnerAndTheMeta(t *testing.T) {
 	beginWith(t, s.URL(), apptest.LockArgs("polite", flags...))
 	holder(lockHolder(t, s))
 	begin(t, s.URL(), "polite", flags...)
-	permits, err := app.Collect(apptest.OpsOf(t, s).Holders(context.Background(), "gpu"))
-	require.NoError(t, err)
-	holder(permits[0])
+	holder(apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0])
 	beginWith(t, s.URL(), append(append([]string{"run", "--pool", "gpu"}, flags...), "--", os.Args[0], apptest.RolePrefix+"polite"))
 	for _, kind := range []string{"sem", "lock", "pool"} {
 		got := apptest.Call(t, s.URL(), kind, "show", "gpu", "--json")

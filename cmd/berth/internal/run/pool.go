@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // allocations is the line of a pool.
@@ -20,6 +21,10 @@ func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, labe
 		return nil, err
 	}
 	viewer := viewers.Operator()
+	read, err := conn.Reader()
+	if err != nil {
+		return nil, err
+	}
 	if err := o.within(ctx, viewer); err != nil {
 		return nil, err
 	}
@@ -51,8 +56,8 @@ func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, labe
 			}
 			return take(ctx, opts)
 		},
-		crowd:   func(ctx context.Context) (string, error) { return o.allocated(ctx, viewer, pool) },
-		holders: func(ctx context.Context) iter.Seq2[berth.Holder, error] { return o.allocatees(ctx, viewer) },
+		crowd:   func(ctx context.Context) (string, error) { return o.allocated(ctx, viewer, read, pool) },
+		holders: func(ctx context.Context) []berth.Holder { return o.allocatees(ctx, viewer, read) },
 	}, nil
 }
 
@@ -75,19 +80,19 @@ func (o *runOptions) within(ctx context.Context, viewer *allocator.Operator) err
 }
 
 // allocated says what a pool has, or what became of the one resource that is waited for.
-func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, pool *allocator.Pool[string]) (string, error) {
+func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, read *inspect.Reader, pool *allocator.Pool[string]) (string, error) {
 	if o.key != "" {
 		return stateOf(ctx, viewer, o.pool, o.key)
 	}
-	stats, err := viewer.Stats(ctx, o.pool)
+	n, err := read.Name(ctx, keyspace.Pool, o.pool)
 	switch {
 	case err != nil:
 		return "", err
-	case stats.Resources == 0:
-		return fmt.Sprintf("the pool is empty, waiting %d", stats.Waiting), nil
+	case n.Pool == nil || n.Capacity == 0:
+		return fmt.Sprintf("the pool is empty, waiting %d", n.Waiting), nil
 	}
 	text := fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
-		app.Count(stats.Resources, "resource"), stats.Free, stats.Leased, stats.Resting, stats.Waiting)
+		app.Count(n.Capacity, "resource"), n.Pool.Free, n.Held, n.Pool.Resting, n.Waiting)
 	if o.bindWait == 0 {
 		return text, nil
 	}
@@ -113,22 +118,12 @@ func stateOf(ctx context.Context, viewer *allocator.Operator, pool, key string) 
 }
 
 // allocatees are those that hold what is waited for.
-func (o *runOptions) allocatees(ctx context.Context, viewer *allocator.Operator) iter.Seq2[berth.Holder, error] {
+func (o *runOptions) allocatees(ctx context.Context, viewer *allocator.Operator, read *inspect.Reader) []berth.Holder {
 	if o.key == "" {
-		return viewer.Holders(ctx, o.pool)
+		return lookedAt(ctx, read, keyspace.Pool, o.pool)
 	}
-	return func(yield func(berth.Holder, error) bool) {
-		info, err := viewer.Resource(ctx, o.pool, o.key)
-		if err != nil {
-			yield(berth.Holder{}, err)
-			return
-		}
-		for _, holder := range info.Holders {
-			if !yield(holder, nil) {
-				return
-			}
-		}
-	}
+	info, _ := viewer.Resource(ctx, o.pool, o.key) // where it cannot be read nobody is named
+	return info.Holders
 }
 
 // openPool returns the pool of the flags.

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // poolArgs are the arguments of a run of a role with a resource of the pool gpu.
@@ -32,13 +33,9 @@ func says(flags ...string) []string {
 }
 
 // holdsOf are the holds of a pool.
-func holdsOf(t *testing.T, pool apptest.Pool) (all []berth.Holder) {
+func holdsOf(t *testing.T, pool apptest.Pool) []berth.Holder {
 	t.Helper()
-	for holder, err := range pool.Ops.Holders(context.Background(), pool.Name()) {
-		require.NoError(t, err)
-		all = append(all, holder)
-	}
-	return all
+	return apptest.HoldersOf(t, pool.Server, keyspace.Pool, pool.Name())
 }
 
 func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
@@ -93,10 +90,8 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	next := apptest.Command(t, s.URL(), poolArgs("polite", "--priority", "7")...)
 	require.NoError(t, next.Start())
 	require.Eventually(t, func() bool {
-		for waiter, err := range pool.Ops.Waiters(context.Background(), pool.Name()) {
-			return err == nil && waiter.Priority == 7
-		}
-		return false
+		waiters := apptest.WaitersOf(t, s, keyspace.Pool, pool.Name())
+		return len(waiters) > 0 && waiters[0].Priority == 7
 	}, apptest.Patience, 10*time.Millisecond)
 	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
 	require.Error(t, next.Wait())
@@ -163,8 +158,8 @@ func TestARunWithAResourceGetsThatOneOrNone(t *testing.T) {
 func lane(t *testing.T, pool apptest.Pool) (found berth.Waiter) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for waiter, err := range pool.Ops.Waiters(context.Background(), pool.Name()) {
-			if found = waiter; err == nil && waiter.Resource != "" {
+		for _, waiter := range apptest.WaitersOf(t, pool.Server, keyspace.Pool, pool.Name()) {
+			if found = waiter; waiter.Resource != "" {
 				return true
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -219,9 +220,9 @@ func Command(a *app.App) *cobra.Command {
 	flags.StringVar(&o.onWanted, "on-wanted", "", "`SIGNAL` for the command when somebody asks for the hold back, such as TERM or USR1 (default a line alone)")
 	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
 	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
-	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.SemNames)) // all of these flags exist
-	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.LockNames))
-	_ = cmd.RegisterFlagCompletionFunc("pool", app.Completing(a.PoolNames))
+	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.Names(keyspace.Sem))) // all of these flags exist
+	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.Names(keyspace.Lock)))
+	_ = cmd.RegisterFlagCompletionFunc("pool", app.Completing(a.Names(keyspace.Pool)))
 	ofPool := func(list func(ctx context.Context, pool string) ([]string, error)) cobra.CompletionFunc {
 		return app.Completing(func(ctx context.Context, _ string) ([]string, error) {
 			if o.pool == "" {

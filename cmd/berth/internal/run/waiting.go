@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 const (
@@ -49,22 +50,18 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 	}
 }
 
-// heldBy names those that have held for the longest, of the first that a listing
-// has; "" where it has none.
-func heldBy(listing iter.Seq2[berth.Holder, error]) string {
-	var holders []berth.Holder
-	for holder, err := range listing {
-		if err == nil {
-			holders = append(holders, holder)
-		}
-		if len(holders) == looked {
-			break
-		}
-	}
+// lookedAt are the first holders of a name.
+func lookedAt(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) []berth.Holder {
+	page, _ := read.Holders(ctx, kind, name, "", looked)                                    // where it cannot be read nobody is named
+	return slices.DeleteFunc(page.Items, func(h berth.Holder) bool { return h.Node == "" }) // damaged
+}
+
+// heldBy names those that have held for the longest; "" where there are none.
+func heldBy(holders []berth.Holder) string {
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return cmp.Compare(b.Held, a.Held) })
 	named := make([]string, 0, shown)
 	for _, holder := range holders[:min(shown, len(holders))] {
-		named = append(named, fmt.Sprintf("%s for %s", holderName(holder), text.Human(holder.Held)))
+		named = append(named, fmt.Sprintf("%s for %s", holderName(holder.Label, holder.ID), text.Human(holder.Held)))
 	}
 	switch {
 	case len(holders) == 0:
@@ -76,4 +73,4 @@ func heldBy(listing iter.Seq2[berth.Holder, error]) string {
 }
 
 // holderName is how a holder is named in a line.
-func holderName(h berth.Holder) string { return text.Plain(cmp.Or(h.Label, h.ID)) }
+func holderName(label, claim string) string { return text.Plain(cmp.Or(label, claim)) }

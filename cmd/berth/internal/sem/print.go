@@ -7,7 +7,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // The JSON documents. Their field names are promised; durations are whole
@@ -44,13 +44,13 @@ type (
 	}
 )
 
-func printList(a *app.App, all []semaphore.Stats, most int) error {
+func printList(a *app.App, all []inspect.Name, most int) error {
 	if a.JSON {
 		all, _ = app.First(all, most)
 		document := listDocument{Namespace: a.Namespace, Semaphores: []semDocument{}}
 		for _, s := range all {
 			document.Semaphores = append(document.Semaphores,
-				semDocument{s.Name, s.Capacity, s.Held, s.Available(), s.Holders, s.Waiting})
+				semDocument{s.Name, s.Capacity, s.Held, free(s), s.Holders, s.Waiting})
 		}
 		return app.PrintJSON(a.Out, document)
 	}
@@ -61,26 +61,29 @@ func printList(a *app.App, all []semaphore.Stats, most int) error {
 	rows := make([][]string, 0, len(all))
 	for _, s := range all {
 		rows = append(rows, []string{
-			text.Plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(s.Available()), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
+			text.Plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(free(s)), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
 	return app.Limited(a.Out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows, most)
 }
 
-func printSemaphore(a *app.App, s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter, most int) error {
+// free is how much of the capacity is free.
+func free(n inspect.Name) int { return max(0, n.Capacity-n.Held) }
+
+func printSemaphore(a *app.App, s inspect.Name, holders []berth.Holder, waiters []berth.Waiter, most int) error {
 	if a.JSON {
 		holders, _ = app.First(holders, most)
 		waiters, _ = app.First(waiters, most)
 		return app.PrintJSON(a.Out, showDocumentOf(a, s, holders, waiters))
 	}
 	fmt.Fprintf(a.Out, "%s: capacity %d, held %d, free %d, waiting %d\n",
-		text.Plain(s.Name), s.Capacity, s.Held, s.Available(), s.Waiting)
+		text.Plain(s.Name), s.Capacity, s.Held, free(s), s.Waiting)
 	return a.PrintClaims(holders, waiters, true, most)
 }
 
-func showDocumentOf(a *app.App, s semaphore.Stats, holders []berth.Holder, waiters []berth.Waiter) showDocument {
+func showDocumentOf(a *app.App, s inspect.Name, holders []berth.Holder, waiters []berth.Waiter) showDocument {
 	return showDocument{
-		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: s.Available(),
+		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s),
 		Holders: app.HolderDocuments(holders, true), Waiters: app.WaiterDocuments(waiters, true),
 	}
 }

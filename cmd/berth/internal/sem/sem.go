@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -38,25 +38,12 @@ func Command(a *app.App) *cobra.Command {
 }
 
 func lsCommand(a *app.App) *cobra.Command {
-	var page app.Paging
-	order := app.Sorting[semaphore.Stats]{
-		"name":    func(x, y semaphore.Stats) int { return strings.Compare(x.Name, y.Name) },
-		"held":    func(x, y semaphore.Stats) int { return cmp.Compare(y.Held, x.Held) },
-		"share":   func(x, y semaphore.Stats) int { return cmp.Compare(y.Share(), x.Share()) },
-		"waiting": func(x, y semaphore.Stats) int { return cmp.Compare(y.Waiting, x.Waiting) },
-	}
-	return app.LsCommand(a, &page, order, &cobra.Command{
+	return a.LsCommand(keyspace.Sem, &cobra.Command{
 		Short: "List the semaphores in use",
 		Long: `List the semaphores of the namespace in which anything is held or waits, by
 name. One that is idle is remembered for a minute, but not listed.`,
 		Example: "  berth sem ls --sort waiting --limit 10",
-	}, func(ctx context.Context, sort func([]semaphore.Stats)) error {
-		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-			all, err := app.Collect(sems.Operator().All(ctx))
-			sort(all)
-			return app.Listed(err, len(all), func() error { return printList(a, all, page.Of(a)) })
-		})
-	})
+	}, func(all []inspect.Name, most int) error { return printList(a, all, most) })
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -71,13 +58,13 @@ long a waiting claim stays in line if nothing is heard of its process.
 Exit code 1: the semaphore is not known.`,
 		Example:           "  berth sem show gpu --limit 20",
 		Args:              app.Arguments("NAME"),
-		ValidArgsFunction: app.Completing(a.SemNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Sem)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 				return err
 			}
-			return a.WithSems(cmd.Context(), semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error {
-				return show(ctx, a, sems, args[0], page.Of(a))
+			return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
+				return show(ctx, a, read, args[0], page.Of(a))
 			})
 		}),
 	}
@@ -102,7 +89,7 @@ unless --create is given.
 Exit code 1: the semaphore is not known, and --create is not given; or another operator has
 resized it meanwhile, and then nothing is changed.`,
 		Args:              app.Arguments("NAME", "CAPACITY"),
-		ValidArgsFunction: app.Completing(a.SemNames),
+		ValidArgsFunction: app.Completing(a.Names(keyspace.Sem)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := app.CheckName(args[0]); err != nil {
 				return err
@@ -119,21 +106,20 @@ resized it meanwhile, and then nothing is changed.`,
 	return cmd
 }
 
-func show(ctx context.Context, a *app.App, sems *semaphore.Client, name string, most int) error {
-	ops := sems.Operator()
-	stats, err := ops.Stats(ctx, name)
+func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, most int) error {
+	n, err := read.Name(ctx, keyspace.Sem, name)
 	if err != nil {
 		return err
 	}
-	if stats.Capacity == 0 {
+	if n.Capacity == 0 {
 		return app.Exit(app.ExitFailed, fmt.Errorf(
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
 	}
-	holders, failed := app.Collect(ops.Holders(ctx, name))
+	holders, failed := app.AllHolders(ctx, read, keyspace.Sem, name)
 	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
-	waiters, errs := app.Collect(ops.Waiters(ctx, name))
+	waiters, errs := app.AllWaiters(ctx, read, keyspace.Sem, name)
 	return app.Listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
-		return printSemaphore(a, stats, holders, waiters, most)
+		return printSemaphore(a, n, holders, waiters, most)
 	})
 }
 
@@ -163,7 +149,7 @@ func resize(ctx context.Context, a *app.App, name string, capacity int, opts sem
 }
 
 func kind(a *app.App) app.Kind {
-	return app.Kind{Kind: keyspace.Sem, Noun: "semaphore", Names: a.SemNames, With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
+	return app.Kind{Kind: keyspace.Sem, Noun: "semaphore", With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
 		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error { return f(ctx, sems.Operator()) })
 	}}
 }

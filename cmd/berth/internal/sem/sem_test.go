@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -30,9 +31,9 @@ func scenery(t *testing.T) (url string) {
 	ctx, leave := context.WithCancel(context.Background())
 	t.Cleanup(leave)
 	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
-		before := apptest.Waiting(t, client.Operator(), "gpu")
+		before := apptest.Waiting(t, s, keyspace.Sem, "gpu")
 		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
-		require.Eventually(t, func() bool { return apptest.Waiting(t, client.Operator(), "gpu") == before+1 }, apptest.Patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Sem, "gpu") == before+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
 		disk, err := client.Semaphore(name, 1, nil)
@@ -182,9 +183,7 @@ func TestSemResize(t *testing.T) {
 		got := apptest.Call(t, s.URL(), append([]string{"sem", "resize", "gpu"}, step.args...)...)
 		require.Equal(t, apptest.Outcome(0, step.says, ""), got)
 	}
-	stats, err := apptest.OpsOf(t, s).Stats(context.Background(), "gpu")
-	require.NoError(t, err)
-	require.Equal(t, 4, stats.Capacity)
+	require.Equal(t, 4, apptest.NameOf(t, s, keyspace.Sem, "gpu").Capacity)
 	require.Equal(t, "gpu: capacity 4, held 0, free 4, waiting 0\n", apptest.Call(t, s.URL(), "sem", "show", "gpu").Out)
 }
 
