@@ -43,12 +43,12 @@ type spec struct {
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string // acquire, crowd, churn, grants, heed, err, context, renew, release; see lockServant and poolServant for those of others
+	Do       string // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant and poolServant for those of others
 	Name     string // of the semaphore, lock or pool
 	Capacity int
 	Lease    time.Duration
 	NoRenew  bool          // of a lock
-	By       time.Duration // for extend
+	By       time.Duration // for extend, pause
 	Count    int           // for crowd, pairs
 	Names    []string      // for pairs, churn
 	Path     string        // for sections
@@ -188,6 +188,8 @@ func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error 
 	case "grants":
 		a.Count = int(c.grants.Load())
 		return nil
+	case "pause":
+		return c.client.Operator().Pause(ctx, o.Name, o.By, "by a child")
 	case "heed":
 		<-p.Wanted()
 		return p.Release(ctx)

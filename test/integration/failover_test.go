@@ -28,6 +28,8 @@ type failoverWorld struct {
 	lease time.Duration
 	kinds []string
 	take  map[string]func(context.Context) (berth.Hold, error)
+	try   map[string]func(context.Context) (berth.Hold, error)
+	pause map[string]func(ctx context.Context, name string, lasts time.Duration, reason string) error
 	line  chan observe.Event // of the claims that stand in line
 }
 
@@ -61,6 +63,14 @@ func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) 
 			return locks.Lock(ctx, name("lock"), &qlock.LockOptions{Lease: lease})
 		},
 		"pool": func(ctx context.Context) (berth.Hold, error) { return pool.Allocate(ctx, nil) },
+	}
+	w.try = map[string]func(context.Context) (berth.Hold, error){
+		"sem":  func(ctx context.Context) (berth.Hold, error) { return sem.TryAcquire(ctx, nil) },
+		"lock": func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, name("lock"), nil) },
+		"pool": func(ctx context.Context) (berth.Hold, error) { return pool.TryAllocate(ctx, nil) },
+	}
+	w.pause = map[string]func(context.Context, string, time.Duration, string) error{
+		"sem": sems.Operator().Pause, "lock": locks.Operator().Pause, "pool": pools.Operator().Pause,
 	}
 	t.Cleanup(func() {
 		require.NoError(t, sems.Close(w.Within(patience)))
@@ -110,8 +120,16 @@ func (w *failoverWorld) queue(n int) map[string][]*testkit.Call[berth.Hold] {
 func (w *failoverWorld) serve(held map[string]berth.Hold, waiters map[string][]*testkit.Call[berth.Hold]) {
 	w.Helper()
 	for _, kind := range w.kinds {
-		last := held[kind].Fence()
 		require.NoError(w, held[kind].Release(w.Within(patience)), kind)
+	}
+	w.turns(held, waiters)
+}
+
+// turns has all who wait have their turn, in their order.
+func (w *failoverWorld) turns(held map[string]berth.Hold, waiters map[string][]*testkit.Call[berth.Hold]) {
+	w.Helper()
+	for _, kind := range w.kinds {
+		last := held[kind].Fence()
 		for n, q := range waiters[kind] {
 			what := fmt.Sprintf("%s, the waiter %d", kind, n+1)
 			select {

@@ -89,7 +89,7 @@ func (v *view) field(w *world, field, value string) {
 	word, isStone := strings.CutPrefix(value, "!")
 	var err error
 	switch {
-	case field == "stem":
+	case field == "stem", field == "pause":
 	case strings.HasPrefix(field, "o:"): // what an operator has changed
 		v.group = value
 	case w.kind == keyspace.Pool && (strings.HasPrefix(field, "l:") || strings.HasPrefix(field, "q:")): // lanes of resources

@@ -1,0 +1,59 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// Nobody calls anything at the end of a pause: who paused is dead, and no heartbeat is due for 20 s.
+func TestAPauseEndsByItselfThoughWhoPausedIsDead(t *testing.T) {
+	const lasts = 2 * time.Second
+	w := shared(t)
+	lag, client := w.measure(), w.client(semaphore.Config{Lease: time.Minute})
+	sem := w.sem(client, "gpu", 1)
+	held := w.take(sem, nil)
+	q := w.queue(sem, nil, 1)
+	c := w.spawn(safe)
+	before := w.now()
+	require.Empty(t, c.ask(order{Do: "pause", Name: "gpu", By: lasts}).Err)
+	after := w.now()
+	c.kill()
+	require.NoError(t, held.Release(w.Within(patience)))
+	require.NoError(t, client.Operator().Resize(w.Within(patience), "gpu", 2, nil))
+	lag.reset()
+	p := q.Wait(w)
+	granted := w.look("gpu").records[p.ID()].Granted.UnixMilli()
+	require.GreaterOrEqual(t, granted, before+lasts.Milliseconds(), "granted during the pause")
+	require.LessOrEqual(t, granted-after-lasts.Milliseconds(), lag.allow(slack, 2).Milliseconds())
+}
+
+// A pause is there on the replica that takes over, and what is given back is granted at its end.
+func TestAPauseOutlivesAFailover(t *testing.T) {
+	t.Parallel()
+	w := newFailoverWorld(t, harness.Sentinel(t), time.Minute)
+	held, waiters := w.hold(), w.queue(3)
+	pause := func(lasts time.Duration) {
+		for _, kind := range w.kinds {
+			require.NoError(t, w.pause[kind](w.Within(patience), name(kind), lasts, "failover"))
+		}
+	}
+	pause(time.Hour)
+	w.replicated()
+	w.d.Failover(t)
+	for _, kind := range w.kinds {
+		require.NoError(t, held[kind].Release(w.Within(patience)))
+		_, err := w.try[kind](context.Background())
+		require.ErrorContains(t, err, "paused for", kind)
+		for _, q := range waiters[kind] {
+			require.False(t, q.Over(), kind)
+		}
+	}
+	pause(time.Second)
+	w.turns(held, waiters)
+}
