@@ -76,7 +76,7 @@ Exit code 1: another operator has paused it, or ended its pause, meanwhile; then
 type pauseDocument struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	PausedMS  int64  `json:"paused_ms"`
+	PausedMs  int64  `json:"pausedMs"`
 	Reason    string `json:"reason,omitempty"`
 }
 

@@ -90,7 +90,7 @@ type allOperator interface {
 // pauseAllDocument is what has come of it; 0 ms is no pause.
 type pauseAllDocument struct {
 	Namespace string         `json:"namespace"`
-	PausedMS  int64          `json:"paused_ms"`
+	PausedMs  int64          `json:"pausedMs"`
 	Reason    string         `json:"reason,omitempty"`
 	Kinds     []pausedOfKind `json:"kinds"`
 }
@@ -159,8 +159,8 @@ func (a *App) printPausedAll(d *pauseAllDocument) error {
 		return PrintJSON(a.Out, d)
 	}
 	about := "not paused; pauses that were ended: "
-	if d.PausedMS > 0 {
-		about = "paused for " + text.Human(time.Duration(d.PausedMS)*time.Millisecond)
+	if d.PausedMs > 0 {
+		about = "paused for " + text.Human(time.Duration(d.PausedMs)*time.Millisecond)
 		if d.Reason != "" {
 			about += ": " + text.Plain(d.Reason)
 		}

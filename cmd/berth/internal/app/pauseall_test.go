@@ -26,7 +26,7 @@ func TestPauseOfTheNamespace(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, berth.ReasonPaused, refused.Reason)
 	require.Equal(t, "moving", refused.Pause.Reason)
-	require.JSONEq(t, `{"namespace": "berth", "paused_ms": 0, "kinds": [
+	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "kinds": [
 		{"kind": "sem", "names": 1, "unread": 0}, {"kind": "lock", "names": 0, "unread": 0}, {"kind": "pool", "names": 0, "unread": 0}]}`,
 		apptest.Call(t, s.URL(), "unpause", "--all", "--json").Out)
 	_, err = apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 2, nil)
