@@ -17,6 +17,9 @@ import (
 // mostPause is how long a pause lasts at the most.
 const mostPause = 366 * 24 * time.Hour
 
+// noticePatience is how long a Pause waits for the notice.
+const noticePatience = 2 * time.Second
+
 // Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. It returns
 // *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
 func (n *Node) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
@@ -50,14 +53,12 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	if err != nil {
 		return err
 	}
-	// What is decided with the notice known is an exception from a pause of all names.
-	fields, _, err := readNotice(ctx, n.cfg)
+	known, err := n.knownPause(ctx, lasts > 0)
 	if err != nil {
 		return err
 	}
-	known := Decimal(notice.Read(fields[notice.Pause]).Number)
 	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
-		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), known)
+		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), Decimal(known))
 	if err != nil {
 		return err
 	}
@@ -84,6 +85,23 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	}
 	n.Tell.Send(ev)
 	return n.SweepOn(ctx, name, more)
+}
+
+// knownPause returns the number of the last pause of all names: what is decided with that number known is an
+// exception from it. A Pause does without where the notice cannot be read soon, and is no exception then: it
+// only has less granted. An Unpause returns the error: the next claim would have the name paused again.
+func (n *Node) knownPause(ctx context.Context, pauses bool) (int64, error) {
+	read := ctx
+	if pauses {
+		var cancel context.CancelFunc
+		read, cancel = scriptkit.Limit(ctx, noticePatience)
+		defer cancel()
+	}
+	fields, _, err := readNotice(read, n.cfg)
+	if err != nil && (!pauses || ctx.Err() != nil) {
+		return 0, err
+	}
+	return notice.Read(fields[notice.Pause]).Number, nil
 }
 
 // pauseOf reads what a script says of the pause that was the reason of a refusal: behind what all

@@ -254,6 +254,31 @@ func TestWhoIsRestoredWaitsAPauseOut(t *testing.T) {
 	})
 }
 
+// A Pause does without the notice that it cannot read. An Unpause would not last: it is refused.
+func TestANameIsPausedThoughTheNoticeCannotBeRead(t *testing.T) {
+	for name, fate := range map[string]link.Fate{"refused": link.Refuse("NOPERM no permissions"), "unanswered": link.LoseRequest} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(_ *testing.T, w *world) {
+				n, ops := w.node(), w.node()
+				ops.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == "HGETALL" {
+						return fate
+					}
+					return link.Pass
+				})
+				ops.pause(time.Hour)
+				require.LessOrEqual(w.T, w.Now(), 2*time.Second)
+				q := n.queue(1, nil)
+				require.Error(w.T, ops.Operator().Unpause(context.Background(), gpu))
+				require.True(w.T, q.Pending(), "nothing was changed")
+				ops.OnCommand(nil)
+				ops.unpause()
+				q.GrantedBy(w.Now())
+			})
+		})
+	}
+}
+
 // Many wait: all of them are granted at the end, in their order.
 func TestAllThatWaitAreGrantedAtTheEndOfAPause(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
