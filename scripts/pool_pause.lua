@@ -13,9 +13,10 @@ ARGV[8] the notice of such a pause that the caller knows (0 = none)
 RETURNS {"paused", left_ms, held, waiting, flags} | {"unpaused", left_ms, held, waiting, flags}
   | {"kept", left_ms, held, waiting, flags} | {"idle"} | {"stale", revision, resource, what}
   | {"incompatible", format}
-REPLAY the call that decided last is told the same    COST O(log n) + at most 100 drops and grants
+REPLAY the call that decided last is told the same    COST O(log n) + at most 100 drops and grants, 50 wake-ups
 ]]
 --- @include "kind/pool"
 --- @include "line/pause"
+--- @include "pool/notify"
 local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
-return pause(at, st, tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]))
+return pause(at, st, tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), notify_apart)

@@ -25,8 +25,8 @@ end
 --   status, left_ms, held, waiting, flags
 --   paused, unpaused  what the name is now
 --   kept              it was left as it is
--- or idle. flags are as in line/reply.
-local function pause(at, st, lasts, reason, stamp, by, notice)
+-- or idle. flags are as in line/reply. ended, nil for none, is what the kind does where a pause has ended.
+local function pause(at, st, lasts, reason, stamp, by, notice, ended)
   if at.newer then
     return { "incompatible", at.newer }
   end
@@ -47,6 +47,9 @@ local function pause(at, st, lasts, reason, stamp, by, notice)
     st.pause = lasts > 0 and at.ms + lasts or 0
     revision_write(at, st, "pause", all and "all" or by, pause_what(notice, lasts, reason))
     expire(at, st, budget)
+    if ended and st.pause == 0 then
+      ended(at, st)
+    end
     handoff(at, st, budget, true)
     save(at, st)
     publish(at)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -63,6 +64,7 @@ type driver struct {
 	ids    []string
 	begun  int // how many operators' calls
 	view   view
+	marks  bool              // a lane was to be looked at before the run
 	told   map[string]int64  // by node: when a place may next become free, for all it knows
 	others []opinion         // what processes say of the settings
 	agreed map[string]string // by opinion: the settings that its process was told of
@@ -107,7 +109,7 @@ func Run(t *rapid.T, w World) {
 
 func newDriver(w World) *driver {
 	d := &driver{World: w, told: map[string]int64{}, agreed: map[string]string{}}
-	d.model = newModel(server{drawn: d.drawnFor, left: d.stillLists, dropped: d.hasDropped, number: d.numberOf, saved: d.keptOf})
+	d.model = newModel(server{drawn: d.drawnFor, left: d.stillLists, dropped: d.hasDropped, number: d.numberOf, saved: d.keptOf, marked: d.hasMarks})
 	if d.alone() {
 		d.keys = make([]string, 5)
 		return d
@@ -172,6 +174,10 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 	d.tick(t)
 	if script != "pool_sweep" {
 		d.over(t)
+	}
+	d.marks = false
+	for member, at := range d.view.line {
+		d.marks = d.marks || strings.HasPrefix(member, "w:") && at <= 258*width+d.now
 	}
 	whole := append([]string{lingerMS, d.prefix, d.Name}, args...)
 	same := d.twin(t, script, whole)

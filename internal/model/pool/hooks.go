@@ -33,6 +33,9 @@ func (d *driver) hasDropped(claim string) bool {
 	return !known && !d.alone()
 }
 
+// hasMarks says whether a lane was to be looked at before the run.
+func (d *driver) hasMarks() bool { return d.marks }
+
 // keptOf are the settings that a run has left which has perhaps changed nothing.
 func (d *driver) keptOf(before settings) settings {
 	if words := strings.SplitN(d.view.state["pool"], " ", 9); len(words) == 9 && words[8] == d.set.text() {

@@ -148,7 +148,7 @@ func (m *model) pending() bool {
 			return true
 		}
 	}
-	return false
+	return m.paused > 0 && m.marked()
 }
 
 // looks is when somebody has to look at the lane of a resource next (ms), 0 = it is not known: at

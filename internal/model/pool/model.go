@@ -131,6 +131,8 @@ type server struct {
 	// saved is what it has of the settings after a run that has perhaps changed nothing; before are those
 	// without the run.
 	saved func(before settings) settings
+	// marked says that a lane was to be looked at before the run, which a pause has put off.
+	marked func() bool
 	// number is that of a lane which a claim with a ticket opens.
 	number func(resource string, ticket int64) int64
 }

@@ -81,7 +81,6 @@ func (d *driver) pauses(t *rapid.T) {
 	}
 	r := d.run(t, "pool_pause", dec(lasts), reason, dec(stamp), by, dec(notice))
 	d.same(t, "pause", &r, d.pause(lasts, reason, stamp, by, notice)...)
-	d.unheard()
 }
 
 // ends has those who wait come when the pause is over, as their timers have them.
