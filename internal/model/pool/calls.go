@@ -239,6 +239,27 @@ func (m *model) force(c *claim, stays int64) []any {
 	return []any{word, 0, fence, 1}
 }
 
+// want asks for a hold back, of whatever node or only of the one given.
+func (m *model) want(c *claim, node string) []any {
+	switch {
+	case !c.known || c.stone != "":
+		return []any{"not_held", c.stone}
+	case node != "" && node != c.node:
+		return []any{"not_held", ""}
+	case c.deadline == 0:
+		return []any{"waits"}
+	case c.deadline <= m.now:
+		return []any{"expired"}
+	}
+	c.wanted = cmp.Or(c.wanted, m.now)
+	m.handed = append(m.handed, fmt.Sprint("wanted ", c.node, " ", c.id))
+	detached := 0
+	if c.phase == 'd' {
+		detached = 1
+	}
+	return []any{"wanted", m.now - c.wanted, c.fence, detached}
+}
+
 // renew has a node call for some claims.
 func (m *model) renew(node, mode string, of []*claim) []any {
 	var words, resources []any
@@ -255,6 +276,8 @@ func (m *model) renew(node, mode string, of []*claim) []any {
 			word, does := "held", mode
 			if m.refusesLease(c, mode) {
 				word, does = "limited", "beat"
+			} else if c.wanted > 0 {
+				word = "wanted"
 			}
 			m.renewHold(c, does)
 			words = append(words, word, m.remaining(c), c.fence)

@@ -155,6 +155,12 @@ func (d *driver) checkLine(t *rapid.T) {
 				t.Fatalf("%s waits by %q, in the model by %q", id, got, text)
 			}
 		}
+		if c.deadline > 0 {
+			phase, _, _ := strings.Cut(d.view.state["c:"+id], " ")
+			if _, since, _ := strings.Cut(phase, "!"); since != strings.TrimPrefix(dec(c.wanted), "0") {
+				t.Fatalf("%s is wanted since %q, in the model since %d", id, since, c.wanted)
+			}
+		}
 		put("t:"+id, c.stone != "", 260*width+c.forgotten)
 		if got := d.view.state["r:"+id]; got != c.resource {
 			t.Fatalf("%s holds %q, in the model %q", id, got, c.resource)

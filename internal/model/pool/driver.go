@@ -87,7 +87,7 @@ func Run(t *rapid.T, w World) {
 		"":        d.check,
 		"acquire": d.acquire, "acquire2": d.acquire, "release": d.release, "force": d.force, "renew": d.renew,
 		"swap": d.swap, "pass": d.pass, "sweep": d.sweeps, "rest": d.rests, "bind": d.ties,
-		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read, "set": d.sets, "pause": d.pauses,
+		"add": func(t *rapid.T) { d.add(t, 0) }, "read": d.read, "set": d.sets, "pause": d.pauses, "want": d.want,
 	}
 	if d.busy {
 		actions["release2"], actions["pass2"] = d.release, d.pass

@@ -32,6 +32,13 @@ func (d *driver) force(t *rapid.T) {
 	d.same(t, "force", &r, d.model.force(c, 900)...)
 }
 
+// want asks for somebody's hold back.
+func (d *driver) want(t *rapid.T) {
+	c, node := d.old(t), pickOf(t, "of", "", "", "", "b")
+	r := d.run(t, "pool_want", node, c.id)
+	d.same(t, "want", &r, d.model.want(c, node)...)
+}
+
 // renew is a round of a node's own calls.
 func (d *driver) renew(t *rapid.T) {
 	node, mode := pickOf(t, "node", "a", "b", "c"), pickOf(t, "mode", "beat", "beat", "renew", "detach", "renew 400", "keep 800", "renew 4000", "renew 0")

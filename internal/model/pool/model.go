@@ -47,6 +47,7 @@ type claim struct {
 	known                bool    // the server has a record or a tombstone
 	asked                first   // what it asked for, before a call named another lease
 	reach                int64   // the longer lease by which the deadline was set, 0 for none
+	wanted               int64   // since when somebody wants it back, 0 for nobody
 }
 
 // first is what a claim asked for.
@@ -56,7 +57,9 @@ type first struct {
 }
 
 // anew has a claim ask for what it asked for first.
-func (c *claim) anew() { c.lease, c.renews, c.reach = c.asked.lease, c.asked.renews, 0 }
+func (c *claim) anew() {
+	c.lease, c.renews, c.reach, c.wanted = c.asked.lease, c.asked.renews, 0, 0
+}
 
 // standing is where a claim was told that it stands.
 type standing struct {

@@ -167,14 +167,14 @@ func (d *driver) checkPushes(t *rapid.T) {
 	}
 }
 
-// hears takes the pushes, and returns those about grants.
+// hears takes the pushes, and returns those about grants, and about holds that are wanted back.
 func (d *driver) hears(t *rapid.T) (handed []string) {
 	for _, p := range d.Heard.take(t) {
 		said := strings.Join(append([]string{p.Word, p.node}, p.Fields...), " ")
 		switch {
 		case p.Name != d.Name:
 			t.Fatalf("a push for another name: %+v", p)
-		case p.Word == "granted":
+		case p.Word == "granted" || p.Word == "wanted":
 			handed = append(handed, said)
 		case p.Word == "absent":
 			if _, ok := d.absent[said]; !ok {
