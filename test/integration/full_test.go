@@ -62,6 +62,15 @@ func (f *fullHouse) release(p *semaphore.Permit) {
 	require.NoError(f, p.Release(f.Within(patience)))
 }
 
+// orFull checks that a call was answered, or refused by words that say why.
+func (f *fullHouse) orFull(err error) {
+	f.Helper()
+	if err != nil {
+		require.ErrorContains(f, err, "the server is full")
+	}
+	f.whole("gpu")
+}
+
 // inFullHouse are things that must work where nothing may grow. Each prepares,
 // while there is room, a name of its own, and returns what is to happen then.
 var inFullHouse = map[string]func(f *fullHouse, name string) func(){
@@ -157,6 +166,51 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 			f.Signalled("the holder to hear", p.Done())
 			require.ErrorIs(f, p.Err(), berth.ErrReleased)
 		}
+	},
+	"a hold is wanted back": func(f *fullHouse, name string) func() {
+		p, q := f.held(name, nil), f.waits(name, nil)
+		asked := p.Wanted() // its node listens from here on
+		return func() {
+			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Name: name, Claim: p.ID()})
+			require.NoError(f, err)
+			f.Signalled("the holder to hear", asked)
+			f.whole(name)
+			f.release(p)
+			f.release(q.Wait(f.world))
+		}
+	},
+	"a hold of a thin name is wanted back, or that is refused": func(f *fullHouse, name string) func() {
+		p := f.held(name, nil)
+		return func() {
+			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Name: name, Claim: p.ID()})
+			f.orFull(err)
+			require.NoError(f, p.Renew(f.Within(patience)))
+			f.release(p)
+		}
+	},
+	"a name is paused and that is ended": func(f *fullHouse, name string) func() {
+		p, q := f.held(name, nil), f.waits(name, nil)
+		return func() {
+			ops := f.here.Operator()
+			require.NoError(f, ops.Pause(f.Within(patience), name, time.Hour, "full"))
+			f.release(p)
+			require.NoError(f, ops.Pause(f.Within(patience), name, time.Hour, "again"))
+			require.False(f, q.Over())
+			require.NoError(f, ops.Unpause(f.Within(patience), name))
+			f.release(q.Wait(f.world))
+		}
+	},
+	"an idle name is paused, or that is refused": func(f *fullHouse, name string) func() {
+		return func() {
+			f.orFull(f.here.Operator().Pause(f.Within(patience), name, time.Minute, "full"))
+			f.orFull(f.here.Operator().Unpause(f.Within(patience), name))
+		}
+	},
+	"a pause ends by itself": func(f *fullHouse, name string) func() {
+		p, q := f.held(name, nil), f.waits(name, nil)
+		require.NoError(f, f.here.Operator().Pause(f.Within(patience), name, 2*time.Second, ""))
+		f.release(p)
+		return func() { f.release(q.Wait(f.world)) }
 	},
 	"a hold is resumed elsewhere": func(f *fullHouse, name string) func() {
 		p := f.held(name, nil)
