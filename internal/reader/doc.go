@@ -48,6 +48,8 @@ func New(run *scriptkit.Runner, space keyspace.Space, decides bool) *Reader {
 type Found[E any] struct {
 	Entry E
 	Err   error
+
+	at member // its place in the line
 }
 
 // Page is a part of a listing.

@@ -226,7 +226,7 @@ func (f *fat) holders(claims, records []string, scores []int64) []Found[berth.Ho
 	for i, claim := range claims {
 		if ends := deadline(scores[i]); ends > f.now && isHold(records[i]) {
 			h, err := Holder(f.name, claim, f.at(), ends, records[i])
-			found = append(found, Found[berth.Holder]{h, err})
+			found = append(found, Found[berth.Holder]{h, err, member{state.Hold(claim), scores[i]}})
 		}
 	}
 	return found

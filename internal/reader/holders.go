@@ -81,8 +81,13 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 		held[claims[i]] = resource
 	}
 	found.Found = f.holders(claims, p.texts(records), p.at(scores))
+	places := map[string]member{}
+	for _, m := range holds {
+		places[m.name] = m
+	}
 	for i := range found.Found {
-		found.Found[i].Entry.Resource = held[found.Found[i].Entry.ID]
+		f := &found.Found[i]
+		f.Entry.Resource, f.at = held[f.Entry.ID], places[f.at.name]
 	}
 	if more {
 		found.Next = cursorOf(holds[len(holds)-1])

@@ -80,7 +80,7 @@ func placeOf(cursor string) (at place, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &at)
 	}
-	if err != nil || at.Version != 1 {
+	if err != nil || at.Version != 1 || !inPart(at.In) {
 		return place{}, berth.Invalid("cursor", "%q is none of a page", cursor)
 	}
 	at.done = at.Node == ""

@@ -90,7 +90,7 @@ func (w *waits) take(places []member, claims, records, apart []string) {
 		}
 		one.Ahead = w.ahead
 		w.ahead++
-		w.found = append(w.found, Found[berth.Waiter]{one, err})
+		w.found = append(w.found, Found[berth.Waiter]{one, err, m})
 	}
 }
 

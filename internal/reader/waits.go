@@ -132,5 +132,8 @@ func (t *turn) size(s *Size) error {
 	}
 	m, _, err := t.read(&p, values)
 	s.Held, s.Waiting, s.Keeps = int(m.values.Used), int(max(m.values.Waiting, 0)), m.values.Keep != 0
+	if m.group != nil {
+		s.Held = max(s.Held, len(m.group.Entries))
+	}
 	return err
 }

@@ -47,6 +47,7 @@ type place struct {
 	Any     bool   `json:"any,omitempty"`     // none was, so a replica will do
 	From    string `json:"from,omitempty"`    // where Left was found
 	Left    []Ref  `json:"left,omitempty"`    // names that were found and are still to be read
+	In      string `json:"in,omitempty"`      // where in the claims of the first of them; see turn.claims
 	done    bool
 }
 

@@ -109,6 +109,9 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 				want.Kind, want.Name, want.Holders, want.Waiting, want.Fence = c.kind, c.name, 1, 1, h.Fence()
 				want.Revision, want.At = n.Revision, n.At
 				want.Oldest, want.First = 1500*ms, waiters
+				if want.Lock != nil {
+					want.Lock.Claim, want.Lock.Label = h.ID(), "worker 7"
+				}
 				require.Equal(w.T, want, n)
 				require.InDelta(w.T, float64(want.Held)/float64(want.Capacity), n.Share(), 1e-9)
 

@@ -1,0 +1,304 @@
+package reader
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Listed is a claim with its name: one that holds, or one that waits.
+type Listed struct {
+	Ref
+	Holder *berth.Holder
+	Waiter *berth.Waiter
+}
+
+// Claims is a page of claims.
+type Claims struct {
+	Claims []Listed
+	Names  // without names; its problems are of claims and names, too
+	Moving bool
+}
+
+// Which says which claims of the names of a walk are meant.
+type Which struct {
+	Walk
+	Holds, Waits bool
+	Keep         func(*Listed) bool
+}
+
+// ClaimsPage reads up to so many claims behind a cursor, in no order: of each name those that wait first, so that one
+// that is granted meanwhile is not missed but there twice. It looks at little more than Most entries. Its error is that of
+// NamesPage.
+func (r *Reader) ClaimsPage(ctx context.Context, w Which, cursor string, most int) (Claims, error) {
+	var found Claims
+	at, err := placeOf(cursor)
+	if err != nil {
+		return found, err
+	}
+	p := claims{
+		pager: pager{Reader: r, Walk: w.Walk, page: &found.Names, nodes: w.Redis.Nodes(), at: &at, match: r.match(w.Prefix, w.Kinds...)},
+		Which: w, found: &found, most: most,
+	}
+	for c, began := clock.New(), false; !at.done || len(at.Left) > 0; began = true {
+		if most == len(found.Claims) {
+			break
+		}
+		if found.Partial = p.entries >= Most || began && c.Now() >= within; found.Partial {
+			break
+		}
+		if len(at.Left) > 0 {
+			p.read(ctx)
+		} else {
+			p.find(ctx)
+		}
+		if err := scriptkit.CallersEnd(ctx); err != nil {
+			return Claims{}, err
+		}
+	}
+	found.Partial = found.Partial || len(found.Problems) > 0
+	if !at.done || len(at.Left) > 0 {
+		found.Next = at.cursor()
+	}
+	return found, nil
+}
+
+// claims reads a page of claims.
+type claims struct {
+	pager
+	Which
+	found *Claims
+	most  int
+}
+
+// read reads claims of some of the names that were found: of as many as there is room for, of one at least.
+func (p *claims) read(ctx context.Context) {
+	sizes, err := p.sizes(ctx, p.at.Left[:min(len(p.at.Left), names)])
+	room, n := Most-p.entries, 0
+	for sum := 0; err == nil && n < len(sizes); n++ {
+		if sum += 1 + sizes[n].Held + sizes[n].Waiting; n > 0 && sum > room {
+			break
+		}
+	}
+	read := make([]ofName, n)
+	for i := range read {
+		read[i] = ofName{Size: sizes[i], most: room}
+	}
+	if n > 0 {
+		read[0].in = p.at.In
+		err = p.each(ctx, read)
+	}
+	if err != nil {
+		p.at.In = ""
+		p.leave(err)
+		return
+	}
+	for i := range read {
+		if !p.take(&read[i]) {
+			p.at.Left = p.at.Left[i:]
+			return
+		}
+	}
+	p.at.Left, p.at.In = p.at.Left[n:], ""
+}
+
+// take takes what was read of a name. It returns false where the name is to be gone on with, and notes where.
+func (p *claims) take(of *ofName) bool {
+	p.entries += 1 + of.read
+	p.found.Moving = p.found.Moving || of.moving
+	if of.Err != nil {
+		p.page.Problems = append(p.page.Problems, of.Err)
+	}
+	for i := range of.found {
+		f := &of.found[i]
+		switch f.Entry.Ref = of.Ref; {
+		case f.Err != nil:
+			p.page.Problems = append(p.page.Problems, f.Err)
+		case p.Keep(&f.Entry):
+			p.found.Claims = append(p.found.Claims, f.Entry)
+		}
+		if len(p.found.Claims) == p.most {
+			p.at.In = of.places[i]
+			return false
+		}
+	}
+	p.at.In = of.next
+	return of.next == ""
+}
+
+// sizes are those of names of the server on which they were found; where it is gone, one by one.
+func (p *claims) sizes(ctx context.Context, refs []Ref) (sizes []Size, err error) {
+	if node := p.nodes[p.at.From]; node != nil {
+		return p.Sizes(ctx, node, refs...)
+	}
+	for _, ref := range refs {
+		one, err := p.Sizes(ctx, nil, ref)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, one...)
+	}
+	return sizes, nil
+}
+
+// each reads claims of names, together where they lie on one server.
+func (p *claims) each(ctx context.Context, read []ofName) error {
+	node := p.nodes[p.at.From]
+	turns := make([]*turn, len(read))
+	for i := range read {
+		turns[i] = p.turn(&read[i])
+	}
+	if node == nil {
+		return p.alone(ctx, read, turns)
+	}
+	if err := p.together(ctx, "claims", node, turns...); err != nil {
+		return err
+	}
+	return p.answered(ctx, node, read, turns)
+}
+
+func (p *claims) turn(of *ofName) *turn {
+	t := &turn{Reader: p.Reader, kind: of.Kind, name: of.Name}
+	t.do = func() error {
+		if of.Err != nil || of.Held+of.Waiting == 0 {
+			return nil
+		}
+		return of.claims(t, p.Holds, p.Waits)
+	}
+	return t
+}
+
+// alone reads names one by one.
+func (p *claims) alone(ctx context.Context, read []ofName, turns []*turn) error {
+	for i := range read {
+		if err := p.together(ctx, "claims", nil, turns[i]); err != nil {
+			return err
+		}
+	}
+	return p.answered(ctx, nil, read, turns)
+}
+
+// answered notes what became of turns. A name whose slot moves is read again.
+func (p *claims) answered(ctx context.Context, node rueidis.Client, read []ofName, turns []*turn) error {
+	for i, t := range turns {
+		of := &read[i]
+		if t.err != nil && node != nil && isMoved(t.err) {
+			*of = ofName{Size: of.Size, most: of.most, in: of.in}
+			t = p.turn(of)
+			if err := p.together(ctx, "claims", nil, t); err != nil {
+				return err
+			}
+		}
+		if t.err != nil {
+			of.Err, of.next = t.err, ""
+		}
+		p.page.Replica = p.page.Replica || t.replica
+		if p.page.Now.IsZero() && t.now > 0 {
+			p.page.Now = t.at()
+		}
+	}
+	return nil
+}
+
+// ofName is the reading of claims of one name.
+type ofName struct {
+	Size
+	in, next string // where it begins, and where it is to be gone on with: "" for the beginning, and for the end
+	most     int
+	read     int
+	found    []Found[Listed]
+	places   []string // where to go on behind each
+	moving   bool
+}
+
+// The places in the claims of a name begin with what is read there.
+const (
+	inWaits = "w"
+	inHolds = "h"
+)
+
+// claims reads up to so many: those that wait, and then those that hold. Of a lock the entries are read together.
+func (n *ofName) claims(t *turn, holds, waits bool) error {
+	phase, rest := inWaits, ""
+	if n.in != "" {
+		phase, rest = n.in[:1], n.in[1:]
+	}
+	if phase == inWaits {
+		if waits && n.Waiting > 0 {
+			err := claimsIn(t, n, inWaits, rest, (*turn).waitersPage, func(w *berth.Waiter) Listed { return Listed{Waiter: w} })
+			if err != nil || n.next != "" {
+				return err
+			}
+		}
+		rest = ""
+	}
+	switch {
+	case !holds || n.Held == 0:
+		return nil
+	case n.read >= n.most:
+		n.next = inHolds
+		return nil
+	case n.Kind == keyspace.Lock:
+		return n.entries(t, rest)
+	}
+	return claimsIn(t, n, inHolds, rest, (*turn).holdersPage, func(h *berth.Holder) Listed { return Listed{Holder: h} })
+}
+
+// claimsIn reads holds or waits behind a place.
+func claimsIn[E any](t *turn, n *ofName, phase, rest string, try func(t *turn, after *member, most int) (Page[E], bool, error), listed func(*E) Listed) error {
+	var after *member
+	if rest != "" {
+		m, err := memberOf(rest)
+		if err != nil {
+			return err
+		}
+		after = &m
+	}
+	var page Page[E]
+	moving, err := t.again(1, func() (still bool, err error) {
+		page, still, err = try(t, after, n.most-n.read)
+		return still, err
+	})
+	n.moving = n.moving || moving
+	for i := range page.Found {
+		f := &page.Found[i]
+		n.found = append(n.found, Found[Listed]{Entry: listed(&f.Entry), Err: f.Err})
+		n.places = append(n.places, phase+cursorOf(f.at))
+	}
+	if n.read += len(page.Found); page.Next != "" {
+		n.read = n.most // dead ones, too
+		n.next = phase + page.Next
+	}
+	return err
+}
+
+// entries reads those of a lock that stand behind one, whose place is its id.
+func (n *ofName) entries(t *turn, behind string) error {
+	var row Name
+	moving, err := t.again(1, func() (still bool, err error) {
+		row, still, err = t.row(held)
+		return still, err
+	})
+	n.moving = n.moving || moving
+	n.read += len(row.entries)
+	for i := range row.entries {
+		e := &row.entries[i]
+		n.found = append(n.found, Found[Listed]{Entry: Listed{Holder: &e.Entry}, Err: e.Err})
+		n.places = append(n.places, inHolds+e.Entry.ID)
+		if e.Entry.ID == behind {
+			n.found, n.places = nil, nil
+		}
+	}
+	return err
+}
+
+// inPart says whether a place is one of a cursor.
+func inPart(in string) bool {
+	return in == "" || strings.HasPrefix(in, inWaits) || strings.HasPrefix(in, inHolds)
+}

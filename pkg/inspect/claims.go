@@ -1,0 +1,108 @@
+package inspect
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// ClaimFilter says which claims a listing is about: those that all its fields mean. The zero value is about all.
+type ClaimFilter struct {
+	// Kinds are the kinds, none for all.
+	Kinds []keyspace.Kind
+	// Node is the id of a client: that of its Node method.
+	Node string
+	// Owner is whom a claim is for.
+	Owner string
+	// Label is a client's Config.Label or, where it ends in *, what stands before the * begins one: as in
+	// berth.DrainTarget.
+	Label string
+	// Meta are pairs that a claim was given. It may have others.
+	Meta map[string]string
+	// Holding leaves only holds, Waiting only waits. With both, or none of them, the listing has both.
+	Holding, Waiting bool
+}
+
+// means says whether the filter is about a claim.
+func (f *ClaimFilter) means(node, label, owner string, meta map[string]string) bool {
+	for key, value := range f.Meta {
+		if has, ok := meta[key]; !ok || has != value {
+			return false
+		}
+	}
+	return (f.Node == "" || f.Node == node) && (f.Owner == "" || f.Owner == owner) && (f.Label == "" || text.Fits(f.Label, label))
+}
+
+// Claim is a hold or a wait of a name: one of Holder and Waiter is set.
+type Claim struct {
+	Kind   keyspace.Kind
+	Name   string
+	Holder *berth.Holder
+	Waiter *berth.Waiter
+}
+
+// ID is the claim's id.
+func (c Claim) ID() string {
+	if c.Holder != nil {
+		return c.Holder.ID
+	}
+	return c.Waiter.ID
+}
+
+// Since is when it was granted or, if it waits, when it came; by the server's clock.
+func (c Claim) Since() time.Time {
+	if c.Holder != nil {
+		return c.Holder.Granted
+	}
+	return c.Waiter.Since
+}
+
+// For is for how long it has held or waited, by the server's clock.
+func (c Claim) For() time.Duration {
+	if c.Holder != nil {
+		return c.Holder.Held
+	}
+	return c.Waiter.Waited
+}
+
+// Claims reads up to most claims of all names (0: 100, at most 1000) behind a cursor, "" for the first, in no order: it
+// goes on behind the cursor of a page whose filter was the same. A claim that holds, or waits, from the first page to the
+// last is there, as long as no server is replaced and no slot moves; of a name with more than 1000 holds one whose
+// deadline comes nearer may be missed; of a lock there are the outermost 100 entries. A claim may be there twice,
+// one that is granted meanwhile as both. Claims that are damaged, and names that cannot be read, are only in Problems.
+//
+// A page looks at little more than 1000 claims and takes little more than 200 ms; Partial says that it ended for that, or
+// is without what is in Problems. A page may have few claims, or none, and yet a Next.
+func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most int) (page Page[Claim], err error) {
+	if err := checkKinds(f.Kinds); err != nil {
+		return page, err
+	}
+	if most, err = bounded(most); err != nil {
+		return page, err
+	}
+	which := reader.Which{
+		Walk:  reader.Walk{Redis: r.redis, Kinds: NameFilter{Kinds: f.Kinds}.kinds()},
+		Holds: f.Holding || !f.Waiting, Waits: f.Waiting || !f.Holding,
+		Keep: func(c *reader.Listed) bool {
+			if h := c.Holder; h != nil {
+				return f.means(h.Node, h.Label, h.Owner, h.Meta)
+			}
+			return f.means(c.Waiter.Node, c.Waiter.Label, c.Waiter.Owner, c.Waiter.Meta)
+		},
+	}
+	found, err := r.read.ClaimsPage(ctx, which, from, most)
+	if err != nil {
+		return page, err
+	}
+	page = Page[Claim]{
+		Next: found.Next, Partial: found.Partial, At: found.Now, Replica: found.Replica, Moving: found.Moving, Problems: found.Problems,
+	}
+	for _, c := range found.Claims {
+		page.Items = append(page.Items, Claim{c.Kind, c.Name, c.Holder, c.Waiter})
+	}
+	return page, nil
+}
