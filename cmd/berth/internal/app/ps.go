@@ -1,0 +1,232 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// kindWords are what --kind may be.
+var kindWords = []string{"sem", "lock", "pool"}
+
+// psCommand is berth ps, which lists claims over all kinds.
+func (a *App) psCommand() *cobra.Command {
+	var f inspect.ClaimFilter
+	var kinds, metas []string
+	var within time.Duration
+	var page Paging
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List who holds and who waits, over semaphores, locks and pools",
+		Long: `List holds and waits over semaphores, locks and pools, one a line, those that last longest
+first. FOR is how long a claim has held or waited; LEFT is what is left of a lease or, of a
+claim that waits, how long it stays in line if nothing is heard of its process. It reads only.
+
+All names of the namespace are gone through: of the most contended ones alone
+'berth sem|lock|pool ls --sort waiting' tells. What was not read --within the time is left
+out, and the output is said to be partial.`,
+		Example: "  berth ps --waiting --limit 10\n  berth ps --label 'host-7/*'\n  berth ps --kind lock --meta job=42 --json",
+		Args:    cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) (err error) {
+			for _, kind := range kinds {
+				if !slices.Contains(kindWords, kind) {
+					return berth.Invalid("--kind", "%q is none of %s", kind, strings.Join(kindWords, ", "))
+				}
+				f.Kinds = append(f.Kinds, keyspace.Kind(kind))
+			}
+			f.Meta, err = pairs(metas)
+			if within <= 0 {
+				err = cmp.Or(err, berth.Invalid("--within", "%s is not above 0", within))
+			}
+			if err := cmp.Or(err, page.Check()); err != nil {
+				return err
+			}
+			return a.ps(cmd.Context(), f, within, page.Of(a))
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Node, "node", "", "only of the client with this `ID`")
+	flags.StringVar(&f.Owner, "owner", "", "only for this `OWNER`")
+	flags.StringVar(&f.Label, "label", "", "only of processes with this label `TEXT`; with a * at its end, of all that begin so")
+	flags.StringArrayVar(&metas, "meta", nil, "only with this `KEY=VALUE`; repeat it for more")
+	flags.StringArrayVar(&kinds, "kind", nil, "only of `KIND`: sem, lock or pool; repeat it for more")
+	flags.BoolVar(&f.Holding, "holding", false, "only holds")
+	flags.BoolVar(&f.Waiting, "waiting", false, "only waits")
+	TimeVar(flags, &within, "within", 10*time.Second, "leave out what is not read by then")
+	page.Bind(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	return cmd
+}
+
+// pairs reads the pairs of --meta.
+func pairs(metas []string) (map[string]string, error) {
+	found := make(map[string]string)
+	for _, meta := range metas {
+		key, value, ok := strings.Cut(meta, "=")
+		if !ok || key == "" {
+			return nil, berth.Invalid("--meta", "%q is not KEY=VALUE", meta)
+		}
+		found[key] = value
+	}
+	return found, nil
+}
+
+// processes are the claims of a listing, the longest first.
+type processes struct {
+	claims  []inspect.Claim
+	at      time.Time
+	replica bool
+	partial bool
+	failed  error // what is left out
+}
+
+func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duration, most int) error {
+	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
+		found, err := allClaims(ctx, read, f, within)
+		if err != nil {
+			return err
+		}
+		return Listed(found.failed, len(found.claims), func() error { return a.printProcesses(found, most) })
+	})
+}
+
+// allClaims reads the claims that a filter means, for so long.
+func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration) (*processes, error) {
+	found, byID := &processes{}, map[string]int{}
+	limited, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var errs []error
+	for cursor := ""; ; {
+		page, err := read.Claims(limited, f, cursor, 1000)
+		switch {
+		case err != nil && ctx.Err() == nil && limited.Err() != nil:
+			found.partial = true
+		case err != nil:
+			return nil, err
+		}
+		found.replica, errs = found.replica || page.Replica, append(errs, page.Problems...)
+		if found.at.IsZero() {
+			found.at = page.At
+		}
+		for _, c := range page.Items {
+			key := string(c.Kind) + c.ID()
+			if i, there := byID[key]; !there {
+				byID[key] = len(found.claims)
+				found.claims = append(found.claims, c)
+			} else if c.Holder != nil {
+				found.claims[i] = c // it was granted meanwhile
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	found.failed = errors.Join(errs...)
+	found.partial = found.partial || found.failed != nil
+	slices.SortFunc(found.claims, func(a, b inspect.Claim) int {
+		return cmp.Or(a.Since().Compare(b.Since()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID(), b.ID()))
+	})
+	return found, nil
+}
+
+// The JSON documents of ps, by the rules of those of semaphores.
+type (
+	psDocument struct {
+		Namespace string            `json:"namespace"`
+		At        time.Time         `json:"at"`
+		Replica   bool              `json:"replica"`
+		Partial   bool              `json:"partial"` // there is more that was not read
+		More      int               `json:"more"`    // beyond --limit
+		Claims    []processDocument `json:"claims"`
+	}
+	processDocument struct {
+		Kind     keyspace.Kind     `json:"kind"`
+		Name     string            `json:"name"`
+		What     string            `json:"what"` // "hold" or "wait"
+		Claim    string            `json:"claim"`
+		Node     string            `json:"node"`
+		Label    string            `json:"label"`
+		Owner    string            `json:"owner"`
+		Weight   int               `json:"weight"`
+		Priority int               `json:"priority"`        // of a wait
+		Fence    int64             `json:"fence,omitempty"` // of a hold
+		Resource string            `json:"resource"`
+		Base64   []byte            `json:"base64,omitempty"` // only of a key that is not UTF-8
+		Since    time.Time         `json:"since"`
+		ForMs    int64             `json:"forMs"`
+		LeftMs   *int64            `json:"leftMs"`
+		Detached bool              `json:"detached"`
+		Meta     map[string]string `json:"meta"`
+	}
+)
+
+func processOf(c inspect.Claim) (processDocument, time.Duration) {
+	d := processDocument{Kind: c.Kind, Name: c.Name, Claim: c.ID(), Since: c.Since().UTC(), ForMs: c.For().Milliseconds()}
+	left := time.Duration(0)
+	if h := c.Holder; h != nil {
+		d.What, d.Node, d.Label, d.Owner, d.Weight = "hold", h.Node, h.Label, h.Owner, h.Weight
+		d.Fence, d.Resource, d.Detached, d.Meta, left = h.Fence, h.Resource, h.Detached, meta(h.Meta), h.Left
+	} else {
+		w := c.Waiter
+		d.What, d.Node, d.Label, d.Owner, d.Weight = "wait", w.Node, w.Label, w.Owner, w.Weight
+		d.Priority, d.Resource, d.Meta, left = w.Priority, w.Resource, meta(w.Meta), w.Alive
+	}
+	d.Base64, d.LeftMs = Base64Of(d.Resource), Millis(left)
+	return d, left
+}
+
+func (a *App) printProcesses(found *processes, most int) error {
+	shown, more := First(found.claims, most)
+	if a.JSON {
+		document := psDocument{a.Namespace, found.at.UTC(), found.replica, found.partial, more, []processDocument{}}
+		for _, c := range shown {
+			d, _ := processOf(c)
+			document.Claims = append(document.Claims, d)
+		}
+		return PrintJSON(a.Out, document)
+	}
+	if found.partial {
+		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
+	}
+	if len(shown) == 0 {
+		_, err := fmt.Fprintf(a.Out, "No claim was found in namespace %s.\n", text.Plain(a.Namespace))
+		return err
+	}
+	resources := slices.ContainsFunc(shown, func(c inspect.Claim) bool { return c.Kind == keyspace.Pool })
+	heading := []string{"KIND", "NAME", "DOES", "FOR", "LEFT", "OWNER", "LABEL", "NODE", "CLAIM"}
+	if resources {
+		heading = slices.Insert(heading, 2, "RESOURCE")
+	}
+	rows := make([][]string, 0, len(shown))
+	for _, c := range shown {
+		d, left := processOf(c)
+		row := []string{
+			string(d.Kind), text.Plain(d.Name), d.What + "s", text.Human(c.For()), text.Human(left),
+			text.Plain(d.Owner), text.Plain(d.Label), text.Plain(d.Node), text.Plain(d.Claim),
+		}
+		if resources {
+			resource := "-"
+			if d.Resource != "" {
+				resource = Key(d.Resource)
+			}
+			row = slices.Insert(row, 2, resource)
+		}
+		rows = append(rows, row)
+	}
+	err := Table(a.Out, heading, rows)
+	if err == nil && more > 0 {
+		_, err = fmt.Fprintf(a.Out, "... and %d more\n", more)
+	}
+	return err
+}

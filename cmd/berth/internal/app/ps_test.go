@@ -1,0 +1,99 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestPsListsClaimsOfAllKinds(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	require.Equal(t, apptest.Outcome(0, "No claim was found in namespace berth.\n", ""), apptest.Call(t, s.URL(), "ps"))
+
+	sems := apptest.ClientOf(t, s, semaphore.Config{Label: "host-1/one"})
+	gpu, err := sems.Semaphore("gpu", 2, nil)
+	require.NoError(t, err)
+	first, err := gpu.Acquire(apptest.Owned("order 66\x1b[2J"), &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "7", "a": "b"}})
+	require.NoError(t, err)
+	locks := apptest.LocksOf(t, s, qlock.Config{Label: "host-2/two"})
+	_, err = locks.Lock(ctx, "nightly", nil)
+	require.NoError(t, err)
+	go func() { _, _ = locks.Lock(ctx, "nightly", &qlock.LockOptions{Priority: 3}) }() // ends with the client
+	waiter := apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
+	apptest.Filled(t, s, "proxies", apptest.Wild)
+	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{Label: "host-2/one"})
+	_, err = pool.Allocate(ctx, nil)
+	require.NoError(t, err)
+
+	got := apptest.Call(t, s.URL(), "ps")
+	require.Zero(t, got.Code, got.Err)
+	require.Empty(t, got.Err)
+	lines := strings.Split(strings.TrimSpace(got.Out), "\n")
+	require.Equal(t, []string{"KIND", "NAME", "RESOURCE", "DOES", "FOR", "LEFT", "OWNER", "LABEL", "NODE", "CLAIM"}, strings.Fields(lines[0]))
+	require.Len(t, lines, 5)
+	require.Regexp(t, `^sem +gpu +- +holds +[\d.]+m?s +[\d.]+s +"order 66\\x1b\[2J" +host-1/one +`+first.Node()+` +`+first.ID()+`$`, lines[1], "the longest first")
+	require.Regexp(t, `^lock +nightly +- +holds `, lines[2])
+	require.Regexp(t, `^lock +nightly +- +waits +[\d.]+m?s +[\d.]+s +- +host-2/two +\S+ +`+waiter+`$`, lines[3])
+	require.Regexp(t, `^pool +proxies +"c\\x1b\[2J\\xff" +holds `, lines[4])
+
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--node", first.Node()}, []string{"sem"}},
+		{[]string{"--owner", "order 66\x1b[2J"}, []string{"sem"}},
+		{[]string{"--label", "host-2/two"}, []string{"lock", "lock"}},
+		{[]string{"--label", "host-2/*"}, []string{"lock", "lock", "pool"}},
+		{[]string{"--meta", "job=7", "--meta", "a=b"}, []string{"sem"}},
+		{[]string{"--kind", "lock", "--kind", "sem", "--holding"}, []string{"sem", "lock"}},
+		{[]string{"--waiting"}, []string{"lock"}},
+		{[]string{"--limit", "2"}, []string{"sem", "lock", "..."}},
+	} {
+		require.Equal(t, test.want, firstColumn(apptest.Call(t, s.URL(), append([]string{"ps"}, test.args...)...).Out), test.args)
+	}
+
+	var document struct {
+		Partial bool
+		More    int
+		Claims  []map[string]any
+	}
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "ps", "--json", "--limit", "2").Out), &document))
+	require.False(t, document.Partial)
+	require.Equal(t, 2, document.More)
+	require.Equal(t, "hold", document.Claims[0]["what"])
+	require.Equal(t, map[string]any{"job": "7", "a": "b"}, document.Claims[0]["meta"])
+	require.Empty(t, document.Claims[1]["resource"])
+
+	redis, err := s.Client()
+	require.NoError(t, err)
+	defer redis.Close()
+	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:sem:{broken}:state").Value("rubbish").Build()).Error())
+	got = apptest.Call(t, s.URL(), "ps")
+	require.Equal(t, 65, got.Code)
+	require.Contains(t, got.Err, "berth: partial: there is more that was not read\n")
+	require.Contains(t, got.Err, "broken")
+	require.Len(t, firstColumn(got.Out), 4)
+	got = apptest.Call(t, s.URL(), "ps", "--within", "1ns")
+	require.Equal(t, apptest.Outcome(0, "No claim was found in namespace berth.\n", "berth: partial: there is more that was not read\n"), got)
+}
+
+func TestPsRefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--kind", "x"}, {"--meta", "x"}, {"--meta", "=x"}, {"--within", "0s"}, {"--limit", "-1"}} {
+		got := apptest.Call(t, apptest.Nobody, append([]string{"ps"}, args...)...)
+		require.Equal(t, 64, got.Code, args)
+		require.Contains(t, got.Err, args[0])
+	}
+	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "ps").Code)
+}
