@@ -36,7 +36,7 @@ func playPlain(t *testing.T, kind string) {
 				"come and go more": p.comeAndGo, "come and go again": p.comeAndGo,
 				"acquire plainly": p.plainAcquire, "release": p.ownRelease, "release more": p.ownRelease,
 				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "force": p.force, "sweep": p.sweep,
-				"resize": p.resize, "pause": p.pause, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
+				"resize": p.resize, "pause": p.pause, "want": p.want, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
 				"hand on": p.handOn, "hand on more": p.handOn, "newer": p.newer, "calm": p.calm,
 				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver,
 			})
@@ -305,6 +305,11 @@ func (p *play) force(t *rapid.T) {
 	}
 	claim := p.pick(t).claim
 	p.call(t, "semaphore_force_release", writes(millis(p.lingers(t)), "", claim, stays, "0")...)
+}
+
+// want asks for somebody's hold back: from then on no plain case knows its record.
+func (p *play) want(t *rapid.T) {
+	p.call(t, p.kind+"_want", writes(millis(p.lingers(t)), rapid.SampledFrom([]string{"", "", "n"}).Draw(t, "of"), p.pick(t).claim)...)
 }
 
 func (p *play) sweep(t *rapid.T) {

@@ -57,3 +57,35 @@ func TestAPauseOutlivesAFailover(t *testing.T) {
 	pause(time.Second)
 	w.turns(held, waiters)
 }
+
+// Three processes get and give back all the time, and a fourth one begins when all names are paused.
+func TestAPauseOfAllNamesBindsEveryProcess(t *testing.T) {
+	w := private(t)
+	names := []string{"a", "b", "c"}
+	var working []*child
+	for range 3 {
+		c, _ := w.work("", names...)
+		working = append(working, c)
+	}
+	grants := func() (sum int) {
+		for _, c := range working {
+			sum += c.ask(order{Do: "grants"}).Count
+		}
+		return sum
+	}
+	ops := w.client(semaphore.Config{}).Operator()
+	all, err := ops.PauseAll(w.Within(patience), time.Hour, "moving house")
+	require.NoError(t, err)
+	require.Equal(t, len(names), all.Names)
+	before := grants()
+	for _, name := range names {
+		require.NotZero(t, w.look(name).waiting(), "who comes waits")
+	}
+	fresh := w.spawn(safe).queue("fresh", 1, 1)
+	require.Equal(t, before, grants(), "somebody was granted something since")
+
+	_, err = ops.UnpauseAll(w.Within(patience))
+	require.NoError(t, err)
+	require.Empty(t, working[0].hear(fresh).Err)
+	w.Await("they go on", func() bool { return grants() > before })
+}
