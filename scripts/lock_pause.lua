@@ -10,7 +10,7 @@ ARGV[8] the notice of such a pause that the caller knows (0 = none)
 RETURNS {"paused", left_ms, held, waiting, flags} | {"unpaused", left_ms, held, waiting, flags}
   | {"kept", left_ms, held, waiting, flags} | {"idle"} | {"stale", revision, resource, what}
   | {"incompatible", format}
-REPLAY the call that decided last is told the same    COST O(log n) + at most 100 drops and grants
+REPLAY the call that decided last is told the same    COST O(log n) + at most 100 drops and grants, 50 wake-ups
 ]]
 --- @include "state/fetch"
 --- @include "kind/lock"

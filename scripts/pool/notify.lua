@@ -4,7 +4,7 @@
 --- @include "line/place"
 --- @include "line/notify"
 --- @include "pool/lane"
--- notify_apart has those who wait for one resource hear what they wait for, once a pause has ended before
+-- notify_apart has those who wait for one resource hear its moments, once a pause has ended before
 -- its time: until then they knew of its end alone. These are the first 50; others hear it by their
 -- heartbeats. The hand-off that follows tells the first of each lane.
 local function notify_apart(at, st)
