@@ -154,10 +154,10 @@ func (c *carried) tell() Held {
 
 // ends are what of a circle ends by itself.
 func (g *graph) ends(circle []*waiting) (ends []End) {
-	add := func(s *snapshot, what What, at time.Time, claim, node string, silent, frees bool) {
+	add := func(s *snapshot, what What, at time.Time, claim, unless string, frees bool) {
 		e := End{Event: Event{What: what, At: at, In: s.left(at), Claim: claim}, Kind: s.Kind, Name: s.Name, Frees: frees}
-		if silent {
-			e.If = []string{node}
+		if unless != "" {
+			e.If = []string{unless}
 		}
 		ends = append(ends, e)
 	}
@@ -167,12 +167,12 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 			if !slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(circle, v) }) {
 				continue
 			}
-			if end, silent := f.ends(c.hold); !end.IsZero() {
+			if end, unless := f.ends(c.hold); !end.IsZero() {
 				what := LeaseEnds
 				if end.Equal(c.Limit) {
 					what = MaxHoldEnds
 				}
-				add(s, what, end, c.ID, c.Node, silent, g.frees(circle, c))
+				add(s, what, end, c.ID, unless, g.frees(circle, c))
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 		g.reduce()
 		frees := !slices.ContainsFunc(circle, func(v *waiting) bool { return v.stuck })
 		v.gone = false
-		add(v.name, ClaimLeaves, v.Heard.Add(v.WaitLease), v.ID, v.Node, true, frees)
+		add(v.name, ClaimLeaves, v.Heard.Add(v.WaitLease), v.ID, v.Node, frees)
 	}
 	g.reduce()
 	slices.SortStableFunc(ends, func(a, b End) int { return a.At.Compare(b.At) })

@@ -190,6 +190,7 @@ func TestReduce(t *testing.T) {
 	q := func(owner string, changes ...func(*wait)) wait {
 		return waits(owner+"-w", append(changes, owned(owner))...)
 	}
+	bound := func(w *wait) { w.Named, w.Bind, w.Until = false, "customer-7", after(15*time.Second) }
 	for name, test := range map[string]struct {
 		names []*snapshot
 		left  []string // labels
@@ -213,6 +214,13 @@ func TestReduce(t *testing.T) {
 		},
 		"a sharer has room": {
 			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"r": {Max: 2}}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
+		},
+		"it takes any other in a while": {
+			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"s": {}}).in(q("x", only("r"), bound)), lockOf(a("x")).in(q("p"))}, nil,
+		},
+		"all others are taken, too": {
+			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, nil).in(q("x", only("r"), bound)), lockOf(a("x")).in(q("p"))},
+			[]string{"p-w", "x-w"},
 		},
 		"only one of two resources": {
 			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"s": {RestEnd: after(time.Hour)}}).in(q("x", only("r")), q("y")), lockOf(a("x")).in(q("p"))},

@@ -20,9 +20,9 @@ func (f *future) happens(what What, at time.Time, claim, resource string) {
 	f.own = f.own || own
 }
 
-// needs notes a node of which nothing may be heard.
+// needs notes a node of which nothing may be heard, "" for none.
 func (f *future) needs(id string) {
-	if !f.s.Nodes[id].Condemned && !slices.Contains(f.ifs, id) {
+	if id != "" && !f.s.Nodes[id].Condemned && !slices.Contains(f.ifs, id) {
 		f.ifs = append(f.ifs, id)
 	}
 }
@@ -38,25 +38,26 @@ func (f *future) pass() {
 	if p := f.s.Pause; p != nil && p.Until.Equal(f.now) {
 		f.happens(PauseEnds, f.now, "", "")
 	}
+	f.passLanes()
 }
+
+func (f *future) paused() bool { return f.s.Pause != nil && f.s.Pause.Until.After(f.now) }
 
 func (f *future) passHolds() {
 	var over []*hold
 	for _, h := range f.holds {
-		if end, silent := f.ends(h); f.due(end) {
+		if end, unless := f.ends(h); f.due(end) {
 			over = append(over, h)
-			if silent {
-				f.needs(h.Node)
-			}
+			f.needs(unless)
 		}
 	}
 	for _, h := range over {
-		end, silent := f.ends(h)
+		end, unless := f.ends(h)
 		what := LeaseEnds
 		if end.Equal(h.Limit) {
 			what = MaxHoldEnds
 		}
-		if f.s.Kind == keyspace.Lock && h == f.outer() && h.renews() && !silent && len(over) < len(f.holds) {
+		if f.s.Kind == keyspace.Lock && h == f.outer() && h.renews() && unless == "" && len(over) < len(f.holds) {
 			f.limit = end // the entries that stay have got another deadline by then
 		}
 		f.happens(what, end, h.ID, h.Resource)
@@ -81,14 +82,23 @@ func (f *future) back(h *hold) {
 	if !is.Return(h.ID, &wants, own, own, now, now) {
 		return // a shared hold keeps nothing from anybody
 	}
+	if i.RestPend > 0 && !f.watched() {
+		f.limit = f.now // the rest that was asked for meanwhile begins when somebody looks
+	}
 	i.Holders, i.RestPend = is.Claims, 0
 	i.Leaving = is.Leaving
 	if is.Leaving {
-		f.gone(h.Resource, i)
+		i.Absent = len(i.Holders) == 0
 	} else if is.Ends != was.Ends {
 		i.RestEnd, i.Forever, f.by[h.Resource] = moment(is.Ends), is.Ends >= state.Forever, h.ID
 	}
 	f.listed(h.Resource, i)
+}
+
+// watched says that a process that waits looks in this moment. During a pause it does not.
+func (f *future) watched() bool {
+	return !f.paused() &&
+		slices.ContainsFunc(slices.Concat(f.line, f.lanes), func(w *wait) bool { return !f.silent(w.Node) })
 }
 
 // listed keeps the order in which resources came free.
@@ -113,21 +123,20 @@ func (f *future) passItems() {
 		if f.due(i.Expiry) && !i.Leaving {
 			i.Leaving = true
 			f.happens(LeavesPool, i.Expiry, "", key)
-			f.gone(key, i)
+			i.Absent = len(i.Holders) == 0
 		}
 		f.listed(key, i)
 	}
 }
 
-// gone has a resource leave the pool: who asked for it by its key leaves, too, and who is bound to it
-// takes any from then on. In a pool that has not been filled it may still come.
-func (f *future) gone(key string, i *item) {
-	i.Absent = len(i.Holders) == 0
-	if !f.s.Pool.Filled {
+// passLanes has those leave who asked by its key for a resource that is about to leave, or has; who is bound to it
+// takes any from then on. In a pool that has not been filled it may still come, and during a pause nobody looks.
+func (f *future) passLanes() {
+	if f.s.Pool == nil || !f.s.Pool.Filled || f.paused() {
 		return
 	}
 	for _, w := range slices.Clone(f.lanes) {
-		if w.Resource != key {
+		if i := f.items[w.Resource]; i == nil || !i.Leaving && !i.Absent {
 			continue
 		}
 		if w.Named {
@@ -136,7 +145,7 @@ func (f *future) gone(key string, i *item) {
 			f.moves(w)
 		}
 		if w.ID == f.claim {
-			f.happens(LeavesPool, f.now, w.ID, key)
+			f.happens(LeavesPool, f.now, w.ID, w.Resource)
 		}
 	}
 }

@@ -161,33 +161,39 @@ func (x *explaining) blocks(b Blocker) {
 func (x *explaining) comes() {
 	s, e := x.s, x.e
 	e.Next, e.Horizon = forecast(s, e.Claim, x.silent)
-	if !x.watched() {
+	if !x.watched(x.silent) {
 		if e.Next != nil && e.Next.What != SweepDue {
 			e.Next = nil
 		}
 		return
 	}
-	if first := x.renewing(); first != nil && !s.Replica {
-		e.IfSilent, _ = forecast(s, e.Claim, func(node string) bool { return node == first.Node || x.silent(node) })
-		if e.IfSilent != nil && e.Next != nil && !e.IfSilent.At.Before(e.Next.At) {
-			e.IfSilent = nil
-		}
+	first := x.renewing(x.silent)
+	if first == nil || s.Replica {
+		return
+	}
+	silent := func(node string) bool { return node == first.Node || x.silent(node) }
+	if !x.watched(silent) {
+		return
+	}
+	e.IfSilent, _ = forecast(s, e.Claim, silent)
+	if e.IfSilent != nil && e.Next != nil && !e.IfSilent.At.Before(e.Next.At) {
+		e.IfSilent = nil
 	}
 }
 
 // watched says whether a process is alive that looks when something ends: one that waits, or that
 // renews a hold.
-func (x *explaining) watched() bool {
-	waits := slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), func(w wait) bool { return x.s.alive(&w) && !x.silent(w.Node) })
-	return waits || x.renewing() != nil
+func (x *explaining) watched(silent func(node string) bool) bool {
+	waits := slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), func(w wait) bool { return x.s.alive(&w) && !silent(w.Node) })
+	return waits || x.renewing(silent) != nil
 }
 
 // renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
-func (x *explaining) renewing() (first *hold) {
+func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
 	for i := range x.s.Holds {
 		h := &x.s.Holds[i]
 		process := x.s.process(h)
-		if (process == Renewing || process == Unconfirmed) && !x.silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
+		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
 			first = h
 		}
 	}

@@ -91,6 +91,30 @@ func TestACircleThatEndsByItself(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsForSeveralAtOnce does several things at once, so that what it holds need not be kept by its waits.
+func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		alpha.lock("a", "order-1", nil)
+		beta.lock("b", "order-2", nil)
+		beta.lock("c", "order-3", nil)
+		w.Advance(time.Second)
+		alpha.awaitLock("b", "order-1", nil)
+		alpha.awaitLock("c", "order-1", nil)
+		beta.awaitLock("a", "order-2", nil)
+		w.Advance(500 * ms)
+		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
+		require.NoError(w.T, err)
+		require.Empty(w.T, found.Circles)
+		require.Equal(w.T, 1, found.Skipped)
+		found, err = w.look.Circles(context.Background(), inspect.CircleOptions{Loose: true})
+		require.NoError(w.T, err)
+		require.Len(w.T, found.Circles, 1)
+		require.Len(w.T, found.Circles[0].Links, 2)
+		require.False(w.T, found.Circles[0].Certain)
+	})
+}
+
 func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
 	inWorld(t, func(w *world) {
 		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})

@@ -36,7 +36,7 @@ type Event struct {
 	// Grants are the claims that get what they ask for in that moment, in order, at most 10.
 	Grants []string `json:"grants,omitempty"`
 	// Open says that others may be granted beside them: that depends on which of several resources
-	// the first in line gets.
+	// the first in line gets, and on how many may share one that was not read.
 	Open bool `json:"open,omitempty"`
 	// If are the nodes that must not be heard of before, or the change does not come.
 	If []string `json:"if,omitempty"`
@@ -146,39 +146,39 @@ func (f *future) horizon() time.Time {
 	return limit
 }
 
-// ends is when a hold ends by itself, zero for never, and whether its node must be silent for that.
-func (f *future) ends(h *hold) (end time.Time, silent bool) {
+// ends is when a hold ends by itself, zero for never, and which node must not be heard of before, "" for none.
+func (f *future) ends(h *hold) (end time.Time, unless string) {
 	if f.s.Kind == keyspace.Lock {
 		return f.entryEnds(h)
 	}
 	return f.holdEnds(h)
 }
 
-func (f *future) holdEnds(h *hold) (end time.Time, silent bool) {
+func (f *future) holdEnds(h *hold) (end time.Time, unless string) {
 	switch {
 	case f.silent(h.Node) && (h.renews() || h.Phase == 'g'):
-		return h.Deadline, true
+		return h.Deadline, h.Node
 	case h.Phase == 'g':
-		return time.Time{}, false
+		return time.Time{}, ""
 	case h.renews():
-		return h.Limit, false
+		return h.Limit, ""
 	}
-	return h.Deadline, false
+	return h.Deadline, ""
 }
 
 // entryEnds: only the outermost entry that has called renews, and for all.
-func (f *future) entryEnds(h *hold) (end time.Time, silent bool) {
+func (f *future) entryEnds(h *hold) (end time.Time, unless string) {
 	outer := f.outer()
-	end, silent = f.holdEnds(outer)
+	end, unless = f.holdEnds(outer)
 	switch {
 	case outer == h:
-		return end, silent
+		return end, unless
 	case h.Fresh && f.silent(h.Node):
-		return h.Deadline, true
-	case outer.Phase == 'g' && !silent, outer.renews() && !silent:
-		return h.Limit, false
+		return h.Deadline, h.Node
+	case (outer.Phase == 'g' || outer.renews()) && unless == "":
+		return h.Limit, ""
 	}
-	return h.Deadline, silent
+	return h.Deadline, unless
 }
 
 // outer is the outermost entry of a lock: one that has called, if there is one.

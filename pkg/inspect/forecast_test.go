@@ -89,6 +89,11 @@ func TestForecast(t *testing.T) {
 			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 9 * sec}}).in(waits("x")),
 			&comes{what: RestEnds, in: 14 * sec, grants: []string{"x"}},
 		},
+		"during a pause nobody begins it": {
+			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 9 * sec}}).in(waits("x")).with(func(s *snapshot) {
+				s.Pause = &pause{Until: after(6 * sec)}
+			}), &comes{horizon: 5 * sec},
+		},
 		"one that has no end": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 1<<63 - 1}}).in(waits("x")), nil},
 		"a shared hold frees nothing": {
 			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
@@ -124,6 +129,16 @@ func TestForecast(t *testing.T) {
 				in(waits("x", place("1"), func(w *wait) { w.Bound = "r" }), waits("y", only("s"), place("2"))),
 			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x", "y"}},
 		},
+		"one that was not read may have room for several": {
+			poolOf(nil, nil).in(waits("x"), waits("y")).with(func(s *snapshot) {
+				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
+			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}, open: true},
+		},
+		"which does not matter to the last": {
+			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
+				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
+			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}},
+		},
 		"one that leaves comes never": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {Expiry: after(4 * sec)}}).in(waits("x")), nil},
 		"of a list that was cut": {
 			semOf(3, dead("a", 5*sec)).in(waits("x")).with(func(s *snapshot) { s.Held, s.HoldsLeft = 3, 2 }), &comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 5 * sec},
@@ -155,7 +170,8 @@ func TestHeardOf(t *testing.T) {
 		exact bool
 	}{
 		"renewed":            {holds("a"), 1200 * time.Millisecond, true},
-		"granted":            {holds("a", func(h *hold) { h.Phase, h.Lease, h.Deadline = 'g', time.Hour, after(9*time.Second) }), time.Second, true},
+		"granted":            {holds("a", func(h *hold) { h.Phase, h.Lease, h.Granted = 'g', time.Hour, before(time.Second) }), time.Second, true},
+		"then extended":      {holds("a", func(h *hold) { h.Phase, h.Granted, h.More = 'g', before(time.Second), time.Hour }), time.Second, true},
 		"thin":               {holds("a", func(h *hold) { h.Renewed = before(3 * time.Second) }), 3 * time.Second, true},
 		"called meanwhile":   {holds("a", func(h *hold) { h.Called, h.Lease = true, time.Hour }), 0, true},
 		"behind the reading": {holds("a", func(h *hold) { h.Deadline = after(11 * time.Second) }), 0, true},
@@ -174,8 +190,10 @@ func TestHeardOf(t *testing.T) {
 			require.Equal(t, test.ago, noon.Sub(heard.At), name)
 		}
 	}
-	s := lockOf(holds("a"), holds("b"))
+	s := lockOf(holds("a"), holds("b"), holds("c", func(h *hold) { h.Phase = 'g' }), holds("d", func(h *hold) { h.Fresh = true }))
 	require.Zero(t, s.heardOf(&s.Holds[1]).At, "an inner entry")
+	require.Zero(t, s.heardOf(&s.Holds[2]).At, "an inner entry that stays as it was granted")
+	require.Equal(t, s.Holds[3].Granted, s.heardOf(&s.Holds[3]).At, "an entry that has not called yet")
 }
 
 // TestOverdueGoesByThePaceOfTheCalls: of a node whose claims say different things the latest counts.

@@ -57,9 +57,11 @@ func (s *snapshot) heardOf(h *hold) Heard {
 	switch {
 	case h.Called:
 		heard.At = s.At
+	case s.inner(h) && !h.Fresh:
+		return Heard{}
 	case h.Phase == 'g' || h.Fresh:
-		heard.At, heard.By = h.Deadline.Add(-h.Wait), "grant"
-	case s.inner(h) || !h.renews() || h.Deadline.IsZero():
+		heard.At, heard.By = h.Granted, "grant" // an extension may have moved the deadline
+	case !h.renews() || h.Deadline.IsZero():
 		return Heard{}
 	case !h.Renewed.IsZero():
 		heard.At = h.Renewed

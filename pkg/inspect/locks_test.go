@@ -132,6 +132,16 @@ var lockStates = map[string]state{
 		w.Advance(3 * time.Second)
 		return ""
 	}, codes(inspect.Entries), `1 waits for lock "nightly", beta first (3s): order-7 holds it by 2 entries and gives it back with the last; alpha has held it for 3s and renews it (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
+	"an entry of a process that lives, behind one of a dead one": {func(w *world) string {
+		alpha, gamma := w.process("alpha"), w.process("gamma")
+		alpha.lock("nightly", "order-7", nil)
+		id := gamma.lock("nightly", "order-7", &qlock.LockOptions{Conflict: qlock.WorkThrough}).ID()
+		w.process("beta").awaitLock("nightly", "", nil)
+		w.Advance(2 * time.Second)
+		alpha.Die()
+		w.Advance(5 * time.Second)
+		return id
+	}, codes(inspect.Holding), `gamma has held lock "nightly" for 7s, by an entry. Next: unless alpha is heard of, in 1s (00:00:08 UTC) the lease of gamma ends, and beta gets it.`},
 	"its own owner": {func(w *world) string {
 		alpha := w.process("alpha")
 		alpha.lock("nightly", "order-7", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
@@ -230,6 +240,16 @@ var lockStates = map[string]state{
 		w.Advance(time.Second)
 		return ""
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1s): alpha has left it to whoever resumes it, for 19s more. Next: in 19s (00:00:20 UTC) the lease of alpha ends, and beta gets it.`},
+	"granted to a process that is not there, and nobody else would look": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		held := alpha.lock("nightly", "", nil)
+		beta.awaitLock("nightly", "", nil)
+		beta.awaitLock("nightly", "", nil)
+		beta.Cut()
+		require.NoError(w.T, held.Release(context.Background()))
+		w.Advance(200 * ms)
+		return ""
+	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (199ms): beta was granted it 200ms ago and has not taken it up yet. Nothing ends by itself: beta has not taken it up yet.`},
 	"granted to a process that is not there": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		held := alpha.lock("nightly", "", nil)

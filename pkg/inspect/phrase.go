@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -230,7 +231,7 @@ func (x *explaining) then() string {
 	switch {
 	case e.Next != nil:
 		return x.nextSays(e.Next)
-	case x.head != nil && !x.watched():
+	case x.head != nil && !x.watched(x.silent):
 		return "Nothing is granted by itself: no waiting process has been heard of."
 	case !e.Horizon.IsZero() && s.HoldsLeft > 0:
 		return fmt.Sprintf("Next: not known; of %s holds the first %d to end were read, and none of them ends by itself.",
@@ -253,7 +254,7 @@ func (x *explaining) noEnd() string {
 		return "."
 	}
 	h := &x.holds[0]
-	if first := x.renewing(); first != nil && x.head != nil {
+	if first := x.renewing(x.silent); first != nil && x.head != nil {
 		h = first
 	}
 	switch {
@@ -292,7 +293,7 @@ func (x *explaining) nextSays(e *Event) string {
 	}
 	says := "Next: "
 	if len(e.If) > 0 {
-		says += "unless it is heard of, "
+		says += "unless " + x.unheard(e) + " is heard of, "
 	}
 	if e.What == SwarmFlush {
 		says += "with a next flush of the swarm "
@@ -307,6 +308,28 @@ func (x *explaining) nextSays(e *Event) string {
 		says += ", others perhaps"
 	}
 	return says + "."
+}
+
+// unheard is who must not be heard of before an event comes: "it" is whose end that is.
+func (x *explaining) unheard(e *Event) string {
+	var others []string
+	for i := range x.s.Holds {
+		if h := &x.s.Holds[i]; slices.Contains(e.If, h.Node) {
+			if h.ID == e.Claim {
+				return "it"
+			}
+			others = append(others, whose(h.Label, h.ID))
+		}
+	}
+	for _, w := range slices.Concat(x.s.Line, x.s.Lanes) {
+		if slices.Contains(e.If, w.Node) {
+			if w.ID == e.Claim {
+				return "it"
+			}
+			others = append(others, whose(w.Label, w.ID))
+		}
+	}
+	return append(others, "it")[0]
 }
 
 // ends says what of an event it is that ends.
@@ -346,7 +369,7 @@ func (x *explaining) sweeps() string {
 			return "Next: within 50ms, if a waiting process runs; " + command
 		}
 	}
-	h := x.renewing()
+	h := x.renewing(x.silent)
 	if h == nil || h.Lease == berth.Forever {
 		return "Next: when somebody calls; " + command
 	}

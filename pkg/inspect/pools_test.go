@@ -107,6 +107,16 @@ var poolStates = map[string]state{
 		w.Do("HSET", "berth:pool:{proxies}:items", "ia", "rubbish")
 		return ""
 	}, codes(inspect.OneDamaged, inspect.Damaged), `1 waits for pool "proxies", beta first (1s): it wants only a, which is damaged. What is stored of a is damaged. Nothing ends by itself.`},
+	"one that was removed during a pause": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		pool := alpha.filled("a", "b")
+		alpha.take(pool, nil)
+		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
+		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		_, err := pool.Remove(context.Background(), []string{"a"})
+		require.NoError(w.T, err)
+		return w.waiting(keyspace.Pool, "proxies", "beta")
+	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
 	"one that is lost": {func(w *world) string {
 		taken(w, &allocator.AllocateOptions{Resource: "a"}, "a")
 		w.Do("FLUSHALL")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -79,6 +80,34 @@ var semStates = map[string]state{
 		w.Advance(testkit.Lease - 500*ms)
 		return ""
 	}, codes(inspect.Ready, inspect.Silent), `1 waits for semaphore "gpu", beta first (5.5s): 2 of 2 are free, and nobody has looked yet. beta, who is first, has not been heard of for 5.5s. Next: when somebody calls; "berth sem sweep gpu" does it now.`},
+	"it changes whenever it is read": {func(w *world) string {
+		alpha, capacity := w.process("alpha"), 10
+		alpha.permit("gpu", capacity, &semaphore.AcquireOptions{Weight: 10})
+		w.process("beta").awaitPermit("gpu", capacity, &semaphore.AcquireOptions{Weight: 10})
+		reads := w.Process()
+		reads.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "ZMSCORE" { // of the second of two trips
+				capacity++
+				require.NoError(w.T, alpha.sems.Operator().Resize(context.Background(), "gpu", capacity, nil))
+			}
+			return link.Pass
+		})
+		var err error
+		w.look, err = inspect.New(reads.Redis, inspect.Config{})
+		require.NoError(w.T, err)
+		return ""
+	}, codes(inspect.Full, inspect.Moved), `1 waits for semaphore "gpu", beta first (0s): 10 of 16 are held and it asks for 10; alpha has held it for 0s and renews it (heard of 0s ago). It changed while it was read. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
+	"more hold, and more wait, than are read": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		for range 101 {
+			alpha.permit("gpu", 101, nil)
+		}
+		for range 102 {
+			beta.awaitPermit("gpu", 101, nil)
+		}
+		w.Advance(time.Second)
+		return ""
+	}, codes(inspect.Full, inspect.Part, inspect.Part), `Up to 102 wait for semaphore "gpu", beta first (1s): all 101 are held; alpha has held it for 1s and renews it (heard of 1s ago), and 100 others hold the rest. 100 of 101 holds were read. 100 of 102 waiting claims were read. Next: not known; of 101 holds the first 100 to end were read, and none of them ends by itself.`},
 	"nobody is left to look": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		alpha.permit("gpu", 1, nil)

@@ -66,4 +66,4 @@ func TestEachSentenceIsOfARealState(t *testing.T) {
 }
 
 // elsewhere are the codes that a server in this process cannot show; see test/integration.
-var elsewhere = codes(inspect.ServerFull, inspect.ServerRefuses, inspect.OfReplica, inspect.Moved, inspect.Part)
+var elsewhere = codes(inspect.ServerFull, inspect.ServerRefuses, inspect.OfReplica)

@@ -13,7 +13,7 @@ const most = 64
 // several resources the first in line gets.
 func (f *future) serve() (grants []string, open bool) {
 	switch {
-	case f.s.Pause != nil && f.s.Pause.Until.After(f.now):
+	case f.paused():
 		return nil, false
 	case f.s.Kind != keyspace.Pool:
 		return f.serveLine(), false
@@ -21,6 +21,7 @@ func (f *future) serve() (grants []string, open bool) {
 	choices := []int{}
 	for n := 0; ; n++ {
 		deal := f.deal(choices)
+		open = open || deal.open
 		if n == 0 {
 			grants = deal.grants
 		} else {
@@ -77,6 +78,7 @@ type deal struct {
 	free    []string
 	room    map[string]int // of each free one
 	unnamed int
+	open    bool // one that was not read has been given, and some claims are left: it may have room for more
 }
 
 func (f *future) deal(choices []int) *deal {
@@ -95,6 +97,7 @@ func (f *future) deal(choices []int) *deal {
 			d.grant(line[0], d.pick(line[0], lanes))
 			line = line[1:]
 		default:
+			d.open = len(line) > 0 && d.unnamed < max(f.unnamed, 0)
 			return d
 		}
 	}
