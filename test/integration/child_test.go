@@ -36,6 +36,7 @@ type spec struct {
 	Label     string // of a client of semaphores
 	Locks     bool   // a client of locks instead of semaphores
 	Pools     bool   // a client of pools instead of semaphores
+	Both      bool   // one of semaphores and one of locks
 	Swarm     qlock.SwarmConfig
 	Busy      bool // no client: it only keeps a processor busy
 }
@@ -43,8 +44,10 @@ type spec struct {
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant and poolServant for those of others
-	Name     string // of the semaphore, lock or pool
+	Do       string        // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant and poolServant for those of others
+	Kind     keyspace.Kind // of a child with both clients
+	Name     string        // of the semaphore, lock or pool
+	Owner    string        // for whom it is; "": nobody
 	Capacity int
 	Lease    time.Duration
 	NoRenew  bool          // of a lock
@@ -126,6 +129,8 @@ func obey(s spec) error {
 	switch {
 	case s.Locks:
 		c.carryOut, err = newLockServant(redis, s)
+	case s.Both:
+		c.carryOut, err = newBothServant(redis, s)
 	case s.Pools:
 		c.carryOut, err = newPoolServant(redis, s)
 	default:
@@ -146,7 +151,7 @@ func obey(s spec) error {
 
 func (c *servant) serve(o order) {
 	a := answer{ID: o.ID}
-	if err := c.carryOut(context.Background(), o, &a); err != nil {
+	if err := c.carryOut(berth.WithOwner(context.Background(), o.Owner), o, &a); err != nil {
 		a.Err = err.Error()
 		for word, sentinel := range sentinels {
 			if errors.Is(err, sentinel) {
