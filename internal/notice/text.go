@@ -9,10 +9,14 @@ import (
 const (
 	// Pause is the field of the pause of all names.
 	Pause = "pause"
-	// Node and Label begin the fields of drains: of a node's id, of a label.
-	Node, Label = "n:", "l:"
-	// Drain and Stop are what such a field says.
-	Drain, Stop = "drain", "stop"
+	// Node begins the field of a drain of a node: its id follows.
+	Node = "n:"
+	// Label begins the field of a drain of a label.
+	Label = "l:"
+	// Drain is what the field of a drain says.
+	Drain = "drain"
+	// Stop is what it says when the drain is over.
+	Stop = "stop"
 )
 
 // Field is what one field of a notice says.

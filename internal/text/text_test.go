@@ -28,8 +28,15 @@ func TestFits(t *testing.T) {
 		pattern, text string
 		fits          bool
 	}{
-		{"web", "web", true}, {"web", "web/1", false}, {"web*", "web/1", true}, {"web*", "web", true}, {"*", "", true},
-		{"w*b*", "w*b", true}, {"w*b", "web", false}, {"", "", true}, {"", "web", false},
+		{"web", "web", true},
+		{"web", "web/1", false},
+		{"web*", "web/1", true},
+		{"web*", "web", true},
+		{"*", "", true},
+		{"w*b*", "w*b", true},
+		{"w*b", "web", false},
+		{"", "", true},
+		{"", "web", false},
 	} {
 		require.Equal(t, tt.fits, text.Fits(tt.pattern, tt.text), "%q %q", tt.pattern, tt.text)
 	}
