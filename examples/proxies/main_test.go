@@ -15,6 +15,8 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -120,9 +122,11 @@ func TestTwentyCrawlersShareTheProxies(t *testing.T) {
 				for page, times := range web.fetched {
 					require.Equal(t, 1, times, page)
 				}
-				stats, err := pools.Operator().Stats(t.Context(), "proxies")
+				reader, err := inspect.New(server.Client(), inspect.Config{})
 				require.NoError(t, err)
-				require.Zero(t, stats.Leased+stats.Waiting)
+				n, err := reader.Name(t.Context(), keyspace.Pool, "proxies")
+				require.NoError(t, err)
+				require.Zero(t, n.Held+n.Waiting)
 				require.NotEmpty(t, web.banned)
 				for proxy := range web.banned {
 					info, err := pools.Operator().Resource(t.Context(), "proxies", proxy)

@@ -35,8 +35,8 @@ type Calls struct {
 	Linger string
 	// Tell takes the events of this node.
 	Tell Teller
-	// Look reads for who looks on, Decide for what leads to a write.
-	Look, Decide *reader.Reader
+	// Decide reads what leads to a write.
+	Decide *reader.Reader
 
 	cfg      Config
 	channel  string // what the scripts put before a node's id
@@ -61,7 +61,6 @@ func newCalls(cfg Config, id string) *Calls {
 		ID:      id,
 		Linger:  Decimal(cfg.Settings.Linger.Milliseconds()),
 		Tell:    cfg.Tell.from(id),
-		Look:    reader.New(cfg.Runner, cfg.Space, false),
 		Decide:  reader.New(cfg.Runner, cfg.Space, true),
 		cfg:     cfg,
 		channel: cfg.Space.Wake(""),

@@ -110,7 +110,7 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 
 		require.NoError(t, a.ForceRelease(ctx, name, "b.1", "b"))
 		require.NoError(t, a.ForceRelease(ctx, name, "c.1", ""), "whoever has it")
-		n, err := a.Look.Name(ctx, keyspace.Sem, name)
+		n, err := a.Decide.Name(ctx, keyspace.Sem, name)
 		require.NoError(t, err)
 		require.Equal(t, []int{1, 0, 0, 0}, []int{n.Capacity, n.Holders, n.Waiting, n.Expired})
 		for i, id := range []string{"b.1", "c.1"} {

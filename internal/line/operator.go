@@ -46,21 +46,6 @@ func visit(servers iter.Seq[iter.Seq2[string, error]], do func(name string, err 
 	}
 }
 
-// All goes through the statistics of the names that the server knows and that are worth telling
-// of. After an error it goes on where it can.
-func All[S any](ctx context.Context, s *Calls, read func(ctx context.Context, name string) (S, error), used func(S) bool) iter.Seq2[S, error] {
-	return func(yield func(S, error) bool) {
-		visit(s.Look.Servers(ctx, s.cfg.Redis, s.cfg.Kind, false), func(name string, err error) (_ error, enough bool) {
-			var stats S
-			if err == nil {
-				stats, err = read(ctx, name)
-			}
-			enough = (err != nil || used(stats)) && !yield(stats, err)
-			return err, enough || err != nil && ctx.Err() != nil
-		})
-	}
-}
-
 // SweepNames drops what has expired from the names given or, without any, from all that the
 // server knows, and returns how much that was, also beside an error. After an error it goes on
 // where it can.

@@ -256,28 +256,3 @@ func TestASweepOfNamesIsOfThoseGivenOrOfAll(t *testing.T) {
 		}
 	})
 }
-
-func TestAllTellsOfTheNamesThatAreUsed(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
-		ctx := context.Background()
-		for _, name := range []string{"x", "y", "z"} {
-			a.claims(name, 1, "b.1", "")
-		}
-		read := func(_ context.Context, name string) (string, error) {
-			if name == "y" {
-				return name, errors.New("of y")
-			}
-			return name, nil
-		}
-		var all []string
-		for name, err := range line.All(ctx, a.Calls, read, func(name string) bool { return name != "z" }) {
-			all = append(all, fmt.Sprint(name, " ", err))
-		}
-		slices.Sort(all)
-		require.Equal(t, []string{"x <nil>", "y of y"}, all)
-		for _, err := range line.All(ctx, a.Calls, read, func(string) bool { return true }) {
-			_ = err
-			break // an iterator that went on would panic
-		}
-	})
-}

@@ -86,12 +86,12 @@ func TestADamagedResourceStopsNobody(t *testing.T) {
 		require.Equal(t, allocator.Damaged, w.status("r1").State)
 		found := w.inspection()
 		require.Equal(t, []string{isDamaged("r1")}, found.Problems)
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Leased: 1, Holders: 1}, found.Stats)
+		require.Equal(t, counts{Resources: 2, Leased: 1, Holders: 1}, countsOf(found))
 		w.release(b)
 
 		added, err := n.Add(ctx, []string{"r1", "r2"}, nil)
 		changed(t, added, err)(0, 2, 0)
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 2}, w.inspect())
+		require.Equal(t, counts{Resources: 2, Free: 2}, w.inspect())
 		require.Equal(t, []string{"r2", "r1"}, w.list())
 		w.damage("r1")
 		n.takes("r2", nil)
@@ -118,7 +118,7 @@ func TestADamagedResourceCanBeRemoved(t *testing.T) {
 		w.damage("r2")
 		cleared, err := n.Clear(ctx)
 		changed(t, cleared, err)(0, 0, 1)
-		require.Equal(t, allocator.Stats{Name: proxies}, w.inspect())
+		require.Equal(t, counts{}, w.inspect())
 		require.Empty(t, n.told(), "nothing that ran had to do without them")
 	})
 }
@@ -164,9 +164,9 @@ func TestWhatIsHeldStaysHeldThroughDamage(t *testing.T) {
 				require.Equal(t, 1, w.inspect().Leased)
 				w.release(a)
 				if stays {
-					require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1}, w.inspect())
+					require.Equal(t, counts{Resources: 1, Free: 1}, w.inspect())
 				} else {
-					require.Equal(t, allocator.Stats{Name: proxies}, w.inspect())
+					require.Equal(t, counts{}, w.inspect())
 				}
 			})
 		})
@@ -202,9 +202,9 @@ func TestWhatComesBackDamagedIsForNobodyAndTold(t *testing.T) {
 				require.Equal(t, []string{"r1"}, n.told())
 				found := w.inspection()
 				require.Equal(t, []string{isDamaged("r1")}, found.Problems)
-				require.Equal(t, allocator.Stats{Name: proxies, Resources: 1}, found.Stats)
+				require.Equal(t, counts{Resources: 1}, countsOf(found))
 				w.add("r1")
-				require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1}, w.inspect())
+				require.Equal(t, counts{Resources: 1, Free: 1}, w.inspect())
 				require.Negative(t, w.Expiry(), "a pool with resources is kept")
 			})
 		})
@@ -245,9 +245,9 @@ func TestWhatWasLeavingOrRestingIsWholeAgain(t *testing.T) {
 		require.NoError(t, change(n.Add(ctx, []string{"expires"}, &allocator.AddOptions{Expiry: time.Minute})))
 		w.damage("leaves", "rests", "expires")
 		found := w.inspection()
-		require.Equal(t, allocator.Stats{
-			Name: proxies, Resources: 3, Free: 1, Leased: 1, Resting: 1, Leaving: 1, Holders: 1,
-		}, found.Stats)
+		require.Equal(t, counts{
+			Resources: 3, Free: 1, Leased: 1, Resting: 1, Leaving: 1, Holders: 1,
+		}, countsOf(found))
 		require.Len(t, found.Problems, 3)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, second(n.ops().Sweep(ctx, proxies)))
@@ -255,9 +255,9 @@ func TestWhatWasLeavingOrRestingIsWholeAgain(t *testing.T) {
 		w.release(a)
 		require.ElementsMatch(t, []string{"rests", "expires", "leaves"}, n.told())
 		found = w.inspection()
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Leaving: 1}, found.Stats)
+		require.Equal(t, counts{Resources: 3, Leaving: 1}, countsOf(found))
 		w.add("leaves", "rests", "expires")
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Free: 3}, w.inspect())
+		require.Equal(t, counts{Resources: 3, Free: 3}, w.inspect())
 		require.Negative(t, w.Expiry(), "a pool with resources is kept")
 	})
 }
@@ -315,7 +315,6 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				report, err := n.CheckHealth(ctx, 1)
 				require.NoError(t, err)
 				require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
-				require.NoError(t, second(n.ops().Stats(ctx, proxies)))
 				require.NoError(t, second(n.ops().Sweep(ctx, proxies)))
 				require.Equal(t, allocator.Damaged, w.status("r1").State)
 				require.Len(t, testkit.Collect(t, n.ops().Resources(ctx, proxies)), 2)
@@ -323,7 +322,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				require.Equal(t, text, w.field(itemsKey, "ir1"))
 				require.Equal(t, []string{"r1"}, n.told())
 				require.NoError(t, change(n.Add(ctx, []string{"r1"}, nil)))
-				require.Equal(t, allocator.Stats{Name: proxies, Resources: 2, Free: 2}, w.inspect())
+				require.Equal(t, counts{Resources: 2, Free: 2}, w.inspect())
 			})
 		})
 	}
@@ -336,7 +335,7 @@ func TestAnItemThatWasMadeByHandCanBeRemoved(t *testing.T) {
 		w.damage("r9")
 		require.Contains(t, w.inspection().Problems, isDamaged("r9"))
 		require.NoError(t, change(w.pool.Remove(context.Background(), []string{"r9"})))
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1}, w.inspect())
+		require.Equal(t, counts{Resources: 1, Free: 1}, w.inspect())
 	})
 }
 
@@ -401,7 +400,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 				}
 				w.Advance(time.Minute)
 				require.NoError(t, second(n.ops().Sweep(ctx, proxies)))
-				require.Equal(t, allocator.Stats{Name: proxies, Resources: 4, Free: 4}, w.inspect())
+				require.Equal(t, counts{Resources: 4, Free: 4}, w.inspect())
 			})
 		})
 	}

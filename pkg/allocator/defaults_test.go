@@ -26,7 +26,7 @@ func askedBy(n *node, opts *allocator.AllocateOptions) asked {
 	n.w.T.Helper()
 	ctx := context.Background()
 	a := n.take(opts)
-	holders := testkit.Collect(n.w.T, n.ops().Holders(ctx, proxies))
+	holders := n.w.Holders()
 	require.Len(n.w.T, holders, 1)
 	h := holders[0]
 	require.Equal(n.w.T, h.Lease, a.Lease())
@@ -120,7 +120,7 @@ func TestAWaitGoesByTheDefaults(t *testing.T) {
 		forever := n.queue(&allocator.AllocateOptions{MaxWait: berth.Forever})
 		without := n.queue(&allocator.AllocateOptions{NoDefaults: true})
 		var priorities []int
-		for _, waiter := range testkit.Collect(t, n.ops().Waiters(context.Background(), proxies)) {
+		for _, waiter := range w.Waiters() {
 			priorities = append(priorities, waiter.Priority)
 		}
 		require.Equal(t, []int{6, 5, 5, 0}, priorities)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -32,7 +31,7 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 				require.Equal(t, 1, w.inspect().Leased)
 				require.Equal(t, "me", berth.Owner(ctx))
 				require.Equal(t, "value", ctx.Value(key{}))
-				require.Equal(t, "me", testkit.Collect(t, n.ops().Holders(ctx, proxies))[0].Owner)
+				require.Equal(t, "me", w.Holders()[0].Owner)
 				return errMine
 			})
 			require.Equal(t, errMine, err, name)

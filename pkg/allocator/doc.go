@@ -85,9 +85,9 @@
 //
 // # Operators
 //
-// [Client.Operator] has the calls for operators. It counts and lists pools, resources,
-// bindings, holders and waiters, inspects a pool, sweeps, and ends holds by force. It
-// takes the name of a pool, and opens no values.
+// [Client.Operator] has the calls for operators. It lists resources and bindings, inspects
+// a pool, sweeps, and ends holds by force. It takes the name of a pool, and opens no
+// values. Package inspect counts, and shows pools, holders and waiters.
 //
 // # Settings
 //

@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // post is work with an account.
@@ -42,8 +44,12 @@ func ExamplePool_Do() {
 	}
 
 	fmt.Println(accounts.Do(ctx, nil, post))
-	stats, err := pools.Operator().Stats(ctx, "accounts")
-	fmt.Println(stats.Free, "free", err)
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
+	n, err := reader.Name(ctx, keyspace.Pool, "accounts")
+	fmt.Println(n.Pool.Free, "free", err)
 	// Output:
 	// posting as anna
 	// <nil>

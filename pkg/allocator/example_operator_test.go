@@ -9,16 +9,19 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // survey prints all pools, and what each resource of a pool does.
-func survey(ctx context.Context, ops *allocator.Operator) error {
-	for stats, err := range ops.All(ctx) {
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%s: %d free, %d leased, %d resting\n", stats.Name, stats.Free, stats.Leased, stats.Resting)
-		for info, err := range ops.Resources(ctx, stats.Name) { // in no order
+func survey(ctx context.Context, reader *inspect.Reader, ops *allocator.Operator) error {
+	all, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Pool}}, "", 0)
+	if err != nil {
+		return err
+	}
+	for _, n := range all.Items {
+		fmt.Printf("%s: %d free, %d leased, %d resting\n", n.Name, n.Pool.Free, n.Held, n.Pool.Resting)
+		for info, err := range ops.Resources(ctx, n.Name) { // in no order
 			if err != nil {
 				return err
 			}
@@ -31,8 +34,8 @@ func survey(ctx context.Context, ops *allocator.Operator) error {
 	return nil
 }
 
-// An Operator sees all pools of a namespace and changes them, whoever holds their
-// resources. An Operator needs no Pool, only the name.
+// An Operator changes the pools of a namespace, whoever holds their resources, and tells what the
+// resources do; an inspect.Reader shows the pools. An Operator needs no Pool, only the name.
 func ExampleOperator() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -65,8 +68,12 @@ func ExampleOperator() {
 		panic(err)
 	}
 
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
 	ops := pools.Operator()
-	fmt.Println(survey(ctx, ops))
+	fmt.Println(survey(ctx, reader, ops))
 	found, err := ops.Inspect(ctx, "proxies") // does what is stored fit together?
 	fmt.Println(len(found.Problems), "problems", err)
 	ended, err := ops.Release(ctx, berth.Target{Name: "proxies", Node: proxy.Node()})

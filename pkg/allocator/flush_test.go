@@ -19,7 +19,7 @@ import (
 func (w *world) waiters() []string {
 	w.T.Helper()
 	var ids []string
-	for _, waiter := range testkit.Collect(w.T, w.ops().Waiters(context.Background(), proxies)) {
+	for _, waiter := range w.Waiters() {
 		ids = append(ids, waiter.ID)
 	}
 	return ids

@@ -5,85 +5,8 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
-
-// Stats is a pool at one moment. Free, Leased and Resting together are Resources,
-// where nobody shares a resource; with MaxSharers, one that is leased and has room
-// for more holders is among the free as well, and one that rests may be leased.
-type Stats struct {
-	// Name is the name of the pool.
-	Name string
-	// Resources is how many there are, those that are leaving included.
-	Resources int
-	// Free is how many the next claims may get.
-	Free int
-	// Leased is how many are held.
-	Leased int
-	// Resting is how many rest.
-	Resting int
-	// Leaving is how many of the leased ones leave when they come back.
-	Leaving int
-	// Holders is how many claims hold one.
-	Holders int
-	// Waiting is how many claims wait in line; some may have died there, and were not met yet.
-	Waiting int
-	// Expired is how many holds and resources have expired, and were
-	// not dropped yet. They are not counted in the fields above.
-	Expired int
-}
-
-// lookedInto is how many expired holds, rests that have ended and expired resources
-// Stats looks into, of each.
-const lookedInto = 1000
-
-// Share is the leased part of the resources, 0 to 1; 0 without any.
-func (s Stats) Share() float64 {
-	if s.Resources == 0 {
-		return 0
-	}
-	return float64(s.Leased) / float64(s.Resources)
-}
-
-// Stats counts, and only reads: it can be asked of a replica, by a user that may not
-// write. The counts but Waiting are those that dropping what has expired would leave. Of
-// more than 1000 expired holds, rests that have ended or expired resources, those beyond
-// count as if they had not. It returns berth.ErrInvalidConfig for a bad name,
-// berth.ErrIncompatible, or the server's error.
-func (o *Operator) Stats(ctx context.Context, name string) (Stats, error) {
-	if err := keyspace.CheckName(name); err != nil {
-		return Stats{Name: name}, err
-	}
-	return o.client.node.stats(ctx, name)
-}
-
-// All goes through the pools of the namespace that have resources or waiting claims, in
-// no order. It promises what SCAN promises: a pool that has some from beginning to end
-// is there, once. It only reads. After an error it goes on where it can; errors are
-// berth.ErrIncompatible or the server's.
-func (o *Operator) All(ctx context.Context) iter.Seq2[Stats, error] {
-	n := o.client.node
-	return line.All(ctx, n.Calls, n.stats, func(s Stats) bool { return s.Resources > 0 || s.Waiting > 0 })
-}
-
-// Holders goes through the holds of a pool, in no order. It promises what SCAN
-// promises: a hold that lasts from beginning to end is there, once. An error that names
-// a claim says that what is stored of it is damaged; the listing goes on. It ends after
-// any other error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the
-// server's.
-func (o *Operator) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
-	return o.client.node.Look.Holders(ctx, keyspace.Pool, name)
-}
-
-// Waiters goes through the claims that wait, the first in line first. A claim
-// that waits from beginning to end is there, once; what comes and goes meanwhile
-// may be there or not. It goes on after a damaged claim, as Holders does, and its
-// errors are those of Holders.
-func (o *Operator) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
-	return o.client.node.Look.Waiters(ctx, keyspace.Pool, name)
-}
 
 // Resource reads one resource. It changes nothing. One that is not in the pool is
 // Absent, and no error. It returns berth.ErrInvalidConfig for a bad name and for a key
@@ -163,8 +86,13 @@ const page = 200
 
 // Inspection is what Inspect found.
 type Inspection struct {
-	// Stats are the counts, those of what has expired included; Expired is 0.
-	Stats Stats
+	// Resources is how many there are. Free, Leased and Resting together are Resources, where
+	// nobody shares a resource; with MaxSharers, one that is leased and has room for more
+	// holders is among the free as well, and one that rests may be leased. Leaving is how many
+	// of the leased ones leave when they come back. What has expired and was not yet dropped counts.
+	Resources, Free, Leased, Resting, Leaving int
+	// Holders is how many claims hold a resource, and Waiting how many wait in line.
+	Holders, Waiting int
 	// Bindings is how many bindings are kept, those included that have ended.
 	Bindings int
 	// Moving says that the pool changed meanwhile, so that the counts are not
@@ -265,11 +193,9 @@ func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error)
 	if damaged {
 		sum.leased = stored.leased // who holds it does not stand in what is there of it
 	}
-	found.Stats = Stats{
-		Name: name, Resources: int(sum.resources), Free: int(sum.free), Leased: int(sum.leased), Resting: int(sum.resting),
-		Leaving: int(sum.leaving), Holders: int(sum.holds), Waiting: int(sum.places),
-	}
-	found.Bindings = int(sum.bindings)
+	found.Resources, found.Free, found.Leased = int(sum.resources), int(sum.free), int(sum.leased)
+	found.Resting, found.Leaving, found.Bindings = int(sum.resting), int(sum.leaving), int(sum.bindings)
+	found.Holders, found.Waiting = int(sum.holds), int(sum.places)
 	if !found.Moving {
 		found.Problems = append(found.Problems, compare(stored, sum)...)
 	}

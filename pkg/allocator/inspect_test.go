@@ -50,18 +50,13 @@ func (w *world) inspection() allocator.Inspection {
 
 func TestAWholePoolIsCountedAndHasNoProblems(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		require.Equal(t, allocator.Inspection{Stats: allocator.Stats{Name: proxies}}, w.inspection(), "not known")
+		require.Equal(t, allocator.Inspection{}, w.inspection(), "not known")
 		require.Empty(t, w.Keys())
 		w.furnish()
 		require.Equal(t, allocator.Inspection{
-			Stats: allocator.Stats{
-				Name: proxies, Resources: 6, Free: 2, Leased: 3, Resting: 1, Leaving: 1, Holders: 4,
-			},
-			Bindings: 3,
+			Resources: 6, Free: 2, Leased: 3, Resting: 1, Leaving: 1, Holders: 4, Bindings: 3,
 		}, w.inspection())
-		stats, err := w.ops().Stats(context.Background(), proxies)
-		require.NoError(t, err)
-		require.Equal(t, w.inspection().Stats, stats)
+		require.Equal(t, countsOf(w.inspection()), w.stats())
 	})
 }
 
@@ -75,15 +70,12 @@ func TestWhatHasExpiredCountsAsItIsStored(t *testing.T) {
 		w.acquireScript("dead", "dead.1")
 		w.Advance(time.Hour)
 		require.Equal(t, allocator.Inspection{
-			Stats:    allocator.Stats{Name: proxies, Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1},
-			Bindings: 1,
+			Resources: 4, Free: 2, Leased: 1, Resting: 1, Holders: 1, Bindings: 1,
 		}, w.inspection())
-		stats, err := w.ops().Stats(ctx, proxies)
+		require.Equal(t, counts{Resources: 1, Free: 1, Expired: 4}, w.stats())
+		_, err := w.ops().Sweep(ctx, proxies)
 		require.NoError(t, err)
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 1, Free: 1, Expired: 4}, stats)
-		_, err = w.ops().Sweep(ctx, proxies)
-		require.NoError(t, err)
-		require.Equal(t, allocator.Inspection{Stats: allocator.Stats{Name: proxies, Resources: 1, Free: 1}}, w.inspection())
+		require.Equal(t, allocator.Inspection{Resources: 1, Free: 1}, w.inspection())
 	})
 }
 
@@ -92,7 +84,7 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 		n := w.node()
 		n.queue(nil)
 		n.queue(nil)
-		require.Equal(t, allocator.Stats{Name: proxies, Waiting: 2}, w.inspection().Stats)
+		require.Equal(t, counts{Waiting: 2}, countsOf(w.inspection()))
 		require.Empty(t, w.inspection().Problems)
 	})
 }
@@ -294,7 +286,7 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 		n.Fresh()
 		found, err := n.ops().Inspect(ctx, proxies)
 		require.NoError(t, err)
-		require.Equal(t, 300, found.Stats.Resources)
+		require.Equal(t, 300, found.Resources)
 		require.Equal(t, map[string]int{"pool_inspect": 1}, n.Counts(), "one step")
 
 		w.add("one more")
@@ -303,10 +295,7 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, n.Count("pool_inspect"), 6, "a part of it at a time, and those that are large in pages")
 		require.Equal(t, allocator.Inspection{
-			Stats: allocator.Stats{
-				Name: proxies, Resources: 301, Free: 297, Leased: 3, Resting: 1, Leaving: 1, Holders: 4,
-			},
-			Bindings: 3,
+			Resources: 301, Free: 297, Leased: 3, Resting: 1, Leaving: 1, Holders: 4, Bindings: 3,
 		}, found)
 
 		// It changes on the way: the counts are no longer those of one moment.

@@ -344,7 +344,7 @@ func TestListingsTellWhatAClaimWaitsFor(t *testing.T) {
 		n.queue(sticks("anna", time.Minute))
 		n.queue(names("a"))
 		var told []string
-		for _, waiter := range testkit.Collect(t, w.ops().Waiters(context.Background(), proxies)) {
+		for _, waiter := range w.Waiters() {
 			told = append(told, fmt.Sprintf("%q %d %s", waiter.Resource, waiter.Ahead, waiter.BindWait))
 		}
 		require.Equal(t, []string{

@@ -196,14 +196,33 @@ func (w *world) release(a *allocator.Allocation[string]) {
 	synctest.Wait()
 }
 
+// counts are those of a pool. Of what is stored Expired is 0.
+type counts struct{ Resources, Free, Leased, Resting, Leaving, Holders, Waiting, Expired int }
+
+func countsOf(i allocator.Inspection) counts {
+	return counts{i.Resources, i.Free, i.Leased, i.Resting, i.Leaving, i.Holders, i.Waiting, 0}
+}
+
+// stats counts what a sweep would leave.
+func (w *world) stats() counts {
+	w.T.Helper()
+	n, err := w.Look()
+	require.NoError(w.T, err)
+	c := counts{Resources: n.Capacity, Leased: n.Held, Holders: n.Holders, Waiting: n.Waiting, Expired: n.Expired}
+	if n.Pool != nil {
+		c.Free, c.Resting, c.Leaving = n.Pool.Free, n.Pool.Resting, n.Pool.Leaving
+	}
+	return c
+}
+
 // inspect requires the pool to be whole, and counts it. It changes nothing.
-func (w *world) inspect() allocator.Stats {
+func (w *world) inspect() counts {
 	w.T.Helper()
 	found, err := w.ops().Inspect(context.Background(), proxies)
 	require.NoError(w.T, err)
 	require.Empty(w.T, found.Problems)
 	require.False(w.T, found.Moving)
-	return found.Stats
+	return countsOf(found)
 }
 
 // status is what is known of one resource. It changes nothing.

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// Operator has the calls for operators: it looks at the pools of the namespace and
-// changes them, whoever holds their resources. It knows no values, so one Operator is
-// for pools of every type, and a pool need not be open in this process. Its methods
-// have the same names in all primitives. It is safe for concurrent use.
+// Operator has the calls for operators: it changes the pools of the namespace, whoever
+// holds their resources, and shows what only pools have; package inspect shows the rest. It
+// knows no values, so one Operator is for pools of every type, and a pool need not be open
+// in this process. Its methods have the same names in all primitives. It is safe for concurrent use.
 //
 // A call for a whole namespace goes on after an error. After three names of one server in
 // a row without an answer it leaves out the other names of that server, and its error

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -135,10 +134,9 @@ func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 		requireInvalid(t, "workers", err)
 		ops := n.ops()
 		for name, err := range map[string]error{
-			"Stats": second(ops.Stats(ctx, "a}b")), "Inspect": second(ops.Inspect(ctx, "a}b")),
+			"Inspect":  second(ops.Inspect(ctx, "a}b")),
 			"Resource": second(ops.Resource(ctx, "a}b", "a")), "Resources": last(ops.Resources(ctx, "a}b")),
-			"Bindings": last(ops.Bindings(ctx, "a}b")), "Holders": last(ops.Holders(ctx, "a}b")),
-			"Waiters": last(ops.Waiters(ctx, "a}b")), "Sweep": second(ops.Sweep(ctx, proxies, "a}b")),
+			"Bindings": last(ops.Bindings(ctx, "a}b")), "Sweep": second(ops.Sweep(ctx, proxies, "a}b")),
 			"Release": second(ops.Release(ctx, berth.Target{Name: "a}b"})),
 		} {
 			requireInvalid(t, "name", err, name)
@@ -306,7 +304,7 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, a.Err(), "it renews, and has no maximum")
-		h := testkit.Collect(t, c.Operator().Holders(ctx, proxies))[0]
+		h := w.Holders()[0]
 		require.NotEmpty(t, h.Label)
 		require.Equal(t, 10*time.Second, h.Lease)
 		require.False(t, h.NoRenew)

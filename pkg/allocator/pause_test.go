@@ -68,7 +68,7 @@ func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
 				n.Reset()
 				w.Until(paused - ms)
 				testkit.RequirePending(w.T, q)
-				require.Equal(w.T, "a", testkit.Collect(w.T, ops.ops().Waiters(context.Background(), proxies))[0].Resource)
+				require.Equal(w.T, "a", w.Waiters()[0].Resource)
 				sent := 0
 				for _, times := range n.Scripts() {
 					sent += times

@@ -109,22 +109,6 @@ func (n *node) bindingsPage(ctx context.Context, name, binding, cursor string) (
 	return next, page, r.Err()
 }
 
-// stats runs pool_stats.
-func (n *node) stats(ctx context.Context, name string) (Stats, error) {
-	r, err := n.Run(ctx, n.counting, scriptkit.Bounded, name, strconv.Itoa(lookedInto))
-	if err != nil {
-		return Stats{Name: name}, err
-	}
-	if r.Status() != statusStats {
-		return Stats{Name: name}, line.Unexpected(name, &r)
-	}
-	stats := Stats{
-		Name: name, Resources: int(r.Int(1)), Free: int(r.Int(2)), Leased: int(r.Int(3)), Resting: int(r.Int(4)),
-		Leaving: int(r.Int(5)), Holders: int(r.Int(6)), Waiting: int(r.Int(7)), Expired: int(r.Int(8)),
-	}
-	return stats, r.Err()
-}
-
 // inspectOnce runs pool_inspect.
 func (n *node) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
 	r, err := n.Run(ctx, n.inspecting, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))

@@ -11,7 +11,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -154,15 +153,6 @@ func TestATryOnAPoolWhoseStateIsGoneWritesNothing(t *testing.T) {
 	})
 }
 
-// The name is there beside the error, also of one that cannot be a name.
-func TestStatsOfABadNameKeepIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		stats, err := w.ops().Stats(t.Context(), "a}b")
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		require.Equal(t, allocator.Stats{Name: "a}b"}, stats)
-	})
-}
-
 // What a claim wants is one text of its record, which scripts/pool/wants.lua reads: word
 // by word it is what was asked for.
 func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
@@ -180,7 +170,7 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.nodeOf(c.cfg)
 				q := n.queue(&c.opts)
-				waiting := testkit.Collect(t, n.ops().Waiters(t.Context(), proxies))
+				waiting := w.Waiters()
 				require.Len(t, waiting, 1)
 				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
 				require.NoError(t, err)

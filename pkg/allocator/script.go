@@ -23,8 +23,7 @@ type node struct {
 	run   *scriptkit.Runner
 	space keyspace.Space
 
-	setting, sharing, reading                     *scriptkit.Script
-	swapping, counting                            *scriptkit.Script
+	setting, sharing, reading, swapping           *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
 	bindings, resources, refreshing, inspecting   *scriptkit.Script
 	holding, mending, expiring                    *scriptkit.Script
@@ -51,7 +50,6 @@ func newNode(c *Client) *node {
 		sharing:    lib.Script("pool_sharers"),
 		reading:    lib.Script("pool_settings"),
 		swapping:   lib.Script("pool_swap"),
-		counting:   lib.Script("pool_stats"),
 		adding:     lib.Script("pool_add"),
 		removing:   lib.Script("pool_remove"),
 		replacing:  lib.Script("pool_replace"),
@@ -75,7 +73,6 @@ const (
 	statusSwapped  = "swapped"
 	statusNotHeld  = "not_held"
 	statusTaken    = "taken"
-	statusStats    = "stats"
 	statusSet      = "set"
 	statusSettings = "settings"
 	statusDiffers  = "differs"

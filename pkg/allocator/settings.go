@@ -275,7 +275,8 @@ func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) e
 	return o.client.node.set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
 }
 
-// Settings reads what is stored of the settings of a pool. Its errors are those of Stats.
+// Settings reads what is stored of the settings of a pool. It returns berth.ErrInvalidConfig for a bad
+// name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return Settings{}, err

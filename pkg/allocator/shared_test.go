@@ -27,7 +27,7 @@ func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 		}
 		synctest.Wait()
 		w.requireIdle()
-		require.Equal(t, allocator.Stats{Name: proxies, Resources: 3, Free: 3}, w.inspect(), "nothing is leased")
+		require.Equal(t, counts{Resources: 3, Free: 3}, w.inspect(), "nothing is leased")
 		n.Fresh()
 		w.Advance(10 * lease)
 		require.Empty(t, n.Scripts(), "nothing is renewed")

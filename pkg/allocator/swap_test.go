@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
@@ -34,7 +33,7 @@ func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
 			require.Equal(t, id, a.ID())
 			require.Greater(t, a.Fence(), fence)
 			fence = a.Fence()
-			h := testkit.Collect(t, n.ops().Holders(ctx, proxies))
+			h := w.Holders()
 			require.Len(t, h, 1)
 			require.Equal(t, key, h[0].Resource)
 			require.Equal(t, fence, h[0].Fence)
@@ -267,8 +266,7 @@ func TestASwapOfWhatHasEnded(t *testing.T) {
 				c.ends(w, a)
 				require.ErrorIs(t, a.Swap(ctx), c.want)
 				require.Equal(t, "a", a.Resource())
-				stats, err := n.ops().Stats(ctx, proxies)
-				require.NoError(t, err)
+				stats := w.stats()
 				require.Equal(t, c.leased, stats.Leased)
 				require.Equal(t, 2, w.inspect().Resources)
 			})

@@ -264,12 +264,12 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.c.cfg.CallTimeout)
 	defer cancel()
 	// A failure loses nothing: the caller has the error either way.
-	for h, err := range r.c.operator.Holders(ctx, name) {
+	for h, err := range r.c.node.Load().Holders(ctx, name) {
 		if err == nil && h.ID != refusal.Claim { // its own may not have been removed yet
 			refusal.Holders = append(refusal.Holders, h)
 		}
 	}
-	for w, err := range r.c.operator.Waiters(ctx, name) {
+	for w, err := range r.c.node.Load().Waiters(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {
 			break
 		}

@@ -10,8 +10,8 @@
 // renews what it holds, and keeps at most one connection more than the caller's, for
 // wake-ups. A lock is no more than its name: it has no settings. A [Lock] is what one
 // claim holds. A [LockSet] is what [Client.LockAll] holds: several names or none.
-// [Client.Operator] has the calls for operators, who look at the locks of a namespace
-// and change them, whoever holds them.
+// [Client.Operator] has the calls for operators, who change the locks of a namespace,
+// whoever holds them. Package inspect shows who holds and who waits.
 //
 // A field that a call leaves zero comes from Config.Defaults, then from the default
 // that [LockOptions] names.

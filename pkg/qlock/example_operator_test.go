@@ -9,35 +9,42 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // report prints the locks that somebody holds or waits for, who holds them and who
 // waits, the first in line first.
-func report(ctx context.Context, ops *qlock.Operator) error {
-	for stats, err := range ops.All(ctx) {
+func report(ctx context.Context, reader *inspect.Reader) error {
+	all, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock}}, "", 0)
+	if err != nil {
+		return err
+	}
+	for _, n := range all.Items {
+		if n.Lock != nil { // else it is free, and those who wait are told soon
+			fmt.Println(n.Name, "is held for", n.Lock.Owner, "by", n.Holders, "entries")
+		}
+		holders, err := reader.Holders(ctx, n.Kind, n.Name, "", 0)
 		if err != nil {
 			return err
 		}
-		fmt.Println(stats.Name, "is held for", stats.Owner, "by", stats.Holders, "entries")
-		for holder, err := range ops.Holders(ctx, stats.Name) {
-			if err != nil {
-				return err
-			}
-			fmt.Println("  entry of", holder.Label, "for job", holder.Meta["job"])
+		for _, h := range holders.Items {
+			fmt.Println("  entry of", h.Label, "for job", h.Meta["job"])
 		}
-		for waiter, err := range ops.Waiters(ctx, stats.Name) {
-			if err != nil {
-				return err
-			}
-			fmt.Println(" ", waiter.Owner, "has", waiter.Ahead, "ahead")
+		waiters, err := reader.Waiters(ctx, n.Kind, n.Name, "", 0)
+		if err != nil {
+			return err
+		}
+		for _, w := range waiters.Items {
+			fmt.Println(" ", w.Owner, "has", w.Ahead, "ahead")
 		}
 	}
 	return nil
 }
 
-// An Operator sees all locks of a namespace and changes them, whoever holds them.
+// An Operator changes the locks of a namespace, whoever holds them; an inspect.Reader shows them.
 // Two wait here: LIFO stands behind Queued, though it came first.
 func ExampleOperator() {
 	queued := make(chan struct{})
@@ -61,6 +68,10 @@ func ExampleOperator() {
 		panic(err)
 	}
 	defer func() { _ = locks.Close(ctx) }()
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
 	ops := locks.Operator()
 	lock, err := locks.Lock(berth.WithOwner(ctx, "order 42"), "stock", &qlock.LockOptions{
 		NoRenew: true, Lease: time.Minute, Meta: map[string]string{"job": "7"},
@@ -81,11 +92,11 @@ func ExampleOperator() {
 	}
 	wait("draft", qlock.LIFO)
 	wait("letter", qlock.Queued)
-	fmt.Println(report(ctx, ops))
+	fmt.Println(report(ctx, reader))
 
 	fmt.Println(ops.Extend(ctx, "stock", time.Hour))
-	stats, err := ops.Stats(ctx, "stock")
-	fmt.Println("more than an hour left:", stats.Left > time.Hour, err)
+	stock, err := reader.Name(ctx, keyspace.Lock, "stock")
+	fmt.Println("more than an hour left:", stock.Lock.Left > time.Hour, err)
 
 	// The first in line gets the lock in the same step. The former holder's process
 	// is told: until it has heard, two may be inside.

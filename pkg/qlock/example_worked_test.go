@@ -48,7 +48,7 @@ func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 			require.Equal(t, step.ends, w.Now()+info.Left, "at %s", step.at)
 			if step.entries > 0 && step.at > 7*time.Second {
 				require.Equal(t, inspect.Lock{
-					Owner: "order 42", Left: info.Left, Reentries: 3, WorkedThroughAt: w.Began.Add(2 * time.Second).Local(),
+					Owner: "order 42", Claim: info.Claim, Label: info.Label, Left: info.Left, Reentries: 3, WorkedThroughAt: w.Began.Add(2 * time.Second).Local(),
 					Extended: 9 * time.Second, LastLease: 4 * time.Second, ExtendedAt: w.Began.Add(7 * time.Second).Local(),
 				}, info.Lock)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Operator has the calls for operators: it looks at the locks of the namespace and
-// changes them, whoever holds them. Its methods have the same names in all primitives.
+// Operator has the calls for operators: it changes the locks of the namespace, whoever
+// holds them. Package inspect shows them. Its methods have the same names in all primitives.
 // In a swarm it goes on when the client gets another node. It is safe for concurrent use.
 //
 // A call for a whole namespace goes on after an error. After three names of one server in
@@ -41,14 +41,23 @@ func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error
 
 // releaseWhole ends all entries of a lock, of the hold that it finds.
 func (o *Operator) releaseWhole(ctx context.Context, name string) (int, error) {
-	stats, entries, err := read(ctx, o.client.node.Load().Decide, name)
-	if err != nil || !stats.Held() {
+	entries, fence, err := o.held(ctx, name)
+	if err != nil || entries == 0 {
 		return 0, err
 	}
-	if stats.Fence == 0 {
-		return 0, entries[0].Err // damaged, as all others are
+	return o.client.node.Load().forceRelease(ctx, name, fence, entries)
+}
+
+// held reads by how many entries a lock is held, 0 if it is free, and the fence of the hold.
+func (o *Operator) held(ctx context.Context, name string) (entries int, fence int64, err error) {
+	_, found, err := o.client.node.Load().Decide.Entries(ctx, name)
+	for _, e := range found {
+		if e.Err == nil { // all have the same fence
+			return len(found), e.Entry.Fence, nil
+		}
+		err = e.Err // damaged, as all others are
 	}
-	return o.client.node.Load().forceRelease(ctx, stats)
+	return 0, 0, err
 }
 
 // Want asks for the holds of a target back, and returns for how many, also beside an error. Nothing ends: the
@@ -143,25 +152,22 @@ func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) er
 	if err := checkExtension(by); err != nil {
 		return err
 	}
-	stats, entries, err := read(ctx, o.client.node.Load().Decide, name)
+	entries, fence, err := o.held(ctx, name)
 	if err != nil {
 		return err
 	}
-	switch {
-	case !stats.Held():
+	if entries == 0 {
 		return berth.ErrNotHeld
-	case stats.Fence == 0:
-		return entries[0].Err // damaged, as all others are
 	}
-	return o.client.node.Load().forceExtend(ctx, name, stats.Fence, by)
+	return o.client.node.Load().forceExtend(ctx, name, fence, by)
 }
 
-// forceRelease runs lock_force_hold for the hold with that fence: a repeated call must not
-// end that of the next in line. It returns how many entries it ended, 0 where the hold
+// forceRelease runs lock_force_hold for the hold with that fence and so many entries: a repeated call
+// must not end that of the next in line. It returns how many entries it ended, 0 where the hold
 // has ended by itself.
-func (n *node) forceRelease(ctx context.Context, of Stats) (int, error) {
+func (n *node) forceRelease(ctx context.Context, name string, fence int64, held int) (int, error) {
 	stays := line.Decimal(engine.Tombstone.Milliseconds())
-	r, err := n.Run(ctx, n.forceHold, scriptkit.Bounded, of.Name, line.Decimal(of.Fence), stays)
+	r, err := n.Run(ctx, n.forceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
 	if err != nil {
 		return 0, err
 	}
@@ -169,18 +175,18 @@ func (n *node) forceRelease(ctx context.Context, of Stats) (int, error) {
 	case statusReleased:
 	case statusNotHeld, statusOther:
 		if r.Unanswered {
-			return of.Holders, nil // an earlier attempt of this very call, or its holder
+			return held, nil // an earlier attempt of this very call, or its holder
 		}
 		return 0, nil
 	default:
-		return 0, line.Unexpected(of.Name, &r)
+		return 0, line.Unexpected(name, &r)
 	}
 	more, entries := line.More(&r, 1), int(r.Int(3))
 	if r.Err() != nil {
 		return 0, r.Err()
 	}
-	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: of.Name, Count: entries, Detail: r.Status()})
-	return entries, n.SweepOn(ctx, of.Name, more)
+	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: name, Count: entries, Detail: r.Status()})
+	return entries, n.SweepOn(ctx, name, more)
 }
 
 // forceExtend runs lock_extend for the hold with that fence.

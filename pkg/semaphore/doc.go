@@ -12,7 +12,8 @@
 // renews what it holds, and opens at most one connection of its own, for wake-ups.
 // A [Semaphore] is one name with a capacity; the same name is the same semaphore
 // in every process. A [Permit] is what a granted claim holds. An [Operator] has the
-// calls for operators: they look at semaphores and change them, whoever holds them.
+// calls for operators: they change semaphores, whoever holds them. Package inspect shows
+// who holds and who waits.
 //
 // # Model
 //

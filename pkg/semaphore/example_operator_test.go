@@ -9,32 +9,32 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // dashboard prints the semaphores in use, the fullest first, and who holds them.
-func dashboard(ctx context.Context, ops *semaphore.Operator) error {
-	var all []semaphore.Stats
-	for stats, err := range ops.All(ctx) {
+func dashboard(ctx context.Context, reader *inspect.Reader) error {
+	all, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, "", 0)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all.Items, func(a, b inspect.Name) int { return cmp.Compare(b.Share(), a.Share()) })
+	for _, n := range all.Items {
+		fmt.Printf("%s: %d of %d held\n", n.Name, n.Held, n.Capacity)
+		holders, err := reader.Holders(ctx, n.Kind, n.Name, "", 0)
 		if err != nil {
 			return err
 		}
-		all = append(all, stats)
-	}
-	slices.SortFunc(all, func(a, b semaphore.Stats) int { return cmp.Compare(b.Share(), a.Share()) })
-	for _, stats := range all {
-		fmt.Printf("%s: %d of %d held\n", stats.Name, stats.Held, stats.Capacity)
-		for holder, err := range ops.Holders(ctx, stats.Name) {
-			if err != nil {
-				return err
-			}
-			fmt.Printf("  %s holds %d for job %s\n", holder.Owner, holder.Weight, holder.Meta["job"])
+		for _, h := range holders.Items {
+			fmt.Printf("  %s holds %d for job %s\n", h.Owner, h.Weight, h.Meta["job"])
 		}
 	}
 	return nil
 }
 
-// An Operator sees all semaphores of a namespace and changes them, whoever holds them.
+// An Operator changes the semaphores of a namespace, whoever holds them; an inspect.Reader shows them.
 func ExampleOperator() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -70,11 +70,15 @@ func ExampleOperator() {
 		permits = append(permits, permit)
 	}
 
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
 	ops := sems.Operator()
-	fmt.Println(dashboard(ctx, ops))
+	fmt.Println(dashboard(ctx, reader))
 	fmt.Println(ops.Resize(ctx, "cpu", 8, nil))               // nobody loses a permit
 	fmt.Println(ops.Release(ctx, berth.Target{Owner: "bob"})) // wherever bob holds or waits
-	fmt.Println(dashboard(ctx, ops))
+	fmt.Println(dashboard(ctx, reader))
 
 	// Bob's process hears of it, at the latest by its next call.
 	fmt.Println(errors.Is(permits[1].Release(ctx), berth.ErrReleased))

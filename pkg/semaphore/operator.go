@@ -8,8 +8,8 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Operator looks at the semaphores of the namespace and changes them, whoever holds them.
-// The calls that all primitives have share their names. It is safe for concurrent use.
+// Operator changes the semaphores of the namespace, whoever holds them. Package inspect
+// shows them. The calls that all primitives have share their names. It is safe for concurrent use.
 //
 // A call for a whole namespace goes on after an error. After three names of one server in
 // a row without an answer it leaves out the other names of that server, and its error

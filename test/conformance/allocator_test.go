@@ -59,7 +59,7 @@ func poolLine(w *world) {
 	pools := w.pools(poolConfig{})
 	var line []*testkit.Call[*allocation]
 	for i := range waiters { // an empty pool is waited for as well
-		line = append(line, queue(w, allocate(pools[i%2], nil), w.poolWaiting(pools[0]), i+1))
+		line = append(line, queue(w, allocate(pools[i%2], nil), w.waiting(keyspace.Pool, "pool"), i+1))
 	}
 	w.add(pools[0], "r")
 	var fence int64
@@ -87,7 +87,7 @@ func poolBind(w *world) {
 	binding, err := pools[1].Binding(w.Within(patience), "customer-7")
 	require.NoError(w, err)
 	require.Equal(w, "b", binding.Resource)
-	require.Equal(w, "b", one(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name())).Resource)
+	require.Equal(w, "b", one(w, all(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name()))).Resource)
 	release(w, a, other)
 	require.NoError(w, pools[1].Unbind(w.Within(patience), "customer-7"))
 	require.Empty(w, all(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name())))
@@ -111,7 +111,7 @@ func poolRest(w *world) {
 	require.Equal(w, "is broken", info.Reason)
 	_, err = pools[1].TryAllocate(w.Within(patience), nil)
 	w.refused(err, berth.ReasonResting)
-	q := queue(w, allocate(pools[1], nil), w.poolWaiting(pools[0]), 1)
+	q := queue(w, allocate(pools[1], nil), w.waiting(keyspace.Pool, "pool"), 1)
 	require.NoError(w, pools[0].Rest(w.Within(patience), "r", 0, ""))
 	release(w, q.Wait(w))
 }
@@ -181,7 +181,7 @@ func poolSharers(w *world) {
 	w.add(pools[0], "r")
 	a, second := must(w, allocate(pools[0], nil)), must(w, allocate(pools[1], nil))
 	require.NotEqual(w, a.Fence(), second.Fence())
-	q := queue(w, allocate(pools[0], nil), w.poolWaiting(pools[1]), 1)
+	q := queue(w, allocate(pools[0], nil), w.waiting(keyspace.Pool, "pool"), 1)
 	info, err := pools[1].ops.Resource(w.Within(patience), pools[1].Name(), "r")
 	require.NoError(w, err)
 	require.Equal(w, 2, info.MaxSharers)
@@ -208,14 +208,14 @@ func poolSwap(w *world) {
 func poolDetach(w *world) {
 	pools := w.pools(poolConfig{})
 	w.add(pools[0], "r")
-	a := afterAWait(w, allocate(pools[0], nil), allocate(pools[1], nil), w.poolWaiting(pools[0]))
+	a := afterAWait(w, allocate(pools[0], nil), allocate(pools[1], nil), w.waiting(keyspace.Pool, "pool"))
 	resumed, err := pools[1].Resume(w.Within(patience), must(w, a.Detach))
 	require.NoError(w, err)
 	require.Equal(w, "r", resumed.Value())
 	require.Equal(w, a.Fence(), resumed.Fence())
 	w.ended(a, berth.ErrReleased)
 	release(w, resumed)
-	require.Equal(w, 1, must(w, pools[0].stats).Free)
+	require.Equal(w, 1, w.free())
 }
 
 func poolBytes(w *world) {
@@ -231,7 +231,7 @@ func poolBytes(w *world) {
 	}
 	require.Equal(w, keys, got)
 	var leased []string
-	for _, holder := range all(w, pools[0].ops.Holders(w.Within(patience), pools[0].Name())) {
+	for _, holder := range w.reader().Holders(keyspace.Pool, "pool") {
 		leased = append(leased, holder.Resource)
 	}
 	require.ElementsMatch(w, keys, leased)
@@ -286,7 +286,7 @@ func poolDamage(w *world) {
 	release(w, a, held, free)
 	change = must(w, func(ctx context.Context) (allocator.Change, error) { return pools[0].Remove(ctx, []string{"whole"}) })
 	require.Equal(w, allocator.Change{Removed: 1}, change)
-	require.Equal(w, 2, must(w, pools[0].stats).Free)
+	require.Equal(w, 2, w.free())
 }
 
 func poolStorm(w *world) {
@@ -317,7 +317,8 @@ func poolStorm(w *world) {
 		})
 	}
 	users.Wait()
-	require.Equal(w, allocator.Stats{Name: "pool", Resources: 3, Free: 3}, must(w, pools[0].stats))
+	n := w.reader().Look(keyspace.Pool, "pool")
+	require.Equal(w, []int{3, 3, 0, 0}, []int{n.Capacity, n.Pool.Free, n.Holders, n.Waiting})
 }
 
 // add puts new resources into the pool.

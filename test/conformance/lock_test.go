@@ -38,7 +38,7 @@ func lockAccess(w *world) {
 	first := must(w, lock(locks[0], door, nil))
 	var line []*testkit.Call[*qlock.Lock]
 	for i, access := range []qlock.Access{qlock.LIFO, qlock.Queued, qlock.LIFO, qlock.Random, qlock.Queued, qlock.LIFO} {
-		line = append(line, queue(w, lock(locks[i%2], door, &qlock.LockOptions{Access: access}), w.lockWaiting(locks[0], door), i+1))
+		line = append(line, queue(w, lock(locks[i%2], door, &qlock.LockOptions{Access: access}), w.waiting(keyspace.Lock, door), i+1))
 	}
 	// The random one stands anywhere among the queued ones, all of them before the
 	// rest; of that the last comes first.
@@ -76,17 +76,17 @@ func lockWorkThrough(w *world) {
 	require.NoError(w, err)
 	require.Equal(w, qlock.Reentered, inner.Via())
 	require.Equal(w, outer.Fence(), inner.Fence())
-	q := queue(w, lock(locks[1], door, nil), w.lockWaiting(locks[0], door), 1)
+	q := queue(w, lock(locks[1], door, nil), w.waiting(keyspace.Lock, door), 1)
 
 	release(w, outer)
-	require.True(w, must(w, locked(locks[1], door)), "the inner entry holds it")
+	require.True(w, w.locked(door), "the inner entry holds it")
 	require.NoError(w, inner.Err())
 	require.False(w, q.Over())
 	release(w, inner)
 	next := q.Wait(w)
 	require.Greater(w, next.Fence(), outer.Fence())
 	release(w, next)
-	require.False(w, must(w, locked(locks[0], door)))
+	require.False(w, w.locked(door))
 }
 
 func lockExtendAndWorkThrough(w *world) {
@@ -98,17 +98,14 @@ func lockExtendAndWorkThrough(w *world) {
 	require.NoError(w, err)
 	require.Equal(w, qlock.ReenteredExtended, inner.Via())
 	require.Greater(w, outer.Left(), long)
-	stats, err := locks[1].Operator().Stats(w.Within(patience), door)
-	require.NoError(w, err)
-	require.Greater(w, stats.Left, long)
-	require.Equal(w, 2, stats.Holders)
+	n := w.reader().Look(keyspace.Lock, door)
+	require.Greater(w, n.Lock.Left, long)
+	require.Equal(w, 2, n.Holders)
 
 	release(w, inner) // what it has not used goes back
 	require.LessOrEqual(w, outer.Left(), long)
 	require.NoError(w, outer.Err())
-	stats, err = locks[1].Operator().Stats(w.Within(patience), door)
-	require.NoError(w, err)
-	require.LessOrEqual(w, stats.Left, long)
+	require.LessOrEqual(w, w.reader().Look(keyspace.Lock, door).Lock.Left, long)
 	release(w, outer)
 }
 
@@ -152,7 +149,7 @@ func lockAll(w *world) {
 	l := must(w, lock(locks[0], names[2], nil))
 	_, err := locks[1].TryLockAll(w.Within(patience), names, nil)
 	w.refused(err, berth.ReasonHeld)
-	require.Equal(w, names[2], one(w, locks[1].Operator().All(w.Within(patience))).Name, "all or none")
+	require.Equal(w, names[2], one(w, w.reader().Names(keyspace.Lock)).Name, "all or none")
 	release(w, l)
 }
 
@@ -164,9 +161,7 @@ func lockExtend(w *world) {
 	require.NoError(w, l.Renew(w.Within(patience)), "it never brings the end nearer")
 	require.Greater(w, l.Left(), long)
 	require.NoError(w, locks[1].Operator().Extend(w.Within(patience), door, long))
-	stats, err := locks[1].Operator().Stats(w.Within(patience), door)
-	require.NoError(w, err)
-	require.Greater(w, stats.Left, 2*long)
+	require.Greater(w, w.reader().Look(keyspace.Lock, door).Lock.Left, 2*long)
 	release(w, l)
 	require.ErrorIs(w, l.Extend(w.Within(patience), long), berth.ErrReleased)
 }
@@ -182,14 +177,14 @@ func lockMaxHold(w *world) {
 
 func lockDetach(w *world) {
 	locks := w.locks(qlock.Config{Lease: long})
-	l := afterAWait(w, lock(locks[0], door, nil), lock(locks[1], door, nil), w.lockWaiting(locks[0], door))
+	l := afterAWait(w, lock(locks[0], door, nil), lock(locks[1], door, nil), w.waiting(keyspace.Lock, door))
 	resumed, err := locks[1].Resume(w.Within(patience), must(w, l.Detach))
 	require.NoError(w, err)
 	require.Equal(w, qlock.Resumed, resumed.Via())
 	require.Equal(w, l.Fence(), resumed.Fence())
 	w.ended(l, berth.ErrReleased)
 	release(w, resumed)
-	require.False(w, must(w, locked(locks[0], door)))
+	require.False(w, w.locked(door))
 }
 
 // zombie is for how long a node may be silent whose end a test waits for. A node that is
@@ -209,7 +204,7 @@ func lockSwarm(w *world) {
 	require.NoError(w, err)
 	require.NoError(w, dead.Swarm().Start(w.Within(patience)))
 	l := must(w, lock(dead, door, &qlock.LockOptions{Lease: berth.Forever}))
-	q := queue(w, lock(locks[0], door, nil), w.lockWaiting(locks[0], door), 1)
+	q := queue(w, lock(locks[0], door, nil), w.waiting(keyspace.Lock, door), 1)
 	require.NoError(w, dead.Swarm().ProbeNow(w.Within(patience)))
 	flushed, err := locks[1].Swarm().FlushNow(w.Within(patience))
 	require.NoError(w, err)
@@ -248,12 +243,12 @@ func lockForgottenSwarm(w *world) {
 	kept := must(w, lock(lives[0], names[0], endless))
 	l := must(w, lock(dead, names[1], endless))
 	holder := func(name string) berth.Holder {
-		return one(w, lives[1].Operator().Holders(w.Within(patience), name))
+		return one(w, w.reader().Holders(keyspace.Lock, name))
 	}
 	w.Await("the server has both without end", func() bool {
 		return holder(names[0]).ZombieAfter > 0 && holder(names[1]).ZombieAfter > 0
 	})
-	q := queue(w, lock(lives[1], names[1], nil), w.lockWaiting(lives[0], names[1]), 1)
+	q := queue(w, lock(lives[1], names[1], nil), w.waiting(keyspace.Lock, names[1]), 1)
 
 	conn.Close() // the node is cut off for good
 	if w.deployment.Spec().Cluster {
@@ -299,20 +294,20 @@ func (w *world) elsewhere(space keyspace.Space, key string, many int) (names []s
 
 func lockForce(w *world) {
 	locks := w.locks(qlock.Config{Lease: long})
-	release(w, afterAWait(w, lock(locks[1], door, nil), lock(locks[0], door, nil), w.lockWaiting(locks[0], door)))
+	release(w, afterAWait(w, lock(locks[1], door, nil), lock(locks[0], door, nil), w.waiting(keyspace.Lock, door)))
 	names := numbered(12)
 	var held []*qlock.Lock
 	for i, name := range names {
 		held = append(held, must(w, lock(locks[i%2], name, nil)))
 	}
 	var listed []string
-	for _, stats := range all(w, locks[1].Operator().All(w.Within(patience))) {
-		listed = append(listed, stats.Name)
+	for _, n := range w.reader().Names(keyspace.Lock) {
+		listed = append(listed, n.Name)
 	}
 	require.ElementsMatch(w, names, listed)
 
-	q := queue(w, lock(locks[0], names[1], nil), w.lockWaiting(locks[1], names[1]), 1)
-	one(w, locks[1].Operator().Waiters(w.Within(patience), names[1]))
+	q := queue(w, lock(locks[0], names[1], nil), w.waiting(keyspace.Lock, names[1]), 1)
+	one(w, w.reader().Waiters(keyspace.Lock, names[1]))
 	many, err := locks[0].Operator().Release(w.Within(patience), berth.Target{Name: names[1]})
 	require.NoError(w, err)
 	require.Equal(w, 1, many)
@@ -332,12 +327,10 @@ func lockForce(w *world) {
 	}
 }
 
-// locked asks whether somebody holds a lock.
-func locked(c *qlock.Client, name string) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		stats, err := c.Operator().Stats(ctx, name)
-		return stats.Held(), err
-	}
+// locked says whether somebody holds a lock.
+func (w *world) locked(name string) bool {
+	w.Helper()
+	return w.reader().Look(keyspace.Lock, name).Lock != nil
 }
 
 // canceled is a context that has ended.

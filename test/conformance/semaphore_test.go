@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -37,7 +38,7 @@ func semOrder(w *world) {
 	fence := first.Fence()
 	var line []*testkit.Call[*semaphore.Permit]
 	for i := range waiters {
-		line = append(line, queue(w, acquire(sems[i%2], nil), w.semWaiting(sems[0]), i+1))
+		line = append(line, queue(w, acquire(sems[i%2], nil), w.waiting(keyspace.Sem, "sem"), i+1))
 	}
 	release(w, first)
 	for i, q := range line {
@@ -56,9 +57,9 @@ func semWeights(w *world) {
 	heavy := &semaphore.AcquireOptions{Weight: 3}
 	p := must(w, acquire(sems[0], heavy))
 	require.Equal(w, 3, p.Weight())
-	first := queue(w, acquire(sems[1], heavy), w.semWaiting(sems[0]), 1)
+	first := queue(w, acquire(sems[1], heavy), w.waiting(keyspace.Sem, "sem"), 1)
 	// It would fit, and does not pass the one ahead.
-	second := queue(w, acquire(sems[0], nil), w.semWaiting(sems[0]), 2)
+	second := queue(w, acquire(sems[0], nil), w.waiting(keyspace.Sem, "sem"), 2)
 	_, err := sems[1].TryAcquire(w.Within(patience), nil)
 	w.refused(err, berth.ReasonQueuedAhead)
 	_, err = sems[1].Acquire(w.Within(patience), &semaphore.AcquireOptions{Weight: 5})
@@ -66,7 +67,7 @@ func semWeights(w *world) {
 
 	release(w, p)
 	release(w, first.Wait(w), second.Wait(w))
-	require.Equal(w, semaphore.Stats{Name: "sem", Capacity: 4}, must(w, sems[0].stats))
+	require.Equal(w, [4]int{4}, w.semaphore())
 }
 
 func semCapacity(w *world) {
@@ -96,13 +97,13 @@ func semCapacity(w *world) {
 		})
 	}
 	users.Wait()
-	require.Equal(w, semaphore.Stats{Name: "sem", Capacity: capacity}, must(w, sems[0].stats))
+	require.Equal(w, [4]int{capacity}, w.semaphore())
 }
 
 func semHandOff(w *world) {
 	sems := w.sem(semaphore.Config{Lease: 2 * patience}, 1)
 	p := must(w, acquire(sems[0], nil))
-	q := queue(w, acquire(sems[1], nil), w.semWaiting(sems[0]), 1)
+	q := queue(w, acquire(sems[1], nil), w.waiting(keyspace.Sem, "sem"), 1)
 	released := time.Now()
 	release(w, p)
 	release(w, q.Wait(w))
@@ -115,13 +116,13 @@ func semCancel(w *world) {
 	p := must(w, acquire(sems[0], nil))
 	ctx, cancel := context.WithCancelCause(w.Within(patience))
 	q := testkit.Begin(ctx, acquire(sems[1], nil))
-	w.Await("the claim stands in line", func() bool { return w.semWaiting(sems[0])() == 1 })
-	next := queue(w, acquire(sems[0], nil), w.semWaiting(sems[0]), 2)
+	w.Await("the claim stands in line", func() bool { return w.waiting(keyspace.Sem, "sem")() == 1 })
+	next := queue(w, acquire(sems[0], nil), w.waiting(keyspace.Sem, "sem"), 2)
 
 	cancel(errLeft)
 	q.Fails(w, berth.ErrNotAcquired, context.Canceled, errLeft)
 	w.refused(q.Err, berth.ReasonCancelled)
-	w.Await("the claim has left the line", func() bool { return w.semWaiting(sems[0])() == 1 })
+	w.Await("the claim has left the line", func() bool { return w.waiting(keyspace.Sem, "sem")() == 1 })
 
 	timed := &semaphore.AcquireOptions{MaxWait: 2 * time.Second}
 	_, err := sems[1].Acquire(w.Within(patience), timed)
@@ -131,7 +132,7 @@ func semCancel(w *world) {
 	release(w, p)
 	release(w, next.Wait(w))
 	w.Await("nothing is left", func() bool {
-		return must(w, sems[0].stats) == semaphore.Stats{Name: "sem", Capacity: 1}
+		return w.semaphore() == [4]int{1}
 	})
 }
 
@@ -153,11 +154,11 @@ func semExpiry(w *world) {
 func semResize(w *world) {
 	sems := w.sem(semaphore.Config{Lease: long}, 1)
 	p := must(w, acquire(sems[0], nil))
-	q := queue(w, acquire(sems[1], nil), w.semWaiting(sems[0]), 1)
+	q := queue(w, acquire(sems[1], nil), w.waiting(keyspace.Sem, "sem"), 1)
 	require.NoError(w, sems[0].ops.Resize(w.Within(patience), "sem", 2, nil))
 	second := q.Wait(w) // grown, it goes to the one that waits
 
-	heavy := queue(w, acquire(sems[1], &semaphore.AcquireOptions{Weight: 2}), w.semWaiting(sems[0]), 1)
+	heavy := queue(w, acquire(sems[1], &semaphore.AcquireOptions{Weight: 2}), w.waiting(keyspace.Sem, "sem"), 1)
 	require.NoError(w, sems[1].ops.Resize(w.Within(patience), "sem", 1, nil))
 	heavy.Fails(w, berth.ErrNotAcquired)
 	w.refused(heavy.Err, berth.ReasonTooHeavy)
@@ -172,7 +173,7 @@ func semResize(w *world) {
 func semDetach(w *world) {
 	clients := w.sems(semaphore.Config{Lease: long})
 	sem, other := w.open(clients[0], "sem", 1), w.open(clients[1], "sem", 1)
-	p := afterAWait(w, acquire(sem, nil), acquire(other, nil), w.semWaiting(sem))
+	p := afterAWait(w, acquire(sem, nil), acquire(other, nil), w.waiting(keyspace.Sem, sem.Name()))
 	token := must(w, p.Detach)
 	text, err := token.MarshalText()
 	require.NoError(w, err)
@@ -183,9 +184,9 @@ func semDetach(w *world) {
 	require.NoError(w, err)
 	w.ended(p, berth.ErrReleased)
 	require.Equal(w, p.Fence(), resumed.Fence())
-	require.Equal(w, 1, must(w, sem.stats).Held)
+	require.Equal(w, 1, w.semaphore()[1])
 	release(w, resumed)
-	require.Equal(w, 0, must(w, sem.stats).Held)
+	require.Equal(w, 0, w.semaphore()[1])
 	_, err = clients[0].Resume(w.Within(patience), read)
 	require.Error(w, err)
 }
@@ -193,7 +194,7 @@ func semDetach(w *world) {
 func semForce(w *world) {
 	sems := w.sem(semaphore.Config{Lease: long}, 1)
 	p := must(w, acquire(sems[0], nil))
-	q := queue(w, acquire(sems[0], nil), w.semWaiting(sems[1]), 1)
+	q := queue(w, acquire(sems[0], nil), w.waiting(keyspace.Sem, "sem"), 1)
 	target := berth.Target{Name: "sem", Claim: p.ID()}
 	ended, err := sems[1].ops.Release(w.Within(patience), target)
 	require.NoError(w, err)
@@ -213,24 +214,24 @@ func semListings(w *world) {
 		held = append(held, must(w, acquire(sem, &semaphore.AcquireOptions{Weight: 1 + i%2, Meta: map[string]string{"of": name}})))
 	}
 	var listed []string
-	for _, stats := range all(w, clients[0].Operator().All(w.Within(patience))) {
-		listed = append(listed, stats.Name)
-		i := slices.Index(names, stats.Name)
-		require.Equal(w, semaphore.Stats{Name: stats.Name, Capacity: 2, Held: 1 + i%2, Holders: 1}, stats)
+	for _, n := range w.reader().Names(keyspace.Sem) {
+		listed = append(listed, n.Name)
+		i := slices.Index(names, n.Name)
+		require.Equal(w, []int{2, 1 + i%2, 1, 0}, []int{n.Capacity, n.Held, n.Holders, n.Waiting})
 	}
 	require.ElementsMatch(w, names, listed)
 
 	sem := w.open(clients[0], names[1], 2)
-	q := queue(w, acquire(sem, &semaphore.AcquireOptions{Priority: 5}), w.semWaiting(sem), 1)
-	holder := one(w, sem.ops.Holders(w.Within(patience), sem.Name()))
+	q := queue(w, acquire(sem, &semaphore.AcquireOptions{Priority: 5}), w.waiting(keyspace.Sem, sem.Name()), 1)
+	holder := one(w, w.reader().Holders(keyspace.Sem, sem.Name()))
 	require.Equal(w, held[1].ID(), holder.ID)
 	require.Equal(w, "a label", holder.Label)
 	require.Equal(w, 2, holder.Weight)
 	require.Equal(w, map[string]string{"of": names[1]}, holder.Meta)
-	waiter := one(w, sem.ops.Waiters(w.Within(patience), sem.Name()))
+	waiter := one(w, w.reader().Waiters(keyspace.Sem, sem.Name()))
 	require.Equal(w, clients[0].Node(), waiter.Node)
 	require.Equal(w, 5, waiter.Priority)
 	release(w, held...)
 	release(w, q.Wait(w))
-	require.Empty(w, all(w, clients[1].Operator().All(w.Within(patience))))
+	require.Empty(w, w.reader().Names(keyspace.Sem))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -64,9 +65,9 @@ func (three trio) take(w *world, node int) []berth.Hold {
 func (three trio) queue(w *world, node int) (line []interface{ wait(*world) berth.Hold }) {
 	w.Helper()
 	return append(line,
-		waiter[*semaphore.Permit]{queue(w, acquire(three.sems[node], nil), w.semWaiting(three.sems[0]), 1)},
-		waiter[*qlock.Lock]{queue(w, lock(three.locks[node], door, nil), w.lockWaiting(three.locks[0], door), 1)},
-		waiter[*allocation]{queue(w, allocate(three.pools[node], nil), w.poolWaiting(three.pools[0]), 1)},
+		waiter[*semaphore.Permit]{queue(w, acquire(three.sems[node], nil), w.waiting(keyspace.Sem, "sem"), 1)},
+		waiter[*qlock.Lock]{queue(w, lock(three.locks[node], door, nil), w.waiting(keyspace.Lock, door), 1)},
+		waiter[*allocation]{queue(w, allocate(three.pools[node], nil), w.waiting(keyspace.Pool, "pool"), 1)},
 	)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
@@ -65,8 +66,6 @@ type pool struct {
 	*allocator.Pool[string]
 	ops *allocator.Operator
 }
-
-func (p *pool) stats(ctx context.Context) (allocator.Stats, error) { return p.ops.Stats(ctx, p.Name()) }
 
 // pools are a pool as two nodes see it, as sems are. In the end it must be whole.
 func (w *world) pools(cfg allocator.PoolConfig[string]) [2]*pool {
@@ -122,8 +121,6 @@ func (w *world) open(c *semaphore.Client, name string, capacity int) sem {
 	require.NoError(w, err)
 	return sem{s, c.Operator()}
 }
-
-func (s sem) stats(ctx context.Context) (semaphore.Stats, error) { return s.ops.Stats(ctx, s.Name()) }
 
 // must is what a call within patience returns, which must succeed.
 func must[T any](w *world, call func(context.Context) (T, error)) T {
@@ -189,21 +186,25 @@ func (w *world) refused(err error, reason berth.Reason) {
 	require.ErrorIs(w, err, berth.ErrNotAcquired)
 }
 
-// semWaiting, lockWaiting and poolWaiting count who waits, for queue.
-func (w *world) semWaiting(s sem) func() int {
-	return func() int { return must(w, s.stats).Waiting }
+// reader reads what the clients do.
+func (w *world) reader() testkit.Reader { return w.Reader(w.redis[0], w.ns) }
+
+// waiting counts who waits, for queue.
+func (w *world) waiting(kind keyspace.Kind, name string) func() int {
+	return func() int { return w.reader().Look(kind, name).Waiting }
 }
 
-func (w *world) lockWaiting(c *qlock.Client, name string) func() int {
-	return func() int {
-		stats, err := c.Operator().Stats(w.Within(patience), name)
-		require.NoError(w, err)
-		return stats.Waiting
-	}
+// semaphore counts what is held, by how many, and who waits.
+func (w *world) semaphore() [4]int {
+	w.Helper()
+	n := w.reader().Look(keyspace.Sem, "sem")
+	return [4]int{n.Capacity, n.Held, n.Holders, n.Waiting}
 }
 
-func (w *world) poolWaiting(p *pool) func() int {
-	return func() int { return must(w, p.stats).Waiting }
+// free is how many resources of the pool are free.
+func (w *world) free() int {
+	w.Helper()
+	return w.reader().Look(keyspace.Pool, "pool").Pool.Free
 }
 
 // onNodes runs a command on every server of the deployment. It is repeated where the
@@ -230,10 +231,9 @@ func all[T any](w *world, listing iter.Seq2[T, error]) (found []T) {
 	return found
 }
 
-// one is what a listing goes through, which must be just one.
-func one[T any](w *world, listing iter.Seq2[T, error]) T {
+// one is the only one.
+func one[T any](w *world, found []T) T {
 	w.Helper()
-	found := all(w, listing)
 	require.Len(w, found, 1)
 	return found[0]
 }

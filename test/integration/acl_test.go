@@ -38,12 +38,9 @@ func TestTheSmallestUser(t *testing.T) {
 	q := w.queue(theirs, nil, 1)
 	_, err = mine.TryAcquire(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrBusy)
-	for _, err := range here.Operator().Holders(ctx, "gpu") {
-		require.NoError(t, err)
-	}
-	for _, err := range here.Operator().Waiters(ctx, "gpu") {
-		require.NoError(t, err)
-	}
+	reader := w.reader(user)
+	require.Len(t, reader.Holders(keyspace.Sem, "gpu"), 1)
+	require.Len(t, reader.Waiters(keyspace.Sem, "gpu"), 1)
 	require.NoError(t, p.Renew(ctx))
 	require.NoError(t, p.Release(ctx))
 	p = q.Wait(w)
@@ -57,9 +54,7 @@ func TestTheSmallestUser(t *testing.T) {
 	_, err = there.Operator().Release(ctx, berth.Target{Name: "gpu", Claim: p.ID()})
 	require.NoError(t, err)
 	w.Signalled("the holder to hear", p.Done())
-	stats, err := here.Operator().Stats(ctx, "gpu")
-	require.NoError(t, err)
-	require.Zero(t, stats.Held)
+	require.Zero(t, reader.Look(keyspace.Sem, "gpu").Held)
 	w.tombstones("gpu")
 }
 

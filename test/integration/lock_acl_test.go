@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -45,14 +46,10 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	w.unlock(worked, inner)
 
 	q := w.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, RequeueEvery: 100 * time.Millisecond}, 1)
-	_, err = here.Operator().Stats(ctx, door)
-	require.NoError(t, err)
-	for _, err := range here.Operator().Waiters(ctx, door) {
-		require.NoError(t, err)
-	}
-	for _, err := range here.Operator().All(ctx) {
-		require.NoError(t, err)
-	}
+	reader := w.reader(user)
+	require.Equal(t, 1, reader.Look(keyspace.Lock, door).Waiting)
+	require.Len(t, reader.Waiters(keyspace.Lock, door), 1)
+	require.Len(t, reader.Names(keyspace.Lock), 1)
 	ticket := w.look(door).state["ticket"]
 	w.Await("it goes to the end of the line", func() bool { return w.look(door).state["ticket"] > ticket })
 	require.NoError(t, l.Renew(ctx))

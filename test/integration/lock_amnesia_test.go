@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -90,8 +91,7 @@ func TestManyCancelledLocksLeaveNothing(t *testing.T) {
 	s.settled()
 	require.Zero(t, s.failed.Load())
 	w.idle(door) // without a tombstone: every call was answered
-	stats, err := w.locker(qlock.Config{}).Operator().Stats(w.Within(patience), door)
-	require.NoError(t, err)
-	require.False(t, stats.Held())
-	require.Zero(t, stats.Waiting)
+	n := w.reader().Look(keyspace.Lock, door)
+	require.Nil(t, n.Lock)
+	require.Zero(t, n.Waiting)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -111,12 +112,8 @@ func (on *watch) jostle(visitors []visitor, claims map[string]string) {
 		w.Signalled("the caller to be let go", waits.Done)
 		w.Await("it has left", func() bool { return w.look("shared").waiting() == 0 })
 		on.look(claims)
-		stats, err := v.ops.Stats(w.Within(patience), "shared")
-		require.NoError(w, err)
-		require.Equal(w, 7, stats.Held)
-		for _, err := range v.ops.Holders(w.Within(patience), "shared") {
-			require.NoError(w, err)
-		}
+		require.Equal(w, 7, w.reader().Look(keyspace.Sem, "shared").Held)
+		w.reader().Holders(keyspace.Sem, "shared")
 		on.look(claims)
 	}
 }

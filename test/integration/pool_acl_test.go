@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // The user with the smallest rights that docs/operations.md gives can do all with
@@ -52,15 +53,10 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	for _, err := range there.ops.Resources(ctx, proxies) {
 		require.NoError(t, err)
 	}
-	for _, err := range there.ops.Holders(ctx, proxies) {
-		require.NoError(t, err)
-	}
-	for _, err := range there.ops.Waiters(ctx, proxies) {
-		require.NoError(t, err)
-	}
-	for _, err := range there.ops.All(ctx) {
-		require.NoError(t, err)
-	}
+	reader := w.reader(user)
+	require.Len(t, reader.Holders(keyspace.Pool, proxies), 1)
+	require.Empty(t, reader.Waiters(keyspace.Pool, proxies))
+	require.Len(t, reader.Names(keyspace.Pool), 1)
 	_, err = there.ops.Sweep(ctx)
 	require.NoError(t, err)
 	_, err = here.CheckHealth(ctx, 2)
@@ -81,9 +77,8 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	p := w.proxies(random, poolConfig{Policy: allocator.Random, Cooldown: 20 * time.Millisecond})
 	w.giveBack(w.allocate(p, nil))
 	w.Await("it has rested", func() bool {
-		s, err := p.ops.Stats(ctx, proxies)
-		require.NoError(t, err)
-		return s.Free == s.Resources
+		n := reader.Look(keyspace.Pool, proxies)
+		return n.Pool.Free == n.Capacity
 	})
 	_, err = there.Remove(ctx, []string{"a"})
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // The scenarios are those of semaphores; these show that pools have them too, and a rest
@@ -27,8 +28,7 @@ func TestACrashCostsAResourceAtMostALease(t *testing.T) {
 			w.giveBack(a)
 			w.Await("it has rested, as after every hold of the pool", func() bool {
 				w.swept(p.Name())
-				s, err := p.ops.Stats(w.Within(patience), p.Name())
-				return err == nil && s.Free == 1
+				return w.reader().Look(keyspace.Pool, p.Name()).Pool.Free == 1
 			})
 			w.allFree(p, 1)
 		})

@@ -179,7 +179,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 			f.Await("it is free", func() bool {
 				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
 				require.NoError(f, err)
-				return f.inspected(f.here).Stats.Free == 1
+				return f.inspected(f.here).Free == 1
 			})
 		}
 	},
@@ -189,7 +189,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 			f.Await("it is free", func() bool {
 				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
 				require.NoError(f, err)
-				return f.inspected(f.here).Stats.Free == 1
+				return f.inspected(f.here).Free == 1
 			})
 		}
 	},
@@ -200,7 +200,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 			f.Await("it has left", func() bool {
 				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
 				require.NoError(f, err)
-				s := f.inspected(f.here).Stats
+				s := f.inspected(f.here)
 				return s.Resources == 1 && s.Free == 1
 			})
 		}
@@ -318,7 +318,6 @@ func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
 				"rest":    func() error { return p.Rest(ctx, "r0", time.Hour, "") },
 				"remove":  func() error { _, err := p.Remove(ctx, []string{"r0"}); return err },
 				"inspect": func() error { _, err := p.ops.Inspect(ctx, proxies); return err },
-				"stats":   func() error { _, err := p.ops.Stats(ctx, proxies); return err },
 			}
 			refused := 0
 			for what, call := range calls {

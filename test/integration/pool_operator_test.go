@@ -35,6 +35,6 @@ func TestThoseWhoWaitKeepWhatTheyGetFromAnOperator(t *testing.T) {
 	for _, a := range got {
 		require.NoError(t, a.Renew(w.Within(patience)))
 	}
-	require.Eventually(t, func() bool { return w.inspected(here).Stats.Leased == waiters }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return w.inspected(here).Leased == waiters }, patience, 10*time.Millisecond)
 	w.giveBack(got...)
 }

@@ -223,13 +223,12 @@ func (w *world) commands(step func()) int {
 }
 
 // found are the counts of a pool that is whole and where nothing moves.
-func (b *bigPool) found() allocator.Stats {
+func (b *bigPool) found() allocator.Inspection {
 	b.Helper()
 	found, err := b.pool.ops.Inspect(b.Within(5*patience), proxies)
 	require.NoError(b, err)
 	require.Empty(b, found.Problems)
 	require.False(b, found.Moving)
-	s := found.Stats
-	require.Equal(b, s.Resources, s.Free+s.Leased+s.Resting, "%+v", s)
-	return s
+	require.Equal(b, found.Resources, found.Free+found.Leased+found.Resting, "%+v", found)
+	return found
 }

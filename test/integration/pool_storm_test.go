@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/test/torture/history"
 )
 
@@ -245,10 +246,9 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	w.Await("the dead have lost what they had, and all have rested", func() bool {
 		_, err := p.ops.Sweep(w.Within(patience), proxies) // nobody else is left to sweep
 		require.NoError(w, err)
-		s, err := p.ops.Stats(w.Within(patience), proxies)
-		require.NoError(w, err)
-		require.Equal(w, s.Resources, s.Free+s.Leased+s.Resting)
-		return s.Free == s.Resources && s.Waiting == 0
+		n := w.reader().Look(keyspace.Pool, proxies)
+		require.Equal(w, n.Capacity, n.Pool.Free+n.Held+n.Pool.Resting)
+		return n.Pool.Free == n.Capacity && n.Waiting == 0
 	})
 	t.Logf("%d operations of %d workers in %v, %d holds of %d resources; %d were killed at any moment and %d within a hold; %d holds never ended, %d were ousted; %d times whole, %d of them moving",
 		total, steady+vanishing, took.Round(100*time.Millisecond), holds, len(stormResources), x.signals, x.ends,

@@ -144,8 +144,7 @@ func (w *world) inspected(p *pool) allocator.Inspection {
 	found, err := p.ops.Inspect(w.Within(patience), p.Name())
 	require.NoError(w, err)
 	require.Empty(w, found.Problems)
-	s := found.Stats
-	require.Equal(w, s.Resources, s.Free+s.Leased+s.Resting, "%+v", s)
+	require.Equal(w, found.Resources, found.Free+found.Leased+found.Resting, "%+v", found)
 	return found
 }
 
@@ -154,10 +153,8 @@ func (w *world) inspected(p *pool) allocator.Inspection {
 func (w *world) allFree(p *pool, many int) {
 	w.Helper()
 	w.swept(p.Name())
-	s, err := p.ops.Stats(w.Within(patience), p.Name())
-	require.NoError(w, err)
-	require.Equal(w, allocator.Stats{Name: p.Name(), Resources: many, Free: many}, s)
-	w.inspected(p)
+	s := w.inspected(p)
+	require.Equal(w, allocator.Inspection{Resources: many, Free: many, Bindings: s.Bindings}, s)
 	w.idle(p.Name())
 }
 

@@ -45,6 +45,15 @@ func newWorld(t *testing.T, server *harness.Server) *world {
 	return w
 }
 
+// reader reads what the clients do, as a user.
+func (w *world) reader(edits ...func(*rueidis.ClientOption)) testkit.Reader {
+	w.Helper()
+	if len(edits) == 0 {
+		return w.Reader(w.admin, w.ns)
+	}
+	return w.Reader(w.server.Client(w.T, edits...), w.ns)
+}
+
 // shared is a world on the server that tests share.
 func shared(t *testing.T) *world {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -46,16 +47,15 @@ func semaphoreHandsOn(w *world, a, b *process) {
 	ahead := b.permitQueued(&semaphore.AcquireOptions{Priority: 5})
 
 	w.read(func(p *process) {
-		stats, err := p.sems.Operator().Stats(bg, name)
-		w.ok(err)
-		require.Equal(w, []int{3, 3, 2, 3}, []int{stats.Capacity, stats.Held, stats.Holders, stats.Waiting})
-		for _, h := range all(w, p.sems.Operator().Holders(bg, name)) {
+		n := w.look(keyspace.Sem)
+		require.Equal(w, []int{3, 3, 2, 3}, []int{n.Capacity, n.Held, n.Holders, n.Waiting})
+		for _, h := range w.holders(keyspace.Sem) {
 			if h.ID == two.ID() {
 				require.Equal(w, []any{2, two.Fence(), a.sems.Node(), meta}, []any{h.Weight, h.Fence, h.Node, h.Meta})
 			}
 		}
 		var nodes []string
-		for _, w := range all(w, p.sems.Operator().Waiters(bg, name)) {
+		for _, w := range w.waiters(keyspace.Sem) {
 			nodes = append(nodes, w.Node)
 		}
 		require.Equal(w, []string{b.sems.Node(), b.sems.Node(), a.sems.Node()}, nodes, "the line, by priority and age")
@@ -193,8 +193,7 @@ func firstOf[H handle](waits []*wait[H]) int {
 func idle(w *world, all ...*process) {
 	w.pass(second)
 	w.read(func(p *process) {
-		stats, err := p.sems.Operator().Stats(bg, name)
-		w.ok(err)
-		require.Equal(w, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting}, "nothing is left")
+		n := w.look(keyspace.Sem)
+		require.Equal(w, []int{0, 0, 0}, []int{n.Held, n.Holders, n.Waiting}, "nothing is left")
 	}, all...)
 }

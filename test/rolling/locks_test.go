@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -56,10 +57,9 @@ func lockHandsOn(w *world, a, b *process) {
 	ahead := b.lockQueued("", &qlock.LockOptions{Priority: 3, MaxHold: time.Minute})
 	w.pass(1500 * time.Millisecond)
 	w.read(func(p *process) {
-		stats, err := p.locks.Operator().Stats(bg, name)
-		w.ok(err)
-		require.Equal(w, []any{hold.Fence(), 6, 1}, []any{stats.Fence, stats.Waiting, stats.Holders})
-		require.Len(w, all(w, p.locks.Operator().Waiters(bg, name)), 6)
+		n := w.look(keyspace.Lock)
+		require.Equal(w, []any{hold.Fence(), 6, 1}, []any{n.Fence, n.Waiting, n.Holders})
+		require.Len(w, w.waiters(keyspace.Lock), 6)
 	}, a, b)
 	// back went behind the other two of its kind; the last LIFO stands ahead of the first.
 	giveBack(w, hold)
@@ -99,15 +99,14 @@ func lockReenters(w *world, a, b *process) {
 		require.Equal(w, outer.Fence(), h.Fence(), "an entry has the fence of its hold")
 	}
 	w.read(func(p *process) {
-		stats, err := p.locks.Operator().Stats(bg, name)
-		w.ok(err)
-		require.Equal(w, "job", stats.Owner)
-		entries := all(w, p.locks.Operator().Holders(bg, name))
+		of := w.look(keyspace.Lock).Lock
+		require.Equal(w, "job", of.Owner)
+		entries := w.holders(keyspace.Lock)
 		require.Len(w, entries, 4)
 		require.Equal(w, outer.ID(), entries[0].ID, "the outermost first")
-		require.Equal(w, 30*second, stats.Reentry.Extended)
-		require.Equal(w, 3, stats.Reentry.Count)
-		require.InDelta(w, 50, stats.Left.Seconds(), 1)
+		require.Equal(w, 30*second, of.Extended)
+		require.Equal(w, 3, of.Reentries)
+		require.InDelta(w, 50, of.Left.Seconds(), 1)
 	}, a, b)
 	// An entry that has not been confirmed has a deadline of its own, which the other
 	// release keeps when it writes all entries anew.
@@ -242,9 +241,8 @@ func lockSwarm(w *world, a, b *process) {
 func unlocked(w *world, all ...*process) {
 	w.pass(second)
 	w.read(func(p *process) {
-		stats, err := p.locks.Operator().Stats(bg, name)
-		w.ok(err)
-		require.False(w, stats.Held(), "nothing is held")
-		require.Zero(w, stats.Waiting, "nobody waits")
+		n := w.look(keyspace.Lock)
+		require.Nil(w, n.Lock, "nothing is held")
+		require.Zero(w, n.Waiting, "nobody waits")
 	}, all...)
 }

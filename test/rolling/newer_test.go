@@ -81,19 +81,8 @@ var newer = map[string]play{
 		w.refused("resume", err)
 		w.refused("renew", theirs.Renew(bg))
 		w.refused("resize", a.sems.Operator().Resize(bg, name, 9, nil))
-		_, err = a.sems.Operator().Stats(bg, name)
-		w.refused("stats", err)
 		_, err = a.sems.Operator().Release(bg, berth.Target{Name: name, Claim: theirs.ID()})
 		w.refused("force", err)
-		for _, err := range a.sems.Operator().Holders(bg, name) {
-			w.refused("holders", err)
-		}
-		for _, err := range a.sems.Operator().Waiters(bg, name) {
-			w.refused("waiters", err)
-		}
-		for _, err := range a.sems.Operator().All(bg) {
-			w.refused("all", err)
-		}
 		w.refused("release", theirs.Release(bg))
 		w.pass(2 * lease)
 		require.Equal(w, before, w.kept("sem"), "nothing was written")
@@ -124,8 +113,6 @@ var newer = map[string]play{
 		w.refused("rest", a.pool.Rest(bg, "r1", second, ""))
 		w.refused("bind", a.pool.Bind(bg, "job", "r1", nil))
 		w.refused("unbind", a.pool.Unbind(bg, "job"))
-		_, err = a.pools.Operator().Stats(bg, name)
-		w.refused("stats", err)
 		_, err = a.pools.Operator().Resource(bg, name, "r1")
 		w.refused("resource", err)
 		_, err = a.pools.Operator().Inspect(bg, name)
@@ -181,14 +168,6 @@ func locksAreRefused(w *world, a, b *process, fat bool) {
 	w.refused("force extend", b.locks.Operator().Extend(bg, name, second))
 	_, err = b.locks.Operator().Release(bg, berth.Target{Name: name})
 	w.refused("force release", err)
-	_, err = b.locks.Operator().Stats(bg, name)
-	w.refused("stats", err)
-	for _, err := range b.locks.Operator().Holders(bg, name) {
-		w.refused("holders", err)
-	}
-	for _, err := range b.locks.Operator().Waiters(bg, name) {
-		w.refused("waiters", err)
-	}
 	_, err = hold.Detach(bg)
 	w.refused("detach", err)
 	w.refused("release", hold.Release(bg))

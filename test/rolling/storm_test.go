@@ -15,6 +15,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -114,7 +116,9 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		}
 		if n == stormProcesses-1 {
 			all.Wait()
-			a.over(sems.Operator(), locks, pools.Operator())
+			reader, err := inspect.New(redis, inspect.Config{Namespace: ns})
+			require.NoError(t, err)
+			a.over(reader, pools.Operator())
 		}
 	}
 	for release, served := range a.served {
@@ -217,17 +221,16 @@ func (a *tally) resource(ctx context.Context, version string, pool *allocator.Po
 }
 
 // over looks at what is left, and at the order.
-func (a *tally) over(sems *semaphore.Operator, locks *qlock.Client, pools *allocator.Operator) {
-	stats, err := sems.Stats(bg, name)
-	require.NoError(a, err)
-	require.Equal(a, []int{0, 0, 0}, []int{stats.Held, stats.Holders, stats.Waiting})
-	lock, err := locks.Operator().Stats(bg, name)
-	require.NoError(a, err)
-	require.Equal(a, qlock.Stats{Name: name}, lock)
+func (a *tally) over(reader *inspect.Reader, pools *allocator.Operator) {
+	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock} {
+		n, err := reader.Name(bg, kind, name)
+		require.NoError(a, err)
+		require.Equal(a, []int{0, 0, 0}, []int{n.Held, n.Holders, n.Waiting}, kind)
+	}
 	seen, err := pools.Inspect(bg, name)
 	require.NoError(a, err)
 	require.Empty(a, seen.Problems)
-	require.Equal(a, allocator.Stats{Name: name, Resources: 3, Free: 3}, seen.Stats)
+	require.Equal(a, allocator.Inspection{Resources: 3, Free: 3, Bindings: seen.Bindings}, seen)
 	for primitive, turns := range a.turns {
 		require.Greater(a, len(turns), stormProcesses*stormWorkers*stormRounds/2, primitive)
 		require.Empty(a, passed(turns), primitive)

@@ -2,6 +2,7 @@ package rolling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -33,6 +36,7 @@ type world struct {
 	t       *testing.T
 	server  *embedded.Server
 	redis   rueidis.Client // looks on
+	reader  *inspect.Reader
 	failure string
 	closing []func()
 	unread  bool // nobody asks what is read by Go, and not by a script
@@ -69,6 +73,8 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *pr
 		w.redis, err = w.server.Client(link.RarePings)
 		require.NoError(t, err)
 		w.closing = append(w.closing, w.redis.Close)
+		w.reader, err = inspect.New(w.redis, inspect.Config{})
+		require.NoError(t, err)
 		defer func() {
 			if p := recover(); p != nil && p != any(failed{}) {
 				panic(p)
@@ -143,6 +149,26 @@ func all[T any](w *world, seq iter.Seq2[T, error]) (items []T) {
 		items = append(items, item)
 	}
 	return items
+}
+
+// look reads the name; no script is needed for it, so each release reads the same.
+func (w *world) look(kind keyspace.Kind) inspect.Name {
+	n, err := w.reader.Name(bg, kind, name)
+	w.ok(err)
+	return n
+}
+
+// holders and waiters are all of the name.
+func (w *world) holders(kind keyspace.Kind) []berth.Holder {
+	page, err := w.reader.Holders(bg, kind, name, "", 0)
+	w.ok(errors.Join(append(page.Problems, err)...))
+	return page.Items
+}
+
+func (w *world) waiters(kind keyspace.Kind) []berth.Waiter {
+	page, err := w.reader.Waiters(bg, kind, name, "", 0)
+	w.ok(errors.Join(append(page.Problems, err)...))
+	return page.Items
 }
 
 // handle is what all handles share.

@@ -3,14 +3,14 @@ package torture
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/torture/checker"
@@ -70,31 +70,30 @@ func (i *inspector) close(r *round) {
 // claimed is a claim as a listing shows it.
 type claimed struct{ name, id, node string }
 
-// claims are all that wait or hold, by name.
+// claims are all that wait or hold, by name; of locks those that wait.
 func (i *inspector) claims(r *round) (all [][]claimed) {
 	r.Helper()
-	ctx := r.within(auditLimit)
-	list := func(name string, holders iter.Seq2[berth.Holder, error], waiters iter.Seq2[berth.Waiter, error]) {
+	reader := testkit.Patient{T: r.T}.Reader(r.world.client, r.ns)
+	list := func(kind keyspace.Kind, name string) {
 		var found []claimed
-		for h, err := range holders {
-			require.NoError(r, err)
-			found = append(found, claimed{name, h.ID, h.Node})
+		if kind != keyspace.Lock {
+			for _, h := range reader.Holders(kind, name) {
+				found = append(found, claimed{name, h.ID, h.Node})
+			}
 		}
-		for w, err := range waiters {
-			require.NoError(r, err)
+		for _, w := range reader.Waiters(kind, name) {
 			found = append(found, claimed{name, w.ID, w.Node})
 		}
 		all = append(all, found)
 	}
 	for _, s := range sems {
-		list(s.Name, i.sems.Operator().Holders(ctx, s.Name), i.sems.Operator().Waiters(ctx, s.Name))
+		list(keyspace.Sem, s.Name)
 	}
 	for _, l := range locks {
-		list(l.Name, func(func(berth.Holder, error) bool) {}, i.locks.Operator().Waiters(ctx, l.Name))
+		list(keyspace.Lock, l.Name)
 	}
 	for _, p := range pools {
-		ops := i.pools.Operator()
-		list(p.Name, ops.Holders(ctx, p.Name), ops.Waiters(ctx, p.Name))
+		list(keyspace.Pool, p.Name)
 	}
 	return all
 }

@@ -202,7 +202,7 @@ func (m *model) sweep(node, whole string) []any {
 }
 
 // stats are the counts of a pool where so many wait, and so many leases and resources have passed.
-func (m *model) stats(waiting, past int) []any {
+func (m *model) stats(waiting, past int) []int {
 	leased, resting, leaving := 0, 0, 0
 	for _, i := range m.items {
 		leased += min(len(i.claims), 1)
@@ -212,7 +212,7 @@ func (m *model) stats(waiting, past int) []any {
 		}
 	}
 	held, _, _ := m.holds()
-	return []any{"stats", len(m.items), len(m.free), leased, resting, leaving, held, waiting, past}
+	return []int{len(m.items), len(m.free), leased, resting, leaving, held, waiting, past}
 }
 
 // past is how many holds and resources have expired.

@@ -95,13 +95,6 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_stats", does: "count 100 resources", scripts: 1, cycles: 400,
-			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
-				_, err := p.ops().Stats(ctx, p.Name())
-				return err
-			}),
-		},
-		{
 			name: "pool_inspect", does: "check 100 resources", scripts: 1, cycles: 20, warm: 5,
 			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
 				_, err := p.ops().Inspect(ctx, p.Name())

@@ -11,6 +11,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/bench/contender"
 )
@@ -123,13 +125,7 @@ func (l *berthLocker) Close() {
 // queued waits until n claims of Berth's stand in line for a name. meanwhile, if given, is
 // called again and again until then, and ends it by an error.
 func (e *Env) queued(ctx context.Context, name string, n int, meanwhile func() error) error {
-	locks, err := Kept(e, "observer", func() (*qlock.Client, func(), error) {
-		locks, err := qlock.New(e.Redis, qlock.Config{Namespace: namespace})
-		if err != nil {
-			return nil, nil, err
-		}
-		return locks, func() { _ = locks.Close(context.Background()) }, nil // it holds nothing
-	})
+	reader, err := inspect.New(e.Redis, inspect.Config{Namespace: namespace})
 	if err != nil {
 		return err
 	}
@@ -139,8 +135,8 @@ func (e *Env) queued(ctx context.Context, name string, n int, meanwhile func() e
 				return false, err
 			}
 		}
-		stats, err := locks.Operator().Stats(ctx, name)
-		return stats.Waiting == n, err
+		seen, err := reader.Name(ctx, keyspace.Lock, name)
+		return seen.Waiting == n, err
 	})
 }
 

@@ -5,8 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -53,6 +56,7 @@ type clients struct {
 	sems  *semaphore.Client
 	locks *qlock.Client
 	pools *allocator.Client
+	read  *inspect.Reader
 
 	sem  map[string]*semaphore.Semaphore
 	lock []string // the names
@@ -73,6 +77,9 @@ func (w *worker) connectAll(o observe.Observer) (c clients) {
 		Namespace: w.job.Namespace, Label: w.job.Process, Lease: lease, Observer: o,
 	})
 	must(errors.Join(errs[:]...))
+	var err error
+	c.read, err = inspect.New(w.redis, inspect.Config{Namespace: w.job.Namespace})
+	must(err)
 	c.sem, c.pool = map[string]*semaphore.Semaphore{}, map[string]*allocator.Pool[string]{}
 	for _, s := range w.job.Sems {
 		var err error
@@ -213,38 +220,45 @@ func (c *crew) list() {
 
 // list adds, by node, the claims of all that hold or wait.
 func (c clients) list(ctx context.Context, left map[string][]string) error {
+	names := map[keyspace.Kind][]string{
+		keyspace.Sem: slices.Collect(maps.Keys(c.sem)), keyspace.Lock: c.lock, keyspace.Pool: slices.Collect(maps.Keys(c.pool)),
+	}
 	var errs []error
-	ops := c.sems.Operator()
-	for name := range c.sem {
-		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
-	}
-	for _, name := range c.lock {
-		ops := c.locks.Operator()
-		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
-	}
-	for name := range c.pool {
-		ops := c.pools.Operator()
-		errs = append(errs, holders(left, ops.Holders(ctx, name)), waiters(left, ops.Waiters(ctx, name)))
+	for kind, of := range names {
+		for _, name := range of {
+			holders, err := c.holders(ctx, kind, name)
+			for _, h := range holders {
+				left[h.Node] = append(left[h.Node], h.ID)
+			}
+			waiters, failed := pages(func(cursor string) (inspect.Page[berth.Waiter], error) {
+				return c.read.Waiters(ctx, kind, name, cursor, 0)
+			})
+			for _, w := range waiters {
+				left[w.Node] = append(left[w.Node], w.ID)
+			}
+			errs = append(errs, err, failed)
+		}
 	}
 	return errors.Join(errs...)
 }
 
-func holders(left map[string][]string, list iter.Seq2[berth.Holder, error]) error {
-	for h, err := range list {
-		if err != nil {
-			return err
-		}
-		left[h.Node] = append(left[h.Node], h.ID)
-	}
-	return nil
+// holders are the holds of a name.
+func (c clients) holders(ctx context.Context, kind keyspace.Kind, name string) ([]berth.Holder, error) {
+	return pages(func(cursor string) (inspect.Page[berth.Holder], error) {
+		return c.read.Holders(ctx, kind, name, cursor, 0)
+	})
 }
 
-func waiters(left map[string][]string, list iter.Seq2[berth.Waiter, error]) error {
-	for w, err := range list {
-		if err != nil {
-			return err
+// pages reads a listing to its end.
+func pages[E any](read func(cursor string) (inspect.Page[E], error)) (all []E, err error) {
+	for cursor := ""; ; {
+		page, err := read(cursor)
+		if err = errors.Join(append(page.Problems, err)...); err != nil {
+			return nil, err
 		}
-		left[w.Node] = append(left[w.Node], w.ID)
+		all = append(all, page.Items...)
+		if cursor = page.Next; cursor == "" {
+			return all, nil
+		}
 	}
-	return nil
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/torture/history"
@@ -220,23 +220,8 @@ func (p plan) node(c *crew) string {
 }
 
 // list returns the holds of the plan's name.
-func (p plan) list(ctx context.Context, c *crew) (found []berth.Holder, err error) {
-	var holders iter.Seq2[berth.Holder, error]
-	switch p.primitive {
-	case sem:
-		holders = c.sems.Operator().Holders(ctx, p.name)
-	case lock:
-		holders = c.locks.Operator().Holders(ctx, p.name)
-	default:
-		holders = c.pools.Operator().Holders(ctx, p.name)
-	}
-	for shown, err := range holders {
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, shown)
-	}
-	return found, nil
+func (p plan) list(ctx context.Context, c *crew) ([]berth.Holder, error) {
+	return c.holders(ctx, keyspace.Kind(p.primitive), p.name)
 }
 
 // pause has nothing granted of the plan's name for so long, or ends that.

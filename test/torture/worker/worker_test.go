@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 	"github.com/berth-go/berth/test/torture/history"
@@ -282,11 +284,13 @@ func TestWhatDoesNotReturnIsStuck(t *testing.T) {
 	defer func() { require.NoError(t, locks.Close(context.Background())) }()
 	_, err = locks.Lock(t.Context(), "door", nil)
 	require.NoError(t, err)
+	reader, err := inspect.New(server.Client(t), inspect.Config{Namespace: j.Namespace})
+	require.NoError(t, err)
 
 	c := spawn(t, program(t), j, 1)
 	require.Eventually(t, func() bool {
-		stats, err := locks.Operator().Stats(t.Context(), "door")
-		return err == nil && stats.Waiting > 0
+		n, err := reader.Name(t.Context(), keyspace.Lock, "door")
+		return err == nil && n.Waiting > 0
 	}, time.Minute, time.Millisecond)
 	_, err = io.WriteString(c.in, job.Drain+"\n")
 	require.NoError(t, err)

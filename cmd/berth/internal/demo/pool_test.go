@@ -33,7 +33,7 @@ func goodPool() (*evidence, allocator.Inspection) {
 		t.fence = int64(11 + i)
 		*s.turns[i] = t
 	}
-	return &evidence{story: s}, allocator.Inspection{Stats: allocator.Stats{Resources: 3, Free: 3}}
+	return &evidence{story: s}, allocator.Inspection{Resources: 3, Free: 3}
 }
 
 func TestFactsOfAGoodPool(t *testing.T) {
@@ -156,11 +156,11 @@ func TestEveryFactOfThePoolCanBeWrong(t *testing.T) {
 			left, "the pool is not whole: a hole; a ring",
 		},
 		"one lost": {
-			func(_ *evidence, _ []*turn, found *allocator.Inspection) { found.Stats.Resources = 2 },
+			func(_ *evidence, _ []*turn, found *allocator.Inspection) { found.Resources = 2 },
 			left, "the pool has 2 proxies, and not 3",
 		},
 		"one not free": {
-			func(_ *evidence, _ []*turn, found *allocator.Inspection) { found.Stats.Free = 2 },
+			func(_ *evidence, _ []*turn, found *allocator.Inspection) { found.Free = 2 },
 			left, "of 3 proxies only 2 are free",
 		},
 	} {

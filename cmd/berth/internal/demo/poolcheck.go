@@ -188,14 +188,14 @@ func (s *story) cameBack(late time.Duration) fact {
 
 // whole looks at what the server says of the pool after everything.
 func whole(found allocator.Inspection) fact {
-	n := found.Stats.Resources
+	n := found.Resources
 	switch {
 	case len(found.Problems) > 0:
 		return right(false, "the pool is not whole: %s", strings.Join(found.Problems, "; "))
 	case n != len(proxyKeys):
 		return right(false, "the pool has %d proxies, and not %d", n, len(proxyKeys))
-	case found.Stats.Free != n:
-		return right(false, "of %d proxies only %d are free", n, found.Stats.Free)
+	case found.Free != n:
+		return right(false, "of %d proxies only %d are free", n, found.Free)
 	}
 	return right(true, "The pool is whole, and its %d proxies are free.", n)
 }

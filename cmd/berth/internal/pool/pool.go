@@ -194,7 +194,7 @@ func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name
 		return err
 	}
 	if len(found.Problems) == 0 {
-		if err := unknown(a, documentOf(found.Stats), name); err != nil {
+		if err := unknown(a, documentOf(name, found), name); err != nil {
 			return err
 		}
 	}

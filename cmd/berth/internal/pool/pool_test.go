@@ -321,7 +321,7 @@ func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	var out strings.Builder
 	a := app.New(&out, nil)
 	require.NoError(t, printInspection(a, "proxies", allocator.Inspection{
-		Stats: allocator.Stats{Resources: 1, Leased: 1, Holders: 2}, Bindings: 1, Moving: true, Problems: []string{"b\x1b", "a"},
+		Resources: 1, Leased: 1, Holders: 2, Bindings: 1, Moving: true, Problems: []string{"b\x1b", "a"},
 	}))
 	require.Equal(t, "proxies: 1 resource, 0 free, 1 leased, 0 resting, 2 holders, waiting 0, 1 binding\n"+
 		"It changed meanwhile: these counts are not those of one moment.\nproblem: a\nproblem: \"b\\x1b\"\n", out.String())

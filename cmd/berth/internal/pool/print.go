@@ -87,8 +87,8 @@ func countsOf(n inspect.Name) poolDocument {
 	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting}
 }
 
-func documentOf(s allocator.Stats) poolDocument {
-	return poolDocument{s.Name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting}
+func documentOf(name string, s allocator.Inspection) poolDocument {
+	return poolDocument{name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting}
 }
 
 func printPools(a *app.App, all []inspect.Name, most int) error {
@@ -298,15 +298,14 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 }
 
 func printInspection(a *app.App, name string, found allocator.Inspection) error {
-	found.Stats.Name = name
 	if a.JSON {
 		return app.PrintJSON(a.Out, inspectDocument{
-			Namespace: a.Namespace, poolDocument: documentOf(found.Stats), Bindings: found.Bindings, Moving: found.Moving,
+			Namespace: a.Namespace, poolDocument: documentOf(name, found), Bindings: found.Bindings, Moving: found.Moving,
 			Whole: len(found.Problems) == 0, Problems: append([]string{}, found.Problems...),
 		})
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, summary(documentOf(found.Stats))+", "+app.Count(found.Bindings, "binding"))
+	fmt.Fprintln(&b, summary(documentOf(name, found))+", "+app.Count(found.Bindings, "binding"))
 	if found.Moving {
 		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -15,7 +16,7 @@ import (
 func last(_ int, err error) error { return err }
 
 // A replica refuses every write, so what it answers was read.
-func TestStatsOnAReplica(t *testing.T) {
+func TestAReplicaIsReadAndSaysSo(t *testing.T) {
 	w := private(t)
 	host, port, err := net.SplitHostPort(w.server.Addr)
 	require.NoError(w, err)
@@ -26,28 +27,23 @@ func TestStatsOnAReplica(t *testing.T) {
 	_, err = w.sem(dead, "gpu", 2).Acquire(w.Within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: safe})
 	require.NoError(w, err)
 
-	reader, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns, Retry: berth.Retry{Attempts: 1}})
-	require.NoError(w, err)
-	defer func() { require.NoError(w, reader.Close(w.Within(patience))) }()
-	want := semaphore.Stats{Name: "gpu", Capacity: 2, Held: 1, Holders: 1, Expired: 1}
-	var seen semaphore.Stats
+	reader := w.Reader(replica.Client(t), w.ns)
 	w.Await("the replica to have both permits, one of them expired", func() bool {
-		seen, err = reader.Operator().Stats(w.Within(patience), "gpu")
-		require.NoError(w, err)
-		return seen == want
+		n := reader.Look(keyspace.Sem, "gpu")
+		require.True(w, n.Replica)
+		return n.Capacity == 2 && n.Held == 1 && n.Holders == 1 && n.Expired == 1
 	})
-	held := 0
-	for holder, err := range reader.Operator().Holders(w.Within(patience), "gpu") {
-		require.NoError(w, err)
-		require.Equal(w, c.Node(), holder.Node)
-		held++
-	}
-	require.Equal(w, 1, held)
+	holders := reader.Holders(keyspace.Sem, "gpu")
+	require.Len(w, holders, 1)
+	require.Equal(w, c.Node(), holders[0].Node)
 	// What leads to a write is not read there.
+	there, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns, Retry: berth.Retry{Attempts: 1}})
+	require.NoError(w, err)
+	defer func() { require.NoError(w, there.Close(w.Within(patience))) }()
 	for what, err := range map[string]error{
-		"release": last(reader.Operator().Release(w.Within(patience), berth.Target{Name: "gpu", Node: c.Node()})),
-		"all":     last(reader.Operator().Release(w.Within(patience), berth.Target{Node: c.Node()})),
-		"resize":  reader.Operator().Resize(w.Within(patience), "gpu", 3, nil),
+		"release": last(there.Operator().Release(w.Within(patience), berth.Target{Name: "gpu", Node: c.Node()})),
+		"all":     last(there.Operator().Release(w.Within(patience), berth.Target{Node: c.Node()})),
+		"resize":  there.Operator().Resize(w.Within(patience), "gpu", 3, nil),
 	} {
 		require.ErrorIs(w, err, berth.ErrUnavailable, what)
 		require.ErrorContains(w, err, "a replica answered", what)
