@@ -54,7 +54,9 @@ var asked = map[string]struct {
 		func(p *process) {
 			p.awaitPermitFor("you", "gpu", 3, &semaphore.AcquireOptions{Weight: 2, Priority: 4, Meta: meta})
 		},
-		inspect.Name{Capacity: 3, Held: 2}, berth.Holder{Weight: 2}, berth.Waiter{Weight: 2},
+		inspect.Name{Capacity: 3, Held: 2},
+		berth.Holder{Weight: 2},
+		berth.Waiter{Weight: 2},
 	},
 	"a lock": {
 		keyspace.Lock, "nightly",
@@ -62,7 +64,9 @@ var asked = map[string]struct {
 			return p.lock("nightly", "me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta}), nil
 		},
 		func(p *process) { p.awaitLock("nightly", "you", &qlock.LockOptions{Priority: 4, Meta: meta}) },
-		inspect.Name{Capacity: 1, Held: 1, Lock: &inspect.Lock{Owner: "me", Left: 3500 * ms}}, berth.Holder{Weight: 1}, berth.Waiter{Weight: 1},
+		inspect.Name{Capacity: 1, Held: 1, Lock: &inspect.Lock{Owner: "me", Left: 3500 * ms}},
+		berth.Holder{Weight: 1},
+		berth.Waiter{Weight: 1},
 	},
 	"a pool": {
 		keyspace.Pool, "proxies",
@@ -74,7 +78,9 @@ var asked = map[string]struct {
 				return p.pool(allocator.PoolConfig[string]{}).Allocate(ctx, &allocator.AllocateOptions{Priority: 4, Meta: meta})
 			})
 		},
-		inspect.Name{Capacity: 1, Held: 1, Pool: &inspect.Pool{}}, berth.Holder{Weight: 1, Resource: "\xff a|"}, berth.Waiter{Weight: 1},
+		inspect.Name{Capacity: 1, Held: 1, Pool: &inspect.Pool{}},
+		berth.Holder{Weight: 1, Resource: "\xff a|"},
+		berth.Waiter{Weight: 1},
 	},
 }
 

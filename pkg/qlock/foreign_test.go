@@ -121,11 +121,3 @@ func reenter(n *node, owner string, how qlock.Conflict) error {
 	_, err := n.Lock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: how})
 	return err
 }
-
-// first is the first error of a listing.
-func first[T any](seq func(func(T, error) bool)) error {
-	for _, err := range seq {
-		return err
-	}
-	return nil
-}
