@@ -43,7 +43,7 @@ func (r *Reader) ClaimsPage(ctx context.Context, w Which, cursor string, most in
 		return found, err
 	}
 	p := claims{
-		pager: pager{Reader: r, Walk: w.Walk, page: &found.Names, nodes: w.Redis.Nodes(), at: &at, match: r.match(w.Prefix, w.Kinds...)},
+		pager: pager{Reader: r, Walk: w.Walk, page: &found.Names, nodes: w.Redis.Nodes(), at: &at, match: r.match(w.Prefix, w.Kinds...), fat: !w.Holds},
 		Which: w, found: &found, most: most,
 	}
 	for c, began := clock.New(), false; !at.done || len(at.Left) > 0; began = true {

@@ -103,7 +103,8 @@ type pager struct {
 	nodes   map[string]rueidis.Client
 	at      *place
 	match   string
-	entries int // how many were looked at
+	entries int  // how many were looked at
+	fat     bool // a thin name has nothing that is meant
 }
 
 // find passes some keys, and notes which names are to be read: all but idle thin ones.
@@ -115,7 +116,7 @@ func (p *pager) find(ctx context.Context) {
 	if p.Idle {
 		count = names // all of them go into the cursor
 	}
-	found, from, problem := p.step(ctx, p.nodes, p.at, pattern{p.match, count, false}, p.Kinds...)
+	found, from, problem := p.step(ctx, p.nodes, p.at, pattern{p.match, count, p.fat}, p.Kinds...)
 	p.heed(from, problem)
 	if p.at.From, p.at.Left = address, found; p.Idle || len(found) == 0 {
 		return

@@ -15,13 +15,24 @@ import (
 // private.
 func (s *Server) SmallestUser(t testing.TB, namespace string, more ...string) func(*rueidis.ClientOption) {
 	t.Helper()
+	return s.user(t, "user berth ", "smallest", namespace, more)
+}
+
+// ReadingUser is the same for the smallest user that only reads.
+func (s *Server) ReadingUser(t testing.TB, namespace string, more ...string) func(*rueidis.ClientOption) {
+	t.Helper()
+	return s.user(t, "user berth-reads ", "reading", namespace, more)
+}
+
+func (s *Server) user(t testing.TB, documented, user, namespace string, more []string) func(*rueidis.ClientOption) {
+	t.Helper()
 	if s.engine == nil {
 		t.Fatalf("no users on the Redis at %s: BERTH_TEST_REDIS is shared; use harness.Start", s.Addr)
 	}
-	const user, password = "smallest", "secret"
-	line := documentedACL(t)
+	const password = "secret"
+	line := documentedACL(t, documented)
 	line = strings.NewReplacer(
-		"user berth", user,
+		documented, user+" ",
 		"PASSWORD", password,
 		"~berth:", "~"+namespace+":",
 		"&berth:", "&"+namespace+":",
@@ -34,8 +45,8 @@ func (s *Server) SmallestUser(t testing.TB, namespace string, more ...string) fu
 	return func(o *rueidis.ClientOption) { o.Username, o.Password = user, password }
 }
 
-// documentedACL is the line of docs/generated/acl.md.
-func documentedACL(t testing.TB) string {
+// documentedACL is the line of docs/generated/acl.md that begins so.
+func documentedACL(t testing.TB, begins string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -45,7 +56,7 @@ func documentedACL(t testing.TB) string {
 		text, err := os.ReadFile(filepath.Join(dir, "docs", "generated", "acl.md"))
 		if err == nil {
 			for line := range strings.Lines(string(text)) {
-				if strings.HasPrefix(line, "user ") {
+				if strings.HasPrefix(line, begins) {
 					return strings.TrimSpace(line)
 				}
 			}

@@ -41,7 +41,8 @@ func (p page) content() []byte {
 func pages(tree fs.FS, scripts []*scriptkit.Script) ([]page, error) {
 	all := []page{
 		{name: "scripts", title: "Scripts", text: scriptTable(scripts) + scriptDetails(scripts)},
-		{name: "acl", title: "The smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```"},
+		{name: "acl", title: "The smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```\n\n## A user that only reads\n\n" +
+			"For `pkg/inspect`, and what of the command only reads.\n\n```\n" + readingACL() + "\n```"},
 	}
 	for _, make := range []func(fs.FS) (page, error){keysPage, kindsPage, eventsPage, coursePage} {
 		p, err := make(tree)

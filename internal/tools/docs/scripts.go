@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -91,9 +92,21 @@ func smallestACL(scripts []*scriptkit.Script) string {
 		}
 	}
 	slices.Sort(commands)
-	words := []string{"user", "berth", "on", ">PASSWORD", "~berth:*", "&berth:wake:*"}
-	for _, command := range append(slices.Clone(aclClient), slices.Compact(commands)...) {
-		words = append(words, "+"+command)
+	return "user berth on >PASSWORD ~berth:* &berth:wake:*" + allowed(append(slices.Clone(aclClient), slices.Compact(commands)...))
+}
+
+// readingACL is the same for a user of pkg/inspect, which only reads.
+func readingACL() string {
+	commands := []string{"ping"}
+	for _, command := range reader.Commands {
+		commands = append(commands, strings.ToLower(command))
 	}
-	return strings.Join(words, " ")
+	return "user berth-reads on >PASSWORD %R~berth:*" + allowed(commands)
+}
+
+func allowed(commands []string) (rules string) {
+	for _, command := range commands {
+		rules += " +" + command
+	}
+	return rules
 }

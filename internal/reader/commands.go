@@ -1,0 +1,6 @@
+package reader
+
+// Commands are those that a Reader sends beside HELLO, which needs no permission. Without INFO, which is not among
+// them, a Reader does not know whether the server is full or refuses writes; without TYPE, not which key something else
+// has written.
+var Commands = []string{"HMGET", "MGET", "SCAN", "TIME", "ZCOUNT", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZRANK"}
