@@ -1,0 +1,99 @@
+package commands_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// nights are the commands of the table in docs/operations.md, and what each says of a server on which things are stuck:
+// the exit code, and what its output has.
+var nights = map[string]struct {
+	code int
+	says string
+}{
+	"berth sem ls --sort share":                             {0, `(?s)^NAME .*\ngpu +2 +2 +0 `},
+	"berth sem show gpu":                                    {0, `(?s)held 2.*host-7/worker/1`},
+	"berth ps --waiting --limit 10":                         {0, `(?s)^KIND .*\nsem +gpu .*waits .*\nlock +nightly `},
+	"berth ps --label 'host-7/*'":                           {0, `(?s)sem +gpu .*holds .*lock +nightly .*waits`},
+	"berth ps --meta job=42":                                {0, `(?s)^KIND[^\n]*\nsem +gpu [^\n]*\n$`},
+	"berth ps --waiting --label host-7/worker/1":            {0, `(?s)^KIND[^\n]*\nlock +nightly [^\n]*\n$`},
+	"berth lock explain nightly":                            {0, `host-9/cron/1 has held it`},
+	"berth pool explain proxies":                            {0, `the one resource rests .*answers 429`},
+	"berth lock explain forever":                            {0, `without end`},
+	"berth explain --cycles":                                {0, `^No circle was found`},
+	"berth sem pause gpu --for 2h --reason migration":       {0, `^gpu: paused for 2h00m: migration`},
+	"berth sem unpause gpu":                                 {0, `^gpu: not paused`},
+	"berth pause --all --for 2h --reason migration --force": {0, `^paused for 2h00m: migration; in use are`},
+	"berth unpause --all":                                   {0, `^not paused; pauses that were ended: 1 semaphore, 2 locks, 1 pool`},
+	"berth drain --label 'host-7/*' --within 10m":           {0, `1 hold asked for, 1 wait cancelled, 0 holds ended by force, 0 left`},
+	"berth drain --label 'host-7/*' --stop":                 {0, `drains no more`},
+	"berth sem resize gpu 8":                                {0, `^gpu: capacity 8, was 2`},
+}
+
+// The commands of the table are run in its order, each as it stands there.
+func TestTheQuestionsOfTheNight(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../docs/operations.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "| question | command |\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `(berth [^`]+)` \\|$")
+	rows := row.FindAllStringSubmatch(table, -1)
+	require.Len(t, rows, len(nights))
+
+	s := apptest.Server(t)
+	ctx := context.Background()
+	host7, host9 := semaphore.Config{Label: "host-7/worker/1"}, qlock.Config{Label: "host-9/cron/1"}
+	gpu, err := apptest.ClientOf(t, s, host7).Semaphore("gpu", 2, nil)
+	require.NoError(t, err)
+	permit, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "42"}})
+	require.NoError(t, err)
+	go func() { // what is drained gives back
+		select {
+		case <-permit.Wanted():
+			_ = permit.Release(ctx)
+		case <-permit.Done():
+		}
+	}()
+	other, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host-8/worker/1"}).Semaphore("gpu", 2, nil)
+	require.NoError(t, err)
+	waits, leave := context.WithCancel(ctx)
+	t.Cleanup(leave)
+	go func() { _, _ = other.Acquire(waits, nil) }()
+	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
+	cron := apptest.LocksOf(t, s, host9)
+	_, err = cron.Lock(ctx, "nightly", nil)
+	require.NoError(t, err)
+	_, err = cron.Lock(ctx, "forever", &qlock.LockOptions{Lease: berth.Forever})
+	require.NoError(t, err)
+	locks := apptest.LocksOf(t, s, qlock.Config{Label: "host-7/worker/1"})
+	go func() { _, _ = locks.Lock(waits, "nightly", nil) }()
+	apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
+	pool := apptest.Filled(t, s, "proxies", "a")
+	require.NoError(t, pool.Rest(ctx, "a", time.Hour, "answers 429"))
+	go func() { _, _ = pool.Allocate(waits, &allocator.AllocateOptions{}) }()
+	apptest.WaitingFor(t, s, keyspace.Pool, "proxies")
+
+	for _, row := range rows {
+		want, ok := nights[row[1]]
+		require.True(t, ok, row[1])
+		args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(row[1], "berth "), "'", ""))
+		got := apptest.Call(t, s.URL(), args...)
+		require.Equal(t, want.code, got.Code, "%s: %s", row[1], got.Err)
+		require.Regexp(t, want.says, got.Out, row[1])
+	}
+}
