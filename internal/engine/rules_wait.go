@@ -141,8 +141,13 @@ func restores(*machine, event) effects { return effects{do: doRestore} }
 func reports(m *machine, _ event) effects { return effects{do: doReturn, result: m.end.err} }
 
 // hands gives the caller the handle, or has the grant confirmed first: what has a limit of its
-// own, or is an entry, begins with the claimant's own call.
+// own, or is an entry, begins with the claimant's own call. In a process that drains, a claim that came as one more
+// entry and is none gets nothing: its owner's hold had ended.
 func hands(m *machine, ev event) effects {
+	if m.terms.entry == nil && m.claim.inside.Load() {
+		fx := fails(m, event{kind: evDrained})
+		return effects{do: fx.do | doReturn, result: m.end.err}
+	}
 	if !m.grant.confirmed && (m.bounded() || m.terms.entry != nil) {
 		return effects{do: doConfirm}
 	}
