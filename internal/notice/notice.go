@@ -82,7 +82,7 @@ type Notice struct {
 // node is one that the client is or was.
 type node struct {
 	id    string
-	drain func()
+	drain func() // nil when it has left
 }
 
 // New returns a Notice. It does no I/O and starts nothing.
@@ -101,6 +101,17 @@ func (n *Notice) Join(id string, drain func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.nodes = append(n.nodes, node{id, drain})
+}
+
+// Leave says that a node has ended. What is said to its id is about the process all the same.
+func (n *Notice) Leave(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.nodes {
+		if n.nodes[i].id == id {
+			n.nodes[i].drain = nil
+		}
+	}
 }
 
 // Drains says whether an operator has asked this process to drain.
@@ -214,7 +225,9 @@ func (n *Notice) read(start time.Duration) {
 func (n *Notice) take(start time.Duration, fields map[string]string, ms int64) {
 	now := n.cfg.Clock.Now()
 	if n.born == 0 {
-		n.born = ms - (now - n.made).Milliseconds()
+		// Too late by up to what the read took. Who was made just before a drain may take it for an older one, and
+		// the drain's walk asks for what it has. The other way round, who starts after a drain would drain.
+		n.born = ms - (start - n.made).Milliseconds()
 	}
 	f := Read(fields[Pause])
 	s := &State{Number: f.Number, Reason: f.What, start: start}
@@ -246,10 +259,10 @@ func (n *Notice) heed(fields map[string]string) {
 		return
 	}
 	n.mu.Lock()
-	nodes := n.nodes
+	nodes := slices.Clone(n.nodes)
 	n.mu.Unlock()
 	for _, node := range nodes {
-		if drains {
+		if drains && node.drain != nil {
 			node.drain()
 		}
 	}

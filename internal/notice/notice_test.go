@@ -230,12 +230,31 @@ func TestWhoDrains(t *testing.T) {
 	}
 }
 
+// However long the first read takes.
 func TestWhoStartsLaterUnderTheLabelIsNotDrained(t *testing.T) {
+	for _, slow := range []time.Duration{0, 1999 * ms} {
+		t.Run(slow.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				before := time.Now().Add(-time.Minute - ms).UnixMilli()
+				w.fields, w.slow = map[string]string{"l:worker/7": fmt.Sprintf("%d call 0 drain", before)}, slow
+				w.current()
+				require.False(t, w.Drains())
+			})
+		})
+	}
+}
+
+// What an operator says to a node that was replaced is about the process; the node itself is forgotten.
+func TestANodeThatHasLeftIsNotToldToDrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		before := time.Now().Add(-61 * time.Second).UnixMilli()
-		w.fields = map[string]string{"l:worker/7": fmt.Sprintf("%d call 0 drain", before)}
+		told := 0
+		w.Join("a", func() { told++ })
+		w.Join("b", func() { told += 10 })
+		w.Leave("a")
+		w.says("n:a", "0 drain")
 		w.current()
-		require.False(t, w.Drains())
+		require.True(t, w.Drains())
+		require.Equal(t, 10, told)
 	})
 }
 

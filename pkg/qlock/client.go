@@ -225,6 +225,7 @@ func (c *Client) replace() bool {
 	c.mu.Unlock()
 	close(former.over)
 	ended := former.Engine.Abandon()
+	c.notice.Leave(former.ID)
 	c.tell.Send(observe.Event{Kind: observe.NodeReplaced, Node: c.Node(), Detail: former.ID, Count: ended})
 	return true
 }
