@@ -278,12 +278,12 @@ func (e *EndError) Error() string {
 func (e *EndError) Unwrap() error { return e.Cause }
 
 // StaleError tells what another call has changed since this one began. These calls return it, and
-// overtake each other: Resize, Set, Rest, Pause, Unpause, Remove, Replace, Clear and Refresh. An Add overtakes too, and
-// never returns it. This call, or its step where it goes in steps, has
+// overtake each other: Resize, Set, Rest, Pause, Unpause, PauseAll, UnpauseAll, Drain, StopDrain, Remove,
+// Replace, Clear and Refresh. An Add overtakes too, and never returns it. This call, or its step where it goes in steps, has
 // changed nothing; or the server had run it, its answer was lost, and the other call came
 // after it. Look at what is there now, and call again if it is still wanted. It matches ErrStale.
 type StaleError struct {
-	// Name is the name of the semaphore, lock or pool.
+	// Name is the name of the semaphore, lock or pool, "" of PauseAll, UnpauseAll, Drain and StopDrain.
 	Name string
 	// Resource is the resource of the pool that was changed, "" for none in particular.
 	Resource string

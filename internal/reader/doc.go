@@ -2,7 +2,7 @@
 // writes nothing, needs no script, and sweeps nothing: what has passed by the server's clock has passed.
 //
 // A name is read in a few trips, each a [scriptkit.Runner.Read] of its own, so others may have moved
-// since. What one reading saw at its beginning and at its end is compared; see moved. The names of one
+// since. What one reading saw at its beginning and at its end is compared; see marks.still. The names of one
 // server are read together: each trip has the commands of all of them.
 //
 // A [Reader] that decides refuses replicas. It is for what leads to a write.
