@@ -54,6 +54,7 @@ func TestAnAllocationIsWantedThroughASwap(t *testing.T) {
 		<-a.Wanted()
 		require.NoError(t, <-swapped)
 		require.Equal(t, "b", a.Resource())
+		synctest.Wait() // the event comes after the channel is closed
 		require.Len(t, n.Told(observe.Wanted), 1)
 		b, err := w.node().Resume(context.Background(), detach(t, a))
 		require.NoError(t, err)
