@@ -22,6 +22,7 @@ REPLAY what is in the pool is kept    COST O(log n) a resource + at most 100 dro
 --- @include "state/fatten"
 --- @include "state/save"
 --- @include "state/revision"
+--- @include "state/texts"
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "line/deadline"
@@ -45,9 +46,13 @@ local sharers = settings_of(st).sharers
 fatten(at, st, true)
 revision_raise(at, st)
 local sooner = expire(at, st, budget)
+local texts, met = texts_of(at.items, "i", 9), {}
 for n = 9, #ARGV do
-  local key = ARGV[n]
-  local i, bad = item_read(at, key)
+  local key, text, i, bad = ARGV[n], texts[n - 8], nil, nil
+  if text or met[key] then
+    i, bad = item_read(at, key, not met[key] and text or nil)
+  end
+  met[key] = true -- from now on it is as this call leaves it
   if i and i.expiry > 0 and i.expiry <= at.ms then
     i.leaving = true -- what has expired is not kept but added
     settle(at, st, key, i)

@@ -18,6 +18,7 @@ REPLAY the call that removed last is told the same    COST O(log n) a resource +
 --- @include "state/touch"
 --- @include "state/save"
 --- @include "state/revision"
+--- @include "state/texts"
 --- @include "line/handoff"
 --- @include "wake/publish"
 --- @include "pool/item"
@@ -40,13 +41,16 @@ if by == id then
 elseif replaced > stamp then
   return { "stale", replaced, "", "replaced" }
 end
+local texts, changes = texts_of(at.items, "i", 6), texts_of(at.state, "o:", 6)
 for n = 6, #ARGV do
-  local key = ARGV[n]
-  local i, bad = item_read(at, key)
+  local key, i, bad = ARGV[n], nil, nil
+  if texts[n - 5] then
+    i, bad = item_read(at, key, texts[n - 5])
+  end
   if bad then
     reply[#reply + 1] = key
   end
-  local late = not again and revision_stale(at, st, "o:" .. key, stamp, id, i)
+  local late = not again and revision_stale(at, st, "o:" .. key, stamp, id, i, changes[n - 5])
   if late then
     return late
   end

@@ -40,6 +40,7 @@
 //	kind_due(at, st, budget)                      Drops what else ends by time
 //	kind_moment(at, st)                           Returns the earliest end that frees something, holds aside (ms)
 //	kind_asks(at, claim, r)                       Returns whose holds a claim that waits may ask for, nil for all, and how many it needs, nil for its weight
+//	kind_pending(at)                              Returns whether a sweep may find something of the kind's to drop or to tell
 //	kind_tell(at, st, reply)                      Adds to the reply of a sweep. Returns whether it has written
 //
 // In a kind's file the constants come first. line/head and line/renewal are included right above

@@ -40,11 +40,12 @@ const (
 
 // known are the functions that a formula may call: each has one value, and calls nothing of the script's.
 var known = []string{
-	"math.ceil", "math.floor", "math.max", "math.min", "redis.call", "string.format", "string.sub", "tonumber",
+	"math.ceil", "math.floor", "math.max", "math.min", "redis.call", "string.format", "string.sub", "table.concat",
+	"tonumber",
 }
 
 // provided are the names that a formula may take from outside.
-var provided = []string{"math", "redis", "string", "tonumber"}
+var provided = []string{"math", "redis", "string", "table", "tonumber"}
 
 // readFormula returns the formula of a function with this code, nil where it has none. It may still call what
 // other names stand for.

@@ -15,9 +15,12 @@
 -- has not expired. That is what the general way does, in the fewest steps; see
 -- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
 local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
-  if not top or waiting ~= parked or v[2] or not moves or free == "0" then
+  if not top or v[2] or not moves or free == "0" then
+    return nil
+  end
+  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
+  if waiting ~= parked then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, record_asks)

@@ -17,10 +17,13 @@
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
-  local own, fence, terms = string.match(v[2] or "", record_owned)
   local key = v[4]
-  if not top or waiting ~= parked or used == "0" or not moves or own ~= node or stays ~= "0" or asked ~= "0"
-    or expires ~= "0" or not key then
+  if not top or waiting ~= parked or used == "0" or not moves or stays ~= "0" or asked ~= "0" or expires ~= "0"
+    or not key then
+    return nil
+  end
+  local own, fence, terms = string.match(v[2] or "", record_owned)
+  if own ~= node then
     return nil
   end
   local kind, cooldown = string.match(record_extra(terms), wants_cools)

@@ -29,6 +29,7 @@ local kind_extras = false
 local kind_setting = false
 local kind_thin = true
 local kind_tell = false
+local kind_pending = false
 local kind_asks = false
 
 -- kind_open: the text of the group is the last of what was fetched.

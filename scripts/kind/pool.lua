@@ -30,10 +30,26 @@ local kind_alarm = apart_alarm
 local kind_asks = apart_asks
 local kind_rejoin = apart_rejoin
 
+-- kind_refused: something is free, but others come first; or nothing is. A claim that would wait
+-- for one resource is told what that one does.
+local function kind_refused(at, st, ask, swept, more)
+  local word = st.pool.free > 0 and st.waiting > 0 and "ahead" or "full"
+  local i = ask.target and item_read(at, ask.target)
+  if i then
+    local held = #i.claims >= i.max or ask.wants.alone and #i.claims > 0
+    word = held and "held" or i.ends > 0 and "resting" or "ahead"
+  end
+  return { word, st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
+end
+
 -- kind_refuse: the settings are others than those that its process insists on, or it asks for more than
--- they allow; or the one resource that it wants is not in the pool.
+-- they allow; or the one resource that it wants is not in the pool; or it only tries, and nothing ever was.
 local function kind_refuse(at, st, ask)
-  return agree_refuse(st, ask) or target_refuse(at, st, ask)
+  local reply = agree_refuse(st, ask) or target_refuse(at, st, ask)
+  if not reply and not st.form and not ask.waits and not ask.target then
+    return kind_refused(at, st, ask, 0, false)
+  end
+  return reply
 end
 
 -- kind_vacate: what a claim that waited for one resource had beside its place.
@@ -44,6 +60,7 @@ local kind_vacate = lane_leave
 --- @include "line/earliest"
 --- @include "pool/expire"
 local kind_due = pool_due
+local kind_pending = pool_pending
 
 --- @include "pool/mark"
 -- kind_save: the counts, once the lanes that are still to be looked at are noted.
@@ -74,29 +91,19 @@ end
 -- kind_full: what has expired may be in the way; or what this run has taken back, of those who wait for it.
 local function kind_full(at, st)
   local p = st.pool
+  if not st.form or in_line(st) > 0 or p.free == 0 or st.touched then
+    return st.form
+  end
   local hold = earliest(at, st)
   local rest = p.resources > p.free and moment_first(at, score_rest)
   local over = p.resources > p.free and (hold > 0 and hold <= at.ms or rest and rest <= at.ms)
-  return st.form and (over or in_line(st) > 0 or p.free == 0 or lanes_pending(at, st, score_patience)
-    or lanes_pending(at, st, score_moment) or st.touched ~= nil)
+  return over or lanes_pending(at, st, score_patience) or lanes_pending(at, st, score_moment)
 end
 
 --- @include "pool/next"
 -- kind_next: who stands ahead, and what it gets.
 local kind_next = pool_next
 local kind_arrive = next_arrival
-
--- kind_refused: something is free, but others come first; or nothing is. A claim that would wait
--- for one resource is told what that one does.
-local function kind_refused(at, st, ask, swept, more)
-  local word = st.pool.free > 0 and st.waiting > 0 and "ahead" or "full"
-  local i = ask.target and item_read(at, ask.target)
-  if i then
-    local held = #i.claims >= i.max or ask.wants.alone and #i.claims > 0
-    word = held and "held" or i.ends > 0 and "resting" or "ahead"
-  end
-  return { word, st.used, st.waiting, swept, more and 2 or 0, st.pool.resources }
-end
 
 --- @include "pool/renewal"
 -- kind_renew: each hold has its own deadline, and no longer lease than the pool allows.

@@ -26,6 +26,7 @@ local kind_extras = false
 local kind_setting = false
 local kind_thin = true
 local kind_tell = false
+local kind_pending = false
 local kind_asks = false
 
 -- kind_heavy: a claim that weighs more than the capacity will never fit.

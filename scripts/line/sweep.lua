@@ -1,4 +1,5 @@
 --- @include "state/save"
+--- @include "line/earliest"
 --- @include "line/expire"
 --- @include "line/patrol"
 --- @include "line/handoff"
@@ -16,6 +17,10 @@ local function sweep(at, st, node, whole)
   elseif st.form ~= "fat" then
     reply[4] = st.cap
     return reply
+  end
+  if st.waiting <= 0 and st.gone <= 0 and st.look <= 0 and (st.used <= 0 or earliest(at, st) > at.ms)
+    and not (kind_pending and kind_pending(at)) then
+    return { "swept", -1, 0, kind_setting and kind_setting(st) or st.cap, 0 } -- the rest is not even made
   end
   local budget, used, look = { left = 100, swept = 0 }, st.used, st.look
   local sooner = expire(at, st, budget)

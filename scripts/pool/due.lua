@@ -37,8 +37,9 @@ local function due_items(at, st, budget, from)
   end
 end
 
--- due_first says what stands first in the line from a score on of what may be due: o, p, w, t, e, x, u,
--- d or -.
+local due_what = "[opwtexu]"
+
+-- due_first says what stands first in the line from a score on: what may be due is due_what; d and - are behind.
 local function due_first(at, from)
   local member = redis.call("ZRANGEBYSCORE", at.line, int(from), "+inf", "LIMIT", "0", "1")[1]
   return string.sub(member or "", 1, 1)

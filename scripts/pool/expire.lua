@@ -5,6 +5,9 @@
 -- then bindings, and what operators have changed.
 local function pool_due(at, st, budget)
   local first = due_first(at, score_op)
+  if not string.find(first, due_what) then
+    return
+  end
   local what = string.find(first, "[opwt]") and due_first(at, score_rest) or first -- the first says which there are
   if what == "e" then
     due_items(at, st, budget, score_rest)
@@ -24,4 +27,9 @@ local function pool_due(at, st, budget)
   for _, target in ipairs(first == "o" and due_read(at, { left = 2 }, score_op) or {}) do
     redis.call("HDEL", at.state, "o:" .. target)
   end
+end
+
+-- pool_pending says whether something of the pool has a moment in the line, or is damaged.
+local function pool_pending(at)
+  return due_first(at, score_op) ~= "-"
 end

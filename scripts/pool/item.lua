@@ -63,7 +63,7 @@ local function item_read(at, key, text)
   end
   local i, most = {
     max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0,
-    leaving = flags == "1" or flags == "3", own = flags + 0 > 1, claims = {},
+    leaving = flags == "1" or flags == "3", own = flags + 0 > 1, claims = {}, reason = "", listed = false, was = false,
   }, score_forever
   if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.rev > most then
     return nil, true
@@ -100,7 +100,7 @@ end
 
 -- item_write is the counterpart of item_read.
 local function item_write(i)
-  local text = string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.rev,
+  return string.format("%d %d %d %d %d %d %d ", i.max, i.expiry, i.ends, i.pend, i.rev,
     (i.leaving and 1 or 0) + (i.own and 2 or 0), #i.claims)
-  return text .. (i.claims[1] and table.concat(i.claims, item_gap) .. item_gap or "") .. i.reason
+    .. (i.claims[1] and table.concat(i.claims, item_gap) .. item_gap or "") .. i.reason
 end

@@ -7,9 +7,12 @@
 -- next_arrival is what a claim that arrives gets, nil for nothing: the one resource that it waits for,
 -- or what it gets by its policy, if nobody in line is first.
 local function next_arrival(at, st, budget, arrival)
+  if st.pool.free <= 0 or st.halted or lanes_pending(at, st, score_patience) then
+    return nil
+  end
   local claim, r = head(at, st, budget, arrival)
-  if not r or st.pool.free <= 0 or st.halted or lanes_pending(at, st, score_patience) then
-    return claim, r
+  if not r then
+    return nil
   end
   local w = arrival.wants or wants_read(r.terms)
   w.resource = arrival.target or w.resource

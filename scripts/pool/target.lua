@@ -6,8 +6,11 @@
 --- @include "pool/binding"
 --- @include "pool/lane"
 -- target_refuse refuses a claim on a resource that is not in the pool, once that has been filled. It also
--- reads what the claim wants.
+-- reads what the claim wants, where it names something.
 local function target_refuse(at, st, ask)
+  if string.find(record_extra(ask.r.terms), wants_any) then
+    return nil
+  end
   local w = wants_read(ask.r.terms)
   ask.wants = w
   if w.resource and st.pool.filled and not (st.form and item_there(at, w.resource)) then
@@ -22,7 +25,7 @@ end
 -- a bound claim waits for, if there is one: who was granted before in this run may have bound the name.
 local function target_place(lane, ticket, at, ask)
   local w = ask.wants
-  if not w.resource and w.bind ~= "" and w.patience > 0 and ask.known then
+  if w and not w.resource and w.bind ~= "" and w.patience > 0 and ask.known then
     local key = binding_of(at, w.bind)
     if key and item_there(at, key) then
       local ends = w.patience < score_forever and int(at.ms + w.patience) or "0"

@@ -29,7 +29,10 @@ local function load(text)
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
-  if few and few ~= values_none_of_them then
+  local kept = few and string.match(few, values_kept_few)
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= values_none_of_them then
     local gone, forever, keep, pause, look, rev = string.match(few, values_few)
     st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
     st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0

@@ -37,9 +37,14 @@ local function revision_raise(at, st)
   st.rev = math.max(st.rev + 1, at.ms)
 end
 
--- revision_read reads such a field of a fat name: rev, by and what; rev is 0 where there is none.
-local function revision_read(at, field)
-  local rev, by, what = string.match(redis.call("HGET", at.state, field) or "", "^(%d+) (%S+) (.*)$")
+-- revision_read reads such a field of a fat name: rev, by and what; rev is 0 where there is none. text is the
+-- field where it was read already, false for none.
+local function revision_read(at, field, text)
+  text = text == nil and redis.call("HGET", at.state, field) or text
+  if not text then
+    return 0, nil, nil
+  end
+  local rev, by, what = string.match(text, "^(%d+) (%S+) (.*)$")
   return (rev or 0) + 0, by, what
 end
 
@@ -58,19 +63,18 @@ end
 -- (stamp) than that of the last change by another call, which is in the field. i is the item of the
 -- target, if that is a resource: one that was added since is another one. It returns the reply,
 -- nil for a call that may go on; and what the call has changed, if it has run before. It writes
--- nothing. Whoever goes on says so by revision_write.
-local function revision_stale(at, st, field, stamp, by, i)
+-- nothing. Whoever goes on says so by revision_write. text is as in revision_read.
+local function revision_stale(at, st, field, stamp, by, i, text)
   if st.form ~= "fat" then
     return nil
   end
-  local rev, last, what = revision_read(at, field)
-  local target = string.match(field, "^o:(.*)$")
+  local rev, last, what = revision_read(at, field, text)
   if last == by then
     return nil, what
-  elseif rev > stamp and not (st.pool and target and revision_forgotten(at, field)) then
-    return { "stale", rev, target or "", what }
+  elseif rev > stamp and not (st.pool and string.find(field, "^o:") and revision_forgotten(at, field)) then
+    return { "stale", rev, string.match(field, "^o:(.*)$") or "", what }
   elseif i and i.rev > stamp then
-    return { "stale", i.rev, target, "added" }
+    return { "stale", i.rev, string.match(field, "^o:(.*)$"), "added" }
   end
 end
 

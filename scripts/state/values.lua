@@ -25,6 +25,8 @@ local values_form = "%d %016d %013d %013d %013d %013d %d %d %d "
 local values_few = "^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"
 local values_fewest = "%d %d %d %d %d %d"
 local values_none_of_them = "0 0 0 0 0 0"
+local values_kept_few = "^0 0 1 0 0 (%d+)$" -- and these of what stays, as a pool with resources does
+local values_stays = "0 0 1 0 0 %d"
 
 -- What the plain cases read and write: where the fixed words begin and end, and the words behind
 -- them: cap, used, waiting; gone, forever, keep and pause; the rest.
