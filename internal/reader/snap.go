@@ -16,7 +16,7 @@ type snap struct {
 	places map[string]int // of the answers
 
 	live, line, apart []member
-	rests             []string
+	rests, leave      []string
 	resources, binds  []string // that the next trip asks for
 	asked             []string // the texts of the claim that was asked for
 	askedEnds         int64
@@ -34,6 +34,7 @@ func (s *snap) ask(p *trip) {
 	if s.pool != nil {
 		s.places["apart"], s.places["lanes"] = p.ranged(line, state.LastLane+1, state.Holds-1, s.k), p.count(line, state.LastLane+1, state.Holds-1)
 		s.places["rests"] = p.ranged(line, state.Rests+s.now+1, state.Rests+state.Forever, snapRests)
+		s.places["leave"] = p.ranged(line, state.Expiries+s.now+1, state.Expiries+state.Forever-1, snapLeave)
 		s.places["refresh"] = p.fields(s.state, "", "refresh")
 	}
 }
@@ -61,6 +62,13 @@ func (s *snap) hear(p *trip) {
 		s.rests = append(s.rests, m.name[2:])
 	}
 	s.s.RestsLeft = int(s.pool.resting) - len(s.rests)
+	for _, m := range p.members(s.places["leave"]) {
+		s.leave = append(s.leave, m.name[2:])
+		s.s.Leaves = m.score - state.Expiries
+	}
+	if len(s.leave) < snapLeave {
+		s.s.Leaves = 0
+	}
 	refresh, _, _ := strings.Cut(p.texts(s.places["refresh"])[0], " ")
 	s.s.Refresh = parse(refresh)
 }
@@ -101,7 +109,7 @@ func (s *snap) heed(p *trip) {
 	for _, w := range s.s.Apart {
 		s.wants(w.Resource)
 	}
-	for _, key := range s.rests {
+	for _, key := range slices.Concat(s.rests, s.leave) {
 		s.wants(key)
 	}
 	for key := range s.pool.met {

@@ -27,9 +27,11 @@ type Snapshot struct {
 	// are among them.
 	Line, Apart         []Place
 	LineLeft, ApartLeft int
-	// Items are the resources of Holds, of Apart, of the bindings of Line, and of the first rests.
+	// Items are the resources of Holds, of Apart, of the bindings of Line, of the first rests, and those that leave
+	// first: all that leave up to Leaves (ms), 0 for all.
 	Items     map[string]Item
 	RestsLeft int
+	Leaves    int64
 	Filled    bool
 	Refresh   int64                    // when a Source may be asked again (ms), 0 for not known
 	Bindings  map[string]state.Binding // of Line, by their names
@@ -77,6 +79,7 @@ type Asked struct {
 const (
 	snapLine  = 100 // also of holds, and of lanes
 	snapRests = 50
+	snapLeave = 10
 )
 
 // Snapshots reads names that lie on one server, all of one claim each if it is not "". node is that server's

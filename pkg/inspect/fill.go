@@ -46,7 +46,7 @@ func (r *Reader) filled(of *reader.Snapshot) (*snapshot, error) {
 	if of.Pool != nil {
 		s.Pool = &pool{
 			Resources: of.Capacity, Free: of.Pool.Free, Leased: of.Held, Resting: of.Pool.Resting, Leaving: of.Pool.Leaving,
-			RestsLeft: of.RestsLeft, Filled: of.Filled, Refresh: state.Instant(of.Refresh),
+			RestsLeft: of.RestsLeft, Leaves: state.Instant(of.Leaves), Filled: of.Filled, Refresh: state.Instant(of.Refresh),
 		}
 		s.Items = map[string]item{}
 		for key, i := range of.Items {

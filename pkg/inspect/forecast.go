@@ -130,6 +130,9 @@ func (f *future) horizon() time.Time {
 		}
 		bound(last)
 	}
+	if s.Pool != nil {
+		bound(s.Pool.Leaves)
+	}
 	if s.LanesLeft > 0 {
 		bound(s.At)
 	}

@@ -248,8 +248,8 @@ var lockStates = map[string]state{
 		beta.Cut()
 		require.NoError(w.T, held.Release(context.Background()))
 		w.Advance(200 * ms)
-		return ""
-	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (199ms): beta was granted it 200ms ago and has not taken it up yet. Nothing ends by itself: beta has not taken it up yet.`},
+		return w.waiting(keyspace.Lock, "nightly", "beta")
+	}, codes(inspect.Locked), `beta has waited 199ms for lock "nightly": beta was granted it 200ms ago and has not taken it up yet. Nothing ends by itself: beta has not taken it up yet.`},
 	"granted to a process that is not there": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		held := alpha.lock("nightly", "", nil)

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -117,6 +118,28 @@ var poolStates = map[string]state{
 		require.NoError(w.T, err)
 		return w.waiting(keyspace.Pool, "proxies", "beta")
 	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
+	"a free one leaves during a pause": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		pool := alpha.filled("a")
+		_, err := pool.Add(context.Background(), []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})
+		require.NoError(w.T, err)
+		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		same := beta.pool(allocator.PoolConfig[string]{})
+		beta.await(same, nil)
+		beta.await(same, nil)
+		return ""
+	}, codes(inspect.Paused), `2 wait for pool "proxies", beta first (0s): it is paused for 20s more. Next: in 20s (00:00:20 UTC) the pause ends, and beta gets it, others perhaps.`},
+	"more leave during a pause than are read": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		pool := alpha.filled("a")
+		for n := range 11 {
+			_, err := pool.Add(context.Background(), []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})
+			require.NoError(w.T, err)
+		}
+		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
+		return ""
+	}, codes(inspect.Paused), `1 waits for pool "proxies", beta first (0s): it is paused for 20s more. Next: not known beyond 00:00:10 UTC.`},
 	"one that is lost": {func(w *world) string {
 		taken(w, &allocator.AllocateOptions{Resource: "a"}, "a")
 		w.Do("FLUSHALL")

@@ -33,7 +33,7 @@ type snapshot struct {
 
 	Claim   *found // the claim that was asked for
 	Pool    *pool
-	Items   map[string]item // the resources of Holds and Lanes, and the first rests: as a sweep would leave them
+	Items   map[string]item // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
 	Damaged []string        // claims and resources that cannot be read
 	Nodes   map[string]node // what else was asked about nodes
 	Server  *server         // nil: not known
@@ -85,7 +85,8 @@ type pause struct {
 // pool is what only a pool has.
 type pool struct {
 	Resources, Free, Leased, Resting, Leaving int
-	RestsLeft                                 int // rests that were not read
+	RestsLeft                                 int       // rests that were not read
+	Leaves                                    time.Time // all that leave up to then were read; zero: all that leave
 	Filled                                    bool
 	Refresh                                   time.Time // when its Source may be asked again; zero: nobody has asked
 }
