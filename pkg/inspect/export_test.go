@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -22,4 +23,13 @@ var Codes = []Code{
 	Own, Over, Full, Locked, Entries, Empty, Taken, Resting, OneHeld, OneResting, OneDamaged, OneAbsent, Bound, LeavingPool,
 	Outranked, Heavier, Behind, LIFO, Drawn,
 	Asked, ServerFull, ServerRefuses, OfReplica, Moved, Part,
+}
+
+// Quiet explains one reading, and says of which nodes it expects nothing, and what was read.
+func (r *Reader) Quiet(ctx context.Context, kind keyspace.Kind, name, claim string) (Explanation, func(node string) bool, string, error) {
+	s, err := r.snapshot(ctx, kind, name, claim)
+	if err != nil {
+		return Explanation{}, nil, "", err
+	}
+	return explain(s, claim), s.silent, fmt.Sprintf("%+v, the pool %+v, the pause %+v", *s, s.Pool, s.Pause), nil
 }

@@ -1,0 +1,379 @@
+package inspect_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// walk is a random history of one semaphore, one lock and one pool.
+type walk struct {
+	*world
+	t      *rapid.T
+	names  map[keyspace.Kind]string
+	keeper *citizen // claims nothing, and lives for ever
+	folk   []*citizen
+	claims []*walked
+	tokens []func(ctx context.Context, c *citizen) error // each resumes a hold that was detached
+	told   map[string]int                                // how often what was foreseen
+}
+
+// citizen is a process.
+type citizen struct {
+	*process
+	pool *allocator.Pool[string]
+	died time.Time // zero: it lives
+}
+
+func (c *citizen) nodes() []string { return []string{c.sems.Node(), c.locks.Node(), c.pools.Node()} }
+
+// walked is a claim: its number is in its Meta.
+type walked struct {
+	by   *citizen
+	kind keyspace.Kind
+	call *testkit.Wait[berth.Hold]
+}
+
+// TestWhatComesNextIsWhatHappens: at any moment of a random history, what Explain says comes next by itself
+// is what then happens if nobody calls, and not before.
+func TestWhatComesNextIsWhatHappens(t *testing.T) {
+	require.NoError(t, model.Checks(6))
+	inWorld(t, func(w *world) {
+		runs, told := 0, map[string]int{}
+		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
+		rapid.Check(struct{ testing.TB }{w.T}, func(rt *rapid.T) {
+			runs++
+			k := newWalk(w, rt, runs)
+			k.told = told
+			defer k.close()
+			steps := map[string]func(*rapid.T){
+				"acquire": k.acquire, "acquire more": k.acquire, "acquire again": k.acquire, "acquire still more": k.acquire,
+				"acquire most": k.acquire,
+				"release":      k.release, "detach": k.detach, "resume": k.resume, "renew": k.renew, "cancel": k.cancel,
+				"force": k.force, "want": k.want, "pause": k.pause, "resize": k.resize, "rest": k.rest, "change": k.change,
+				"die": k.die, "die again": k.die, "pass": k.pass, "foresee": k.foresee, "foresee more": k.foresee,
+				"foresee again": k.foresee, "foresee still more": k.foresee, "": func(*rapid.T) { synctest.Wait() },
+			}
+			for range 3 {
+				rt.Repeat(steps)
+			}
+		})
+		w.T.Logf("in %d histories: %v", runs, told)
+	})
+}
+
+func newWalk(w *world, rt *rapid.T, run int) *walk {
+	k := &walk{world: w, t: rt, names: map[keyspace.Kind]string{
+		keyspace.Sem: fmt.Sprint("gpu-", run), keyspace.Lock: fmt.Sprint("nightly-", run), keyspace.Pool: fmt.Sprint("proxies-", run),
+	}}
+	cfg := allocator.PoolConfig[string]{
+		Cooldown: k.duration("cooldown", 0, 0, 3*time.Second), MaxSharers: k.number("sharers", 1, 2),
+	}
+	k.keeper = k.citizen("keeper", cfg)
+	for i := range 4 {
+		k.folk = append(k.folk, k.citizen(fmt.Sprint("p", i), cfg))
+	}
+	_, err := k.keeper.pool.Add(context.Background(), []string{"a", "b", "c"}[:k.number("resources", 1, 3)], nil)
+	require.NoError(rt, err)
+	return k
+}
+
+func (k *walk) citizen(label string, cfg allocator.PoolConfig[string]) *citizen {
+	c := &citizen{process: k.process(label)}
+	var err error
+	c.pool, err = allocator.NewPool(c.pools, k.names[keyspace.Pool], cfg)
+	require.NoError(k.t, err)
+	return c
+}
+
+func (k *walk) close() {
+	for _, c := range k.claims {
+		c.call.Cancel(nil)
+	}
+	for _, c := range append(k.folk, k.keeper) {
+		c.Shut()
+		c.Redis.Close()
+	}
+	synctest.Wait()
+}
+
+func (k *walk) duration(label string, all ...time.Duration) time.Duration {
+	return rapid.SampledFrom(all).Draw(k.t, label)
+}
+
+func (k *walk) number(label string, least, most int) int {
+	return rapid.IntRange(least, most).Draw(k.t, label)
+}
+
+// once says yes one time out of so many.
+func (k *walk) once(label string, outOf int) bool { return k.number(label, 1, outOf) == outOf }
+
+func (k *walk) kind() keyspace.Kind {
+	return rapid.SampledFrom([]keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}).Draw(k.t, "kind")
+}
+
+func (k *walk) resource() string {
+	return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(k.t, "resource")
+}
+
+// alive is a process that lives. There is always one.
+func (k *walk) alive() *citizen {
+	return rapid.SampledFrom(slices.DeleteFunc(slices.Clone(k.folk), func(c *citizen) bool { return !c.died.IsZero() })).Draw(k.t, "process")
+}
+
+func (k *walk) acquire(*rapid.T) {
+	c, kind, name := k.alive(), k.kind(), ""
+	name = k.names[kind]
+	lease := k.duration("lease", 0, 0, 2*time.Second, 9*time.Second, 20*time.Second, berth.Forever)
+	fixed, most := k.once("fixed", 3), k.duration("max hold", 0, 0, 0, 4*time.Second, 11*time.Second)
+	priority := k.number("priority", -1, 1)
+	meta := map[string]string{"n": strconv.Itoa(len(k.claims))}
+	owner, acquire := "", func(context.Context) (berth.Hold, error) { return nil, nil }
+	switch kind {
+	case keyspace.Sem:
+		s, err := c.sems.Semaphore(name, 3, nil)
+		require.NoError(k.t, err)
+		opts := &semaphore.AcquireOptions{Lease: lease, NoRenew: fixed, MaxHold: most, Priority: priority, Meta: meta, Weight: k.number("weight", 1, 3)}
+		acquire = func(ctx context.Context) (berth.Hold, error) { return s.Acquire(ctx, opts) }
+	case keyspace.Lock:
+		opts := &qlock.LockOptions{
+			Lease: lease, NoRenew: fixed, MaxHold: most, Priority: priority, Meta: meta,
+			Access:   rapid.SampledFrom([]qlock.Access{qlock.Queued, qlock.Queued, qlock.Random, qlock.LIFO}).Draw(k.t, "access"),
+			Conflict: rapid.SampledFrom([]qlock.Conflict{qlock.Wait, qlock.WorkThrough, qlock.ExtendAndWorkThrough}).Draw(k.t, "conflict"),
+		}
+		if lease == berth.Forever {
+			opts.Conflict = qlock.Wait
+		}
+		owner = rapid.SampledFrom([]string{"", "ann", "bob"}).Draw(k.t, "owner")
+		acquire = func(ctx context.Context) (berth.Hold, error) { return c.locks.Lock(ctx, name, opts) }
+	case keyspace.Pool:
+		opts := &allocator.AllocateOptions{Lease: lease, NoRenew: fixed, MaxHold: most, Priority: priority, Meta: meta, Cooldown: k.duration("cooldown", 0, 0, 2*time.Second)}
+		if k.once("one resource", 3) {
+			opts.Resource = k.resource()
+		} else if k.once("bound", 3) {
+			opts.Bind, opts.BindFor = "customer", k.duration("bind for", 5*time.Second, time.Hour)
+			opts.BindWait = k.duration("bind wait", 0, 3*time.Second, 8*time.Second, berth.Forever)
+		}
+		acquire = func(ctx context.Context) (berth.Hold, error) { return c.pool.Allocate(ctx, opts) }
+	}
+	k.claims = append(k.claims, &walked{by: c, kind: kind, call: testkit.Queue(of(owner), k.World, acquire)})
+}
+
+// held is a hold of a process that lives, nil for none.
+func (k *walk) held() *walked {
+	var all []*walked
+	for _, c := range k.claims {
+		if c.by.died.IsZero() && c.call.Over() && c.call.Err == nil && c.call.Got.Err() == nil {
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(all).Draw(k.t, "hold")
+}
+
+func (k *walk) release(*rapid.T) {
+	if c := k.held(); c != nil {
+		_ = c.call.Got.Release(context.Background()) // it may just have ended
+	}
+}
+
+func (k *walk) detach(*rapid.T) {
+	c := k.held()
+	if c == nil {
+		return
+	}
+	token, err := c.call.Got.Detach(context.Background())
+	if err != nil {
+		return
+	}
+	k.tokens = append(k.tokens, func(ctx context.Context, by *citizen) (err error) {
+		h := berth.Hold(nil)
+		switch c.kind {
+		case keyspace.Sem:
+			h, err = by.sems.Resume(ctx, token)
+		case keyspace.Lock:
+			h, err = by.locks.Resume(ctx, token)
+		case keyspace.Pool:
+			h, err = by.pool.Resume(ctx, token)
+		}
+		if err == nil {
+			c.by, c.call.Got = by, h
+		}
+		return err
+	})
+}
+
+func (k *walk) resume(*rapid.T) {
+	if n := len(k.tokens); n > 0 {
+		_ = k.tokens[n-1](context.Background(), k.alive()) // its lease may have ended
+		k.tokens = k.tokens[:n-1]
+	}
+}
+
+func (k *walk) renew(*rapid.T) {
+	c := k.held()
+	if c == nil {
+		return
+	}
+	if l, ok := c.call.Got.(*qlock.Lock); ok && k.once("extend", 2) {
+		_ = l.Extend(context.Background(), k.duration("by", time.Second, 5*time.Second))
+	} else if h, ok := c.call.Got.(interface {
+		Renew(ctx context.Context) error
+	}); ok {
+		_ = h.Renew(context.Background())
+	}
+}
+
+func (k *walk) cancel(*rapid.T) {
+	for _, c := range k.claims {
+		if c.by.died.IsZero() && !c.call.Over() && k.once("cancel", 3) {
+			c.call.Cancel(nil)
+			return
+		}
+	}
+}
+
+func (k *walk) force(*rapid.T) {
+	kind := k.kind()
+	for _, s := range k.view(kind) {
+		if k.once("force", 4) {
+			k.operate(kind, func(o operator) error {
+				return testkit.Second(o.Release(context.Background(), berth.Target{Name: k.names[kind], Claim: s.id}))
+			})
+			return
+		}
+	}
+}
+
+func (k *walk) want(*rapid.T) {
+	kind := k.kind()
+	k.operate(kind, func(o operator) error {
+		return testkit.Second(o.Want(context.Background(), berth.Target{Name: k.names[kind]}))
+	})
+}
+
+func (k *walk) pause(*rapid.T) {
+	kind := k.kind()
+	lasts := k.duration("pause", 0, 3*time.Second, 10*time.Second)
+	k.operate(kind, func(o operator) error {
+		if lasts == 0 {
+			return o.Unpause(context.Background(), k.names[kind])
+		}
+		return o.Pause(context.Background(), k.names[kind], lasts, "migration")
+	})
+}
+
+func (k *walk) resize(*rapid.T) {
+	err := k.keeper.sems.Operator().Resize(context.Background(), k.names[keyspace.Sem], k.number("capacity", 1, 4), nil)
+	if err != nil {
+		require.ErrorIs(k.t, err, berth.ErrAbsent)
+	}
+}
+
+func (k *walk) rest(*rapid.T) {
+	err := k.keeper.pool.Rest(context.Background(), k.resource(), k.duration("rest", 2*time.Second, 7*time.Second, berth.Forever), "banned")
+	if err != nil {
+		require.ErrorIs(k.t, err, berth.ErrAbsent)
+	}
+}
+
+// change adds a resource, has one leave in a while, or now.
+func (k *walk) change(*rapid.T) {
+	key, err := []string{k.resource()}, error(nil)
+	if k.once("remove", 4) {
+		_, err = k.keeper.pool.Remove(context.Background(), key)
+	} else {
+		_, err = k.keeper.pool.Add(context.Background(), key, &allocator.AddOptions{Expiry: k.duration("expiry", 0, 0, 4*time.Second, 13*time.Second)})
+	}
+	require.NoError(k.t, err)
+}
+
+// die has a process die, after which a while may pass. One lives on.
+func (k *walk) die(*rapid.T) {
+	k.kill(k.alive())
+	k.Advance(k.duration("while", ms, 1500*ms, 4*time.Second))
+}
+
+func (k *walk) kill(c *citizen) {
+	c.Die()
+	c.died = time.Now()
+	synctest.Wait()
+	if !slices.ContainsFunc(k.folk, func(c *citizen) bool { return c.died.IsZero() }) {
+		k.folk = append(k.folk, k.citizen(fmt.Sprint("p", len(k.folk)), allocator.PoolConfig[string]{}))
+	}
+}
+
+func (k *walk) pass(*rapid.T) {
+	k.Advance(k.duration("pass", ms, 77*ms, time.Second, 2500*ms, 7*time.Second))
+}
+
+// operator is what of all kinds is the same.
+type operator interface {
+	Release(ctx context.Context, target berth.Target) (int, error)
+	Want(ctx context.Context, target berth.Target) (int, error)
+	Sweep(ctx context.Context, names ...string) (int, error)
+	Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
+	Unpause(ctx context.Context, name string) error
+}
+
+func (k *walk) operate(kind keyspace.Kind, do func(o operator) error) {
+	o := map[keyspace.Kind]operator{
+		keyspace.Sem: k.keeper.sems.Operator(), keyspace.Lock: k.keeper.locks.Operator(), keyspace.Pool: k.keeper.pools.Operator(),
+	}[kind]
+	if err := do(o); !errors.Is(err, berth.ErrNotHeld) {
+		require.NoError(k.t, err)
+	}
+	synctest.Wait()
+}
+
+// stand is where a claim stands.
+type stand struct {
+	claim    *walked
+	id, node string
+	holds    bool
+	resource string // that it has, or waits for alone
+	hold     berth.Holder
+}
+
+// view is where the claims of a name stand that live by the server's clock, by their IDs.
+func (k *walk) view(kind keyspace.Kind) (all []stand) {
+	holds, err := k.look.Holders(context.Background(), kind, k.names[kind], "", 0)
+	require.NoError(k.t, err)
+	for _, h := range holds.Items {
+		all = append(all, stand{k.of(h.Meta), h.ID, h.Node, true, h.Resource, h})
+	}
+	waits, err := k.look.Waiters(context.Background(), kind, k.names[kind], "", 0)
+	require.NoError(k.t, err)
+	for _, w := range waits.Items {
+		if w.Alive > 0 {
+			all = append(all, stand{k.of(w.Meta), w.ID, w.Node, false, w.Resource, berth.Holder{}})
+		}
+	}
+	slices.SortFunc(all, func(a, b stand) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+func (k *walk) of(meta map[string]string) *walked {
+	n, err := strconv.Atoi(meta["n"])
+	require.NoError(k.t, err)
+	return k.claims[n]
+}
