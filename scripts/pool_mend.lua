@@ -11,7 +11,7 @@ ARGV[5...] x2: resource, claim that holds it ("" = none); all of a resource in o
 RETURNS {"removed", removed, flags} | {"incompatible", format}
 REPLAY what is whole stays as it is    COST O(log n) a claim + at most 100 drops and grants
 ]]
--- The claims are those that pool_holds has found: nobody gets what is damaged, so there
+-- The claims are those that a walk over all claims has found: nobody gets what is damaged, so there
 -- are no others.
 --- @include "kind/pool"
 --- @include "state/score"

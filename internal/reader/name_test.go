@@ -75,6 +75,12 @@ func (w *world) operates(verb string, args ...string) {
 	require.NotContains(w.T, []string{"stale", "absent", "incompatible"}, status)
 }
 
+// removes takes a resource out of the pool.
+func (w *world) removes(key string) {
+	w.T.Helper()
+	require.Equal(w.T, "removed", w.write("remove", strconv.FormatInt(state.Forever, 10), "op.r", key))
+}
+
 func TestOfAPoolTheCountsAreThoseThatASweepWouldLeave(t *testing.T) {
 	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
 		w.compare()

@@ -66,7 +66,7 @@ var moves = map[string]move{
 		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.operates("rest", "a", "1000", "") },
 	},
 	"a removal": {
-		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.operates("remove", "0", "a") },
+		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.removes("a") },
 	},
 	"the end of a rest": {
 		keyspace.Pool, func(w *world) { w.pooled(); w.operates("rest", "a", "1", ""); w.Advance(2 * ms) },

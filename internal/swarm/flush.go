@@ -156,20 +156,20 @@ func (p *pass) condemn(ctx context.Context) error {
 			p.problems.add(err)
 			return nil
 		}
-		for _, id := range page.condemned {
+		for _, id := range page.Condemned {
 			p.ids[id] = true
 		}
-		if len(page.overdue) > 0 {
+		if len(page.Overdue) > 0 {
 			if err := p.look(ctx); err != nil {
 				p.problems.add(err)
 				return err
 			}
 		}
-		got := p.condemnAll(ctx, page.overdue) || len(page.condemned) > 0
-		if !page.more || !got || ctx.Err() != nil {
+		got := p.condemnAll(ctx, page.Overdue) || len(page.Condemned) > 0
+		if !page.More || !got || ctx.Err() != nil {
 			return nil
 		}
-		from = page.from
+		from = page.Next
 	}
 }
 

@@ -236,7 +236,7 @@ func TestTheBackgroundFlushes(t *testing.T) {
 		require.NoError(t, n.Stop(context.Background()))
 		n.Reset()
 		w.Advance(time.Hour)
-		require.Zero(t, n.Count("swarm_dead"))
+		require.Zero(t, n.Count("ZRANGEBYSCORE"))
 	})
 }
 

@@ -32,7 +32,7 @@ func TestANodeProbesAndItsHorizonFollows(t *testing.T) {
 		require.Equal(t, last+3*time.Second, n.Horizon("a"))
 		w.Advance(10 * time.Minute)
 		require.Equal(t, 301, n.Count("swarm_probe"))
-		require.Zero(t, n.Count("swarm_dead"))
+		require.Zero(t, n.Count("ZRANGEBYSCORE"))
 		require.Empty(t, n.ends())
 	})
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -17,7 +16,7 @@ import (
 // name is whose keys a swarm has: there is one in a namespace.
 const name = "nodes"
 
-// pageSize is about how many nodes one script of a listing reads.
+// pageSize is how many nodes one script enters, or one reading finds.
 const pageSize = 100
 
 // The statuses of the scripts; a test compares them with the headers.
@@ -28,22 +27,24 @@ const (
 	statusAlive        = "alive"
 	statusUnknown      = "unknown"
 	statusExpected     = "expected"
-	statusPage         = "page"
 	statusIncompatible = "incompatible"
 )
 
-// calls is the only place that runs the swarm's scripts.
+// calls is the only place that runs the swarm's scripts, and reads its keys.
 type calls struct {
-	run                                        *scriptkit.Runner
-	keys                                       []string
-	label, limit, memory                       string
-	probe, condemn, leave, nodes, dead, expect *scriptkit.Script
+	run                           *scriptkit.Runner
+	look, decide                  *reader.Reader
+	keys                          []string
+	label, limit, memory          string
+	probe, condemn, leave, expect *scriptkit.Script
 }
 
 func newCalls(cfg *Config) *calls {
 	lib := line.Library()
 	return &calls{
 		run:     cfg.Runner,
+		look:    reader.New(cfg.Runner, cfg.Space, false),
+		decide:  reader.New(cfg.Runner, cfg.Space, true),
 		keys:    []string{cfg.Space.State(keyspace.Swarm, name), cfg.Space.Probes(name)},
 		label:   cfg.Label,
 		limit:   millis(cfg.ZombieAfter),
@@ -51,8 +52,6 @@ func newCalls(cfg *Config) *calls {
 		probe:   lib.Script("swarm_probe"),
 		condemn: lib.Script("swarm_condemn"),
 		leave:   lib.Script("swarm_leave"),
-		nodes:   lib.Script("swarm_nodes"),
-		dead:    lib.Script("swarm_dead"),
 		expect:  lib.Script("swarm_expect"),
 	}
 }
@@ -123,34 +122,6 @@ func (c *calls) Condemn(ctx context.Context, node string) (condemned, mine bool,
 	}
 }
 
-// deadPage is what one swarm_dead has read.
-type deadPage struct {
-	overdue, condemned []string
-	from               int64
-	more               bool
-}
-
-// Dead sends swarm_dead.
-func (c *calls) Dead(ctx context.Context, from int64) (page deadPage, err error) {
-	r, err := c.run.Run(ctx, c.dead, scriptkit.Bounded, c.keys,
-		[]string{c.memory, line.Decimal(from), strconv.Itoa(pageSize)})
-	if err != nil {
-		return page, err
-	}
-	if r.Status() != statusPage {
-		return page, unexpected(&r)
-	}
-	page.from, page.more = r.Int(1), r.Int(2) == 1
-	for i := 3; i < r.Len(); i += 2 {
-		if r.Int(i+1) == 1 {
-			page.condemned = append(page.condemned, r.Str(i))
-		} else {
-			page.overdue = append(page.overdue, r.Str(i))
-		}
-	}
-	return page, r.Err()
-}
-
 // Expect sends swarm_expect, and returns how many of the nodes the swarm did not know.
 func (c *calls) Expect(ctx context.Context, nodes []Node) (entered int, err error) {
 	for page := range slices.Chunk(nodes, pageSize) {
@@ -172,32 +143,28 @@ func (c *calls) Expect(ctx context.Context, nodes []Node) (entered int, err erro
 	return entered, nil
 }
 
-// Nodes sends swarm_nodes. The cursor is "0" to begin with, and when all have been
-// seen.
+// Nodes reads a page of nodes. The cursor is "0" to begin with, and when all have been seen.
 func (c *calls) Nodes(ctx context.Context, cursor string) (page []Node, next string, err error) {
-	r, err := c.run.Run(ctx, c.nodes, scriptkit.Bounded, c.keys, []string{cursor, strconv.Itoa(pageSize)})
-	if err != nil {
-		return nil, "", err
-	}
-	if r.Status() != statusPage {
-		return nil, "", unexpected(&r)
-	}
-	next, now := r.Str(1), time.UnixMilli(r.Int(2))
-	for i := 3; i < r.Len(); i += 5 {
-		ends, limit := time.UnixMilli(r.Int(i+2)), state.Millis(r.Int(i+3))
+	found, next, now, err := c.look.NodesPage(ctx, cursor)
+	for _, n := range found {
 		page = append(page, Node{
-			ID: r.Str(i), Label: r.Str(i + 1), ProbedAt: ends.Add(-limit), ZombieAfter: limit,
-			Zombie: !now.Before(ends), Condemned: r.Int(i+4) != 0,
+			ID: n.ID, Label: n.Label, ProbedAt: time.UnixMilli(n.Ends - n.Limit), ZombieAfter: state.Millis(n.Limit),
+			Zombie: n.Ends <= now, Condemned: n.Condemned,
 		})
 	}
-	return page, next, r.Err()
+	return page, next, err
+}
+
+// Dead reads a page of nodes that are to be flushed, or may be.
+func (c *calls) Dead(ctx context.Context, from int64) (reader.Dead, error) {
+	return c.decide.Dead(ctx, memory.Milliseconds(), from, pageSize)
 }
 
 // unexpected is the error for a reply that is none of those which the caller
 // reads.
 func unexpected(r *scriptkit.Reply) error {
 	if r.Status() == statusIncompatible {
-		return fmt.Errorf("%w: the swarm has format %d, which this release does not know", berth.ErrIncompatible, r.Int(1))
+		return state.IncompatibleSwarm(r.Int(1))
 	}
 	return fmt.Errorf("berth: unexpected status %q of the swarm", r.Status())
 }

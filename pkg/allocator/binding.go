@@ -71,9 +71,6 @@ func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
 	if err := checkBind("name", name); err != nil {
 		return Binding{}, err
 	}
-	_, page, err := p.core.client.node.bindingsPage(ctx, p.core.name, name, "0")
-	if err != nil || len(page) == 0 {
-		return Binding{Name: name}, err
-	}
-	return page[0], nil
+	b, err := p.core.client.node.look.Binding(ctx, p.core.name, name)
+	return Binding(b), err
 }

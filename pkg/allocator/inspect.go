@@ -12,17 +12,14 @@ import (
 // Absent, and no error. It returns berth.ErrInvalidConfig for a bad name and for a key
 // that cannot be one, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo, error) {
-	if err := keyspace.CheckName(name); err != nil {
-		return ResourceInfo{}, err
-	}
 	if err := checkResource(key); err != nil {
 		return ResourceInfo{}, err
 	}
-	_, page, err := o.client.node.describe(ctx, name, "", []string{key})
+	found, err := o.client.node.look.Resources(ctx, name, key)
 	if err != nil {
 		return ResourceInfo{}, err
 	}
-	return page[0], nil
+	return infosOf(found)[0], nil
 }
 
 // Resources goes through the resources of a pool, those included that are leaving, in
@@ -36,7 +33,7 @@ func (o *Operator) Resources(ctx context.Context, name string) iter.Seq2[Resourc
 // all goes through the resources of a pool; see Operator.Resources.
 func (n *node) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
 	return pages(name, func(cursor string) (string, []ResourceInfo, error) {
-		return n.describe(ctx, name, cursor, nil)
+		return n.resourcesPage(ctx, name, cursor)
 	}, func(info ResourceInfo) (key string, there bool) { return info.Resource, info.State != Absent })
 }
 
@@ -45,7 +42,7 @@ func (n *node) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, err
 // error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
 func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[Binding, error] {
 	return pages(name, func(cursor string) (string, []Binding, error) {
-		return o.client.node.bindingsPage(ctx, name, "", cursor)
+		return o.client.node.bindingsPage(ctx, name, cursor)
 	}, func(b Binding) (key string, there bool) { return b.Name, true })
 }
 

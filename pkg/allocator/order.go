@@ -8,7 +8,7 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// way is a direction in the list of free resources, as pool_resources takes it.
+// way is a direction in the list of free resources, as pool_list takes it.
 type way string
 
 const (
@@ -75,12 +75,17 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 			from, before = "", ""
 			continue
 		}
-		if l.page[0].Resource == l.first {
+		if l.page[0] == l.first {
 			walked, size = 0, l.size
 		}
-		for _, info := range l.page {
+		found, err := p.client.node.look.Resources(ctx, p.name, l.page...)
+		if err != nil {
+			return err
+		}
+		for _, info := range infosOf(found) {
 			key := info.Resource
-			if !seen[key] && (info.State == Free || info.State == Leased) && !yield(info) {
+			room := info.State == Free || info.State == Leased && len(info.Holders) < info.MaxSharers
+			if !seen[key] && room && !yield(info) {
 				return nil
 			}
 			seen[key] = true
@@ -94,6 +99,6 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 		if walked += len(l.page); l.next == "" || walked >= most {
 			return nil
 		}
-		from, before = l.next, l.page[len(l.page)-1].Resource
+		from, before = l.next, l.page[len(l.page)-1]
 	}
 }

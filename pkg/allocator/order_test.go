@@ -65,7 +65,7 @@ func TestFreeInOrderIsTheOrderInWhichClaimsGetThem(t *testing.T) {
 					}
 					n.Fresh()
 					require.Equal(t, append([]string(nil), want...), w.free(n, nil))
-					require.Equal(t, map[string]int{"pool_settings": 1, "pool_resources": max(1, (count+99)/100)}, n.Scripts())
+					require.Equal(t, map[string]int{"pool_list": max(1, (count+99)/100)}, n.Scripts())
 					for _, key := range want[:min(3, count)] {
 						n.takes(key, nil)
 					}
@@ -127,7 +127,7 @@ func TestUnderRandomThereIsNoOrder(t *testing.T) {
 		for _, err := range n.FreeInOrder(context.Background()) {
 			requireInvalid(t, "Policy", err)
 		}
-		require.Equal(t, map[string]int{"pool_settings": 1}, n.Scripts())
+		require.Empty(t, n.Scripts())
 	})
 }
 
@@ -239,7 +239,7 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 				}
 				kept := slices.DeleteFunc(got, func(key string) bool { return !slices.Contains(want, key) })
 				require.Equal(t, want, kept)
-				require.LessOrEqual(t, n.Count("pool_resources"), 7)
+				require.LessOrEqual(t, n.Count("pool_list"), 7)
 			})
 		})
 	}
@@ -252,7 +252,7 @@ func TestFreeInOrderEndsThoughTheListGoesRound(t *testing.T) {
 		n, claims := w.node(), 0
 		n.OnCommand(func(cmd link.Command) link.Fate {
 			for range 120 {
-				if cmd.Name != "pool_resources" {
+				if cmd.Name != "pool_list" {
 					break
 				}
 				claims++
@@ -263,7 +263,7 @@ func TestFreeInOrderEndsThoughTheListGoesRound(t *testing.T) {
 			return link.Pass
 		})
 		require.NotEmpty(t, w.free(n, nil))
-		require.LessOrEqual(t, n.Count("pool_resources"), 12)
+		require.LessOrEqual(t, n.Count("pool_list"), 12)
 	})
 }
 

@@ -82,7 +82,7 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 	if len(resources) == 0 {
 		return 0, nil
 	}
-	holders, err := p.holdersOf(ctx, resources)
+	holders, err := p.client.node.Decide.HoldersOf(ctx, p.name, resources)
 	if err != nil {
 		return 0, err
 	}
@@ -113,34 +113,6 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 		}
 	}
 	return removed, nil
-}
-
-// holdersOf runs pool_holds until it has gone through all claims. It returns the claims
-// that are on record as holders of each resource.
-func (p *core) holdersOf(ctx context.Context, resources []string) (map[string][]string, error) {
-	holders := make(map[string][]string)
-	for cursor := "0"; ; {
-		r, err := p.run(ctx, p.client.node.holding, append([]string{cursor, "1000"}, resources...)...)
-		if err != nil {
-			return nil, err
-		}
-		if r.Status() != statusPage {
-			return nil, line.Unexpected(p.name, &r)
-		}
-		cursor = r.Str(1)
-		for i := 2; i < r.Len(); i += 2 {
-			resource, claim := r.Str(i), r.Str(i+1)
-			if !slices.Contains(holders[resource], claim) {
-				holders[resource] = append(holders[resource], claim)
-			}
-		}
-		if r.Err() != nil {
-			return nil, r.Err()
-		}
-		if cursor == "0" {
-			return holders, nil
-		}
-	}
 }
 
 // remove runs pool_remove, in chunks.

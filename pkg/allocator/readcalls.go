@@ -3,29 +3,43 @@ package allocator
 import (
 	"context"
 	"strconv"
-	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Here are the scripts about a pool that only read.
+// Here is what only reads a pool.
 
-// describe reads the resources given, or with a cursor a page of all.
-func (n *node) describe(ctx context.Context, name, cursor string, resources []string) (next string, page []ResourceInfo, err error) {
-	r, err := n.Run(ctx, n.resources, scriptkit.Bounded, name, append([]string{cursor, "100"}, resources...)...)
-	if err != nil {
-		return "", nil, err
+// resourcesPage reads a page of all resources. The cursor is "0" to begin with, and when all have been seen.
+func (n *node) resourcesPage(ctx context.Context, name, cursor string) (next string, page []ResourceInfo, err error) {
+	found, next, err := n.look.ResourcesPage(ctx, name, cursor)
+	return next, infosOf(found), err
+}
+
+func infosOf(found []reader.Resource) (infos []ResourceInfo) {
+	for _, r := range found {
+		info := ResourceInfo{
+			Resource: r.Key, State: State(r.Word), Left: r.Left, Reason: r.Reason, Expiry: r.Expiry, Leaving: r.Leaving,
+			MaxSharers: r.Sharers, Holders: r.Holders,
+		}
+		if r.Own != nil {
+			info.Own = settingsOf(*r.Own)
+			info.Own.ByOperator = true
+		}
+		infos = append(infos, info)
 	}
-	if r.Status() != statusPage {
-		return "", nil, line.Unexpected(name, &r)
+	return infos
+}
+
+// bindingsPage reads a page of the bindings, with cursors as resourcesPage has them.
+func (n *node) bindingsPage(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
+	found, next, err := n.look.BindingsPage(ctx, name, cursor)
+	for _, b := range found {
+		page = append(page, Binding(b))
 	}
-	page, err = described(name, &r, 3)
-	return r.Str(1), page, err
+	return next, page, err
 }
 
 // listed is a page of the list of free resources.
@@ -33,80 +47,21 @@ type listed struct {
 	next  string // the resource behind it, "" at the end of the list
 	first string // the one with which the list begins, "" for none
 	size  int    // how many are in the list
-	page  []ResourceInfo
+	page  []string
 }
 
-// list runs pool_resources on the list of free resources. The page begins at a resource that was
+// list runs pool_list: plain commands would take a trip for each link. The page begins at a resource that was
 // behind another one, or anew.
 func (n *node) list(ctx context.Context, name string, w way, from, before string) (listed, error) {
-	r, err := n.Run(ctx, n.resources, scriptkit.Bounded, name, string(w), "100", from, before)
+	keys := []string{n.space.State(keyspace.Pool, name), n.space.Key(keyspace.Pool, name, keyspace.FreePart)}
+	r, err := n.run.Run(ctx, n.order, scriptkit.Bounded, keys, []string{string(w), "100", from, before})
 	if err != nil {
 		return listed{}, err
 	}
 	if r.Status() != statusList {
 		return listed{}, line.Unexpected(name, &r)
 	}
-	page, err := described(name, &r, 5)
-	return listed{next: r.Str(1), first: r.Str(3), size: int(r.Int(4)), page: page}, err
-}
-
-// described reads the resources of a reply, from its i-th field on.
-func described(name string, r *scriptkit.Reply, i int) (page []ResourceInfo, err error) {
-	now := time.UnixMilli(r.Int(2))
-	for ; i < r.Len(); i += 9 {
-		info := ResourceInfo{
-			Resource: r.Str(i), State: State(r.Str(i + 1)), Left: line.Left(r.Int(i + 2)), Reason: r.Str(i + 3),
-			Expiry: state.Millis(r.Int(i + 4)), Leaving: r.Int(i+5) == 1, MaxSharers: int(r.Int(i + 6)),
-		}
-		if info.Left < 0 {
-			info.Left = berth.Forever
-		}
-		if own := r.Str(i + 7); own != "" {
-			if info.Own, err = parseOwn(own); err != nil {
-				return nil, err
-			}
-		}
-		for range r.Int(i + 8) {
-			ends := now.UnixMilli() + r.Int(i+10)
-			if r.Int(i+10) < 0 {
-				ends = state.Forever
-			}
-			h, err := reader.Holder(name, r.Str(i+9), now, ends, r.Str(i+11))
-			if err != nil {
-				return nil, err
-			}
-			h.Resource = info.Resource
-			info.Holders = append(info.Holders, h)
-			i += 3
-		}
-		page = append(page, info)
-	}
-	return page, r.Err()
-}
-
-// bindingsPage runs pool_bindings: for one binding, or for a page of all.
-func (n *node) bindingsPage(ctx context.Context, name, binding, cursor string) (next string, page []Binding, err error) {
-	keys := []string{
-		n.space.State(keyspace.Pool, name),
-		n.space.Key(keyspace.Pool, name, keyspace.ItemsPart),
-		n.space.Key(keyspace.Pool, name, keyspace.BindingsPart),
-	}
-	r, err := n.run.Run(ctx, n.bindings, scriptkit.Bounded, keys, []string{binding, cursor, "100"})
-	if err != nil {
-		return "", nil, err
-	}
-	if r.Status() != statusPage {
-		return "", nil, line.Unexpected(name, &r)
-	}
-	next = r.Str(1)
-	for i := 2; i < r.Len(); i += 3 {
-		b := Binding{Name: r.Str(i), Resource: r.Str(i + 1), Left: line.Left(r.Int(i + 2))}
-		if b.Left < 0 {
-			b.Left = berth.Forever
-		}
-		page = append(page, b)
-	}
-	return next, page, r.Err()
+	return listed{next: r.Str(1), first: r.Str(2), size: int(r.Int(3)), page: line.Texts(&r, 4)}, r.Err()
 }
 
 // inspectOnce runs pool_inspect.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/refresh"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -98,11 +99,11 @@ func (p *core) stay(ctx context.Context, every time.Duration) error {
 
 // absent returns those of the resources, up to 200, that are not in the pool.
 func (p *core) absent(ctx context.Context, resources []string) ([]string, error) {
-	_, page, err := p.client.node.describe(ctx, p.name, "", resources)
+	found, err := p.client.node.Decide.Resources(ctx, p.name, resources...)
 	var gone []string
-	for _, info := range page {
-		if info.State == Absent {
-			gone = append(gone, info.Resource)
+	for _, r := range found {
+		if r.Word == reader.Absent {
+			gone = append(gone, r.Key)
 		}
 	}
 	return gone, err

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -22,11 +23,11 @@ type node struct {
 	*line.Node
 	run   *scriptkit.Runner
 	space keyspace.Space
+	look  *reader.Reader // for who looks on
 
-	setting, sharing, reading, swapping           *scriptkit.Script
+	setting, sharing, order, swapping             *scriptkit.Script
 	adding, removing, replacing, resting, binding *scriptkit.Script
-	bindings, resources, refreshing, inspecting   *scriptkit.Script
-	holding, mending, expiring                    *scriptkit.Script
+	refreshing, inspecting, mending, expiring     *scriptkit.Script
 }
 
 func newNode(c *Client) *node {
@@ -46,20 +47,18 @@ func newNode(c *Client) *node {
 		Node:       line.New(cfg),
 		run:        run,
 		space:      c.space,
+		look:       reader.New(run, c.space, false),
 		setting:    lib.Script("pool_set"),
 		sharing:    lib.Script("pool_sharers"),
-		reading:    lib.Script("pool_settings"),
+		order:      lib.Script("pool_list"),
 		swapping:   lib.Script("pool_swap"),
 		adding:     lib.Script("pool_add"),
 		removing:   lib.Script("pool_remove"),
 		replacing:  lib.Script("pool_replace"),
 		resting:    lib.Script("pool_rest"),
 		binding:    lib.Script("pool_bind"),
-		bindings:   lib.Script("pool_bindings"),
-		resources:  lib.Script("pool_resources"),
 		refreshing: lib.Script("pool_refresh"),
 		inspecting: lib.Script("pool_inspect"),
-		holding:    lib.Script("pool_holds"),
 		mending:    lib.Script("pool_mend"),
 		expiring:   lib.Script("pool_expire"),
 	}
@@ -67,29 +66,28 @@ func newNode(c *Client) *node {
 
 // The statuses of the scripts that only pools have; a test compares them with the headers.
 const (
-	statusFull     = "full"
-	statusAhead    = "ahead"
-	statusPaused   = "paused"
-	statusSwapped  = "swapped"
-	statusNotHeld  = "not_held"
-	statusTaken    = "taken"
-	statusSet      = "set"
-	statusSettings = "settings"
-	statusDiffers  = "differs"
-	statusAdded    = "added"
-	statusRemoved  = "removed"
-	statusBegun    = "begun"
-	statusStale    = "stale"
-	statusRested   = "rested"
-	statusAbsent   = "absent"
-	statusBound    = "bound"
-	statusUnbound  = "unbound"
-	statusPage     = "page"
-	statusList     = "list"
-	statusExpires  = "expires"
-	statusTurn     = "turn"
-	statusLater    = "later"
-	statusPart     = "part"
+	statusFull    = "full"
+	statusAhead   = "ahead"
+	statusPaused  = "paused"
+	statusSwapped = "swapped"
+	statusNotHeld = "not_held"
+	statusTaken   = "taken"
+	statusSet     = "set"
+	statusDiffers = "differs"
+	statusAdded   = "added"
+	statusRemoved = "removed"
+	statusBegun   = "begun"
+	statusStale   = "stale"
+	statusRested  = "rested"
+	statusAbsent  = "absent"
+	statusBound   = "bound"
+	statusUnbound = "unbound"
+	statusPage    = "page"
+	statusList    = "list"
+	statusExpires = "expires"
+	statusTurn    = "turn"
+	statusLater   = "later"
+	statusPart    = "part"
 )
 
 // request is what only a pool's own scripts need of a claim.

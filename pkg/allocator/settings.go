@@ -278,18 +278,11 @@ func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) e
 // Settings reads what is stored of the settings of a pool. It returns berth.ErrInvalidConfig for a bad
 // name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) {
-	if err := keyspace.CheckName(name); err != nil {
-		return Settings{}, err
-	}
-	n := o.client.node
-	r, err := n.Run(ctx, n.reading, scriptkit.Bounded, name)
+	stored, err := o.client.node.look.Settings(ctx, name)
 	if err != nil {
 		return Settings{}, err
 	}
-	if r.Status() != statusSettings {
-		return Settings{}, line.Unexpected(name, &r)
-	}
-	return parseSettings(r.Str(1))
+	return settingsOf(stored), nil
 }
 
 // set runs pool_set, and then pool_sharers for all resources. what says the words for people.

@@ -62,7 +62,7 @@ func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	probed, err := r.read.Probed(ctx, nodes[:min(len(nodes), reader.Most/2)]...)
+	probed, now, err := r.read.Probed(ctx, nodes[:min(len(nodes), reader.Most/2)]...)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
 		s.Nodes = map[string]node{}
 		for id, p := range probed {
 			s.Nodes[id] = node{
-				Probed: s.At.Add(-time.Duration(p.Ago) * time.Millisecond), Limit: time.Duration(p.Limit) * time.Millisecond,
+				Probed: s.At.Add(-time.Duration(p.Ago(now)) * time.Millisecond), Limit: time.Duration(p.Limit) * time.Millisecond,
 				Condemned: p.Condemned,
 			}
 		}

@@ -190,7 +190,7 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	for _, script := range []string{
 		"lock_acquire", "lock_extend", "lock_force_hold", "lock_release", "lock_renew", "lock_requeue",
 		"lock_resume", "lock_force_release", "lock_restore",
-		"swarm_dead", "swarm_expect", "swarm_leave", "swarm_nodes", "swarm_probe",
+		"swarm_expect", "swarm_leave", "swarm_probe",
 	} {
 		require.True(t, r.has(script), "%s was not sent", script)
 	}

@@ -57,7 +57,7 @@ var usual = map[string]string{
 	"capacity, if none is stored": "3", "capacity, if none is stored: 1": "1",
 	"linger": "60000", "lease + linger": "120000", "tombstone": "60000", "policy": "stored",
 	"wait (1) or try (0)": "1", "wait": "1", "the only resource that will do, with try": "",
-	"where the last one stands that was seen": "", "its claim": "", "cursor": "0", "how many": "10", "about how many": "10", "from": "0", "how many of each": "10",
+	"where the last one stands that was seen": "", "its claim": "", "cursor": "0", "how many": "10", "about how many": "10", "way": "n", "resource to begin at": "", "resource before that one": "",
 	"by how much": "5000", "id of this call": "call", "fence": "0", "fence that it has": "0",
 	"ticket that it has": "0", "node that detached it": "a", "node that takes it up": "c",
 	"keep it when idle": "0", "set it of a name that has none, too": "0",

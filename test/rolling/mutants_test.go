@@ -70,9 +70,7 @@ var mutants = map[string]struct {
 		general, generally,
 		{"state/fetch.lua", `"v"`, `"V"`},
 		{"state/save.lua", `"v"`, `"V"`},
-		{"pool_holds.lua", `"v", "fmt"`, `"V", "fmt"`},
-		{"pool_resources.lua", `"v", "fmt"`, `"V", "fmt"`},
-		{"pool_bindings.lua", `"v", "fmt"`, `"V", "fmt"`},
+		{"pool_list.lua", `"v", "fmt"`, `"V", "fmt"`},
 		{"pool_refresh.lua", `"v", "fmt"`, `"V", "fmt"`},
 	}},
 	"the last fence and the expiry change places": {"pool/hand on in order", []edit{

@@ -38,7 +38,6 @@ var fitting = map[string]with{
 	"pool_release":            {of: map[string]string{"claim id": "a.1", "node": "a"}},
 	"pool_remove":             {groups: [][]string{{"r1"}}},
 	"pool_renew":              {of: map[string]string{"node": "a"}, groups: [][]string{{"a.1", "detach"}}},
-	"pool_resources":          {groups: [][]string{{"r1"}}},
 	"pool_restore":            {groups: [][]string{{"b.7", "", ""}}},
 	"pool_resume":             {of: map[string]string{"claim id": "a.2"}},
 	"pool_swap":               {of: map[string]string{"claim id": "a.1", "node": "a", "fence that it has": "fence"}},

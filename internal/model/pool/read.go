@@ -1,70 +1,90 @@
 package pool
 
 import (
+	"context"
 	"slices"
 
 	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 )
 
-// read asks for what is only read.
+// read asks the scripts for what they alone read.
 func (d *driver) read(t *rapid.T) {
 	if d.alone() {
 		t.Skip("there is nothing to read")
 	}
 	d.inspect(t, "-1")
-	d.readResources(t)
 	d.readList(t, "n")
 	d.readList(t, "p")
-	d.readBindings(t)
 }
 
-func (d *driver) readResources(t *rapid.T) {
-	seen, cursor := map[string]string{}, "0"
-	for {
-		r := d.call(t, d.keys[:4], "pool_resources", cursor, "3")
-		for n := 3; n < r.Len(); n += 9 {
-			seen[r.Str(n)] = r.Str(n + 1)
-			if i := d.items[r.Str(n)]; i == nil || r.Int(n+6) != int64(i.max) || r.Str(n+7) != i.own {
-				t.Fatalf("%q may be held by %d at once, has %q of its own, in the model: %+v", r.Str(n), r.Int(n+6), r.Str(n+7), i)
-			}
-			n += 3 * int(r.Int(n+8))
+// readsResources compares what the reader says of each resource.
+func (d *driver) readsResources(t *rapid.T, r *reader.Reader) {
+	ctx, seen := context.Background(), map[string]string{}
+	for cursor := "0"; ; {
+		page, next, err := r.ResourcesPage(ctx, d.Name, cursor)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if cursor = r.Str(1); cursor == "0" {
+		for _, res := range page {
+			i := d.items[res.Key]
+			if seen[res.Key] = res.Word; i == nil || res.Sharers != i.max || !ownIs(res.Own, i.own) {
+				t.Fatalf("of %q the reader finds %+v, in the model: %+v", res.Key, res, i)
+			}
+		}
+		if cursor = next; cursor == "0" {
 			break
 		}
 	}
 	for key, i := range d.items {
-		live := false
-		for _, id := range i.claims {
-			live = live || d.claims[id].deadline > d.now
-		}
-		want := "free"
-		switch {
-		case live:
-			want = "leased"
-		case d.gone(i):
-			want = "absent"
-		case i.ends > d.now:
-			want = "resting"
-		}
-		if seen[key] != want {
+		if want := d.wordOf(i); seen[key] != want {
 			t.Fatalf("%q reads %q, and is %s: %+v", key, seen[key], want, *i)
 		}
 	}
+	one, err := r.Resources(ctx, d.Name, "nobody's")
+	if err != nil || one[0].Word != reader.Absent {
+		t.Fatalf("what is not in the pool is %+v, %v", one, err)
+	}
+}
+
+func ownIs(own *state.Settings, text string) bool {
+	if own == nil || text == "" {
+		return own == nil && text == ""
+	}
+	want, err := state.ParseOwn(text)
+	return err == nil && *own == want
+}
+
+func (d *driver) wordOf(i *item) string {
+	live := false
+	for _, id := range i.claims {
+		live = live || d.claims[id].deadline > d.now
+	}
+	switch {
+	case live:
+		return reader.Leased
+	case d.gone(i):
+		return reader.Absent
+	case i.ends > d.now:
+		return reader.Resting
+	}
+	return reader.Free
 }
 
 // readList walks through the free ones, by pages of two.
 func (d *driver) readList(t *rapid.T, way string) {
 	var read []string
 	for from, before := "", ""; ; {
-		r := d.call(t, d.keys[:4], "pool_resources", way, "2", from, before)
-		for n := 5; n < r.Len(); n += 9 {
+		r := d.call(t, []string{d.keys[0], d.keys[3]}, "pool_list", way, "2", from, before)
+		for n := 4; n < r.Len(); n++ {
 			before = r.Str(n)
 			read = append(read, before)
-			n += 3 * int(r.Int(n+8))
 		}
-		if len(read) > 0 && read[0] != r.Str(3) || r.Int(4) != int64(len(d.free)) {
-			t.Fatalf("%q begins with %q and has %d", read, r.Str(3), r.Int(4))
+		if len(read) > 0 && read[0] != r.Str(2) || r.Int(3) != int64(len(d.free)) {
+			t.Fatalf("%q begins with %q and has %d", read, r.Str(2), r.Int(3))
 		}
 		if from = r.Str(1); from == "" || len(read) > len(d.free) {
 			break
@@ -79,14 +99,32 @@ func (d *driver) readList(t *rapid.T, way string) {
 	}
 }
 
-func (d *driver) readBindings(t *rapid.T) {
-	r, read := d.call(t, []string{d.keys[0], d.keys[2], d.keys[4]}, "pool_bindings", "", "0", "10"), 0
-	for n := 2; n < r.Len(); n += 3 {
-		b := d.binds[r.Str(n)]
-		if i := d.items[b.key]; b.key != r.Str(n+1) || b.ends <= d.now || d.gone(i) {
-			t.Fatalf("%q is bound to %q, in the model to %+v", r.Str(n), r.Str(n+1), b)
+// readsBindings compares the bindings that last.
+func (d *driver) readsBindings(t *rapid.T, r *reader.Reader) {
+	read := 0
+	for cursor := "0"; ; {
+		page, next, err := r.BindingsPage(context.Background(), d.Name, cursor)
+		if err != nil {
+			t.Fatal(err)
 		}
-		read++
+		for _, found := range page {
+			b := d.binds[found.Name]
+			left := berth.Forever
+			if b.ends != forever {
+				left = state.Millis(b.ends - d.now)
+			}
+			if i := d.items[b.key]; b.key != found.Resource || b.ends <= d.now || d.gone(i) || found.Left != left {
+				t.Fatalf("the reader finds %+v, in the model: %+v", found, b)
+			}
+			one, err := r.Binding(context.Background(), d.Name, found.Name)
+			if err != nil || one != found {
+				t.Fatalf("the reader finds %+v, and alone %+v, %v", found, one, err)
+			}
+			read++
+		}
+		if cursor = next; cursor == "0" {
+			break
+		}
 	}
 	for _, b := range d.binds {
 		if i := d.items[b.key]; b.ends > d.now && !d.gone(i) {
@@ -95,5 +133,30 @@ func (d *driver) readBindings(t *rapid.T) {
 	}
 	if read != 0 {
 		t.Fatalf("%d more bindings are read than there are", read)
+	}
+}
+
+// readsHolders compares who is on record as a holder of each resource.
+func (d *driver) readsHolders(t *rapid.T, r *reader.Reader) {
+	var keys []string
+	for key := range d.items {
+		keys = append(keys, key)
+	}
+	found, err := r.HoldersOf(context.Background(), d.Name, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string][]string{}
+	for _, c := range d.claims {
+		if c.resource != "" {
+			held[c.resource] = append(held[c.resource], c.id)
+		}
+	}
+	for _, key := range keys {
+		slices.Sort(found[key])
+		slices.Sort(held[key])
+		if !slices.Equal(found[key], held[key]) {
+			t.Fatalf("%q is held by %q on record, in the model by %q", key, found[key], held[key])
+		}
 	}
 }

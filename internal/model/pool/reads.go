@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -42,6 +43,10 @@ func (d *driver) counts(t *rapid.T) []int {
 func (d *driver) reads(t *rapid.T) {
 	if r := d.reader(t); r != nil {
 		d.readsClaims(t, r)
+		d.readsResources(t, r)
+		d.readsBindings(t, r)
+		d.readsHolders(t, r)
+		d.readsSettings(t, r)
 	}
 }
 
@@ -78,5 +83,14 @@ func (d *driver) readsClaims(t *rapid.T, r *reader.Reader) {
 	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("the reader finds the line\n%v, the model has\n%v", got, want)
+	}
+}
+
+// readsSettings compares what is stored of the settings.
+func (d *driver) readsSettings(t *rapid.T, r *reader.Reader) {
+	got, err := r.Settings(context.Background(), d.Name)
+	want, bad := state.ParseSettings(d.set.text())
+	if err != nil || bad != nil || got != want {
+		t.Fatalf("the reader finds the settings %+v, %v, the model has %s", got, err, d.set.text())
 	}
 }

@@ -17,10 +17,10 @@ var plainTerms = termsOf(
 	// What every lock, lease and queue has done to it.
 	"acquire admit reenter reentered expire extend force notify renew renewal replay requeue resize resume",
 	// What is done to records.
-	"add audit batch bind check clear count describe expect fetch forget inspect load lookup note open pick publish",
+	"add audit batch bind check clear count expect fetch forget inspect load lookup note open pick publish",
 	"agree recount refresh remove replace reply save set settle swap take touch",
 	// What is stored or told.
-	"binding deadline expiry feature int number page score semaphore stat target text",
+	"binding deadline expiry feature int number page score semaphore target text",
 	// What time and order say of it.
 	"dead due earliest first leave live next now outdated remaining",
 	// What programs and their tests have; and this one.

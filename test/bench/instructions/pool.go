@@ -102,24 +102,6 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_status", does: "read a resource", scripts: 1, cycles: 400,
-			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
-				_, err := p.ops().Resource(ctx, p.Name(), numbered(i%100))
-				return err
-			}),
-		},
-		{
-			name: "pool_resources", does: "list 10 resources", scripts: 1,
-			prepare: calls(openPool(poolConfig{}, 10), func(ctx context.Context, p pool, _ int) error {
-				for _, err := range p.ops().Resources(ctx, p.Name()) {
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			}),
-		},
-		{
 			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 1,
 			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
 				return p.Rest(ctx, numbered(0), time.Duration(1-i%2)*time.Hour, "")
