@@ -6,7 +6,7 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] for how long (ms, 0 = end the pause)    ARGV[5] why
 ARGV[6] the revision that the caller has seen
 ARGV[7] id of the call (walk, first = part of a pause of all names)
-ARGV[8] the notice of such a pause that the caller knows (0 = none)
+ARGV[8] the notice of that pause; of the end of the name's own that which the caller knows (0 = none)
 RETURNS {"paused", left_ms, held, waiting, flags} | {"unpaused", left_ms, held, waiting, flags}
   | {"kept", left_ms, held, waiting, flags} | {"idle"} | {"stale", revision, resource, what}
   | {"incompatible", format}

@@ -2,7 +2,6 @@ package line
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -17,10 +16,8 @@ import (
 // mostPause is how long a pause lasts at the most.
 const mostPause = 366 * 24 * time.Hour
 
-// noticePatience is how long a Pause waits for the notice.
-const noticePatience = 2 * time.Second
-
-// Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. It returns
+// Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. A pause of all names that
+// lasts longer goes on behind it. It returns
 // *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
 func (n *Node) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
 	if err := checkPause(lasts, why); err != nil {
@@ -40,11 +37,12 @@ func checkPause(lasts time.Duration, why string) error {
 	return settings.Text("reason", why)
 }
 
-// Unpause ends the pause of a name; that it has none is noted, too: an older Pause may still come.
+// Unpause ends the pauses of a name; that it has none is noted, too: an older Pause may still come.
 func (n *Node) Unpause(ctx context.Context, name string) error { return n.decide(ctx, name, 0, "") }
 
 // decide runs the kind's script of pauses, and sweeps on where it stopped at its bound. 0 ends the
-// pause.
+// pauses, and excepts the name from the last pause of all names; where that cannot be read, it returns the
+// error: the next claim would have the name paused again.
 func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why string) error {
 	if err := keyspace.CheckName(name); err != nil {
 		return err
@@ -53,9 +51,13 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	if err != nil {
 		return err
 	}
-	known, err := n.knownPause(ctx, lasts > 0)
-	if err != nil {
-		return err
+	known := int64(0)
+	if lasts == 0 {
+		fields, _, err := readNotice(ctx, n.cfg)
+		if err != nil {
+			return err
+		}
+		known = notice.Read(fields[notice.Pause]).Number
 	}
 	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
 		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), Decimal(known))
@@ -69,9 +71,6 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 		ev = observe.Event{Kind: observe.Unpaused, Context: ctx, Name: name, Count: int(r.Int(3))}
 	case statusStale:
 		stale, _ := Stale(name, &r)
-		if _, what, ok := strings.Cut(stale.Changed, " "); ok { // see scripts/state/pause.lua
-			stale.Changed = what
-		}
 		if r.Err() != nil {
 			return r.Err()
 		}
@@ -85,23 +84,6 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	}
 	n.Tell.Send(ev)
 	return n.SweepOn(ctx, name, more)
-}
-
-// knownPause returns the number of the last pause of all names: what is decided with that number known is an
-// exception from it. A Pause does without where the notice cannot be read soon, and is no exception then: it
-// only has less granted. An Unpause returns the error: the next claim would have the name paused again.
-func (n *Node) knownPause(ctx context.Context, pauses bool) (int64, error) {
-	read := ctx
-	if pauses {
-		var cancel context.CancelFunc
-		read, cancel = scriptkit.Limit(ctx, noticePatience)
-		defer cancel()
-	}
-	fields, _, err := readNotice(read, n.cfg)
-	if err != nil && (!pauses || ctx.Err() != nil) {
-		return 0, err
-	}
-	return notice.Read(fields[notice.Pause]).Number, nil
 }
 
 // pauseOf reads what a script says of the pause that was the reason of a refusal: behind what all

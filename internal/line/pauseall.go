@@ -149,8 +149,8 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 func (w *walk) take(name string, r *scriptkit.Reply) (more bool, err error) {
 	counts := false
 	switch r.Status() {
-	case statusPaused:
-		counts, more = true, More(r, 4)
+	case statusPaused: // by itself, where the walk ends a pause
+		counts, more = w.ends > 0, More(r, 4)
 	case statusUnpaused:
 		counts, more = true, More(r, 4)
 	case statusKept:

@@ -57,7 +57,7 @@ func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
 // free; waits for one resource that are over, and resources that have left, show then. Meanwhile holds, renewals, rests, what is added or removed, and Resume go on; who waits keeps its
 // place, who comes joins the line, and a call that does not wait, or a Swap, gets
 // ReasonPaused. A later Pause
-// sets another end, nearer or further. The reason is any text of up to 512 bytes.
+// sets another end, nearer or further; a pause of all names that lasts longer goes on. The reason is any text of up to 512 bytes.
 //
 // Pause returns berth.ErrInvalidConfig; berth.ErrStale if another call has paused the name, or
 // ended its pause, since this one began; berth.ErrIncompatible; or the server's error. A flush of
@@ -66,7 +66,7 @@ func (o *Operator) Pause(ctx context.Context, name string, lasts time.Duration, 
 	return o.client.node.Pause(ctx, name, lasts, reason)
 }
 
-// Unpause ends the pause of a pool now; the first in line gets what is free in the same step. It
+// Unpause ends the pause of a pool now, and its part in one of all names; the first in line gets what is free in the same step. It
 // does the same where there is none, so that no older Pause can still come. Its errors are those of Pause.
 func (o *Operator) Unpause(ctx context.Context, name string) error {
 	return o.client.node.Unpause(ctx, name)

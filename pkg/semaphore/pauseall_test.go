@@ -102,6 +102,72 @@ func TestTheEndOfAPauseOfAllNames(t *testing.T) {
 	})
 }
 
+// A name has its own pause beside that of all names: each lasts without the other, whichever was set first.
+func TestTheOwnPauseOfANameLastsBesideThatOfAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		own          time.Duration // all are paused for 2 min
+		later, ended bool          // own is set while all are paused; that of all is ended then
+	}{
+		"a shorter one": {own: time.Minute}, "a shorter one alone": {own: time.Minute, ended: true},
+		"a longer one": {own: 3 * time.Minute}, "a longer one alone": {own: 3 * time.Minute, ended: true},
+		"a later, shorter one": {own: time.Minute, later: true}, "a later, shorter one alone": {time.Minute, true, true},
+		"a later, longer one": {own: 3 * time.Minute, later: true}, "a later, longer one alone": {3 * time.Minute, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, ops := w.node(), w.node()
+				held, q := n.take(1, nil), n.queue(1, nil)
+				end := w.Now() + c.own
+				if !c.later {
+					ops.pause(c.own)
+				}
+				ops.pauseAll(2 * time.Minute)
+				require.NoError(t, held.Release(context.Background()))
+				if c.later {
+					end = w.Now() + c.own
+					ops.pause(c.own)
+				}
+				if !c.ended {
+					q.GrantedWithin(max(end, 2*time.Minute), 100*ms)
+					return
+				}
+				ended, err := ops.Operator().UnpauseAll(context.Background())
+				require.NoError(t, err)
+				require.Zero(t, ended, "it is paused yet")
+				_, err = n.gpu(1).TryAcquire(context.Background(), nil)
+				require.ErrorContains(t, err, "migration")
+				q.GrantedWithin(end, 100*ms)
+			})
+		})
+	}
+}
+
+func TestARepeatOfAPauseOfAllNamesSetsAnotherEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, ops := w.node(), w.node()
+		ops.pauseAll(2 * time.Hour)
+		q := n.queue(1, nil)
+		start := w.Now()
+		require.Equal(t, 1, ops.pauseAll(time.Minute))
+		q.GrantedWithin(start+time.Minute, 100*ms)
+	})
+}
+
+// Nobody waits any more for a name that was paused on contact.
+func TestTheEndOfAPauseOfAllNamesEndsThatOfAnIdleName(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, ops := w.node(), w.node()
+		ops.pauseAll(time.Hour)
+		q := n.queue(1, nil)
+		q.Cancel(nil)
+		<-q.Done
+		ended, err := ops.Operator().UnpauseAll(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, berth.PausedAll{Names: 1}, ended)
+		n.take(1, nil)
+	})
+}
+
 // A claim is not asked for as long as its name could not be paused.
 func TestAFirstContactThatFailsIsRepeated(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

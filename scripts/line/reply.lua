@@ -29,10 +29,10 @@ end
 
 -- reply_paused is the answer to a claim that gets nothing because the name is paused.
 local function reply_paused(at, st, swept, more)
-  local since, reason = pause_read(at, st)
+  local p = pause_read(at, st)
   local setting = kind_setting and kind_setting(st) or st.cap
-  return { "paused", st.used, st.waiting, swept, more and 2 or 0, setting, "", st.pause - at.ms, since,
-    reason }
+  return { "paused", st.used, st.waiting, swept, more and 2 or 0, setting, "", st.pause - at.ms, p.since,
+    p.all > p.own and p.why_all or p.why }
 end
 
 -- reply_queued is the answer to a claim that waits in a lane.

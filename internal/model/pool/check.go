@@ -225,7 +225,7 @@ func (d *driver) checkState(t *rapid.T) {
 		want["q:"+c.id] = until + " " + c.lane
 	}
 	if p := d.pausing; p.by != "" {
-		want["pause"] = fmt.Sprintf("%d %s %d %s", p.rev, p.by, p.notice, p.what)
+		want["pause"] = p.text()
 	}
 	got := maps.Clone(d.view.state)
 	maps.DeleteFunc(got, func(field, _ string) bool {

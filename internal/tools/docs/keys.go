@@ -18,6 +18,7 @@ var stored = []struct{ title, script, heads string }{
 	{"The fields of a state", "state/save", "field | meaning"},
 	{"A thin name", "state/thin", "word | meaning"},
 	{"The values of a fat name", "state/values", "word | meaning"},
+	{"The pauses of a name", "state/pause", "word | meaning"},
 	{"A claim's record", "state/record", "part | meaning"},
 	{"The line", "state/score", "member | score"},
 	{"The group of a lock's owner", "owner/group", "part | meaning"},
