@@ -6,18 +6,24 @@ import (
 	"iter"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // allNames goes through the names of the kind that the server knows, idle ones too, those of
 // each node of a cluster by themselves.
 func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, false)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, reader.All)
+}
+
+// usedNames is allNames without those that are thin and idle.
+func (s *Calls) usedNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, reader.Used)
 }
 
 // fatNames is allNames of those in fat form.
 func (s *Calls) fatNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, true)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, reader.Fat)
 }
 
 // mostUnanswered is how many names of one server in a row may go unanswered, each for as long as

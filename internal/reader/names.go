@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -121,29 +120,12 @@ func (p *pager) find(ctx context.Context) {
 	if p.at.From, p.at.Left = address, found; p.Idle || len(found) == 0 {
 		return
 	}
-	var ask trip
-	if p.Redis.Mode() == rueidis.ClientModeCluster {
-		for _, ref := range found {
-			ask.add("MGET", p.space.State(ref.Kind, ref.Name))
-		}
-	} else {
-		ask.commands = []scriptkit.Command{{Verb: []string{"MGET"}}}
-		for _, ref := range found {
-			ask.commands[0].Keys = append(ask.commands[0].Keys, p.space.State(ref.Kind, ref.Name))
-		}
-	}
-	answers, err := p.run.Read(ctx, "names", scriptkit.From{Node: p.nodes[address], Primary: p.decide}, ask.commands...)
+	used, err := p.used(ctx, p.Redis, p.nodes[address], found)
 	if err != nil {
 		p.leave(err)
 		return
 	}
-	ask.results = answers.Results
-	p.at.Left = nil
-	for i, text := range ask.all() {
-		if thin, _, ok := state.ParseThin(text); !ok || thin.Ends > answers.Now {
-			p.at.Left = append(p.at.Left, found[i])
-		}
-	}
+	p.at.Left = used
 }
 
 // leave leaves the names out that are to be read, and the server's others.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -120,16 +121,29 @@ func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, of pa
 	return found, strconv.FormatUint(entry.Cursor, 10), from, nil
 }
 
-// Servers goes through the names of a kind that the servers know, or those in fat form alone, each once, those of each server by themselves. It
+// Those says which names of a kind a walk is about.
+type Those int
+
+// The names of a walk.
+const (
+	All  Those = iota // all that the servers know
+	Used              // all but those that are thin and idle
+	Fat               // those in fat form
+)
+
+// Servers goes through some names of a kind that the servers know, each once, those of each server by themselves. It
 // promises what SCAN promises, as long as no server is replaced and no slot moves.
-func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind, fat bool) iter.Seq[iter.Seq2[string, error]] {
+func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind, those Those) iter.Seq[iter.Seq2[string, error]] {
 	return func(yield func(iter.Seq2[string, error]) bool) {
 		seen, nodes, at := make(map[string]bool), redis.Nodes(), place{}
 		for at.on(nodes); !at.done; {
 			address := at.Node
 			names := func(yield func(string, error) bool) {
 				for !at.done && at.Node == address {
-					found, _, problem := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, fat}, kind)
+					found, _, problem := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, those == Fat}, kind)
+					if problem == nil && those == Used {
+						found, problem = r.used(ctx, redis, nodes[address], found)
+					}
 					if problem != nil {
 						yield("", problem)
 						return
@@ -152,10 +166,37 @@ func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspac
 	}
 }
 
+// used leaves out the names of a server that are thin and idle. One that cannot be read is not left out.
+func (r *Reader) used(ctx context.Context, redis, node rueidis.Client, names []Ref) (used []Ref, _ error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	var ask trip
+	for i, ref := range names {
+		key := r.space.State(ref.Kind, ref.Name)
+		if i == 0 || redis.Mode() == rueidis.ClientModeCluster {
+			ask.add("MGET", key)
+		} else {
+			ask.commands[0].Keys = append(ask.commands[0].Keys, key)
+		}
+	}
+	answers, err := r.run.Read(ctx, "names", scriptkit.From{Node: node, Primary: r.decide}, ask.commands...)
+	if err != nil {
+		return nil, err
+	}
+	ask.results = answers.Results
+	for i, text := range ask.all() {
+		if thin, _, ok := state.ParseThin(text); !ok || thin.Ends > answers.Now {
+			used = append(used, names[i])
+		}
+	}
+	return used, nil
+}
+
 // Every goes through the names of Servers.
 func (r *Reader) Every(ctx context.Context, redis rueidis.Client, kind keyspace.Kind) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for names := range r.Servers(ctx, redis, kind, false) {
+		for names := range r.Servers(ctx, redis, kind, All) {
 			for name, err := range names {
 				if !yield(name, err) {
 					return
