@@ -288,18 +288,21 @@ type StaleError struct {
 	// Resource is the resource of the pool that was changed, "" for none in particular.
 	Resource string
 	// Changed says what the other call did, for people: "capacity 5, before 3", "rest 30s: banned",
-	// "Cooldown 30s", "paused: migration", "unpaused", "added" also of what was kept, "removed", "replaced"; or "forgotten": the server
-	// has lost the pool.
+	// "Cooldown 30s", "paused: migration", "unpaused", "added" also of what was kept, "removed", "replaced", "drain", "stop"; or "forgotten": the
+	// server has lost the pool, or the drain.
 	Changed string
 }
 
 // Error names the name, the resource, and what was changed.
 func (e *StaleError) Error() string {
-	resource := ""
-	if e.Resource != "" {
-		resource = fmt.Sprintf(" resource %q", e.Resource)
+	what := ""
+	if e.Name != "" {
+		what = fmt.Sprintf(" %q:", e.Name)
 	}
-	return fmt.Sprintf("berth: %q:%s changed by another call meanwhile: %s", e.Name, resource, visible(e.Changed))
+	if e.Resource != "" {
+		what += fmt.Sprintf(" resource %q", e.Resource)
+	}
+	return fmt.Sprintf("berth:%s changed by another call meanwhile: %s", what, visible(e.Changed))
 }
 
 // Is reports whether target is ErrStale.

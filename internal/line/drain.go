@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
 	texts "github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -18,7 +20,8 @@ const drainPause = time.Second
 
 // Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until
 // nothing is left, or within has passed (0 = as long as ctx): then what is left ends by force. It returns
-// *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors.
+// *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors: of names that cannot be read alone where
+// nothing else is left, and beside ctx's error those of the last pass.
 func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Duration) (berth.Drained, error) {
 	if within < 0 {
 		return berth.Drained{}, berth.Invalid("within", "%s is negative", within)
@@ -28,19 +31,29 @@ func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Durat
 		return berth.Drained{}, err
 	}
 	said := n.cfg.Clock.Now()
+	var last error // of the pass before
 	for {
 		began, before := n.cfg.Clock.Now(), d.found
-		err := d.pass(ctx, false)
-		now := n.cfg.Clock.Now()
+		asking, cancel := ctx, context.CancelFunc(func() {})
+		if within > 0 {
+			asking, cancel = scriptkit.Limit(ctx, max(0, said+within-began))
+		}
+		err := d.pass(asking, false)
+		cut := asking.Err() != nil
+		cancel()
+		now, end := n.cfg.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
-		case ctx.Err() != nil:
+		case errors.Is(err, berth.ErrStale):
+			return d.found, err
+		case end != nil || ctx.Err() != nil:
 			d.found.Left, d.found.Detached = before.Left, before.Detached // it did not come to its end
-			return d.found, scriptkit.CallersEnd(ctx)
-		case err == nil && d.found.Left == 0 && began-said >= heard:
-			return d.found, nil
-		case within > 0 && now-said >= within:
+			return d.found, errors.Join(end, cmp.Or(last, err))
+		case !cut && d.found.Left == 0 && !d.failed && began-said >= heard:
+			return d.found, err
+		case cut || within > 0 && now-said >= within:
 			return d.end(ctx)
 		}
+		last = err
 		pause := began + drainPause - now
 		if within > 0 {
 			pause = min(pause, said+within-now)
@@ -64,29 +77,41 @@ func (n *Node) StopDrain(ctx context.Context, t berth.DrainTarget) error {
 type drain struct {
 	n      *Node
 	target berth.DrainTarget
+	field  string          // of the notice
+	number int64           // what the field had when it was set
 	asked  map[string]bool // the claims that were asked for
 	found  berth.Drained
+
+	errs   []error // of this pass
+	failed bool    // this pass has met an error that is not that of a name, or of a claim, that cannot be read
 }
 
 // say sets the field of the target.
-func (d *drain) say(ctx context.Context, word string) error {
-	t := d.target
-	field := notice.Node + t.Node
-	switch {
+func (d *drain) say(ctx context.Context, word string) (err error) {
+	switch t := d.target; {
 	case (t.Node == "") == (t.Label == ""):
 		return berth.Invalid("target", "a node or a label is needed, and not both")
 	case t.Label != "":
-		field = notice.Label + t.Label
-		if err := settings.Text("Label", t.Label); err != nil {
-			return err
-		}
+		d.field, err = notice.Label+t.Label, settings.Text("Label", t.Label)
 	default:
-		if err := settings.Text("Node", t.Node); err != nil {
-			return err
-		}
+		d.field, err = notice.Node+t.Node, settings.Text("Node", t.Node)
 	}
-	_, err := d.n.say(ctx, d.n.Engine.ClaimID(), field, 0, word)
+	if err == nil {
+		d.number, err = d.n.say(ctx, d.n.Engine.ClaimID(), d.field, 0, word)
+	}
 	return err
+}
+
+// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it.
+func (d *drain) goesOn(ctx context.Context) error {
+	fields, _, err := readNotice(ctx, d.n.cfg)
+	if err != nil {
+		return err
+	}
+	if f := notice.Read(fields[d.field]); f.Number != d.number {
+		return &berth.StaleError{Changed: cmp.Or(f.What, "forgotten")}
+	}
+	return nil
 }
 
 // matches says whether the target means a claim.
@@ -97,52 +122,79 @@ func (d *drain) matches(node, label string) bool {
 	return texts.Fits(d.target.Label, label)
 }
 
-// end ends the rest by force, and looks once more: a process that cannot read the notice may have taken
-// something again.
+// end ends the rest by force, and looks once more, whatever came of that: a process that cannot read the notice may
+// have taken something again.
 func (d *drain) end(ctx context.Context) (berth.Drained, error) {
-	if err := d.pass(ctx, true); err != nil {
-		return d.found, err
+	forced := d.pass(ctx, true)
+	if errors.Is(forced, berth.ErrStale) {
+		return d.found, forced
 	}
 	err := d.pass(ctx, false)
-	if err == nil && d.found.Left > 0 {
-		err = fmt.Errorf("berth: %d claims came while the rest was ended by force: a process that has not heard goes on", d.found.Left)
+	switch {
+	case ctx.Err() != nil:
+		err = errors.Join(scriptkit.CallersEnd(ctx), forced)
+	case d.found.Left > 0 && forced != nil:
+		err = errors.Join(forced, err)
+	case d.found.Left > 0:
+		err = errors.Join(fmt.Errorf(
+			"berth: %d claims came while the rest was ended by force: a process that has not heard goes on", d.found.Left), err)
 	}
 	return d.found, err
 }
 
-// pass goes through all names once.
+// pass goes through all names that are in use once, if the drain goes on.
 func (d *drain) pass(ctx context.Context, force bool) error {
-	d.found.Left, d.found.Detached = 0, 0
-	_, err := each(ctx, d.n.allNames(ctx), func(name string) (int, error) { return 0, d.name(ctx, name, force) })
-	return err
+	d.found.Left, d.found.Detached, d.errs, d.failed = 0, 0, nil, false
+	if err := d.goesOn(ctx); err != nil {
+		d.failed = true
+		return err
+	}
+	visit(d.n.usedNames(ctx), func(name string, err error) (_ error, enough bool) {
+		if err == nil {
+			err = d.name(ctx, name, force)
+		} else {
+			d.note(err)
+		}
+		return err, err != nil && ctx.Err() != nil
+	})
+	return errors.Join(d.errs...)
 }
 
-// name goes through the claims of a name: those that wait first, so that none of them is granted what the holds leave.
-func (d *drain) name(ctx context.Context, name string, force bool) error {
-	var errs []error
+// note keeps an error of the pass. Both listings of a name may say the same.
+func (d *drain) note(err error) {
+	if n := len(d.errs); n == 0 || d.errs[n-1].Error() != err.Error() {
+		d.errs = append(d.errs, err)
+	}
+	d.failed = d.failed || !errors.Is(err, state.ErrDamaged) && !errors.Is(err, berth.ErrIncompatible)
+}
+
+// name goes through the claims of a name: those that wait first, so that none of them is granted what the holds
+// leave. It returns the last error.
+func (d *drain) name(ctx context.Context, name string, force bool) (last error) {
+	took := func(err error) (enough bool) {
+		if err = unlessOver(err); err != nil {
+			last = err
+			d.note(err)
+		}
+		return pointless(ctx, err)
+	}
 	for w, err := range d.n.Waiters(ctx, name) {
 		if err == nil && d.matches(w.Node, w.Label) {
 			err = d.cancel(ctx, name, w.ID, w.Node)
 		}
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if pointless(ctx, err) {
-			return errors.Join(errs...)
+		if took(err) {
+			return last
 		}
 	}
 	for h, err := range d.n.Holders(ctx, name) {
 		if err == nil && d.matches(h.Node, h.Label) {
 			err = d.hold(ctx, name, &h, force)
 		}
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if pointless(ctx, err) {
-			break
+		if took(err) {
+			return last
 		}
 	}
-	return errors.Join(errs...)
+	return last
 }
 
 // cancel ends a wait. What was granted meanwhile is asked for by the next pass.
@@ -152,7 +204,7 @@ func (d *drain) cancel(ctx context.Context, name, id, node string) error {
 	if ended {
 		d.found.Cancelled++
 	}
-	return unlessOver(err)
+	return err
 }
 
 // hold asks for a hold, or ends it.
@@ -167,7 +219,7 @@ func (d *drain) hold(ctx context.Context, name string, h *berth.Holder, force bo
 		if ended {
 			d.found.Ended++
 		}
-		return unlessOver(err)
+		return err
 	}
 	d.found.Left++
 	if h.Wanted > 0 && d.asked[h.ID] {
@@ -178,7 +230,7 @@ func (d *drain) hold(ctx context.Context, name string, h *berth.Holder, force bo
 		d.asked[h.ID] = true
 		d.found.Asked++
 	}
-	return unlessOver(err)
+	return err
 }
 
 // unlessOver drops the error of a claim that has ended by itself meanwhile.

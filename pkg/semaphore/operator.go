@@ -98,9 +98,10 @@ func (o *Operator) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
 // Processes that start later under the label are not drained. A flush of the server ends no drain that was heard. If
 // this process dies, those that have heard stay drained: call it again, or StopDrain.
 //
-// Drain returns berth.ErrInvalidConfig, berth.ErrStale if another call has changed the same drain since
-// this one began, ctx's error, the server's errors, or an error if something was there again after the end by force;
-// berth.Drained also beside an error.
+// Drain returns berth.ErrInvalidConfig; berth.ErrStale as soon as it finds that another call has changed the same drain,
+// StopDrain among them, since this one began; ctx's error, with those of the last pass; what is wrong with names that
+// cannot be read, where nothing else is left; the server's errors; or an error if something was there again after the
+// end by force; berth.Drained also beside an error.
 func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error) {
 	return o.client.node.Drain(ctx, target, within)
 }
