@@ -59,17 +59,23 @@ func (s *Calls) say(ctx context.Context, call, field string, lasts time.Duration
 	case statusSet:
 		return r.Int(1), r.Err()
 	case statusStale:
-		changed := text(&r, 3)
-		if field == notice.Pause && r.Int(2) == 0 {
-			changed = "unpaused"
-		} else if field == notice.Pause {
-			changed = "paused: " + changed
+		stale := error(&berth.StaleError{Changed: text(&r, 3)})
+		if field == notice.Pause {
+			stale = staleAll(r.Int(2) > 0, text(&r, 3))
 		}
-		return 0, cmp.Or(r.Err(), error(&berth.StaleError{Changed: changed}))
+		return 0, cmp.Or(r.Err(), stale)
 	case statusCrowded:
 		return 0, berth.Invalid("target", "100 nodes and labels were told to drain within a day, and no more can be")
 	}
 	return 0, Unexpected(field, &r)
+}
+
+// staleAll is the error of a pause of all names, or of its end, that another one has overtaken.
+func staleAll(paused bool, reason string) error {
+	if !paused {
+		return &berth.StaleError{Changed: "unpaused"}
+	}
+	return &berth.StaleError{Changed: "paused: " + reason}
 }
 
 // settle is engine.Config.Settle: it asks whether the process drains, and whether the node is dead.

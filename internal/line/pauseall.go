@@ -32,8 +32,8 @@ func (n *Node) PauseAll(ctx context.Context, lasts time.Duration, reason string)
 // UnpauseAll ends that, and the pauses that it has made. What an operator has paused by itself stays so.
 func (n *Node) UnpauseAll(ctx context.Context) (berth.PausedAll, error) { return n.walkAll(ctx, 0, "") }
 
-// walkAll tells all clients, and goes through the names twice: at once, and when all have heard. Names
-// that come meanwhile are paused by those who ask for them.
+// walkAll tells all clients, and goes through the names twice: at once, and when all have heard, unless the pause
+// is over by then. Names that come meanwhile are paused by those who ask for them.
 func (n *Node) walkAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
 	number, err := n.say(ctx, n.Engine.ClaimID(), notice.Pause, lasts, reason)
 	if err != nil {
@@ -49,7 +49,9 @@ func (n *Node) walkAll(ctx context.Context, lasts time.Duration, reason string) 
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		w.pass(ctx)
+		if !w.stale && !w.over() {
+			w.pass(ctx)
+		}
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
@@ -66,7 +68,8 @@ type walk struct {
 	ends   time.Duration // when the pause ends, on the clock; 0 where the walk ends one
 	reason string
 
-	ended int // how many pauses the passes before this one have ended
+	ended int  // how many pauses the passes before this one have ended
+	stale bool // another notice stands
 
 	mu    sync.Mutex
 	found berth.PausedAll // guarded by mu: what this pass has found
@@ -80,12 +83,34 @@ func (w *walk) kind() observe.Kind {
 	return observe.Unpaused
 }
 
+// over says whether the pause has ended by itself.
+func (w *walk) over() bool { return w.ends > 0 && w.n.cfg.Clock.Now() >= w.ends }
+
+// stands reads the notice. It reports false where that cannot be read, or another one stands: then another
+// walk has overtaken this one. names are those that are not asked then.
+func (w *walk) stands(ctx context.Context, names int) bool {
+	fields, ms, err := readNotice(ctx, w.n.cfg)
+	if err != nil {
+		w.failed(names, err)
+		return false
+	}
+	told := notice.Read(fields[notice.Pause])
+	if w.stale = told.Number != w.number; w.stale {
+		w.failed(0, staleAll(told.Until > ms, told.What))
+	}
+	return !w.stale
+}
+
 // pass goes through all names in fat form once. A thin one has nobody waiting: no script grants it but for who
 // asks, and that client pauses it first.
 func (w *walk) pass(ctx context.Context) {
 	w.ended += w.found.Names
 	w.found, w.errs = berth.PausedAll{}, nil
+	w.stands(ctx, 0)
 	for names := range w.n.fatNames(ctx) {
+		if w.stale {
+			break
+		}
 		w.server(ctx, names)
 	}
 	if w.ends == 0 {
@@ -113,26 +138,28 @@ func (w *walk) server(ctx context.Context, names iter.Seq2[string, error]) {
 	w.batch(ctx, batch)
 }
 
-// batch pauses names, or ends their pauses. It reports false where none was answered.
+// batch pauses names, or ends their pauses. It reports false where none was answered, or none is to be asked
+// any more.
 func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
-	left := time.Duration(0)
-	if w.ends > 0 {
-		left = max(time.Millisecond, w.ends-w.n.cfg.Clock.Now())
+	if len(names) == 0 || !w.stands(ctx, len(names)) {
+		return false
+	}
+	left := max(0, w.ends-w.n.cfg.Clock.Now())
+	if w.ends > 0 && left == 0 {
+		return false
 	}
 	calls := make([]scriptkit.Call, len(names))
 	for i, name := range names {
 		args := append(w.n.args(name, 5), w.n.pauseAll(pauseWalk, w.number, left, w.reason)...)
 		calls[i] = scriptkit.Call{Script: w.n.pause, Keys: w.n.keysFor(w.n.pause, name), Args: args}
 	}
-	ctx, cancel := scriptkit.Limit(ctx, w.n.cfg.Settings.CallTimeout)
+	var on []string // guarded by w.mu: those whose script has stopped at its bound
+	once, cancel := scriptkit.Limit(ctx, w.n.cfg.Settings.CallTimeout)
 	defer cancel()
-	w.n.cfg.Runner.RunMany(ctx, calls, func(i int, r scriptkit.Reply, err error) {
+	w.n.cfg.Runner.RunMany(once, calls, func(i int, r scriptkit.Reply, err error) {
 		more := false
 		if err == nil {
 			more, err = w.take(names[i], &r)
-		}
-		if err == nil && more {
-			err = w.n.SweepOn(ctx, names[i], more)
 		}
 		if err != nil {
 			w.failed(1, err)
@@ -140,8 +167,15 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		answered = true
+		if answered = true; more {
+			on = append(on, names[i])
+		}
 	})
+	for _, name := range on {
+		if err := w.n.SweepOn(ctx, name, true); err != nil {
+			w.failed(0, err)
+		}
+	}
 	return answered
 }
 

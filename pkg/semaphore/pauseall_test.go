@@ -153,6 +153,77 @@ func TestARepeatOfAPauseOfAllNamesSetsAnotherEnd(t *testing.T) {
 	})
 }
 
+// The second pass of a pause of all names comes when another call has ended that.
+func TestAPauseOfAllNamesThatWasOvertakenPausesNoMore(t *testing.T) {
+	for name, over := range map[string]func(ops *semaphore.Operator) error{
+		"unpaused": func(ops *semaphore.Operator) error {
+			return testkit.Second(ops.UnpauseAll(context.Background()))
+		},
+		"paused: again": func(ops *semaphore.Operator) error {
+			return testkit.Second(ops.PauseAll(context.Background(), 20*time.Second, "again"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, ops, other := w.node(), w.node(), w.node()
+				held := n.take(1, nil)
+				q := n.queue(1, nil)
+				first, second := make(chan error, 1), make(chan error, 1)
+				go func() { first <- testkit.Second(ops.Operator().PauseAll(context.Background(), time.Hour, "first")) }()
+				w.Advance(time.Second)
+				require.NotZero(t, w.Field("pause"))
+				go func() { second <- over(other.Operator()) }()
+				w.Advance(6 * time.Second)
+				var stale *berth.StaleError
+				require.ErrorAs(t, <-first, &stale)
+				require.Equal(t, name, stale.Changed)
+				require.NoError(t, held.Release(context.Background()))
+				ends := w.Now()
+				if name != "unpaused" {
+					ends = 21 * time.Second
+				}
+				q.GrantedWithin(ends, 100*ms)
+				require.NoError(t, <-second)
+			})
+		})
+	}
+}
+
+// A pause that is over when all have heard is not set anew.
+func TestAShortPauseOfAllNamesEndsOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.take(1, nil)
+		n.queue(1, nil)
+		ops := w.node()
+		require.Equal(t, 1, ops.pauseAll(5*time.Second))
+		require.Equal(t, 1, ops.Count("semaphore_pause"))
+	})
+}
+
+// What the sweep behind it leaves to those who wait is unpaused all the same.
+func TestANameThatCannotBeSweptIsNotUnread(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const many = 150 // more than a script grants at a time
+		n, ops := w.node(), w.node()
+		ops.pauseAll(time.Hour)
+		for range many {
+			n.queue(many, nil)
+		}
+		ops.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "semaphore_sweep" {
+				return link.Refuse("NOPERM no permissions")
+			}
+			return link.Pass
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		ended, err := ops.Operator().UnpauseAll(ctx)
+		require.ErrorContains(t, err, "NOPERM")
+		require.Equal(t, berth.PausedAll{Names: 1}, ended)
+	})
+}
+
 // Nobody waits any more for a name that was paused on contact.
 func TestTheEndOfAPauseOfAllNamesEndsThatOfAnIdleName(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
