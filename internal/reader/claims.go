@@ -17,6 +17,7 @@ type Listed struct {
 	Ref
 	Holder *berth.Holder
 	Waiter *berth.Waiter
+	Pause  Pause // of the name
 }
 
 // Claims is a page of claims.
@@ -117,7 +118,7 @@ func (p *claims) take(of *ofName) bool {
 	}
 	for i := range of.found {
 		f := &of.found[i]
-		switch f.Entry.Ref = of.Ref; {
+		switch f.Entry.Ref, f.Entry.Pause = of.Ref, of.Pause; {
 		case f.Err != nil:
 			p.page.Problems = append(p.page.Problems, f.Err)
 		case p.Keep(&f.Entry):

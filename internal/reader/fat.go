@@ -79,7 +79,7 @@ func (f *fat) begin() (there bool, err error) {
 	} else {
 		over = p.ranged(f.line, state.Holds, now, f.k)
 	}
-	holds := p.ranged(f.line, now+1, forever, most)
+	holds, pause := p.ranged(f.line, now+1, forever, most), p.fields(f.state, "", "pause")
 	if f.pool != nil {
 		f.pool.ask(&p)
 	}
@@ -103,6 +103,7 @@ func (f *fat) begin() (there bool, err error) {
 	n.Capacity, n.Waiting, n.Expired = int(v.Capacity), int(max(v.Waiting, 0)), int(p.int(expired))
 	n.Fence, n.Revision, n.Holders = v.Fence, v.Revision, int(f.live)
 	n.Partial = f.kind != keyspace.Lock && f.live > int64(f.k)
+	n.Pause = f.pauseOf(v, p.texts(pause)[0])
 	if f.pool != nil {
 		f.pool.hear(&p)
 	}

@@ -28,6 +28,7 @@ type Name struct {
 	// Partial: not all was read. Holds may be older than Oldest, more priorities wait, and of what has
 	// expired some may be counted as if it had not.
 	Partial         bool
+	Pause           Pause // its own; one of all names is in the notice
 	Fence, Revision int64 // of the last grant; of the last call of an operator, 0 for none
 	Lock            *Lock // of a lock that is held
 	Pool            *Pool // of a pool that is there

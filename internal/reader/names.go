@@ -148,7 +148,7 @@ func (p *pager) read(ctx context.Context, most int) {
 	p.at.Left = p.at.Left[n:]
 	for _, row := range rows {
 		p.entries += 1 + min(row.Holders, k) + min(row.Expired, k)
-		if p.Idle || row.Err != nil || row.Holders+row.Waiting > 0 || row.Pool != nil && row.Capacity > 0 {
+		if p.Idle || row.Err != nil || row.Holders+row.Waiting > 0 || row.Pause.Until > 0 || row.Pool != nil && row.Capacity > 0 {
 			p.page.Names = append(p.page.Names, row)
 			p.page.Replica = p.page.Replica || row.Replica
 			if p.page.Now.IsZero() && row.Err == nil {

@@ -30,7 +30,6 @@ func (s *snap) ask(p *trip) {
 	s.places["live"] = p.ranged(line, state.Holds+s.now+1, state.Holds+state.Forever, s.k)
 	s.places["line"], s.places["waits"] = p.ranged(line, 0, state.LastLane, s.k), p.count(line, 0, state.LastLane)
 	s.places["asked"], s.places["ends"] = p.fields(s.state, "", "c:"+s.claim, "r:"+s.claim, "q:"+s.claim), p.scores(line, "", "h:"+s.claim, "t:"+s.claim)
-	s.places["pause"] = p.fields(s.state, "", "pause")
 	if s.pool != nil {
 		s.places["apart"], s.places["lanes"] = p.ranged(line, state.LastLane+1, state.Holds-1, s.k), p.count(line, state.LastLane+1, state.Holds-1)
 		s.places["rests"] = p.ranged(line, state.Rests+s.now+1, state.Rests+state.Forever, snapRests)
@@ -42,9 +41,6 @@ func (s *snap) ask(p *trip) {
 // hear takes the answers to ask.
 func (s *snap) hear(p *trip) {
 	s.s.Known, s.s.Group = true, s.before.group
-	if pause, err := state.ParsePause(p.texts(s.places["pause"])[0]); err == nil && s.before.values.Pause > s.now {
-		s.s.Paused, s.s.Why = s.before.values.Pause, pause.Reason
-	}
 	s.lane = member{} // the line is read as a whole
 	s.live, s.line = p.members(s.places["live"]), p.members(s.places["line"])
 	s.s.LineLeft = int(p.int(s.places["waits"])) - len(s.line)

@@ -16,9 +16,6 @@ type Snapshot struct {
 	Name
 	Known bool
 	Group *state.Group // of a lock
-	// Paused is until when nothing is granted (ms), 0 for not paused; Why is the reason that was given.
-	Paused int64
-	Why    string
 
 	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry first.
 	Holds     []Held

@@ -84,6 +84,7 @@ type Size struct {
 	Ref
 	Held, Waiting int  // dead ones count
 	Keeps         bool // it stays when it is idle, as a pool does that has resources
+	Pause         Pause
 	Err           error
 }
 
@@ -126,11 +127,14 @@ func (t *turn) size(s *Size) error {
 		return err
 	}
 	var p trip
-	values := p.marks(t)
+	values, pause := p.marks(t), p.fields(t.key(keyspace.StatePart), "", "pause")
 	if err := t.ask(&p); err != nil {
 		return err
 	}
 	m, _, err := t.read(&p, values)
+	if err == nil {
+		s.Pause = t.pauseOf(&m.values, p.texts(pause)[0])
+	}
 	s.Held, s.Waiting, s.Keeps = int(m.values.Used), int(max(m.values.Waiting, 0)), m.values.Keep != 0
 	if m.group != nil {
 		s.Held = max(s.Held, len(m.group.Entries))

@@ -38,7 +38,11 @@ func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim s
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.filled(&found[0])
+	all, err := r.read.Notice(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.filled(&found[0], all)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ func (x *explaining) itself() bool {
 	case !s.Known:
 		x.also(Reason{Code: Unknown}, "No %s %s is known in namespace %s: nobody has used it, or it was forgotten, as idle names are.",
 			kind, text.Quoted(s.Name), text.Quoted(s.Namespace))
+		if p := s.Pause; p != nil && p.Until.After(s.At) {
+			x.also(Reason{Code: Paused, Until: p.Until, Text: p.Reason}, "All names are paused for %s more%s.", text.Human(s.left(p.Until)), because(p.Reason))
+		}
 	case x.e.Claim == "":
 		return false
 	case c == nil || c.Record == "":

@@ -43,6 +43,8 @@ type Claim struct {
 	Name   string
 	Holder *berth.Holder
 	Waiter *berth.Waiter
+	// Paused is for how much longer nothing is granted of the name, 0 if it is not paused.
+	Paused time.Duration
 }
 
 // ID is the claim's id.
@@ -101,8 +103,16 @@ func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most in
 	page = Page[Claim]{
 		Next: found.Next, Partial: found.Partial, At: found.Now, Replica: found.Replica, Moving: found.Moving, Problems: found.Problems,
 	}
+	noticed, err := r.notices(ctx, which.Kinds)
+	if err != nil {
+		page.Partial, page.Problems = true, append(page.Problems, err)
+	}
 	for _, c := range found.Claims {
-		page.Items = append(page.Items, Claim{c.Kind, c.Name, c.Holder, c.Waiter})
+		claim := Claim{Kind: c.Kind, Name: c.Name, Holder: c.Holder, Waiter: c.Waiter}
+		if p := paused(c.Pause, noticed[c.Kind], found.Now.UnixMilli()); p != nil {
+			claim.Paused = p.Left
+		}
+		page.Items = append(page.Items, claim)
 	}
 	return page, nil
 }

@@ -5,17 +5,21 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // filled is what a reading found, as the rules look at it. The error is that of the server.
-func (r *Reader) filled(of *reader.Snapshot) (*snapshot, error) {
+func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error) {
 	s := &snapshot{
 		Kind: of.Kind, Namespace: r.namespace, Name: of.Name.Name, At: of.At, Replica: of.Replica, Moving: of.Moving,
 		Known: of.Known, Capacity: of.Capacity, Held: of.Held, Waiting: of.Waiting,
 		HoldsLeft: of.HoldsLeft, LineLeft: of.LineLeft, LanesLeft: of.ApartLeft, Damaged: of.Damaged,
+	}
+	if p := of.Pause.Under(all, s.At.UnixMilli()); p.Until > 0 {
+		s.Pause = &pause{Until: state.Instant(p.Until), Reason: p.Reason}
 	}
 	var format *state.FormatError
 	if errors.As(of.Err, &format) {
@@ -38,9 +42,6 @@ func (r *Reader) filled(of *reader.Snapshot) (*snapshot, error) {
 	}
 	for i := range of.Apart {
 		s.Lanes = append(s.Lanes, waitOf(of, &of.Apart[i]))
-	}
-	if of.Paused > 0 {
-		s.Pause = &pause{Until: state.Instant(of.Paused), Reason: of.Why}
 	}
 	s.Claim = foundOf(of)
 	if of.Pool != nil {

@@ -157,13 +157,15 @@ func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circl
 	for i, s := range sizes {
 		refs[i], costs[s.Ref] = s.Ref, 10+2*min(s.Held, 100)+2*min(s.Waiting, 200)
 	}
+	noticed, err := r.notices(ctx, kindsOf)
+	tell.Problems = append(tell.Problems, problems(err)...)
 	var mu sync.Mutex
 	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
 		some, err := r.read.Snapshots(ctx, node, 1, "", refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {
-			s, err := r.filled(&some[i])
+			s, err := r.filled(&some[i], noticed[some[i].Kind])
 			switch {
 			case err != nil:
 				tell.Problems = append(tell.Problems, err)

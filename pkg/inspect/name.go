@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -35,6 +38,8 @@ type Name struct {
 	// Partial says that not all was read: there may be an older hold and more priorities, and some of what
 	// has expired may count as if it had not.
 	Partial bool
+	// Pause is set while nothing is granted of the name, also by a pause of all names; nil if it is not paused.
+	Pause *berth.Pause
 	// Fence is that of the last grant. Revision is that of the last change by an operator, 0 for none.
 	Fence, Revision int64
 	// Lock is of a lock that is held, Pool of a pool that is there.
@@ -84,14 +89,41 @@ func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Nam
 		return Name{}, err
 	}
 	n, err := r.read.Name(ctx, kind, name)
-	return nameOf(&n), err
+	if err != nil {
+		return nameOf(&n, notice.Field{}), err
+	}
+	all, err := r.read.Notice(ctx, kind)
+	return nameOf(&n, all), err
 }
 
-func nameOf(n *reader.Name) Name {
+// notices are what operators have said of a pause of all names of kinds. Beside an error there are those of the others.
+func (r *Reader) notices(ctx context.Context, kinds []keyspace.Kind) (map[keyspace.Kind]notice.Field, error) {
+	var errs []error
+	found := map[keyspace.Kind]notice.Field{}
+	for _, kind := range kinds {
+		all, err := r.read.Notice(ctx, kind)
+		found[kind], errs = all, append(errs, err)
+	}
+	return found, errors.Join(errs...)
+}
+
+// paused is the pause of a name at a moment of its server's clock (ms), nil for none.
+func paused(own reader.Pause, all notice.Field, now int64) *berth.Pause {
+	p := own.Under(all, now)
+	if p.Until <= now {
+		return nil
+	}
+	return &berth.Pause{Left: state.Millis(p.Until - now), Since: state.Instant(p.Since), Reason: p.Reason}
+}
+
+func nameOf(n *reader.Name, all notice.Field) Name {
 	found := Name{
 		Kind: n.Kind, Name: n.Name, Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
 		Expired: n.Expired, Oldest: n.Oldest, Partial: n.Partial, Fence: n.Fence, Revision: n.Revision,
 		At: n.At, Replica: n.Replica, Moving: n.Moving, Err: n.Err,
+	}
+	if n.Err == nil {
+		found.Pause = paused(n.Pause, all, n.At.UnixMilli())
 	}
 	for _, f := range n.First {
 		found.First = append(found.First, f.Waiter)

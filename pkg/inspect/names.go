@@ -22,7 +22,7 @@ type NameFilter struct {
 	Kinds []keyspace.Kind
 	// Prefix is what the names begin with.
 	Prefix string
-	// Idle adds names that nobody holds or waits for and that are still stored.
+	// Idle adds names that nobody holds or waits for, that are not paused, and that are still stored.
 	Idle bool
 	// Waiting leaves only the names that somebody waits for, those with the most waiting claims first. They are found
 	// without a walk over all names, in a registry: it has the names that somebody has waited for in the last
@@ -70,9 +70,13 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 	if err != nil {
 		return page, err
 	}
-	page = Page[Name]{Next: found.Next, Partial: found.Partial, At: found.Now, Replica: found.Replica, Problems: found.Problems}
+	noticed, err := r.notices(ctx, f.kinds())
+	page = Page[Name]{
+		Next: found.Next, Partial: found.Partial || err != nil, At: found.Now, Replica: found.Replica, Problems: append(found.Problems, problems(err)...),
+	}
 	for i := range found.Names {
-		page.Items = append(page.Items, nameOf(&found.Names[i]))
+		n := &found.Names[i]
+		page.Items = append(page.Items, nameOf(n, noticed[n.Kind]))
 	}
 	return page, nil
 }
@@ -131,6 +135,8 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]
 	for i, s := range sizes {
 		refs[i], costs[s.Ref] = s.Ref, 20+2*min(s.Held, k)
 	}
+	noticed, err := r.notices(ctx, kindsOf)
+	page.Problems = append(page.Problems, problems(err)...)
 	var mu sync.Mutex
 	read := map[reader.Ref]Name{}
 	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
@@ -138,7 +144,7 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {
-			read[refs[i]] = nameOf(&some[i])
+			read[refs[i]] = nameOf(&some[i], noticed[refs[i].Kind])
 		}
 		return err
 	})

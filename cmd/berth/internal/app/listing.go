@@ -105,7 +105,7 @@ func held(n inspect.Name) int {
 	return n.Held
 }
 
-// LsCommand completes a command that lists the names of a kind, of locks those that are held.
+// LsCommand completes a command that lists the names of a kind, of locks those that are held or paused.
 func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []inspect.Name, most int) error) *cobra.Command {
 	var order string
 	var page Paging
@@ -121,7 +121,7 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []
 		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
 			all, err := AllNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
 			if kind == keyspace.Lock {
-				all = slices.DeleteFunc(all, func(n inspect.Name) bool { return n.Held == 0 })
+				all = slices.DeleteFunc(all, func(n inspect.Name) bool { return n.Held == 0 && n.Pause == nil })
 			}
 			sorted(all, order)
 			return Listed(err, len(all), func() error { return show(all, page.Of(a)) })

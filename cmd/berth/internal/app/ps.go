@@ -166,13 +166,14 @@ type (
 		Since    time.Time         `json:"since"`
 		ForMs    int64             `json:"forMs"`
 		LeftMs   *int64            `json:"leftMs"`
+		PausedMs int64             `json:"pausedMs,omitempty"` // for how much longer the name is paused
 		Detached bool              `json:"detached"`
 		Meta     map[string]string `json:"meta"`
 	}
 )
 
 func processOf(c inspect.Claim) (processDocument, time.Duration) {
-	d := processDocument{Kind: c.Kind, Name: c.Name, Claim: c.ID(), Since: c.Since().UTC(), ForMs: c.For().Milliseconds()}
+	d := processDocument{Kind: c.Kind, Name: c.Name, Claim: c.ID(), Since: c.Since().UTC(), ForMs: c.For().Milliseconds(), PausedMs: c.Paused.Milliseconds()}
 	left := time.Duration(0)
 	if h := c.Holder; h != nil {
 		d.What, d.Node, d.Label, d.Owner, d.Weight = "hold", h.Node, h.Label, h.Owner, h.Weight
@@ -211,8 +212,12 @@ func (a *App) printProcesses(found *processes, most int) error {
 	rows := make([][]string, 0, len(shown))
 	for _, c := range shown {
 		d, left := processOf(c)
+		does := d.What + "s"
+		if c.Waiter != nil && c.Paused > 0 {
+			does += ", paused"
+		}
 		row := []string{
-			string(d.Kind), text.Plain(d.Name), d.What + "s", text.Human(c.For()), text.Human(left),
+			string(d.Kind), text.Plain(d.Name), does, text.Human(c.For()), text.Human(left),
 			text.Plain(d.Owner), text.Plain(d.Label), text.Plain(d.Node), text.Plain(d.Claim),
 		}
 		if resources {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -23,6 +24,32 @@ func TestPauseAndUnpause(t *testing.T) {
 		require.Equal(t, apptest.Outcome(0, "gpu: not paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
 		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pausedMs": 0}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
 	}
+}
+
+func TestAPauseIsShown(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	sem, err := apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 2, nil)
+	require.NoError(t, err)
+	_, err = sem.Acquire(context.Background(), nil)
+	require.NoError(t, err)
+	apptest.Filled(t, s, "gpu", "a")
+	ctx, leave := context.WithCancel(context.Background())
+	t.Cleanup(leave)
+	for _, group := range []string{"sem", "lock", "pool"} {
+		require.NotContains(t, apptest.Call(t, s.URL(), group, "ls").Out, "PAUSED")
+		require.Zero(t, apptest.Call(t, s.URL(), group, "pause", "gpu", "--for", "2h", "--reason", "a\nb").Code)
+		require.Regexp(t, `(?s)^NAME[^\n]*PAUSED *\ngpu [^\n]*(2h00m|1h59m)`, apptest.Call(t, s.URL(), group, "ls").Out, "also one that is idle")
+		require.Regexp(t, `"pausedMs": \d+,\s+"reason": "a\\nb"`, apptest.Call(t, s.URL(), group, "ls", "--json").Out)
+		shown := apptest.Call(t, s.URL(), group, "show", "gpu")
+		require.Zero(t, shown.Code, shown.Err)
+		require.Regexp(t, `\npaused for (2h00m|1h59m) more: "a\\nb"\n`, shown.Out)
+		require.Contains(t, apptest.Call(t, s.URL(), group, "show", "gpu", "--json").Out, `"pausedMs"`)
+	}
+	go func() { _, _ = sem.Acquire(ctx, nil) }()
+	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
+	require.Contains(t, apptest.Call(t, s.URL(), "ps", "--waiting").Out, " waits, paused ")
+	require.Contains(t, apptest.Call(t, s.URL(), "ps", "--json").Out, `"pausedMs"`)
 }
 
 func TestPauseIsRefused(t *testing.T) {

@@ -39,7 +39,7 @@ func Command(a *app.App) *cobra.Command {
 func lsCommand(a *app.App) *cobra.Command {
 	return a.LsCommand(keyspace.Lock, &cobra.Command{
 		Short: "List the locks that are held",
-		Long: `List the locks of the namespace that somebody holds, by name. LEFT is how long a
+		Long: `List the locks of the namespace that somebody holds, and those that are paused, by name. LEFT is how long a
 lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
 		Example: "  berth lock ls --sort held --limit 10",
 	}, func(all []inspect.Name, most int) error { return printLocks(a, all, most) })
@@ -138,7 +138,7 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, mo
 	entries, unread := app.AllHolders(ctx, read, keyspace.Lock, name)
 	waiters, failed := app.AllWaiters(ctx, read, keyspace.Lock, name)
 	failed = errors.Join(unread, failed)
-	free := n.Lock == nil && len(waiters) == 0
+	free := n.Lock == nil && len(waiters) == 0 && app.Unused(n)
 	if !free || a.JSON {
 		err = app.Listed(failed, len(entries)+len(waiters), func() error { return printLock(a, n, entries, waiters, most) })
 	}

@@ -22,6 +22,8 @@ type (
 		LeftMs  *int64 `json:"leftMs"`
 		Entries int    `json:"entries"`
 		Waiting int    `json:"waiting"`
+
+		Pause *app.PauseDocument `json:"pause,omitempty"`
 	}
 	locksDocument struct {
 		Namespace string         `json:"namespace"`
@@ -34,6 +36,7 @@ type (
 		Owner     string               `json:"owner"`
 		Fence     int64                `json:"fence"`
 		LeftMs    *int64               `json:"leftMs"`
+		Pause     *app.PauseDocument   `json:"pause,omitempty"`
 		Reentry   reentryDocument      `json:"reentry"`
 		Entries   []app.HolderDocument `json:"entries"`
 		Waiters   []app.WaiterDocument `json:"waiters"`
@@ -64,9 +67,9 @@ func printLocks(a *app.App, all []inspect.Name, most int) error {
 		all, _ = app.First(all, most)
 		document := locksDocument{Namespace: a.Namespace, Locks: []lockDocument{}}
 		for _, n := range all {
-			l := n.Lock
+			l := lockOf(n)
 			document.Locks = append(document.Locks, lockDocument{
-				n.Name, l.Owner, l.Label, n.Fence, n.Oldest.Milliseconds(), app.Millis(l.Left), n.Holders, n.Waiting,
+				n.Name, l.Owner, l.Label, n.Fence, n.Oldest.Milliseconds(), app.Millis(l.Left), n.Holders, n.Waiting, app.PauseOf(n.Pause),
 			})
 		}
 		return app.PrintJSON(a.Out, document)
@@ -77,7 +80,8 @@ func printLocks(a *app.App, all []inspect.Name, most int) error {
 	}
 	rows := make([][]string, 0, len(all))
 	for _, n := range all {
-		l, owner := n.Lock, n.Lock.Owner
+		l := lockOf(n)
+		owner := l.Owner
 		if owner == l.Claim {
 			owner = "" // none was given
 		}
@@ -86,19 +90,25 @@ func printLocks(a *app.App, all []inspect.Name, most int) error {
 			strconv.Itoa(n.Holders), strconv.Itoa(n.Waiting), text.Plain(owner), text.Plain(l.Label),
 		})
 	}
-	return app.Limited(a.Out, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows, most)
+	heading, rows := app.PausedColumn(all, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows)
+	return app.Limited(a.Out, heading, rows, most)
+}
+
+// lockOf is who has a lock: nobody, of one that is only paused.
+func lockOf(n inspect.Name) inspect.Lock {
+	if n.Lock == nil {
+		return inspect.Lock{}
+	}
+	return *n.Lock
 }
 
 func printLock(a *app.App, n inspect.Name, entries []berth.Holder, waiters []berth.Waiter, most int) error {
-	l := inspect.Lock{}
-	if n.Lock != nil {
-		l = *n.Lock
-	}
+	l := lockOf(n)
 	if a.JSON {
 		entries, _ := app.First(entries, most)
 		waiters, _ = app.First(waiters, most)
 		document := showLockDocument{
-			Namespace: a.Namespace, Name: n.Name, Held: n.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left),
+			Namespace: a.Namespace, Name: n.Name, Held: n.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left), Pause: app.PauseOf(n.Pause),
 			Reentry: reentryDocument{
 				l.Reentries, instant(l.WorkedThroughAt), l.Extended.Milliseconds(), l.LastLease.Milliseconds(), instant(l.ExtendedAt),
 			},
@@ -114,6 +124,7 @@ func printLock(a *app.App, n inspect.Name, entries []berth.Holder, waiters []ber
 		says = fmt.Sprintf("held for %s, %s left", text.Human(n.Oldest), text.Human(l.Left))
 	}
 	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(n.Name), says, len(waiters))
+	fmt.Fprint(a.Out, app.PauseText(app.PauseOf(n.Pause)))
 	if l.Reentries > 0 {
 		fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
 		if l.Extended > 0 {

@@ -171,7 +171,7 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *insp
 	if err != nil {
 		return err
 	}
-	if err := unknown(a, countsOf(n), name); err != nil && !set.ByOperator {
+	if err := unknown(a, countsOf(n), name); err != nil && !set.ByOperator && app.Unused(n) {
 		return err
 	}
 	var resources []allocator.ResourceInfo

@@ -25,6 +25,8 @@ type (
 		Resting   int    `json:"resting"`
 		Holders   int    `json:"holders"`
 		Waiting   int    `json:"waiting"`
+
+		Pause *app.PauseDocument `json:"pause,omitempty"`
 	}
 	poolsDocument struct {
 		Namespace string         `json:"namespace"`
@@ -84,11 +86,11 @@ func countsOf(n inspect.Name) poolDocument {
 	if n.Pool != nil {
 		counts = *n.Pool
 	}
-	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting}
+	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting, app.PauseOf(n.Pause)}
 }
 
 func documentOf(name string, s allocator.Inspection) poolDocument {
-	return poolDocument{name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting}
+	return poolDocument{name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting, nil}
 }
 
 func printPools(a *app.App, all []inspect.Name, most int) error {
@@ -111,7 +113,8 @@ func printPools(a *app.App, all []inspect.Name, most int) error {
 			text.Plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
-	return app.Limited(a.Out, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows, most)
+	heading, rows := app.PausedColumn(all, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows)
+	return app.Limited(a.Out, heading, rows, most)
 }
 
 // summary is a pool in one line.
@@ -137,6 +140,7 @@ func printPool(a *app.App, s poolDocument, set allocator.Settings, resources []a
 		return app.PrintJSON(a.Out, document)
 	}
 	fmt.Fprintln(a.Out, summary(s))
+	fmt.Fprint(a.Out, app.PauseText(s.Pause))
 	if text := settingsText(set); text != "" {
 		by := "by processes"
 		if set.ByOperator {

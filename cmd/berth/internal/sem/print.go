@@ -20,6 +20,8 @@ type (
 		Free     int    `json:"free"`
 		Holders  int    `json:"holders"`
 		Waiting  int    `json:"waiting"`
+
+		Pause *app.PauseDocument `json:"pause,omitempty"`
 	}
 	listDocument struct {
 		Namespace  string        `json:"namespace"`
@@ -31,6 +33,7 @@ type (
 		Capacity  int                  `json:"capacity"`
 		Held      int                  `json:"held"`
 		Free      int                  `json:"free"`
+		Pause     *app.PauseDocument   `json:"pause,omitempty"`
 		Holders   []app.HolderDocument `json:"holders"`
 		Waiters   []app.WaiterDocument `json:"waiters"`
 	}
@@ -50,7 +53,7 @@ func printList(a *app.App, all []inspect.Name, most int) error {
 		document := listDocument{Namespace: a.Namespace, Semaphores: []semDocument{}}
 		for _, s := range all {
 			document.Semaphores = append(document.Semaphores,
-				semDocument{s.Name, s.Capacity, s.Held, free(s), s.Holders, s.Waiting})
+				semDocument{s.Name, s.Capacity, s.Held, free(s), s.Holders, s.Waiting, app.PauseOf(s.Pause)})
 		}
 		return app.PrintJSON(a.Out, document)
 	}
@@ -64,7 +67,8 @@ func printList(a *app.App, all []inspect.Name, most int) error {
 			text.Plain(s.Name), strconv.Itoa(s.Capacity), strconv.Itoa(s.Held), strconv.Itoa(free(s)), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
 		})
 	}
-	return app.Limited(a.Out, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows, most)
+	heading, rows := app.PausedColumn(all, []string{"NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING"}, rows)
+	return app.Limited(a.Out, heading, rows, most)
 }
 
 // free is how much of the capacity is free.
@@ -78,12 +82,13 @@ func printSemaphore(a *app.App, s inspect.Name, holders []berth.Holder, waiters 
 	}
 	fmt.Fprintf(a.Out, "%s: capacity %d, held %d, free %d, waiting %d\n",
 		text.Plain(s.Name), s.Capacity, s.Held, free(s), s.Waiting)
+	fmt.Fprint(a.Out, app.PauseText(app.PauseOf(s.Pause)))
 	return a.PrintClaims(holders, waiters, true, most)
 }
 
 func showDocumentOf(a *app.App, s inspect.Name, holders []berth.Holder, waiters []berth.Waiter) showDocument {
 	return showDocument{
-		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s),
+		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s), Pause: app.PauseOf(s.Pause),
 		Holders: app.HolderDocuments(holders, true), Waiters: app.WaiterDocuments(waiters, true),
 	}
 }

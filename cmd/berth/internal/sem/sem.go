@@ -111,7 +111,7 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, mo
 	if err != nil {
 		return err
 	}
-	if n.Capacity == 0 {
+	if n.Capacity == 0 && app.Unused(n) {
 		return app.Exit(app.ExitFailed, fmt.Errorf(
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
 	}

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+)
+
+// PauseDocument is what a JSON document has of a name that is paused.
+type PauseDocument struct {
+	PausedMs int64  `json:"pausedMs"`
+	Reason   string `json:"reason"`
+}
+
+// PauseOf is the document of a pause, nil for none.
+func PauseOf(p *berth.Pause) *PauseDocument {
+	if p == nil {
+		return nil
+	}
+	return &PauseDocument{p.Left.Milliseconds(), p.Reason}
+}
+
+// PauseText says in a line of a name that it is paused; "" for one that is not.
+func PauseText(p *PauseDocument) string {
+	if p == nil {
+		return ""
+	}
+	says := "paused for " + text.Human(time.Duration(p.PausedMs)*time.Millisecond) + " more"
+	if p.Reason != "" {
+		says += ": " + text.Plain(p.Reason)
+	}
+	return says + "\n"
+}
+
+// Unused says that nothing is stored of a name but, at most, that it was forgotten: no operator has paused it alone.
+func Unused(n inspect.Name) bool { return n.Pause == nil || n.Revision == 0 }
+
+// PausedColumn adds a column to a table of names if one of them is paused.
+func PausedColumn(all []inspect.Name, heading []string, rows [][]string) ([]string, [][]string) {
+	if !slices.ContainsFunc(all, func(n inspect.Name) bool { return n.Pause != nil }) {
+		return heading, rows
+	}
+	for i, n := range all {
+		left := "-"
+		if n.Pause != nil {
+			left = text.Human(n.Pause.Left)
+		}
+		rows[i] = append(rows[i], left)
+	}
+	return append(heading, "PAUSED"), rows
+}

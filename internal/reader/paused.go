@@ -1,0 +1,54 @@
+package reader
+
+import (
+	"context"
+
+	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Pause is what a name says of its own pause. One that is not paused has no Until.
+type Pause struct {
+	Until, Since int64 // ms; Since is 0 where it is not known
+	Reason       string
+	notice       int64 // the number of the last pause of all names that whoever decided knew of
+}
+
+// pauseOf is the pause of a fat name, of its values and its field.
+func (t *turn) pauseOf(v *state.Values, text string) (p Pause) {
+	said, err := state.ParsePause(text)
+	if err == nil {
+		p.notice = said.Notice
+	}
+	if v.Pause > t.now {
+		p.Until = v.Pause
+	}
+	if err == nil && said.Paused && p.Until > 0 {
+		p.Since, p.Reason = said.Revision, said.Reason
+	}
+	return p
+}
+
+// Under is the pause of a name while all names of its kind are paused by a notice: whoever comes upon the name pauses
+// it so, unless somebody has decided otherwise who knew of the notice, or it is paused for longer.
+func (p Pause) Under(all notice.Field, now int64) Pause {
+	if all.Until <= now || p.notice >= all.Number || p.Until >= all.Until {
+		return p
+	}
+	return Pause{Until: all.Until, Since: all.Number, Reason: all.What, notice: all.Number}
+}
+
+// Notice is what operators have said of a pause of all names of a kind.
+func (r *Reader) Notice(ctx context.Context, kind keyspace.Kind) (notice.Field, error) {
+	var p trip
+	pause := p.fields(r.space.Notice(kind), "", notice.Pause)
+	answers, err := r.run.Read(ctx, "notice", scriptkit.From{Primary: r.decide}, p.commands...)
+	if err != nil {
+		return notice.Field{}, err
+	}
+	p.results = answers.Results
+	texts := p.texts(pause)
+	return notice.Read(texts[0]), p.err
+}
