@@ -181,7 +181,10 @@ func (t *turn) odd(kind string, number int64) error {
 
 // types are what Berth writes to the keys of a name. A state is a string, too, while the name is thin.
 var types = []struct{ part, holds string }{
-	{keyspace.StatePart, "hash"}, {keyspace.LinePart, "zset"}, {keyspace.ItemsPart, "hash"}, {keyspace.BindingsPart, "hash"},
+	{keyspace.StatePart, "hash"},
+	{keyspace.LinePart, "zset"},
+	{keyspace.ItemsPart, "hash"},
+	{keyspace.BindingsPart, "hash"},
 	{keyspace.ProbesPart, "zset"},
 }
 
