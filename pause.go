@@ -15,7 +15,9 @@ type Pause struct {
 
 // PausedAll is what a pause of all names, or its end, came to.
 type PausedAll struct {
-	// Names is how many names were in use and are paused now; or how many pauses were ended.
+	// Names is how many names in use are paused now, without those that have one hold for which nobody else has
+	// waited: of these nothing is granted either, as whoever asks pauses them first. Of an end it is how many
+	// are no longer paused.
 	Names int
 	// Unread is how many names could not be asked. The error says why.
 	Unread int

@@ -6,7 +6,8 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, want, "beat <zombie limit, ms>", "want <zombie limit, ms>", renew, detach,
 "extend <ms> <call id>")
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
-REPLAY a lease is counted from now; an extension is added once    COST O(log n) a claim + at most 100 drops and grants
+REPLAY a lease is counted from now; an extension is added once
+COST O(log n) a claim + at most 100 drops, grants, asks
 ]]
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
 -- line/renew.

@@ -13,7 +13,8 @@ ARGV[8] the notice of that pause; of the end of the name's own that which the ca
 RETURNS {"paused", left_ms, held, waiting, flags} | {"unpaused", left_ms, held, waiting, flags}
   | {"kept", left_ms, held, waiting, flags} | {"idle"} | {"stale", revision, resource, what}
   | {"incompatible", format}
-REPLAY the call that decided last is told the same    COST O(log n) + at most 100 drops and grants, 50 wake-ups
+REPLAY the call that decided last is told the same
+COST O(log n) + at most 100 drops and grants, 100 wake-ups, 50 lanes
 ]]
 --- @include "kind/pool"
 --- @include "line/pause"

@@ -9,7 +9,7 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, want, renew, detach, "renew <lease, ms>",
 "keep <lease, ms>")
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
-REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops and grants
+REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops, grants, asks
 ]]
 -- keep is a beat that names the lease; a lease of 0 is without end.
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see

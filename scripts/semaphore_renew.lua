@@ -5,7 +5,7 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, want, renew, detach)
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
-REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops and grants
+REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops, grants, asks
 ]]
 -- For each claim three fields follow: a word, the milliseconds left, the fence, see
 -- line/renew.

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -243,6 +244,37 @@ func TestWhoWaitsForLongAsksForWhatItLacks(t *testing.T) {
 		w.Advance(time.Minute)
 		require.Equal(t, []bool{true, false}, asked())
 		require.Len(t, n.Told(observe.Wanted), 3)
+	})
+}
+
+// What a call has dropped it does not ask for besides: a step is bounded.
+func TestWhoAsksHasAHundredWithWhatItDrops(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, m := w.node(), w.node()
+		for i := range 130 {
+			lasts := time.Hour
+			if i < 60 {
+				lasts = time.Second
+			}
+			n.take(130, &semaphore.AcquireOptions{NoRenew: true, Lease: lasts})
+		}
+		m.queue(130, &semaphore.AcquireOptions{Weight: 130})
+		claim := w.Waiters()[0].ID
+		for _, of := range []*node{n, m} {
+			of.OnCommand(func(link.Command) link.Fate { return link.LoseRequest })
+		}
+		w.Advance(time.Second + ms)
+		node, _, _ := strings.Cut(claim, ".")
+		r := w.Call("semaphore_renew", "60000", "nobody:", gpu, node, claim, "want")
+		require.Equal(t, "renewed", r.Status())
+		w.Advance(ms)
+		asked := 0
+		for _, h := range w.Holders() {
+			if h.Wanted > 0 {
+				asked++
+			}
+		}
+		require.Equal(t, 40, asked)
 	})
 }
 

@@ -88,7 +88,7 @@ local function renew(at, st, node, calls)
     handoff(at, st, budget, head_left)
     save(at, st, m.furthest, m.fields)
     notify(at, st, least(m.sooner, ends))
-    wanted_by(at, st, waits, reply)
+    wanted_by(at, st, waits, reply, budget.left)
     reply_next(at, st, node, budget, reply, waits)
     publish(at)
   end

@@ -40,11 +40,11 @@ local function wanted_holders(at, claims, needs)
 end
 
 -- wanted_by asks on behalf of those of a call's waiting claims that want that and stand first, and has the
--- reply say so. While the name is paused nobody asks: what is given back helps nobody. It looks at a hundred
--- holds in all; of a line at those whose deadlines come first. It comes behind save, which writes records
--- of the call.
-local function wanted_by(at, st, waits, reply)
-  local left = st.pause == 0 and 100 or 0
+-- reply say so. While the name is paused nobody asks: what is given back helps nobody. It looks at as many
+-- holds in all as the call has left of its drops and grants; of a line at those whose deadlines come first. It
+-- comes behind save, which writes records of the call.
+local function wanted_by(at, st, waits, reply, left)
+  left = st.pause == 0 and left or 0
   for _, c in ipairs(waits) do
     local claims, needs
     if c.asks and left > 0 and kind_asks then
