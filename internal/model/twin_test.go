@@ -108,8 +108,11 @@ func (w *world) both(t require.TestingT, script string, args ...string) (status 
 	require.True(t, now.Equal(time.Now()), "all of that is one instant")
 	reply := said(t, got)
 	if fence, ok := reply[min(2, len(reply)-1)].(int64); ok && reply[0] == "granted" && w.fences[claim] != fence {
-		require.Greater(t, fence, w.fence, "the fence of %s %q on\n%s", script, args, was)
-		w.fence, w.fences[claim] = fence, fence
+		// A claim that a hand-off has granted hears its fence now, when later ones may be known.
+		if !strings.Contains(was, "c:"+claim+" g ") {
+			require.Greater(t, fence, w.fence, "the fence of %s %q on\n%s", script, args, was)
+		}
+		w.fence, w.fences[claim] = max(fence, w.fence), fence
 	}
 	if reply[0] == "queued" {
 		require.Len(t, reply, 10)
