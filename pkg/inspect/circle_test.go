@@ -200,7 +200,7 @@ func TestReduce(t *testing.T) {
 		"one's own lock":   {[]*snapshot{lockOf(a("p")).in(q("p"), q("x"))}, []string{"p-w", "x-w"}},
 		"two cross":        {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, []string{"p-w", "x-w"}},
 		"one is dead":      {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p", quiet(lease))))}, nil},
-		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &pause{Until: after(time.Second)} })}, nil},
+		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &pause{Until: after(time.Second)} })}, []string{"p-w", "x-w"}},
 		"granted later":    {[]*snapshot{lockNamed("a", lockOf(holds("p", ownedBy("p"), func(h *hold) { h.Granted = before(time.Second) })).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, nil},
 		"the line is in the way": {
 			[]*snapshot{semOf(2, a("p")).in(q("q", heavy(2)), q("r")), lockOf(a("r")).in(q("p"))}, []string{"p-w", "q-w", "r-w"},

@@ -70,6 +70,30 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 	}
 }
 
+// A pause ends by itself, and the circle is as it was.
+func TestAPauseHidesNoCircle(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		alpha, _, _ := circle(w, true)
+		ops := alpha.locks.Operator()
+		for what, pause := range map[string]func() error{
+			"one name": func() error { return ops.Pause(ctx, "a", time.Hour, "migration") },
+			"all names": func() error {
+				_, err := ops.PauseAll(ctx, time.Hour, "migration")
+				return err
+			},
+		} {
+			require.NoError(w.T, pause())
+			w.Advance(500 * ms)
+			found, err := w.look.Circles(ctx, inspect.CircleOptions{})
+			require.NoError(w.T, err)
+			require.Len(w.T, found.Circles, 1, what)
+			require.True(w.T, found.Circles[0].Certain)
+			require.Empty(w.T, found.Circles[0].Ends, "the end of a pause frees nobody")
+		}
+	})
+}
+
 func TestACircleThatEndsByItself(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")

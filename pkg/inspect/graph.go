@@ -133,9 +133,6 @@ func same(first, second *snapshot) *snapshot {
 		})
 	})
 	s.Capacity = max(first.Capacity, second.Capacity)
-	if second.Pause != nil {
-		s.Pause = second.Pause
-	}
 	if first.Pool == nil || second.Pool == nil {
 		return &s
 	}

@@ -8,12 +8,13 @@ import (
 )
 
 // reduce finds the claims that cannot be served even if all others give back what they have: it begins
-// with all that wait, and lets go whoever is served by what the others do not keep, again and again.
+// with all that wait, and lets go whoever is served by what the others do not keep, again and again. A
+// pause counts as over: it ends by itself, and gives nothing back.
 func (g *graph) reduce() {
 	g.to = map[*waiting][]*waiting{}
 	for _, s := range g.names {
 		for _, v := range g.waits[s] {
-			v.stuck = !v.gone && (s.Pause == nil || !s.Pause.Until.After(s.At)) && (s.Kind == keyspace.Pool || v.Weight <= s.Capacity)
+			v.stuck = !v.gone && (s.Kind == keyspace.Pool || v.Weight <= s.Capacity)
 		}
 	}
 	for changed := true; changed; {
