@@ -117,7 +117,7 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_add_100", does: "add 100 resources, and remove them", scripts: 3, cycles: 20, warm: 5,
+			name: "pool_add_100", does: "add 100 resources, and remove them", scripts: 2, cycles: 20, warm: 5,
 			prepare: calls(openPool(poolConfig{}, 0), func(ctx context.Context, p pool, _ int) error {
 				if _, err := p.Add(ctx, resources(100), nil); err != nil {
 					return err
@@ -127,7 +127,7 @@ func poolSteps() []step {
 			}),
 		},
 		{
-			name: "pool_replace_100", does: "replace 100 resources by the same", scripts: 4, cycles: 20, warm: 5,
+			name: "pool_replace_100", does: "replace 100 resources by the same", scripts: 3, cycles: 20, warm: 5,
 			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
 				_, err := p.Replace(ctx, resources(100), nil)
 				return err
