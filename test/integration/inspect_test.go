@@ -94,7 +94,7 @@ func (w *world) watched(redis rueidis.Client, f func()) (all seen) {
 }
 
 // everything reads all that there is to read, in small pages and in large ones.
-func everything(t testing.TB, look *inspect.Reader, ctx context.Context) (names, claims int) {
+func everything(ctx context.Context, t testing.TB, look *inspect.Reader) (names, claims int) {
 	t.Helper()
 	for _, f := range []inspect.NameFilter{{}, {Idle: true, Prefix: "g"}, {Waiting: true}} {
 		for cursor := ""; ; {
@@ -193,7 +193,7 @@ func TestTheReadingUser(t *testing.T) {
 	redis := w.server.Client(t, user)
 	look := w.inspector(redis)
 	shown := w.watched(redis, func() {
-		names, claims := everything(t, look, w.Within(patience))
+		names, claims := everything(w.Within(patience), t, look)
 		require.Equal(t, 3, names)
 		require.Equal(t, 11, claims)
 	})
@@ -241,7 +241,7 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 				require.NoError(t, err)
 				return n.Waiting == 1 && n.Held == 1 && n.Replica == test.replica
 			})
-			names, claims := everything(t, look, w.Within(patience))
+			names, claims := everything(w.Within(patience), t, look)
 			require.Equal(t, 1, names)
 			require.Equal(t, 2, claims)
 		})
