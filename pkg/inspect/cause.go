@@ -11,8 +11,11 @@ import (
 
 func (x *explaining) reason(r Reason, clause string) {
 	x.e.Reasons = append(x.e.Reasons, r)
-	if x.clause == "" {
+	switch {
+	case x.clause == "":
 		x.clause = clause
+	case len(x.e.Reasons) == 2 && x.e.Reasons[0].Code == Paused:
+		x.clause += "; and " + clause // what is in the way once the pause is over
 	}
 }
 
@@ -255,6 +258,7 @@ func (x *explaining) ofOne(w *wait) {
 	case x.e.Next != nil && x.e.Next.What == SweepDue:
 		of.Have, of.Of = 1, 1
 		say(Ready, "is free, and nobody has looked yet")
+	case known && i.free() && len(x.e.Reasons) > 0: // it is paused, and that is all
 	case len(x.holds) > 0:
 		of.Until, of.Have, of.Of = x.holds[0].Deadline, len(i.Holders), i.Max
 		say(OneHeld, x.heldAs("", ""))

@@ -191,12 +191,22 @@ var sentences = []struct {
 
 	{
 		Paused, lockOf(holds("alpha")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), "migration"} }), "",
-		`1 waits for lock "nightly", beta first (12s): it is paused for 20s more: "migration".`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,
+		`1 waits for lock "nightly", beta first (12s): it is paused for 20s more: "migration"; and ` + alphaRenews + `.`,
+		`In 20s (00:01:00 UTC) the pause ends, and alpha still has it. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,
 	},
 	{
 		Paused, lockOf().in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }).asked("beta"), "n-beta.1",
 		`beta has waited 12s for lock "nightly": it is paused for 20s more.`, `Next: in 20s (00:01:00 UTC) the pause ends, and beta gets it.`,
+	},
+	{
+		Paused, semOf(2, holds("alpha"), holds("delta")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }), "",
+		`1 waits for semaphore "gpu", beta first (12s): it is paused for 20s more; and all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
+		`In 20s (00:01:00 UTC) the pause ends, and what is held stays held. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,
+	},
+	{
+		Paused, lockOf(holds("alpha", limited(30*time.Second))).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }), "",
+		`1 waits for lock "nightly", beta first (12s): it is paused for 20s more; and alpha has held it for 3m40s and renews it, for 30s more at most (heard of 1.2s ago).`,
+		`Next: in 30s (00:01:10 UTC) the maximum hold of alpha ends, and beta gets it.`,
 	},
 	{
 		TooHeavy, semOf(3, holds("alpha"), holds("omega", silent(0))).in(waits("beta", heavy(2)), waits("gamma", heavy(4))).asked("gamma"), "n-gamma.1",

@@ -167,7 +167,7 @@ var lockStates = map[string]state{
 		w.process("beta").awaitLock("nightly", "", nil)
 		require.NoError(w.T, alpha.locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
 		return ""
-	}, codes(inspect.Paused, inspect.Locked), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration". Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 1h00m.`},
+	}, codes(inspect.Paused, inspect.Locked), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration"; and alpha has held it for 0s and renews it (heard of 0s ago). In 1h00m (01:00:00 UTC) the pause ends, and alpha still has it. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 1h00m.`},
 	"paused while it is free": {func(w *world) string {
 		require.NoError(w.T, w.process("alpha").locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
 		w.process("beta").awaitLock("nightly", "", nil)

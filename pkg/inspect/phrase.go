@@ -242,10 +242,25 @@ func (x *explaining) then() string {
 		return "Next: not known beyond " + s.moment(e.Horizon) + "."
 	}
 	says := "Nothing ends by itself" + x.noEnd()
+	if p := s.Pause; p != nil && p.Until.After(s.At) && x.head != nil {
+		says = "In " + text.Human(s.left(p.Until)) + " (" + s.moment(p.Until) + ") the pause ends" + x.still() + ". Nothing else ends by itself" + x.noEnd()
+	}
 	if e.IfSilent != nil {
 		says += " If it is not heard of again, " + x.gets(e.IfSilent) + " in " + text.Human(e.IfSilent.In) + "."
 	}
 	return says
+}
+
+// still says that what is in the way of the first one is there after a pause, too.
+func (x *explaining) still() string {
+	others := len(x.holds) - 1 + x.s.HoldsLeft
+	switch {
+	case len(x.holds) == 0:
+		return ""
+	case x.s.Kind == keyspace.Lock || others == 0:
+		return ", and " + whose(x.holds[0].Label, x.holds[0].ID) + " still has it"
+	}
+	return ", and what is held stays held"
 }
 
 // noEnd is why the holds in the way do not end.

@@ -117,7 +117,14 @@ var poolStates = map[string]state{
 		_, err := pool.Remove(context.Background(), []string{"a"})
 		require.NoError(w.T, err)
 		return w.waiting(keyspace.Pool, "proxies", "beta")
-	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
+	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more; and it wants only a, which alpha has held for 0s and renews (heard of 0s ago). Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
+	"a free one during a pause": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		alpha.filled("a", "b")
+		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
+		return w.waiting(keyspace.Pool, "proxies", "beta")
+	}, codes(inspect.Paused), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) the pause ends, and beta gets it.`},
 	"a free one leaves during a pause": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a")
