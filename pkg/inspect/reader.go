@@ -39,8 +39,8 @@ type Reader struct {
 }
 
 // New returns a Reader on a rueidis client, which stays the caller's. To read from a replica give it a client
-// with ReplicaOnly, or one of the replica's address. New does no I/O and starts nothing: there is
-// nothing to close. Its errors are *berth.ConfigError.
+// of the replica's address, or, with Sentinels, one with ReplicaOnly; a Cluster is read from its primaries.
+// New does no I/O and starts nothing: there is nothing to close. Its errors are *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Reader, error) {
 	if redis == nil {
 		return nil, berth.Invalid("redis", "must not be nil")
