@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -166,18 +167,29 @@ func (a *App) printCircle(c inspect.Circle) {
 	}
 	fmt.Fprintf(a.Out, "A circle, by %s: %s\n", c.By, says)
 	for _, l := range c.Links {
-		var holds []string
-		for _, h := range l.Holds {
-			holds = append(holds, fmt.Sprintf("%s for %s", h, text.Human(h.Hold.For)))
-		}
-		waits := inspect.Held{Kind: l.Kind, Name: l.Name, Hold: l.Wait}
-		fmt.Fprintf(a.Out, "  %s has held %s, and has waited %s for %s.\n", who(l.Actor, l.Wait.Label), strings.Join(holds, ", "), text.Human(l.Wait.For), waits)
+		fmt.Fprintf(a.Out, "  %s.\n", LinkSays(l))
 	}
-	fmt.Fprintf(a.Out, "  %s\n", ends(c))
+	fmt.Fprintf(a.Out, "  %s\n", EndSays(c))
 	a.printRelease(c.Release)
 	if c.Behind > 0 {
 		fmt.Fprintf(a.Out, "  Behind it: %s more.\n", Count(c.Behind, "claim"))
 	}
+}
+
+// LinkSays says what somebody of a circle holds and waits for. Where its processes are several, each is named beside
+// what it holds or waits for.
+func LinkSays(l inspect.Link) string {
+	waits := inspect.Held{Kind: l.Kind, Name: l.Name, Hold: l.Wait}
+	subject, by := who(l.Actor, l.Wait.Label), func(string) string { return "" }
+	if slices.ContainsFunc(l.Holds, func(h inspect.Held) bool { return h.Hold.Label != l.Wait.Label }) {
+		subject, by = text.Word(l.Actor), func(label string) string { return " (" + text.Word(label) + ")" }
+	}
+	var holds []string
+	for _, h := range l.Holds {
+		holds = append(holds, fmt.Sprintf("%s%s for %s", h, by(h.Hold.Label), text.Human(h.Hold.For)))
+	}
+	return fmt.Sprintf("%s has held %s, and has waited %s for %s%s",
+		subject, strings.Join(holds, ", "), text.Human(l.Wait.For), waits, by(l.Wait.Label))
 }
 
 // who is an actor with its label, if that is another.
@@ -188,8 +200,8 @@ func who(actor, label string) string {
 	return text.Word(actor) + " (" + text.Word(label) + ")"
 }
 
-// ends is the first end that comes by itself and frees a circle.
-func ends(c inspect.Circle) string {
+// EndSays is the first end that comes by itself and frees a circle.
+func EndSays(c inspect.Circle) string {
 	i := slices.IndexFunc(c.Ends, func(e inspect.End) bool { return e.Frees })
 	switch {
 	case len(c.Ends) == 0:
@@ -199,7 +211,7 @@ func ends(c inspect.Circle) string {
 	}
 	e, unless, on := c.Ends[i], "", inspect.Held{Kind: c.Ends[i].Kind, Name: c.Ends[i].Name}
 	if len(e.If) > 0 {
-		unless = "unless it is heard of, "
+		unless = "unless " + unheard(c, e) + " is heard of, "
 	}
 	what := "the lease of %s on %s ends"
 	switch e.What {
@@ -210,6 +222,23 @@ func ends(c inspect.Circle) string {
 	}
 	return fmt.Sprintf("By itself: %sin %s (%s) "+what+", which frees it.",
 		unless, text.Human(e.In), e.At.UTC().Format("15:04:05 UTC"), of(c, e.Claim), on)
+}
+
+// unheard is who must not be heard of before an end comes: "it" is whose end that is.
+func unheard(c inspect.Circle, e inspect.End) string {
+	other := ""
+	for _, l := range c.Links {
+		for _, h := range append([]inspect.Held{{Hold: l.Wait}}, l.Holds...) {
+			switch {
+			case !slices.Contains(e.If, h.Hold.Node):
+			case h.Hold.Claim == e.Claim:
+				return "it"
+			case other == "":
+				other = text.Word(cmp.Or(h.Hold.Label, h.Hold.Claim))
+			}
+		}
+	}
+	return cmp.Or(other, "it")
 }
 
 // of is whose claim of a circle one is.
@@ -226,11 +255,15 @@ func (a *App) printRelease(release []inspect.Held) {
 	if len(release) == 0 {
 		return
 	}
-	note := "the youngest hold; its process goes on inside until it hears"
-	if len(release) > 1 {
-		note = "all of them; their processes go on inside until they hear"
+	var holders []string
+	for _, h := range release {
+		holders = append(holders, who(cmp.Or(h.Hold.Owner, h.Hold.Label, h.Hold.Claim), h.Hold.Label))
 	}
-	fmt.Fprintf(a.Out, "  To end it (%s):\n", note)
+	says := "end the youngest hold, that of %s; its process goes on inside until it hears"
+	if len(release) > 1 {
+		says = "end all of these holds, those of %s; their processes go on inside until they hear"
+	}
+	fmt.Fprintf(a.Out, "  To end it, "+says+":\n", strings.Join(holders, ", "))
 	for _, h := range release {
 		fmt.Fprintln(a.Out, "    "+a.releasing(h.Kind, h.Name, h.Hold.Claim))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -66,7 +67,7 @@ func TestExplainCycles(t *testing.T) {
   order-2 (vm/pay/2) has held lock "b '" for *, and has waited * for semaphore "gpu".
   order-3 (vm/pay/3) has held semaphore "gpu" for *, and has waited * for lock "a".
   Nothing of it ends by itself.
-  To end it (the youngest hold; its process goes on inside until it hears):
+  To end it, end the youngest hold, that of order-3 (vm/pay/3); its process goes on inside until it hears:
     berth sem release gpu ` + k.last.ID() + ` --force
 Read: 3 names that somebody waits for.
 `
@@ -124,6 +125,22 @@ Read: 3 names that somebody waits for.
 	got = apptest.Call(t, k.URL(), "explain", "--cycles")
 	require.Zero(t, got.Code)
 	require.Contains(t, got.Out, "No circle was found.\n")
+}
+
+func TestACircleNamesEachProcess(t *testing.T) {
+	t.Parallel()
+	of := func(label, claim string) inspect.Held {
+		return inspect.Held{Kind: keyspace.Lock, Name: "a", Hold: inspect.Blocker{Claim: claim, Node: "n-" + label, Label: label, For: time.Second}}
+	}
+	wait := of("inner", "w").Hold
+	link := inspect.Link{Actor: "anna", Kind: keyspace.Lock, Name: "b", Wait: wait, Holds: []inspect.Held{of("outer", "h")}}
+	require.Equal(t, `anna has held lock "a" (outer) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))
+	link.Holds = append(link.Holds, of("inner", "i"))
+	require.Equal(t, `anna has held lock "a" (outer) for 1s, lock "a" (inner) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))
+	for claim, who := range map[string]string{"h": "it", "i": "outer"} {
+		end := inspect.End{Event: inspect.Event{What: inspect.LeaseEnds, Claim: claim, If: []string{"n-outer"}, In: time.Second}, Kind: keyspace.Lock, Name: "a", Frees: true}
+		require.Contains(t, app.EndSays(inspect.Circle{Links: []inspect.Link{link}, Ends: []inspect.End{end}}), "By itself: unless "+who+" is heard of, in 1s (")
+	}
 }
 
 func TestExplainCyclesByLabel(t *testing.T) {
