@@ -197,7 +197,7 @@ func (e *AcquireError) Error() string {
 	switch e.Reason {
 	case ReasonPaused:
 		if p := e.Pause; p != nil {
-			fmt.Fprintf(&b, " for %s", p.Left.Round(time.Millisecond))
+			fmt.Fprintf(&b, " for %s", max(time.Second, p.Left.Round(time.Second)))
 			if p.Reason != "" {
 				b.WriteString(": " + visible(p.Reason))
 			}

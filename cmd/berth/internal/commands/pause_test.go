@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -67,13 +68,33 @@ func TestPauseIsRefused(t *testing.T) {
 	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "sem", "pause", "gpu", "--for", "1h").Code)
 }
 
-// A command that does not wait tells of the pause.
+// A command that does not wait, or has waited in vain, tells of the pause, also of one of all names.
 func TestRunOfAPausedName(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	client := apptest.ClientOf(t, s, semaphore.Config{})
-	require.NoError(t, client.Operator().Pause(context.Background(), "gpu", time.Hour, "migration"))
-	got := apptest.Call(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--try", "--", "true")
-	require.Equal(t, 75, got.Code)
-	require.Contains(t, got.Err, "migration")
+	ctx := context.Background()
+	sems, locks := apptest.ClientOf(t, s, semaphore.Config{}), apptest.LocksOf(t, s, qlock.Config{})
+	require.NoError(t, sems.Operator().Pause(ctx, "gpu", time.Hour, "migration"))
+	_, err := locks.Operator().PauseAll(ctx, 10*time.Hour, "migration")
+	require.NoError(t, err)
+	apptest.Filled(t, s, "gpu", "a")
+	require.Zero(t, apptest.Call(t, s.URL(), "pool", "pause", "gpu", "--for", "10h", "--reason", "migration").Code)
+	const more = `, paused for (10h00m|9h59m|1h00m|59m\d\ds) more: migration`
+	for says, args := range map[string][]string{
+		`capacity 1, held 0, waiting \d` + more:                      {"--sem", "gpu", "--capacity", "1"},
+		`waiting \d` + more:                                          {"--lock", "nobody's"},
+		`"a" waiting \d` + more + `; "b" waiting \d` + more:          {"--lock", "a", "--lock", "b"},
+		`1 resource, 1 free, 0 leased, 0 resting, waiting \d` + more: {"--pool", "gpu"},
+		`a is free` + more:                                           {"--pool", "gpu", "--resource", "a"},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			got := apptest.Call(t, s.URL(), append(append([]string{"run", "--try"}, args...), "--", "true")...)
+			require.Equal(t, 75, got.Code)
+			require.Regexp(t, `^berth: .* not acquired: paused for [\dhm]+\d+s: migration\n$`, got.Err)
+			got = apptest.Call(t, s.URL(), append(append([]string{"run", "--wait", "2s"}, args...), "--", "true")...)
+			require.Equal(t, 75, got.Code)
+			require.Regexp(t, `not acquired: timed out after \S+ \(`+says+`\)\n$`, got.Err)
+		})
+	}
 }

@@ -134,7 +134,7 @@ func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label st
 		},
 		crowd: func(ctx context.Context) (string, error) {
 			n, err := read.Name(ctx, keyspace.Sem, o.sem)
-			return fmt.Sprintf("capacity %d, held %d, waiting %d", n.Capacity, n.Held, n.Waiting), err
+			return fmt.Sprintf("capacity %d, held %d, waiting %d", n.Capacity, n.Held, n.Waiting) + paused(n), err
 		},
 		holders: func(ctx context.Context) []berth.Holder { return lookedAt(ctx, read, keyspace.Sem, o.sem) },
 	}, nil
@@ -197,7 +197,7 @@ func (o *runOptions) lock(ctx context.Context, locks *qlock.Client, opts *qlock.
 	return locks.LockAll(ctx, o.locks, opts)
 }
 
-// lockers says who holds the locks; of several only those that somebody else holds.
+// lockers says who holds the locks; of several only those that somebody else holds, or that are paused.
 func (o *runOptions) lockers(ctx context.Context, read *inspect.Reader, label string) (string, error) {
 	var texts []string
 	for _, name := range o.locks {
@@ -205,14 +205,17 @@ func (o *runOptions) lockers(ctx context.Context, read *inspect.Reader, label st
 		if err != nil {
 			return "", err
 		}
-		says := fmt.Sprintf("free by now, waiting %d", n.Waiting)
-		if l := n.Lock; l != nil {
-			says = fmt.Sprintf("held by %s for %s, waiting %d", holderName(l.Label, l.Claim), text.Human(n.Oldest), n.Waiting)
+		says := fmt.Sprintf("waiting %d", n.Waiting) + paused(n)
+		switch l := n.Lock; {
+		case l != nil:
+			says = fmt.Sprintf("held by %s for %s, ", holderName(l.Label, l.Claim), text.Human(n.Oldest)) + says
+		case n.Pause == nil:
+			says = "free by now, " + says
 		}
 		switch {
 		case len(o.locks) == 1:
 			return says, nil
-		case n.Lock != nil && n.Lock.Label != label: // and not by this command, which waits for the others
+		case n.Lock == nil && n.Pause != nil, n.Lock != nil && n.Lock.Label != label: // and not by this command, which waits for the others
 			texts = append(texts, fmt.Sprintf("%q %s", name, says))
 		}
 	}
@@ -253,7 +256,7 @@ func (o *runOptions) notAcquired(ctx context.Context, conn *app.Connection, line
 	case !errors.As(err, &refused):
 		return err
 	}
-	if errors.Is(err, berth.ErrBusy) && (refused.Held == 0 || line.rests) {
+	if errors.Is(err, berth.ErrBusy) && refused.Pause == nil && (refused.Held == 0 || line.rests) {
 		ctx, cancel := context.WithTimeout(ctx, app.Times.Look)
 		defer cancel()
 		conn.Settle(ctx) // so that the claim itself is not counted

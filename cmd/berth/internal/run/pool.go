@@ -81,18 +81,18 @@ func (o *runOptions) within(ctx context.Context, viewer *allocator.Operator) err
 
 // allocated says what a pool has, or what became of the one resource that is waited for.
 func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, read *inspect.Reader, pool *allocator.Pool[string]) (string, error) {
-	if o.key != "" {
-		return stateOf(ctx, viewer, o.pool, o.key)
-	}
 	n, err := read.Name(ctx, keyspace.Pool, o.pool)
 	switch {
 	case err != nil:
 		return "", err
+	case o.key != "":
+		state, err := stateOf(ctx, viewer, o.pool, o.key)
+		return state + paused(n), err
 	case n.Pool == nil || n.Capacity == 0:
-		return fmt.Sprintf("the pool is empty, waiting %d", n.Waiting), nil
+		return fmt.Sprintf("the pool is empty, waiting %d", n.Waiting) + paused(n), nil
 	}
 	text := fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
-		app.Count(n.Capacity, "resource"), n.Pool.Free, n.Held, n.Pool.Resting, n.Waiting)
+		app.Count(n.Capacity, "resource"), n.Pool.Free, n.Held, n.Pool.Resting, n.Waiting) + paused(n)
 	if o.bindWait == 0 {
 		return text, nil
 	}

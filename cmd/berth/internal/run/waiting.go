@@ -50,6 +50,14 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 	}
 }
 
+// paused adds to what is said of a name that nothing is granted of it for now; "" where it is not paused.
+func paused(n inspect.Name) string {
+	if n.Pause == nil {
+		return ""
+	}
+	return ", " + strings.TrimSuffix(app.PauseText(app.PauseOf(n.Pause)), "\n")
+}
+
 // lookedAt are the first holders of a name.
 func lookedAt(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) []berth.Holder {
 	page, _ := read.Holders(ctx, kind, name, "", looked)                                    // where it cannot be read nobody is named
