@@ -84,7 +84,7 @@ func (a *App) printPaused(name string, span time.Duration, reason string) error 
 	if a.JSON {
 		return PrintJSON(a.Out, pauseDocument{a.Namespace, name, span.Milliseconds(), reason})
 	}
-	about := text.Plain(name) + ": not paused"
+	about := text.Plain(name) + ": no longer paused"
 	if span > 0 {
 		about = text.Plain(name) + ": paused for " + text.Human(span)
 	}

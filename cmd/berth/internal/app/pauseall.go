@@ -158,7 +158,7 @@ func (a *App) printPausedAll(d *pauseAllDocument) error {
 	if a.JSON {
 		return PrintJSON(a.Out, d)
 	}
-	about := "not paused; pauses that were ended: "
+	about := "no longer paused; pauses that were ended: "
 	if d.PausedMs > 0 {
 		about = "paused for " + text.Human(time.Duration(d.PausedMs)*time.Millisecond)
 		if d.Reason != "" {

@@ -22,7 +22,7 @@ func TestPauseAndUnpause(t *testing.T) {
 		require.Equal(t, apptest.Outcome(0, "gpu: paused for 1m00s\n", ""), apptest.Call(t, url, group, "pause", "gpu", "--for", "1m"))
 		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pausedMs": 90000, "reason": "why"}`,
 			apptest.Call(t, url, group, "pause", "gpu", "--for", "90s", "--reason", "why", "--json").Out)
-		require.Equal(t, apptest.Outcome(0, "gpu: not paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
+		require.Equal(t, apptest.Outcome(0, "gpu: no longer paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
 		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pausedMs": 0}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
 	}
 }
