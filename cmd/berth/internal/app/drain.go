@@ -18,11 +18,13 @@ func (a *App) drainCommand() *cobra.Command {
 	var stop bool
 	cmd := &cobra.Command{
 		Use:   "drain {--node ID | --label TEXT} [--within D] [--stop]",
-		Short: "Have processes finish what they hold and get nothing new",
-		Long: `Drain processes: they get nothing new of any semaphore, lock or pool, what they wait for is
-cancelled, and they are asked for what they hold, until nothing of theirs is left, which takes 7 s at
-least. With --within the rest is then ended by force. 'berth ps' lists nodes and labels; a label that ends
-in * means all that begin so. Processes that start later are not drained. --stop lets them work again.
+		Short: "Have processes finish what they hold and refuse new claims",
+		Long: `Drain processes: once they have heard, within 5 s, they refuse new claims of any semaphore, lock or pool.
+What they wait for is cancelled, and they are asked for what they hold, until nothing of theirs is left, which
+takes 7 s at least. With --within the rest is then ended by force. 'berth ps' lists nodes and labels; a label
+that ends in * means all that begin so. Processes that start later are not drained.
+
+Ctrl-C ends the command, not the drain: the processes go on refusing. --stop lets them work again, within 5 s.
 
 Exit code 1: something is left, or was left to whoever resumes it; or another operator's call was faster.`,
 		Example: "  berth drain --label 'worker/*' --within 10m\n  berth drain --label 'worker/*' --stop",
@@ -71,6 +73,9 @@ func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.D
 		if stop {
 			return InFlags(ops.StopDrain(ctx, target), "Node", "--node", "Label", "--label")
 		}
+		if i == 0 {
+			a.tellDraining(within)
+		}
 		d, err := ops.Drain(ctx, target, within)
 		document.Kinds[i] = drainedOfKind{kind, d.Asked, d.Cancelled, d.Ended, d.Detached, d.Left}
 		if err != nil && d.Left > 0 {
@@ -90,16 +95,29 @@ func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.D
 	return err
 }
 
+// tellDraining says how long the command may last, which says nothing more until it has ended.
+func (a *App) tellDraining(within time.Duration) {
+	ends := "this goes on until nothing is left"
+	if within > 0 {
+		ends = "what is left in " + text.Human(within) + " is ended by force"
+	}
+	fmt.Fprintf(a.Err, "berth: asking; %s; Ctrl-C leaves the drain in force\n", ends)
+}
+
 func (a *App) printDrained(d *drainDocument, sum *drainedOfKind) error {
 	if a.JSON {
 		return PrintJSON(a.Out, d)
 	}
 	who := text.Plain(d.Node + d.Label)
 	if d.Stopped {
-		_, err := fmt.Fprintf(a.Out, "%s: drains no more\n", who)
+		_, err := fmt.Fprintf(a.Out, "%s: drains no more; processes hear of it within 5 s\n", who)
 		return err
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left\n", who,
-		Count(sum.Asked, "hold"), Count(sum.Cancelled, "wait"), Count(sum.Ended, "hold"), sum.Left)
+	matched := ""
+	if *sum == (drainedOfKind{}) {
+		matched = "; no hold or wait matched"
+	}
+	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left%s\n", who,
+		Count(sum.Asked, "hold"), Count(sum.Cancelled, "wait"), Count(sum.Ended, "hold"), sum.Left, matched)
 	return err
 }
