@@ -76,7 +76,19 @@ func (r *Reader) Waits(ctx context.Context) (found Noted, err error) {
 	for _, n := range all {
 		found.Refs = append(found.Refs, n.ref)
 	}
-	return found, errors.Join(errs...)
+	return found, Joined(errs...)
+}
+
+// Joined joins errors, those once that say the same.
+func Joined(errs ...error) error {
+	said := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || said[err.Error()] {
+			return true
+		}
+		said[err.Error()] = true
+		return false
+	})...)
 }
 
 // Size is how much there is to read of a name.

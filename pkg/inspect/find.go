@@ -49,7 +49,8 @@ const (
 // Circles finds claims that wait for each other, over all kinds, among the up to 1000 names that the registry believes in
 // for longest: those that somebody waits for. Each name of a circle is read twice. Nobody can see whether a process that
 // waits does something else beside, so a circle is certain as far as each owner does one thing after another. Its
-// errors are berth.ErrInvalidConfig for options that cannot be, and the server's where nothing was read.
+// errors are berth.ErrInvalidConfig for options that cannot be, and the server's where nothing was read. That Within has passed is
+// no error.
 func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) {
 	if o.Within < 0 {
 		return Circles{}, berth.Invalid("Within", "%s is negative", o.Within)
@@ -60,8 +61,12 @@ func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) 
 	limited, cancel := context.WithTimeout(ctx, o.Within)
 	defer cancel()
 	noted, sizes, err := r.contended(limited, NameFilter{})
-	found.Partial, found.Problems = noted.More, problems(err)
-	if err != nil && len(sizes) == 0 {
+	found.Partial, found.Problems = noted.More || err != nil, problems(err)
+	switch {
+	case err == nil || len(sizes) > 0:
+	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded): // Within has passed
+		return found, nil
+	default:
 		return Circles{}, err
 	}
 	first := r.snapshots(limited, sizes, &found)
@@ -148,7 +153,10 @@ func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reade
 	}
 	close(tasks)
 	work.Wait()
-	return errors.Join(append(errs, ctx.Err())...)
+	if len(refs) > 0 {
+		errs = append(errs, ctx.Err())
+	}
+	return reader.Joined(errs...)
 }
 
 // snapshots reads names, and tells what could not be read of them.

@@ -139,6 +139,17 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 	})
 }
 
+// Each shard of the registry has the same to say.
+func TestAnErrorIsToldOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err := w.look.Circles(ended, inspect.CircleOptions{})
+		require.EqualError(w.T, err, "berth: waits: context canceled")
+		require.ErrorIs(w.T, err, context.Canceled)
+	})
+}
+
 func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
 	inWorld(t, func(w *world) {
 		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})

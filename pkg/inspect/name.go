@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -104,7 +103,7 @@ func (r *Reader) notices(ctx context.Context, kinds []keyspace.Kind) (map[keyspa
 		all, err := r.read.Notice(ctx, kind)
 		found[kind], errs = all, append(errs, err)
 	}
-	return found, errors.Join(errs...)
+	return found, reader.Joined(errs...)
 }
 
 // paused is the pause of a name at a moment of its server's clock (ms), nil for none.

@@ -63,7 +63,7 @@ func (a *App) circles(ctx context.Context, o inspect.CircleOptions, most int) er
 			return err
 		}
 		for _, problem := range found.Problems {
-			fmt.Fprintln(a.Err, OneLine("left out: "+problem.Error()))
+			fmt.Fprintln(a.Err, OneLine("left out: "+strings.TrimPrefix(problem.Error(), "berth: ")))
 		}
 		if err := a.printCircles(found, o.Loose, most); err != nil {
 			return err
