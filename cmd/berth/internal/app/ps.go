@@ -97,7 +97,8 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 		if err != nil {
 			return err
 		}
-		return Listed(found.failed, len(found.claims), func() error { return a.printProcesses(found, most) })
+		filtered := len(f.Kinds) > 0 || len(f.Meta) > 0 || f.Node+f.Owner+f.Label != "" || f.Holding || f.Waiting
+		return Listed(found.failed, len(found.claims), func() error { return a.printProcesses(found, filtered, most) })
 	})
 }
 
@@ -106,16 +107,21 @@ func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter,
 	found, byID := &processes{}, map[string]int{}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	deadline, _ := limited.Deadline()
+	ranOut := func(err error) bool { // a call may notice before the context does
+		return ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(deadline)
+	}
 	var errs []error
 	for cursor := ""; ; {
 		page, err := read.Claims(limited, f, cursor, 1000)
 		switch {
-		case err != nil && ctx.Err() == nil && limited.Err() != nil:
+		case err != nil && ctx.Err() == nil && limited.Err() != nil, ranOut(err):
 			found.partial = true
 		case err != nil:
 			return nil, err
 		}
-		found.replica, errs = found.replica || page.Replica, append(errs, page.Problems...)
+		found.partial = found.partial || slices.ContainsFunc(page.Problems, ranOut)
+		found.replica, errs = found.replica || page.Replica, append(errs, slices.DeleteFunc(page.Problems, ranOut)...)
 		if found.at.IsZero() {
 			found.at = page.At
 		}
@@ -187,7 +193,7 @@ func processOf(c inspect.Claim) (processDocument, time.Duration) {
 	return d, left
 }
 
-func (a *App) printProcesses(found *processes, most int) error {
+func (a *App) printProcesses(found *processes, filtered bool, most int) error {
 	shown, more := First(found.claims, most)
 	if a.JSON {
 		document := psDocument{a.Namespace, found.at.UTC(), found.replica, found.partial, more, []processDocument{}}
@@ -201,7 +207,11 @@ func (a *App) printProcesses(found *processes, most int) error {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
 	}
 	if len(shown) == 0 {
-		_, err := fmt.Fprintf(a.Out, "No claim was found in namespace %s.\n", text.Plain(a.Namespace))
+		claim := "claim"
+		if filtered {
+			claim += " that matches"
+		}
+		_, err := fmt.Fprintf(a.Out, "No %s was found in namespace %s.\n", claim, text.Plain(a.Namespace))
 		return err
 	}
 	resources := slices.ContainsFunc(shown, func(c inspect.Claim) bool { return c.Kind == keyspace.Pool })

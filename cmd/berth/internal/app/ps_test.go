@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -84,8 +85,26 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 	require.Contains(t, got.Err, "berth: partial: there is more that was not read\n")
 	require.Contains(t, got.Err, "broken")
 	require.Len(t, firstColumn(got.Out), 4)
-	got = apptest.Call(t, s.URL(), "ps", "--within", "1ns")
-	require.Equal(t, apptest.Outcome(0, "No claim was found in namespace berth.\n", "berth: partial: there is more that was not read\n"), got)
+	got = apptest.Call(t, s.URL(), "ps", "--within", "1ns", "--kind", "lock")
+	require.Equal(t, apptest.Outcome(0, "No claim that matches was found in namespace berth.\n", "berth: partial: there is more that was not read\n"), got)
+}
+
+// Wherever the time runs out, what was not read is left out, and no server is blamed.
+func TestPsWithinTooLittleTime(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	client := apptest.ClientOf(t, s, semaphore.Config{})
+	for i := range 20 {
+		sem, err := client.Semaphore(fmt.Sprint("gpu", i), 1, nil)
+		require.NoError(t, err)
+		_, err = sem.Acquire(context.Background(), nil)
+		require.NoError(t, err)
+	}
+	for i := range 50 {
+		got := apptest.Call(t, s.URL(), "ps", "--within", fmt.Sprintf("%dus", 100*(i+1)))
+		require.Zero(t, got.Code, got.Err)
+		require.Contains(t, []string{"", "berth: partial: there is more that was not read\n"}, got.Err)
+	}
 }
 
 func TestPsRefusesWhatCannotBe(t *testing.T) {
