@@ -169,8 +169,10 @@ func advised(err error, answer string) error {
 		return fmt.Errorf("%w; %s", err, foreign)
 	case strings.HasPrefix(answer, "NOPERM ") && strings.Contains(answer, "keys"):
 		return fmt.Errorf("%w; the user's key patterns have to cover the namespace: docs/operations.md", err)
-	case strings.HasPrefix(answer, "NOPERM "):
+	case strings.HasPrefix(answer, "NOPERM ") && strings.Contains(answer, "'scan'"):
 		return fmt.Errorf("%w; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL", err)
+	case strings.HasPrefix(answer, "NOPERM "):
+		return fmt.Errorf("%w; docs/operations.md lists what a user needs", err)
 	case strings.HasPrefix(answer, "OOM "):
 		return fmt.Errorf("%w; make room on the server, or raise its maxmemory", err)
 	case strings.HasPrefix(answer, "NOAUTH "):

@@ -28,7 +28,9 @@ func TestARefusalComesWithAdvice(t *testing.T) {
 	require.EqualError(t, Unreachable("here", full), "refused by the server at here: "+full.Error()+
 		"; make room on the server, or raise its maxmemory")
 	require.ErrorIs(t, Unreachable("here", full), full)
-	denied := refusal("NOPERM no")
+	role := refusal("NOPERM this user has no permissions to run the 'role' command")
+	require.EqualError(t, Unreachable("here", role), "refused by the server at here: "+role.Error()+"; docs/operations.md lists what a user needs")
+	denied := refusal("NOPERM this user has no permissions to run the 'scan' command")
 	require.EqualError(t, Unreachable("here", denied), "refused by the server at here: "+denied.Error()+
 		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
 	other := refusal("BUSY no")

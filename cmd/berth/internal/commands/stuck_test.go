@@ -32,7 +32,8 @@ var nights = map[string]struct {
 	"berth ps --waiting --label host-7/worker/1":            {0, `(?s)^KIND[^\n]*\nlock +nightly [^\n]*\n$`},
 	"berth lock explain nightly":                            {0, `host-9/cron/1 has held it`},
 	"berth pool explain proxies":                            {0, `the one resource rests .*answers 429`},
-	"berth lock explain forever":                            {0, `without end`},
+	"berth swarm status":                                    {0, `^No node is in the swarm`},
+	"berth lock explain NAME":                               {0, `without end`},
 	"berth explain --cycles":                                {0, `^No circle was found`},
 	"berth sem pause gpu --for 2h --reason migration":       {0, `^gpu: paused for 2h00m: migration`},
 	"berth sem unpause gpu":                                 {0, `^gpu: no longer paused`},
@@ -91,7 +92,7 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	for _, row := range rows {
 		want, ok := nights[row[1]]
 		require.True(t, ok, row[1])
-		args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(row[1], "berth "), "'", ""))
+		args := strings.Fields(strings.NewReplacer("berth ", "", "'", "", "NAME", "forever").Replace(row[1]))
 		got := apptest.Call(t, s.URL(), args...)
 		require.Equal(t, want.code, got.Code, "%s: %s", row[1], got.Err)
 		require.Regexp(t, want.says, got.Out, row[1])
