@@ -350,7 +350,7 @@ func TestReadingIsBoundedWhateverThereIs(t *testing.T) {
 	bounded("a page of names", 60, func() {
 		page, err := look.Names(ctx, inspect.NameFilter{}, "", 1000)
 		require.NoError(t, err)
-		require.NotEmpty(t, page.Items)
+		require.True(t, page.Partial || len(page.Items) == 1000, "it is full, or says that it is not") // time may end it before the first name
 		require.NotEmpty(t, page.Next)
 		t.Logf("it has %d names, partial: %v", len(page.Items), page.Partial)
 	})
