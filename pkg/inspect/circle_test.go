@@ -154,8 +154,8 @@ func TestNoFalseCircle(t *testing.T) {
 				p.owner, p.label, p.node = "", "label", fmt.Sprintf("node-%d", i/2)
 			}
 		}
-		for range 20 {
-			for range 5 {
+		for range 5 {
+			for range 20 {
 				w.step()
 			}
 			loose := w.r.IntN(2) == 0
