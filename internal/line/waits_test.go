@@ -3,7 +3,10 @@ package line_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,7 +56,15 @@ func (w registry) size() (n int64) {
 type visitor struct {
 	*semaphore.Client
 	*testkit.Process
-	notes []time.Duration // when the process has sent notes
+	mu    sync.Mutex
+	notes []time.Duration // guarded by mu: when the process has sent notes
+}
+
+// noted is when the process has sent notes.
+func (v *visitor) noted() []time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.notes)
 }
 
 // visitor starts a process with that wait lease.
@@ -62,6 +73,8 @@ func (w registry) visitor(lease time.Duration) *visitor {
 	v := &visitor{Process: w.Process()}
 	v.OnCommand(func(c link.Command) link.Fate {
 		if c.Name == "waits_note" {
+			v.mu.Lock()
+			defer v.mu.Unlock()
 			v.notes = append(v.notes, w.Now())
 		}
 		return link.Fate{}
@@ -104,8 +117,8 @@ func TestANameIsInTheRegistryAsSoonAsSomebodyWaitsForIt(t *testing.T) {
 		require.Error(t, err)
 		w.Advance(time.Hour)
 		require.Zero(t, w.size(), "nobody has waited")
-		require.Empty(t, a.notes)
-		require.Empty(t, b.notes)
+		require.Empty(t, a.noted())
+		require.Empty(t, b.noted())
 
 		began := w.Now()
 		waits := b.queue("gpu")
@@ -113,8 +126,8 @@ func TestANameIsInTheRegistryAsSoonAsSomebodyWaitsForIt(t *testing.T) {
 		require.Equal(t, int64(1), w.size())
 		require.NoError(t, held.Release(context.Background()))
 		waits.Granted(began)
-		require.Empty(t, a.notes)
-		require.Len(t, b.notes, 1)
+		require.Empty(t, a.noted())
+		require.Len(t, b.noted(), 1)
 		require.Equal(t, int64(1), w.Int("EXISTS", keyOf("sem:gpu")), "somebody has just waited")
 		w.Until(began + 5*time.Minute - time.Millisecond)
 		require.Equal(t, int64(1), w.Int("EXISTS", keyOf("sem:gpu")))
@@ -138,10 +151,11 @@ func TestANodeNotesANameOnceIn30Seconds(t *testing.T) {
 			require.Greater(t, w.until("sem:gpu"), w.Now())
 		}
 		for _, v := range nodes {
-			require.InDelta(t, 22, len(v.notes), 1)
-			for i, at := range v.notes[1:] {
-				require.GreaterOrEqual(t, at-v.notes[i], 30*time.Second)
-				require.LessOrEqual(t, at-v.notes[i], 30*time.Second+beats)
+			notes := v.noted()
+			require.InDelta(t, 22, len(notes), 1)
+			for i, at := range notes[1:] {
+				require.GreaterOrEqual(t, at-notes[i], 30*time.Second)
+				require.LessOrEqual(t, at-notes[i], 30*time.Second+beats)
 			}
 		}
 	})
@@ -177,13 +191,14 @@ func TestTheRegistryIsBackAfterAFlush(t *testing.T) {
 func TestANoteThatFailsIsNothingToTheWait(t *testing.T) {
 	inRegistry(t, func(t *testing.T, w registry) {
 		w.visitor(lease).take("gpu")
-		full, denied, notes := w.visitor(lease), w.visitor(lease), 0
+		full, denied := w.visitor(lease), w.visitor(lease)
+		var notes atomic.Int64
 		fails := func(answer string) func(c link.Command) link.Fate {
 			return func(c link.Command) link.Fate {
 				if c.Name != "waits_note" {
 					return link.Fate{}
 				}
-				notes++
+				notes.Add(1)
 				return link.Refuse(answer)
 			}
 		}
@@ -192,9 +207,9 @@ func TestANoteThatFailsIsNothingToTheWait(t *testing.T) {
 		full.queue("gpu")
 		denied.queue("gpu")
 		w.Advance(29 * time.Second)
-		require.Equal(t, 2, notes, "it is not repeated")
+		require.Equal(t, int64(2), notes.Load(), "it is not repeated")
 		w.Advance(29 * time.Second)
-		require.Equal(t, 4, notes)
+		require.Equal(t, int64(4), notes.Load())
 		for _, v := range []*visitor{full, denied} {
 			require.Equal(t, []observe.Kind{observe.Queued, observe.Subscribed}, v.Kinds())
 		}
@@ -222,15 +237,15 @@ func TestNotesAreGathered(t *testing.T) {
 		for _, name := range names {
 			b.queue(name) // which takes no time
 		}
-		require.Len(t, b.notes, 1, "the first one at once")
+		require.Len(t, b.noted(), 1, "the first one at once")
 		w.Advance(time.Second)
 		require.Equal(t, int64(255), w.size())
 		at := func(n time.Duration) time.Duration { return began + n*250*time.Millisecond }
-		require.Equal(t, []time.Duration{began, at(1), at(1), at(2)}, b.notes, "at most 200 names a script")
+		require.Equal(t, []time.Duration{began, at(1), at(1), at(2)}, b.noted(), "at most 200 names a script")
 		b.take("calm")
 		w.visitor(time.Hour).queue("calm")
 		b.queue("calm")
-		require.Equal(t, w.Now(), b.notes[4])
+		require.Equal(t, w.Now(), b.noted()[4])
 	})
 }
 
