@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,13 +25,29 @@ const ms = time.Millisecond
 // world is a notice, and the server that it is read from.
 type world struct {
 	*notice.Notice
-	fields map[string]string
-	reads  atomic.Int64
+	clock clock.Clock
+	reads atomic.Int64
+
+	mu     sync.Mutex
+	fields map[string]string // guarded by mu, like the others
 	slow   time.Duration
 	err    error
 	heard  []string
 	failed int
-	clock  clock.Clock
+}
+
+// set changes the server, which may be read meanwhile.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// told is what the process has heard of, and how often it was told that the read failed.
+func (w *world) told() (heard []string, failed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.heard), w.failed
 }
 
 // inWorld runs a test in virtual time, with the notice of a process that was made a minute ago.
@@ -40,8 +58,10 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		w := &world{fields: map[string]string{}, clock: clock.New()}
 		w.Notice = notice.New(notice.Config{
 			Clock: w.clock, Label: "worker/7", Timeout: 3 * time.Second, Read: w.read,
-			Failed: func(error) { w.failed++ },
-			Heard:  func(drains bool, what string) { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) },
+			Failed: func(error) { w.set(func() { w.failed++ }) },
+			Heard: func(drains bool, what string) {
+				w.set(func() { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) })
+			},
 		})
 		defer w.Close()
 		time.Sleep(time.Minute)
@@ -51,9 +71,13 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 
 func (w *world) read(ctx context.Context) (map[string]string, int64, error) {
 	w.reads.Add(1)
-	fields, now := w.fields, time.Now().UnixMilli()
+	w.mu.Lock()
+	fields, slow, now := w.fields, w.slow, time.Now().UnixMilli()
+	w.mu.Unlock()
 	select {
-	case <-time.After(w.slow):
+	case <-time.After(slow):
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		return fields, now, w.err
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
@@ -62,7 +86,7 @@ func (w *world) read(ctx context.Context) (map[string]string, int64, error) {
 
 // says has a field say something, with the server's time as its number.
 func (w *world) says(field, text string) {
-	w.fields = map[string]string{field: fmt.Sprintf("%d call %s", time.Now().UnixMilli(), text)}
+	w.set(func() { w.fields = map[string]string{field: fmt.Sprintf("%d call %s", time.Now().UnixMilli(), text)} })
 }
 
 func (w *world) current() notice.State { return w.Current(context.Background()) }
@@ -113,7 +137,7 @@ func TestWhatIsKnownCountsForSixSecondsFromTheStartOfItsRead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.current()
 		start := time.Now()
-		w.slow = 1999 * ms
+		w.set(func() { w.slow = 1999 * ms })
 		time.Sleep(6 * time.Second) // the second read is under way, or back: it began 4 to 5 s after the first
 		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
 		time.Sleep(ms)
@@ -126,30 +150,33 @@ func TestWhatIsKnownCountsForSixSecondsFromTheStartOfItsRead(t *testing.T) {
 
 func TestANoticeThatCannotBeReadStopsNobody(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.err = errors.New("NOPERM")
+		w.set(func() { w.err = errors.New("NOPERM") })
 		w.current()
-		require.Equal(t, 1, w.failed)
-		w.slow = time.Hour
+		_, failed := w.told()
+		require.Equal(t, 1, failed)
+		w.set(func() { w.slow = time.Hour })
 		start := time.Now()
 		for range 100 {
 			w.current()
 			time.Sleep(time.Second)
 		}
 		require.Equal(t, 100*time.Second, time.Since(start), "nobody waits for it")
-		require.Equal(t, 1, w.failed, "and it is told once")
-		w.err, w.slow = nil, 0
+		_, failed = w.told()
+		require.Equal(t, 1, failed, "and it is told once")
+		w.set(func() { w.err, w.slow = nil, 0 })
 		time.Sleep(8 * time.Second)
 		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
-		w.slow = time.Hour
+		w.set(func() { w.slow = time.Hour })
 		time.Sleep(10 * time.Second)
 		w.current()
-		require.Equal(t, 2, w.failed)
+		_, failed = w.told()
+		require.Equal(t, 2, failed)
 	})
 }
 
 func TestACallerWaitsTwoSecondsAtTheMost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.slow = time.Hour
+		w.set(func() { w.slow = time.Hour })
 		start := time.Now()
 		w.current()
 		require.Equal(t, 2*time.Second, time.Since(start))
@@ -164,7 +191,7 @@ func TestManyPromptsAreTwoReads(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.current()
 		w.reads.Store(0)
-		w.slow = 100 * ms
+		w.set(func() { w.slow = 100 * ms })
 		for range 10_000 {
 			w.Prompt()
 		}
@@ -180,7 +207,7 @@ func TestManyPromptsAreTwoReads(t *testing.T) {
 func TestWhoAsksIsAnsweredByAReadThatBeganLater(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.current()
-		w.slow = 100 * ms
+		w.set(func() { w.slow = 100 * ms })
 		w.Prompt()
 		time.Sleep(50 * ms)
 		w.says("l:worker/7", "0 drain")
@@ -218,13 +245,14 @@ func TestWhoDrains(t *testing.T) {
 					return
 				}
 				require.Equal(t, 2, calls)
-				w.fields = nil // a flush
+				w.set(func() { w.fields = nil }) // a flush
 				w.Ask(context.Background())
 				require.True(t, w.Drains())
 				w.says(tt.field, "0 stop")
 				w.Ask(context.Background())
 				require.False(t, w.Drains())
-				require.Equal(t, []string{"true " + tt.field, "false " + tt.field}, w.heard)
+				heard, _ := w.told()
+				require.Equal(t, []string{"true " + tt.field, "false " + tt.field}, heard)
 			})
 		})
 	}
@@ -236,7 +264,9 @@ func TestWhoStartsLaterUnderTheLabelIsNotDrained(t *testing.T) {
 		t.Run(slow.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				before := time.Now().Add(-time.Minute - ms).UnixMilli()
-				w.fields, w.slow = map[string]string{"l:worker/7": fmt.Sprintf("%d call 0 drain", before)}, slow
+				w.set(func() {
+					w.fields, w.slow = map[string]string{"l:worker/7": fmt.Sprintf("%d call 0 drain", before)}, slow
+				})
 				w.current()
 				require.False(t, w.Drains())
 			})
@@ -265,7 +295,9 @@ func TestAProcessDrainsWhileOneFieldSaysSo(t *testing.T) {
 		now := time.Now().UnixMilli()
 		set := func(node, label string) {
 			now++
-			w.fields = map[string]string{"n:a": fmt.Sprint(now, " x 0 ", node), "l:work*": fmt.Sprint(now, " x 0 ", label)}
+			w.set(func() {
+				w.fields = map[string]string{"n:a": fmt.Sprint(now, " x 0 ", node), "l:work*": fmt.Sprint(now, " x 0 ", label)}
+			})
 			w.Ask(context.Background())
 		}
 		set("drain", "drain")
