@@ -53,11 +53,11 @@ func TestAReadIsRepeatedWhereACommandDidNotRun(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"-LOADING\r\n", "-BUSY\r\n", "-TRYAGAIN\r\n", "-CLUSTERDOWN\r\n", "-MASTERDOWN\r\n", drop} {
 		for _, verb := range []string{"HELLO", "TIME", "ZCARD"} {
+			if answer == drop && verb == "HELLO" {
+				continue // rueidis asks so when it connects, too
+			}
 			t.Run(strings.Fields(answer)[0][1:]+" "+verb, func(t *testing.T) {
 				t.Parallel()
-				if answer == drop && verb == "HELLO" {
-					t.Skip("rueidis asks so when it connects, too")
-				}
 				synctest.Test(t, func(t *testing.T) {
 					failures := 2
 					of := func(word, good string) string {
