@@ -15,7 +15,7 @@ import (
 type (
 	// HolderDocument is who holds.
 	HolderDocument struct {
-		ID        string            `json:"id"`
+		Claim     string            `json:"claim"`
 		Node      string            `json:"node"`
 		Label     string            `json:"label"`
 		Owner     string            `json:"owner"`
@@ -25,15 +25,15 @@ type (
 		LeftMs    *int64            `json:"leftMs"`
 		NoRenew   bool              `json:"noRenew"`
 		MaxHoldMs int64             `json:"maxHoldMs"`
-		Granted   time.Time         `json:"granted"`
-		HeldMs    int64             `json:"heldMs"`
+		Since     time.Time         `json:"since"`
+		ForMs     int64             `json:"forMs"`
 		WantedMs  int64             `json:"wantedMs,omitempty"` // since somebody wants it back
 		Detached  bool              `json:"detached"`
 		Meta      map[string]string `json:"meta"`
 	}
 	// WaiterDocument is who waits.
 	WaiterDocument struct {
-		ID       string            `json:"id"`
+		Claim    string            `json:"claim"`
 		Node     string            `json:"node"`
 		Label    string            `json:"label"`
 		Owner    string            `json:"owner"`
@@ -41,8 +41,8 @@ type (
 		Priority int               `json:"priority"`
 		Ahead    int               `json:"ahead"`
 		Since    time.Time         `json:"since"`
-		WaitedMs int64             `json:"waitedMs"`
-		AliveMs  int64             `json:"aliveMs"`
+		ForMs    int64             `json:"forMs"`
+		LeftMs   int64             `json:"leftMs"`
 		Meta     map[string]string `json:"meta"`
 	}
 )
@@ -134,9 +134,9 @@ func HolderDocuments(holders []berth.Holder, weights bool) []HolderDocument {
 	documents := make([]HolderDocument, len(holders))
 	for i, h := range holders {
 		documents[i] = HolderDocument{
-			ID: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
+			Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
 			LeaseMs: Millis(h.Lease), LeftMs: Millis(h.Left), NoRenew: h.NoRenew,
-			MaxHoldMs: h.MaxHold.Milliseconds(), Granted: h.Granted.UTC(), HeldMs: h.Held.Milliseconds(),
+			MaxHoldMs: h.MaxHold.Milliseconds(), Since: h.Granted.UTC(), ForMs: h.Held.Milliseconds(),
 			WantedMs: h.Wanted.Milliseconds(), Detached: h.Detached, Meta: meta(h.Meta),
 		}
 		if !weights {
@@ -151,9 +151,9 @@ func WaiterDocuments(waiters []berth.Waiter, weights bool) []WaiterDocument {
 	documents := make([]WaiterDocument, len(waiters))
 	for i, w := range waiters {
 		documents[i] = WaiterDocument{
-			ID: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Weight: w.Weight, Priority: w.Priority,
-			Ahead: w.Ahead, Since: w.Since.UTC(), WaitedMs: w.Waited.Milliseconds(),
-			AliveMs: w.Alive.Milliseconds(), Meta: meta(w.Meta),
+			Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Weight: w.Weight, Priority: w.Priority,
+			Ahead: w.Ahead, Since: w.Since.UTC(), ForMs: w.Waited.Milliseconds(),
+			LeftMs: w.Alive.Milliseconds(), Meta: meta(w.Meta),
 		}
 		if !weights {
 			documents[i].Weight = 0

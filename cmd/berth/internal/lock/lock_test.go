@@ -85,7 +85,7 @@ func TestLockShowInJSON(t *testing.T) {
 	require.NotNil(t, document.Reentry.ExtendedAt)
 	require.Nil(t, document.Reentry.WorkedThroughAt, "never")
 	require.Len(t, document.Entries, 2)
-	require.Equal(t, outer.ID(), document.Entries[0].ID)
+	require.Equal(t, outer.ID(), document.Entries[0].Claim)
 	require.Equal(t, map[string]string{"step": "render"}, document.Entries[0].Meta)
 	require.Len(t, document.Waiters, 2)
 	require.Equal(t, 7, document.Waiters[0].Priority)
@@ -93,7 +93,7 @@ func TestLockShowInJSON(t *testing.T) {
 	var queue queueDocument
 	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json").Out), &queue))
 	require.Len(t, queue.Waiters, 2)
-	require.Equal(t, document.Waiters[1].ID, queue.Waiters[1].ID)
+	require.Equal(t, document.Waiters[1].Claim, queue.Waiters[1].Claim)
 }
 
 func TestLockShowOfAFreeLockInJSON(t *testing.T) {

@@ -18,7 +18,7 @@ type (
 		Owner   string `json:"owner"` // the claim's id where none was given
 		Label   string `json:"label"`
 		Fence   int64  `json:"fence"`
-		HeldMs  int64  `json:"heldMs"`
+		ForMs   int64  `json:"forMs"`
 		LeftMs  *int64 `json:"leftMs"`
 		Entries int    `json:"entries"`
 		Waiting int    `json:"waiting"`

@@ -114,7 +114,7 @@ func TestPoolShowInJSON(t *testing.T) {
       "maxSharers": 1,
       "holders": [
         {
-          "id": "*",
+          "claim": "*",
           "node": *,
           "label": "host/one/1",
           "owner": "order 66",
@@ -123,8 +123,8 @@ func TestPoolShowInJSON(t *testing.T) {
           "leftMs": 0,
           "noRenew": false,
           "maxHoldMs": 3600000,
-          "granted": *,
-          "heldMs": 0,
+          "since": *,
+          "forMs": 0,
           "detached": false,
           "meta": {
             "step": "fetch"

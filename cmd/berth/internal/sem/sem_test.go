@@ -104,7 +104,7 @@ func TestSemShowInJSON(t *testing.T) {
   "free": 1,
   "holders": [
     {
-      "id": "*",
+      "claim": "*",
       "node": *,
       "label": "host/one/1",
       "owner": "order 66\u001b[2J",
@@ -114,8 +114,8 @@ func TestSemShowInJSON(t *testing.T) {
       "leftMs": 0,
       "noRenew": false,
       "maxHoldMs": 3600000,
-      "granted": *,
-      "heldMs": 0,
+      "since": *,
+      "forMs": 0,
       "detached": false,
       "meta": {
         "step": "render"
@@ -124,7 +124,7 @@ func TestSemShowInJSON(t *testing.T) {
   ],
   "waiters": [
     {
-      "id": "*",
+      "claim": "*",
       "node": *,
       "label": "host/one/1",
       "owner": "",
@@ -132,12 +132,12 @@ func TestSemShowInJSON(t *testing.T) {
       "priority": 7,
       "ahead": 0,
       "since": *,
-      "waitedMs": 0,
-      "aliveMs": 0,
+      "forMs": 0,
+      "leftMs": 0,
       "meta": {}
     },
     {
-      "id": "*",
+      "claim": "*",
       "node": *,
       "label": "host/one/1",
       "owner": "",
@@ -145,8 +145,8 @@ func TestSemShowInJSON(t *testing.T) {
       "priority": 0,
       "ahead": 1,
       "since": *,
-      "waitedMs": 0,
-      "aliveMs": 0,
+      "forMs": 0,
+      "leftMs": 0,
       "meta": {}
     }
   ]
