@@ -4,12 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Listed is a claim with its name: one that holds, or one that waits.
@@ -47,25 +43,8 @@ func (r *Reader) ClaimsPage(ctx context.Context, w Which, cursor string, most in
 		pager: pager{Reader: r, Walk: w.Walk, page: &found.Names, nodes: w.Redis.Nodes(), at: &at, match: r.match(w.Prefix, w.Kinds...), fat: !w.Holds},
 		Which: w, found: &found, most: most,
 	}
-	for c, began := clock.New(), false; !at.done || len(at.Left) > 0; began = true {
-		if most == len(found.Claims) {
-			break
-		}
-		if found.Partial = p.entries >= Most || began && c.Now() >= within; found.Partial {
-			break
-		}
-		if len(at.Left) > 0 {
-			p.read(ctx)
-		} else {
-			p.find(ctx)
-		}
-		if err := scriptkit.CallersEnd(ctx); err != nil {
-			return Claims{}, err
-		}
-	}
-	found.Partial = found.Partial || len(found.Problems) > 0
-	if !at.done || len(at.Left) > 0 {
-		found.Next = at.cursor()
+	if err := p.walk(ctx, func() bool { return len(found.Claims) == most }, func() { p.read(ctx) }); err != nil {
+		return Claims{}, err
 	}
 	return found, nil
 }
@@ -80,7 +59,9 @@ type claims struct {
 
 // read reads claims of some of the names that were found: of as many as there is room for, of one at least.
 func (p *claims) read(ctx context.Context) {
-	sizes, err := p.sizes(ctx, p.at.Left[:min(len(p.at.Left), names)])
+	refs := p.at.Left[:min(len(p.at.Left), names)]
+	node := p.nodes[p.at.From]
+	sizes, err := p.Sizes(ctx, node, refs...)
 	room, n := Most-p.entries, 0
 	for sum := 0; err == nil && n < len(sizes); n++ {
 		if sum += 1 + sizes[n].Held + sizes[n].Waiting; n > 0 && sum > room {
@@ -88,12 +69,21 @@ func (p *claims) read(ctx context.Context) {
 		}
 	}
 	read := make([]ofName, n)
-	for i := range read {
-		read[i] = ofName{Size: sizes[i], most: room}
-	}
 	if n > 0 {
-		read[0].in = p.at.In
-		err = p.each(ctx, read)
+		err = p.each(ctx, "claims", node, refs[:n], func(i int, t *turn) (err error) {
+			of := &read[i]
+			if *of = (ofName{Size: sizes[i], most: room}); i == 0 {
+				of.in = p.at.In
+			}
+			if of.Err == nil && of.Held+of.Waiting > 0 {
+				err = of.claims(t, p.Holds, p.Waits)
+			}
+			p.page.Replica = p.page.Replica || t.replica
+			if p.page.Now.IsZero() && t.now > 0 {
+				p.page.Now = t.at()
+			}
+			return err
+		}, func(i int, _ *turn, err error) { read[i].Err, read[i].next = err, "" })
 	}
 	if err != nil {
 		p.at.In = ""
@@ -131,80 +121,6 @@ func (p *claims) take(of *ofName) bool {
 	}
 	p.at.In = of.next
 	return of.next == ""
-}
-
-// sizes are those of names of the server on which they were found; where it is gone, one by one.
-func (p *claims) sizes(ctx context.Context, refs []Ref) (sizes []Size, err error) {
-	if node := p.nodes[p.at.From]; node != nil {
-		return p.Sizes(ctx, node, refs...)
-	}
-	for _, ref := range refs {
-		one, err := p.Sizes(ctx, nil, ref)
-		if err != nil {
-			return nil, err
-		}
-		sizes = append(sizes, one...)
-	}
-	return sizes, nil
-}
-
-// each reads claims of names, together where they lie on one server.
-func (p *claims) each(ctx context.Context, read []ofName) error {
-	node := p.nodes[p.at.From]
-	turns := make([]*turn, len(read))
-	for i := range read {
-		turns[i] = p.turn(&read[i])
-	}
-	if node == nil {
-		return p.alone(ctx, read, turns)
-	}
-	if err := p.together(ctx, "claims", node, turns...); err != nil {
-		return err
-	}
-	return p.answered(ctx, node, read, turns)
-}
-
-func (p *claims) turn(of *ofName) *turn {
-	t := &turn{Reader: p.Reader, kind: of.Kind, name: of.Name}
-	t.do = func() error {
-		if of.Err != nil || of.Held+of.Waiting == 0 {
-			return nil
-		}
-		return of.claims(t, p.Holds, p.Waits)
-	}
-	return t
-}
-
-// alone reads names one by one.
-func (p *claims) alone(ctx context.Context, read []ofName, turns []*turn) error {
-	for i := range read {
-		if err := p.together(ctx, "claims", nil, turns[i]); err != nil {
-			return err
-		}
-	}
-	return p.answered(ctx, nil, read, turns)
-}
-
-// answered notes what became of turns. A name whose slot moves is read again.
-func (p *claims) answered(ctx context.Context, node rueidis.Client, read []ofName, turns []*turn) error {
-	for i, t := range turns {
-		of := &read[i]
-		if t.err != nil && node != nil && isMoved(t.err) {
-			*of = ofName{Size: of.Size, most: of.most, in: of.in}
-			t = p.turn(of)
-			if err := p.together(ctx, "claims", nil, t); err != nil {
-				return err
-			}
-		}
-		if t.err != nil {
-			of.Err, of.next = t.err, ""
-		}
-		p.page.Replica = p.page.Replica || t.replica
-		if p.page.Now.IsZero() && t.now > 0 {
-			p.page.Now = t.at()
-		}
-	}
-	return nil
 }
 
 // ofName is the reading of claims of one name.

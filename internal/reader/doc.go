@@ -135,6 +135,52 @@ func (t *turn) hear(answers scriptkit.Answers, results []rueidis.RedisResult) {
 	t.results = results
 }
 
+// each reads something of names that lie on one server. node is that server's client; with nil each name is read where it
+// is. One whose slot moves is read alone. failed notes the error of one name; the error returned is that of all.
+func (r *Reader) each(ctx context.Context, what string, node rueidis.Client, refs []Ref, read func(i int, t *turn) error, failed func(i int, t *turn, err error)) error {
+	begin := func(i int) *turn {
+		t := &turn{Reader: r, kind: refs[i].Kind, name: refs[i].Name}
+		t.do = func() error { return read(i, t) }
+		return t
+	}
+	alone := func(i int) error {
+		t := begin(i)
+		err := r.together(ctx, what, nil, t)
+		if err == nil {
+			err = t.err
+		}
+		if err != nil {
+			failed(i, t, err)
+		}
+		return scriptkit.CallersEnd(ctx)
+	}
+	if node == nil && len(refs) > 1 {
+		for i := range refs {
+			if err := alone(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	turns := make([]*turn, len(refs))
+	for i := range refs {
+		turns[i] = begin(i)
+	}
+	if err := r.together(ctx, what, node, turns...); err != nil {
+		return err
+	}
+	for i, t := range turns {
+		if t.err != nil && node != nil && isMoved(t.err) {
+			if err := alone(i); err != nil {
+				return err
+			}
+		} else if t.err != nil {
+			failed(i, t, t.err)
+		}
+	}
+	return nil
+}
+
 // alone makes the one turn of a name, of which each try begins anew: until it finds that nothing moved, up to most tries.
 // try returns whether that is so.
 func (r *Reader) alone(ctx context.Context, what string, kind keyspace.Kind, name string, most int, try func(t *turn) (still bool, err error)) (t *turn, moving bool, err error) {

@@ -93,32 +93,15 @@ func (n Name) of(t *turn, moving bool) Name {
 // Rows reads names that lie on one server, up to k holds and as many expired entries of each. node is
 // that server's client; nil for one name. Of a name that moves no second reading is made. An error is that of all.
 func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...Ref) ([]Name, error) {
-	rows, turns := make([]Name, len(refs)), make([]*turn, len(refs))
-	for i, ref := range refs {
-		t := &turn{Reader: r, kind: ref.Kind, name: ref.Name}
-		t.do = func() error {
-			moving, err := t.again(1, func() (still bool, err error) {
-				rows[i], still, err = t.row(k)
-				return still, err
-			})
-			rows[i] = rows[i].of(t, moving)
-			return err
-		}
-		turns[i] = t
-	}
-	if err := r.together(ctx, "names", node, turns...); err != nil {
-		return nil, err
-	}
-	for i, t := range turns {
-		switch {
-		case t.err == nil:
-		case node != nil && isMoved(t.err): // its slot moves
-			rows[i], _ = r.Name(ctx, t.kind, t.name)
-		default:
-			rows[i] = Name{Kind: t.kind, Name: t.name, Err: t.err}
-		}
-	}
-	return rows, nil
+	rows := make([]Name, len(refs))
+	return rows, r.each(ctx, "names", node, refs, func(i int, t *turn) error {
+		moving, err := t.again(1, func() (still bool, err error) {
+			rows[i], still, err = t.row(k)
+			return still, err
+		})
+		rows[i] = rows[i].of(t, moving)
+		return err
+	}, func(i int, t *turn, err error) { rows[i] = Name{Kind: t.kind, Name: t.name, Err: err} })
 }
 
 // text asks for the text of a thin name.

@@ -47,25 +47,8 @@ func (r *Reader) NamesPage(ctx context.Context, w Walk, cursor string, most int)
 		return page, err
 	}
 	p := pager{Reader: r, Walk: w, page: &page, nodes: w.Redis.Nodes(), at: &at, match: r.match(w.Prefix, w.Kinds...)}
-	for c, began := clock.New(), false; !at.done || len(at.Left) > 0; began = true {
-		if most == len(page.Names) {
-			break
-		}
-		if page.Partial = p.entries >= Most || began && c.Now() >= within; page.Partial {
-			break
-		}
-		if len(at.Left) > 0 {
-			p.read(ctx, most-len(page.Names))
-		} else {
-			p.find(ctx)
-		}
-		if err := scriptkit.CallersEnd(ctx); err != nil {
-			return Names{}, err
-		}
-	}
-	page.Partial = page.Partial || len(page.Problems) > 0
-	if !at.done || len(at.Left) > 0 {
-		page.Next = at.cursor()
+	if err := p.walk(ctx, func() bool { return len(page.Names) == most }, func() { p.read(ctx, most-len(page.Names)) }); err != nil {
+		return Names{}, err
 	}
 	return page, nil
 }
@@ -106,6 +89,32 @@ type pager struct {
 	fat     bool // a thin name has nothing that is meant
 }
 
+// walk finds names and reads of them until the page is full or at its bounds, or there are no more. Its error is the end of
+// ctx.
+func (p *pager) walk(ctx context.Context, full func() bool, read func()) error {
+	for c, began := clock.New(), false; !p.at.done || len(p.at.Left) > 0; began = true {
+		if full() {
+			break
+		}
+		if p.page.Partial = p.entries >= Most || began && c.Now() >= within; p.page.Partial {
+			break
+		}
+		if len(p.at.Left) > 0 {
+			read()
+		} else {
+			p.find(ctx)
+		}
+		if err := scriptkit.CallersEnd(ctx); err != nil {
+			return err
+		}
+	}
+	p.page.Partial = p.page.Partial || len(p.page.Problems) > 0
+	if !p.at.done || len(p.at.Left) > 0 {
+		p.page.Next = p.at.cursor()
+	}
+	return nil
+}
+
 // find passes some keys, and notes which names are to be read: all but idle thin ones.
 func (p *pager) find(ctx context.Context) {
 	if p.at.Node == "" {
@@ -140,7 +149,7 @@ func (p *pager) leave(problem error) {
 func (p *pager) read(ctx context.Context, most int) {
 	n := min(len(p.at.Left), most, names)
 	k := min(held, max(1, (Most-p.entries-n)/n))
-	rows, err := p.rows(ctx, k, p.at.Left[:n])
+	rows, err := p.Rows(ctx, p.nodes[p.at.From], k, p.at.Left[:n]...)
 	if err != nil {
 		p.leave(err)
 		return
@@ -156,18 +165,6 @@ func (p *pager) read(ctx context.Context, most int) {
 			}
 		}
 	}
-}
-
-// rows reads names of the server on which they were found; where it is gone, one by one.
-func (p *pager) rows(ctx context.Context, k int, refs []Ref) (rows []Name, err error) {
-	if node := p.nodes[p.at.From]; node != nil {
-		return p.Rows(ctx, node, k, refs...)
-	}
-	for _, ref := range refs {
-		row, _ := p.Name(ctx, ref.Kind, ref.Name)
-		rows = append(rows, row)
-	}
-	return rows, nil
 }
 
 // heed takes note of an answer.

@@ -83,37 +83,15 @@ const (
 // client; nil for one name. A name that moves is read again, up to so many times. What cannot be interpreted has
 // its Err. An error is that of all.
 func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claim string, refs ...Ref) ([]Snapshot, error) {
-	found, turns := make([]Snapshot, len(refs)), make([]*turn, len(refs))
-	for i, ref := range refs {
-		t := &turn{Reader: r, kind: ref.Kind, name: ref.Name}
-		t.do = func() error {
-			moving, err := t.again(most, func() (still bool, err error) {
-				found[i], still, err = t.snapshot(claim)
-				return still, err
-			})
-			found[i].Name = found[i].of(t, moving)
-			return err
-		}
-		turns[i] = t
-	}
-	if err := r.together(ctx, "snapshot", node, turns...); err != nil {
-		return nil, err
-	}
-	for i, t := range turns {
-		if t.err == nil {
-			continue
-		}
-		if node != nil && isMoved(t.err) { // its slot moves
-			alone, err := r.Snapshots(ctx, nil, most, claim, refs[i])
-			if err != nil {
-				return nil, err
-			}
-			found[i] = alone[0]
-			continue
-		}
-		found[i] = Snapshot{Name: Name{Err: t.err}.of(t, false)}
-	}
-	return found, nil
+	found := make([]Snapshot, len(refs))
+	return found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {
+		moving, err := t.again(most, func() (still bool, err error) {
+			found[i], still, err = t.snapshot(claim)
+			return still, err
+		})
+		found[i].Name = found[i].of(t, moving)
+		return err
+	}, func(i int, t *turn, err error) { found[i] = Snapshot{Name: Name{Err: err}.of(t, false)} })
 }
 
 func (t *turn) snapshot(claim string) (s Snapshot, still bool, err error) {

@@ -102,31 +102,12 @@ type Size struct {
 
 // Sizes reads them of names that lie on one server, in their order. node is that server's client; nil for one name.
 func (r *Reader) Sizes(ctx context.Context, node rueidis.Client, refs ...Ref) ([]Size, error) {
-	sizes, turns := make([]Size, len(refs)), make([]*turn, len(refs))
-	for i, ref := range refs {
-		t := &turn{Reader: r, kind: ref.Kind, name: ref.Name}
-		sizes[i].Ref = ref
-		t.do = func() error {
-			_, err := t.again(1, func() (still bool, err error) { return true, t.size(&sizes[i]) })
-			return err
-		}
-		turns[i] = t
-	}
-	if err := r.together(ctx, "sizes", node, turns...); err != nil {
-		return nil, err
-	}
-	for i, t := range turns {
-		if t.err != nil && node != nil && isMoved(t.err) { // its slot moves
-			alone, err := r.Sizes(ctx, nil, refs[i])
-			if err != nil {
-				return nil, err
-			}
-			sizes[i] = alone[0]
-		} else if t.err != nil {
-			sizes[i].Err = t.err
-		}
-	}
-	return sizes, nil
+	sizes := make([]Size, len(refs))
+	return sizes, r.each(ctx, "sizes", node, refs, func(i int, t *turn) error {
+		sizes[i].Ref = refs[i]
+		_, err := t.again(1, func() (still bool, err error) { return true, t.size(&sizes[i]) })
+		return err
+	}, func(i int, _ *turn, err error) { sizes[i] = Size{Ref: refs[i], Err: err} })
 }
 
 func (t *turn) size(s *Size) error {
