@@ -26,8 +26,12 @@ func (w *world) explains(server *harness.Server, says string, codes ...inspect.C
 	}
 	look, err := inspect.New(server.Client(w, edits...), inspect.Config{Namespace: w.ns, CallTimeout: calls})
 	require.NoError(w, err)
-	e, err := look.Explain(w.Within(patience), keyspace.Sem, "gpu", "")
-	require.NoError(w, err)
+	var e inspect.Explanation
+	w.Await("its trips are made within a second", func() bool {
+		e, err = look.Explain(w.Within(patience), keyspace.Sem, "gpu", "")
+		require.NoError(w, err)
+		return !e.Moving
+	})
 	require.Equal(w, says, durations.ReplaceAllString(e.String(), "T"))
 	var told []inspect.Code
 	for _, r := range e.Reasons {

@@ -161,8 +161,8 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 // again, is as if never removed.
 func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 	w := sharedPools(t)
-	holder, remover, adder := w.spawn(time.Minute), w.spawn(time.Minute), w.spawn(time.Minute)
-	p := w.pool(allocator.Config{Lease: time.Minute})
+	holder, remover, adder := w.spawn(time.Hour), w.spawn(time.Hour), w.spawn(time.Hour) // no heartbeat moves a deadline
+	p := w.pool(allocator.Config{Lease: time.Hour})
 	w.add(p, "r0")
 	held := holder.does(order{Do: "acquire"})
 	before, ctx := w.look(proxies), w.Within(patience)
