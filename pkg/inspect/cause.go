@@ -235,8 +235,8 @@ func (x *explaining) ofOne(w *wait) {
 	wants, bound := "it wants only "+key+", which ", ""
 	if !w.Named {
 		wants = fmt.Sprintf("it waits for %s, which %s is bound to and which ", key, text.Excerpt(w.Bind))
-		if !w.Until.IsZero() {
-			bound = "; in " + text.Human(s.left(w.Until)) + " it takes any other"
+		if end := s.patience(w); !end.IsZero() {
+			bound = "; in " + text.Human(s.left(end)) + " it takes any other"
 		}
 	}
 	of := Reason{Resource: w.Resource, Claim: w.ID}
@@ -266,7 +266,7 @@ func (x *explaining) ofOne(w *wait) {
 		say(OneHeld, "is held")
 	}
 	if !w.Named {
-		x.e.Reasons = append(x.e.Reasons, Reason{Code: Bound, Claim: w.ID, Resource: w.Resource, Until: w.Until, Text: w.Bind})
+		x.e.Reasons = append(x.e.Reasons, Reason{Code: Bound, Claim: w.ID, Resource: w.Resource, Until: s.patience(w), Text: w.Bind})
 	}
 }
 

@@ -34,10 +34,10 @@ func (f *future) pass() {
 	f.change, f.own = nil, false
 	f.passHolds()
 	f.passItems()
-	f.passWaits()
 	if p := f.s.Pause; p != nil && p.Until.Equal(f.now) {
 		f.happens(PauseEnds, f.now, "", "")
 	}
+	f.passWaits()
 	f.passLanes()
 }
 
@@ -166,9 +166,9 @@ func without(waits []*wait, w *wait) []*wait {
 
 func (f *future) passWaits() {
 	for _, w := range slices.Clone(f.lanes) {
-		if f.due(w.Until) {
+		if end := f.s.patience(w); f.due(end) {
 			f.moves(w)
-			f.happens(BindWaitEnds, w.Until, w.ID, w.Resource)
+			f.happens(BindWaitEnds, end, w.ID, w.Resource)
 		}
 	}
 	waiting := slices.Concat(f.line, f.lanes)

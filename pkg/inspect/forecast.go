@@ -217,7 +217,7 @@ func (f *future) next() (next time.Time, ok bool) {
 		}
 	}
 	for _, w := range f.lanes {
-		see(w.Until)
+		see(f.s.patience(w))
 	}
 	if c := f.s.Claim; c != nil && c.Wait != nil && f.silent(c.Wait.Node) {
 		see(c.Wait.Heard.Add(c.Wait.WaitLease))

@@ -162,4 +162,13 @@ var poolStates = map[string]state{
 		w.Advance(time.Second)
 		return ""
 	}, codes(inspect.OneHeld, inspect.Bound), `1 waits for pool "proxies", beta first (1s): it waits for a, which "customer-7" is bound to and which alpha has held for 1s and renews (heard of 1s ago); in 14s it takes any other. Next: in 14s (00:00:15 UTC) the wait for a alone ends, and beta gets it.`},
+	"one that it is bound to, during a longer pause": {func(w *world) string {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		pool := alpha.filled("a", "b")
+		alpha.take(pool, &allocator.AllocateOptions{Bind: "customer-7", BindFor: time.Hour})
+		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Bind: "customer-7", BindWait: 5 * time.Second, BindFor: time.Hour})
+		w.Advance(time.Second)
+		return w.waiting(keyspace.Pool, "proxies", "beta")
+	}, codes(inspect.Paused, inspect.OneHeld, inspect.Bound), `beta has waited 1s for pool "proxies": it is paused for 19s more; and it waits for a, which "customer-7" is bound to and which alpha has held for 1s and renews (heard of 1s ago); in 19s it takes any other. Next: in 19s (00:00:20 UTC) the wait for a alone ends, and beta gets it.`},
 }

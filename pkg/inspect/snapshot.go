@@ -126,6 +126,14 @@ type server struct{ Full, Refuses bool }
 // alive says whether a waiting claim counts as alive.
 func (s *snapshot) alive(w *wait) bool { return w.Heard.Add(w.WaitLease).After(s.At) }
 
+// patience is until when a claim waits for its resource alone, zero for ever: a pause keeps it from taking another.
+func (s *snapshot) patience(w *wait) time.Time {
+	if s.Pause != nil && !w.Until.IsZero() && s.Pause.Until.After(w.Until) {
+		return s.Pause.Until
+	}
+	return w.Until
+}
+
 // ago is how long ago a moment was.
 func (s *snapshot) ago(t time.Time) time.Duration { return max(0, s.At.Sub(t)) }
 
