@@ -134,6 +134,11 @@ func TestForecast(t *testing.T) {
 				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
 			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}, open: true},
 		},
+		"and leave one that was for a lane": {
+			poolOf(nil, map[string]item{"r": {Max: 1}}).in(waits("x", place("1")), waits("y", place("2")), waits("z", only("r"), place("3"))).with(func(s *snapshot) {
+				s.Pool.Resources, s.Pool.Free, s.Pause = 2, 2, &pause{Until: after(9 * sec)}
+			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x", "y"}, open: true},
+		},
 		"which does not matter to the last": {
 			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}

@@ -97,7 +97,8 @@ func (f *future) deal(choices []int) *deal {
 			d.grant(line[0], d.pick(line[0], lanes))
 			line = line[1:]
 		default:
-			d.open = len(line) > 0 && d.unnamed < max(f.unnamed, 0)
+			left := slices.ContainsFunc(lanes, func(w *wait) bool { return slices.Contains(f.order, w.Resource) })
+			d.open = (len(line) > 0 || left) && d.unnamed < max(f.unnamed, 0)
 			return d
 		}
 	}
